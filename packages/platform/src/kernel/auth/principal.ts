@@ -1,0 +1,25 @@
+/** Who makes a request, as established by authentication and used by authorization. */
+export type Principal = IamPrincipal | OAuthPrincipal;
+
+/** A signed request: an access key of a user or short-lived credentials of a role. */
+export interface IamPrincipal {
+  kind: 'iam';
+  accountId: string;
+  /** arn:aws:iam::ACCOUNT:user/NAME or arn:aws:sts::ACCOUNT:assumed-role/ROLE/SESSION */
+  arn: string;
+  accessKeyId: string;
+  /** Tags of the role session (condition keys `aws:PrincipalTag/…`). */
+  tags: Record<string, string>;
+}
+
+/** A bearer token that a resource's own JWT authorizer accepted. */
+export interface OAuthPrincipal {
+  kind: 'oauth';
+  /** The account that owns the resource whose authorizer accepted the token. */
+  accountId: string;
+  issuer: string;
+  subject: string;
+  claims: Readonly<Record<string, unknown>>;
+  /** The token itself, for services that pass it on or exchange it. Never logged. */
+  token: string;
+}

@@ -1,0 +1,42 @@
+import type { PreparedImage } from '../sandbox/sandbox.ts';
+
+export interface RegistryCredentials {
+  username: string;
+  password: string;
+}
+
+/** The platform's image store and everything that fills it. Content-addressed, in `DIR/images`. */
+export interface Images {
+  /**
+   * Resolves what a caller names to a digest in the store, fetching it if needed. `uri` is `registry/name:tag`,
+   * `registry/name@sha256:…`, `oci:/dir[:tag]`, `oci-archive:/file.tar`, or `platform/name[:tag|@digest]` for the platform's own store.
+   * Rejects with an `ImageError`; a wrong architecture names both.
+   */
+  resolve(uri: string, options?: { credentials?: RegistryCredentials; signal?: AbortSignal }): Promise<ResolvedImage>;
+  /** Makes an image of a zip of code: one layer on the base of that runtime (`NODE_22`, `PYTHON_3_11` …). Same zip, same digest. */
+  fromCode(input: { zip: string; runtime: string; entryPoint: string[]; signal?: AbortSignal }): Promise<ResolvedImage>;
+  /** Code runtimes that this machine can serve now, for error messages and doctor. */
+  codeRuntimes(): Promise<string[]>;
+  /** Unpacks (once) and returns the read-only root file system. Concurrent calls for one digest share the work. */
+  prepare(digest: string, signal?: AbortSignal): Promise<PreparedImage>;
+  /** Removes blobs, manifests and unpacked trees that no digest in `keep` needs. */
+  collect(keep: ReadonlySet<string>): Promise<{ removedBytes: number }>;
+}
+
+export interface ResolvedImage {
+  /** sha256:… of the image manifest for this machine's architecture. */
+  digest: string;
+  /** OCI names: amd64, arm64 … */
+  architecture: string;
+  sizeBytes: number;
+}
+
+/** `reason` decides the wire error; the message names cause and remedy. */
+export class ImageError extends Error {
+  readonly reason: 'invalid' | 'not-found' | 'architecture' | 'unauthorized' | 'unreachable' | 'too-large' | 'runtime-unavailable' | 'corrupt';
+  constructor(reason: ImageError['reason'], message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'ImageError';
+    this.reason = reason;
+  }
+}

@@ -1,0 +1,146 @@
+import type { Readable, Writable } from 'node:stream';
+
+/** What a provider says of itself on this machine; shown by `agentcore doctor` and `/healthz`. */
+export interface ProbeReport {
+  provider: string;
+  usable: boolean;
+  /** Plain words: `container (runc 1.1.5, seccomp, own network)`, `none`. */
+  isolation: string;
+  missing: { what: string; remedy: string }[];
+}
+
+/** A root file system that is unpacked and ready to be used read-only by many sandboxes. */
+export interface PreparedImage {
+  /** sha256:… of the manifest; the same digest is always the same files. */
+  digest: string;
+  /** Absolute path of the unpacked, read-only root file system. Empty for the `process` provider's host image. */
+  rootfs: string;
+  config: ImageRunConfig;
+}
+
+/** The part of an OCI image config that matters for running it. */
+export interface ImageRunConfig {
+  entrypoint: string[];
+  cmd: string[];
+  /** `NAME=value` */
+  env: string[];
+  workingDir: string;
+  /** `uid`, `uid:gid`, `name` or `name:group`; empty means the platform's unprivileged default. */
+  user: string;
+}
+
+export interface SandboxMount {
+  /** Absolute path on the host. */
+  source: string;
+  /** Absolute path inside. */
+  target: string;
+  readOnly: boolean;
+  /** Mounts that the host makes below `source` later appear inside too. */
+  propagate?: boolean;
+}
+
+export interface NetworkPolicy {
+  /** none: loopback only · restricted: the internet without private ranges. */
+  egress: 'none' | 'restricted';
+  /** Private or loopback ranges opened on purpose (CIDR). */
+  allowCidrs: string[];
+  /** Host services that a sandbox may reach, by name: `http://platform.internal:<port>` goes to a listener of ours. */
+  hostPorts: number[];
+}
+
+export interface SandboxSpec {
+  /** Unique, `[a-z0-9-]{1,63}`; names the cgroup, the network namespace and the directory. */
+  id: string;
+  image: PreparedImage;
+  /** Replaces entrypoint and cmd of the image when given. */
+  command?: string[];
+  env: Record<string, string>;
+  mounts: SandboxMount[];
+  network: NetworkPolicy;
+  limits: SandboxLimits;
+  /** Kept with the sandbox and given back by `reattach`. */
+  labels: Record<string, string>;
+}
+
+export interface SandboxLimits {
+  /** Virtual CPUs, fractions allowed. */
+  cpu: number;
+  memoryBytes: number;
+  pids: number;
+  /** Bytes that the sandbox may write to its root file system and /tmp together. */
+  diskBytes: number;
+  openFiles: number;
+}
+
+export interface Usage {
+  /** CPU seconds used since the sandbox began, user and system. */
+  cpuSeconds: number;
+  /** Highest memory use so far, in bytes, with the sandbox's own overhead. */
+  memoryHighWaterBytes: number;
+}
+
+/** How a sandbox ended by itself. */
+export interface SandboxExit {
+  /** Exit status of its first process, 128 + signal when a signal ended it, undefined when unknown (after a restart of the server). */
+  exitCode: number | undefined;
+  /** Ended by the kernel for passing its memory limit. */
+  outOfMemory: boolean;
+}
+
+export interface ExecOptions {
+  env?: Record<string, string>;
+  cwd?: string;
+  /** A pseudo-terminal of this size; stdout carries both streams then. */
+  tty?: { columns: number; rows: number };
+  signal?: AbortSignal;
+}
+
+export interface ExecHandle {
+  stdin: Writable;
+  stdout: Readable;
+  stderr: Readable;
+  /** Only with a tty. */
+  resize(columns: number, rows: number): void;
+  kill(signal?: NodeJS.Signals): void;
+  exited: Promise<number>;
+}
+
+export interface Sandbox {
+  readonly id: string;
+  readonly labels: Record<string, string>;
+  readonly isolation: string;
+  /** Where a TCP connection to that port inside the sandbox goes, as seen by the server. */
+  address(port: number): { host: string; port: number };
+  exec(command: string[], options?: ExecOptions): Promise<ExecHandle>;
+  usage(): Promise<Usage>;
+  /** The last lines that its first process wrote, stdout and stderr together, at most `maxBytes` (default 4096). */
+  tail(maxBytes?: number): Promise<string>;
+  /** Lines as they come, from the beginning of what is kept when `fromStart`; ends with the sandbox. */
+  logs(options: { follow: boolean; fromStart: boolean; signal?: AbortSignal }): AsyncIterable<string>;
+  /** Resolves when its first process has ended, by itself or by `stop`. Never rejects. */
+  readonly exited: Promise<SandboxExit>;
+  /** Ends every process, then removes cgroup, network, mounts and files. Idempotent; rejects only if something could not be removed. */
+  stop(options?: { graceMs?: number }): Promise<void>;
+}
+
+export interface SandboxProvider {
+  readonly name: 'oci' | 'process' | 'docker' | 'kubernetes';
+  probe(): Promise<ProbeReport>;
+  /** Rejects with a `SandboxError` and leaves nothing behind. */
+  create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox>;
+  /** What survived a restart of the server. */
+  reattach(): AsyncIterable<Sandbox>;
+  /** Removes every cgroup, namespace, mount and file of a sandbox of this data directory whose id is not in `keep`; returns the ids removed. */
+  sweep(keep: ReadonlySet<string>): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** A sandbox could not be made or used. `reason` is machine-readable; the message names cause and remedy. */
+export class SandboxError extends Error {
+  readonly reason: 'unavailable' | 'refused' | 'capacity' | 'failed';
+  constructor(reason: SandboxError['reason'], message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'SandboxError';
+    this.reason = reason;
+  }
+}

@@ -1,0 +1,35 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Inputs, OperationName, Outputs } from '@agentplatform/contract';
+import type { Logger } from 'pino';
+import type { Principal } from './auth/principal.ts';
+
+/** What an operation's handler knows of the request around its input. */
+export interface RequestContext {
+  requestId: string;
+  principal: Principal;
+  accountId: string;
+  region: string;
+  headers: IncomingHttpHeaders;
+  /** Aborted when the client goes away or the server stops. */
+  signal: AbortSignal;
+  log: Logger;
+}
+
+/** One served operation. Input is decoded and valid, the caller authenticated; `handle` runs only when `resource` is allowed. */
+export interface OperationHandler<K extends OperationName> {
+  /** ARN (or ARN pattern with `*`) that the caller must be allowed to use; `action` is `bedrock-agentcore:<operation>`. */
+  resource(input: Inputs[K], ctx: RequestContext): string | Promise<string>;
+  /** Condition keys beyond the common ones, e.g. `bedrock-agentcore:actorId`. */
+  conditions?(input: Inputs[K]): Record<string, string | string[]>;
+  handle(input: Inputs[K], ctx: RequestContext): Promise<Outputs[K]>;
+}
+
+export type OperationHandlers = { [K in OperationName]?: OperationHandler<K> };
+
+/** What every service's `index.ts` returns; `port` is what other services may use of it. */
+export interface Service<Port = unknown> {
+  operations: OperationHandlers;
+  port: Port;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}

@@ -1,0 +1,326 @@
+import { helpText } from './config/describe.ts';
+import { type ConfigSources, loadSettings } from './config/load.ts';
+import {
+  bytes,
+  choice,
+  cidrs,
+  decimal,
+  integer,
+  onOff,
+  optionalWord,
+  seconds,
+  type ValuesOf,
+  word,
+} from './config/setting.ts';
+
+export { ConfigError, type ConfigSources } from './config/load.ts';
+
+/** Every setting of the platform. The path of a setting is its name in the file, on the command line and in the environment. */
+export const settings = {
+  host: word({
+    about: 'Address that the platform listens on. Anything but a loopback address lets other machines in.',
+    unit: 'IP address',
+    default: '127.0.0.1',
+    pattern: /^[0-9a-fA-F.:]+$/,
+    expected: 'an IP address such as 127.0.0.1, 0.0.0.0 or ::1',
+  }),
+  port: integer({
+    about: 'TCP port that the platform listens on; 0 picks a free one.',
+    unit: 'port',
+    default: 4100,
+    min: 0,
+    max: 65535,
+  }),
+  data: word({
+    about: 'Directory that holds everything the platform keeps; made when missing.',
+    unit: 'path',
+    default: '.agentplatform',
+    notInFile: true,
+    pattern: /^[^\0]+$/,
+    expected: 'a path',
+  }),
+  json: onOff({ about: 'Prints the line that says the platform is ready as JSON.', default: false, notInFile: true }),
+  region: word({
+    about: 'Region in the ARNs that the platform makes. AWS_REGION is not read: ARNs must not change with the shell.',
+    default: 'us-east-1',
+    pattern: /^[a-z]{2}(-[a-z]+)+-\d{1,2}$/,
+    expected: 'a region name such as us-east-1',
+  }),
+  accountId: optionalWord({
+    about:
+      'Account in the ARNs that the platform makes; random at first boot and kept in the data directory when not set.',
+    unit: '12 digits',
+    pattern: /^\d{12}$/,
+    expected: '12 digits',
+  }),
+  databaseUrl: optionalWord({
+    about:
+      'PostgreSQL (with pgvector) to use instead of the embedded database. A password belongs into the environment, not the command line.',
+    unit: 'postgres:// URL',
+    pattern: /^postgres(ql)?:\/\/\S+$/,
+    expected: 'a URL such as postgres://user@host:5432/name',
+  }),
+  shutdownGraceSeconds: seconds({
+    about: 'How long requests in flight may go on after SIGTERM.',
+    default: 10,
+    min: 0,
+    max: 3600,
+  }),
+  metrics: onOff({ about: 'Serves Prometheus metrics on /metrics.', default: true }),
+  log: {
+    level: choice(['error', 'warn', 'info', 'debug'], {
+      about:
+        'Least important kind of line that is written: error = a person must act, warn = degraded, info = life cycle, debug = the path of one request.',
+      default: 'info',
+    }),
+    format: choice(['auto', 'pretty', 'json'], {
+      about: 'Shape of a log line on stderr; auto is pretty on a terminal and JSON elsewhere.',
+      default: 'auto',
+    }),
+  },
+  outbound: {
+    allowPrivateEgress: cidrs({
+      about:
+        'Private or loopback ranges that the calls which the platform itself makes to user-supplied addresses may reach.',
+      default: [],
+      flag: 'allow-private-egress',
+    }),
+  },
+  sandbox: {
+    provider: choice(['auto', 'oci', 'process'], {
+      about:
+        'How sessions are isolated; auto takes the best isolation that works here and never falls back to process, which has none.',
+      default: 'auto',
+      flag: 'sandbox',
+    }),
+    ociRuntime: word({
+      about: 'Command of the OCI runtime that provider oci drives: runc, runsc, crun or kata-runtime, by name or path.',
+      unit: 'command',
+      default: 'runc',
+      pattern: /^[\w./+-]+$/,
+      expected: 'a command name or path',
+    }),
+    egress: choice(['restricted', 'none'], {
+      about: 'What a sandbox may reach: restricted = the internet without private ranges, none = nothing.',
+      default: 'restricted',
+    }),
+    allowPrivateEgress: cidrs({
+      about: 'Private ranges that sandboxes may reach all the same.',
+      default: [],
+    }),
+    subnet: word({
+      about: 'IPv4 range that sandboxes get their addresses from; must be free on this machine.',
+      unit: 'CIDR',
+      default: '10.88.0.0/16',
+      pattern: /^\d{1,3}(\.\d{1,3}){3}\/([89]|1\d|2[0-8])$/,
+      expected: 'an IPv4 range from /8 to /28 such as 10.88.0.0/16',
+    }),
+    limits: {
+      cpu: decimal({
+        about: 'Virtual CPUs that one sandbox may use.',
+        default: ({ cpus }) => Math.min(2, cpus),
+        defaultText: '2, at most what the machine has',
+        min: 0.05,
+        max: 256,
+      }),
+      memoryBytes: bytes({
+        about: 'Memory that one sandbox may use.',
+        default: ({ memoryBytes }) => Math.min(8 * 2 ** 30, Math.floor((memoryBytes * 3) / 4)),
+        defaultText: '8 GiB, at most three quarters of the machine',
+        min: 16 * 2 ** 20,
+        max: 2 ** 42,
+      }),
+      pids: integer({ about: 'Processes and threads of one sandbox.', default: 1024, min: 8, max: 4_194_304 }),
+      diskBytes: bytes({
+        about: 'What one sandbox may write to its root file system and /tmp together.',
+        default: 2 * 2 ** 30,
+        min: 2 ** 20,
+        max: 2 ** 42,
+      }),
+      openFiles: integer({
+        about: 'Files that one process of a sandbox may hold open.',
+        default: 65_536,
+        min: 64,
+        max: 1_048_576,
+      }),
+    },
+    startTimeoutSeconds: seconds({
+      about: 'How long a new sandbox may take until it answers on its port.',
+      default: 60,
+      min: 0.1,
+      max: 3600,
+    }),
+    maxConcurrentStarts: integer({
+      about: 'Sandboxes that start at the same time; more wait.',
+      default: ({ cpus }) => Math.max(2, cpus * 2),
+      defaultText: 'twice the CPUs of the machine',
+      min: 1,
+      max: 1024,
+    }),
+    maxQueuedStarts: integer({
+      about: 'Starts that may wait; beyond it a new session is refused with ThrottlingException.',
+      default: 256,
+      min: 0,
+      max: 100_000,
+    }),
+  },
+  session: {
+    idleSeconds: seconds({
+      about: 'A session without activity for this long ends, unless its runtime says otherwise.',
+      default: 900,
+      min: 0.1,
+      max: 28_800,
+    }),
+    maxLifetimeSeconds: seconds({
+      about: 'A session ends after this long, active or not.',
+      default: 28_800,
+      min: 0.1,
+      max: 28_800,
+    }),
+    teardownSeconds: seconds({
+      about: 'How long a sandbox may take to end by itself before it is killed.',
+      default: 15,
+      min: 0,
+      max: 600,
+    }),
+    pingIntervalSeconds: seconds({
+      about: 'Time between two health checks of a session.',
+      default: 2,
+      min: 0.05,
+      max: 600,
+    }),
+    pingTimeoutSeconds: seconds({
+      about: 'How long the answer to a health check may take.',
+      default: 10,
+      min: 0.05,
+      max: 600,
+    }),
+    pingFailures: integer({
+      about: 'Health checks that fail in a row until the session ends.',
+      default: 3,
+      min: 1,
+      max: 100,
+    }),
+  },
+  invocation: {
+    maxPayloadBytes: bytes({
+      about: 'Largest request body of an invocation.',
+      default: 100_000_000,
+      min: 1024,
+      max: 2 ** 40,
+    }),
+    maxChunkBytes: bytes({
+      about: 'Largest chunk of a streamed answer.',
+      default: 10_000_000,
+      min: 1024,
+      max: 2 ** 32,
+    }),
+    timeoutSeconds: seconds({
+      about: 'How long the first byte of an answer may take.',
+      default: 900,
+      min: 0.1,
+      max: 28_800,
+    }),
+    streamTimeoutSeconds: seconds({
+      about: 'How long a streamed answer may go on.',
+      default: 3600,
+      min: 0.1,
+      max: 28_800,
+    }),
+  },
+  images: {
+    maxImageBytes: bytes({
+      about: 'Largest container image, compressed.',
+      default: 2_000_000_000,
+      min: 2 ** 20,
+      max: 2 ** 42,
+    }),
+    maxZipBytes: bytes({ about: 'Largest zip of code.', default: 250_000_000, min: 1024, max: 2 ** 40 }),
+    maxUnzippedBytes: bytes({
+      about: 'Largest total size of what such a zip holds.',
+      default: 750_000_000,
+      min: 1024,
+      max: 2 ** 40,
+    }),
+  },
+  quotas: {
+    versionsPerRuntime: integer({
+      about: 'Versions that one agent runtime may have.',
+      default: 1000,
+      min: 1,
+      max: 99_999,
+    }),
+    endpointsPerRuntime: integer({
+      about: 'Endpoints that one agent runtime may have.',
+      default: 10,
+      min: 1,
+      max: 100_000,
+    }),
+    invocationsPerSecond: decimal({
+      about: 'Invocations per second of one endpoint, with a burst of as many; 0 = no limit.',
+      default: 25,
+      min: 0,
+      max: 1_000_000,
+    }),
+  },
+  objects: {
+    endpoint: optionalWord({
+      about:
+        'S3-compatible store that s3:// locations are read from; the embedded one in the data directory when not set.',
+      unit: 'URL',
+      pattern: /^https?:\/\/[^\s/]+\/?$/,
+      expected: 'a URL such as https://s3.example.com',
+    }),
+    accessKeyId: optionalWord({ about: 'Access key for that store.', pattern: /^\S+$/, expected: 'one word' }),
+    secretAccessKey: optionalWord({
+      about: 'Secret of that access key.',
+      secret: true,
+      pattern: /^\S+$/,
+      expected: 'one word',
+    }),
+  },
+  secrets: {
+    keyFile: optionalWord({
+      about:
+        'File with the key that secrets are encrypted with, made with mode 0600 when missing; `secrets.key` in the data directory when not set.',
+      unit: 'path',
+      pattern: /^[^\0]+$/,
+      expected: 'a path',
+    }),
+    key: optionalWord({
+      about: 'That key itself, instead of a file.',
+      unit: '32 bytes in base64',
+      secret: true,
+      pattern: /^[A-Za-z0-9+/]{43}=$/,
+      expected: '32 bytes in base64 (44 characters)',
+    }),
+  },
+} as const;
+
+/** The platform's configuration, checked and complete. Durations are in seconds, sizes in bytes, paths absolute. */
+export type Config = ValuesOf<typeof settings>;
+
+/** Text of `npm run platform -- --help`. */
+export const configHelp = (columns?: number): string => helpText(settings, columns);
+
+/**
+ * Reads the configuration from the command line, `AGENTPLATFORM_…` variables and `<data>/config.json`, in that order of
+ * precedence. Throws one `ConfigError` that lists everything that is wrong.
+ */
+export function loadConfig(argv: readonly string[], env: NodeJS.ProcessEnv, sources?: ConfigSources): Config {
+  return loadSettings(settings, argv, env, sources, crossChecks);
+}
+
+function crossChecks(config: Config): string[] {
+  const problems: string[] = [];
+  if (config.session.idleSeconds > config.session.maxLifetimeSeconds) {
+    problems.push('session.idleSeconds must not be longer than session.maxLifetimeSeconds');
+  }
+  if ((config.objects.accessKeyId === undefined) !== (config.objects.secretAccessKey === undefined)) {
+    problems.push('objects.accessKeyId and objects.secretAccessKey must be set together');
+  }
+  if (config.secrets.key !== undefined && config.secrets.keyFile !== undefined) {
+    problems.push('secrets.key and secrets.keyFile exclude each other');
+  }
+  return problems;
+}

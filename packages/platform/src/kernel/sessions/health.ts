@@ -1,0 +1,57 @@
+import type { Dispatcher } from 'undici';
+
+/** What a session's own health route says: healthy, or healthy and busy with work that no request shows. */
+export type Health = 'healthy' | 'busy';
+
+/** Asks one sandbox how it is. Rejects when it does not answer well; `HealthFailure.refused` tells a closed port from a slow answer. */
+export type HealthCheck = (connection: Dispatcher, signal: AbortSignal) => Promise<Health>;
+
+export class HealthFailure extends Error {
+  /** True when nothing listens on the port: no amount of patience with a busy agent explains that. */
+  readonly refused: boolean;
+  constructor(message: string, refused: boolean, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'HealthFailure';
+    this.refused = refused;
+  }
+}
+
+const MAX_PING_BYTES = 16_384;
+
+/** The runtime container's contract: `GET /ping` answers 2xx, with `{"status":"Healthy"|"HealthyBusy"}` when it has something to say. */
+export async function pingHealth(connection: Dispatcher, signal: AbortSignal): Promise<Health> {
+  const { statusCode, body } = await connection
+    .request({ method: 'GET', path: '/ping', signal })
+    .catch((error: unknown) => {
+      throw new HealthFailure(`GET /ping: ${describe(error)}`, isRefused(error), { cause: error });
+    });
+  let text = '';
+  try {
+    for await (const chunk of body) {
+      text += chunk;
+      if (text.length > MAX_PING_BYTES) throw new Error(`the answer is longer than ${MAX_PING_BYTES} bytes`);
+    }
+  } catch (error) {
+    throw new HealthFailure(`GET /ping: ${describe(error)}`, false, { cause: error });
+  }
+  if (statusCode < 200 || statusCode > 299) throw new HealthFailure(`GET /ping answered ${statusCode}`, false);
+  return statusOf(text) === 'HealthyBusy' ? 'busy' : 'healthy';
+}
+
+function statusOf(text: string): unknown {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === 'object' && parsed !== null && 'status' in parsed ? parsed.status : undefined;
+  } catch {
+    // A ping that answers 200 with plain text is healthy: the contract asks for an answer, not for JSON.
+    return undefined;
+  }
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ECONNREFUSED' || error.code === 'EHOSTUNREACH');
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message || error.name : String(error);
+}

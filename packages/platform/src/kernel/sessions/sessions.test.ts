@@ -1,0 +1,258 @@
+import { pino } from 'pino';
+import { afterEach, describe, expect, it } from 'vitest';
+import { FakeClock } from '../fake-clock.ts';
+import { type Health, HealthFailure } from './health.ts';
+import { type SessionPlan, Sessions, type SessionsOptions } from './sessions.ts';
+import { FakeProvider, FakeSandbox } from './testing/fake-provider.ts';
+import { MemorySessionStore } from './testing/memory-session-store.ts';
+import type { UsageSample } from './usage.ts';
+
+const key = { accountId: '123456789012', resourceArn: 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/a-0123456789', sessionId: 's'.repeat(33) };
+const never = new AbortController().signal;
+const minutes = (n: number): number => n * 60_000;
+
+function house(overrides: Partial<SessionsOptions> = {}) {
+  const clock = new FakeClock();
+  const provider = new FakeProvider();
+  const store = new MemorySessionStore();
+  const samples: UsageSample[] = [];
+  let made = 0;
+  const sessions = new Sessions({
+    provider,
+    store,
+    clock,
+    recordUsage: (sample) => samples.push(sample),
+    newSandboxId: () => `sandbox-${++made}`,
+    log: pino({ level: 'silent' }),
+    options: {
+      pingIntervalMs: 2000,
+      pingTimeoutMs: 5000,
+      pingFailures: 3,
+      usageIntervalMs: 5000,
+      startTimeoutMs: 30_000,
+      teardownTimeoutMs: 15_000,
+      maxConcurrentStarts: 4,
+      maxQueuedStarts: 8,
+      ...overrides,
+    },
+  });
+  const agent: { health: Health | Error } = { health: 'healthy' };
+  const plan: SessionPlan = {
+    version: '1',
+    lifecycle: { idleSeconds: 900, maxLifetimeSeconds: 28_800 },
+    port: 8080,
+    health: async () => {
+      if (agent.health instanceof Error) throw agent.health;
+      return agent.health;
+    },
+    sandbox: async (id) => ({
+      id,
+      image: { digest: 'sha256:0', rootfs: '/nowhere', config: { entrypoint: [], cmd: [], env: [], workingDir: '/', user: '' } },
+      env: {},
+      mounts: [],
+      network: { egress: 'none', allowCidrs: [], hostPorts: [] },
+      limits: { cpu: 1, memoryBytes: 1, pids: 1, diskBytes: 1, openFiles: 1 },
+      labels: {},
+    }),
+  };
+  sessions.start();
+  cleanup.push(() => sessions.close());
+  return { clock, provider, store, samples, sessions, agent, plan, acquire: (k = key, signal = never) => sessions.acquire(k, async () => plan, signal) };
+}
+
+const cleanup: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of cleanup.splice(0)) await close();
+});
+
+function gate(): { promise: Promise<void>; open: () => void } {
+  let open = (): void => undefined;
+  const promise = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { promise, open };
+}
+
+describe('sessions', () => {
+  it('gives the same id the same sandbox, and another id another', async () => {
+    const { acquire, provider, sessions } = house();
+    const first = await acquire();
+    first.release();
+    expect((await acquire()).sandbox).toBe(first.sandbox);
+    expect(sessions.tryAcquire(key)?.sandbox).toBe(first.sandbox);
+    expect((await acquire({ ...key, sessionId: 't'.repeat(33) })).sandbox).not.toBe(first.sandbox);
+    expect(provider.created).toHaveLength(2);
+  });
+
+  it('keeps the same id of another owner apart', async () => {
+    const { acquire, sessions } = house();
+    const mine = await acquire();
+    const other = { ...key, accountId: '999999999999', resourceArn: key.resourceArn.replace('123456789012', '999999999999') };
+    expect(sessions.tryAcquire(other)).toBeUndefined();
+    expect((await acquire(other)).sandbox).not.toBe(mine.sandbox);
+  });
+
+  it('starts one sandbox for a hundred first calls at once', async () => {
+    const { acquire, provider } = house();
+    const start = gate();
+    provider.createGate = start.promise;
+    const calls = Array.from({ length: 100 }, () => acquire());
+    start.open();
+    const leases = await Promise.all(calls);
+    expect(new Set(leases.map((lease) => lease.sandbox)).size).toBe(1);
+    expect(provider.created).toHaveLength(1);
+  });
+
+  it('ends after 15 idle minutes, with memory and disk gone, and the next use is a fresh sandbox', async () => {
+    const { acquire, clock, provider, store, sessions } = house();
+    const lease = await acquire();
+    lease.release();
+    await clock.advance(minutes(15) - 2000);
+    expect(sessions.size).toBe(1);
+    await clock.advance(3000);
+    expect(sessions.size).toBe(0);
+    expect(provider.created[0]?.stopped).toBe(true);
+    expect([...store.rows.values()][0]?.endReason).toBe('idle');
+    expect((await acquire()).sandbox.id).not.toBe(lease.sandbox.id);
+  });
+
+  it('does not count a request under way, or HealthyBusy, as idle', async () => {
+    const { acquire, clock, agent, sessions } = house();
+    const lease = await acquire();
+    await clock.advance(minutes(60));
+    expect(sessions.size).toBe(1);
+    lease.release();
+    agent.health = 'busy';
+    await clock.advance(minutes(60));
+    expect(sessions.size).toBe(1);
+    agent.health = 'healthy';
+    await clock.advance(minutes(16));
+    expect(sessions.size).toBe(0);
+  });
+
+  it('ends after 8 hours even in the middle of a request', async () => {
+    const { acquire, clock, store, sessions } = house();
+    await acquire();
+    await clock.advance(minutes(480) - 2000);
+    expect(sessions.size).toBe(1);
+    await clock.advance(3000);
+    expect(sessions.size).toBe(0);
+    expect([...store.rows.values()][0]?.endReason).toBe('lifetime');
+  });
+
+  it('ends by an explicit stop; a call that meets the teardown waits for a fresh sandbox', async () => {
+    const { acquire, sessions, provider } = house();
+    const lease = await acquire();
+    const teardown = gate();
+    if (provider.created[0]) provider.created[0].stopGate = teardown.promise;
+    const stopping = sessions.stop(key);
+    const next = acquire();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(provider.created).toHaveLength(1);
+    teardown.open();
+    expect(await stopping).toBe(true);
+    expect((await next).sandbox).not.toBe(lease.sandbox);
+    expect(provider.created).toHaveLength(2);
+  });
+
+  it('ends a session that is stopped while it starts, and its caller gets a fresh one', async () => {
+    const { acquire, sessions, provider } = house();
+    const start = gate();
+    provider.createGate = start.promise;
+    const call = acquire();
+    await new Promise((resolve) => setImmediate(resolve));
+    const stopping = sessions.stop(key);
+    start.open();
+    expect(await stopping).toBe(true);
+    expect((await call).session.row.sandboxId).toBe('sandbox-2');
+  });
+
+  it('ends after three failed pings, not before; slow pings of an agent at work do not count', async () => {
+    const { acquire, clock, agent, store, sessions } = house();
+    const lease = await acquire();
+    agent.health = new HealthFailure('no answer in time', false);
+    await clock.advance(60_000);
+    expect(sessions.size).toBe(1);
+    lease.release();
+    await clock.advance(4000);
+    expect(sessions.size).toBe(1);
+    await clock.advance(4000);
+    expect(sessions.size).toBe(0);
+    expect([...store.rows.values()][0]?.endReason).toBe('unhealthy');
+  });
+
+  it('ends an agent whose port is closed even while a request is under way', async () => {
+    const { acquire, clock, agent, sessions } = house();
+    await acquire();
+    agent.health = new HealthFailure('refused', true);
+    await clock.advance(8000);
+    expect(sessions.size).toBe(0);
+  });
+
+  it('ends at once when the agent exits', async () => {
+    const { acquire, provider, clock, sessions } = house();
+    await acquire();
+    provider.created[0]?.exit({ exitCode: 3, outOfMemory: false });
+    await clock.advance(0);
+    expect(sessions.size).toBe(0);
+  });
+
+  it('tells a start that fails with the exit status and the last lines, and leaves nothing', async () => {
+    const { acquire, agent, provider, sessions, store } = house();
+    agent.health = new HealthFailure('refused', true);
+    const call = acquire();
+    const failure = expect(call).rejects.toThrow(/exited with status 3[\s\S]*last words/);
+    await new Promise((resolve) => setImmediate(resolve));
+    provider.created[0]?.exit({ exitCode: 3, outOfMemory: false });
+    await failure;
+    expect(sessions.size).toBe(0);
+    expect(provider.created[0]?.stopped).toBe(true);
+    expect([...store.rows.values()][0]?.endReason).toBe('start-failed');
+  });
+
+  it('tells an agent that never opens its port', async () => {
+    const { acquire, agent, clock, sessions } = house();
+    agent.health = new HealthFailure('refused', true);
+    const failure = expect(acquire()).rejects.toThrow(/did not answer GET \/ping on port 8080 within 30 s/);
+    await clock.advance(31_000);
+    await failure;
+    expect(sessions.size).toBe(0);
+  });
+
+  it('queues starts with a bound and refuses beyond it', async () => {
+    const { acquire, provider } = house({ maxConcurrentStarts: 1, maxQueuedStarts: 2 });
+    const start = gate();
+    provider.createGate = start.promise;
+    const calls = ['a', 'b', 'c', 'd'].map((c) => acquire({ ...key, sessionId: c.repeat(33) }));
+    const outcomes = Promise.allSettled(calls);
+    await new Promise((resolve) => setImmediate(resolve));
+    start.open();
+    expect((await outcomes).map((o) => (o.status === 'fulfilled' ? 'ok' : o.reason.name))).toEqual(['ok', 'ok', 'ok', 'QueueFullError']);
+  });
+
+  it('samples usage while it lives and once more at its end', async () => {
+    const { acquire, clock, sessions, samples } = house();
+    await acquire();
+    await clock.advance(11_000);
+    expect(samples.length).toBeGreaterThanOrEqual(2);
+    await sessions.stop(key);
+    expect(samples.at(-1)).toMatchObject({ final: true, cpuSeconds: 1, memoryHighWaterBytes: 1024 });
+  });
+
+  it('takes up what survived a restart, ends what did not, removes what nobody knows', async () => {
+    const { provider, store, sessions, plan, acquire } = house();
+    const row = { ...key, version: '1', lifecycle: plan.lifecycle, port: 8080, createdAt: 0 };
+    await store.begin({ ...row, sandboxId: 'alive' });
+    await store.activate('alive', 1);
+    await store.begin({ ...row, sessionId: 'u'.repeat(33), sandboxId: 'half-started' });
+    await store.begin({ ...row, sessionId: 'v'.repeat(33), sandboxId: 'gone' });
+    await store.activate('gone', 1);
+    const [alive, half, unknown] = ['alive', 'half-started', 'unknown'].map((id) => new FakeSandbox({ id, labels: {} }));
+    if (!alive || !half || !unknown) throw new Error('unreachable');
+    provider.survivors = [alive, half, unknown];
+    expect(await sessions.recover(async () => plan)).toEqual({ resumed: 1, ended: 2 });
+    expect([alive.stopped, half.stopped, unknown.stopped]).toEqual([false, true, true]);
+    expect((await acquire()).sandbox).toBe(alive);
+    expect(provider.swept[0]).toEqual(new Set(['alive']));
+  });
+});

@@ -1,0 +1,34 @@
+import type { Sandbox } from '../sandbox/sandbox.ts';
+
+/** A sandbox was made but what runs in it never became ready; the message names why, with the last lines that it wrote. */
+export class StartFailure extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'StartFailure';
+  }
+
+  static async exited(sandbox: Sandbox): Promise<StartFailure> {
+    return new StartFailure(await describeExit(sandbox));
+  }
+
+  static async timeout(sandbox: Sandbox, port: number, afterMs: number, cause: unknown): Promise<StartFailure> {
+    const why = cause instanceof Error ? ` (${cause.message})` : '';
+    return new StartFailure(
+      `The agent did not answer GET /ping on port ${port} within ${afterMs / 1000} s${why}. It must listen on 0.0.0.0:${port}.${await lastLines(sandbox)}`,
+      { cause },
+    );
+  }
+}
+
+/** How a sandbox ended, in a sentence, with the last lines that it wrote. */
+export async function describeExit(sandbox: Sandbox): Promise<string> {
+  const { exitCode, outOfMemory } = await sandbox.exited;
+  const status = exitCode === undefined ? 'with an unknown status' : `with status ${exitCode}`;
+  const cause = outOfMemory ? 'The agent was ended for using more memory than its limit' : `The agent exited ${status}`;
+  return `${cause}.${await lastLines(sandbox)}`;
+}
+
+async function lastLines(sandbox: Sandbox): Promise<string> {
+  const text = (await sandbox.tail(2048).catch(() => '')).trimEnd();
+  return text ? ` Its last output:\n${text}` : ' It wrote nothing.';
+}

@@ -1,0 +1,81 @@
+import { PassThrough } from 'node:stream';
+import type { ProbeReport, Sandbox, SandboxExit, SandboxProvider, SandboxSpec, Usage } from '../../sandbox/sandbox.ts';
+
+/** A sandbox that exists only in memory, for tests of what happens around sandboxes. */
+export class FakeSandbox implements Sandbox {
+  readonly id: string;
+  readonly labels: Record<string, string>;
+  readonly isolation = 'fake';
+  readonly exited: Promise<SandboxExit>;
+  stopped = false;
+  used: Usage = { cpuSeconds: 1, memoryHighWaterBytes: 1024 };
+  stopGate: Promise<void> = Promise.resolve();
+  exit: (exit: SandboxExit) => void = () => undefined;
+
+  constructor(spec: Pick<SandboxSpec, 'id' | 'labels'>) {
+    this.id = spec.id;
+    this.labels = spec.labels;
+    this.exited = new Promise((resolve) => {
+      this.exit = resolve;
+    });
+  }
+
+  address(): { host: string; port: number } {
+    return { host: '127.0.0.1', port: 1 };
+  }
+
+  async exec(): Promise<never> {
+    throw new Error('a fake sandbox runs no command');
+  }
+
+  async usage(): Promise<Usage> {
+    return this.used;
+  }
+
+  async tail(): Promise<string> {
+    return 'last words';
+  }
+
+  async *logs(): AsyncIterable<string> {
+    yield* new PassThrough().end();
+  }
+
+  async stop(): Promise<void> {
+    await this.stopGate;
+    this.stopped = true;
+    this.exit({ exitCode: 137, outOfMemory: false });
+  }
+}
+
+export class FakeProvider implements SandboxProvider {
+  readonly name = 'process';
+  readonly created: FakeSandbox[] = [];
+  survivors: FakeSandbox[] = [];
+  swept: ReadonlySet<string>[] = [];
+  createGate: Promise<void> = Promise.resolve();
+  failWith: Error | undefined;
+
+  async probe(): Promise<ProbeReport> {
+    return { provider: 'fake', usable: true, isolation: 'fake', missing: [] };
+  }
+
+  async create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
+    await this.createGate;
+    signal?.throwIfAborted();
+    if (this.failWith) throw this.failWith;
+    const sandbox = new FakeSandbox(spec);
+    this.created.push(sandbox);
+    return sandbox;
+  }
+
+  async *reattach(): AsyncIterable<Sandbox> {
+    yield* this.survivors;
+  }
+
+  async sweep(keep: ReadonlySet<string>): Promise<string[]> {
+    this.swept.push(keep);
+    return [];
+  }
+
+  async close(): Promise<void> {}
+}

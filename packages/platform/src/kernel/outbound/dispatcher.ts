@@ -1,0 +1,63 @@
+import { isIP } from 'node:net';
+import { Agent, buildConnector, type Dispatcher } from 'undici';
+import type { AddressPolicy } from './address-policy.ts';
+import { OutboundError } from './errors.ts';
+import { type Resolve, toLookup } from './resolver.ts';
+import { assertAddress, checkTarget } from './target.ts';
+
+export interface DispatcherOptions {
+  addresses: AddressPolicy;
+  resolve: Resolve;
+  ports?: readonly number[];
+  connectTimeoutMs: number;
+  /** Most connections to one origin. */
+  connectionsPerOrigin: number;
+}
+
+/**
+ * An undici dispatcher that connects only to allowed addresses. The name is resolved inside the connect itself, so the
+ * address that was judged is the address of the socket; a kept-alive socket stays with it.
+ */
+export function createGuardedDispatcher(options: DispatcherOptions): Dispatcher {
+  const connect = buildConnector({
+    timeout: options.connectTimeoutMs,
+    allowH2: false,
+    lookup: toLookup(options.resolve),
+    autoSelectFamily: true,
+  });
+  const agent = new Agent({
+    connections: options.connectionsPerOrigin,
+    maxOrigins: 1024,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: 4_000,
+    connect(target, callback) {
+      try {
+        // Node does not call `lookup` for a literal address.
+        const host = target.hostname.replace(/^\[|\]$/g, '');
+        if (isIP(host)) assertAddress(host, host, options.addresses);
+      } catch (error) {
+        callback(toError(error), null);
+        return;
+      }
+      connect(target, (error, socket) => {
+        if (error) return callback(error, null);
+        // Belt and braces: what is really at the other end.
+        const remote = socket.remoteAddress;
+        if (remote === undefined || options.addresses.refusal(remote) !== undefined) {
+          socket.destroy();
+          return callback(new OutboundError('ADDRESS_REFUSED', `connected to ${remote}, which is closed`), null);
+        }
+        callback(null, socket);
+      });
+    },
+  });
+  return agent.compose((dispatch) => (request, handler) => {
+    checkTarget(new URL(String(request.origin)), options);
+    return dispatch(request, handler);
+  });
+}
+
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

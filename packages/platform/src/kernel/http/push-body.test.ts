@@ -1,0 +1,134 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Pool } from 'undici';
+import { afterEach, describe, expect, it } from 'vitest';
+import { requestUpstream } from './push-body.ts';
+
+const open: { server?: Server; pool?: Pool }[] = [];
+afterEach(async () => {
+  for (const { server, pool } of open.splice(0)) {
+    await pool?.destroy();
+    server?.closeAllConnections();
+    server?.close();
+  }
+});
+
+async function serve(listener: RequestListener): Promise<{ pool: Pool; origin: string }> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const pool = new Pool(origin);
+  open.push({ server, pool });
+  return { pool, origin };
+}
+
+/** A proxy in front of `agent`, as the hot path is. */
+async function proxy(agent: RequestListener): Promise<{ origin: string; outcome: Promise<unknown> }> {
+  const upstream = await serve(agent);
+  let settle: (outcome: unknown) => void = () => undefined;
+  const outcome = new Promise((resolve) => {
+    settle = resolve;
+  });
+  const { origin } = await serve(async (req, res) => {
+    try {
+      const answer = await requestUpstream(upstream.pool, { method: 'POST', path: '/', body: req });
+      res.writeHead(answer.status);
+      await answer.body.pushTo(res);
+      settle('done');
+    } catch (error) {
+      settle(error);
+      res.destroy();
+    }
+  });
+  return { origin, outcome };
+}
+
+describe('push body', () => {
+  it('carries a short answer and a long one unchanged', async () => {
+    const long = Buffer.alloc(5_000_000, 'abc');
+    const { origin } = await proxy((req, res) => res.end(req.url === '/' ? long : ''));
+    const answer = await fetch(origin, { method: 'POST', body: 'x' });
+    expect(Buffer.from(await answer.arrayBuffer()).equals(long)).toBe(true);
+  });
+
+  it('hands each part over as it comes', async () => {
+    let release = (): void => undefined;
+    const { origin } = await proxy((_req, res) => {
+      res.write('first');
+      release = () => res.end('second');
+    });
+    const answer = await fetch(origin, { method: 'POST', body: 'x' });
+    const reader = answer.body?.getReader();
+    expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe('first');
+    release();
+    expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe('second');
+  });
+
+  it('breaks the client connection when the agent dies in the middle', async () => {
+    const { origin, outcome } = await proxy((_req, res) => {
+      res.write('half');
+      setTimeout(() => res.destroy(), 20);
+    });
+    const answer = await fetch(origin, { method: 'POST', body: 'x' });
+    await expect(answer.text()).rejects.toThrow();
+    expect(await outcome).toBeInstanceOf(Error);
+  });
+
+  it('ends the agent request when the client goes away', async () => {
+    let gone = (): void => undefined;
+    const agentSawIt = new Promise<void>((resolve) => {
+      gone = resolve;
+    });
+    const { origin, outcome } = await proxy((_req, res) => {
+      res.write('first');
+      res.on('close', () => gone());
+    });
+    const abort = new AbortController();
+    const answer = await fetch(origin, { method: 'POST', body: 'x', signal: abort.signal });
+    await answer.body?.getReader().read();
+    abort.abort();
+    await agentSawIt;
+    expect(await outcome).toBeInstanceOf(Error);
+  });
+
+  it('makes a fast agent wait for a slow client', async () => {
+    let written = 0;
+    const { origin } = await proxy((_req, res) => {
+      const chunk = Buffer.alloc(65_536);
+      const more = (): void => {
+        while (written < 64 * 1024 * 1024) {
+          written += chunk.length;
+          if (!res.write(chunk)) {
+            res.once('drain', more);
+            return;
+          }
+        }
+        res.end();
+      };
+      more();
+    });
+    const answer = await fetch(origin, { method: 'POST', body: 'x' });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    // What is under way are the sockets' buffers, not the body.
+    expect(written).toBeLessThan(32 * 1024 * 1024);
+    let read = 0;
+    for await (const chunk of answer.body ?? []) read += chunk.length;
+    expect(read).toBe(64 * 1024 * 1024);
+  });
+
+  it('can be iterated, and stops the agent when the reader stops', async () => {
+    const upstream = await serve((_req, res) => {
+      res.write('a');
+      setTimeout(() => res.end('b'), 10);
+    });
+    const { body } = await requestUpstream(upstream.pool, { method: 'GET', path: '/' });
+    let text = '';
+    for await (const chunk of body) text += Buffer.from(chunk).toString();
+    expect(text).toBe('ab');
+    const endless = await serve((_req, res) => {
+      res.write('x'.repeat(100));
+    });
+    const second = await requestUpstream(endless.pool, { method: 'GET', path: '/' });
+    expect(await second.body.head(10)).toBe('xxxxxxxxxx');
+  });
+});

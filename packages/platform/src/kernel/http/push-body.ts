@@ -1,0 +1,162 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Dispatcher } from 'undici';
+
+/** Bytes that may wait between agent and client before the agent is asked to pause. */
+const HIGH_WATER_BYTES = 256 * 1024;
+
+/** A response that arrives from a sandbox: its head at once, its body as it comes. */
+export interface UpstreamResponse {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  body: PushBody;
+}
+
+/**
+ * Sends a request and resolves when the response's head is there. The body pushes itself from the upstream socket into the
+ * client's response, without a stream object in between: this is what keeps the hot path short.
+ * Rejects with undici's error when no head arrives; a later error ends the body with it.
+ */
+export function requestUpstream(connection: Dispatcher, options: Dispatcher.DispatchOptions): Promise<UpstreamResponse> {
+  return new Promise((resolve, reject) => {
+    let body: PushBody | undefined;
+    connection.dispatch(options, {
+      onRequestStart() {},
+      onResponseStart(controller, status, headers) {
+        if (status < 200) return;
+        body = new PushBody(controller);
+        resolve({ status, headers, body });
+      },
+      onResponseData(_controller, chunk) {
+        body?.receive(chunk);
+      },
+      onResponseEnd() {
+        body?.finish();
+      },
+      onResponseError(_controller, error) {
+        if (body) body.fail(error);
+        else reject(error);
+      },
+    });
+  });
+}
+
+/** A body in flight. Consume it exactly once: by `pushTo`, by iteration, or by `cancel`. */
+export class PushBody implements AsyncIterable<Uint8Array> {
+  readonly #controller: Dispatcher.DispatchController;
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #sink: ServerResponse | undefined;
+  #state: 'open' | 'ended' | 'failed' = 'open';
+  #error: Error | undefined;
+  #settle: (() => void) | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(controller: Dispatcher.DispatchController) {
+    this.#controller = controller;
+  }
+
+  receive(chunk: Buffer): void {
+    if (this.#sink) {
+      if (!this.#sink.write(chunk)) this.#pauseUntilDrained(this.#sink);
+      return;
+    }
+    this.#waiting.push(chunk);
+    this.#waitingBytes += chunk.length;
+    if (this.#waitingBytes > HIGH_WATER_BYTES) this.#controller.pause();
+    this.#wake?.();
+  }
+
+  finish(): void {
+    this.#state = 'ended';
+    this.#sink?.end();
+    this.#settle?.();
+    this.#wake?.();
+  }
+
+  fail(error: Error): void {
+    this.#state = 'failed';
+    this.#error = error;
+    this.#settle?.();
+    this.#wake?.();
+  }
+
+  /**
+   * Writes the whole body into `sink` and ends it. Resolves when the last byte is handed over; rejects with the upstream's error,
+   * after which the caller must destroy the sink, for its head already promised a whole body.
+   */
+  async pushTo(sink: ServerResponse): Promise<void> {
+    if (this.#state === 'ended') {
+      // The usual short answer: head and body leave in one write.
+      sink.end(this.#waiting.length === 1 ? this.#waiting[0] : Buffer.concat(this.#waiting));
+      return;
+    }
+    if (this.#state === 'failed') throw this.#error;
+    this.#sink = sink;
+    sink.flushHeaders();
+    const onClose = (): void => {
+      // The client went away: the agent's work is of no use to anybody.
+      if (this.#state === 'open') this.cancel(new Error('the client closed the connection'));
+    };
+    sink.once('close', onClose);
+    try {
+      await new Promise<void>((resolve) => {
+        this.#settle = resolve;
+        for (const chunk of this.#waiting.splice(0)) sink.write(chunk);
+        if (sink.writableNeedDrain) this.#pauseUntilDrained(sink);
+        else this.#controller.resume();
+      });
+    } finally {
+      sink.removeListener('close', onClose);
+    }
+    if (this.#error) throw this.#error;
+  }
+
+  /** Ends the request; the upstream sees its connection closed. */
+  cancel(reason: Error): void {
+    if (this.#state === 'open') this.#controller.abort(reason);
+  }
+
+  /** At most `maxBytes` of the body as text, for error messages; the rest is thrown away. */
+  async head(maxBytes: number): Promise<string> {
+    let text = '';
+    try {
+      for await (const chunk of this) {
+        text += Buffer.from(chunk).toString('utf8');
+        if (text.length >= maxBytes) break;
+      }
+    } catch {
+      // What arrived before the break is all there is to show.
+    }
+    return text.slice(0, maxBytes);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    try {
+      for (;;) {
+        const chunk = this.#waiting.shift();
+        if (chunk) {
+          this.#waitingBytes -= chunk.length;
+          if (this.#waitingBytes <= HIGH_WATER_BYTES && this.#state === 'open') this.#controller.resume();
+          yield chunk;
+          continue;
+        }
+        if (this.#state === 'failed') throw this.#error;
+        if (this.#state === 'ended') return;
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+    } finally {
+      this.cancel(new Error('the reader of the body went away'));
+    }
+  }
+
+  #pauseUntilDrained(sink: ServerResponse): void {
+    this.#controller.pause();
+    void once(sink, 'drain').then(
+      () => this.#controller.resume(),
+      () => undefined,
+    );
+  }
+}

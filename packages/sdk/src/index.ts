@@ -1,0 +1,4 @@
+export { AgentPlatformApp, type AppOptions, type Entrypoint, type Payload, type RunOptions } from './app.ts';
+export { getContext, type InvocationContext } from './context.ts';
+export type { PingHandler, PingStatus, RunningTask } from './health.ts';
+export type { RunningApp } from './serve.ts';

@@ -22,7 +22,15 @@ export interface ActiveState {
 }
 
 /** Why a session ended; written to its row and its log. */
-export type EndReason = 'idle' | 'lifetime' | 'stopped' | 'unhealthy' | 'exited' | 'start-failed' | 'shutdown' | 'deleted';
+export type EndReason =
+  | 'idle'
+  | 'lifetime'
+  | 'stopped'
+  | 'unhealthy'
+  | 'exited'
+  | 'start-failed'
+  | 'shutdown'
+  | 'deleted';
 
 export interface SessionLifecycle {
   /** Seconds without activity after which a session ends. */
@@ -82,7 +90,11 @@ function fromActive(current: ActiveState, event: SessionEvent): SessionState {
 }
 
 /** The timeout that has passed at `at`, if any: the hard cap first, then inactivity. */
-export function dueToEnd(session: ActiveState, at: number, lifecycle: SessionLifecycle): 'lifetime' | 'idle' | undefined {
+export function dueToEnd(
+  session: ActiveState,
+  at: number,
+  lifecycle: SessionLifecycle,
+): 'lifetime' | 'idle' | undefined {
   if (at - session.since >= lifecycle.maxLifetimeSeconds * 1000) return 'lifetime';
   const idle = session.inFlight === 0 && !session.busy;
   if (idle && at - session.lastActivity >= lifecycle.idleSeconds * 1000) return 'idle';

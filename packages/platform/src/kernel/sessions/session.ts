@@ -2,11 +2,12 @@ import { type Dispatcher, Pool } from 'undici';
 import { sleep } from '../clock.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { HealthFailure } from './health.ts';
-import { StartFailure } from './start-failure.ts';
 import { ABSENT, type EndReason, type SessionEvent, type SessionState, transition } from './session-state.ts';
 import type { SessionRow } from './session-store.ts';
 import type { SessionPlan, SessionsDeps } from './sessions.ts';
+import { StartFailure } from './start-failure.ts';
 import type { StartQueue } from './start-queue.ts';
+import type { UnstoredEnds } from './unstored-ends.ts';
 
 /** The right to use a live session's sandbox; while one is held the session is not idle. Release exactly once. */
 export interface Lease {
@@ -19,6 +20,7 @@ export interface Lease {
 
 interface SessionDeps extends SessionsDeps {
   queue: StartQueue;
+  ends: UnstoredEnds;
   onGone(session: Session): void;
 }
 
@@ -91,7 +93,10 @@ export class Session {
   async #create(): Promise<void> {
     const { store, provider, clock, options } = this.#deps;
     const signal = this.#abort.signal;
-    const [, spec] = await Promise.all([store.begin(this.row), this.#plan.sandbox(this.row.sandboxId, signal)]);
+    const [, spec] = await Promise.all([
+      this.#deps.ends.flush().then(() => store.begin(this.row)),
+      this.#plan.sandbox(this.row.sandboxId, signal),
+    ]);
     const sandbox = await provider.create(spec, signal);
     this.#adopt(sandbox);
     await this.#ready(sandbox, clock.monotonic() + options.startTimeoutMs);
@@ -131,7 +136,10 @@ export class Session {
       const left = deadline - clock.monotonic();
       if (left <= 0) throw await StartFailure.timeout(sandbox, this.#plan.port, options.startTimeoutMs, last);
       try {
-        await this.#plan.health(connection, AbortSignal.any([signal, AbortSignal.timeout(Math.min(left, options.pingTimeoutMs))]));
+        await this.#plan.health(
+          connection,
+          AbortSignal.any([signal, AbortSignal.timeout(Math.min(left, options.pingTimeoutMs))]),
+        );
         return;
       } catch (error) {
         last = error;
@@ -205,7 +213,10 @@ export class Session {
       const excused = this.#state.inFlight > 0 && !(error instanceof HealthFailure && error.refused);
       if (!excused) this.#failedPings += 1;
       if (this.#failedPings >= this.#deps.options.pingFailures) {
-        this.#deps.log.warn({ err: error, sandboxId: this.row.sandboxId, sessionId: this.row.sessionId }, 'session failed its health check');
+        this.#deps.log.warn(
+          { err: error, sandboxId: this.row.sandboxId, sessionId: this.row.sessionId },
+          'session failed its health check',
+        );
         void this.end('unhealthy');
       }
     } finally {
@@ -230,7 +241,7 @@ export class Session {
   }
 
   async #tearDown(reason: EndReason): Promise<void> {
-    const { store, log, clock, options } = this.#deps;
+    const { log, clock, options } = this.#deps;
     const starting = this.#state.state === 'starting';
     this.#on({ event: 'end', reason });
     if (starting && reason !== 'start-failed') {
@@ -243,15 +254,20 @@ export class Session {
       try {
         await this.#sandbox.stop({ graceMs: Math.min(options.teardownTimeoutMs, reason === 'unhealthy' ? 0 : 1000) });
       } catch (error) {
-        log.error({ err: error, sandboxId: this.row.sandboxId }, 'a sandbox could not be removed completely; the next start of the server tries again');
+        log.error(
+          { err: error, sandboxId: this.row.sandboxId },
+          'a sandbox could not be removed completely; the next start of the server tries again',
+        );
       }
     }
+    // Before the id is free again: two live rows of one id must never meet.
+    await this.#deps.ends.store(this.row.sandboxId, reason, clock.now());
     this.#on({ event: 'torn-down' });
     this.#deps.onGone(this);
-    await store.end(this.row.sandboxId, reason, clock.now()).catch((error: unknown) => {
-      log.error({ err: error, sandboxId: this.row.sandboxId }, 'the end of a session could not be stored; the next start of the server marks it lost');
-    });
-    log.info({ sandboxId: this.row.sandboxId, sessionId: this.row.sessionId, resourceArn: this.row.resourceArn, reason }, 'session ended');
+    log.info(
+      { sandboxId: this.row.sandboxId, sessionId: this.row.sessionId, resourceArn: this.row.resourceArn, reason },
+      'session ended',
+    );
   }
 }
 
@@ -259,7 +275,16 @@ async function sampleOf(sandbox: Sandbox, row: SessionRow, final: boolean, deps:
   try {
     const usage = await sandbox.usage();
     const { sandboxId, accountId, resourceArn, sessionId, createdAt } = row;
-    deps.recordUsage({ sandboxId, accountId, resourceArn, sessionId, startedAt: createdAt, at: deps.clock.now(), final, ...usage });
+    deps.recordUsage({
+      sandboxId,
+      accountId,
+      resourceArn,
+      sessionId,
+      startedAt: createdAt,
+      at: deps.clock.now(),
+      final,
+      ...usage,
+    });
   } catch (error) {
     // A sandbox that is just ending has no counters left; its last sample stands.
     deps.log.debug({ err: error, sandboxId: row.sandboxId }, 'no usage sample');

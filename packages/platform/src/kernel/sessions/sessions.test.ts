@@ -7,7 +7,11 @@ import { FakeProvider, FakeSandbox } from './testing/fake-provider.ts';
 import { MemorySessionStore } from './testing/memory-session-store.ts';
 import type { UsageSample } from './usage.ts';
 
-const key = { accountId: '123456789012', resourceArn: 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/a-0123456789', sessionId: 's'.repeat(33) };
+const key = {
+  accountId: '123456789012',
+  resourceArn: 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/a-0123456789',
+  sessionId: 's'.repeat(33),
+};
 const never = new AbortController().signal;
 const minutes = (n: number): number => n * 60_000;
 
@@ -47,7 +51,11 @@ function house(overrides: Partial<SessionsOptions> = {}) {
     },
     sandbox: async (id) => ({
       id,
-      image: { digest: 'sha256:0', rootfs: '/nowhere', config: { entrypoint: [], cmd: [], env: [], workingDir: '/', user: '' } },
+      image: {
+        digest: 'sha256:0',
+        rootfs: '/nowhere',
+        config: { entrypoint: [], cmd: [], env: [], workingDir: '/', user: '' },
+      },
       env: {},
       mounts: [],
       network: { egress: 'none', allowCidrs: [], hostPorts: [] },
@@ -57,7 +65,16 @@ function house(overrides: Partial<SessionsOptions> = {}) {
   };
   sessions.start();
   cleanup.push(() => sessions.close());
-  return { clock, provider, store, samples, sessions, agent, plan, acquire: (k = key, signal = never) => sessions.acquire(k, async () => plan, signal) };
+  return {
+    clock,
+    provider,
+    store,
+    samples,
+    sessions,
+    agent,
+    plan,
+    acquire: (k = key, signal = never) => sessions.acquire(k, async () => plan, signal),
+  };
 }
 
 const cleanup: (() => Promise<void>)[] = [];
@@ -87,7 +104,11 @@ describe('sessions', () => {
   it('keeps the same id of another owner apart', async () => {
     const { acquire, sessions } = house();
     const mine = await acquire();
-    const other = { ...key, accountId: '999999999999', resourceArn: key.resourceArn.replace('123456789012', '999999999999') };
+    const other = {
+      ...key,
+      accountId: '999999999999',
+      resourceArn: key.resourceArn.replace('123456789012', '999999999999'),
+    };
     expect(sessions.tryAcquire(other)).toBeUndefined();
     expect((await acquire(other)).sandbox).not.toBe(mine.sandbox);
   });
@@ -227,7 +248,12 @@ describe('sessions', () => {
     const outcomes = Promise.allSettled(calls);
     await new Promise((resolve) => setImmediate(resolve));
     start.open();
-    expect((await outcomes).map((o) => (o.status === 'fulfilled' ? 'ok' : o.reason.name))).toEqual(['ok', 'ok', 'ok', 'QueueFullError']);
+    expect((await outcomes).map((o) => (o.status === 'fulfilled' ? 'ok' : o.reason.name))).toEqual([
+      'ok',
+      'ok',
+      'ok',
+      'QueueFullError',
+    ]);
   });
 
   it('samples usage while it lives and once more at its end', async () => {
@@ -239,6 +265,19 @@ describe('sessions', () => {
     expect(samples.at(-1)).toMatchObject({ final: true, cpuSeconds: 1, memoryHighWaterBytes: 1024 });
   });
 
+  it('stores an end that the database refused as soon as it is back, before the id is used again', async () => {
+    const { acquire, sessions, store } = house();
+    await acquire();
+    const down = new Error('the database is down');
+    const end = store.end.bind(store);
+    store.end = () => Promise.reject(down);
+    await sessions.stop(key);
+    await expect(acquire()).rejects.toBe(down);
+    store.end = end;
+    await acquire();
+    expect([...store.rows.values()].map((row) => row.endReason)).toEqual(['stopped', undefined]);
+  });
+
   it('takes up what survived a restart, ends what did not, removes what nobody knows', async () => {
     const { provider, store, sessions, plan, acquire } = house();
     const row = { ...key, version: '1', lifecycle: plan.lifecycle, port: 8080, createdAt: 0 };
@@ -247,7 +286,9 @@ describe('sessions', () => {
     await store.begin({ ...row, sessionId: 'u'.repeat(33), sandboxId: 'half-started' });
     await store.begin({ ...row, sessionId: 'v'.repeat(33), sandboxId: 'gone' });
     await store.activate('gone', 1);
-    const [alive, half, unknown] = ['alive', 'half-started', 'unknown'].map((id) => new FakeSandbox({ id, labels: {} }));
+    const [alive, half, unknown] = ['alive', 'half-started', 'unknown'].map(
+      (id) => new FakeSandbox({ id, labels: {} }),
+    );
     if (!alive || !half || !unknown) throw new Error('unreachable');
     provider.survivors = [alive, half, unknown];
     expect(await sessions.recover(async () => plan)).toEqual({ resumed: 1, ended: 2 });

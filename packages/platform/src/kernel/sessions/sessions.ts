@@ -6,6 +6,7 @@ import { type Lease, Session } from './session.ts';
 import type { EndReason, SessionLifecycle } from './session-state.ts';
 import type { SessionRow, SessionStore } from './session-store.ts';
 import { StartQueue } from './start-queue.ts';
+import { UnstoredEnds } from './unstored-ends.ts';
 import type { RecordUsage } from './usage.ts';
 
 export interface SessionKey {
@@ -60,6 +61,7 @@ export class Sessions {
   readonly #deps: SessionsDeps;
   readonly #live = new Map<string, Session>();
   readonly #queue: StartQueue;
+  readonly #ends: UnstoredEnds;
   #stopTicking: (() => void) | undefined;
   #closed = false;
 
@@ -69,10 +71,13 @@ export class Sessions {
       running: deps.options.maxConcurrentStarts,
       waiting: deps.options.maxQueuedStarts,
     });
+    this.#ends = new UnstoredEnds(deps.store, deps.log);
   }
 
   /** Takes up the sandboxes that survived a restart, ends the others, removes what nobody owns. `planOf` gives undefined for a resource that is gone. */
-  async recover(planOf: (row: SessionRow) => Promise<SessionPlan | undefined>): Promise<{ resumed: number; ended: number }> {
+  async recover(
+    planOf: (row: SessionRow) => Promise<SessionPlan | undefined>,
+  ): Promise<{ resumed: number; ended: number }> {
     const { provider, store, log, clock } = this.#deps;
     const rows = new Map((await store.live()).map((row) => [row.sandboxId, row]));
     const kept = new Set<string>();
@@ -81,14 +86,18 @@ export class Sessions {
       const plan = row?.active ? await planOf(row) : undefined;
       if (row && plan) {
         kept.add(sandbox.id);
-        const session = new Session(row, plan, { ...this.#deps, queue: this.#queue, onGone: (gone) => this.#forget(gone) });
+        const session = this.#session(row, plan);
         this.#live.set(keyOf(row), session);
         session.resume(sandbox, row.activatedAt ?? row.createdAt);
         continue;
       }
       // Its last usage is still there to be read; after the stop it is not.
       if (row) await Session.sampleLost(sandbox, row, this.#deps);
-      await sandbox.stop().catch((error: unknown) => log.error({ err: error, sandboxId: sandbox.id }, 'could not remove a sandbox left by an earlier run'));
+      await sandbox
+        .stop()
+        .catch((error: unknown) =>
+          log.error({ err: error, sandboxId: sandbox.id }, 'could not remove a sandbox left by an earlier run'),
+        );
     }
     let ended = 0;
     for (const row of rows.values()) {
@@ -97,7 +106,8 @@ export class Sessions {
       await store.end(row.sandboxId, 'lost', clock.now());
     }
     const swept = await provider.sweep(kept);
-    if (kept.size + ended + swept.length > 0) log.info({ resumed: kept.size, ended, swept: swept.length }, 'sessions recovered');
+    if (kept.size + ended + swept.length > 0)
+      log.info({ resumed: kept.size, ended, swept: swept.length }, 'sessions recovered');
     return { resumed: kept.size, ended };
   }
 
@@ -105,6 +115,7 @@ export class Sessions {
     const tick = (): void => {
       const now = this.#deps.clock.now();
       for (const session of this.#live.values()) session.tick(now);
+      if (this.#ends.size > 0) void this.#ends.flush().catch(() => undefined);
       this.#stopTicking = this.#deps.clock.after(TICK_MS, tick);
     };
     this.#stopTicking = this.#deps.clock.after(TICK_MS, tick);
@@ -144,10 +155,19 @@ export class Sessions {
       port: plan.port,
       createdAt: this.#deps.clock.now(),
     };
-    const session = new Session(row, plan, { ...this.#deps, queue: this.#queue, onGone: (gone) => this.#forget(gone) });
+    const session = this.#session(row, plan);
     this.#live.set(keyOf(key), session);
     session.start();
     return session;
+  }
+
+  #session(row: SessionRow, plan: SessionPlan): Session {
+    return new Session(row, plan, {
+      ...this.#deps,
+      queue: this.#queue,
+      ends: this.#ends,
+      onGone: (gone) => this.#forget(gone),
+    });
   }
 
   #forget(session: Session): void {

@@ -1,0 +1,38 @@
+import type { Migration } from '../storage/migrations.ts';
+
+/** One row per sandbox that ever served a session, and what it used. */
+export const sessionMigrations: Migration[] = [
+  {
+    id: 'sessions/0001-sessions',
+    sql: `
+      CREATE TABLE sessions (
+        sandbox_id text PRIMARY KEY,
+        account_id text NOT NULL,
+        resource_arn text NOT NULL,
+        session_id text NOT NULL,
+        version text NOT NULL,
+        idle_seconds double precision NOT NULL,
+        max_lifetime_seconds double precision NOT NULL,
+        port integer NOT NULL,
+        created_at bigint NOT NULL,
+        activated_at bigint,
+        ended_at bigint,
+        end_reason text
+      );
+      -- The rule "no id ever has two sandboxes" as the database sees it.
+      CREATE UNIQUE INDEX sessions_live ON sessions (resource_arn, session_id) WHERE ended_at IS NULL;
+      CREATE INDEX sessions_of_resource ON sessions (resource_arn, created_at DESC);
+      CREATE TABLE session_usage (
+        sandbox_id text PRIMARY KEY,
+        account_id text NOT NULL,
+        resource_arn text NOT NULL,
+        session_id text NOT NULL,
+        started_at bigint NOT NULL,
+        last_sample_at bigint NOT NULL,
+        cpu_seconds double precision NOT NULL,
+        memory_high_water_bytes bigint NOT NULL,
+        final boolean NOT NULL
+      );
+      CREATE INDEX session_usage_of_account ON session_usage (account_id, started_at);`,
+  },
+];

@@ -1,0 +1,43 @@
+import type { Executor } from '../storage/database.ts';
+import type { UsageSample } from './usage.ts';
+
+/** Takes samples from the journal into `session_usage`. Applying one twice, or an older after a newer, changes nothing. */
+export async function applyUsageSamples(tx: Executor, samples: readonly UsageSample[]): Promise<void> {
+  const latest = new Map<string, UsageSample>();
+  for (const sample of samples) {
+    const known = latest.get(sample.sandboxId);
+    latest.set(sample.sandboxId, known ? merge(known, sample) : sample);
+  }
+  for (const sample of latest.values()) {
+    await tx.execute(
+      `INSERT INTO session_usage AS u (sandbox_id, account_id, resource_arn, session_id, started_at, last_sample_at, cpu_seconds, memory_high_water_bytes, final)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+       ON CONFLICT (sandbox_id) DO UPDATE SET
+         last_sample_at = greatest(u.last_sample_at, excluded.last_sample_at),
+         cpu_seconds = greatest(u.cpu_seconds, excluded.cpu_seconds),
+         memory_high_water_bytes = greatest(u.memory_high_water_bytes, excluded.memory_high_water_bytes),
+         final = u.final OR excluded.final`,
+      [
+        sample.sandboxId,
+        sample.accountId,
+        sample.resourceArn,
+        sample.sessionId,
+        Math.round(sample.startedAt),
+        Math.round(sample.at),
+        sample.cpuSeconds,
+        Math.round(sample.memoryHighWaterBytes),
+        sample.final,
+      ],
+    );
+  }
+}
+
+function merge(a: UsageSample, b: UsageSample): UsageSample {
+  return {
+    ...a,
+    at: Math.max(a.at, b.at),
+    cpuSeconds: Math.max(a.cpuSeconds, b.cpuSeconds),
+    memoryHighWaterBytes: Math.max(a.memoryHighWaterBytes, b.memoryHighWaterBytes),
+    final: a.final || b.final,
+  };
+}

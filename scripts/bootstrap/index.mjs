@@ -1,0 +1,41 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { handOver } from './hand-over.mjs';
+import { ensureMachine } from './machine.mjs';
+import { ensurePackages } from './packages.mjs';
+import { Stop } from './stop.mjs';
+
+/** Tasks by name, each `scripts/<name>.ts`. */
+const tasks = {
+  start: 'starts the platform, deploys examples/hello-agent and talks to it',
+  platform: 'only serves',
+  test: 'runs the tests',
+  bench: 'runs a benchmark: npm run bench -- <name>',
+  check: 'checks format, lint, types, dead code and the rules of the house',
+  'docs-update': 'writes the generated pages of docs/',
+  'contract-update': 'regenerates the wire contract from the published model',
+  'contract-coverage': 'prints how much of the contract is served',
+};
+
+/**
+ * Makes everything ready for the task named first in `argv` and runs it with the other arguments.
+ * Returns the exit code; what stops it is said in one paragraph on stderr.
+ */
+export async function bootstrap(root, argv) {
+  const [task, ...args] = argv;
+  if (!Object.hasOwn(tasks, task ?? '') || !existsSync(join(root, 'scripts', `${task}.ts`))) {
+    const list = Object.entries(tasks).map(([name, what]) => `  ${name.padEnd(18)} ${what}\n`);
+    process.stderr.write(`Usage: node scripts/bootstrap.mjs <task> [arguments]\n${list.join('')}`);
+    return task === undefined || task === '--help' ? 0 : 2;
+  }
+  try {
+    // --help needs no sandbox.
+    if (!args.includes('--help')) await ensureMachine(root, task, args);
+    const node = await ensurePackages(root);
+    return await handOver(node, root, task, args);
+  } catch (error) {
+    if (!(error instanceof Stop)) throw error;
+    process.stderr.write(`\n${error.message}\n`);
+    return error.exitCode;
+  }
+}

@@ -1,0 +1,161 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { withLock } from './lock.mjs';
+import { withProgress } from './progress.mjs';
+import { CommandFailed, run } from './run.mjs';
+import { Stop } from './stop.mjs';
+
+const serving = ['start', 'platform', 'test', 'bench'];
+const testing = ['test', 'bench'];
+
+/** What the machine must have beside Node: the package of Debian and Ubuntu, a file that shows it is there, what for. */
+const machineParts = [
+  { part: 'runc', file: 'runc', tasks: serving, why: 'runs each session in a container of its own' },
+  {
+    part: 'containernetworking-plugins',
+    file: '/usr/lib/cni/host-local',
+    tasks: serving,
+    why: 'gives each session a network of its own',
+  },
+  { part: 'nftables', file: 'nft', tasks: serving, why: 'closes those networks to what a session must not reach' },
+  { part: 'iproute2', file: 'ip', tasks: serving, why: 'makes and removes those networks' },
+];
+
+/**
+ * Installs what is missing on this machine for `task`, as root on Debian and its kin, and says so first. Who is not root
+ * is told the choices and nothing is installed; `--sandbox process` is the only way to run without isolation.
+ */
+export async function ensureMachine(root, task, args, machine = thisMachine()) {
+  const missing = () => machineParts.filter(({ tasks, file }) => tasks.includes(task) && !machine.has(file));
+  if (!serving.includes(task) || machine.platform !== 'linux') return;
+  if (!testing.includes(task) && namesSandbox(root, args, machine.env)) return;
+  if (!machine.isRoot) {
+    if (!testing.includes(task)) throw new Stop(notRoot(task, missing()), 3);
+    machine.say('Not root: tests that need real sandboxes are skipped, each by name, at the end.\n');
+    return;
+  }
+  if (missing().length === 0) return;
+  if (!machine.has('apt-get')) {
+    const said = notDebian(missing());
+    if (!testing.includes(task)) throw new Stop(said, 3);
+    machine.say(`${said}\n`);
+    return;
+  }
+  await withLock(
+    'apt',
+    () => aptInstall(missing(), machine),
+    () => machine.say('Another start installs packages; waiting for it.\n'),
+  );
+}
+
+/** What `ensureMachine` sees and does; a test hands in another machine. */
+function thisMachine() {
+  const folders = [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/sbin'];
+  return {
+    platform: process.platform,
+    env: process.env,
+    isRoot: process.getuid?.() === 0,
+    /** Whether a file exists, looked up like a command when it has no folder. */
+    has: (file) =>
+      file.startsWith('/') ? existsSync(file) : folders.some((folder) => folder && existsSync(join(folder, file))),
+    say: (text) => process.stderr.write(text),
+    aptGet: (args) =>
+      run(
+        'apt-get',
+        ['-o', 'DPkg::Lock::Timeout=300', '-o', 'Acquire::Retries=2', '-o', 'Acquire::http::Timeout=30', ...args],
+        {
+          env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' },
+          timeoutMs: 15 * 60_000,
+        },
+      ),
+  };
+}
+
+/** Whether the user chose a sandbox provider by name; then the platform itself says whether it works. */
+function namesSandbox(root, args, env) {
+  const flag = (name) => {
+    const at = args.findIndex((arg) => arg === name || arg.startsWith(`${name}=`));
+    return at < 0 ? undefined : args[at].slice(name.length + 1) || args[at + 1];
+  };
+  const chosen =
+    flag('--sandbox') ?? env.AGENTPLATFORM_SANDBOX ?? providerInFile(root, flag('--data') ?? env.AGENTPLATFORM_DATA);
+  return chosen !== undefined && chosen !== 'auto';
+}
+
+function providerInFile(root, data = '.agentplatform') {
+  try {
+    return JSON.parse(readFileSync(resolve(root, data, 'config.json'), 'utf8'))?.sandbox?.provider;
+  } catch {
+    // No file, or one that is wrong: the platform tells that better.
+    return undefined;
+  }
+}
+
+async function aptInstall(parts, machine) {
+  if (parts.length === 0) return;
+  const width = Math.max(...parts.map(({ part }) => part.length));
+  const list = parts.map(({ part, why }) => `  ${part.padEnd(width)}  ${why}\n`).join('');
+  machine.say(`Isolated sessions need these packages of this distribution; installing them with apt-get:\n${list}`);
+  let output = '';
+  try {
+    output = await withProgress('Reading the package lists (apt-get update)', () => machine.aptGet(['update']));
+    const install = ['install', '-y', '--no-install-recommends', ...parts.map(({ part }) => part)];
+    output = await withProgress('Installing the sandbox runtime (apt-get install)', () => machine.aptGet(install));
+  } catch (error) {
+    if (!(error instanceof CommandFailed)) throw error;
+    throw new Stop(aptTrouble(parts, output + error.output), 3);
+  }
+  const still = parts.filter(({ file }) => !machine.has(file));
+  if (still.length > 0) {
+    const names = still.map(({ part, file }) => `${part} (looked for ${file})`).join(', ');
+    throw new Stop(`apt-get installed the packages, and yet something is missing: ${names}.`, 3);
+  }
+}
+
+/** Known ways in which apt-get fails, each with its remedy. */
+const aptTroubles = [
+  [
+    /resolving|Could not connect|Unable to connect|Connection (failed|timed out|refused)|Network is unreachable|Failed to fetch/i,
+    'The package mirror cannot be reached. Check the internet connection; behind a proxy put Acquire::http::Proxy "http://host:port"; into /etc/apt/apt.conf.d/proxy.',
+  ],
+  [/dpkg was interrupted/, 'An earlier installation was interrupted: run dpkg --configure -a.'],
+  [
+    /Unable to locate package|has no installation candidate/,
+    'This distribution does not offer a package of that name in its enabled sections (on Ubuntu: add-apt-repository universe).',
+  ],
+  [/No space left/, 'The disk is full: make room.'],
+  [/Could not get lock|Unable to acquire/, 'Another program installs packages: wait for it.'],
+];
+
+function aptTrouble(parts, output) {
+  const known = aptTroubles.find(([pattern]) => pattern.test(output));
+  const names = parts.map(({ part }) => part).join(' ');
+  const told = output.split('\n').filter((line) => /^[EW]:|no end after/.test(line));
+  return (
+    `Installing ${names} failed.\n${told
+      .slice(-8)
+      .map((line) => `  ${line}\n`)
+      .join('')}\n` +
+    `${known ? known[1] : ''} Then run the same command again, or install them yourself: apt-get update && apt-get install ${names}`.trim()
+  );
+}
+
+function notRoot(task, missing) {
+  const also = missing.length > 0 ? ' and installs what this machine lacks for it' : '';
+  return (
+    'Each session of an agent runs in a container of its own, and making one takes root, which this user is not. The choices: ' +
+    `"sudo npm run ${task}" starts the platform as root${also}; "npm run ${task} -- --sandbox process" runs agents as plain ` +
+    'processes of this user, with NO isolation from your files, your network and each other – only for debugging an agent ' +
+    'that you wrote. Nothing was started.'
+  );
+}
+
+function notDebian(missing) {
+  const list = missing.map(({ part, why }) => `  ${part} – ${why}\n`).join('');
+  return (
+    `This machine lacks what isolated sessions need:\n${list}` +
+    'They are installed by themselves only on Debian, Ubuntu and their kin. Install them with the package manager of this ' +
+    'system (Fedora: dnf install runc containernetworking-plugins nftables iproute) and run the same command again, ' +
+    'or add "-- --sandbox process" to run agents without isolation, only for debugging an agent that you wrote.'
+  );
+}

@@ -1,0 +1,150 @@
+import { errors } from '@agentplatform/contract';
+
+/** Headers that decide what a request means; two of one leave open which is meant. */
+const SINGLE = new Set([
+  'authorization',
+  'content-length',
+  'date',
+  'host',
+  'x-amz-content-sha256',
+  'x-amz-date',
+  'x-amz-security-token',
+]);
+
+/** Request headers by lower-case name, values in canonical form (trimmed, inner white space folded, repeats joined by `,`). */
+export class HeaderList {
+  readonly #values = new Map<string, string>();
+
+  /** `raw` is name, value, name, value … as Node's `rawHeaders`. Throws `IncompleteSignatureException`. */
+  constructor(raw: readonly string[]) {
+    for (let i = 0; i + 1 < raw.length; i += 2) {
+      const name = (raw[i] ?? '').toLowerCase();
+      const value = foldSpace(raw[i + 1] ?? '');
+      const before = this.#values.get(name);
+      if (before !== undefined && SINGLE.has(name))
+        throw errors.incompleteSignature(`The header ${name} is there twice.`);
+      this.#values.set(name, before === undefined ? value : `${before},${value}`);
+    }
+  }
+
+  get(name: string): string | undefined {
+    return this.#values.get(name);
+  }
+
+  names(): IterableIterator<string> {
+    return this.#values.keys();
+  }
+
+  /** Whether a body follows (RFC 9112 section 6.3). */
+  get hasBody(): boolean {
+    const length = this.#values.get('content-length');
+    return this.#values.has('transfer-encoding') || (length !== undefined && length !== '0');
+  }
+}
+
+function foldSpace(value: string): string {
+  const trimmed = value.trim();
+  return trimmed.includes('  ') || trimmed.includes('\t') ? trimmed.replace(/[ \t]+/g, ' ') : trimmed;
+}
+
+/**
+ * Canonical headers and the list of their names, for a request whose `signedHeaders` must be lower-case, ascending,
+ * present, and hold `host` and every `x-amz-*` header of the request. Throws `InvalidSignatureException`.
+ */
+export function canonicalHeaders(headers: HeaderList, signedHeaders: string): string {
+  const names = signedHeaders.split(';');
+  const signed = new Set(names);
+  let previous = '';
+  let text = '';
+  for (const name of names) {
+    if (name <= previous) throw errors.invalidSignature('SignedHeaders must be ascending, each name once.');
+    previous = name;
+    const value = headers.get(name);
+    if (value === undefined) throw errors.invalidSignature(`The signed header "${printable(name)}" is missing.`);
+    text += `${name}:${value}\n`;
+  }
+  if (!signed.has('host')) throw errors.invalidSignature('The header "host" must be signed.');
+  for (const name of headers.names()) {
+    if (name.startsWith('x-amz-') && !signed.has(name)) {
+      throw errors.invalidSignature(`The header "${printable(name)}" must be signed.`);
+    }
+  }
+  return text;
+}
+
+/**
+ * The path as signed. For `s3` that is the path itself; elsewhere each character of the already encoded path is encoded
+ * again. Signers drop empty and dot segments first, which would let one signature serve several paths, so a path that
+ * has them is refused. Throws `InvalidSignatureException`.
+ */
+export function canonicalPath(path: string, service: string): string {
+  if (service === 's3') return path;
+  if (/\/(?:\/|\.{1,2}(?:\/|$))/.test(path)) {
+    throw errors.invalidSignature('The path must have no empty, "." or ".." segment.');
+  }
+  return PLAIN_PATH.test(path) ? path : path.split('/').map(encode).join('/');
+}
+
+const PLAIN_PATH = /^[A-Za-z0-9\-_.~/]*$/;
+const PLAIN_QUERY = /^[A-Za-z0-9\-_.~]*$/;
+
+/** RFC 3986: everything but unreserved characters. Lone surrogates cannot come from a request line, which is bytes. */
+function encode(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replace(
+    /[!'()*]/g,
+    (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+export interface CanonicalQuery {
+  text: string;
+  /** Decoded pairs; `decode` leaves alone what is not valid UTF-8 in percent form. */
+  pairs: readonly (readonly [string, string])[];
+}
+
+/** The query as signed: decoded, encoded again, sorted by name and value, without `X-Amz-Signature`. */
+export function canonicalQuery(raw: string): CanonicalQuery {
+  if (raw === '') return { text: '', pairs: [] };
+  const pairs: [string, string][] = [];
+  const encoded: [string, string][] = [];
+  for (const part of raw.split('&')) {
+    if (part === '') continue;
+    const at = part.indexOf('=');
+    const name = at < 0 ? part : part.slice(0, at);
+    const value = at < 0 ? '' : part.slice(at + 1);
+    const decodedName = decode(name);
+    pairs.push([decodedName, decode(value)]);
+    if (decodedName.toLowerCase() !== 'x-amz-signature') encoded.push([recode(name), recode(value)]);
+  }
+  if (encoded.length > 1) encoded.sort(([a, x], [b, y]) => (a < b ? -1 : a > b ? 1 : x < y ? -1 : x > y ? 1 : 0));
+  return { text: encoded.map(([name, value]) => `${name}=${value}`).join('&'), pairs };
+}
+
+function decode(text: string): string {
+  if (!text.includes('%')) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * `+` stays as it is: no signer leaves one (it means `%2B` to some and a space to others), so it cannot be slipped in
+ * for either. Percent triplets that are no UTF-8 stay too.
+ */
+function recode(text: string): string {
+  if (PLAIN_QUERY.test(text)) return text;
+  try {
+    return text
+      .split('+')
+      .map((part) => encode(decodeURIComponent(part)))
+      .join('+');
+  } catch {
+    return text;
+  }
+}
+
+function printable(name: string): string {
+  return name.slice(0, 60).replace(/[^\x20-\x7e]/g, '?');
+}

@@ -1,0 +1,146 @@
+import { eq } from 'drizzle-orm';
+import { bigint, jsonb, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+import { expect, test } from 'vitest';
+import { DatabaseError } from './errors.ts';
+import { type Migration, migrate } from './migrations.ts';
+import { describeDatabases, silent } from './testing/databases.ts';
+
+const things = pgTable('things', {
+  id: text().primaryKey(),
+  count: bigint({ mode: 'number' }).notNull(),
+  data: jsonb().$type<{ list: number[] }>(),
+  at: timestamp({ withTimezone: true }).notNull(),
+});
+
+const migrations: Migration[] = [
+  {
+    id: 'test/0001',
+    sql: 'CREATE TABLE things (id text PRIMARY KEY, count bigint NOT NULL, data jsonb, at timestamptz NOT NULL)',
+  },
+  { id: 'test/0002', sql: 'CREATE INDEX things_count ON things (count); CREATE INDEX things_at ON things (at)' },
+];
+
+describeDatabases('database', migrations, (database) => {
+  test('values come back the same from both', async () => {
+    const at = new Date('2026-01-02T03:04:05.678Z');
+    const [row] = await database().query<{ bytes: Uint8Array }>(
+      `SELECT 9007199254740991::bigint AS safe, 9007199254740993::bigint AS large, 1.50::numeric AS exact, true AS yes,
+              $1::timestamptz AS at, '2026-01-02'::date AS day, ARRAY['a','b'] AS list, '{"a":[1]}'::jsonb AS json,
+              '\\x0102'::bytea AS bytes, $2::text AS nothing, $3::text[] AS given`,
+      [at, undefined, ['x', 'y"z']],
+    );
+    expect({ ...row, bytes: [...(row?.bytes ?? [])] }).toEqual({
+      safe: 9007199254740991,
+      large: 9007199254740993n,
+      exact: '1.50',
+      yes: true,
+      at,
+      day: '2026-01-02',
+      list: ['a', 'b'],
+      json: { a: [1] },
+      bytes: [1, 2],
+      nothing: null,
+      given: ['x', 'y"z'],
+    });
+  });
+
+  test('the query builder reads what it wrote, and counts what changed', async () => {
+    const at = new Date('2026-05-06T07:08:09.123Z');
+    await database()
+      .db.insert(things)
+      .values({ id: 'drizzle', count: 2 ** 40, data: { list: [1, 2] }, at });
+    const found = await database().db.select().from(things).where(eq(things.id, 'drizzle'));
+    expect(found).toEqual([{ id: 'drizzle', count: 2 ** 40, data: { list: [1, 2] }, at }]);
+    expect(await database().execute('UPDATE things SET count = 1 WHERE id = $1', ['drizzle'])).toBe(1);
+    expect(await database().execute('UPDATE things SET count = 1 WHERE id = $1', ['nobody'])).toBe(0);
+  });
+
+  test('a failed statement is typed, shows no parameter, and does not disturb the next one', async () => {
+    const insert = () => database().db.insert(things).values({ id: 'twice', count: 1, data: null, at: new Date() });
+    await insert();
+    const error = await insert().then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(DatabaseError);
+    expect(error).toMatchObject({ code: '23505', constraint: 'things_pkey' });
+    await expect(database().query('SELECT $1::int / 0', [4711])).rejects.toThrow(/^division by zero$/);
+    await expect(database().query('SELEC')).rejects.toBeInstanceOf(DatabaseError);
+    await expect(database().exec('BEGIN; SELECT nothing; COMMIT')).rejects.toBeInstanceOf(DatabaseError);
+    expect(await database().query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  test('a transaction is all or nothing', async () => {
+    const insert = 'INSERT INTO things (id, count, at) VALUES ($1, 0, now())';
+    await database().transaction(async (tx) => {
+      await tx.query(insert, ['kept-1']);
+      await tx.db.insert(things).values({ id: 'kept-2', count: 0, data: null, at: new Date() });
+    });
+    const stop = new Error('changed my mind');
+    await expect(
+      database().transaction(async (tx) => {
+        await tx.query(insert, ['lost']);
+        throw stop;
+      }),
+    ).rejects.toBe(stop);
+    const rows = await database().query("SELECT id FROM things WHERE id LIKE 'kept-%' OR id = 'lost' ORDER BY id");
+    expect(rows).toEqual([{ id: 'kept-1' }, { id: 'kept-2' }]);
+  });
+
+  test('statements beside a transaction are not part of it', async () => {
+    const entered = Promise.withResolvers<void>();
+    const leave = Promise.withResolvers<void>();
+    const transaction = database().transaction(async (tx) => {
+      await tx.query("INSERT INTO things (id, count, at) VALUES ('inside', 0, now())");
+      entered.resolve();
+      await leave.promise;
+      throw new Error('undone');
+    });
+    await entered.promise;
+    const beside = database().query("INSERT INTO things (id, count, at) VALUES ('beside', 0, now())");
+    leave.resolve();
+    await expect(transaction).rejects.toThrow('undone');
+    await beside;
+    expect(await database().query("SELECT id FROM things WHERE id IN ('inside', 'beside')")).toEqual([
+      { id: 'beside' },
+    ]);
+  });
+
+  test('many at once all get through', async () => {
+    const sums = await Promise.all(
+      Array.from({ length: 200 }, async (_, n) => {
+        if (n % 10 > 0) return database().query<{ n: number }>('SELECT $1::int AS n', [n]);
+        return database().transaction((tx) => tx.query<{ n: number }>('SELECT $1::int AS n', [n]));
+      }),
+    );
+    expect(sums.map((rows) => rows[0]?.n)).toEqual(Array.from({ length: 200 }, (_, n) => n));
+  });
+
+  test('health tells how long a statement takes', async () => {
+    expect(await database().health()).toEqual({ ok: true, latencyMs: expect.any(Number) });
+  });
+
+  test('vectors are compared', async () => {
+    expect(database().vector).toEqual({ available: true });
+    const rows = await database().query(`SELECT '[1,2]'::vector <-> '[4,6]'::vector AS distance, '[1,2]'::vector AS v`);
+    expect(rows).toEqual([{ distance: 5, v: '[1,2]' }]);
+  });
+
+  test('migrations run once, in order, and never change afterwards', async () => {
+    expect(await migrate(database(), migrations, silent)).toEqual([]);
+    const more = [...migrations, { id: 'test/0003', sql: 'ALTER TABLE things ADD COLUMN note text' }];
+    const [first, second] = await Promise.all([migrate(database(), more, silent), migrate(database(), more, silent)]);
+    expect([first, second].flat()).toEqual(['test/0003']);
+    await expect(migrate(database(), [{ id: 'test/0001', sql: 'SELECT 1' }], silent)).rejects.toThrow(/another text/);
+    await expect(migrate(database(), [...more, ...more], silent)).rejects.toThrow(
+      /two migrations are named test\/0001/,
+    );
+    const broken = [
+      ...more,
+      { id: 'test/0004', sql: 'CREATE TABLE half (a int)' },
+      { id: 'test/0005', sql: 'NONSENSE' },
+    ];
+    await expect(migrate(database(), broken, silent)).rejects.toBeInstanceOf(DatabaseError);
+    expect(await database().query("SELECT to_regclass('half') AS half")).toEqual([{ half: null }]);
+  });
+});

@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { systemClock } from '../clock.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { fingerprintOf } from './fingerprint.ts';
+import { IdempotencyConflictError, IdempotencyPendingError, IdempotencyStore } from './idempotency-store.ts';
+import { storageMigrations } from './tables.ts';
+import { describeDatabases } from './testing/databases.ts';
+
+const parse = (response: unknown): string => {
+  if (typeof response !== 'string') throw new Error('not a string');
+  return response;
+};
+
+describeDatabases('idempotency store', storageMigrations, (database) => {
+  const key = (fingerprint = 'f') => ({ accountId: '1', operation: 'Create', token: randomUUID(), fingerprint });
+  const newStore = (options: { clock?: FakeClock; leaseMs?: number; waitMs?: number } = {}) =>
+    new IdempotencyStore({ database: database(), clock: systemClock, newId: randomUUID, ...options });
+
+  test('twenty calls at once do the work once and get one answer', async () => {
+    const one = key();
+    let runs = 0;
+    const stores = [newStore(), newStore()];
+    const call = (n: number) =>
+      stores[n % 2]?.run(one, parse, async () => {
+        runs++;
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        return `answer ${runs}`;
+      });
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => call(n)));
+    expect(new Set(answers)).toEqual(new Set(['answer 1']));
+    expect(runs).toBe(1);
+  });
+
+  test('another input with the same token is refused, finished or not', async () => {
+    const one = key('first');
+    const store = newStore();
+    const gate = Promise.withResolvers<string>();
+    const started = Promise.withResolvers<void>();
+    const first = store.run(one, parse, () => {
+      started.resolve();
+      return gate.promise;
+    });
+    await started.promise;
+    const other = () => store.run({ ...one, fingerprint: 'second' }, parse, async () => 'never');
+    await expect(other()).rejects.toBeInstanceOf(IdempotencyConflictError);
+    gate.resolve('done');
+    expect(await first).toBe('done');
+    await expect(other()).rejects.toBeInstanceOf(IdempotencyConflictError);
+    expect(await store.run({ ...one, accountId: '2' }, parse, async () => 'theirs')).toBe('theirs');
+    expect(await store.run({ ...one, operation: 'Delete' }, parse, async () => 'deleted')).toBe('deleted');
+  });
+
+  test('work that fails is not remembered', async () => {
+    const one = key();
+    await expect(newStore().run(one, parse, () => Promise.reject(new Error('oops')))).rejects.toThrow('oops');
+    expect(await newStore().run(one, parse, async () => 'second try')).toBe('second try');
+  });
+
+  test('an answer is forgotten after its time, and swept', async () => {
+    const one = key();
+    const clock = new FakeClock();
+    const store = newStore({ clock });
+    await store.run(one, parse, async () => 'old');
+    await clock.advance(24 * 3_600_000 - 1);
+    expect(await store.run(one, parse, async () => 'new')).toBe('old');
+    await clock.advance(1);
+    expect(await store.run(one, parse, async () => 'new')).toBe('new');
+    await clock.advance(24 * 3_600_000);
+    expect(await store.sweep()).toBeGreaterThan(0);
+  });
+
+  test('a call whose process died is taken over after its lease, and one that lives is not', async () => {
+    const one = key();
+    const clock = new FakeClock();
+    // A call that never ends and whose store renews nothing: the process is gone.
+    await database().query(
+      "INSERT INTO idempotency_records (account_id, operation, token, fingerprint, owner, done, expires_at) VALUES ('1', 'Create', $1, 'f', 'dead', 0, $2)",
+      [one.token, new Date(clock.now() + 30_000)],
+    );
+    const waiting = newStore({ clock, waitMs: 5_000 }).run(one, parse, async () => 'too early');
+    const refused = expect(waiting).rejects.toBeInstanceOf(IdempotencyPendingError);
+    while (clock.now() < Date.UTC(2026, 0, 1) + 6_000) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      await clock.advance(1_000);
+    }
+    await refused;
+    await clock.advance(30_000);
+    expect(await newStore({ clock }).run(one, parse, async () => 'taken over')).toBe('taken over');
+  });
+
+  test('a long call keeps its lease', async () => {
+    const one = key();
+    const slow = newStore({ leaseMs: 150 }).run(one, parse, async () => {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      return 'slow';
+    });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(await newStore({ leaseMs: 150 }).run(one, parse, async () => 'stolen')).toBe('slow');
+    expect(await slow).toBe('slow');
+  });
+
+  test('the answer appears together with the rows of the work', async () => {
+    const one = key();
+    const crash = newStore().run(one, parse, (settle) =>
+      database().transaction(async (tx) => {
+        await settle(tx, 'committed');
+        throw new Error('rolled back');
+      }),
+    );
+    await expect(crash).rejects.toThrow('rolled back');
+    const work = newStore().run(one, parse, async (settle) => {
+      await database().transaction((tx) => settle(tx, 'committed'));
+      throw new Error('died after the commit');
+    });
+    await expect(work).rejects.toThrow('died');
+    expect(await newStore().run(one, parse, async () => 'again')).toBe('committed');
+  });
+});
+
+describe('fingerprint', () => {
+  test('the order of keys does not matter, everything else does', () => {
+    expect(fingerprintOf({ a: 1, b: { c: [1, 2], d: 'x' } })).toBe(fingerprintOf({ b: { d: 'x', c: [1, 2] }, a: 1 }));
+    const different = [
+      { a: 1 },
+      { a: '1' },
+      { a: [1] },
+      [{ a: 1 }],
+      { b: 1 },
+      {},
+      [],
+      null,
+      undefined,
+      { a: new Uint8Array([1]) },
+    ];
+    expect(new Set(different.map(fingerprintOf)).size).toBe(different.length);
+  });
+
+  test('equal values have equal fingerprints', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => fingerprintOf(value) === fingerprintOf(JSON.parse(JSON.stringify(value)))),
+    );
+  });
+});

@@ -1,0 +1,52 @@
+import { fdatasyncSync } from 'node:fs';
+import { PGlite } from '@electric-sql/pglite';
+import { vector } from '@electric-sql/pglite-pgvector';
+
+const DATE = 1082;
+const TIMESTAMP = 1114;
+
+/**
+ * Opens the embedded database in `directory` (created when absent) with pgvector and with commits that are on the disk
+ * when they are acknowledged. PGlite alone never syncs: it starts PostgreSQL with `-F`, and its file system layer has
+ * no fsync. Both are put right here.
+ */
+export async function openPglite(directory: string): Promise<PGlite> {
+  const startParams = PGlite.defaultStartParams.filter((param) => param !== '-F');
+  const database = new PGlite({
+    dataDir: directory,
+    extensions: { vector },
+    // `fdatasync`, the default method, is a no-op in the WebAssembly runtime; `fsync` reaches the file system layer.
+    startParams: [...startParams, '-c', 'wal_sync_method=fsync'],
+    // As the `pg` driver is set up: no guessing of a time zone.
+    parsers: { [DATE]: (value) => value, [TIMESTAMP]: (value) => value },
+  });
+  await database.waitReady;
+  installSync(database.Module.FS);
+  return database;
+}
+
+interface EmscriptenFs {
+  ErrnoError: new (errno: number) => Error;
+  filesystems: { NODEFS: { stream_ops?: { fsync?: (stream: { nfd?: number }) => number } } };
+}
+
+/** Emscripten's `fd_sync` calls this hook when a file system has it, and does nothing otherwise. */
+function installSync(fs: unknown): void {
+  if (!hasNodeFs(fs)) throw new Error('this version of PGlite has no NODEFS to make durable');
+  const operations = fs.filesystems.NODEFS.stream_ops;
+  if (!operations) throw new Error('this version of PGlite has no stream operations to make durable');
+  const EIO = 29;
+  operations.fsync = (stream) => {
+    try {
+      if (stream.nfd !== undefined) fdatasyncSync(stream.nfd);
+      return 0;
+    } catch {
+      throw new fs.ErrnoError(EIO);
+    }
+  };
+}
+
+function hasNodeFs(fs: unknown): fs is EmscriptenFs {
+  if (typeof fs !== 'object' || fs === null || !('ErrnoError' in fs) || !('filesystems' in fs)) return false;
+  return typeof fs.filesystems === 'object' && fs.filesystems !== null && 'NODEFS' in fs.filesystems;
+}

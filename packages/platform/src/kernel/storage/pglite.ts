@@ -1,0 +1,112 @@
+import type { Clock } from '../clock.ts';
+import type { RunResult, SqlDriver, SqlRunner, SqlSession } from './driver.ts';
+import { DatabaseUnavailableError } from './errors.ts';
+import { type PgliteEngine, startPgliteEngine } from './pglite-engine.ts';
+import { ensurePgliteDirectory } from './pglite-snapshot.ts';
+import { Turnstile } from './turnstile.ts';
+
+export interface PgliteOptions {
+  /** The database's own directory. */
+  directory: string;
+  /** Where the prepared empty database is kept. */
+  cacheDir: string;
+  clock: Clock;
+  /** How long one statement may take before the engine is restarted, in milliseconds. */
+  statementTimeoutMs: number;
+  /** How long a caller waits for its turn while a transaction is open, in milliseconds. */
+  waitMs: number;
+  onFailure(error: Error): void;
+}
+
+const MAX_WAITING = 10_000;
+
+/**
+ * The embedded database behind the driver interface. If its engine ends (PostgreSQL stops itself when it cannot write
+ * its log) the statements under way fail, and the next one opens it again, which recovers from the log.
+ */
+export async function openPgliteDriver(options: PgliteOptions): Promise<SqlDriver> {
+  const turnstile = new Turnstile({ clock: options.clock, limit: MAX_WAITING, waitMs: options.waitMs });
+  await ensurePgliteDirectory(options.directory, options.cacheDir);
+  let closed = false;
+  let engine: Promise<PgliteEngine> | undefined = start();
+  await engine;
+
+  function start(): Promise<PgliteEngine> {
+    const starting = startPgliteEngine(options);
+    const forget = (error: Error): void => {
+      if (engine === starting) engine = undefined;
+      if (!closed) options.onFailure(error);
+    };
+    starting.then((started) => started.failed.then(forget), forget);
+    return starting;
+  }
+
+  function current(): Promise<PgliteEngine> {
+    if (closed) return Promise.reject(new DatabaseUnavailableError('the embedded database is closed'));
+    engine ??= start();
+    return engine;
+  }
+
+  const openSession = (text: string): Promise<PgliteEngine> =>
+    turnstile.hold(async () => {
+      const target = await current();
+      if (text) await target.send({ kind: 'exec', sql: text });
+      return target;
+    });
+
+  return {
+    kind: 'pglite',
+    where: `embedded, ${options.directory}`,
+    run: (sql, params, mode) =>
+      turnstile.pass(async () => (await current()).send({ kind: 'run', sql, params: encode(params), mode })),
+    exec: async (sql) => {
+      // Alone: the text may hold BEGIN and COMMIT, and a failure between them leaves a transaction to roll back.
+      const target = await openSession('');
+      try {
+        return await target.send({ kind: 'exec', sql });
+      } catch (error) {
+        await target.send({ kind: 'exec', sql: 'ROLLBACK' }).catch(() => {});
+        throw error;
+      } finally {
+        turnstile.leave();
+      }
+    },
+    begin: async () => sessionOn(await openSession('BEGIN'), () => turnstile.leave()),
+    close: async () => {
+      closed = true;
+      const target = await engine?.catch(() => undefined);
+      await target?.close();
+    },
+  };
+}
+
+function runnerOn(engine: PgliteEngine): SqlRunner {
+  return {
+    run: (sql, params, mode) => engine.send({ kind: 'run', sql, params: encode(params), mode }),
+    exec: (sql) => engine.send({ kind: 'exec', sql }),
+  };
+}
+
+function sessionOn(engine: PgliteEngine, leave: () => void): SqlSession {
+  const finish = async (sql: string): Promise<RunResult> => {
+    try {
+      return await engine.send({ kind: 'exec', sql });
+    } finally {
+      leave();
+    }
+  };
+  return {
+    ...runnerOn(engine),
+    commit: async () => {
+      await finish('COMMIT');
+    },
+    rollback: async () => {
+      await finish('ROLLBACK').catch(() => {});
+    },
+  };
+}
+
+/** `undefined` is NULL, as the `pg` driver has it. */
+function encode(params: unknown[]): unknown[] {
+  return params.map((param) => (param === undefined ? null : param));
+}

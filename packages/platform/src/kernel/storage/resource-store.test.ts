@@ -1,0 +1,187 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { FakeClock } from '../fake-clock.ts';
+import { formatCursor, parseCursor } from './list-cursor.ts';
+import {
+  DuplicateResourceError,
+  InvalidCursorError,
+  MissingResourceError,
+  TooManyTagsError,
+  VersionConflictError,
+} from './resource-errors.ts';
+import { ResourceStore } from './resource-store.ts';
+import { storageMigrations } from './tables.ts';
+import { describeDatabases } from './testing/databases.ts';
+
+interface Widget {
+  size: number;
+}
+
+function parseWidget(data: unknown): Widget {
+  if (typeof data === 'object' && data !== null && 'size' in data && typeof data.size === 'number') {
+    return { size: data.size };
+  }
+  throw new Error('not a widget');
+}
+
+const ACCOUNT = '111122223333';
+
+describeDatabases('resource store', storageMigrations, (database) => {
+  let counter = 0;
+  const clock = new FakeClock();
+  // Every test works on a kind of its own, so that none sees another's rows.
+  const newStore = (kind = `widget-${++counter}`) =>
+    new ResourceStore<Widget>({ executor: database(), clock, kind, parse: parseWidget });
+  const widget = (name: string, more: { parent?: string; accountId?: string; tags?: Record<string, string> } = {}) => {
+    const id = `${counter}-${name}`;
+    return {
+      arn: `arn:aws:x:${more.accountId ?? ACCOUNT}:${id}${more.parent ?? ''}`,
+      accountId: ACCOUNT,
+      id,
+      name,
+      data: { size: 1 },
+      ...more,
+    };
+  };
+
+  test('what was created is read back', async () => {
+    const store = newStore();
+    const created = await store.create(widget('a', { parent: 'p', tags: { team: 'blue' } }));
+    expect(created).toEqual({
+      ...widget('a', { parent: 'p', tags: { team: 'blue' } }),
+      version: 1,
+      createdAt: new Date(clock.now()),
+      updatedAt: new Date(clock.now()),
+    });
+    expect(await store.get(created.arn)).toEqual(created);
+    expect(await store.getByName({ accountId: ACCOUNT, name: 'a', parent: 'p' })).toEqual(created);
+    expect(await store.getByName({ accountId: ACCOUNT, name: 'a' })).toBeUndefined();
+    expect(await store.getByName({ accountId: '999999999999', name: 'a', parent: 'p' })).toBeUndefined();
+    expect(await newStore().get(created.arn)).toBeUndefined();
+  });
+
+  test('a name is taken once per account, kind and parent', async () => {
+    const store = newStore();
+    await store.create(widget('same'));
+    await expect(store.create({ ...widget('same'), arn: 'arn:other' })).rejects.toBeInstanceOf(DuplicateResourceError);
+    await expect(store.create({ ...widget('other'), arn: widget('same').arn })).rejects.toBeInstanceOf(
+      DuplicateResourceError,
+    );
+    await store.create(widget('same', { parent: 'p1' }));
+    await store.create(widget('same', { accountId: '444455556666' }));
+  });
+
+  test('of two creations at once exactly one wins', async () => {
+    const store = newStore();
+    const results = await Promise.allSettled(
+      Array.from({ length: 8 }, (_, n) => store.create({ ...widget('race'), arn: `arn:race-${counter}-${n}` })),
+    );
+    expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(1);
+    const lost = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+    expect(lost.every((reason) => reason instanceof DuplicateResourceError)).toBe(true);
+  });
+
+  test('an update needs the version it was made from', async () => {
+    const store = newStore();
+    const { arn } = await store.create(widget('a'));
+    await clock.advance(1_000);
+    const second = await store.update(arn, 1, { data: { size: 2 } });
+    expect(second).toMatchObject({ version: 2, data: { size: 2 }, updatedAt: new Date(clock.now()) });
+    expect(second.createdAt.getTime()).toBe(clock.now() - 1_000);
+    await expect(store.update(arn, 1, { data: { size: 3 } })).rejects.toBeInstanceOf(VersionConflictError);
+    await expect(store.update('arn:none', 1, { data: { size: 3 } })).rejects.toBeInstanceOf(MissingResourceError);
+    await store.create(widget('b'));
+    await expect(store.update(arn, 2, { data: { size: 3 }, name: 'b' })).rejects.toBeInstanceOf(DuplicateResourceError);
+    expect((await store.get(arn))?.data).toEqual({ size: 2 });
+  });
+
+  test('concurrent modifications all take effect', async () => {
+    const store = newStore();
+    const { arn } = await store.create(widget('counter'));
+    const grow = () => store.modify(arn, (current) => ({ size: current.data.size + 1 }));
+    await Promise.all(Array.from({ length: 10 }, grow));
+    expect(await store.get(arn)).toMatchObject({ version: 11, data: { size: 11 } });
+  });
+
+  test('deletion tells whether there was something, and guards the version when asked', async () => {
+    const store = newStore();
+    const { arn } = await store.create(widget('a'));
+    await expect(store.delete(arn, 7)).rejects.toBeInstanceOf(VersionConflictError);
+    expect(await store.delete(arn, 1)).toBe(true);
+    expect(await store.delete(arn)).toBe(false);
+    expect(await store.delete(arn, 1)).toBe(false);
+  });
+
+  test('a page continues where the last ended, whatever was added or removed meanwhile', async () => {
+    const store = newStore();
+    for (let n = 0; n < 7; n++) await store.create(widget(`w${n}`));
+    const first = await store.list({ accountId: ACCOUNT, limit: 3 });
+    expect(first.items.map((item) => item.name)).toEqual(['w0', 'w1', 'w2']);
+    await store.delete(widget('w1').arn);
+    await store.delete(widget('w2').arn);
+    await store.delete(widget('w4').arn);
+    await store.create(widget('a-late'));
+    const second = await store.list({ accountId: ACCOUNT, limit: 3, after: first.next });
+    expect(second.items.map((item) => item.name)).toEqual(['w3', 'w5', 'w6']);
+    const third = await store.list({ accountId: ACCOUNT, limit: 3, after: second.next });
+    expect(third).toMatchObject({ items: [{ name: 'a-late' }] });
+    expect(third.next).toBeUndefined();
+    expect(await store.list({ accountId: ACCOUNT, limit: 3, after: formatCursor(2 ** 50) })).toEqual({ items: [] });
+  });
+
+  test('lists and counts go by parent and by prefix, where no character is special', async () => {
+    const store = newStore();
+    for (const name of ['a_1', 'a%2', 'ab3', 'b']) await store.create(widget(name, { parent: 'p' }));
+    await store.create(widget('a_1', { parent: 'q' }));
+    await store.create(widget('other', { accountId: '444455556666' }));
+    const names = async (options: { parent?: string; namePrefix?: string }) =>
+      (await store.list({ accountId: ACCOUNT, limit: 9, ...options })).items.map((item) => item.name);
+    expect(await names({ parent: 'p' })).toEqual(['a_1', 'a%2', 'ab3', 'b']);
+    expect(await names({ namePrefix: 'a_' })).toEqual(['a_1', 'a_1']);
+    expect(await names({ parent: 'p', namePrefix: 'a%' })).toEqual(['a%2']);
+    expect(await store.count({ accountId: ACCOUNT })).toBe(5);
+    expect(await store.count({ accountId: ACCOUNT, parent: 'p', namePrefix: 'a' })).toBe(3);
+  });
+
+  test('tags are merged and removed without a new version, fifty at most', async () => {
+    const store = newStore();
+    const { arn } = await store.create(widget('a', { tags: { one: '1', two: '2' } }));
+    expect(await store.setTags(arn, { two: 'zwei', three: '3' })).toEqual({ one: '1', two: 'zwei', three: '3' });
+    expect(await store.removeTags(arn, ['one', 'nothing', "it's {odd}"])).toEqual({ two: 'zwei', three: '3' });
+    expect((await store.get(arn))?.version).toBe(1);
+    const many = Object.fromEntries(Array.from({ length: 48 }, (_, n) => [`key-${n}`, 'v']));
+    await store.setTags(arn, many);
+    await expect(store.setTags(arn, { 'one-more': 'v' })).rejects.toBeInstanceOf(TooManyTagsError);
+    expect(Object.keys(await store.setTags(arn, { two: 'again' }))).toHaveLength(50);
+    await expect(store.setTags('arn:none', {})).rejects.toBeInstanceOf(MissingResourceError);
+    await expect(store.removeTags('arn:none', [])).rejects.toBeInstanceOf(MissingResourceError);
+  });
+
+  test('inside a transaction nothing stays of what failed', async () => {
+    const store = newStore();
+    const work = database().transaction(async (tx) => {
+      await store.within(tx).create(widget('a'));
+      throw new Error('no');
+    });
+    await expect(work).rejects.toThrow('no');
+    expect(await store.get(widget('a').arn)).toBeUndefined();
+  });
+});
+
+describe('list cursor', () => {
+  test('every row number comes back', () => {
+    fc.assert(fc.property(fc.maxSafeNat(), (seq) => parseCursor(formatCursor(seq)) === seq));
+  });
+
+  test('any text is either exactly a cursor or refused', () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        try {
+          return formatCursor(parseCursor(text)) === text;
+        } catch (error) {
+          return error instanceof InvalidCursorError;
+        }
+      }),
+    );
+  });
+});

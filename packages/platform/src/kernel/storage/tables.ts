@@ -1,0 +1,78 @@
+import { bigint, integer, jsonb, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+import type { Migration } from './migrations.ts';
+
+/** Every resource of the control plane, whatever service owns it. */
+export const resources = pgTable('resources', {
+  arn: text().primaryKey(),
+  kind: text().notNull(),
+  accountId: text('account_id').notNull(),
+  id: text().notNull(),
+  /** The ARN of the resource that this one belongs to, or '' for none (NULLs would all differ in the unique key). */
+  parent: text().notNull(),
+  name: text().notNull(),
+  data: jsonb().$type<unknown>().notNull(),
+  tags: jsonb().$type<Record<string, string>>().notNull(),
+  version: integer().notNull(),
+  createdAt: timestamp('created_at', { withTimezone: true }).notNull(),
+  updatedAt: timestamp('updated_at', { withTimezone: true }).notNull(),
+  /** The order of creation, which lists go by. */
+  seq: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull(),
+});
+
+/** Answers already given to a client token. */
+export const idempotencyRecords = pgTable('idempotency_records', {
+  accountId: text('account_id').notNull(),
+  operation: text().notNull(),
+  token: text().notNull(),
+  /** Of the input; the same token with another input is a conflict. */
+  fingerprint: text().notNull(),
+  /** Of the call that is working on the answer. */
+  owner: text().notNull(),
+  /** NULL while the answer is being worked on. */
+  response: jsonb().$type<unknown>(),
+  done: integer().notNull(),
+  /** When a record without an answer counts as abandoned, or one with an answer as forgotten. */
+  expiresAt: timestamp('expires_at', { withTimezone: true }).notNull(),
+});
+
+export const storageMigrations: Migration[] = [
+  {
+    id: 'storage/0001-resources',
+    sql: `
+      CREATE TABLE resources (
+        arn text PRIMARY KEY,
+        kind text NOT NULL,
+        account_id text NOT NULL,
+        id text NOT NULL,
+        parent text NOT NULL,
+        name text NOT NULL,
+        data jsonb NOT NULL,
+        tags jsonb NOT NULL,
+        version integer NOT NULL,
+        created_at timestamptz NOT NULL,
+        updated_at timestamptz NOT NULL,
+        seq bigint GENERATED ALWAYS AS IDENTITY,
+        CONSTRAINT resources_name_key UNIQUE (account_id, kind, parent, name)
+      );
+      CREATE INDEX resources_list ON resources (account_id, kind, seq);
+      CREATE INDEX resources_list_of_parent ON resources (account_id, kind, parent, seq);
+    `,
+  },
+  {
+    id: 'storage/0002-idempotency-records',
+    sql: `
+      CREATE TABLE idempotency_records (
+        account_id text NOT NULL,
+        operation text NOT NULL,
+        token text NOT NULL,
+        fingerprint text NOT NULL,
+        owner text NOT NULL,
+        response jsonb,
+        done integer NOT NULL,
+        expires_at timestamptz NOT NULL,
+        PRIMARY KEY (account_id, operation, token)
+      );
+      CREATE INDEX idempotency_records_expiry ON idempotency_records (expires_at);
+    `,
+  },
+];

@@ -1,0 +1,127 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { postgresBinaries } from './postgres-binaries.ts';
+
+const run = promisify(execFile);
+
+/** A real PostgreSQL server that belongs to one test file and leaves nothing behind. */
+export interface TestPostgres extends AsyncDisposable {
+  /** Creates an empty database and returns its url. */
+  createDatabase(): Promise<string>;
+  /** Ends the server at once, as a crash would (SIGKILL). */
+  kill(): Promise<void>;
+  /** Starts it again on the same port and data. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const NOBODY = 65_534;
+const START_TIMEOUT_MS = 20_000;
+
+/** Starts a throw-away server on a free port of the loopback address. */
+export async function startPostgres(): Promise<TestPostgres> {
+  const bin = await postgresBinaries();
+  const home = await mkdtemp(join(tmpdir(), 'agentplatform-pg-'));
+  const data = join(home, 'data');
+  // PostgreSQL refuses to run as root.
+  const user = userInfo().uid === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+  if (user.uid !== undefined) await chown(home, user.uid, user.gid);
+  const initOptions = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];
+  await run(join(bin, 'initdb'), initOptions, { ...user, cwd: home });
+  const port = await freePort();
+  const urlOf = (name: string): string => `postgres://postgres@127.0.0.1:${port}/${name}`;
+  let server: ChildProcess | undefined;
+  let databases = 0;
+
+  const endWithProcess = (): void => {
+    server?.kill('SIGQUIT');
+  };
+  process.once('exit', endWithProcess);
+
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const ending = server;
+    server = undefined;
+    if (!ending || ending.exitCode !== null || ending.signalCode !== null) return;
+    const exited = new Promise((resolve) => ending.once('exit', resolve));
+    ending.kill(signal);
+    await exited;
+  };
+
+  const start = async (): Promise<void> => {
+    const deadline = Date.now() + START_TIMEOUT_MS;
+    let log = '';
+    for (;;) {
+      if (!server || server.exitCode !== null) {
+        const settings = [
+          'listen_addresses=127.0.0.1',
+          `unix_socket_directories=${home}`,
+          'fsync=off',
+          'shared_buffers=16MB',
+        ];
+        const args = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
+        server = spawn(join(bin, 'postgres'), args, { ...user, cwd: home, stdio: ['ignore', 'ignore', 'pipe'] });
+        server.stderr?.on('data', (chunk: Buffer) => {
+          log = (log + chunk.toString()).slice(-4_000);
+        });
+      }
+      if (await answers(urlOf('postgres'))) return;
+      if (Date.now() > deadline) throw new Error(`PostgreSQL did not start:\n${log}`);
+      // After SIGKILL the orphans of the former server hold its memory for a moment, and a start meanwhile fails.
+      await wait(50);
+    }
+  };
+
+  const stop = async (): Promise<void> => {
+    process.removeListener('exit', endWithProcess);
+    await end('SIGINT');
+    await rm(home, { recursive: true, force: true });
+  };
+
+  await start();
+  return {
+    createDatabase: async () => {
+      const name = `test_${++databases}`;
+      await once(urlOf('postgres'), `CREATE DATABASE ${name}`);
+      return urlOf(name);
+    },
+    kill: () => end('SIGKILL'),
+    start,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function once(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    await once(url, 'SELECT 1');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}

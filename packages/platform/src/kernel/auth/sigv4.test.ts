@@ -206,7 +206,8 @@ describe('a request signed by the official signer', () => {
           method: fc.constantFrom('GET', 'PUT', 'POST', 'PATCH', 'DELETE'),
           path: fc.array(segment, { maxLength: 4 }).map((all) => `/${all.map(encode).join('/')}`),
           query: fc.dictionary(
-            text.filter((s) => s !== '' && !/^x-amz-/i.test(s)),
+            // The signer signs a parameter named __proto__ as "[object Object]".
+            text.filter((s) => s !== '' && s !== '__proto__' && !/^x-amz-/i.test(s)),
             fc.oneof(text, fc.array(text, { minLength: 1, maxLength: 3 })),
             { maxKeys: 4 },
           ),

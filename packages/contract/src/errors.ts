@@ -1,4 +1,4 @@
-import { type ErrorCode, errorCatalogue } from './error-catalogue.ts';
+import { type ErrorCode, errorCatalogue, isErrorCode } from './error-catalogue.ts';
 import type { DocumentValue } from './wire-types.ts';
 
 /** One field that broke a rule; `name` is its path in the input, e.g. `networkConfiguration.subnets[2]`. */
@@ -110,3 +110,15 @@ export const errors = {
       members: { operation },
     }),
 } as const;
+
+/** The error that a server sent, as its client sees it; a code that this contract lacks becomes InternalServerException. */
+export function receivedError(code: string, body: unknown): ServiceError {
+  const { message, ...members } = (typeof body === 'object' && body !== null ? body : {}) as Record<
+    string,
+    DocumentValue
+  >;
+  const said = typeof message === 'string' ? message : 'The server gave no message.';
+  return isErrorCode(code)
+    ? new ServiceError(code, said, { members })
+    : new ServiceError('InternalServerException', `${code}: ${said}`);
+}

@@ -1,9 +1,37 @@
+export type { Arn } from './arn.ts';
+export { formatArn, parseArn } from './arn.ts';
+export type { BodyRule } from './codec/body-rule.ts';
+export type { EventsOf } from './codec/codec.ts';
+export {
+  bodyRule,
+  decodeEventStream,
+  decodeRequest,
+  encodeResponse,
+  inputProblems,
+  outputProblems,
+} from './codec/codec.ts';
+export { encodeError } from './codec/error-encoder.ts';
+export type { WireResponse } from './codec/response-encoder.ts';
+export type { WireRequest } from './codec/wire-request.ts';
+export type { CoverageEntry, CoverageReport, PieceCoverage } from './coverage.ts';
+export { coverageRecorder, coverageReport, coverageVariable, drivenOperations, isRealSdk } from './coverage.ts';
 export type { ErrorCode, ErrorKind } from './error-catalogue.ts';
 export { errorCatalogue, isErrorCode } from './error-catalogue.ts';
 export type { ErrorOptions, FieldProblem, ValidationReason } from './errors.ts';
-export { errors, ServiceError } from './errors.ts';
+export { errors, receivedError, ServiceError } from './errors.ts';
 export { modelVersion, operations } from './generated/operations.ts';
 export type { control, data, Inputs, OperationName, Outputs } from './generated/types.ts';
+export type { Handler, HandlerMap } from './handler-map.ts';
+export { clientTokenOf, inputFingerprint, takesClientToken } from './idempotency.ts';
 export type { Plane } from './model.ts';
 export type { Operation } from './operation.ts';
+export type { PageScope, Paginator } from './pagination.ts';
+export { canonicalJson, createPaginator } from './pagination.ts';
+export type { Relaxation } from './relaxations.ts';
+export { relaxations } from './relaxations.ts';
+export { requestIdHeader } from './request-id.ts';
+export type { ArnHome, ResourceKind, ResourceName } from './resource-arn.ts';
+export { parseResourceArn, resourceArn, resourceKinds } from './resource-arn.ts';
+export type { RouteMatch } from './router.ts';
+export { matchRoute } from './router.ts';
 export type { DocumentValue, EventStream, OneOf, StreamingBlob } from './wire-types.ts';

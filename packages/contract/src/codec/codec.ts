@@ -1,0 +1,113 @@
+import { errors, type FieldProblem, type ServiceError } from '../errors.ts';
+import { operations } from '../generated/operations.ts';
+import type { Inputs, OperationName, Outputs } from '../generated/types.ts';
+import { type OperationDef, shapeIn } from '../model.ts';
+import type { StreamingBlob } from '../wire-types.ts';
+import { type BodyRule, bodyRuleOf } from './body-rule.ts';
+import { decodeEvents } from './event-stream.ts';
+import { type PlaneCodec, planeCodec } from './planes.ts';
+import { type RequestDecoder, requestDecoder } from './request-decoder.ts';
+import { type ResponseEncoder, responseEncoder, type WireResponse } from './response-encoder.ts';
+import { newWalk } from './walk.ts';
+import type { WireRequest } from './wire-request.ts';
+
+interface OperationCodec {
+  plane: PlaneCodec;
+  definition: OperationDef;
+  decode: RequestDecoder;
+  encode: ResponseEncoder;
+  body: BodyRule;
+}
+
+const compiled = new Map<OperationName, OperationCodec>();
+
+function codecOf(operation: OperationName): OperationCodec {
+  const known = compiled.get(operation);
+  if (known !== undefined) return known;
+  const plane = planeCodec(operations[operation].plane);
+  const definition = plane.model.operations[operation];
+  if (definition === undefined) throw new Error(`The model has no operation ${operation}`);
+  const codec = {
+    plane,
+    definition,
+    decode: requestDecoder(plane, definition),
+    encode: responseEncoder(plane, definition),
+    body: bodyRuleOf(plane.model, definition),
+  };
+  compiled.set(operation, codec);
+  return codec;
+}
+
+/** Whether the request body of `operation` streams, and how large it may be. */
+export function bodyRule(operation: OperationName): BodyRule {
+  return codecOf(operation).body;
+}
+
+/**
+ * The input that a request carries, decoded and checked against every constraint of the model. Throws a
+ * ValidationException that names all fields in the wrong, and nothing else.
+ */
+export function decodeRequest<K extends OperationName>(operation: K, request: WireRequest): Inputs[K] {
+  const { plane, definition, decode } = codecOf(operation);
+  const reading = newWalk();
+  const input = decode(request, reading);
+  const unreadable = new Set(reading.problems.map((problem) => problem.name));
+  const checking = newWalk();
+  if (!unreadable.has('body')) plane.checker(definition.input)(input, checking);
+  // A field that could not be read is not called missing as well.
+  const problems = [...reading.problems, ...checking.problems.filter((problem) => !unreadable.has(problem.name))];
+  if (problems.length > 0) throw invalid(problems);
+  // Safe: the reader and the checker of this shape, made from the same model as the type, found nothing wrong.
+  return input as unknown as Inputs[K];
+}
+
+function invalid(problems: FieldProblem[]): ServiceError {
+  const sentences = problems.slice(0, 5).map(({ name, message }) => `${name || 'the request'} ${message}`);
+  const more = problems.length > sentences.length ? `; and ${problems.length - sentences.length} more` : '';
+  const count = problems.length === 1 ? 'One field is' : `${problems.length} fields are`;
+  return errors.validation(`${count} not valid: ${sentences.join('; ')}${more}.`, { fieldList: problems });
+}
+
+/** What of the model's constraints an input breaks; for callers that build inputs themselves. */
+export function inputProblems<K extends OperationName>(operation: K, input: Inputs[K]): FieldProblem[] {
+  const { plane, definition } = codecOf(operation);
+  const walk = newWalk();
+  plane.checker(definition.input)(input, walk);
+  return walk.problems;
+}
+
+/** What of the model's constraints an output breaks; for tests, since a running server trusts its own types. */
+export function outputProblems<K extends OperationName>(operation: K, output: Outputs[K]): FieldProblem[] {
+  const { plane, definition } = codecOf(operation);
+  const walk = newWalk();
+  plane.checker(definition.output)(output, walk);
+  return walk.problems;
+}
+
+/**
+ * The response for an operation's output. Members that the model lacks are left out. `onStreamFailure` sees what an event
+ * stream threw after the response had begun. Throws TypeError when the output has a value of the wrong type.
+ */
+export function encodeResponse<K extends OperationName>(
+  operation: K,
+  output: Outputs[K],
+  onStreamFailure?: (error: unknown) => void,
+): WireResponse {
+  return codecOf(operation).encode(output as Record<string, unknown>, onStreamFailure);
+}
+
+/** The operations that answer with an event stream, and the events of each. */
+export type EventsOf<K extends OperationName> = Outputs[K] extends { stream: AsyncIterable<infer E> } ? E : never;
+
+/** The events in the body of an operation's response, for a client; throws the ServiceError that the server sent. */
+export function decodeEventStream<K extends OperationName>(
+  operation: K,
+  body: StreamingBlob,
+): AsyncIterable<EventsOf<K>> {
+  const { plane, definition } = codecOf(operation);
+  const { payload, members = {} } = shapeIn(plane.model, definition.output);
+  const union = payload === undefined ? undefined : members[payload]?.shape;
+  if (union === undefined || operations[operation].responds !== 'events')
+    throw new TypeError(`${operation} has no event stream`);
+  return decodeEvents(plane, union, body) as AsyncIterable<EventsOf<K>>;
+}

@@ -1,0 +1,87 @@
+import { operations } from './generated/operations.ts';
+import type { OperationName } from './generated/types.ts';
+
+/** One answered request as the server notes it while tests run: a line of JSON in the coverage directory. */
+export interface CoverageEntry {
+  operation: OperationName;
+  userAgent: string;
+  status: number;
+}
+
+/** Environment variable that names the directory; the server records only where it is set. */
+export const coverageVariable = 'AGENTPLATFORM_COVERAGE_DIR';
+
+/** SDKs that were written elsewhere: driving an operation through one of them is what counts. */
+const sdks = [
+  /\baws-sdk-js\/3\./,
+  /\bBoto3\/1\./,
+  /\bBotocore\/1\./,
+  /\baws-cli\/2\./,
+  /\baws-sdk-(?:java|go|go-v2|rust|dotnet|php|ruby|kotlin)\//,
+];
+
+/** Whether a user agent is that of a published SDK. */
+export function isRealSdk(userAgent: string): boolean {
+  return sdks.some((sdk) => sdk.test(userAgent.slice(0, 1024)));
+}
+
+/** Makes the function with which a server notes answered requests; `append` gets whole lines. */
+export function coverageRecorder(append: (line: string) => void): (entry: CoverageEntry) => void {
+  return ({ operation, userAgent, status }) => append(`${JSON.stringify({ operation, userAgent, status })}\n`);
+}
+
+/** How far one piece, or all of them, is served. */
+export interface PieceCoverage {
+  served: number;
+  total: number;
+  /** Operations that are implemented but that no SDK has driven yet. */
+  undriven: OperationName[];
+  notImplemented: OperationName[];
+}
+
+export interface CoverageReport extends PieceCoverage {
+  pieces: Record<string, PieceCoverage>;
+}
+
+/** Operations that a real SDK has driven to a 2xx answer, from recorded lines; lines that are no entries are passed over. */
+export function drivenOperations(lines: Iterable<string>): Set<OperationName> {
+  const driven = new Set<OperationName>();
+  for (const line of lines) {
+    const { operation, userAgent, status } = parseEntry(line) ?? {};
+    if (operation === undefined || typeof userAgent !== 'string' || typeof status !== 'number') continue;
+    if (status >= 200 && status < 300 && isRealSdk(userAgent)) driven.add(operation);
+  }
+  return driven;
+}
+
+function parseEntry(line: string): Partial<CoverageEntry> | undefined {
+  try {
+    const entry: unknown = JSON.parse(line);
+    if (typeof entry !== 'object' || entry === null || !('operation' in entry)) return undefined;
+    return typeof entry.operation === 'string' && Object.hasOwn(operations, entry.operation)
+      ? (entry as CoverageEntry)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Counts served operations per piece: those that are implemented and that a real SDK has driven. */
+export function coverageReport(
+  driven: ReadonlySet<OperationName>,
+  notImplemented: ReadonlySet<OperationName>,
+): CoverageReport {
+  const empty = (): PieceCoverage => ({ served: 0, total: 0, undriven: [], notImplemented: [] });
+  const pieces: Record<string, PieceCoverage> = {};
+  const all = empty();
+  for (const { name, piece } of Object.values(operations)) {
+    pieces[piece] ??= empty();
+    for (const count of [pieces[piece], all]) {
+      count.total++;
+      if (notImplemented.has(name)) count.notImplemented.push(name);
+      else if (driven.has(name)) count.served++;
+      else count.undriven.push(name);
+    }
+  }
+  return { ...all, pieces: Object.fromEntries(Object.entries(pieces).sort(([a], [b]) => (a < b ? -1 : 1))) };
+}

@@ -1,0 +1,69 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { errors } from './errors.ts';
+import type { OperationName } from './generated/types.ts';
+import type { DocumentValue } from './wire-types.ts';
+
+/** What a token is good for: it is refused in another operation, for another account, or under another filter. */
+export interface PageScope {
+  operation: OperationName;
+  accountId: string;
+  /** The part of the input that decides what is listed, e.g. `{ memoryId, actorId }`; not maxResults. */
+  filter?: DocumentValue;
+}
+
+export interface Paginator {
+  /** A token that a client hands back to go on after `cursor`. */
+  encode(scope: PageScope, cursor: DocumentValue): string;
+  /** The cursor inside a token; throws a ValidationException when the token is not one of ours for this scope. */
+  decode(scope: PageScope, token: string): DocumentValue;
+}
+
+const tagBytes = 16;
+/** Longer than any token made here; the model's own limits lie between 1,024 and 2,048 characters or more. */
+const maxToken = 8192;
+
+/** JSON with sorted keys, so that equal values give equal text. */
+export function canonicalJson(value: DocumentValue | undefined): string {
+  if (value === undefined) return 'null';
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (typeof value === 'object' && value !== null) {
+    const keys = Object.keys(value).filter((key) => value[key] !== undefined);
+    return `{${keys
+      .sort()
+      .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`)
+      .join(',')}}`;
+  }
+  return JSON.stringify(value);
+}
+
+/** Makes and reads page tokens, each sealed with an HMAC over cursor and scope. `key`: at least 32 secret bytes, kept over restarts. */
+export function createPaginator(key: Uint8Array): Paginator {
+  if (key.byteLength < 32) throw new RangeError('The key of page tokens needs at least 32 bytes');
+
+  function seal(scope: PageScope, cursor: Uint8Array): Buffer {
+    const context = canonicalJson([scope.operation, scope.accountId, scope.filter ?? null]);
+    return createHmac('sha256', key)
+      .update(`${Buffer.byteLength(context)}:${context}`)
+      .update(cursor)
+      .digest()
+      .subarray(0, tagBytes);
+  }
+
+  return {
+    encode(scope, cursor) {
+      const text = Buffer.from(JSON.stringify(cursor));
+      return Buffer.concat([seal(scope, text), text]).toString('base64url');
+    },
+    decode(scope, token) {
+      const bytes = Buffer.from(token.length <= maxToken ? token : '', 'base64url');
+      const cursor = bytes.subarray(tagBytes);
+      const genuine =
+        bytes.length > tagBytes &&
+        bytes.toString('base64url') === token &&
+        timingSafeEqual(bytes.subarray(0, tagBytes), seal(scope, cursor));
+      if (!genuine)
+        throw errors.invalidField('nextToken', 'is not a token that this operation gave for these parameters');
+      return JSON.parse(cursor.toString('utf8'));
+    },
+  };
+}

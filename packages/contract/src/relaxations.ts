@@ -1,0 +1,39 @@
+import type { Plane } from './model.ts';
+
+/** One place where this platform accepts more than the published model, and why. */
+export interface Relaxation {
+  readonly plane: Plane;
+  readonly shapes: readonly string[];
+  /** Accepted beside the shape's own pattern. */
+  readonly alsoMatches: string;
+  readonly reason: string;
+}
+
+const loopbackHttp = 'http://(?:localhost|127(?:\\.[0-9]{1,3}){3}|\\[::1\\])(?::[0-9]{1,5})?(?:/.*)?';
+
+/** Every deviation of the validators from the model. Length limits are never relaxed. */
+export const relaxations: readonly Relaxation[] = [
+  {
+    plane: 'control',
+    shapes: ['RuntimeContainerUri'],
+    alsoMatches:
+      '(?:oci|oci-archive):/[^\\s]+|' +
+      '(?:[a-zA-Z0-9.-]+(?::[0-9]{1,5})?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*' +
+      '(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[a-f0-9]{64})?',
+    reason:
+      'Images come from any OCI registry, from an OCI layout or archive on the server, and from the platform’s own store (platform/name), not only from one vendor’s registry.',
+  },
+  {
+    plane: 'control',
+    shapes: ['McpServerTargetConfigurationEndpointString', 'McpServerUrl', 'PassthroughEndpoint'],
+    alsoMatches: loopbackHttp,
+    reason:
+      'On a laptop the server behind a target runs beside the platform, on the loopback interface and without TLS.',
+  },
+  {
+    plane: 'control',
+    shapes: ['Namespace'],
+    alsoMatches: '[a-zA-Z0-9\\-_/]*(?:\\{[a-zA-Z][a-zA-Z0-9_]*\\}[a-zA-Z0-9\\-_/]*)*',
+    reason: 'The specification writes the variables of namespace templates as {actor_id} and {session_id}.',
+  },
+];

@@ -10,9 +10,10 @@ export interface Images {
   /**
    * Resolves what a caller names to a digest in the store, fetching it if needed. `uri` is `registry/name:tag`,
    * `registry/name@sha256:…`, `oci:/dir[:tag]`, `oci-archive:/file.tar`, or `platform/name[:tag|@digest]` for the platform's own store.
-   * Rejects with an `ImageError`; a wrong architecture names both.
+   * Rejects with an `ImageError`; a wrong architecture names both. `platform/…` names are looked up in `accountId`'s
+   * own repositories (`platform/base/…` needs none).
    */
-  resolve(uri: string, options?: { credentials?: RegistryCredentials; signal?: AbortSignal }): Promise<ResolvedImage>;
+  resolve(uri: string, options?: ResolveOptions): Promise<ResolvedImage>;
   /** Makes an image of a zip of code: one layer on the base of that runtime (`NODE_22`, `PYTHON_3_11` …). Same zip, same digest. */
   fromCode(input: { zip: string; runtime: string; entryPoint: string[]; signal?: AbortSignal }): Promise<ResolvedImage>;
   /** Code runtimes that this machine can serve now, for error messages and doctor. */
@@ -23,6 +24,13 @@ export interface Images {
   collect(keep: ReadonlySet<string>): Promise<{ removedBytes: number }>;
 }
 
+export interface ResolveOptions {
+  credentials?: RegistryCredentials;
+  /** Whose repositories a `platform/…` name means. */
+  accountId?: string;
+  signal?: AbortSignal;
+}
+
 export interface ResolvedImage {
   /** sha256:… of the image manifest for this machine's architecture. */
   digest: string;
@@ -31,9 +39,21 @@ export interface ResolvedImage {
   sizeBytes: number;
 }
 
+/** `storage` is the server's own disk (full, not writable); every other reason is about the image that was asked for. */
+export type ImageErrorReason =
+  | 'invalid'
+  | 'not-found'
+  | 'architecture'
+  | 'unauthorized'
+  | 'unreachable'
+  | 'too-large'
+  | 'runtime-unavailable'
+  | 'corrupt'
+  | 'storage';
+
 /** `reason` decides the wire error; the message names cause and remedy. */
 export class ImageError extends Error {
-  readonly reason: 'invalid' | 'not-found' | 'architecture' | 'unauthorized' | 'unreachable' | 'too-large' | 'runtime-unavailable' | 'corrupt';
+  readonly reason: ImageErrorReason;
   constructor(reason: ImageError['reason'], message: string, options?: { cause?: unknown }) {
     super(message, options);
     this.name = 'ImageError';

@@ -1,0 +1,206 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { PreparedImage } from '../sandbox/sandbox.ts';
+import { hexOf, isDigest } from './digest.ts';
+import { syncDirectory } from './durable.ts';
+import { orMissing, storageError } from './fs-error.ts';
+import type { ImageStore, StoredImage } from './image-store.ts';
+import { ImageError } from './images.ts';
+import { isObject } from './manifest.ts';
+import { SingleFlight } from './single-flight.ts';
+import { type UnpackReport, unpackInThread } from './unpack-job.ts';
+
+/** Kept beside an unpacked tree; its presence says that the tree is whole. */
+interface TreeRecord {
+  layers: string[];
+  bytes: number;
+  entries: number;
+  /** The boot in which it was written; after another boot only a synced tree is trusted. */
+  bootId: string;
+  synced: boolean;
+}
+
+const run = promisify(execFile);
+const SYNC_TIMEOUT_MS = 120_000;
+
+/** Unpacked images, `rootfs/<hex>` with `rootfs/<hex>.json` beside it. Each is unpacked once and then only read. */
+export class PreparedImages {
+  readonly #store: ImageStore;
+  readonly #dir: string;
+  readonly #flights = new SingleFlight<PreparedImage>();
+  readonly #ready = new Map<string, PreparedImage>();
+  readonly #syncs = new Set<Promise<void>>();
+  #bootId = '';
+
+  constructor(store: ImageStore) {
+    this.#store = store;
+    this.#dir = join(store.dir, 'rootfs');
+  }
+
+  async init(): Promise<void> {
+    await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+    this.#bootId = (await orMissing(readFile('/proc/sys/kernel/random/boot_id', 'utf8')))?.trim() ?? '';
+  }
+
+  /** Resolves when what was unpacked is on disk. */
+  async close(): Promise<void> {
+    await Promise.all(this.#syncs);
+  }
+
+  /** Digests that are being unpacked now. */
+  busy(): string[] {
+    return this.#flights.keys();
+  }
+
+  /** The unpacked root of an image in the store, unpacking it if needed; concurrent calls share the work. */
+  async prepare(digest: string, signal?: AbortSignal): Promise<PreparedImage> {
+    const ready = this.#ready.get(digest);
+    if (ready) return ready;
+    return this.#flights.run(digest, (shared) => this.#prepare(digest, shared), signal);
+  }
+
+  async #prepare(digest: string, signal: AbortSignal): Promise<PreparedImage> {
+    const image = await this.#store.readImage(digest);
+    const rootfs = join(this.#dir, hexOf(digest));
+    if (!(await this.#trusted(digest))) {
+      try {
+        await this.#unpack(image, rootfs, signal);
+      } catch (error) {
+        throw storageError(error);
+      }
+    }
+    const prepared = { digest, rootfs, config: image.config.run };
+    this.#ready.set(digest, prepared);
+    return prepared;
+  }
+
+  async #unpack(image: StoredImage, rootfs: string, signal: AbortSignal): Promise<void> {
+    const layers = image.manifest.layers.map((layer) => layer.digest);
+    const start = await this.#longestPrefix(layers);
+    const into = this.#store.temp.next();
+    const { imageBytes, imageEntries } = this.#store.limits;
+    const job = {
+      into,
+      layers: layers
+        .slice(start?.record.layers.length ?? 0)
+        .map((digest) => ({ digest, path: this.#store.blobs.path(digest) })),
+      cloneFrom: start?.rootfs,
+      spentBytes: start?.record.bytes ?? 0,
+      spentEntries: start?.record.entries ?? 0,
+      imageBytes,
+      imageEntries,
+    };
+    let report = await unpackInThread(job, signal);
+    if (!report.ok && report.reason === undefined && start) {
+      // What it was cloned from may have been collected meanwhile.
+      const whole = layers.map((digest) => ({ digest, path: this.#store.blobs.path(digest) }));
+      report = await unpackInThread(
+        { ...job, layers: whole, cloneFrom: undefined, spentBytes: 0, spentEntries: 0 },
+        signal,
+      );
+    }
+    if (!report.ok) throw await this.#failure(report, image);
+    await rm(rootfs, { recursive: true, force: true });
+    await rename(into, rootfs);
+    await this.#write(image.digest, {
+      layers,
+      bytes: report.bytes,
+      entries: report.entries,
+      bootId: this.#bootId,
+      synced: false,
+    });
+    this.#syncLater(image.digest);
+  }
+
+  async #failure(report: Extract<UnpackReport, { ok: false }>, image: StoredImage): Promise<Error> {
+    if (report.reason === 'corrupt' && report.digest !== undefined) return this.#store.blobs.corrupt(report.digest);
+    if (report.reason === undefined) return new Error(`${image.digest} could not be unpacked: ${report.message}`);
+    return new ImageError(report.reason, report.message);
+  }
+
+  /** An unpacked image whose layers are the first ones of `layers`: a base, or an earlier version of the same agent. */
+  async #longestPrefix(layers: readonly string[]): Promise<{ rootfs: string; record: TreeRecord } | undefined> {
+    let best: { rootfs: string; record: TreeRecord } | undefined;
+    for (const digest of await this.unpacked()) {
+      const record = await this.#record(digest);
+      if (!record || !this.#isTrusted(record) || record.layers.length === 0) continue;
+      const fits = record.layers.length <= layers.length && record.layers.every((layer, i) => layer === layers[i]);
+      if (!fits || record.layers.length <= (best?.record.layers.length ?? 0)) continue;
+      const rootfs = join(this.#dir, hexOf(digest));
+      if (await orMissing(stat(rootfs))) best = { rootfs, record };
+    }
+    return best;
+  }
+
+  /** Digests of the images that are unpacked. */
+  async unpacked(): Promise<string[]> {
+    const found = await readdir(this.#dir);
+    return found.flatMap((name) => (name.endsWith('.json') ? [`sha256:${name.slice(0, -5)}`] : [])).filter(isDigest);
+  }
+
+  /** Removes trees that are not in `keep`, and trees without a record; returns the bytes that unpacking them had taken. */
+  async collect(keep: ReadonlySet<string>): Promise<number> {
+    const kept = new Set([...keep, ...this.busy()]);
+    let bytes = 0;
+    for (const name of await readdir(this.#dir)) {
+      const digest = `sha256:${name.replace(/\.json$/, '')}`;
+      if (kept.has(digest)) continue;
+      if (name.endsWith('.json') && isDigest(digest)) bytes += (await this.#record(digest))?.bytes ?? 0;
+      this.#ready.delete(digest);
+      await rm(join(this.#dir, name), { recursive: true, force: true });
+    }
+    return bytes;
+  }
+
+  async #trusted(digest: string): Promise<boolean> {
+    const record = await this.#record(digest);
+    return (
+      record !== undefined &&
+      this.#isTrusted(record) &&
+      (await orMissing(stat(join(this.#dir, hexOf(digest))))) !== undefined
+    );
+  }
+
+  #isTrusted(record: TreeRecord): boolean {
+    return record.synced || (record.bootId === this.#bootId && this.#bootId !== '');
+  }
+
+  async #record(digest: string): Promise<TreeRecord | undefined> {
+    const text = await orMissing(readFile(join(this.#dir, `${hexOf(digest)}.json`), 'utf8'));
+    return text === undefined ? undefined : readRecord(text);
+  }
+
+  async #write(digest: string, record: TreeRecord): Promise<void> {
+    const temp = this.#store.temp.next();
+    await writeFile(temp, JSON.stringify(record), { flush: true });
+    await rename(temp, join(this.#dir, `${hexOf(digest)}.json`));
+    await syncDirectory(this.#dir);
+  }
+
+  // Syncing every file of an image would make the first session of it wait; until it is done a crash costs an unpacking.
+  #syncLater(digest: string): void {
+    const sync = run('sync', ['-f', this.#dir], { timeout: SYNC_TIMEOUT_MS })
+      .then(async () => {
+        const record = await this.#record(digest);
+        if (record) await this.#write(digest, { ...record, synced: true });
+      })
+      .catch(() => undefined)
+      .finally(() => this.#syncs.delete(sync));
+    this.#syncs.add(sync);
+  }
+}
+
+function readRecord(text: string): TreeRecord | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isObject(value) || !Array.isArray(value.layers)) return undefined;
+    const layers = value.layers.filter((layer): layer is string => typeof layer === 'string');
+    const { bytes, entries, bootId, synced } = value;
+    if (typeof bytes !== 'number' || typeof entries !== 'number' || typeof bootId !== 'string') return undefined;
+    return { layers, bytes, entries, bootId, synced: synced === true };
+  } catch {
+    return undefined;
+  }
+}

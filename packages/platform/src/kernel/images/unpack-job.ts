@@ -1,0 +1,59 @@
+import { rm } from 'node:fs/promises';
+import { Worker } from 'node:worker_threads';
+import { ImageError, type ImageErrorReason } from './images.ts';
+import type { LayerFile } from './unpack.ts';
+
+/** One image to unpack: `layers` in order, over a clone of `cloneFrom` or over nothing. */
+export interface UnpackJob {
+  into: string;
+  layers: LayerFile[];
+  cloneFrom?: string;
+  /** What the clone has already used of the limits. */
+  spentBytes: number;
+  spentEntries: number;
+  imageBytes: number;
+  imageEntries: number;
+}
+
+export interface UnpackFailure {
+  ok: false;
+  message: string;
+  reason?: ImageErrorReason;
+  /** The blob that is damaged, when the reason is `corrupt`. */
+  digest?: string;
+}
+
+/** Bytes and entries that all layers of the image took, the clone's included. */
+export type UnpackReport = { ok: true; bytes: number; entries: number } | UnpackFailure;
+
+/**
+ * Unpacks in a thread of its own: file system calls of thousands of small files must not hold up the server's requests.
+ * Aborting ends the thread and removes what it wrote. Throws `ImageError` for what `unpackLayer` throws.
+ */
+export async function unpackInThread(job: UnpackJob, signal: AbortSignal): Promise<UnpackReport> {
+  signal.throwIfAborted();
+  const worker = new Worker(new URL('./unpack-worker.ts', import.meta.url), {
+    workerData: job,
+    resourceLimits: { maxOldGenerationSizeMb: 512 },
+    // The server's own flags (inspector, watch mode) are not the worker's; secrets in the environment neither.
+    execArgv: [],
+    env: {},
+  });
+  const ended = new Promise<UnpackReport>((resolve, reject) => {
+    worker.once('message', resolve);
+    worker.once('error', reject);
+    worker.once('exit', () => reject(new ImageError('storage', 'Unpacking the image ended early; try again.')));
+  });
+  const stop = (): void => void worker.terminate();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    return await ended;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', stop);
+    await worker.terminate();
+    if (signal.aborted) await rm(job.into, { recursive: true, force: true });
+  }
+}

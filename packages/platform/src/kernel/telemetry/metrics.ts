@@ -1,0 +1,128 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** What one operation counts; made once at start, so that a request costs no look-up of labels. */
+export interface RequestMetrics {
+  /** A request began. */
+  began(): void;
+  /** It ended with that HTTP status after so many seconds. */
+  ended(status: number, seconds: number): void;
+}
+
+/** Adds one duration, in seconds, to a histogram. */
+export interface Timer {
+  observe(seconds: number): void;
+}
+
+/** The platform's own measurements, in the form that Prometheus reads. */
+export interface Metrics {
+  /** The same object for the same name, always. */
+  request(operation: string): RequestMetrics;
+  /** How long sandboxes of a provider take until they answer; `outcome` is `ready` or why not. */
+  sandboxStart(provider: string, outcome: string): Timer;
+  /** Counts something that happened: `name` without prefix and `_total`, one label at most. */
+  counter(name: string, help: string, label?: string): { add(labelValue?: string, amount?: number): void };
+  /**
+   * A value that is read when someone asks for the metrics: a number, or one per value of `label`.
+   * For sessions by state, journal lag, queue lengths. Registering a name again replaces its reader.
+   */
+  watch(name: string, help: string, read: () => number): void;
+  watch(name: string, help: string, read: () => Record<string, number>, label: string): void;
+  /** Everything, for `/metrics`. */
+  render(): Promise<{ contentType: string; body: string }>;
+}
+
+const prefix = 'agentplatform_';
+// From the hot path's part of a millisecond to a synchronous invocation's fifteen minutes.
+const requestBuckets = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900,
+];
+const startBuckets = [0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1, 2, 5, 10, 30, 60];
+
+/** Measurements in a registry of their own; `process` adds those of Node itself (memory, event loop, garbage collection). */
+export function createMetrics({ process: withProcess = true }: { process?: boolean } = {}): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  if (withProcess) collectDefaultMetrics({ register: registry });
+
+  const durations = new Histogram({
+    name: `${prefix}request_duration_seconds`,
+    help: 'Time from the first byte of a request to the last byte of its answer.',
+    labelNames: ['operation', 'status'],
+    buckets: requestBuckets,
+    registers,
+  });
+  const inFlight = new Gauge({
+    name: `${prefix}requests_in_flight`,
+    help: 'Requests being served.',
+    labelNames: ['operation'],
+    registers,
+  });
+  const starts = new Histogram({
+    name: `${prefix}sandbox_start_seconds`,
+    help: 'Time until a new sandbox answers on its port, or fails to.',
+    labelNames: ['provider', 'outcome'],
+    buckets: startBuckets,
+    registers,
+  });
+  const requests = new Map<string, RequestMetrics>();
+  const counters = new Map<string, Counter>();
+  const readers = new Map<string, { read: () => number | Record<string, number>; label: string | undefined }>();
+
+  const requestMetrics = (operation: string): RequestMetrics => {
+    const active = inFlight.labels(operation);
+    const byStatus = new Map<number, Timer>();
+    return {
+      began: () => active.inc(),
+      ended(status, seconds) {
+        active.dec();
+        let timer = byStatus.get(status);
+        if (timer === undefined) {
+          timer = durations.labels(operation, String(status));
+          byStatus.set(status, timer);
+        }
+        timer.observe(seconds);
+      },
+    };
+  };
+
+  return {
+    request(operation) {
+      const known = requests.get(operation) ?? requestMetrics(operation);
+      requests.set(operation, known);
+      return known;
+    },
+    sandboxStart: (provider, outcome) => starts.labels(provider, outcome),
+    counter(name, help, label) {
+      const full = `${prefix}${name}_total`;
+      const labelNames = label === undefined ? [] : [label];
+      const counter = counters.get(full) ?? new Counter({ name: full, help, labelNames, registers });
+      counters.set(full, counter);
+      return {
+        add: (labelValue, amount = 1) =>
+          label === undefined ? counter.inc(amount) : counter.labels(labelValue ?? '').inc(amount),
+      };
+    },
+    watch(name: string, help: string, read: () => number | Record<string, number>, label?: string) {
+      const full = prefix + name;
+      const isNew = !readers.has(full);
+      readers.set(full, { read, label });
+      if (!isNew) return;
+      new Gauge({
+        name: full,
+        help,
+        labelNames: label === undefined ? [] : [label],
+        registers,
+        collect() {
+          const reader = readers.get(full);
+          const value = reader?.read() ?? 0;
+          this.reset();
+          if (typeof value === 'number') this.set(value);
+          else
+            for (const [labelValue, one] of Object.entries(value))
+              this.set({ [reader?.label ?? 'kind']: labelValue }, one);
+        },
+      });
+    },
+    render: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
+  };
+}

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Inputs, OperationName, Outputs } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import type { Principal } from './auth/principal.ts';
+import type { OAuthPrincipal, Principal } from './auth/principal.ts';
 
 /** What an operation's handler knows of the request around its input. */
 export interface RequestContext {
@@ -13,6 +13,8 @@ export interface RequestContext {
   /** Aborted when the client goes away or the server stops. */
   signal: AbortSignal;
   log: Logger;
+  /** Rejects with AccessDeniedException unless the caller may do `action` (e.g. `iam:PassRole`) on `resource`, beside the operation itself. */
+  require(action: string, resource: string): Promise<void>;
 }
 
 /** One served operation. Input is decoded and valid, the caller authenticated; `handle` runs only when `resource` is allowed. */
@@ -21,6 +23,8 @@ export interface OperationHandler<K extends OperationName> {
   resource(input: Inputs[K], ctx: RequestContext): string | Promise<string>;
   /** Condition keys beyond the common ones, e.g. `bedrock-agentcore:actorId`. */
   conditions?(input: Inputs[K]): Record<string, string | string[]>;
+  /** Accepts a bearer token in place of a signature, by the resource's own authorizer; rejects with 401 or 403. Absent: signed requests only. */
+  bearer?(input: Inputs[K], token: string, signal: AbortSignal): Promise<OAuthPrincipal>;
   handle(input: Inputs[K], ctx: RequestContext): Promise<Outputs[K]>;
 }
 

@@ -17,7 +17,10 @@ export interface UpstreamResponse {
  * client's response, without a stream object in between: this is what keeps the hot path short.
  * Rejects with undici's error when no head arrives; a later error ends the body with it.
  */
-export function requestUpstream(connection: Dispatcher, options: Dispatcher.DispatchOptions): Promise<UpstreamResponse> {
+export function requestUpstream(
+  connection: Dispatcher,
+  options: Dispatcher.DispatchOptions,
+): Promise<UpstreamResponse> {
   return new Promise((resolve, reject) => {
     let body: PushBody | undefined;
     connection.dispatch(options, {
@@ -50,10 +53,22 @@ export class PushBody implements AsyncIterable<Uint8Array> {
   #state: 'open' | 'ended' | 'failed' = 'open';
   #error: Error | undefined;
   #settle: (() => void) | undefined;
+  #onSettled: (() => void) | undefined;
   #wake: (() => void) | undefined;
 
   constructor(controller: Dispatcher.DispatchController) {
     this.#controller = controller;
+  }
+
+  /** True once nothing more will arrive: ended, broken or cancelled. */
+  get settled(): boolean {
+    return this.#state !== 'open';
+  }
+
+  /** Calls `run` once, when the body has ended, broken or been cancelled. */
+  onSettled(run: () => void): void {
+    if (this.settled) run();
+    else this.#onSettled = run;
   }
 
   receive(chunk: Buffer): void {
@@ -70,15 +85,19 @@ export class PushBody implements AsyncIterable<Uint8Array> {
   finish(): void {
     this.#state = 'ended';
     this.#sink?.end();
-    this.#settle?.();
-    this.#wake?.();
+    this.#done();
   }
 
   fail(error: Error): void {
     this.#state = 'failed';
     this.#error = error;
+    this.#done();
+  }
+
+  #done(): void {
     this.#settle?.();
     this.#wake?.();
+    this.#onSettled?.();
   }
 
   /**

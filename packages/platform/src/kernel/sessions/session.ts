@@ -43,6 +43,7 @@ export class Session {
   #exited = false;
   #ended: Promise<void> | undefined;
   #startError: unknown;
+  #endReason: EndReason | undefined;
   #nextPing = 0;
   #pingUnderWay = false;
   #failedPings = 0;
@@ -60,6 +61,11 @@ export class Session {
 
   get detail(): SessionState {
     return this.#state;
+  }
+
+  /** Why it ended or is ending; undefined while it lives. */
+  get endReason(): EndReason | undefined {
+    return this.#endReason;
   }
 
   get sandbox(): Sandbox | undefined {
@@ -242,6 +248,7 @@ export class Session {
 
   async #tearDown(reason: EndReason): Promise<void> {
     const { log, clock, options } = this.#deps;
+    this.#endReason = reason;
     const starting = this.#state.state === 'starting';
     this.#on({ event: 'end', reason });
     if (starting && reason !== 'start-failed') {

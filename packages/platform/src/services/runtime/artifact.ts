@@ -1,0 +1,97 @@
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { type control, errors, type ServiceError } from '@agentplatform/contract';
+import { ImageError, type Images, type RegistryCredentials, type ResolvedImage } from '../../kernel/images/images.ts';
+
+/** An object of an `s3://` place as a stream; undefined when it does not exist. */
+export type ReadObject = (
+  accountId: string,
+  place: { bucket: string; key: string; versionId?: string },
+  signal: AbortSignal,
+) => Promise<Readable | undefined>;
+
+export interface ArtifactDeps {
+  images: Images;
+  readObject: ReadObject;
+  /** Credentials that the account stored for the registry of an image. */
+  registryCredentials(accountId: string, uri: string): Promise<RegistryCredentials | undefined>;
+  temporaryDirectory: string;
+}
+
+type Artifact = control.AgentRuntimeArtifact;
+
+/** True for an image that is read from the server's own files, which only who may do `agentplatform:UseHostImage` may name. */
+export function isHostImage(artifact: Artifact): boolean {
+  return /^(oci|oci-archive|docker-archive):/.test(artifact.containerConfiguration?.containerUri ?? '');
+}
+
+/** Brings an artifact into the platform's image store, and gives its digest. Rejects with the wire's error for whatever is wrong with it. */
+export async function resolveArtifact(
+  artifact: Artifact,
+  accountId: string,
+  deps: ArtifactDeps,
+  signal: AbortSignal,
+): Promise<ResolvedImage> {
+  try {
+    if (artifact.containerConfiguration) {
+      const uri = artifact.containerConfiguration.containerUri;
+      const credentials = await deps.registryCredentials(accountId, uri);
+      return await deps.images.resolve(uri, { accountId, signal, ...(credentials ? { credentials } : {}) });
+    }
+    return await resolveCode(artifact.codeConfiguration, accountId, deps, signal);
+  } catch (error) {
+    throw error instanceof ImageError ? imageProblem(error, artifact) : error;
+  }
+}
+
+async function resolveCode(
+  code: control.CodeConfiguration,
+  accountId: string,
+  deps: ArtifactDeps,
+  signal: AbortSignal,
+): Promise<ResolvedImage> {
+  const place = code.code.s3;
+  const location = {
+    bucket: place.bucket,
+    key: place.prefix,
+    ...(place.versionId ? { versionId: place.versionId } : {}),
+  };
+  const object = await deps.readObject(accountId, location, signal);
+  const field = 'agentRuntimeArtifact.codeConfiguration.code.s3';
+  if (!object)
+    throw errors.invalidField(
+      field,
+      `names s3://${place.bucket}/${place.prefix}, where nothing is; upload the zip first`,
+    );
+  const directory = await mkdtemp(join(deps.temporaryDirectory, 'code-'));
+  try {
+    const zip = join(directory, 'code.zip');
+    await pipeline(object, createWriteStream(zip), { signal });
+    return await deps.images.fromCode({ zip, runtime: code.runtime, entryPoint: code.entryPoint, signal });
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** An image's problem as the wire's error, at the field of the call that it is about. */
+function imageProblem(error: ImageError, artifact: Artifact): ServiceError {
+  const field = artifact.containerConfiguration
+    ? 'agentRuntimeArtifact.containerConfiguration.containerUri'
+    : 'agentRuntimeArtifact.codeConfiguration';
+  switch (error.reason) {
+    case 'too-large':
+      return errors.quota(`${field}: ${error.message}`, { cause: error });
+    case 'unauthorized':
+      return errors.accessDenied(`${field}: ${error.message}`, { cause: error });
+    case 'storage':
+      return errors.unavailable(error.message, { cause: error });
+    default:
+      return errors.validation(`${field}: ${error.message}`, {
+        fieldList: [{ name: field, message: error.message }],
+        cause: error,
+      });
+  }
+}

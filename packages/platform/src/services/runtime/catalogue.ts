@@ -1,0 +1,76 @@
+import { DEFAULT_ENDPOINT, type Runtime, type RuntimeEndpoint, type RuntimeVersion } from './runtime.ts';
+import type { RuntimeFamily, RuntimeStore } from './runtime-store.ts';
+
+/** What an invocation needs to know of the version that it reaches. */
+export interface InvocationTarget {
+  runtime: Runtime;
+  endpoint: RuntimeEndpoint;
+  version: RuntimeVersion;
+  /** Lower-case names; worked out once per version, not per call. */
+  headerAllowlist: readonly string[];
+}
+
+/**
+ * Runtimes in memory, loaded at first use and replaced whole after each write, so that an invocation of a known runtime
+ * touches no database.
+ */
+export class RuntimeCatalogue {
+  readonly #store: RuntimeStore;
+  readonly #families = new Map<string, RuntimeFamily>();
+  readonly #targets = new Map<string, InvocationTarget>();
+  readonly #loading = new Map<string, Promise<RuntimeFamily | undefined>>();
+
+  constructor(store: RuntimeStore) {
+    this.#store = store;
+  }
+
+  /** The runtime with its versions and endpoints; undefined when there is none. */
+  async get(runtimeId: string): Promise<RuntimeFamily | undefined> {
+    const known = this.#families.get(runtimeId);
+    if (known) return known;
+    const under = this.#loading.get(runtimeId);
+    if (under) return under;
+    const loading = this.#store.load(runtimeId);
+    this.#loading.set(runtimeId, loading);
+    try {
+      const family = await loading;
+      // A write during the load made `forget` drop this promise: what it brings may be old, so it is not kept.
+      if (family && this.#loading.get(runtimeId) === loading) this.#families.set(runtimeId, family);
+      return family;
+    } finally {
+      if (this.#loading.get(runtimeId) === loading) this.#loading.delete(runtimeId);
+    }
+  }
+
+  /** The target of a call when it is known without a look into the database. */
+  peek(runtimeId: string, qualifier: string): InvocationTarget | undefined {
+    return this.#targets.get(`${runtimeId}/${qualifier}`);
+  }
+
+  /** The target of a call; undefined when runtime or endpoint is unknown, or no version was ever ready. */
+  async target(runtimeId: string, qualifier: string = DEFAULT_ENDPOINT): Promise<InvocationTarget | undefined> {
+    const known = this.peek(runtimeId, qualifier);
+    if (known) return known;
+    const family = await this.get(runtimeId);
+    if (!family || family.runtime.deleting) return undefined;
+    const endpoint = family.endpoints.find((e) => e.name === qualifier);
+    const version = family.versions.find((v) => v.version === endpoint?.liveVersion);
+    if (!endpoint || !version) return undefined;
+    const allowlist = version.definition.requestHeaderConfiguration?.requestHeaderAllowlist ?? [];
+    const target = {
+      runtime: family.runtime,
+      endpoint,
+      version,
+      headerAllowlist: allowlist.map((name) => name.toLowerCase()),
+    };
+    if (this.#families.get(runtimeId) === family) this.#targets.set(`${runtimeId}/${qualifier}`, target);
+    return target;
+  }
+
+  /** Forgets what is known of a runtime; called after each write to it. */
+  forget(runtimeId: string): void {
+    this.#families.delete(runtimeId);
+    this.#loading.delete(runtimeId);
+    for (const key of this.#targets.keys()) if (key.startsWith(`${runtimeId}/`)) this.#targets.delete(key);
+  }
+}

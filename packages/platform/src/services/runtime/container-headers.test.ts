@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { allowlistProblem, containerHeaders } from './container-headers.ts';
+
+function passed(headers: Record<string, string>, allowlist: string[] = [], bearer = false): Record<string, string> {
+  const list = containerHeaders({ headers, sessionId: 'the-session', requestId: 'the-request', allowlist, bearer });
+  return Object.fromEntries(
+    Array.from({ length: list.length / 2 }, (_, i) => [list[2 * i] ?? '', list[2 * i + 1] ?? '']),
+  );
+}
+
+describe('container headers', () => {
+  it('always carry session and request id, and the content and trace headers', () => {
+    expect(
+      passed({
+        'content-type': 'application/json',
+        traceparent: '00-a',
+        cookie: 'secret',
+        'x-forwarded-for': '1.2.3.4',
+      }),
+    ).toEqual({
+      'x-amzn-bedrock-agentcore-runtime-session-id': 'the-session',
+      'x-amzn-bedrock-agentcore-runtime-request-id': 'the-request',
+      'content-type': 'application/json',
+      traceparent: '00-a',
+    });
+  });
+
+  it('carry custom headers, and others only when the allowlist names them', () => {
+    const headers = { 'x-amzn-bedrock-agentcore-runtime-custom-team': 'red', 'x-tenant': 'blue' };
+    expect(passed(headers)).toMatchObject({ 'x-amzn-bedrock-agentcore-runtime-custom-team': 'red' });
+    expect(passed(headers)).not.toHaveProperty('x-tenant');
+    expect(passed(headers, ['X-Tenant'])).toMatchObject({ 'x-tenant': 'blue' });
+  });
+
+  it('never carry the signature; a bearer token only when the allowlist names it', () => {
+    const headers = { authorization: 'the-credential', 'x-amz-security-token': 't', 'x-amz-date': 'd' };
+    const everything = ['Authorization', 'X-Amz-Security-Token', 'X-Amz-Date', 'Host'];
+    expect(passed({ ...headers, host: 'h' }, everything)).not.toHaveProperty('authorization');
+    expect(passed(headers, everything, true)).toMatchObject({ authorization: 'the-credential' });
+    expect(passed(headers, everything, true)).not.toHaveProperty('x-amz-security-token');
+    expect(passed(headers, [], true)).not.toHaveProperty('authorization');
+  });
+
+  it('refuse names in an allowlist that could never pass', () => {
+    expect(allowlistProblem('X-Amz-Date')).toMatch(/signature/);
+    expect(allowlistProblem('X-Amzn-Other')).toMatch(/begins with x-amz/);
+    expect(allowlistProblem('Host')).toMatch(/connection/);
+    expect(allowlistProblem('Authorization')).toBeUndefined();
+    expect(allowlistProblem('X-Amzn-Bedrock-AgentCore-Runtime-Custom-Team')).toBeUndefined();
+    expect(allowlistProblem('X-Tenant')).toBeUndefined();
+  });
+});

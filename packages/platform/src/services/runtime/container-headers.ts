@@ -1,0 +1,99 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+export const SESSION_HEADER = 'x-amzn-bedrock-agentcore-runtime-session-id';
+const USER_HEADER = 'x-amzn-bedrock-agentcore-runtime-user-id';
+const REQUEST_HEADER = 'x-amzn-bedrock-agentcore-runtime-request-id';
+const CUSTOM_PREFIX = 'x-amzn-bedrock-agentcore-runtime-custom-';
+
+/** Request headers that reach every container as they came. */
+const PASSED = [
+  'content-type',
+  'accept',
+  'mcp-session-id',
+  'mcp-protocol-version',
+  'mcp-method',
+  'mcp-name',
+  'x-amzn-trace-id',
+  'traceparent',
+  'tracestate',
+  'baggage',
+  USER_HEADER,
+];
+
+/** Response headers of a container that reach the client. */
+export const ANSWERED = [
+  'mcp-session-id',
+  'mcp-protocol-version',
+  'x-amzn-trace-id',
+  'traceparent',
+  'tracestate',
+  'baggage',
+] as const;
+
+/** Headers that no allowlist may open: they carry the caller's credentials to the platform or steer the connection. */
+const NEVER = new Set([
+  'host',
+  'connection',
+  'content-length',
+  'transfer-encoding',
+  'upgrade',
+  'keep-alive',
+  'te',
+  'trailer',
+  'proxy-authorization',
+  'proxy-connection',
+  'expect',
+  'x-amz-security-token',
+  'x-amz-date',
+  'x-amz-content-sha256',
+]);
+
+export interface ContainerRequest {
+  headers: IncomingHttpHeaders;
+  sessionId: string;
+  requestId: string;
+  /** Names that the runtime's requestHeaderAllowlist opens. */
+  allowlist: readonly string[];
+  /** True when the caller came with a bearer token: only then can an allowlist pass `Authorization` on. */
+  bearer: boolean;
+}
+
+/**
+ * The headers that a container gets, as undici's flat list (COMPATIBILITY 1, "Headers that reach the container"): session and
+ * request id, content and trace headers, `…-Runtime-Custom-*`, and what the allowlist names. A SigV4 Authorization header never.
+ */
+export function containerHeaders({ headers, sessionId, requestId, allowlist, bearer }: ContainerRequest): string[] {
+  const list = [SESSION_HEADER, sessionId, REQUEST_HEADER, requestId];
+  for (const name of PASSED) {
+    const value = headers[name];
+    if (typeof value === 'string') list.push(name, value);
+  }
+  for (const name in headers) {
+    if (!name.startsWith(CUSTOM_PREFIX)) continue;
+    const value = headers[name];
+    if (typeof value === 'string') list.push(name, value);
+  }
+  for (const allowed of allowlist) {
+    const name = allowed.toLowerCase();
+    if (name.startsWith(CUSTOM_PREFIX) || PASSED.includes(name) || !mayPass(name, bearer)) continue;
+    const value = headers[name];
+    if (typeof value === 'string') list.push(name, value);
+  }
+  return list;
+}
+
+function mayPass(name: string, bearer: boolean): boolean {
+  if (name === 'authorization') return bearer;
+  return !NEVER.has(name) && !name.startsWith('x-amz-') && !name.startsWith('x-amzn-');
+}
+
+/** Why a name cannot stand in a requestHeaderAllowlist, or undefined when it can. */
+export function allowlistProblem(allowed: string): string | undefined {
+  const name = allowed.toLowerCase();
+  if (name.startsWith(CUSTOM_PREFIX) || name === 'authorization') return undefined;
+  if (NEVER.has(name))
+    return 'is a header of the connection or of the request signature, which never reaches a container';
+  if (name.startsWith('x-amz-') || name.startsWith('x-amzn-'))
+    return `begins with x-amz; of those only ${CUSTOM_PREFIX}* can be passed on`;
+  return undefined;
+}

@@ -1,0 +1,81 @@
+import type { Paginator } from '@agentplatform/contract';
+import type { Logger } from 'pino';
+import type { OAuthPrincipal } from '../../kernel/auth/principal.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Images } from '../../kernel/images/images.ts';
+import type { Service } from '../../kernel/service.ts';
+import type { SessionRow } from '../../kernel/sessions/session-store.ts';
+import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
+import type { Database } from '../../kernel/storage/index.ts';
+import { type ArtifactDeps, resolveArtifact } from './artifact.ts';
+import { type InvocationTarget, RuntimeCatalogue } from './catalogue.ts';
+import type { LifecycleDefaults } from './definition.ts';
+import { Endpoints } from './endpoints.ts';
+import { runtimeIdOf } from './invocation-target.ts';
+import { runtimeOperations } from './operations.ts';
+import { Runtimes } from './runtimes.ts';
+import { type SessionPlanDeps, sessionPlan } from './session-plan.ts';
+import { createSqlRuntimeStore } from './sql-runtime-store.ts';
+
+export interface RuntimeServiceDeps {
+  database: Database;
+  images: Images;
+  sessions: Sessions;
+  artifacts: Omit<ArtifactDeps, 'images'>;
+  roleExists(roleArn: string): Promise<boolean>;
+  verifyToken(target: InvocationTarget, token: string, signal: AbortSignal): Promise<OAuthPrincipal>;
+  takeInvocation(endpointArn: string): void;
+  paginator: Paginator;
+  clock: Clock;
+  newIdSuffix(): string;
+  newSessionId(): string;
+  region: string;
+  defaults: LifecycleDefaults;
+  quotas: { versionsPerRuntime: number; endpointsPerRuntime: number };
+  sandbox: Omit<SessionPlanDeps, 'images' | 'region'>;
+  limits: { timeoutMs: number; streamTimeoutMs: number };
+  log: Logger;
+}
+
+export interface RuntimePort {
+  /** How to watch a session that survived a restart; undefined when its runtime is gone. */
+  planOf(row: SessionRow): Promise<SessionPlan | undefined>;
+  /** Digests of images that a version may still start sandboxes from. */
+  runtimes: Runtimes;
+}
+
+/** Agent runtimes: the caller's own container, one sandbox per session (spec: Runtime). */
+export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimePort> {
+  const store = createSqlRuntimeStore(deps.database, deps.clock);
+  const catalogue = new RuntimeCatalogue(store);
+  const artifacts: ArtifactDeps = { ...deps.artifacts, images: deps.images };
+  const runtimes = new Runtimes({
+    ...deps,
+    store,
+    catalogue,
+    resolveArtifact: (artifact, accountId, signal) => resolveArtifact(artifact, accountId, artifacts, signal),
+  });
+  const endpoints = new Endpoints({ ...deps, runtimes, store, catalogue });
+  const planDeps: SessionPlanDeps = { ...deps.sandbox, images: deps.images, region: deps.region };
+
+  return {
+    operations: runtimeOperations({
+      ...deps,
+      runtimes,
+      endpoints,
+      catalogue,
+      after: (ms, run) => deps.clock.after(ms, run),
+      planFor: async (target) => sessionPlan(target.version, planDeps),
+    }),
+    port: {
+      runtimes,
+      async planOf(row) {
+        const family = await catalogue.get(runtimeIdOf(row.resourceArn));
+        const version = family?.versions.find((v) => String(v.version) === row.version);
+        return version && !family?.runtime.deleting ? sessionPlan(version, planDeps) : undefined;
+      },
+    },
+    start: () => runtimes.resume(),
+    stop: () => runtimes.close(),
+  };
+}

@@ -1,0 +1,179 @@
+import { type data, errors, ServiceError, type StreamingBlob } from '@agentplatform/contract';
+import type { Dispatcher } from 'undici';
+import { requestUpstream, type UpstreamResponse } from '../../kernel/http/push-body.ts';
+import { SandboxError } from '../../kernel/sandbox/sandbox.ts';
+import type { RequestContext } from '../../kernel/service.ts';
+import type { Lease } from '../../kernel/sessions/session.ts';
+import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
+import { describeExit, StartFailure } from '../../kernel/sessions/start-failure.ts';
+import { QueueFullError } from '../../kernel/sessions/start-queue.ts';
+import type { InvocationTarget } from './catalogue.ts';
+import { ANSWERED, containerHeaders } from './container-headers.ts';
+import { protocolRoutes } from './protocols.ts';
+
+export interface InvokeDeps {
+  sessions: Sessions;
+  planFor(target: InvocationTarget): Promise<SessionPlan>;
+  newSessionId(): string;
+  /** `Clock.after`. */
+  after(ms: number, run: () => void): () => void;
+  limits: { timeoutMs: number; streamTimeoutMs: number };
+}
+
+/** How much of an agent's own error message is shown. */
+const ERROR_TEXT_BYTES = 2048;
+
+/** InvokeAgentRuntime: finds or starts the session, hands the request to its sandbox and the answer back, part by part. */
+export async function invoke(
+  target: InvocationTarget,
+  input: data.InvokeAgentRuntimeRequest,
+  ctx: RequestContext,
+  deps: InvokeDeps,
+): Promise<data.InvokeAgentRuntimeResponse> {
+  const sessionId = input.runtimeSessionId ?? deps.newSessionId();
+  const key = { accountId: target.runtime.accountId, resourceArn: target.runtime.arn, sessionId };
+  const lease = deps.sessions.tryAcquire(key) ?? (await acquire(key, target, ctx, deps));
+  try {
+    const answer = await send(lease, target, input.payload, sessionId, ctx, deps);
+    if (answer.status >= 400) throw await agentError(answer);
+    return respond(answer, sessionId, whenRead(answer, lease, deps));
+  } catch (error) {
+    lease.release();
+    throw await explain(error, lease, ctx);
+  }
+}
+
+/** A live session's lease, or the wire's error for why there is none. */
+export async function acquire(
+  key: { accountId: string; resourceArn: string; sessionId: string },
+  target: InvocationTarget,
+  ctx: RequestContext,
+  deps: Pick<InvokeDeps, 'sessions' | 'planFor'>,
+): Promise<Lease> {
+  try {
+    return await deps.sessions.acquire(key, () => deps.planFor(target), ctx.signal);
+  } catch (error) {
+    if (error instanceof StartFailure) throw errors.runtimeClient(error.message, { cause: error });
+    if (error instanceof QueueFullError) {
+      throw errors.throttling(`Too many sessions are starting: ${error.message}.`, {
+        retryAfterSeconds: 2,
+        cause: error,
+      });
+    }
+    if (error instanceof SandboxError) {
+      throw error.reason === 'capacity'
+        ? errors.throttling(error.message, { retryAfterSeconds: 2, cause: error })
+        : errors.internal(`The sandbox could not be made: ${error.message}`, { cause: error });
+    }
+    throw error;
+  }
+}
+
+function send(
+  lease: Lease,
+  target: InvocationTarget,
+  payload: StreamingBlob | Buffer,
+  sessionId: string,
+  ctx: RequestContext,
+  deps: InvokeDeps,
+): Promise<UpstreamResponse> {
+  return requestUpstream(lease.connection, {
+    method: 'POST',
+    path: protocolRoutes[target.version.protocol].path,
+    headers: containerHeaders({
+      headers: ctx.headers,
+      sessionId,
+      requestId: ctx.requestId,
+      allowlist: target.headerAllowlist,
+      bearer: ctx.principal.kind === 'oauth',
+    }),
+    body: payload as Dispatcher.DispatchOptions['body'],
+    headersTimeout: deps.limits.timeoutMs,
+  });
+}
+
+function respond(
+  answer: UpstreamResponse,
+  runtimeSessionId: string,
+  response: StreamingBlob,
+): data.InvokeAgentRuntimeResponse {
+  const header = (name: string): string | undefined => {
+    const value = answer.headers[name];
+    return typeof value === 'string' ? value : value?.[0];
+  };
+  const [mcpSessionId, mcpProtocolVersion, traceId, traceParent, traceState, baggage] = ANSWERED.map(header);
+  return {
+    runtimeSessionId,
+    mcpSessionId,
+    mcpProtocolVersion,
+    traceId,
+    traceParent,
+    traceState,
+    baggage,
+    contentType: header('content-type') ?? 'application/octet-stream',
+    response,
+    statusCode: answer.status,
+  };
+}
+
+/** The body, which holds the session's lease until its last byte is read or it breaks, and which may not go on for ever. */
+function whenRead(answer: UpstreamResponse, lease: Lease, deps: InvokeDeps): StreamingBlob {
+  const { body } = answer;
+  if (body.settled) {
+    lease.release();
+    return body;
+  }
+  const cancel = deps.after(deps.limits.streamTimeoutMs, () =>
+    body.cancel(new Error(`the answer went on for more than ${deps.limits.streamTimeoutMs / 1000} s`)),
+  );
+  body.onSettled(() => {
+    cancel();
+    lease.release();
+  });
+  return body;
+}
+
+/** An agent's own error answer as the wire's RuntimeClientError, with what it said. */
+async function agentError(answer: UpstreamResponse): Promise<Error> {
+  const said = (await answer.body.head(ERROR_TEXT_BYTES)).trim();
+  return errors.runtimeClient(
+    `The agent answered with status ${answer.status}${said ? `: ${said}` : ' and no message'}.`,
+    {
+      members: { agentStatusCode: answer.status },
+    },
+  );
+}
+
+/** What went wrong between platform and agent, as the wire's error with the cause named. */
+async function explain(error: unknown, lease: Lease, ctx: RequestContext): Promise<unknown> {
+  if (error instanceof ServiceError || ctx.signal.aborted) return error;
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === 'UND_ERR_HEADERS_TIMEOUT') {
+    return errors.runtimeClient('The agent did not begin to answer in time.', {
+      remedy: 'Answer sooner, stream, or work on in the background and report HealthyBusy to /ping.',
+      cause: error,
+    });
+  }
+  const { state } = lease.session;
+  if (state === 'ending' || state === 'absent') {
+    const exited = await soon(lease.sandbox.exited);
+    if (exited && lease.session.endReason === 'exited')
+      return errors.runtimeClient(await describeExit(lease.sandbox), { cause: error });
+    return errors.runtimeClient(
+      `The session ended (${lease.session.endReason ?? 'stopped'}) before the agent answered.`,
+      { cause: error },
+    );
+  }
+  if (await soon(lease.sandbox.exited))
+    return errors.runtimeClient(await describeExit(lease.sandbox), { cause: error });
+  const why = error instanceof Error ? error.message : String(error);
+  return errors.runtimeClient(`The connection to the agent broke before it answered: ${why}.`, { cause: error });
+}
+
+/** True when `promise` settles within the time that a provider needs to notice an exit. */
+async function soon(promise: Promise<unknown>): Promise<boolean> {
+  return Promise.race([
+    promise.then(() => true),
+    new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 500).unref()),
+  ]);
+}

@@ -1,0 +1,204 @@
+import type { OperationName, Paginator } from '@agentplatform/contract';
+import { errors } from '@agentplatform/contract';
+import type { OAuthPrincipal } from '../../kernel/auth/principal.ts';
+import type { OperationHandler, OperationHandlers, RequestContext } from '../../kernel/service.ts';
+import type { Sessions } from '../../kernel/sessions/sessions.ts';
+import type { InvocationTarget, RuntimeCatalogue } from './catalogue.ts';
+import type { Endpoints } from './endpoints.ts';
+import { findTarget, namedRuntimeArn, runtimeIdOf } from './invocation-target.ts';
+import { type InvokeDeps, invoke } from './invoke.ts';
+import { endpointArn } from './runtime.ts';
+import type { PageRequest } from './runtime-store.ts';
+import type { Runtimes } from './runtimes.ts';
+import { endpointView, identity, runtimeSummary, runtimeView } from './views.ts';
+
+export interface RuntimeOperationsDeps extends InvokeDeps {
+  runtimes: Runtimes;
+  endpoints: Endpoints;
+  catalogue: RuntimeCatalogue;
+  sessions: Sessions;
+  paginator: Paginator;
+  region: string;
+  /** Accepts a bearer token by the runtime's customJWTAuthorizer; rejects with 401 or 403. */
+  verifyToken(target: InvocationTarget, token: string, signal: AbortSignal): Promise<OAuthPrincipal>;
+  /** Rejects with ThrottlingException when the endpoint gets more calls than its quota. */
+  takeInvocation(endpointArn: string): void;
+}
+
+const PAGE_SIZE = 100;
+
+/** The `runtimes` operations of the wire API. */
+export function runtimeOperations(deps: RuntimeOperationsDeps): OperationHandlers {
+  const { runtimes, endpoints, catalogue, sessions, paginator } = deps;
+  const arnOf = (id: string, ctx: RequestContext): string =>
+    `arn:aws:bedrock-agentcore:${deps.region}:${ctx.accountId}:runtime/${id}`;
+  const anyRuntime = (_input: unknown, ctx: RequestContext): string => arnOf('*', ctx);
+  const oneRuntime = (input: { agentRuntimeId: string }, ctx: RequestContext): string =>
+    arnOf(input.agentRuntimeId, ctx);
+  const oneEndpoint = (input: { agentRuntimeId: string; endpointName: string }, ctx: RequestContext): string =>
+    endpointArn(arnOf(input.agentRuntimeId, ctx), input.endpointName);
+  const named = (input: { agentRuntimeArn: string; accountId?: string }, ctx: RequestContext): string =>
+    namedRuntimeArn(input, ctx);
+
+  const page = (
+    operation: OperationName,
+    input: { maxResults?: number; nextToken?: string },
+    ctx: RequestContext,
+    filter?: string,
+  ): PageRequest & { token(next: string | undefined): string | undefined } => {
+    const scope = { operation, accountId: ctx.accountId, ...(filter === undefined ? {} : { filter }) };
+    const after = input.nextToken === undefined ? undefined : String(paginator.decode(scope, input.nextToken));
+    return {
+      limit: input.maxResults ?? PAGE_SIZE,
+      after,
+      token: (next) => (next === undefined ? undefined : paginator.encode(scope, next)),
+    };
+  };
+
+  const targetOf = async (
+    input: { agentRuntimeArn: string; qualifier?: string; accountId?: string },
+    ctx: RequestContext,
+  ): Promise<InvocationTarget> => {
+    const target = await findTarget(namedRuntimeArn(input, ctx), input.qualifier, catalogue);
+    const wantsToken = target.version.definition.authorizerConfiguration?.customJWTAuthorizer !== undefined;
+    if (wantsToken && ctx.principal.kind !== 'oauth') {
+      throw errors.accessDenied(
+        'Authorization method mismatch: this agent runtime takes OAuth bearer tokens, the request was signed.',
+        {
+          remedy: 'Send a token of the configured OpenID provider in Authorization: Bearer.',
+        },
+      );
+    }
+    return target;
+  };
+  const bearer = async (
+    input: { agentRuntimeArn: string; qualifier?: string; accountId?: string },
+    token: string,
+    signal: AbortSignal,
+  ): Promise<OAuthPrincipal> => {
+    const target = await findTarget(namedRuntimeArn(input, { region: deps.region }), input.qualifier, catalogue);
+    return deps.verifyToken(target, token, signal);
+  };
+
+  const invokeAgentRuntime: OperationHandler<'InvokeAgentRuntime'> = {
+    resource: named,
+    bearer,
+    async handle(input, ctx) {
+      const target = await targetOf(input, ctx);
+      deps.takeInvocation(target.endpoint.arn);
+      return invoke(target, input, ctx, deps);
+    },
+  };
+
+  return {
+    CreateAgentRuntime: {
+      resource: anyRuntime,
+      async handle(input, ctx) {
+        const made = await runtimes.create(input, ctx);
+        return { ...identity(made), createdAt: new Date(made.createdAt) };
+      },
+    },
+    UpdateAgentRuntime: {
+      resource: oneRuntime,
+      async handle(input, ctx) {
+        const made = await runtimes.update(input, ctx);
+        return {
+          ...identity(made),
+          createdAt: new Date(made.runtime.createdAt),
+          lastUpdatedAt: new Date(made.updatedAt),
+        };
+      },
+    },
+    GetAgentRuntime: {
+      resource: oneRuntime,
+      handle: async (input, ctx) =>
+        runtimeView(await runtimes.get(input.agentRuntimeId, ctx.accountId, input.agentRuntimeVersion)),
+    },
+    ListAgentRuntimes: {
+      resource: anyRuntime,
+      async handle(input, ctx) {
+        const request = page('ListAgentRuntimes', input, ctx);
+        const { items, next } = await runtimes.list(ctx.accountId, request);
+        return { agentRuntimes: items.map(runtimeSummary), nextToken: request.token(next) };
+      },
+    },
+    ListAgentRuntimeVersions: {
+      resource: oneRuntime,
+      async handle(input, ctx) {
+        const request = page('ListAgentRuntimeVersions', input, ctx, input.agentRuntimeId);
+        const { items, next } = await runtimes.versions(input.agentRuntimeId, ctx.accountId, request);
+        return { agentRuntimes: items.map(runtimeSummary), nextToken: request.token(next) };
+      },
+    },
+    DeleteAgentRuntime: {
+      resource: oneRuntime,
+      async handle(input, ctx) {
+        await runtimes.delete(input.agentRuntimeId, ctx.accountId, input.agentRuntimeVersion);
+        return {
+          status: 'DELETING',
+          agentRuntimeId: input.agentRuntimeId,
+          agentRuntimeVersion: input.agentRuntimeVersion,
+        };
+      },
+    },
+    CreateAgentRuntimeEndpoint: {
+      resource: oneRuntime,
+      async handle(input, ctx) {
+        const { endpoint, runtime } = await endpoints.create(input, ctx.accountId);
+        return {
+          targetVersion: String(endpoint.targetVersion),
+          agentRuntimeEndpointArn: endpoint.arn,
+          agentRuntimeArn: runtime.arn,
+          agentRuntimeId: runtime.id,
+          endpointName: endpoint.name,
+          status: endpoint.status,
+          createdAt: new Date(endpoint.createdAt),
+        };
+      },
+    },
+    UpdateAgentRuntimeEndpoint: {
+      resource: oneEndpoint,
+      handle: async (input, ctx) => endpointView(await endpoints.update(input, ctx.accountId)),
+    },
+    GetAgentRuntimeEndpoint: {
+      resource: oneEndpoint,
+      handle: async (input, ctx) =>
+        endpointView(await endpoints.get(input.agentRuntimeId, input.endpointName, ctx.accountId)),
+    },
+    ListAgentRuntimeEndpoints: {
+      resource: oneRuntime,
+      async handle(input, ctx) {
+        const request = page('ListAgentRuntimeEndpoints', input, ctx, input.agentRuntimeId);
+        const { items, next } = await endpoints.list(input.agentRuntimeId, ctx.accountId, request);
+        return { runtimeEndpoints: items.map(endpointView), nextToken: request.token(next) };
+      },
+    },
+    DeleteAgentRuntimeEndpoint: {
+      resource: oneEndpoint,
+      async handle(input, ctx) {
+        await endpoints.delete(input.agentRuntimeId, input.endpointName, ctx.accountId);
+        return { status: 'DELETING', agentRuntimeId: input.agentRuntimeId, endpointName: input.endpointName };
+      },
+    },
+    InvokeAgentRuntime: invokeAgentRuntime,
+    StopRuntimeSession: {
+      resource: named,
+      bearer,
+      async handle(input, ctx) {
+        const target = await targetOf(input, ctx);
+        const key = {
+          accountId: target.runtime.accountId,
+          resourceArn: target.runtime.arn,
+          sessionId: input.runtimeSessionId,
+        };
+        if (!(await sessions.stop(key))) {
+          throw errors.resourceNotFound(
+            `${runtimeIdOf(target.runtime.arn)} has no live session ${input.runtimeSessionId}.`,
+            { remedy: 'It may have ended by itself; nothing is left to stop.' },
+          );
+        }
+        return { runtimeSessionId: input.runtimeSessionId, statusCode: 200 };
+      },
+    },
+  };
+}

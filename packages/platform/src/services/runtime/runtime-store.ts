@@ -1,0 +1,38 @@
+import type { Runtime, RuntimeEndpoint, RuntimeVersion } from './runtime.ts';
+
+export interface Page<T> {
+  items: T[];
+  /** Where the next page begins; undefined on the last. */
+  next: string | undefined;
+}
+
+export interface PageRequest {
+  limit: number;
+  after: string | undefined;
+}
+
+/** A runtime with everything that hangs on it. */
+export interface RuntimeFamily {
+  runtime: Runtime;
+  versions: RuntimeVersion[];
+  endpoints: RuntimeEndpoint[];
+}
+
+/** Runtimes, versions and endpoints as kept in the database. */
+export interface RuntimeStore {
+  /** All or nothing. Rejects with `DuplicateResourceError` when the account has a runtime of that name. */
+  createRuntime(family: RuntimeFamily, tags: Record<string, string>): Promise<void>;
+  /** All or nothing: the new version and the runtime's new counter. Rejects with `VersionConflictError` when another update was faster. */
+  addVersion(runtime: Runtime, version: RuntimeVersion): Promise<void>;
+  saveRuntime(runtime: Runtime): Promise<void>;
+  saveVersion(version: RuntimeVersion): Promise<void>;
+  createEndpoint(endpoint: RuntimeEndpoint, tags: Record<string, string>): Promise<void>;
+  saveEndpoint(endpoint: RuntimeEndpoint): Promise<void>;
+  deleteVersion(version: RuntimeVersion): Promise<void>;
+  deleteEndpoint(endpoint: RuntimeEndpoint): Promise<void>;
+  deleteRuntime(runtime: Runtime): Promise<void>;
+  load(runtimeId: string): Promise<RuntimeFamily | undefined>;
+  list(accountId: string, page: PageRequest): Promise<Page<Runtime>>;
+  /** Runtimes with a version or endpoint that was being prepared or deleted when the server ended. */
+  unfinished(): Promise<string[]>;
+}

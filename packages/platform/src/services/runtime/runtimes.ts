@@ -1,0 +1,331 @@
+import { type control, errors } from '@agentplatform/contract';
+import type { Logger } from 'pino';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Images, ResolvedImage } from '../../kernel/images/images.ts';
+import type { RequestContext } from '../../kernel/service.ts';
+import type { Sessions } from '../../kernel/sessions/sessions.ts';
+import { DuplicateResourceError } from '../../kernel/storage/index.ts';
+import { isHostImage } from './artifact.ts';
+import type { RuntimeCatalogue } from './catalogue.ts';
+import { checkDefinition, definitionOf, type LifecycleDefaults, lifecycleOf, protocolOf } from './definition.ts';
+import {
+  DEFAULT_ENDPOINT,
+  endpointArn,
+  type Runtime,
+  type RuntimeDefinition,
+  type RuntimeEndpoint,
+  type RuntimeVersion,
+} from './runtime.ts';
+import type { Page, PageRequest, RuntimeFamily, RuntimeStore } from './runtime-store.ts';
+
+export interface RuntimesDeps {
+  store: RuntimeStore;
+  catalogue: RuntimeCatalogue;
+  images: Images;
+  sessions: Sessions;
+  resolveArtifact(
+    artifact: control.AgentRuntimeArtifact,
+    accountId: string,
+    signal: AbortSignal,
+  ): Promise<ResolvedImage>;
+  roleExists(roleArn: string): Promise<boolean>;
+  clock: Clock;
+  /** Ten characters of `[a-zA-Z0-9]`, fresh each time. */
+  newIdSuffix(): string;
+  region: string;
+  defaults: LifecycleDefaults;
+  quotas: { versionsPerRuntime: number };
+  log: Logger;
+}
+
+/** How long create and update wait for the image before they answer CREATING and go on alone. */
+const PREPARE_WAIT_MS = 20_000;
+
+/** Agent runtimes and their versions: made, changed, listed, removed. */
+export class Runtimes {
+  readonly #deps: RuntimesDeps;
+  readonly #background = new Set<Promise<void>>();
+  readonly #stop = new AbortController();
+
+  constructor(deps: RuntimesDeps) {
+    this.#deps = deps;
+  }
+
+  /** CreateAgentRuntime. A wrong image is refused here; one that takes long to fetch is fetched in the background. */
+  async create(
+    call: control.CreateAgentRuntimeRequest,
+    ctx: RequestContext,
+  ): Promise<RuntimeVersion & { runtime: Runtime }> {
+    const { clock, region, newIdSuffix, store } = this.#deps;
+    const definition = definitionOf(call);
+    await this.#check(definition, ctx);
+    const preparing = this.#prepare(definition, ctx.accountId);
+    const digest = await this.#settled(preparing);
+
+    const id = `${call.agentRuntimeName}-${newIdSuffix()}`;
+    const now = clock.now();
+    const runtime: Runtime = {
+      arn: `arn:aws:bedrock-agentcore:${region}:${ctx.accountId}:runtime/${id}`,
+      id,
+      accountId: ctx.accountId,
+      name: call.agentRuntimeName,
+      latestVersion: 1,
+      createdAt: now,
+      updatedAt: now,
+      deleting: false,
+    };
+    const version = this.#version(runtime, 1, definition, digest, 'CREATING');
+    const endpoint: RuntimeEndpoint = {
+      arn: endpointArn(runtime.arn, DEFAULT_ENDPOINT),
+      id: DEFAULT_ENDPOINT,
+      runtimeArn: runtime.arn,
+      name: DEFAULT_ENDPOINT,
+      description: undefined,
+      liveVersion: digest ? 1 : undefined,
+      targetVersion: 1,
+      status: digest ? 'READY' : 'CREATING',
+      failureReason: undefined,
+      createdAt: now,
+      updatedAt: now,
+    };
+    try {
+      await store.createRuntime({ runtime, versions: [version], endpoints: [endpoint] }, call.tags ?? {});
+    } catch (error) {
+      if (!(error instanceof DuplicateResourceError)) throw error;
+      throw errors.conflict(`An agent runtime named ${call.agentRuntimeName} already exists in this account.`, {
+        remedy: 'Update it with UpdateAgentRuntime, delete it, or choose another name.',
+        cause: error,
+      });
+    }
+    if (!digest) this.#finish(runtime, version, preparing);
+    return { ...version, runtime };
+  }
+
+  /** UpdateAgentRuntime: a new version; DEFAULT moves to it when it is ready, and stays where it is when it fails. */
+  async update(
+    call: control.UpdateAgentRuntimeRequest,
+    ctx: RequestContext,
+  ): Promise<RuntimeVersion & { runtime: Runtime }> {
+    const { store, catalogue, clock, quotas } = this.#deps;
+    const family = await this.family(call.agentRuntimeId, ctx.accountId);
+    if (family.versions.length >= quotas.versionsPerRuntime) {
+      throw errors.quota(`${call.agentRuntimeId} has ${family.versions.length} versions, which is the limit.`, {
+        remedy: 'Delete versions that no endpoint uses, or raise quotas.versionsPerRuntime.',
+      });
+    }
+    const definition = definitionOf(call);
+    await this.#check(definition, ctx);
+    const preparing = this.#prepare(definition, ctx.accountId);
+    const digest = await this.#settled(preparing);
+
+    const runtime: Runtime = {
+      ...family.runtime,
+      latestVersion: family.runtime.latestVersion + 1,
+      updatedAt: clock.now(),
+    };
+    const version = this.#version(runtime, runtime.latestVersion, definition, digest, 'UPDATING');
+    try {
+      await store.addVersion(runtime, version);
+    } finally {
+      catalogue.forget(runtime.id);
+    }
+    if (digest) await this.#moveDefault(runtime, version);
+    else this.#finish(runtime, version, preparing);
+    return { ...version, runtime };
+  }
+
+  /** The runtime of this id that the account owns. Rejects with ResourceNotFoundException. */
+  async family(runtimeId: string, accountId: string): Promise<RuntimeFamily> {
+    const family = await this.#deps.catalogue.get(runtimeId);
+    if (!family || family.runtime.accountId !== accountId) {
+      throw errors.resourceNotFound(`There is no agent runtime ${runtimeId} in this account.`, {
+        remedy: 'ListAgentRuntimes shows those that there are.',
+      });
+    }
+    return family;
+  }
+
+  /** One version, the newest when none is named. */
+  async get(runtimeId: string, accountId: string, wanted?: string): Promise<RuntimeVersion & { runtime: Runtime }> {
+    const family = await this.family(runtimeId, accountId);
+    const number = wanted === undefined ? family.runtime.latestVersion : Number(wanted);
+    const version = family.versions.find((v) => v.version === number);
+    if (!version)
+      throw errors.resourceNotFound(`${runtimeId} has no version ${number}.`, {
+        remedy: 'ListAgentRuntimeVersions shows those that there are.',
+      });
+    return { ...version, runtime: family.runtime };
+  }
+
+  async list(accountId: string, page: PageRequest): Promise<Page<RuntimeVersion & { runtime: Runtime }>> {
+    const { items, next } = await this.#deps.store.list(accountId, page);
+    const newest = await Promise.all(items.map((runtime) => this.get(runtime.id, accountId).catch(() => undefined)));
+    return { items: newest.filter((version) => version !== undefined), next };
+  }
+
+  /** Versions, newest first; `after` is the last version number of the page before. */
+  async versions(
+    runtimeId: string,
+    accountId: string,
+    page: PageRequest,
+  ): Promise<Page<RuntimeVersion & { runtime: Runtime }>> {
+    const { runtime, versions } = await this.family(runtimeId, accountId);
+    const rest = versions
+      .filter((v) => page.after === undefined || v.version < Number(page.after))
+      .sort((a, b) => b.version - a.version);
+    const items = rest.slice(0, page.limit).map((version) => ({ ...version, runtime }));
+    return { items, next: rest.length > page.limit ? String(items.at(-1)?.version) : undefined };
+  }
+
+  /** DeleteAgentRuntime: the whole runtime with its sessions, or one version that no endpoint uses. */
+  async delete(runtimeId: string, accountId: string, wanted?: string): Promise<void> {
+    const family = await this.family(runtimeId, accountId);
+    if (wanted !== undefined) return this.#deleteVersion(family, Number(wanted));
+    const { store, catalogue } = this.#deps;
+    await store.saveRuntime({ ...family.runtime, deleting: true });
+    catalogue.forget(runtimeId);
+    this.#run(() => this.#remove(family.runtime), `delete ${runtimeId}`);
+  }
+
+  async #deleteVersion(family: RuntimeFamily, number: number): Promise<void> {
+    const version = family.versions.find((v) => v.version === number);
+    if (!version) throw errors.resourceNotFound(`${family.runtime.id} has no version ${number}.`);
+    const user = family.endpoints.find((e) => e.liveVersion === number || e.targetVersion === number);
+    if (user) {
+      throw errors.conflict(`Version ${number} is used by endpoint ${user.name}.`, {
+        remedy: 'Point the endpoint to another version or delete it first.',
+      });
+    }
+    await this.#deps.store.deleteVersion(version);
+    this.#deps.catalogue.forget(family.runtime.id);
+  }
+
+  async #remove(runtime: Runtime): Promise<void> {
+    await this.#deps.sessions.stopAll(runtime.arn, 'deleted');
+    await this.#deps.store.deleteRuntime(runtime);
+    this.#deps.catalogue.forget(runtime.id);
+  }
+
+  /** Goes on with what was being prepared or deleted when the server ended. */
+  async resume(): Promise<void> {
+    for (const id of await this.#deps.store.unfinished()) {
+      const family = await this.#deps.catalogue.get(id);
+      if (!family) continue;
+      if (family.runtime.deleting) {
+        this.#run(() => this.#remove(family.runtime), `delete ${id}`);
+        continue;
+      }
+      for (const version of family.versions.filter((v) => v.status === 'CREATING' || v.status === 'UPDATING')) {
+        this.#finish(family.runtime, version, this.#prepare(version.definition, family.runtime.accountId));
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort(new Error('the server is stopping'));
+    await Promise.allSettled(this.#background);
+  }
+
+  async #check(definition: RuntimeDefinition, ctx: RequestContext): Promise<void> {
+    checkDefinition(definition, this.#deps.defaults);
+    await ctx.require('iam:PassRole', definition.roleArn);
+    if (!(await this.#deps.roleExists(definition.roleArn))) {
+      throw errors.invalidField('roleArn', `names ${definition.roleArn}, which does not exist`, {
+        remedy: 'Make it with `agentcore iam create-role`, or use the default role that `agentcore status` shows.',
+      });
+    }
+    if (isHostImage(definition.agentRuntimeArtifact)) await ctx.require('agentplatform:UseHostImage', '*');
+  }
+
+  /** Fetches and unpacks the image, so that the first session does not wait for it. */
+  #prepare(definition: RuntimeDefinition, accountId: string): Promise<string> {
+    const signal = this.#stop.signal;
+    const preparing = this.#deps
+      .resolveArtifact(definition.agentRuntimeArtifact, accountId, signal)
+      .then(async ({ digest }) => {
+        await this.#deps.images.prepare(digest, signal);
+        return digest;
+      });
+    preparing.catch(() => undefined);
+    return preparing;
+  }
+
+  /** The digest when it is there soon; undefined when it takes longer. Rejects with what is wrong when that is known soon. */
+  async #settled(preparing: Promise<string>): Promise<string | undefined> {
+    let cancel = (): void => undefined;
+    const late = new Promise<undefined>((resolve) => {
+      cancel = this.#deps.clock.after(PREPARE_WAIT_MS, () => resolve(undefined));
+    });
+    try {
+      return await Promise.race([preparing, late]);
+    } finally {
+      cancel();
+    }
+  }
+
+  #version(
+    runtime: Runtime,
+    number: number,
+    definition: RuntimeDefinition,
+    digest: string | undefined,
+    pending: 'CREATING' | 'UPDATING',
+  ): RuntimeVersion {
+    return {
+      runtimeArn: runtime.arn,
+      version: number,
+      status: digest ? 'READY' : pending,
+      failureReason: undefined,
+      createdAt: runtime.updatedAt,
+      updatedAt: runtime.updatedAt,
+      imageDigest: digest,
+      lifecycle: lifecycleOf(definition, this.#deps.defaults),
+      protocol: protocolOf(definition),
+      definition,
+    };
+  }
+
+  /** Waits in the background for an image that takes long, then moves the version and what follows it to its end state. */
+  #finish(runtime: Runtime, version: RuntimeVersion, preparing: Promise<string>): void {
+    this.#run(async () => {
+      const { store, catalogue, clock } = this.#deps;
+      const done = await preparing.then(
+        (digest): RuntimeVersion => ({ ...version, status: 'READY', imageDigest: digest, updatedAt: clock.now() }),
+        (error: unknown): RuntimeVersion => ({
+          ...version,
+          status: version.status === 'CREATING' ? 'CREATE_FAILED' : 'UPDATE_FAILED',
+          failureReason: error instanceof Error ? error.message : String(error),
+          updatedAt: clock.now(),
+        }),
+      );
+      // A stop of the server is no failure of the image: the next start takes it up again.
+      if (this.#stop.signal.aborted) return;
+      await store.saveVersion(done);
+      catalogue.forget(runtime.id);
+      await this.#moveDefault(runtime, done);
+    }, `prepare ${runtime.id} version ${version.version}`);
+  }
+
+  async #moveDefault(runtime: Runtime, version: RuntimeVersion): Promise<void> {
+    const { store, catalogue, clock } = this.#deps;
+    const endpoint = (await catalogue.get(runtime.id))?.endpoints.find((e) => e.name === DEFAULT_ENDPOINT);
+    if (!endpoint || (endpoint.liveVersion ?? 0) > version.version) return;
+    const ready = version.status === 'READY';
+    await store.saveEndpoint({
+      ...endpoint,
+      ...(ready ? { liveVersion: version.version, targetVersion: version.version } : {}),
+      status: ready || endpoint.liveVersion !== undefined ? 'READY' : 'CREATE_FAILED',
+      failureReason: ready ? undefined : version.failureReason,
+      updatedAt: clock.now(),
+    });
+    catalogue.forget(runtime.id);
+  }
+
+  #run(work: () => Promise<void>, what: string): void {
+    const running = work()
+      .catch((error: unknown) =>
+        this.#deps.log.error({ err: error }, `could not ${what}; the next start of the server tries again`),
+      )
+      .finally(() => this.#background.delete(running));
+    this.#background.add(running);
+  }
+}

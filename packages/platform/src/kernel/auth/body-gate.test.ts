@@ -1,0 +1,193 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { ServiceError } from '@agentplatform/contract';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type GatedBody, gateBody } from './body-gate.ts';
+import type { AuthenticatedBody } from './sigv4.ts';
+import { createSpool, type Spool } from './spool.ts';
+
+let dir: string;
+let spool: Spool;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'body-gate-'));
+  spool = await createSpool({ dir, memoryBytes: 100_000, diskBytes: 4_000_000 });
+});
+afterAll(() => rm(dir, { recursive: true }));
+
+const sha = (data: Buffer): string => createHash('sha256').update(data).digest('hex');
+const declared = (data: Buffer): AuthenticatedBody => ({ kind: 'declared', sha256: sha(data) });
+const undeclared = (data: Buffer): AuthenticatedBody => ({ kind: 'undeclared', verify: (hex) => hex === sha(data) });
+
+/** A source in parts of a size, as a socket gives them. */
+const source = (data: Buffer, size = 16_384): Readable =>
+  Readable.from(
+    (function* () {
+      for (let at = 0; at < data.length; at += size) yield data.subarray(at, at + size);
+    })(),
+    { objectMode: false },
+  );
+
+async function drain(gated: GatedBody): Promise<{ received: Buffer; error: string | undefined }> {
+  if (gated.kind === 'buffer') return { received: gated.data, error: undefined };
+  const parts: Buffer[] = [];
+  try {
+    for await (const part of gated.stream) parts.push(part as Buffer);
+    return { received: Buffer.concat(parts), error: undefined };
+  } catch (error) {
+    return { received: Buffer.concat(parts), error: error instanceof ServiceError ? error.code : String(error) };
+  }
+}
+
+const gate = async (
+  from: Readable,
+  body: AuthenticatedBody,
+  contentLength: number | undefined,
+  maxBytes = 10_000_000,
+): Promise<{ received: Buffer; error: string | undefined }> => {
+  try {
+    return await drain(await gateBody(from, body, { contentLength, maxBytes, spool }));
+  } catch (error) {
+    return { received: Buffer.alloc(0), error: error instanceof ServiceError ? error.code : String(error) };
+  }
+};
+
+const SIZES = [0, 1, 1_000, 65_536, 65_537, 100_001, 1_000_000];
+
+describe.each([
+  ['declared', declared],
+  ['undeclared', undeclared],
+] as const)('a body whose hash is %s', (kind, bind) => {
+  it.each(SIZES)('of %i bytes arrives whole', async (size) => {
+    const data = randomBytes(size);
+    for (const length of size === 0 ? [size] : [size, undefined]) {
+      const { received, error } = await gate(source(data), bind(data), length);
+      expect(error).toBeUndefined();
+      expect(received.equals(data)).toBe(true);
+    }
+  });
+
+  it.each(SIZES.filter((size) => size > 0))('of %i bytes, one of them altered, never arrives whole', async (size) => {
+    const data = randomBytes(size);
+    const altered = Buffer.from(data);
+    altered[size - 1] = (altered[size - 1] ?? 0) ^ 1;
+    for (const length of [size, undefined]) {
+      const { received, error } = await gate(source(altered), bind(data), length);
+      expect(error).toBe('InvalidSignatureException');
+      // Nothing at all where it was verified first, and less than all where it streamed.
+      expect(received.length).toBeLessThan(kind === 'undeclared' ? 1 : size);
+    }
+  });
+
+  it('that is too large ends with 413, before and while it arrives', async () => {
+    const data = randomBytes(300_000);
+    for (const length of [300_000, undefined]) {
+      const from = source(data);
+      expect((await gate(from, bind(data), length, 200_000)).error).toBe('RequestEntityTooLargeException');
+      expect(from.destroyed).toBe(false);
+    }
+  });
+
+  it('that the client leaves unfinished fails', async () => {
+    for (const size of [1_000, 300_000]) {
+      const data = randomBytes(size);
+      const from = new Readable({ read() {} });
+      from.push(data.subarray(0, size / 2));
+      setTimeout(() => from.destroy(new Error('aborted')), 5);
+      expect((await gate(from, bind(data), size)).error).toMatch(/ValidationException|aborted/);
+    }
+  });
+});
+
+describe('a declared body', () => {
+  it('is on its way before it has ended', async () => {
+    const data = randomBytes(200_000);
+    const from = new Readable({ read() {} });
+    const gated = await gateBody(from, declared(data), { contentLength: 200_000, maxBytes: 1e9, spool });
+    if (gated.kind !== 'stream') throw new Error('expected a stream');
+    from.push(data.subarray(0, 50_000));
+    from.push(data.subarray(50_000, 100_000));
+    const [first] = await Promise.race([
+      gated.stream.take(1).toArray(),
+      new Promise<[]>((r) => setTimeout(r, 500, [])),
+    ]);
+    expect((first as Buffer | undefined)?.length).toBe(50_000);
+    gated.stream.destroy();
+  });
+
+  it('of 300 MB passes in flat memory', async () => {
+    const part = randomBytes(64 * 1024);
+    const parts = 4_800;
+    const whole = createHash('sha256');
+    for (let i = 0; i < parts; i++) whole.update(part);
+    const from = Readable.from(
+      (function* () {
+        for (let i = 0; i < parts; i++) yield part;
+      })(),
+      { objectMode: false },
+    );
+    const body: AuthenticatedBody = { kind: 'declared', sha256: whole.digest('hex') };
+    const gated = await gateBody(from, body, { contentLength: undefined, maxBytes: 1e9, spool });
+    if (gated.kind !== 'stream') throw new Error('expected a stream');
+    const before = process.memoryUsage().rss;
+    let peak = before;
+    let length = 0;
+    for await (const piece of gated.stream) {
+      length += (piece as Buffer).length;
+      if (length % (8 * 1024 * 1024) === 0) peak = Math.max(peak, process.memoryUsage().rss);
+    }
+    expect(length).toBe(parts * part.length);
+    expect(peak - before).toBeLessThan(60_000_000);
+  });
+});
+
+describe('the spool', () => {
+  it('keeps no name on disk while a body waits, and frees its share when it is read or dropped', async () => {
+    const data = randomBytes(3_000_000);
+    const take = () => gateBody(source(data), undeclared(data), { contentLength: undefined, maxBytes: 1e9, spool });
+    const waiting = await take();
+    expect(waiting.kind).toBe('stream');
+    expect(await readdir(dir)).toEqual([]);
+    await expect(take()).rejects.toMatchObject({ code: 'ServiceUnavailableException', status: 503 });
+    expect((await drain(waiting)).received.equals(data)).toBe(true);
+    const dropped = await take();
+    if (dropped.kind === 'stream') {
+      const closed = new Promise((done) => dropped.stream.once('close', done));
+      dropped.stream.destroy();
+      await closed;
+    }
+    expect((await drain(await take())).received.equals(data)).toBe(true);
+    // A refused body frees its share as well.
+    expect((await gate(source(randomBytes(3_000_000)), undeclared(data), undefined)).error).toBe(
+      'InvalidSignatureException',
+    );
+    expect((await drain(await take())).received.equals(data)).toBe(true);
+  });
+
+  it('removes at start what a killed process left, and nothing else', async () => {
+    const own = join(dir, 'left');
+    await createSpool({ dir: own });
+    await writeFile(join(own, '1-0.body'), 'x');
+    await writeFile(join(own, 'kept'), 'x');
+    await createSpool({ dir: own });
+    expect(await readdir(own)).toEqual(['kept']);
+    expect((await stat(own)).mode & 0o777).toBe(0o700);
+  });
+
+  it('takes any parts', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 60_000 }), { maxLength: 5 }), async (parts) => {
+        const data = Buffer.concat(parts);
+        const from = Readable.from(
+          parts.map((part) => Buffer.from(part)),
+          { objectMode: false },
+        );
+        expect((await gate(from, undeclared(data), undefined)).received.equals(data)).toBe(true);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});

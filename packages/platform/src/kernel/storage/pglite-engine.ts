@@ -1,9 +1,9 @@
-import { rm } from 'node:fs/promises';
+import { rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../clock.ts';
 import type { RunResult } from './driver.ts';
-import { DatabaseBusyError, DatabaseUnavailableError } from './errors.ts';
+import { DatabaseBusyError, DatabaseUnavailableError, StorageFullError } from './errors.ts';
 import type { PgliteCommand, PgliteFailure, PgliteReply, PgliteWorkerData } from './pglite-protocol.ts';
 
 export interface PgliteEngineOptions {
@@ -20,6 +20,11 @@ export interface PgliteEngine {
   send(command: PgliteCommand): Promise<RunResult>;
   close(): Promise<void>;
 }
+
+/** SQLSTATE disk_full. PostgreSQL stops itself when it cannot write its log. */
+const DISK_FULL = '53100';
+/** Two segments of the write-ahead log. */
+const ROOM_TO_OPEN = 32 * 1_048_576;
 
 interface Call {
   resolve(result: RunResult): void;
@@ -87,7 +92,9 @@ export async function startPgliteEngine(options: PgliteEngineOptions): Promise<P
     });
   };
 
-  await opened.promise;
+  await opened.promise.catch(async (error: unknown) => {
+    throw await explainOpening(error, directory);
+  });
   return {
     failed: failed.promise,
     send,
@@ -100,13 +107,20 @@ export async function startPgliteEngine(options: PgliteEngineOptions): Promise<P
   };
 }
 
-/** PostgreSQL stops itself when it cannot write its log; the message then tells of the disk. */
 function failureToError(failure: PgliteFailure): Error {
-  return new DatabaseUnavailableError(
-    `the embedded database stopped: ${failure.message}; the next call opens it again`,
-    {
-      code: failure.code,
-    },
+  const Kind = failure.code === DISK_FULL ? StorageFullError : DatabaseUnavailableError;
+  const message = `the embedded database stopped: ${failure.message}; the next call opens it again`;
+  return new Kind(message, { code: failure.code });
+}
+
+/** Opening fails without a reason when the log cannot be replayed for want of space; the file system knows better. */
+async function explainOpening(error: unknown, directory: string): Promise<unknown> {
+  const { bavail, bsize } = await statfs(directory);
+  if (bavail * bsize > ROOM_TO_OPEN) return error;
+  const free = Math.floor((bavail * bsize) / 1_048_576);
+  return new StorageFullError(
+    `the embedded database cannot open: ${free} MB are free on the disk of ${directory}, and it needs ${ROOM_TO_OPEN / 1_048_576}; it opens by itself once there is room`,
+    { code: DISK_FULL, cause: error },
   );
 }
 

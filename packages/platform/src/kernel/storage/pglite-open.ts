@@ -10,7 +10,7 @@ const TIMESTAMP = 1114;
  * when they are acknowledged. PGlite alone never syncs: it starts PostgreSQL with `-F`, and its file system layer has
  * no fsync. Both are put right here.
  */
-export async function openPglite(directory: string): Promise<PGlite> {
+export async function openPglite(directory: string, syncFile = fdatasyncSync): Promise<PGlite> {
   const startParams = PGlite.defaultStartParams.filter((param) => param !== '-F');
   const database = new PGlite({
     dataDir: directory,
@@ -21,7 +21,7 @@ export async function openPglite(directory: string): Promise<PGlite> {
     parsers: { [DATE]: (value) => value, [TIMESTAMP]: (value) => value },
   });
   await database.waitReady;
-  installSync(database.Module.FS);
+  installSync(database.Module.FS, syncFile);
   return database;
 }
 
@@ -31,14 +31,14 @@ interface EmscriptenFs {
 }
 
 /** Emscripten's `fd_sync` calls this hook when a file system has it, and does nothing otherwise. */
-function installSync(fs: unknown): void {
+function installSync(fs: unknown, syncFile: (descriptor: number) => void): void {
   if (!hasNodeFs(fs)) throw new Error('this version of PGlite has no NODEFS to make durable');
   const operations = fs.filesystems.NODEFS.stream_ops;
   if (!operations) throw new Error('this version of PGlite has no stream operations to make durable');
   const EIO = 29;
   operations.fsync = (stream) => {
     try {
-      if (stream.nfd !== undefined) fdatasyncSync(stream.nfd);
+      if (stream.nfd !== undefined) syncFile(stream.nfd);
       return 0;
     } catch {
       throw new fs.ErrnoError(EIO);

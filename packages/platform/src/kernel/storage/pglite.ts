@@ -19,6 +19,7 @@ export interface PgliteOptions {
 }
 
 const MAX_WAITING = 10_000;
+const REOPEN_PAUSE_MS = 500;
 
 /**
  * The embedded database behind the driver interface. If its engine ends (PostgreSQL stops itself when it cannot write
@@ -33,11 +34,23 @@ export async function openPgliteDriver(options: PgliteOptions): Promise<SqlDrive
 
   function start(): Promise<PgliteEngine> {
     const starting = startPgliteEngine(options);
-    const forget = (error: Error): void => {
-      if (engine === starting) engine = undefined;
+    const fail = (error: Error): void => {
       if (!closed) options.onFailure(error);
     };
-    starting.then((started) => started.failed.then(forget), forget);
+    const forget = (): void => {
+      if (engine === starting) engine = undefined;
+    };
+    starting.then(
+      async (started) => {
+        fail(await started.failed);
+        forget();
+      },
+      (error: Error) => {
+        fail(error);
+        // Calls that come at once get the same answer, instead of one costly attempt each.
+        options.clock.after(REOPEN_PAUSE_MS, forget);
+      },
+    );
     return starting;
   }
 

@@ -10,12 +10,12 @@ import { startPostgres, type TestPostgres } from './postgres.ts';
 export const silent = pino({ level: 'silent' });
 
 /** The prepared embedded database is made once per checkout. */
-const CACHE = resolve(import.meta.dirname, '../../../../../../.cache/pglite');
+export const EMBEDDED_CACHE = resolve(import.meta.dirname, '../../../../../../.cache/pglite');
 
 /** An embedded database in a directory of its own, removed at `dispose`. */
 export async function temporaryPglite(options: Partial<DatabaseOptions> = {}): Promise<TemporaryDatabase> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'agentplatform-db-')));
-  const database = await openDatabase({ log: silent, cacheDir: CACHE, ...options, dataDir });
+  const database = await openDatabase({ log: silent, cacheDir: EMBEDDED_CACHE, ...options, dataDir });
   const dispose = async (): Promise<void> => {
     await database.close();
     await rm(dataDir, { recursive: true, force: true });

@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+import { chmod, mkdir, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/**
+ * The names and places of one platform's sandboxes. Everything outside the data directory carries `prefix`, which is derived
+ * from the data directory, so that several platforms on one machine never touch each other's.
+ */
+export interface Instance {
+  /** `ap` and ten hexadecimal digits. */
+  prefix: string;
+  /** Resolved data directory. */
+  dataDir: string;
+  /** State, disk image and log of each sandbox, in a directory of its id. */
+  sandboxes: string;
+  /** Gone after a reboot, like what it describes: runtime state, address leases, mount points. */
+  run: string;
+  runtimeRoot: string;
+  leases: string;
+  /** Mount points used by each sandbox's owner inside a mount namespace of its own. */
+  diskMount: string;
+  rootMount: string;
+  cgroupParent: string;
+}
+
+/** Derives and creates the directories. */
+export async function openInstance(dataDir: string, runBase = '/run/agentplatform'): Promise<Instance> {
+  await mkdir(dataDir, { recursive: true });
+  const resolved = await realpath(dataDir);
+  const prefix = `ap${createHash('sha256').update(resolved).digest('hex').slice(0, 10)}`;
+  const run = join(runBase, prefix);
+  const instance: Instance = {
+    prefix,
+    dataDir: resolved,
+    sandboxes: join(resolved, 'sandboxes'),
+    run,
+    runtimeRoot: join(run, 'runtime'),
+    leases: join(run, 'leases'),
+    diskMount: join(run, 'disk'),
+    rootMount: join(run, 'root'),
+    cgroupParent: `/${prefix}`,
+  };
+  // Passed through, not read, by the runtime's first steps, which it does as an unprivileged user.
+  for (const dir of [runBase, run]) await directory(dir, 0o711);
+  await directory(instance.rootMount, 0o755);
+  for (const dir of [instance.sandboxes, instance.runtimeRoot, instance.leases, instance.diskMount])
+    await directory(dir, 0o700);
+  return instance;
+}
+
+/** The mode holds whatever the umask is. */
+async function directory(path: string, mode: number): Promise<void> {
+  await mkdir(path, { recursive: true });
+  await chmod(path, mode);
+}

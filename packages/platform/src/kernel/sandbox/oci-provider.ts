@@ -1,0 +1,283 @@
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { sleep } from '../clock.ts';
+import { removeGroup } from './cgroups.ts';
+import { CreateQueue } from './create-queue.ts';
+import { resolveImageUser } from './image-user.ts';
+import { property } from './json-path.ts';
+import { attachment, type Engine, OCI_DEFAULTS, type OciProviderOptions, openEngine } from './oci-engine.ts';
+import { OciSandbox } from './oci-sandbox.ts';
+import { type OciProcess, ociConfig, ociProcess } from './oci-spec.ts';
+import type { Owner } from './owner.ts';
+import { probeOci } from './probe-oci.ts';
+import { endProcess, identify, isAlive, type ProcessIdentity } from './process-table.ts';
+import { type RunCommand, runCommand } from './run-command.ts';
+import type { RuntimeInfo } from './runtime-cli.ts';
+import { type ProbeReport, type Sandbox, SandboxError, type SandboxProvider, type SandboxSpec } from './sandbox.ts';
+import { readRecord, type SandboxRecord, writeRecord } from './sandbox-record.ts';
+import { seccompProfile } from './seccomp.ts';
+import { checkSpec } from './spec-check.ts';
+import { sweepSandboxes } from './sweep.ts';
+
+const REATTACH_POLL_MS = 200;
+const MIB = 1024 * 1024;
+
+/** Sandboxes by an OCI runtime's command line, with no daemon: see docs/adr on the owner process. */
+export class OciProvider implements SandboxProvider {
+  readonly name = 'oci';
+  #options: OciProviderOptions;
+  #run: RunCommand;
+  #queue: CreateQueue;
+  #engine: Promise<Engine> | undefined;
+  /** Sandboxes of this process, those being made included. */
+  #known = new Map<string, OciSandbox | 'making'>();
+  #closing = new AbortController();
+
+  constructor(options: OciProviderOptions) {
+    this.#options = options;
+    this.#run = options.run ?? runCommand;
+    this.#queue = new CreateQueue(options.creates ?? { running: 8, waiting: 256 });
+  }
+
+  probe(): Promise<ProbeReport> {
+    const { runtime, nft, cniDir, disk } = { ...OCI_DEFAULTS, ...this.#options };
+    return probeOci({ runtime, nft, cniDir, disk, run: this.#run, arch: process.arch });
+  }
+
+  async create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
+    await checkSpec(spec);
+    return this.#queue.run(async () => {
+      if (this.#closing.signal.aborted) throw new SandboxError('unavailable', 'The sandbox provider is closed.');
+      const engine = await this.#ready();
+      if (this.#known.has(spec.id))
+        throw new SandboxError('refused', `A sandbox with the id ${spec.id} exists already.`);
+      this.#known.set(spec.id, 'making');
+      try {
+        const sandbox = await this.#make(engine, spec, signal);
+        this.#known.set(spec.id, sandbox);
+        return sandbox;
+      } catch (error) {
+        this.#known.delete(spec.id);
+        throw asSandboxError(error);
+      }
+    }, signal);
+  }
+
+  async *reattach(): AsyncIterable<Sandbox> {
+    const engine = await this.#ready();
+    for (const id of await readdir(engine.instance.sandboxes)) {
+      if (this.#known.has(id)) continue;
+      const sandbox = await this.#attach(engine, id);
+      if (!sandbox) continue;
+      this.#known.set(id, sandbox);
+      yield sandbox;
+    }
+  }
+
+  async sweep(keep: ReadonlySet<string>): Promise<string[]> {
+    const engine = await this.#ready();
+    const { instance, layout, network, runtime, pool } = engine;
+    const making = [...this.#known].filter(([, sandbox]) => sandbox === 'making').map(([id]) => id);
+    const kept = new Set([...keep, ...making]);
+    const removed: string[] = [];
+    // Those of this process end the usual way, so that whoever waits for their exit learns of it.
+    for (const [id, sandbox] of this.#known) {
+      if (sandbox === 'making' || kept.has(id)) continue;
+      await sandbox.stop();
+      removed.push(id);
+    }
+    const pooled = pool.owners.map((owner) => ({ slot: owner.slot, hostInterface: owner.address.hostInterface }));
+    removed.push(
+      ...(await sweepSandboxes({ instance, layout, network, runtime, kept, pooled, busy: making.length > 0 })),
+    );
+    return removed;
+  }
+
+  /** Leaves running sandboxes to the next server; with none left it removes the table and the address claim as well. */
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort();
+    const engine = await this.#engine?.catch(() => undefined);
+    if (!engine) return;
+    await engine.pool.close();
+    const remaining = await readdir(engine.instance.sandboxes).catch(() => ['unknown']);
+    if (remaining.length > 0) return;
+    await engine.network.dispose();
+    await removeGroup(engine.layout, engine.instance.cgroupParent).catch(() => undefined);
+    await rm(engine.instance.run, { recursive: true, force: true });
+  }
+
+  #ready(): Promise<Engine> {
+    this.#engine ??= this.#open().catch((error: unknown) => {
+      this.#engine = undefined;
+      throw asSandboxError(error);
+    });
+    return this.#engine;
+  }
+
+  #open(): Promise<Engine> {
+    return openEngine(this.#options, this.#run);
+  }
+
+  async #make(engine: Engine, spec: SandboxSpec, signal: AbortSignal | undefined): Promise<OciSandbox> {
+    const { instance, network, runtime, pool } = engine;
+    const { log, disk, logBytes } = { ...OCI_DEFAULTS, logBytes: 4 * MIB, ...this.#options };
+    const dir = join(instance.sandboxes, spec.id);
+    await mkdir(dir, { mode: 0o700 }).catch((error: unknown) => {
+      throw new SandboxError('refused', `A sandbox with the id ${spec.id} is still there; sweep removes it.`, {
+        cause: error,
+      });
+    });
+    let owner: Owner | undefined;
+    try {
+      const [taken, user] = await Promise.allSettled([
+        pool.take(),
+        resolveImageUser(spec.image.rootfs, spec.image.config.user),
+      ]);
+      if (taken.status === 'fulfilled') owner = taken.value;
+      if (taken.status === 'rejected') throw taken.reason;
+      if (user.status === 'rejected') throw user.reason;
+      const ready = taken.value;
+      const { ip, hostInterface } = ready.address;
+      const hostname = spec.id.replace(/^-+|-+$/g, '') || 'sandbox';
+      const config = ociConfig({
+        spec,
+        user: user.value,
+        hostname,
+        cgroupsPath: `${instance.cgroupParent}/${spec.id}`,
+        rootPath: instance.rootMount,
+        userNamespace: ready.userNamespace,
+        networkNamespace: ready.networkNamespace,
+        rootUid: ready.rootUid,
+        repeatMappings: joinsWithMappings(engine.info),
+        seccomp: seccompProfile(process.arch),
+        swapLimit: engine.swapLimit,
+      });
+      const record: SandboxRecord = {
+        id: spec.id,
+        labels: spec.labels,
+        isolation: engine.isolation,
+        owner: ready.identity,
+        slot: ready.slot,
+        ip,
+        hostInterface,
+        network: spec.network,
+      };
+      await Promise.all([
+        writeFile(join(dir, 'config.json'), JSON.stringify(config), { mode: 0o600 }),
+        writeRecord(dir, record),
+        network.open(hostInterface, spec.network),
+      ]);
+      signal?.throwIfAborted();
+      const workingDir = spec.image.config.workingDir || '/';
+      const pid = await ready.start({
+        dir,
+        image: spec.image.rootfs,
+        diskMount: instance.diskMount,
+        rootMount: instance.rootMount,
+        diskBytes: spec.limits.diskBytes,
+        disk,
+        uid: user.value.uid,
+        gid: user.value.gid,
+        workingDir,
+        // An image that names no user expects root, who may write where it works.
+        ownWorkingDir: user.value.isDefault && workingDir !== '/',
+        logBytes,
+        files: network.files(hostname, ip, spec.network),
+        mountTargets: await Promise.all(
+          spec.mounts.map(async (mount) => ({ kind: await kindOf(mount.source), path: mount.target })),
+        ),
+        runtime: runtime.runArgs({ id: spec.id, bundle: dir, pidFile: join(dir, 'init.pid') }),
+      });
+      signal?.throwIfAborted();
+      return this.#sandbox(engine, record, ociProcess(spec, user.value), await identify(pid), ready.ended);
+    } catch (error) {
+      const attached = owner && { ...attachment(owner), owner: owner.identity, network: spec.network };
+      await this.#remove(engine, spec.id, attached).catch((cause: unknown) => {
+        log.error(
+          { err: cause, sandbox: spec.id },
+          'a sandbox that failed to start left something behind; the next sweep tries again',
+        );
+      });
+      throw error;
+    }
+  }
+
+  async #attach(engine: Engine, id: string): Promise<OciSandbox | undefined> {
+    const dir = join(engine.instance.sandboxes, id);
+    const record = await readRecord(dir);
+    if (!record || !(await isAlive(record.owner))) return undefined;
+    const pid = Number(await readFile(join(dir, 'init.pid'), 'utf8').catch(() => ''));
+    const init = pid > 1 ? await identify(pid) : undefined;
+    const config: unknown = JSON.parse(await readFile(join(dir, 'config.json'), 'utf8'));
+    if (!init || !hasProcess(config)) return undefined;
+    return this.#sandbox(engine, record, config.process, init, this.#ownerGone(record));
+  }
+
+  #sandbox(
+    engine: Engine,
+    record: SandboxRecord,
+    process: OciProcess,
+    init: ProcessIdentity | undefined,
+    ownerEnded: Promise<void>,
+  ): OciSandbox {
+    const { instance, layout, runtime } = engine;
+    return new OciSandbox({
+      record,
+      process,
+      init,
+      ownerEnded,
+      layout,
+      runtime,
+      dir: join(instance.sandboxes, record.id),
+      cgroup: `${instance.cgroupParent}/${record.id}`,
+      clock: this.#options.clock,
+      remove: async () => {
+        await this.#remove(engine, record.id, record);
+        this.#known.delete(record.id);
+      },
+    });
+  }
+
+  /** A process that is not our child can only be looked at. */
+  async #ownerGone(record: SandboxRecord): Promise<void> {
+    while (await isAlive(record.owner)) {
+      await sleep(this.#options.clock, REATTACH_POLL_MS);
+      // Closed: nobody listens any more, and the sandbox is the next server's.
+      if (this.#closing.signal.aborted) return new Promise(() => undefined);
+    }
+  }
+
+  async #remove(engine: Engine, id: string, attached: Attached | undefined): Promise<void> {
+    const { instance, layout, network, runtime } = engine;
+    await runtime.remove(id);
+    if (attached) await endProcess(attached.owner);
+    await Promise.all([
+      removeGroup(layout, `${instance.cgroupParent}/${id}`),
+      attached ? network.release(attached, attached.network) : undefined,
+    ]);
+    await rm(join(instance.sandboxes, id), { recursive: true, force: true });
+  }
+}
+
+type Attached = Pick<SandboxRecord, 'owner' | 'slot' | 'hostInterface' | 'network'>;
+
+async function kindOf(path: string): Promise<'dir' | 'file'> {
+  return (await stat(path)).isDirectory() ? 'dir' : 'file';
+}
+
+/** runc repeated the mappings of a user namespace that it joins until 1.2, which refuses them. */
+function joinsWithMappings({ name, version: [major, minor] }: RuntimeInfo): boolean {
+  return name.startsWith('runc ') && (major < 1 || (major === 1 && minor < 2));
+}
+
+/** config.json in our own directory is our own writing; this only guards against a half-written one. */
+function hasProcess(config: unknown): config is { process: OciProcess } {
+  return Array.isArray(property(property(config, 'process'), 'env'));
+}
+
+function asSandboxError(error: unknown): SandboxError {
+  if (error instanceof SandboxError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new SandboxError('failed', `The sandbox could not be made: ${message}`, { cause: error });
+}

@@ -1,0 +1,190 @@
+# The owner of one sandbox: makes its namespaces and file system, starts it through the OCI runtime, keeps its log bounded,
+# and writes down how it ended. It is the parent of the sandbox's first process, so it learns the exit status, and it outlives
+# the server, so nothing is lost when the server restarts. Everything it mounts lives in its own mount namespace (the server
+# starts it through unshare(1)), and the namespaces are held by its open files: when it and the sandbox are gone, so are they.
+# Perl because perl-base is essential on Debian and Ubuntu, starts in 3 ms and needs no compiler. No modules are loaded.
+#
+# Conversation, one line each, fields percent-encoded and separated by spaces:
+#   it says      ready USERNS_FD NETNS_FD CNI_RESULT | error MESSAGE
+#   it is told   start DIR IMAGE_ROOT DISK_MOUNT ROOT_MOUNT DISK_BYTES DISK_KIND UID GID WORKDIR CHOWN LOG_BYTES FILES MOUNTS RUNTIME...
+#   it says      started PID | error MESSAGE
+# End of input before `start` means that nobody wants the sandbox: it ends, and its namespaces with it.
+use strict;
+use warnings;
+
+my ($sys_prctl, $sys_unshare, $root_uid, $plugin, $conf) = @ARGV;
+my ($CLONE_NEWUSER, $CLONE_NEWNET, $PR_SET_CHILD_SUBREAPER, $EINTR) = (0x10000000, 0x40000000, 36, 4);
+
+$| = 1;
+$SIG{PIPE} = 'IGNORE';
+$SIG{HUP} = 'IGNORE';
+umask 022;
+
+sub decode { my $s = shift; $s =~ s/%([0-9A-Fa-f]{2})/chr hex $1/ge; return $s }
+sub encode { my $s = shift; $s =~ s/([^A-Za-z0-9_.\/:,-])/sprintf '%%%02X', ord $1/ge; return $s }
+sub fail { print 'error ', encode(join '', @_), "\n"; exit 1 }
+
+# Runs a command and returns its output (both streams) and status.
+sub run {
+  my ($input, @command) = @_;
+  pipe my $out_r, my $out_w or fail "pipe: $!";
+  pipe my $in_r, my $in_w or fail "pipe: $!";
+  my $pid = fork // fail "fork: $!";
+  if (!$pid) {
+    open STDIN, '<&', $in_r; open STDOUT, '>&', $out_w; open STDERR, '>&', $out_w;
+    exec { $command[0] } @command or print STDERR "$command[0]: $!\n";
+    exit 127;
+  }
+  close $out_w; close $in_r;
+  syswrite $in_w, $input; close $in_w;
+  local $/; my $output = <$out_r> // '';
+  waitpid $pid, 0;
+  return ($output, $?);
+}
+
+syscall($sys_prctl, $PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0 or fail "become subreaper: $!";
+
+# A user namespace, and a network namespace that belongs to it.
+pipe my $made_r, my $made_w or fail "pipe: $!";
+pipe my $hold_r, my $hold_w or fail "pipe: $!";
+my $holder = fork // fail "fork: $!";
+if (!$holder) {
+  close $hold_w;
+  my $ok = syscall($sys_unshare, $CLONE_NEWUSER | $CLONE_NEWNET) == 0;
+  syswrite $made_w, $ok ? 'y' : 'n';
+  sysread $hold_r, my $bye, 1;
+  exit 0;
+}
+close $made_w;
+my $answer = '';
+sysread $made_r, $answer, 1;
+$answer eq 'y' or fail 'a user and network namespace could not be made';
+for my $kind ('uid', 'gid') {
+  # Root inside is nobody outside. Other ids are themselves, so that files of the image keep their owners.
+  open my $map, '>', "/proc/$holder/${kind}_map" or fail "${kind}_map: $!";
+  syswrite($map, "0 $root_uid 1\n1 1 65535\n") // fail "${kind}_map: $!";
+  close $map;
+}
+open my $userns, '<', "/proc/$holder/ns/user" or fail "user namespace: $!";
+open my $netns, '<', "/proc/$holder/ns/net" or fail "network namespace: $!";
+close $hold_w;
+waitpid $holder, 0;
+
+my $result = '';
+if ($plugin) {
+  $ENV{CNI_NETNS} = "/proc/$$/fd/" . fileno $netns;
+  my ($output, $status) = run($conf, $plugin);
+  fail "$plugin: $output" if $status;
+  $result = $output;
+  ($output, $status) = do { local $ENV{CNI_IFNAME} = 'lo'; run('{"cniVersion":"0.4.0","name":"lo","type":"loopback"}', "$ENV{CNI_PATH}/loopback") };
+  fail "loopback: $output" if $status;
+}
+print join(' ', 'ready', fileno $userns, fileno $netns, encode $result), "\n";
+
+my $line = <STDIN> // exit 0;
+chomp $line;
+my ($word, $dir, $image, $disk, $root, $bytes, $kind, $uid, $gid, $workdir, $chown, $log_bytes, $files, $mounts, @runtime) =
+  map { decode $_ } split / /, $line, -1;
+fail 'unknown request' unless $word eq 'start';
+
+# The writable layer: bounded, and its own; the image below it is shared and never written.
+if ($kind eq 'loop') {
+  my $file = "$dir/disk.img";
+  open my $disk_file, '>', $file or fail "$file: $!";
+  truncate $disk_file, $bytes or fail "$file: $!";
+  close $disk_file;
+  my ($said, $status) = run('', 'mkfs.ext4', '-q', '-F', '-O', '^has_journal', '-m', '0', '-E', 'lazy_itable_init=1,nodiscard', $file);
+  fail "mkfs.ext4: $said" if $status;
+  ($said, $status) = run('', 'mount', '-t', 'ext4', '-o', 'loop,nosuid,nodev,noatime,noinit_itable', $file, $disk);
+  fail "mount: $said" if $status;
+  # The mount holds the file from here on; with its end the space is free, whoever ends it.
+  unlink $file;
+} else {
+  my ($said, $status) = run('', 'mount', '-t', 'tmpfs', '-o', "size=$bytes,nosuid,nodev,mode=755", 'tmpfs', $disk);
+  fail "mount: $said" if $status;
+}
+mkdir "$disk/upper", 0755; mkdir "$disk/work", 0755;
+# A relative lower directory needs no escaping, whatever the data directory is called.
+chdir $image or fail "$image: $!";
+my @overlay = ('mount', '-t', 'overlay', '-o');
+my $layers = "nosuid,nodev,lowerdir=.,upperdir=$disk/upper,workdir=$disk/work";
+my ($said, $status) = run('', @overlay, "$layers,volatile", 'overlay', $root);
+($said, $status) = run('', @overlay, $layers, 'overlay', $root) if $status;
+fail "mount: $said" if $status;
+chdir '/';
+
+# What must exist inside. An image may hold links that point anywhere, so this is done where `/` is the image.
+my $prepare = fork // fail "fork: $!";
+if (!$prepare) {
+  chroot $root or exit 10;
+  chdir '/';
+  my $mkpath = sub {
+    my $path = '';
+    for my $part (grep { length } split m{/}, shift) { $path .= "/$part"; mkdir $path, 0755 unless -d $path }
+    return -d $path || $path eq '';
+  };
+  for my $needed (qw(/proc /sys /dev /etc /tmp)) { $mkpath->($needed) or exit 11 }
+  chmod 01777, '/tmp';
+  for my $pair (split /\n/, $files) {
+    my ($path, $text) = map { decode $_ } split / /, $pair, -1;
+    unlink $path;
+    open my $file, '>', $path or exit 12;
+    print $file $text;
+    close $file or exit 12;
+  }
+  for my $mount (split /\n/, $mounts) {
+    my ($what, $target) = map { decode $_ } split / /, $mount, -1;
+    if ($what eq 'dir') { $mkpath->($target) or exit 13; next }
+    $target =~ m{^(.*)/[^/]+$} and $mkpath->($1);
+    next if -e $target;
+    open my $file, '>', $target or exit 13;
+  }
+  $mkpath->($workdir) or exit 14;
+  chown $uid, $gid, $workdir if $chown;
+  exit 0;
+}
+waitpid $prepare, 0;
+if ($?) {
+  my %why = (10 => 'chroot', 11 => 'a directory that every sandbox needs', 12 => 'a file in /etc', 13 => 'a mount target', 14 => 'the working directory');
+  fail 'the root file system could not be prepared: ', $why{$? >> 8} // "status $?";
+}
+
+# Standard output and error are one pipe, read here: a slow disk slows the writer, and the log never grows past its bound.
+pipe my $log_r, my $log_w or fail "pipe: $!";
+my $runtime = fork // fail "fork: $!";
+if (!$runtime) {
+  open STDIN, '<', '/dev/null'; open STDOUT, '>&', $log_w; open STDERR, '>&', $log_w;
+  exec { $runtime[0] } @runtime or exit 127;
+}
+close $log_w;
+waitpid $runtime, 0;
+if ($?) {
+  sysread $log_r, my $why, 4096;
+  fail $why || "the runtime ended with status $?";
+}
+open my $pid_file, '<', "$dir/init.pid" or fail "init.pid: $!";
+my $init = <$pid_file>;
+chomp $init;
+close $pid_file;
+print "started $init\n";
+close STDIN;
+
+my ($log, $written);
+sub open_log { open $log, '>', "$dir/log" or undef $log; $written = 0 }
+open_log();
+while (1) {
+  my $got = sysread $log_r, my $chunk, 65536;
+  if (!defined $got) { next if $! == $EINTR; last }
+  last unless $got;
+  if ($written >= $log_bytes / 2) { close $log if $log; rename "$dir/log", "$dir/log.1"; open_log() }
+  syswrite $log, $chunk if $log;
+  $written += $got;
+}
+# The pipe ends with its last writer: normally the sandbox's first process, whose end this waits for either way.
+1 while waitpid($init, 0) == -1 && $! == $EINTR;
+my $code = $? & 127 ? 128 + ($? & 127) : $? >> 8;
+if (open my $exit, '>', "$dir/exit.new") {
+  print $exit "$code\n";
+  close $exit;
+  rename "$dir/exit.new", "$dir/exit";
+}

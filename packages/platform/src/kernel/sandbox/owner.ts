@@ -1,0 +1,218 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface, type Interface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { type CniAddress, parseCniResult } from './cni.ts';
+import { identify, type ProcessIdentity } from './process-table.ts';
+import { HELPER_ENV } from './run-command.ts';
+import { SandboxError } from './sandbox.ts';
+
+const SCRIPT = fileURLToPath(new URL('./owner.pl', import.meta.url));
+const READY_TIMEOUT_MS = 15_000;
+const START_TIMEOUT_MS = 60_000;
+
+/** System-call numbers of prctl and unshare; every architecture that came after x86-64 shares the second pair. */
+const syscalls: Partial<Record<NodeJS.Architecture, [prctl: number, unshare: number]>> = {
+  x64: [157, 272],
+  arm64: [167, 97],
+  riscv64: [167, 97],
+  loong64: [167, 97],
+};
+
+export interface OwnerOptions {
+  slot: string;
+  arch: NodeJS.Architecture;
+  rootUid: number;
+  cniDir: string;
+  cniConfig: string;
+}
+
+export interface StartRequest {
+  dir: string;
+  image: string;
+  diskMount: string;
+  rootMount: string;
+  diskBytes: number;
+  disk: 'loop' | 'tmpfs';
+  uid: number;
+  gid: number;
+  workingDir: string;
+  ownWorkingDir: boolean;
+  logBytes: number;
+  files: { path: string; text: string }[];
+  mountTargets: { kind: 'dir' | 'file'; path: string }[];
+  runtime: string[];
+}
+
+export function ownerSupports(arch: NodeJS.Architecture): boolean {
+  return syscalls[arch] !== undefined;
+}
+
+/** The server's end of one `owner.pl`: a sandbox's namespaces and address, ready to be started in. */
+export class Owner {
+  readonly slot: string;
+  /** Host id that root inside is mapped to. */
+  readonly rootUid: number;
+  readonly identity: ProcessIdentity;
+  readonly address: CniAddress;
+  readonly userNamespace: string;
+  readonly networkNamespace: string;
+  /** Resolves when the process has ended. */
+  readonly ended: Promise<void>;
+  #child: OwnerProcess;
+  #lines: LineReader;
+
+  private constructor(
+    options: OwnerOptions,
+    child: OwnerProcess,
+    lines: LineReader,
+    ended: Promise<void>,
+    identity: ProcessIdentity,
+    ready: string[],
+  ) {
+    const [userns, netns, result = ''] = ready;
+    this.slot = options.slot;
+    this.rootUid = options.rootUid;
+    this.identity = identity;
+    this.address = parseCniResult(decodeURIComponent(result));
+    this.userNamespace = `/proc/${identity.pid}/fd/${userns}`;
+    this.networkNamespace = `/proc/${identity.pid}/fd/${netns}`;
+    this.ended = ended;
+    this.#child = child;
+    this.#lines = lines;
+  }
+
+  /** Starts an owner and waits for its namespaces and address. Rejects with SandboxError `failed`; nothing is left then but perhaps a lease. */
+  static async spawn(options: OwnerOptions): Promise<Owner> {
+    const numbers = syscalls[options.arch];
+    if (!numbers)
+      throw new SandboxError(
+        'unavailable',
+        `Sandboxes with namespaces are not known on the architecture ${options.arch}.`,
+      );
+    const child = spawn(
+      'unshare',
+      [
+        '--mount',
+        '--propagation',
+        'slave',
+        'perl',
+        SCRIPT,
+        ...numbers.map(String),
+        String(options.rootUid),
+        `${options.cniDir}/ptp`,
+        options.cniConfig,
+      ],
+      {
+        // In a session of its own: Ctrl-C at the server's terminal is for the server.
+        detached: true,
+        stdio: ['pipe', 'pipe', 'ignore'],
+        cwd: '/',
+        env: {
+          ...HELPER_ENV,
+          CNI_COMMAND: 'ADD',
+          CNI_CONTAINERID: options.slot,
+          CNI_IFNAME: 'eth0',
+          CNI_PATH: options.cniDir,
+        },
+      },
+    );
+    const ended = new Promise<void>((resolve) => {
+      child.once('error', () => resolve());
+      child.once('exit', () => resolve());
+    });
+    child.stdin.on('error', () => undefined);
+    const lines = new LineReader(child);
+    try {
+      const ready = await lines.expect('ready', READY_TIMEOUT_MS);
+      const identity = child.pid === undefined ? undefined : await identify(child.pid);
+      if (!identity) throw new SandboxError('failed', 'The owner of the sandbox ended early.');
+      return new Owner(options, child, lines, ended, identity, ready);
+    } catch (error) {
+      child.kill('SIGKILL');
+      lines.close();
+      throw error;
+    }
+  }
+
+  /** Mounts the file system and starts the sandbox; resolves to the host's id of its first process. Rejects with SandboxError `failed`. */
+  async start(request: StartRequest): Promise<number> {
+    const fields = [
+      'start',
+      request.dir,
+      request.image,
+      request.diskMount,
+      request.rootMount,
+      String(request.diskBytes),
+      request.disk,
+      String(request.uid),
+      String(request.gid),
+      request.workingDir,
+      request.ownWorkingDir ? '1' : '',
+      String(request.logBytes),
+      request.files.map((file) => `${encode(file.path)} ${encode(file.text)}`).join('\n'),
+      request.mountTargets.map((mount) => `${mount.kind} ${encode(mount.path)}`).join('\n'),
+      ...request.runtime,
+    ];
+    this.#child.stdin.end(`${fields.map(encode).join(' ')}\n`);
+    const [pid] = await this.#lines.expect('started', START_TIMEOUT_MS);
+    this.#lines.close();
+    // From here on it must not keep the server's process from ending.
+    this.#child.unref();
+    return Number(pid);
+  }
+
+  /** Lets go of an owner that was not started: it ends by itself, and its namespaces with it. */
+  discard(): void {
+    this.#child.stdin.destroy();
+    this.#lines.close();
+  }
+}
+
+type OwnerProcess = ChildProcessByStdio<Writable, Readable, null>;
+
+class LineReader {
+  #child: OwnerProcess;
+  #interface: Interface;
+  #ended: Promise<string>;
+
+  constructor(child: OwnerProcess) {
+    this.#child = child;
+    this.#interface = createInterface({ input: child.stdout });
+    this.#ended = new Promise((resolve) => {
+      child.once('error', (error) => resolve(`it could not be started: ${error.message}`));
+      this.#interface.once('close', () => resolve('it ended without a word'));
+    });
+  }
+
+  async expect(word: string, timeoutMs: number): Promise<string[]> {
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const line = once(this.#interface, 'line', { signal: timeout }).then(
+      ([text]) => String(text),
+      () => `error ${encode(`no answer within ${timeoutMs} ms`)}`,
+    );
+    const said = await Promise.race([line, this.#ended.then((why) => `error ${encode(why)}`)]);
+    const [first, ...fields] = said.split(' ');
+    if (first === word) return fields;
+    throw new SandboxError(
+      'failed',
+      `The sandbox could not be started: ${explain(decodeURIComponent(fields.join(' ')))}`,
+    );
+  }
+
+  close(): void {
+    this.#interface.close();
+    this.#child.stdout.destroy();
+  }
+}
+
+/** The runtime's own sentence out of its log line, if it is one. */
+function explain(text: string): string {
+  const quoted = /level=error msg="((?:[^"\\]|\\.)*)"/.exec(text)?.[1];
+  return (quoted ? quoted.replace(/\\(.)/g, '$1') : text).trim();
+}
+
+function encode(text: string): string {
+  return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
+}

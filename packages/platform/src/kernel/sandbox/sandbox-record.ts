@@ -1,0 +1,67 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { items, property } from './json-path.ts';
+import type { ProcessIdentity } from './process-table.ts';
+import type { NetworkPolicy } from './sandbox.ts';
+
+/** What a later server must know to take a sandbox over or to remove it; `sandbox.json` in its directory. */
+export interface SandboxRecord {
+  id: string;
+  labels: Record<string, string>;
+  isolation: string;
+  owner: ProcessIdentity;
+  /** Name under which its address was leased. */
+  slot: string;
+  ip: string;
+  hostInterface: string;
+  network: NetworkPolicy;
+}
+
+const FILE = 'sandbox.json';
+
+export async function writeRecord(dir: string, record: SandboxRecord): Promise<void> {
+  const draft = join(dir, `${FILE}.new`);
+  await writeFile(draft, JSON.stringify(record), { mode: 0o600 });
+  await rename(draft, join(dir, FILE));
+}
+
+/** The record in `dir`, or undefined when there is none that is whole. */
+export async function readRecord(dir: string): Promise<SandboxRecord | undefined> {
+  const text = await readFile(join(dir, FILE), 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
+  try {
+    return decode(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+function decode(value: unknown): SandboxRecord {
+  const owner = property(value, 'owner');
+  const network = property(value, 'network');
+  return {
+    id: text(value, 'id'),
+    labels: texts(property(value, 'labels')),
+    isolation: text(value, 'isolation'),
+    owner: { pid: Number(property(owner, 'pid')), startedAt: text(owner, 'startedAt') },
+    slot: text(value, 'slot'),
+    ip: text(value, 'ip'),
+    hostInterface: text(value, 'hostInterface'),
+    network: {
+      egress: property(network, 'egress') === 'restricted' ? 'restricted' : 'none',
+      allowCidrs: items(network, 'allowCidrs').map(String),
+      hostPorts: items(network, 'hostPorts').map(Number),
+    },
+  };
+}
+
+function text(value: unknown, name: string): string {
+  const found = property(value, name);
+  if (typeof found !== 'string') throw new TypeError(`${name} is missing`);
+  return found;
+}
+
+function texts(value: unknown): Record<string, string> {
+  if (typeof value !== 'object' || value === null) return {};
+  return Object.fromEntries(Object.entries(value).map(([name, content]) => [name, String(content)]));
+}

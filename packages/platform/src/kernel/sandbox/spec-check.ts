@@ -1,0 +1,68 @@
+import { lstat } from 'node:fs/promises';
+import { isAbsolute, normalize } from 'node:path';
+import ipaddr from 'ipaddr.js';
+import { SandboxError, type SandboxSpec } from './sandbox.ts';
+
+const MIB = 1024 * 1024;
+const RESERVED_TARGETS = ['/', '/proc', '/sys', '/dev'];
+
+/** Refuses a specification that no provider could honour; the message names the field. Rejects with SandboxError `refused`. */
+export async function checkSpec(spec: SandboxSpec): Promise<void> {
+  must(/^[a-z0-9-]{1,63}$/.test(spec.id), 'id must be 1 to 63 of a-z, 0-9 and -');
+  const { limits, network } = spec;
+  must(limits.cpu > 0 && limits.cpu <= 1024, 'limits.cpu must be above 0 and at most 1024');
+  whole('memoryBytes', limits.memoryBytes, 16 * MIB, 2 ** 50);
+  whole('pids', limits.pids, 1, 4_194_304);
+  whole('diskBytes', limits.diskBytes, 8 * MIB, 2 ** 44);
+  whole('openFiles', limits.openFiles, 16, 1_048_576);
+  const { entrypoint, cmd } = spec.image.config;
+  const command = spec.command ?? [...entrypoint, ...cmd];
+  must(
+    command.length > 0 && command[0] !== '',
+    'there is nothing to run: the image has no entrypoint or cmd, and no command was given',
+  );
+  must(command.every(clean), 'command must not hold NUL characters');
+  for (const [name, value] of Object.entries(spec.env)) {
+    must(
+      name !== '' && !name.includes('=') && clean(name) && clean(value),
+      `env ${JSON.stringify(name.slice(0, 40))} is not a variable`,
+    );
+  }
+  for (const cidr of network.allowCidrs)
+    must(isIpv4Range(cidr), `network.allowCidrs: ${cidr.slice(0, 60)} is not an IPv4 address range`);
+  must(
+    network.allowCidrs.length <= 64 && network.hostPorts.length <= 64,
+    'network: at most 64 allowCidrs and 64 hostPorts',
+  );
+  for (const port of network.hostPorts) whole('network.hostPorts', port, 1, 65_535);
+  for (const mount of spec.mounts) {
+    must(
+      isAbsolute(mount.target) && normalize(mount.target) === mount.target && clean(mount.target),
+      `mount target ${mount.target} must be an absolute, normal path`,
+    );
+    must(
+      !RESERVED_TARGETS.some((path) => mount.target === path || (path !== '/' && mount.target.startsWith(`${path}/`))),
+      `mount target ${mount.target} is reserved`,
+    );
+    must(
+      isAbsolute(mount.source) && (await lstat(mount.source).catch(() => undefined)) !== undefined,
+      `mount source ${mount.source} does not exist`,
+    );
+  }
+}
+
+function must(condition: boolean, problem: string): asserts condition {
+  if (!condition) throw new SandboxError('refused', `The sandbox cannot be made: ${problem}.`);
+}
+
+function whole(field: string, value: number, min: number, max: number): void {
+  must(Number.isInteger(value) && value >= min && value <= max, `${field} must be a whole number of ${min} to ${max}`);
+}
+
+function clean(text: string): boolean {
+  return !text.includes('\0');
+}
+
+function isIpv4Range(cidr: string): boolean {
+  return ipaddr.IPv4.isValidCIDR(cidr);
+}

@@ -1,0 +1,310 @@
+/*! handset client library 0.1.0 | Apache-2.0 | local shortcuts for phones that run no other JavaScript */
+((window, document) => {
+  var LITERAL = '(?:\'(?:[^\'\\\\]|\\\\.)*\'|"(?:[^"\\\\]|\\\\.)*"|-?\\d+(?:\\.\\d+)?|true|false)';
+  var STATEMENT = new RegExp(
+    '^\\s*(?:return\\s+false|handset\\.(\\w+)\\(\\s*((?:' +
+      LITERAL +
+      '\\s*(?:,\\s*' +
+      LITERAL +
+      '\\s*)*)?)\\))\\s*(?:;|$)',
+  );
+  var ESCAPES = { n: '\n', t: '\t', r: '\r' };
+  var KEYS = { 37: 'left', 38: 'up', 39: 'right', 40: 'down', 13: 'select' };
+  var SWIPE_PIXELS = 30;
+  var PRESS_MS = 600;
+  var TIMERS = 'data-handset-timers';
+
+  var handset = {};
+  var shortcuts = {};
+  var functions = [];
+  var running = {};
+  var start = null;
+  var pressed = false;
+
+  function each(selector, work) {
+    var list = selector && selector.nodeType ? [selector] : document.querySelectorAll(selector);
+    Array.prototype.forEach.call(list, work);
+    return list.length;
+  }
+
+  function hidden(element) {
+    return window.getComputedStyle(element).display === 'none';
+  }
+
+  function show(element) {
+    element.removeAttribute('hidden');
+    element.style.display = '';
+    if (hidden(element)) element.style.display = 'block';
+  }
+
+  function hide(element) {
+    element.style.display = 'none';
+  }
+
+  function has(element, name) {
+    return (' ' + element.className + ' ').indexOf(' ' + name + ' ') !== -1;
+  }
+
+  function remove(element, name) {
+    if (!name) return;
+    element.className = element.className
+      .split(/\s+/)
+      .filter((other) => other !== name)
+      .join(' ');
+  }
+
+  function add(element, name) {
+    if (name && !has(element, name)) element.className = (element.className + ' ' + name).trim();
+  }
+
+  /* Every function of `shortcuts` may stand in an action text, be answered on the phone, and be replayed elsewhere. */
+  shortcuts.show = (selector) => {
+    each(selector, show);
+  };
+  shortcuts.hide = (selector) => {
+    each(selector, hide);
+  };
+  shortcuts.toggle = (selector) => {
+    each(selector, (element) => {
+      (hidden(element) ? show : hide)(element);
+    });
+  };
+  shortcuts.addClass = (selector, name) => {
+    each(selector, (element) => {
+      add(element, name);
+    });
+  };
+  shortcuts.removeClass = (selector, name) => {
+    each(selector, (element) => {
+      remove(element, name);
+    });
+  };
+  shortcuts.toggleClass = (selector, name) => {
+    each(selector, (element) => {
+      (has(element, name) ? remove : add)(element, name);
+    });
+  };
+  shortcuts.switchClass = (selector, one, other) => {
+    each(selector, (element) => {
+      var from = has(element, one) ? one : other;
+      remove(element, from);
+      add(element, from === one ? other : one);
+    });
+  };
+  shortcuts.iterateClass = function (selector) {
+    var names = Array.prototype.slice.call(arguments, 1);
+    each(selector, (element) => {
+      var at = -1;
+      names.forEach((name, i) => {
+        if (has(element, name)) at = i;
+        remove(element, name);
+      });
+      add(element, names[(at + 1) % names.length]);
+    });
+  };
+  shortcuts.setGroupTarget = (group, target, on, off) => {
+    each(group, (element) => {
+      remove(element, on);
+      add(element, off);
+    });
+    each(target, (element) => {
+      remove(element, off);
+      add(element, on);
+    });
+  };
+  shortcuts.setGroupNext = (group, on, off, step) => {
+    var list = document.querySelectorAll(group);
+    var at = -1;
+    each(group, (element, i) => {
+      if (has(element, on)) at = i;
+    });
+    if (!list.length) return;
+    var by = step === undefined ? 1 : step;
+    var next = list[((((at === -1 && by < 0 ? 0 : at) + by) % list.length) + list.length) % list.length];
+    shortcuts.setGroupTarget(group, next, on, off);
+    if (next.scrollIntoView) next.scrollIntoView({ block: 'nearest' });
+  };
+  shortcuts.insertHTML = (selector, html) => {
+    each(selector, (element) => {
+      element.innerHTML = html;
+    });
+  };
+  shortcuts.clear = (selector) => {
+    each(selector, (element) => {
+      if ('value' in element) element.value = '';
+      else element.innerHTML = '';
+    });
+  };
+  shortcuts.setInputValue = (selector, value) => {
+    each(selector, (element) => {
+      element.value = value;
+    });
+  };
+  shortcuts.scrollTo = (selector) => {
+    var element = document.querySelector(selector);
+    if (element) element.scrollIntoView();
+  };
+  shortcuts.timer = (name, milliseconds, action, repeat) => {
+    shortcuts.stopTimer(name);
+    remember(name, [milliseconds, keep(action), !!repeat]);
+    startTimer(name, milliseconds, keep(action), repeat);
+  };
+  shortcuts.stopTimer = (name) => {
+    window.clearInterval(running[name]);
+    delete running[name];
+    remember(name);
+  };
+  shortcuts.onSwipe = (selector, direction, action) => {
+    listen(selector, 'swipe-' + direction, action);
+  };
+  shortcuts.onKey = (key, action) => {
+    listen('html', 'key-' + key, action);
+  };
+  shortcuts.onLongPress = (selector, action) => {
+    listen(selector, 'longpress', action);
+  };
+
+  Object.keys(shortcuts).forEach((name) => {
+    handset[name] = shortcuts[name];
+  });
+
+  /* Listeners and timers are attributes of the document: a copy of the document carries them. */
+  function listen(selector, type, action) {
+    each(selector, (element) => {
+      element.setAttribute('data-handset-' + type, keep(action));
+    });
+  }
+
+  /* A function cannot travel; it is kept here, and its place in the document says that only this page can answer. */
+  function keep(action) {
+    return typeof action === 'function' ? '@' + (functions.push(action) - 1) : action;
+  }
+
+  function timers() {
+    return JSON.parse(document.documentElement.getAttribute(TIMERS) || '{}');
+  }
+
+  function remember(name, timer) {
+    var all = timers();
+    if (timer) all[name] = timer;
+    else delete all[name];
+    if (Object.keys(all).length) document.documentElement.setAttribute(TIMERS, JSON.stringify(all));
+    else document.documentElement.removeAttribute(TIMERS);
+  }
+
+  function startTimer(name, milliseconds, action, repeat) {
+    /* A page that lives on a proxy leaves to the phone what the phone can do. */
+    if (handset.remote && action.charAt(0) !== '@') return;
+    running[name] = window.setInterval(() => {
+      if (!repeat) shortcuts.stopTimer(name);
+      perform('timer', document.documentElement, action);
+    }, milliseconds);
+  }
+
+  /* The steps of an action text as [name, arguments], or null if it says anything but shortcuts with literals. */
+  handset.parse = (text) => {
+    var steps = [];
+    var match;
+    while (/\S/.test(text)) {
+      match = STATEMENT.exec(text);
+      if (!match || (match[1] && !Object.hasOwn(shortcuts, match[1]))) return null;
+      if (match[1]) steps.push([match[1], (match[2].match(new RegExp(LITERAL, 'g')) || []).map(value)]);
+      text = text.slice(match[0].length);
+    }
+    return steps;
+  };
+
+  function value(literal) {
+    var quoted = /^['"]/.test(literal);
+    if (!quoted) return literal === 'true' || (literal === 'false' ? false : Number(literal));
+    return literal.slice(1, -1).replace(/\\(.)/g, (_all, character) => ESCAPES[character] || character);
+  }
+
+  /* Do what an action text says; false if it is not made of shortcuts alone. Nothing is ever evaluated as code. */
+  handset.run = (text) => {
+    var steps = handset.parse(text);
+    if (!steps) return false;
+    steps.forEach((step) => {
+      shortcuts[step[0]].apply(handset, step[1]);
+    });
+    return true;
+  };
+
+  function perform(type, element, action) {
+    var own = action.charAt(0) === '@' && functions[action.slice(1)];
+    if (own) own.call(element);
+    else if (!handset.run(action)) return false;
+    if (handset.observe) handset.observe(type, element, own ? null : action);
+    return true;
+  }
+
+  /* The nearest element that has an answer to the gesture gives it. */
+  function gesture(type, target, event) {
+    var element = target;
+    for (; element && element.getAttribute; element = element.parentNode) {
+      var action = element.getAttribute('data-handset-' + type);
+      if (action === null && handset.claims && handset.claims(type, element)) break;
+      if (action !== null && perform(type, element, action)) {
+        event.preventDefault();
+        return true;
+      }
+    }
+    return !!handset.unanswered && handset.unanswered(type, target, event);
+  }
+
+  function point(event) {
+    var touch = event.changedTouches ? event.changedTouches[0] : event;
+    return { x: touch.clientX, y: touch.clientY };
+  }
+
+  function down(event) {
+    var timer = window.setTimeout(() => {
+      if (start) pressed = gesture('longpress', start.target, event);
+    }, PRESS_MS);
+    pressed = false;
+    start = { at: point(event), target: event.target, timer: timer };
+  }
+
+  function up(event) {
+    if (!start) return;
+    var from = start;
+    var to = point(event);
+    var x = to.x - from.at.x;
+    var y = to.y - from.at.y;
+    start = null;
+    window.clearTimeout(from.timer);
+    if (Math.max(Math.abs(x), Math.abs(y)) < SWIPE_PIXELS) return;
+    var sideways = Math.abs(x) > Math.abs(y);
+    pressed =
+      gesture('swipe-' + (sideways ? (x < 0 ? 'left' : 'right') : y < 0 ? 'up' : 'down'), from.target, event) ||
+      pressed;
+  }
+
+  function click(event) {
+    /* The click that ends a long press or a swipe is not another answer. */
+    if (pressed) event.preventDefault();
+    else gesture('click', event.target, event);
+    pressed = false;
+  }
+
+  function keydown(event) {
+    var key = KEYS[event.keyCode];
+    var editing = /^(input|textarea|select)$/i.test(event.target.tagName);
+    if (key && !editing) gesture('key-' + key, event.target, event);
+  }
+
+  var touch = 'ontouchstart' in window;
+  document.addEventListener(touch ? 'touchstart' : 'mousedown', down);
+  document.addEventListener(touch ? 'touchend' : 'mouseup', up);
+  document.addEventListener('click', click);
+  document.addEventListener('keydown', keydown);
+  document.addEventListener('DOMContentLoaded', () => {
+    var all = timers();
+    Object.keys(all).forEach((name) => {
+      if (!running[name]) startTimer(name, all[name][0], all[name][1], all[name][2]);
+    });
+  });
+
+  handset.version = '0.1.0';
+  window.handset = handset;
+})(window, document);

@@ -1,0 +1,234 @@
+import type { PluginRegistry } from '../plugins/registry.ts';
+import { type Problem, ProblemError, problem } from '../problem.ts';
+import { compareNames, projectPath } from '../project/paths.ts';
+import type { Settings } from '../project/settings.ts';
+import { parseXml } from '../project/xml.ts';
+import { type BundlePart, joinParts, scriptPart, templatePart } from './bundle.ts';
+import { type Compiled, compileSource } from './compiler.ts';
+import { createMinifier } from './minify.ts';
+import { orderSources } from './order.ts';
+import { copyOutput, type Output, textOutput } from './output.ts';
+import { type Role, roleOf, templateName } from './roles.ts';
+import { createSourceStore } from './source-store.ts';
+
+export interface AssemblerOptions {
+  /** Path of the project on this machine. */
+  readonly root: string;
+  readonly settings: Settings;
+  readonly plugins: PluginRegistry;
+  /** Minify scripts and write no source maps. */
+  readonly production: boolean;
+}
+
+export interface Assembly {
+  /** Files below public/ by name, in order; undefined when an error stands in the way. */
+  readonly outputs: ReadonlyMap<string, Output> | undefined;
+  readonly problems: readonly Problem[];
+  /** Number of source files that were compiled anew. */
+  readonly compiled: number;
+}
+
+/** Turns the sources of one project into the files of public/, and again, doing only what a change asks for. */
+export interface Assembler {
+  /** Read every source and assemble. */
+  assemble(): Promise<Assembly>;
+  /** Assemble after these project names changed, appeared or vanished; undefined if no content differs. */
+  reassemble(names: Iterable<string>): Promise<Assembly | undefined>;
+}
+
+const CONFIG = 'app/assets/config.xml';
+const ICON = 'app/assets/icon.png';
+const ASSET_PAGE = 'app/assets/index.html';
+const RUNTIME = 'vendor/pug_runtime.js';
+const TARGETS = { page: 'page', template: 'template', script: 'script', vendor: 'script' } as const;
+
+export function createAssembler({ root, settings, plugins, production }: AssemblerOptions): Assembler {
+  const store = createSourceStore(root);
+  const compiled = new Map<string, Compiled>();
+  const parts = new Map<string, { readonly of: Compiled; readonly part: BundlePart }>();
+  const bundles = new Map<string, { readonly key: readonly BundlePart[]; readonly outputs: Map<string, Output> }>();
+  const minify = createMinifier();
+
+  const assembleChanged = async (changed: ReadonlySet<string>): Promise<Assembly> => {
+    const dirty = new Set(changed);
+    for (const [name, { dependencies }] of compiled) {
+      for (const dependency of dependencies) if (changed.has(dependency)) dirty.add(name);
+    }
+    let count = 0;
+    for (const name of dirty) {
+      const role = store.has(name) ? roleOf(name, plugins) : 'other';
+      if (role === 'asset' || role === 'other') {
+        compiled.delete(name);
+        parts.delete(name);
+        continue;
+      }
+      compiled.set(name, await compileSource(name, TARGETS[role], plugins, store));
+      count += 1;
+    }
+    return { ...(await outputsOf()), compiled: count };
+  };
+
+  const outputsOf = async (): Promise<Omit<Assembly, 'compiled'>> => {
+    const byRole = groupByRole(store.names(), plugins);
+    const problems: Problem[] = [...store.problems, ...missingParts(byRole), ...checkConfig()];
+    for (const result of compiled.values()) if (!result.ok) problems.push(result.problem);
+    if (problems.some((p) => p.severity === 'error')) return { outputs: undefined, problems: sortProblems(problems) };
+
+    const outputs = new Map<string, Output>();
+    const add = (name: string, output: Output): void => {
+      const other = outputs.get(name);
+      if (!other) outputs.set(name, output);
+      else {
+        const message = `${output.source} and ${other.source} would both become public/${name}.`;
+        problems.push(problem('output-clash', { file: output.source, message }));
+      }
+    };
+    try {
+      addPage(byRole, add, problems);
+      for (const name of byRole.asset) await addAsset(name, byRole, add);
+      const app = orderSources(byRole.script, settings).map((name) => partOf(name, 'script'));
+      const vendor = orderSources(byRole.vendor, settings).map((name) => partOf(name, 'script'));
+      const templates = byRole.template.map((name) => partOf(name, 'template'));
+      await addBundle('javascripts/app.js', app, '', add);
+      await addBundle('javascripts/vendor.js', vendor, '', add);
+      await addBundle('javascripts/templates.js', templates, TEMPLATES_HEADER, add);
+      await addBundle('js/templates.js', templates, TEMPLATES_HEADER, add);
+    } catch (error) {
+      if (!(error instanceof ProblemError)) throw error;
+      problems.push(error.problem);
+    }
+    const failed = problems.some((p) => p.severity === 'error');
+    const sorted = new Map([...outputs].sort(([a], [b]) => compareNames(a, b)));
+    return { outputs: failed ? undefined : sorted, problems: sortProblems(problems) };
+  };
+
+  const partOf = (name: string, kind: 'script' | 'template'): BundlePart => {
+    const source = compiled.get(name);
+    const known = parts.get(name);
+    if (known && known.of === source) return known.part;
+    if (!source?.ok) throw new Error(`${name} was not compiled`);
+    const { output, map } = source.result;
+    const part = kind === 'script' ? scriptPart(output, map) : templatePart(templateName(name), output, map);
+    parts.set(name, { of: source, part });
+    return part;
+  };
+
+  const addBundle = async (
+    file: string,
+    key: readonly BundlePart[],
+    header: string,
+    add: (name: string, output: Output) => void,
+  ): Promise<void> => {
+    const known = bundles.get(file);
+    const same = known?.key.length === key.length && key.every((part, i) => part === known.key[i]);
+    const outputs = same && known ? known.outputs : new Map<string, Output>();
+    if (!same) {
+      const base = file.slice(file.lastIndexOf('/') + 1);
+      const { code, map } = joinParts(base, key, header);
+      if (production) outputs.set(file, textOutput(file, await minify(file, code)));
+      else {
+        outputs.set(file, textOutput(file, `${code}//# sourceMappingURL=${base}.map\n`));
+        outputs.set(`${file}.map`, textOutput(file, map));
+      }
+      bundles.set(file, { key, outputs });
+    }
+    for (const [name, output] of outputs) add(name, output);
+  };
+
+  const addPage = (byRole: ByRole, add: (name: string, output: Output) => void, problems: Problem[]): void => {
+    const page = byRole.page[0];
+    if (page === undefined) return;
+    const source = compiled.get(page);
+    if (source?.ok) add('index.html', textOutput(page, source.result.output));
+    if (byRole.asset.includes(ASSET_PAGE)) {
+      const message = `${page} wins: it becomes public/index.html, and ${ASSET_PAGE} is left out.`;
+      problems.push(problem('page-twice', { file: ASSET_PAGE, message }));
+    }
+  };
+
+  const addAsset = async (name: string, byRole: ByRole, add: (name: string, output: Output) => void): Promise<void> => {
+    if (name === ASSET_PAGE && byRole.page.length > 0) return;
+    const target = name.slice('app/assets/'.length);
+    const hash = store.hash(name) ?? '';
+    if (production && target.endsWith('.js') && !target.endsWith('.min.js')) {
+      add(target, textOutput(name, await minify(name, store.text(name))));
+    } else {
+      add(target, copyOutput(name, projectPath(root, name), hash));
+    }
+  };
+
+  let checkedConfig: { hash: string; problems: Problem[] } | undefined;
+  const checkConfig = (): Problem[] => {
+    const hash = store.hash(CONFIG);
+    if (hash === undefined) return [];
+    if (checkedConfig?.hash !== hash) {
+      checkedConfig = { hash, problems: [] };
+      try {
+        parseXml(store.text(CONFIG), CONFIG);
+      } catch (error) {
+        if (!(error instanceof ProblemError)) throw error;
+        checkedConfig.problems.push(error.problem);
+      }
+    }
+    return checkedConfig.problems;
+  };
+
+  return {
+    assemble: () => assembleChanged(store.readAll()),
+    async reassemble(names) {
+      const changed = store.refresh(names);
+      return changed.size === 0 ? undefined : assembleChanged(changed);
+    },
+  };
+}
+
+const TEMPLATES_HEADER = 'var templates = this.templates || {};\n';
+
+type ByRole = Readonly<Record<Role, readonly string[]>>;
+
+function groupByRole(names: Iterable<string>, plugins: PluginRegistry): ByRole {
+  const groups: Record<Role, string[]> = { asset: [], page: [], template: [], script: [], vendor: [], other: [] };
+  for (const name of names) groups[roleOf(name, plugins)].push(name);
+  for (const group of Object.values(groups)) group.sort(compareNames);
+  return groups;
+}
+
+function missingParts(byRole: ByRole): Problem[] {
+  const problems: Problem[] = [];
+  const assets = new Set(byRole.asset);
+  if (!assets.has(CONFIG))
+    problems.push(problem('config-missing', { file: CONFIG, message: 'There is no config.xml.' }));
+  if (!assets.has(ICON)) problems.push(problem('icon-missing', { file: ICON, message: 'There is no icon.png.' }));
+  if (byRole.page.length === 0 && !assets.has(ASSET_PAGE)) {
+    problems.push(problem('page-missing', { file: 'app/index.pug', message: 'There is no main page.' }));
+  }
+  if (byRole.page.length > 1) {
+    const message = `Both ${byRole.page.join(' and ')} would become public/index.html.`;
+    problems.push(problem('page-ambiguous', { file: byRole.page[1], message }));
+  }
+  const needsRuntime = byRole.template.some((name) => /\.(pug|jade)$/.test(name));
+  if (needsRuntime && !byRole.vendor.some((name) => RUNTIME_NAME.test(name))) {
+    problems.push(problem('runtime-missing', { file: RUNTIME, message: 'The templates need their runtime.' }));
+  }
+  const names = new Map<string, string>();
+  for (const name of byRole.template) {
+    const called = templateName(name);
+    const other = names.get(called);
+    if (other !== undefined) {
+      const message = `${other} and ${name} would both be the template "${called}".`;
+      problems.push(problem('output-clash', { file: name, message }));
+    }
+    names.set(called, name);
+  }
+  return problems;
+}
+
+/** The file that brings the global `pug`; a version in its name is fine. */
+const RUNTIME_NAME = /(^|\/)(pug|jade)[-_.]?runtime[^/]*\.js$/;
+
+function sortProblems(problems: readonly Problem[]): Problem[] {
+  return [...problems].sort((a, b) => {
+    if (a.severity !== b.severity) return a.severity === 'error' ? -1 : 1;
+    return compareNames(a.file, b.file) || (a.line ?? 0) - (b.line ?? 0);
+  });
+}

@@ -1,0 +1,71 @@
+import type { CommandContext, ExitStatus } from './context.ts';
+
+export interface OptionSpec {
+  readonly flags: string;
+  readonly summary: string;
+  readonly number?: { readonly min: number; readonly max: number };
+  readonly choices?: readonly string[];
+}
+
+/** A command as data: the program, the help and the guide are made from it. */
+export interface CommandSpec {
+  readonly name: string;
+  readonly summary: string;
+  readonly args?: readonly { readonly name: string; readonly summary: string; readonly required: boolean }[];
+  readonly options: readonly OptionSpec[];
+  readonly examples: readonly string[];
+  /** Commands load their code when they run, so that `build` starts without the browser driver. */
+  readonly run: (options: object, args: readonly string[], context: CommandContext) => Promise<ExitStatus>;
+}
+
+const JSON_OPTION: OptionSpec = { flags: '--json', summary: 'write JSON lines for programs instead of sentences' };
+const PRODUCTION: OptionSpec = {
+  flags: '--production',
+  summary: 'minify the JavaScript files and write no source maps',
+};
+const PORT: OptionSpec = { flags: '--port <number>', summary: 'port to listen on', number: { min: 0, max: 65_535 } };
+const HOST: OptionSpec = { flags: '--host <address>', summary: 'address to listen on instead of this machine alone' };
+
+export const COMMANDS: readonly CommandSpec[] = [
+  {
+    name: 'new',
+    summary: 'Make a new application from the scaffold.',
+    args: [{ name: 'name', summary: 'folder to make; its last part names the application', required: true }],
+    options: [
+      { flags: '--theme <name>', summary: 'name of the theme folder' },
+      { flags: '--handset <spec>', summary: 'what package.json asks for as "handset": a version, folder or archive' },
+      JSON_OPTION,
+    ],
+    examples: ['npx handset new my-app', 'npx handset new my-app --theme night'],
+    run: async (options, [name = ''], context) =>
+      (await import('../commands/new.ts')).newCommand(name, options, context),
+  },
+  {
+    name: 'watch',
+    summary: 'Compile on every save; with --server also serve public/ and refresh the browser.',
+    options: [
+      { flags: '-s, --server', summary: 'serve public/ at http://localhost:3333' },
+      PORT,
+      HOST,
+      PRODUCTION,
+      JSON_OPTION,
+    ],
+    examples: [
+      'npx handset watch --server',
+      'npx handset watch --server --port 8080',
+      'npx handset watch --production',
+    ],
+    run: async (options, _args, context) => (await import('../commands/watch.ts')).watchCommand(options, context),
+  },
+  {
+    name: 'build',
+    summary: 'Compile the sources into public/ once.',
+    options: [
+      PRODUCTION,
+      { flags: '--clean', summary: 'also remove files in public/ that handset did not write' },
+      JSON_OPTION,
+    ],
+    examples: ['npx handset build', 'npx handset build --production', 'npx handset build --json'],
+    run: async (options, _args, context) => (await import('../commands/build.ts')).buildCommand(options, context),
+  },
+];

@@ -1,0 +1,98 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { CommandContext, ExitStatus } from '../cli/context.ts';
+import { ProblemError } from '../problem.ts';
+
+export interface NewOptions {
+  readonly theme?: string;
+  readonly handset?: string;
+}
+
+const PACKAGE = fileURLToPath(new URL('../../', import.meta.url));
+const SCAFFOLD_NAME = 'my-app';
+const SCAFFOLD_THEME = 'light';
+/** Names of output folders that a theme must not take. */
+const TAKEN = ['javascripts', 'js'];
+
+/** `handset new`: copy the scaffold and give it its name and theme. */
+export async function newCommand(
+  target: string,
+  options: NewOptions,
+  { cwd, terminal }: CommandContext,
+): Promise<ExitStatus> {
+  const folder = path.resolve(cwd, target);
+  const name = path.basename(folder);
+  const theme = options.theme ?? SCAFFOLD_THEME;
+  if (!/^[a-z0-9][a-z0-9._-]{0,99}$/.test(name)) {
+    const message = `"${name}" cannot name an application: use small letters, digits, dots and dashes.`;
+    throw new ProblemError('usage', { message, remedy: 'For example: npx handset new my-app' });
+  }
+  if (!/^[a-z][a-z0-9-]{0,39}$/.test(theme) || TAKEN.includes(theme)) {
+    const message = `"${theme}" cannot name a theme: use small letters, digits and dashes, and not ${TAKEN.join(' or ')}.`;
+    throw new ProblemError('usage', { message, remedy: 'For example: npx handset new my-app --theme night' });
+  }
+  if (existsSync(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0)) {
+    throw new ProblemError('project-exists', { message: `${folder} exists already and is not an empty folder.` });
+  }
+  await mkdir(folder, { recursive: true });
+  await cp(path.join(PACKAGE, 'scaffold'), folder, { recursive: true, filter: isOwnFile });
+  // npm leaves .gitignore out of packages.
+  await writeFile(path.join(folder, '.gitignore'), 'node_modules/\npublic/\n.handset/\n*.wgt\n');
+  if (theme !== SCAFFOLD_THEME) await renameTheme(folder, theme);
+  await replaceInFiles(folder, new RegExp(`\\b${SCAFFOLD_NAME}\\b`, 'g'), name);
+  await setDependency(folder, options.handset ?? ownDependency());
+
+  terminal.emit({ ok: true, folder, name, theme });
+  terminal.say(`made ${name} in ${path.relative(cwd, folder) || '.'}`);
+  terminal.say(`  cd ${path.relative(cwd, folder) || '.'}\n  npm install\n  npm start`);
+  return 0;
+}
+
+function isOwnFile(source: string): boolean {
+  return !/[\\/](node_modules|public|\.handset)$/.test(source);
+}
+
+async function renameTheme(folder: string, theme: string): Promise<void> {
+  const assets = path.join(folder, 'app/assets');
+  await rename(path.join(assets, SCAFFOLD_THEME), path.join(assets, theme));
+  for (const [kind, extension] of [
+    ['css', '.css'],
+    ['js', '.js'],
+  ] as const) {
+    const from = path.join(assets, theme, kind, SCAFFOLD_THEME + extension);
+    await rename(from, path.join(assets, theme, kind, theme + extension));
+  }
+  await replaceInFiles(
+    folder,
+    new RegExp(`\\b${SCAFFOLD_THEME}/(css|js)/${SCAFFOLD_THEME}\\b`, 'g'),
+    `${theme}/$1/${theme}`,
+  );
+  await replaceInFiles(folder, new RegExp(`\\b${SCAFFOLD_THEME}/(?=css/|js/|images/)`, 'g'), `${theme}/`);
+  await replaceInFiles(folder, new RegExp(`value="${SCAFFOLD_THEME}"`, 'g'), `value="${theme}"`);
+}
+
+async function replaceInFiles(folder: string, pattern: RegExp, replacement: string): Promise<void> {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || !/\.(pug|html|xml|json|md|css|js|coffee)$/.test(entry.name)) continue;
+    if (entry.parentPath.endsWith('vendor') && entry.name.endsWith('.js')) continue;
+    const file = path.join(entry.parentPath, entry.name);
+    const before = await readFile(file, 'utf8');
+    const after = before.replace(pattern, replacement);
+    if (after !== before) await writeFile(file, after);
+  }
+}
+
+/** A checkout names itself by its folder, so that `npm install` finds what is not published; a package, its version. */
+function ownDependency(): string {
+  const { version } = JSON.parse(readFileSync(path.join(PACKAGE, 'package.json'), 'utf8')) as { version: string };
+  return existsSync(path.join(PACKAGE, 'src')) ? `file:${PACKAGE.replaceAll('\\', '/').replace(/\/$/, '')}` : version;
+}
+
+async function setDependency(folder: string, spec: string): Promise<void> {
+  const file = path.join(folder, 'package.json');
+  const value = JSON.parse(await readFile(file, 'utf8')) as { devDependencies: Record<string, string> };
+  value.devDependencies.handset = spec;
+  await writeFile(file, `${JSON.stringify(value, null, 2)}\n`);
+}

@@ -1,0 +1,46 @@
+import vm from 'node:vm';
+import { parse } from 'acorn';
+import { ProblemError } from '../problem.ts';
+import type { CompilePlugin } from './plugin.ts';
+
+/** Plain JavaScript: checked for syntax, kept as it is. It runs in the global scope, as in a script tag of its own. */
+export function createJavaScriptPlugin(): CompilePlugin {
+  return {
+    name: 'javascript',
+    extensions: ['.js'],
+    targets: ['script'],
+    compile({ path, text }) {
+      checkSyntax(path, text);
+      return { output: text, map: identityMap(path, text) };
+    },
+  };
+}
+
+/** Throws `script-syntax` with line and column unless `text` is a script. V8 answers fast; acorn is asked where it fails. */
+function checkSyntax(file: string, text: string): void {
+  try {
+    new vm.Script(text, { filename: file });
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new ProblemError('script-syntax', { file, ...errorPosition(text), message });
+  }
+}
+
+function errorPosition(text: string): { line?: number; column?: number } {
+  try {
+    parse(text, { ecmaVersion: 'latest', sourceType: 'script', allowHashBang: false });
+  } catch (error) {
+    if (error instanceof Error && 'loc' in error) {
+      const { line, column } = error.loc as { line: number; column: number };
+      return { line, column: column + 1 };
+    }
+  }
+  return {};
+}
+
+/** Line n of the output is line n of the source. */
+function identityMap(path: string, text: string) {
+  const lines = text.split('\n').length;
+  const mappings = `AAAA${';AACA'.repeat(lines - 1)}`;
+  return { version: 3 as const, sources: [path], sourcesContent: [text], names: [], mappings };
+}

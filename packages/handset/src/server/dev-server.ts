@@ -1,0 +1,127 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import path from 'node:path';
+import type { BuildReport } from '../watch/watch-session.ts';
+import { browserScript } from './browser-script.ts';
+import { injectScript } from './inject.ts';
+import { listen } from './listen.ts';
+import { createLiveEvents, type LiveEvent } from './live-events.ts';
+import { isLoopback, namesThisServer } from './loopback.ts';
+import { mimeType } from './mime.ts';
+import { readPublicFile } from './public-file.ts';
+
+export interface DevServerOptions {
+  /** Path of the project on this machine; its public/ is served. */
+  readonly root: string;
+  readonly host: string;
+  /** 0 for any free port. */
+  readonly port: number;
+  /** Put the script that listens for builds into pages. */
+  readonly live: boolean;
+}
+
+export interface DevServer {
+  /** Such as `http://localhost:3333`. */
+  readonly url: string;
+  readonly port: number;
+  /** Tell open pages about a build: swap style sheets, reload, or show what is wrong. */
+  announce(report: BuildReport): void;
+  close(): Promise<void>;
+}
+
+const LIVE_SCRIPT = '/__handset/live.js';
+const LIVE_EVENTS = '/__handset/events';
+
+/** Serve public/ of a project. Throws `port-in-use`. */
+export async function startDevServer({ root, host, port, live }: DevServerOptions): Promise<DevServer> {
+  const folder = path.join(root, 'public');
+  const events = createLiveEvents();
+  // Pages that reconnect to a server started anew must not take its first build for the one they know.
+  let build = Date.now();
+  let problems: readonly unknown[] = [];
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const reply = (status: number, type: string, body: string | Buffer, headers = {}): void => {
+      const length = Buffer.byteLength(body);
+      response.writeHead(status, { 'content-type': type, 'content-length': length, ...HEADERS, ...headers });
+      response.end(request.method === 'HEAD' ? undefined : body);
+    };
+    const text = (status: number, sentence: string, headers = {}): void =>
+      reply(status, 'text/plain; charset=utf-8', `${sentence}\n`, headers);
+
+    if (!namesThisServer(request, host)) return text(403, 'This server answers to localhost only.');
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      return text(405, 'This server only shows files: use GET.', { allow: 'GET, HEAD' });
+    }
+    const pathname = (request.url ?? '/').split(/[?#]/, 1)[0] ?? '/';
+    if (live && pathname === LIVE_SCRIPT) return reply(200, mimeType('live.js'), browserScript('browser/live.js'));
+    if (live && pathname === LIVE_EVENTS) {
+      return events.connect(request, response, [
+        { type: 'hello', build },
+        { type: 'problems', problems },
+      ]);
+    }
+    const file = await readPublicFile(folder, pathname);
+    const isPage = file ? file.name.endsWith('.html') : pathname === '/';
+    if (!file && !isPage) return text(404, `There is no ${pathname} in public/.`);
+    const bytes = file?.bytes ?? Buffer.from(NO_PAGE);
+    const body = live && isPage ? injectScript(bytes.toString('utf8'), LIVE_SCRIPT) : bytes;
+    reply(file ? 200 : 404, mimeType(file?.name ?? 'index.html'), body);
+  };
+
+  const handler = (request: IncomingMessage, response: ServerResponse): void => {
+    answer(request, response).catch((error: unknown) => {
+      if (!response.headersSent) response.writeHead(500, { 'content-type': 'text/plain; charset=utf-8' });
+      response.end(`The server failed: ${error instanceof Error ? error.message : String(error)}\n`);
+    });
+  };
+  const server = createServer(handler);
+  const bound = await listen(server, host === 'localhost' ? '127.0.0.1' : host, port);
+  const second = host === 'localhost' ? await alsoOnIPv6(handler, bound) : undefined;
+
+  return {
+    url: `http://${isLoopback(host) ? 'localhost' : host}:${bound}`,
+    port: bound,
+    announce(report) {
+      problems = report.ok ? [] : report.problems;
+      if (!report.ok) return events.send({ type: 'problems', problems });
+      events.send({ type: 'problems', problems });
+      const event = eventFor(report, build + 1);
+      if (!event) return;
+      build += 1;
+      events.send(event);
+    },
+    async close() {
+      events.close();
+      await Promise.all([server, second].map((s) => s && closeServer(s)));
+    },
+  };
+}
+
+function eventFor({ written, removed }: BuildReport, build: number): LiveEvent | undefined {
+  const files = [...written, ...removed].filter((name) => !name.endsWith('.map'));
+  if (files.length === 0) return undefined;
+  const onlyStyles = removed.length === 0 && files.every((name) => name.endsWith('.css'));
+  return onlyStyles ? { type: 'css', build, files } : { type: 'reload', build };
+}
+
+/** Browsers may take `localhost` for ::1; where there is no IPv6, or the port is taken there, 127.0.0.1 serves alone. */
+async function alsoOnIPv6(
+  handler: (q: IncomingMessage, s: ServerResponse) => void,
+  port: number,
+): Promise<Server | undefined> {
+  const server = createServer(handler);
+  return listen(server, '::1', port).then(
+    () => server,
+    () => undefined,
+  );
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
+
+const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+const NO_PAGE = '<!doctype html><title>handset</title><p>There is no page yet: the first build has not succeeded.</p>';

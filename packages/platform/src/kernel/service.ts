@@ -28,11 +28,14 @@ export interface OperationHandler<K extends OperationName> {
   handle(input: Inputs[K], ctx: RequestContext): Promise<Outputs[K]>;
 }
 
-export type OperationHandlers = { [K in OperationName]?: OperationHandler<K> };
+/** The handlers of exactly these operations. */
+export type HandlersOf<Names extends OperationName> = { [K in Names]: OperationHandler<K> };
+
+export type OperationHandlers = Partial<HandlersOf<OperationName>>;
 
 /** What every service's `index.ts` returns; `port` is what other services may use of it. */
-export interface Service<Port = unknown> {
-  operations: OperationHandlers;
+export interface Service<Names extends OperationName, Port = unknown> {
+  operations: HandlersOf<Names>;
   port: Port;
   start(): Promise<void>;
   stop(): Promise<void>;

@@ -27,7 +27,8 @@ export function requestUpstream(
       onRequestStart() {},
       onResponseStart(controller, status, headers) {
         if (status < 200) return;
-        body = new PushBody(controller);
+        const length = headers['content-length'];
+        body = new PushBody(controller, typeof length === 'string' ? length : undefined);
         resolve({ status, headers, body });
       },
       onResponseData(_controller, chunk) {
@@ -56,8 +57,12 @@ export class PushBody implements AsyncIterable<Uint8Array> {
   #onSettled: (() => void) | undefined;
   #wake: (() => void) | undefined;
 
-  constructor(controller: Dispatcher.DispatchController) {
+  /** The upstream's Content-Length, when it told. */
+  readonly length: string | undefined;
+
+  constructor(controller: Dispatcher.DispatchController, length?: string) {
     this.#controller = controller;
+    this.length = length;
   }
 
   /** True once nothing more will arrive: ended, broken or cancelled. */

@@ -12,7 +12,7 @@ import { type InvocationTarget, RuntimeCatalogue } from './catalogue.ts';
 import type { LifecycleDefaults } from './definition.ts';
 import { Endpoints } from './endpoints.ts';
 import { runtimeIdOf } from './invocation-target.ts';
-import { runtimeOperations } from './operations.ts';
+import { type RuntimeOperation, runtimeOperations } from './operations.ts';
 import { Runtimes } from './runtimes.ts';
 import { type SessionPlanDeps, sessionPlan } from './session-plan.ts';
 import { createSqlRuntimeStore } from './sql-runtime-store.ts';
@@ -45,7 +45,7 @@ export interface RuntimePort {
 }
 
 /** Agent runtimes: the caller's own container, one sandbox per session (spec: Runtime). */
-export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimePort> {
+export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeOperation, RuntimePort> {
   const store = createSqlRuntimeStore(deps.database, deps.clock);
   const catalogue = new RuntimeCatalogue(store);
   const artifacts: ArtifactDeps = { ...deps.artifacts, images: deps.images };

@@ -1,6 +1,7 @@
+import { Readable } from 'node:stream';
 import { type data, errors, ServiceError, type StreamingBlob } from '@agentplatform/contract';
-import type { Dispatcher } from 'undici';
 import { requestUpstream, type UpstreamResponse } from '../../kernel/http/push-body.ts';
+import { WholeBody } from '../../kernel/http/whole-body.ts';
 import { SandboxError } from '../../kernel/sandbox/sandbox.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
@@ -72,7 +73,7 @@ export async function acquire(
 function send(
   lease: Lease,
   target: InvocationTarget,
-  payload: StreamingBlob | Buffer,
+  payload: StreamingBlob,
   sessionId: string,
   ctx: RequestContext,
   deps: InvokeDeps,
@@ -87,7 +88,7 @@ function send(
       allowlist: target.headerAllowlist,
       bearer: ctx.principal.kind === 'oauth',
     }),
-    body: payload as Dispatcher.DispatchOptions['body'],
+    body: payload instanceof WholeBody ? payload.bytes : payload instanceof Readable ? payload : Readable.from(payload),
     headersTimeout: deps.limits.timeoutMs,
   });
 }

@@ -1,7 +1,7 @@
 import type { OperationName, Paginator } from '@agentplatform/contract';
 import { errors } from '@agentplatform/contract';
 import type { OAuthPrincipal } from '../../kernel/auth/principal.ts';
-import type { OperationHandler, OperationHandlers, RequestContext } from '../../kernel/service.ts';
+import type { HandlersOf, OperationHandler, RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
 import type { InvocationTarget, RuntimeCatalogue } from './catalogue.ts';
 import type { Endpoints } from './endpoints.ts';
@@ -25,10 +25,26 @@ export interface RuntimeOperationsDeps extends InvokeDeps {
   takeInvocation(endpointArn: string): void;
 }
 
+/** What this service serves. */
+export type RuntimeOperation =
+  | 'CreateAgentRuntime'
+  | 'UpdateAgentRuntime'
+  | 'GetAgentRuntime'
+  | 'ListAgentRuntimes'
+  | 'ListAgentRuntimeVersions'
+  | 'DeleteAgentRuntime'
+  | 'CreateAgentRuntimeEndpoint'
+  | 'UpdateAgentRuntimeEndpoint'
+  | 'GetAgentRuntimeEndpoint'
+  | 'ListAgentRuntimeEndpoints'
+  | 'DeleteAgentRuntimeEndpoint'
+  | 'InvokeAgentRuntime'
+  | 'StopRuntimeSession';
+
 const PAGE_SIZE = 100;
 
 /** The `runtimes` operations of the wire API. */
-export function runtimeOperations(deps: RuntimeOperationsDeps): OperationHandlers {
+export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<RuntimeOperation> {
   const { runtimes, endpoints, catalogue, sessions, paginator } = deps;
   const arnOf = (id: string, ctx: RequestContext): string =>
     `arn:aws:bedrock-agentcore:${deps.region}:${ctx.accountId}:runtime/${id}`;

@@ -1,0 +1,251 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { errors } from '@agentplatform/contract';
+import { BedrockAgentCoreClient, InvokeAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore';
+import {
+  BedrockAgentCoreControlClient,
+  CreateAgentRuntimeCommand,
+  GetAgentRuntimeCommand,
+  ListAgentRuntimesCommand,
+  ListMemoriesCommand,
+} from '@aws-sdk/client-bedrock-agentcore-control';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createAuthenticator } from '../auth/sigv4.ts';
+import { createSpool } from '../auth/spool.ts';
+import { systemClock } from '../clock.ts';
+import type { OperationHandlers } from '../service.ts';
+import { type Database, IdempotencyStore, migrate, openDatabase, storageMigrations } from '../storage/index.ts';
+import { createMetrics } from '../telemetry/index.ts';
+import { type AuditRecord, Pipeline } from './pipeline.ts';
+import { createHttpServer, type HttpServer } from './server.ts';
+
+const secretAccessKey = 'a-secret-for-this-test-only';
+const log = pino({ level: 'silent' });
+const audited: AuditRecord[] = [];
+const denied = new Set<string>();
+let created = 0;
+
+const handlers: OperationHandlers = {
+  CreateAgentRuntime: {
+    resource: () => 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/*',
+    async handle(input) {
+      created += 1;
+      return {
+        agentRuntimeArn: `arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/${input.agentRuntimeName}-0123456789`,
+        agentRuntimeId: `${input.agentRuntimeName}-0123456789`,
+        agentRuntimeVersion: String(created),
+        createdAt: new Date(0),
+        status: 'CREATING',
+      };
+    },
+  },
+  GetAgentRuntime: {
+    resource: (input) => `arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/${input.agentRuntimeId}`,
+    handle: async () => Promise.reject(errors.resourceNotFound('There is none.')),
+  },
+  ListAgentRuntimes: {
+    resource: () => 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/*',
+    handle: async () => Promise.reject(new TypeError('the secret cause')),
+  },
+  InvokeAgentRuntime: {
+    resource: (input) => input.agentRuntimeArn,
+    async handle(input) {
+      return {
+        contentType: 'application/octet-stream',
+        runtimeSessionId: input.runtimeSessionId,
+        response: input.payload,
+      };
+    },
+  },
+};
+
+let server: HttpServer;
+let database: Database;
+let directory: string;
+let control: BedrockAgentCoreControlClient;
+let data: BedrockAgentCoreClient;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'pipeline-'));
+  database = await openDatabase({ dataDir: directory, log });
+  await migrate(database, storageMigrations, log);
+  const pipeline = new Pipeline({
+    handlers,
+    authenticator: createAuthenticator({
+      keys: {
+        find: (id) =>
+          id === 'AKIATEST'
+            ? {
+                secretAccessKey,
+                principal: {
+                  kind: 'iam',
+                  accountId: '123456789012',
+                  arn: 'arn:aws:iam::123456789012:user/root',
+                  accessKeyId: id,
+                  tags: {},
+                },
+              }
+            : undefined,
+      },
+      clock: systemClock,
+      region: 'us-east-1',
+    }),
+    authorize({ action }) {
+      if (denied.has(action)) throw errors.accessDenied(`Not allowed: ${action}.`);
+    },
+    spool: await createSpool({ dir: join(directory, 'spool') }),
+    idempotency: new IdempotencyStore({ database, clock: systemClock, newId: () => crypto.randomUUID() }),
+    metrics: createMetrics({ process: false }),
+    audit: (record) => audited.push(record),
+    cover: undefined,
+    maxBodyBytes: (operation) => (operation === 'InvokeAgentRuntime' ? 2_000_000 : undefined),
+    clock: systemClock,
+    newRequestId: () => crypto.randomUUID(),
+    region: 'us-east-1',
+    log,
+  });
+  server = await createHttpServer({
+    pipeline,
+    plugins: [],
+    readiness: [{ name: 'database', check: () => database.health() }],
+    about: { version: 'test' },
+    metrics: createMetrics({ process: false }),
+    clock: systemClock,
+  });
+  const { origin } = await server.listen('127.0.0.1', 0);
+  const options = {
+    endpoint: origin,
+    region: 'us-east-1',
+    maxAttempts: 1,
+    credentials: { accessKeyId: 'AKIATEST', secretAccessKey },
+  };
+  control = new BedrockAgentCoreControlClient(options);
+  data = new BedrockAgentCoreClient(options);
+});
+
+afterAll(async () => {
+  control.destroy();
+  data.destroy();
+  await server.close(1000);
+  await database.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+const runtime = (clientToken: string, name = 'agent') =>
+  new CreateAgentRuntimeCommand({
+    agentRuntimeName: name,
+    roleArn: 'arn:aws:iam::123456789012:role/x',
+    networkConfiguration: { networkMode: 'PUBLIC' },
+    agentRuntimeArtifact: { containerConfiguration: { containerUri: 'platform/agent:1' } },
+    clientToken,
+  });
+
+describe('pipeline, driven by the AWS SDK', () => {
+  it('answers with a request id and audits what was done', async () => {
+    const answer = await control.send(runtime('t'.repeat(33)));
+    expect(answer.agentRuntimeId).toBe('agent-0123456789');
+    expect(answer.$metadata.requestId).toMatch(/^[0-9a-f-]{36}$/);
+    expect(audited.at(-1)).toMatchObject({
+      operation: 'CreateAgentRuntime',
+      status: 202,
+      principal: 'arn:aws:iam::123456789012:user/root',
+      requestId: answer.$metadata.requestId,
+    });
+  });
+
+  it('gives the same clientToken the same answer, and refuses it for another input', async () => {
+    const first = await control.send(runtime('u'.repeat(33)));
+    const again = await control.send(runtime('u'.repeat(33)));
+    expect(again.agentRuntimeVersion).toBe(first.agentRuntimeVersion);
+    expect(again.createdAt).toEqual(first.createdAt);
+    await expect(control.send(runtime('u'.repeat(33), 'other'))).rejects.toMatchObject({
+      name: 'ValidationException',
+      reason: 'IdempotentParameterMismatchException',
+    });
+  });
+
+  it('maps errors to the SDK’s classes', async () => {
+    await expect(
+      control.send(new GetAgentRuntimeCommand({ agentRuntimeId: 'agent-0123456789' })),
+    ).rejects.toMatchObject({ name: 'ResourceNotFoundException', $fault: 'client' });
+    await expect(control.send(new ListMemoriesCommand({}))).rejects.toMatchObject({
+      name: 'NotImplementedException',
+      $metadata: { httpStatusCode: 501 },
+    });
+    denied.add('bedrock-agentcore:GetAgentRuntime');
+    await expect(
+      control.send(new GetAgentRuntimeCommand({ agentRuntimeId: 'agent-0123456789' })),
+    ).rejects.toMatchObject({ name: 'AccessDeniedException' });
+    expect(audited.at(-1)).toMatchObject({ status: 403, errorCode: 'AccessDeniedException' });
+    denied.clear();
+  });
+
+  it('tells nothing of a defect inside', async () => {
+    const failure = await control.send(new ListAgentRuntimesCommand({})).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ name: 'InternalServerException' });
+    expect(String(failure)).not.toContain('the secret cause');
+  });
+
+  it('refuses a wrong secret and an unknown key', async () => {
+    const { origin } = new URL(await endpointOf(control));
+    for (const credentials of [
+      { accessKeyId: 'AKIATEST', secretAccessKey: 'wrong' },
+      { accessKeyId: 'AKIAOTHER', secretAccessKey },
+    ]) {
+      const client = new BedrockAgentCoreControlClient({
+        endpoint: origin,
+        region: 'us-east-1',
+        maxAttempts: 1,
+        credentials,
+      });
+      await expect(client.send(new ListAgentRuntimesCommand({}))).rejects.toMatchObject({
+        $metadata: { httpStatusCode: 403 },
+      });
+      client.destroy();
+    }
+  });
+
+  it('streams payloads back unchanged, small and large, and refuses one over the limit', async () => {
+    for (const size of [0, 1, 1024, 70_000, 1_500_000]) {
+      const payload = Buffer.alloc(size, 'payload');
+      const answer = await data.send(
+        new InvokeAgentRuntimeCommand({
+          agentRuntimeArn: 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/agent-0123456789',
+          payload,
+        }),
+      );
+      expect(Buffer.from((await answer.response?.transformToByteArray()) ?? []).equals(payload)).toBe(true);
+      expect(answer.runtimeSessionId).toMatch(/^[0-9a-f-]{36}$/);
+    }
+    const tooLarge = new InvokeAgentRuntimeCommand({
+      agentRuntimeArn: 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/agent-0123456789',
+      payload: Buffer.alloc(2_000_001),
+    });
+    await expect(data.send(tooLarge)).rejects.toMatchObject({ $metadata: { httpStatusCode: 413 } });
+  });
+
+  it('says how it is', async () => {
+    const origin = await endpointOf(control);
+    expect(await (await fetch(`${origin}/healthz`)).json()).toEqual({ status: 'ok', version: 'test' });
+    expect(await (await fetch(`${origin}/readyz`)).json()).toMatchObject({
+      status: 'ready',
+      checks: { database: { ok: true } },
+    });
+    expect((await fetch(`${origin}/metrics`)).headers.get('content-type')).toContain('text/plain');
+    const nowhere = await fetch(`${origin}/nowhere`, { method: 'POST' });
+    expect([nowhere.status, nowhere.headers.get('x-amzn-errortype')]).toEqual([404, 'UnknownOperationException']);
+    const unsigned = await fetch(`${origin}/runtimes/`, { method: 'POST' });
+    expect([unsigned.status, unsigned.headers.get('x-amzn-errortype')]).toEqual([
+      403,
+      'MissingAuthenticationTokenException',
+    ]);
+  });
+});
+
+async function endpointOf(client: BedrockAgentCoreControlClient): Promise<string> {
+  const endpoint = await client.config.endpoint?.();
+  if (!endpoint) throw new Error('the client has an endpoint');
+  return `${endpoint.protocol}//${endpoint.hostname}:${endpoint.port}`;
+}

@@ -1,0 +1,295 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  bodyRule,
+  type CoverageEntry,
+  clientTokenOf,
+  decodeRequest,
+  encodeError,
+  encodeResponse,
+  errors,
+  inputFingerprint,
+  matchRoute,
+  type OperationName,
+  operations,
+  type ServiceError,
+  type WireResponse,
+} from '@agentplatform/contract';
+import type { Logger } from 'pino';
+import { gateBody } from '../auth/body-gate.ts';
+import type { Principal } from '../auth/principal.ts';
+import type { AuthenticatedBody, Authenticator } from '../auth/sigv4.ts';
+import type { Spool } from '../auth/spool.ts';
+import type { Clock } from '../clock.ts';
+import type { OperationHandler, OperationHandlers, RequestContext } from '../service.ts';
+import type { IdempotencyStore } from '../storage/index.ts';
+import type { Metrics, RequestMetrics } from '../telemetry/index.ts';
+import { closeSignal, HttpRequestContext } from './request-context.ts';
+import { respond } from './respond.ts';
+import { toServiceError } from './service-errors.ts';
+import { WholeBody } from './whole-body.ts';
+
+/** One answered request as the audit trail keeps it; no header, body or secret of it. */
+export interface AuditRecord {
+  at: number;
+  requestId: string;
+  operation: OperationName;
+  accountId: string | undefined;
+  principal: string | undefined;
+  resource: string | undefined;
+  status: number;
+  errorCode: string | undefined;
+  sourceIp: string | undefined;
+  userAgent: string | undefined;
+}
+
+export interface PipelineDeps {
+  handlers: OperationHandlers;
+  authenticator: Authenticator;
+  /** Throws AccessDeniedException unless `principal` may do `action` on `resource`. */
+  authorize(request: {
+    principal: Principal;
+    action: string;
+    resource: string;
+    conditions: Record<string, string | string[]>;
+    sourceIp: string | undefined;
+  }): void;
+  spool: Spool;
+  idempotency: IdempotencyStore;
+  metrics: Metrics;
+  audit(record: AuditRecord): void;
+  /** Notes what a test's client drove; absent in production. */
+  cover: ((entry: CoverageEntry) => void) | undefined;
+  /** Largest body of one operation, in bytes; undefined leaves the model's own limit. */
+  maxBodyBytes(operation: OperationName): number | undefined;
+  clock: Clock;
+  newRequestId(): string;
+  region: string;
+  log: Logger;
+}
+
+type AnyHandler = OperationHandler<OperationName>;
+
+/** One request on its way through the list below. */
+interface Passage {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly requestId: string;
+  readonly startedAt: number;
+  operation: OperationName | undefined;
+  metrics: RequestMetrics | undefined;
+  principal: Principal | undefined;
+  resource: string | undefined;
+}
+
+/**
+ * The path of every request to an operation of the contract, top to bottom in `#answer`:
+ * request id → route → authenticate → decode and validate → authorize → idempotency → handle → encode → meter and audit.
+ * Authorization stands behind decoding because condition keys such as actor and namespace live in bodies.
+ */
+export class Pipeline {
+  readonly #deps: PipelineDeps;
+
+  constructor(deps: PipelineDeps) {
+    this.#deps = deps;
+  }
+
+  /** Answers one request. Never rejects. */
+  async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const { clock, newRequestId } = this.#deps;
+    const passage: Passage = {
+      req,
+      res,
+      requestId: newRequestId(),
+      startedAt: clock.monotonic(),
+      operation: undefined,
+      metrics: undefined,
+      principal: undefined,
+      resource: undefined,
+    };
+    let failure: ServiceError | undefined;
+    try {
+      await respond(res, await this.#answer(passage), passage.requestId);
+    } catch (error) {
+      failure = await this.#fail(passage, error);
+    }
+    this.#record(passage, failure);
+  }
+
+  async #answer(passage: Passage): Promise<WireResponse> {
+    const { req } = passage;
+    const url = req.url ?? '/';
+    const at = url.indexOf('?');
+    const route = matchRoute(req.method ?? '', at < 0 ? url : url.slice(0, at));
+    if (!route)
+      throw errors.unknownOperation(`There is no operation at ${req.method} ${at < 0 ? url : url.slice(0, at)}.`, {
+        remedy: 'Check the SDK’s version and the endpoint.',
+      });
+    passage.operation = route.operation;
+    passage.metrics = this.#deps.metrics.request(route.operation);
+    passage.metrics.began();
+    const handler = this.#deps.handlers[route.operation] as AnyHandler | undefined;
+
+    const token = bearerToken(req);
+    const signed = token === undefined ? await this.#authenticate(req) : undefined;
+    if (!handler) throw errors.notImplemented(route.operation);
+
+    const body = await this.#body(route.operation, req, signed?.body ?? { kind: 'unsigned' });
+    const input = decodeRequest(route.operation, {
+      labels: route.labels,
+      query: at < 0 ? '' : url.slice(at + 1),
+      headers: req.headers,
+      body,
+    });
+
+    const principal = signed?.principal ?? (await this.#authenticateBearer(handler, input, token ?? '', passage));
+    passage.principal = principal;
+    const ctx = this.#context(passage, principal);
+    await this.#authorize(handler, route.operation, input, ctx, passage);
+
+    return this.#once(route.operation, input, ctx, async () => {
+      const output = await handler.handle(input, ctx);
+      return encodeResponse(route.operation, output, (error) =>
+        ctx.log.error({ err: error, operation: route.operation }, 'an event stream broke'),
+      );
+    });
+  }
+
+  #authenticate(req: IncomingMessage) {
+    return this.#deps.authenticator.authenticate({
+      method: req.method ?? '',
+      rawUrl: req.url ?? '/',
+      rawHeaders: req.rawHeaders,
+      service: 'bedrock-agentcore',
+    });
+  }
+
+  async #authenticateBearer(
+    handler: AnyHandler,
+    input: Parameters<AnyHandler['handle']>[0],
+    token: string,
+    { res }: Passage,
+  ): Promise<Principal> {
+    if (!handler.bearer) {
+      throw errors.missingAuthentication('This operation takes signed requests, not bearer tokens.', {
+        remedy: 'Sign the request with AWS Signature Version 4.',
+      });
+    }
+    return handler.bearer(input, token, closeSignal(res));
+  }
+
+  /** The verified body: a stream for the operations that hand it through, all bytes for the others. */
+  async #body(
+    operation: OperationName,
+    req: IncomingMessage,
+    body: AuthenticatedBody,
+  ): Promise<WholeBody | AsyncIterable<Uint8Array> | Uint8Array | undefined> {
+    const rule = bodyRule(operation);
+    const length = req.headers['content-length'];
+    const hasBody = length !== undefined || req.headers['transfer-encoding'] !== undefined;
+    if (!hasBody) return undefined;
+    const gated = await gateBody(req, body, {
+      contentLength: length === undefined ? undefined : Number(length),
+      maxBytes: this.#deps.maxBodyBytes(operation) ?? rule.maxBytes,
+      spool: this.#deps.spool,
+    });
+    if (rule.streams) return gated.kind === 'buffer' ? new WholeBody(gated.data) : gated.stream;
+    if (gated.kind === 'buffer') return gated.data;
+    const parts: Uint8Array[] = [];
+    for await (const part of gated.stream) parts.push(part);
+    return Buffer.concat(parts);
+  }
+
+  #context(passage: Passage, principal: Principal): RequestContext {
+    const { region, log } = this.#deps;
+    const { req, res, requestId } = passage;
+    const require = async (action: string, resource: string): Promise<void> =>
+      this.#deps.authorize({ principal, action, resource, conditions: {}, sourceIp: req.socket.remoteAddress });
+    return new HttpRequestContext({ requestId, principal, region, headers: req.headers, res, log, require });
+  }
+
+  async #authorize(
+    handler: AnyHandler,
+    operation: OperationName,
+    input: Parameters<AnyHandler['handle']>[0],
+    ctx: RequestContext,
+    passage: Passage,
+  ): Promise<void> {
+    const named = handler.resource(input, ctx);
+    const resource = typeof named === 'string' ? named : await named;
+    passage.resource = resource;
+    // A bearer token was accepted by the resource's own authorizer: that is its permission, for this resource.
+    if (ctx.principal.kind === 'oauth') return;
+    this.#deps.authorize({
+      principal: ctx.principal,
+      action: `bedrock-agentcore:${operation}`,
+      resource,
+      conditions: handler.conditions?.(input) ?? {},
+      sourceIp: passage.req.socket.remoteAddress,
+    });
+  }
+
+  /** Does `work` once per clientToken: a repeated call gets the answer of the first (spec wire: `clientToken`). */
+  async #once(
+    operation: OperationName,
+    input: Parameters<AnyHandler['handle']>[0],
+    ctx: RequestContext,
+    work: () => Promise<WireResponse>,
+  ): Promise<WireResponse> {
+    if (operations[operation].responds !== 'json') return work();
+    const token = clientTokenOf(operation, input);
+    if (token === undefined) return work();
+    const key = { accountId: ctx.accountId, operation, token, fingerprint: inputFingerprint(operation, input) };
+    return this.#deps.idempotency.run(key, (stored) => stored as WireResponse, work);
+  }
+
+  /** Answers with the wire's error; what is no ServiceError is a defect of ours and logged as one. */
+  async #fail(passage: Passage, error: unknown): Promise<ServiceError> {
+    const { req, res, requestId } = passage;
+    const known = toServiceError(error);
+    const failure = known ?? errors.internal('The platform failed.', { cause: error });
+    const log = this.#deps.log.child({ requestId, operation: passage.operation });
+    if (res.headersSent) {
+      if (!req.destroyed || !res.destroyed) log.warn({ err: error }, 'an answer broke after it had begun');
+      res.destroy();
+      return failure;
+    }
+    if (!known && !req.destroyed) log.error({ err: error }, 'a request failed for a reason inside the platform');
+    else log.debug({ err: error }, 'request refused');
+    const response = encodeError(known ?? error);
+    // What is left of a large body is not worth reading: the client is told that the connection ends.
+    if (
+      !req.complete &&
+      req.headers['content-length'] !== '0' &&
+      Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY) > 1_000_000
+    ) {
+      response.headers.connection = 'close';
+    }
+    await respond(res, response, requestId).catch(() => res.destroy());
+    return failure;
+  }
+
+  #record(passage: Passage, failure: ServiceError | undefined): void {
+    const { req, res, operation, principal } = passage;
+    passage.metrics?.ended(res.statusCode, (this.#deps.clock.monotonic() - passage.startedAt) / 1000);
+    if (operation === undefined) return;
+    const userAgent = req.headers['user-agent'];
+    this.#deps.cover?.({ operation, userAgent: userAgent ?? '', status: res.statusCode });
+    this.#deps.audit({
+      at: this.#deps.clock.now(),
+      requestId: passage.requestId,
+      operation,
+      accountId: principal?.accountId,
+      principal: principal && (principal.kind === 'iam' ? principal.arn : `${principal.issuer}#${principal.subject}`),
+      resource: passage.resource,
+      status: res.statusCode,
+      errorCode: failure?.code,
+      sourceIp: req.socket.remoteAddress,
+      userAgent,
+    });
+  }
+}
+
+function bearerToken(req: IncomingMessage): string | undefined {
+  const header = req.headers.authorization;
+  return header !== undefined && /^bearer /i.test(header) ? header.slice(7).trim() : undefined;
+}

@@ -1,0 +1,62 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import type { Principal } from '../auth/principal.ts';
+import type { RequestContext } from '../service.ts';
+
+interface Parts {
+  requestId: string;
+  principal: Principal;
+  region: string;
+  headers: IncomingHttpHeaders;
+  res: ServerResponse;
+  log: Logger;
+  require(action: string, resource: string): Promise<void>;
+}
+
+/** What a handler knows of its request. Signal and logger are made when asked for: the hot path needs neither. */
+export class HttpRequestContext implements RequestContext {
+  readonly requestId: string;
+  readonly principal: Principal;
+  readonly region: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly #parts: Parts;
+  #signal: AbortSignal | undefined;
+  #log: Logger | undefined;
+
+  constructor(parts: Parts) {
+    this.requestId = parts.requestId;
+    this.principal = parts.principal;
+    this.region = parts.region;
+    this.headers = parts.headers;
+    this.#parts = parts;
+  }
+
+  get accountId(): string {
+    return this.principal.accountId;
+  }
+
+  get log(): Logger {
+    this.#log ??= this.#parts.log.child({ requestId: this.requestId });
+    return this.#log;
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= closeSignal(this.#parts.res);
+    return this.#signal;
+  }
+
+  require(action: string, resource: string): Promise<void> {
+    return this.#parts.require(action, resource);
+  }
+}
+
+/** Aborts when the client goes away before it has its answer. */
+export function closeSignal(res: ServerResponse): AbortSignal {
+  const controller = new AbortController();
+  const abort = (): void => {
+    if (!res.writableFinished) controller.abort(new Error('the client closed the connection'));
+  };
+  if (res.destroyed) abort();
+  else res.once('close', abort);
+  return controller.signal;
+}

@@ -1,0 +1,40 @@
+import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { requestIdHeader, type WireResponse } from '@agentplatform/contract';
+import { PushBody } from './push-body.ts';
+
+/**
+ * Sends a response. Resolves when its last byte is handed to the socket; rejects when a streamed body breaks, after which the
+ * socket is destroyed, so that the client sees a broken answer instead of a short one.
+ */
+export async function respond(res: ServerResponse, response: WireResponse, requestId: string): Promise<void> {
+  const { status, headers, body } = response;
+  const head = [requestIdHeader, requestId];
+  for (const name in headers) head.push(name, headers[name] ?? '');
+  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
+    const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? Buffer.alloc(0));
+    if (status !== 204) head.push('content-length', String(bytes.length));
+    res.writeHead(status, head);
+    res.end(bytes);
+    return;
+  }
+  if (body instanceof PushBody) {
+    if (body.length !== undefined) head.push('content-length', body.length);
+    res.writeHead(status, head);
+    await breakOnFailure(res, body.pushTo(res));
+    return;
+  }
+  res.writeHead(status, head);
+  res.flushHeaders();
+  await pipeline(Readable.from(body, { objectMode: true }), res);
+}
+
+async function breakOnFailure(res: ServerResponse, sending: Promise<void>): Promise<void> {
+  try {
+    await sending;
+  } catch (error) {
+    res.destroy();
+    throw error;
+  }
+}

@@ -1,0 +1,58 @@
+import { errors, ServiceError } from '@agentplatform/contract';
+import {
+  DatabaseBusyError,
+  DatabaseUnavailableError,
+  IdempotencyConflictError,
+  IdempotencyPendingError,
+  InvalidCursorError,
+  MissingResourceError,
+  StorageFullError,
+  TooManyTagsError,
+  VersionConflictError,
+} from '../storage/index.ts';
+
+/** The wire's error for whatever a handler threw, or undefined for what is a defect of ours. */
+export function toServiceError(error: unknown): ServiceError | undefined {
+  if (error instanceof ServiceError) return error;
+  if (error instanceof DatabaseUnavailableError) {
+    return errors.unavailable('The database cannot be reached.', {
+      remedy: 'Repeat the request; nothing needs to be restarted once the database is back.',
+      retryAfterSeconds: 2,
+      cause: error,
+    });
+  }
+  if (error instanceof StorageFullError || isDiskFull(error)) {
+    return errors.unavailable('The disk of the server is full.', {
+      remedy: 'Free space; nothing needs to be restarted.',
+      retryAfterSeconds: 30,
+      cause: error,
+    });
+  }
+  if (error instanceof DatabaseBusyError)
+    return errors.throttling('The database is busy.', { retryAfterSeconds: 1, cause: error });
+  if (error instanceof IdempotencyConflictError)
+    return errors.idempotencyMismatch('This clientToken was used before with other parameters.', {
+      remedy: 'Use a new token.',
+      cause: error,
+    });
+  if (error instanceof IdempotencyPendingError)
+    return errors.conflict('A call with this clientToken is still at work.', {
+      remedy: 'Repeat it in a moment.',
+      cause: error,
+    });
+  if (error instanceof VersionConflictError)
+    return errors.conflict('The resource was changed by another call at the same time.', {
+      remedy: 'Read it again and repeat the call.',
+      cause: error,
+    });
+  if (error instanceof MissingResourceError)
+    return errors.resourceNotFound(`${error.arn} does not exist.`, { cause: error });
+  if (error instanceof TooManyTagsError) return errors.quota(`${error.message}.`, { cause: error });
+  if (error instanceof InvalidCursorError)
+    return errors.invalidField('nextToken', 'is not a token that this operation gave', { cause: error });
+  return undefined;
+}
+
+function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
+}

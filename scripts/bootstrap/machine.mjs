@@ -19,6 +19,13 @@ const machineParts = [
   },
   { part: 'nftables', file: 'nft', tasks: serving, why: 'closes those networks to what a session must not reach' },
   { part: 'iproute2', file: 'ip', tasks: serving, why: 'makes and removes those networks' },
+  { part: 'python3', file: 'python3', tasks: ['test'], why: 'tests with clients and agents in Python' },
+  {
+    part: 'python3-pip',
+    file: 'pip3',
+    tasks: ['test'],
+    why: 'installs boto3 and a PostgreSQL for the tests, in folders of their own',
+  },
 ];
 
 /**
@@ -95,12 +102,12 @@ async function aptInstall(parts, machine) {
   if (parts.length === 0) return;
   const width = Math.max(...parts.map(({ part }) => part.length));
   const list = parts.map(({ part, why }) => `  ${part.padEnd(width)}  ${why}\n`).join('');
-  machine.say(`Isolated sessions need these packages of this distribution; installing them with apt-get:\n${list}`);
+  machine.say(`These packages of this distribution are needed; installing them with apt-get:\n${list}`);
   let output = '';
   try {
     output = await withProgress('Reading the package lists (apt-get update)', () => machine.aptGet(['update']));
     const install = ['install', '-y', '--no-install-recommends', ...parts.map(({ part }) => part)];
-    output = await withProgress('Installing the sandbox runtime (apt-get install)', () => machine.aptGet(install));
+    output = await withProgress('Installing them (apt-get install)', () => machine.aptGet(install));
   } catch (error) {
     if (!(error instanceof CommandFailed)) throw error;
     throw new Stop(aptTrouble(parts, output + error.output), 3);

@@ -3,6 +3,11 @@ const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '
 /**
  * Runs `work` and, once it takes longer than a second, shows on `out` what is going on and for how long: in place on a
  * terminal, as a line every ten seconds elsewhere. Never on stdout, which belongs to the task.
+ * @template T
+ * @param {string} title
+ * @param {() => T | Promise<T>} work
+ * @param {{ isTTY?: boolean, write(text: string): unknown }} out
+ * @returns {Promise<T>}
  */
 export async function withProgress(title, work, out = process.stderr) {
   const began = Date.now();

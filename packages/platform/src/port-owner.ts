@@ -1,0 +1,40 @@
+import { readdir, readFile, readlink } from 'node:fs/promises';
+
+/**
+ * Who listens on a TCP port of this machine, as `node scripts/platform.ts (process 4711)`; undefined when that cannot
+ * be seen: other systems than Linux, or a process of another user. Reads /proc, never rejects.
+ */
+export async function portOwner(port: number): Promise<string | undefined> {
+  const tables = await Promise.all(
+    ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFile(path, 'utf8').catch(() => '')),
+  );
+  const sockets = new Set(tables.flatMap((table) => listeningInodes(table, port)).map((inode) => `socket:[${inode}]`));
+  if (sockets.size === 0) return undefined;
+  for (const pid of await entries('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    for (const fd of await entries(`/proc/${pid}/fd`)) {
+      const target = await readlink(`/proc/${pid}/fd/${fd}`).catch(() => '');
+      if (sockets.has(target)) return `${await commandOf(pid)} (process ${pid})`;
+    }
+  }
+  return undefined;
+}
+
+/** Inodes of the sockets that listen (state 0A) on `port` in the text of /proc/net/tcp. */
+function listeningInodes(table: string, port: number): string[] {
+  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  return table
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim().split(/\s+/))
+    .filter((columns) => columns[1]?.endsWith(local) && columns[3] === '0A')
+    .flatMap((columns) => columns[9] ?? []);
+}
+
+async function commandOf(pid: string): Promise<string> {
+  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+  // A command line can carry secrets; the program and its first argument say enough.
+  return command.split('\0').slice(0, 2).join(' ').trim().slice(0, 120) || 'another program';
+}
+
+const entries = (path: string): Promise<string[]> => readdir(path).catch(() => []);

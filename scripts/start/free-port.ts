@@ -1,0 +1,22 @@
+import { createServer } from 'node:net';
+import { portOwner } from '../../packages/platform/src/port-owner.ts';
+
+/** Rejects, naming who has it if that can be seen, when nobody can listen on `port` now. 0 is always free. */
+export async function freePort(host: string, port: number): Promise<void> {
+  if (port === 0) return;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const server = createServer();
+      server.once('error', reject);
+      server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()));
+    });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code !== 'EADDRINUSE')
+      throw new Error(`Cannot listen on ${host}:${port}: ${error instanceof Error ? error.message : error}`);
+    const owner = await portOwner(port);
+    throw new Error(
+      `Port ${port} is taken${owner ? ` by ${owner}` : ''}. Stop that, or choose another port: npm start -- --port ${port + 1} (0 picks a free one).`,
+    );
+  }
+}

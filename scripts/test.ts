@@ -1,0 +1,56 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createVitest, parseCLI, type Vitest } from 'vitest/node';
+import { endWithOwner } from './end-with-owner.ts';
+import { pythonPackages } from './test/python-packages.ts';
+import { addTallies, closingLine, emptyTally, report, type Tally, tallyOf } from './test/tally.ts';
+
+// Tests that make sandboxes, measure them, or start whole platforms: one file at a time, so that they do not starve
+// each other of the machine's few processors.
+const oneByOne = [
+  'packages/platform/src/kernel/sandbox/**/*.test.ts',
+  'packages/cli/**/*.e2e.test.ts',
+  'tests/**/*.test.ts',
+];
+
+endWithOwner();
+const root = fileURLToPath(new URL('..', import.meta.url));
+process.exitCode = await test(process.argv.slice(2));
+
+/** Runs the tests whose path contains one of the given words, all of them without any; returns the exit status. */
+async function test(args: string[]): Promise<number> {
+  const { filter, options } = parseCLI(['vitest', 'run', ...args]);
+  prepareCoverage();
+  const python = await pythonPackages(root);
+  if (python !== undefined) process.env.AGENTPLATFORM_TEST_PYTHONPATH = python;
+  let running: Vitest | undefined;
+  let stopped = false;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      stopped = true;
+      void running?.cancelCurrentRun('keyboard-input');
+    });
+  }
+  let total: Tally = emptyTally;
+  for (const part of [{ exclude: oneByOne }, { include: oneByOne, maxWorkers: 1, minWorkers: 1 }]) {
+    if (stopped) break;
+    running = await createVitest('test', { ...options, ...part, watch: false });
+    const files = await running.globTestSpecifications(filter);
+    if (files.length > 0) await running.runTestSpecifications(files, true);
+    total = addTallies(total, tallyOf(running));
+    await running.close();
+  }
+  if (total.passed + total.failed + total.skipped.length === 0) process.stderr.write('No test matches.\n');
+  process.stdout.write(`${report(total)}\n${closingLine(total)}\n`);
+  if (stopped) return 130;
+  return total.failed === 0 && total.passed > 0 && process.exitCode !== 1 ? 0 : 1;
+}
+
+/** Where servers under test note the operations that SDKs drove; `npm run contract:coverage` reads it. */
+function prepareCoverage(): void {
+  const folder = join(root, '.cache', 'contract-coverage');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  process.env.AGENTPLATFORM_COVERAGE_DIR = folder;
+}

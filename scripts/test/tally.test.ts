@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { startVitest } from 'vitest/node';
+import { closingLine, report, type Tally, tallyOf } from './tally.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'agentplatform-tally-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+/** Runs one file of tests in a vitest of its own. */
+async function tally(source: string): Promise<Tally> {
+  writeFileSync(join(root, 'a.test.ts'), source);
+  const vitest = await startVitest('test', [], {
+    root,
+    config: false,
+    watch: false,
+    globals: true,
+    reporters: [{}],
+    pool: 'threads',
+    include: ['a.test.ts'],
+  });
+  const exitCode = process.exitCode;
+  process.exitCode = 0;
+  await vitest.close();
+  expect(exitCode === 1).toBe(tallyOf(vitest).failed > 0);
+  return tallyOf(vitest);
+}
+
+it('counts what passed, failed and was skipped, and says why', async () => {
+  const result = await tally(`
+    it('a', () => {}); it('b', () => {});
+    it('c', () => { throw new Error('x'); });
+    it('d', (context) => context.skip('needs root'));
+    it.skip('e', () => {}); it.todo('f');
+  `);
+  expect(closingLine(result)).toBe('2 passed, 1 failed, 3 skipped');
+  expect(report(result)).toContain('needs root  [a.test.ts]\n    - d');
+});
+
+it.each([
+  ['a file that does not load', `throw new Error('broken file');`, 'broken file'],
+  ['a hook that fails', `beforeAll(() => { throw new Error('broken hook'); }); it('a', () => {});`, 'broken hook'],
+  [
+    'an error that no test caught',
+    `it('a', () => { setTimeout(() => { throw new Error('stray'); }, 0); return new Promise((r) => setTimeout(r, 50)); });`,
+    'stray',
+  ],
+])('counts %s as failed', async (_, source, message) => {
+  const result = await tally(source);
+  expect(result.failed).toBeGreaterThan(0);
+  expect(report(result)).toContain(message);
+});

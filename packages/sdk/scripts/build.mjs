@@ -1,17 +1,21 @@
 // Builds what is published: `dist/` is a whole package (JavaScript, types, README, its own package.json), so that the
-// workspace itself can keep running the TypeScript source. `npm pack ./dist` makes the artefact.
+// workspace itself can keep running the TypeScript source. `npm pack ./dist` makes the artefact. An argument names another
+// folder than `dist/`.
 import { spawnSync } from 'node:child_process';
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = new URL('../', import.meta.url);
-const dist = new URL('dist/', root);
+const dist = process.argv[2] ? pathToFileURL(`${resolve(process.argv[2])}/`) : new URL('dist/', root);
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc');
 
 await rm(dist, { recursive: true, force: true });
 const project = fileURLToPath(new URL('tsconfig.build.json', root));
-const { status } = spawnSync(process.execPath, [tsc, '-p', project], { stdio: ['ignore', 2, 2] });
+const { status } = spawnSync(process.execPath, [tsc, '-p', project, '--outDir', fileURLToPath(dist)], {
+  stdio: ['ignore', 2, 2],
+});
 if (status !== 0) process.exit(status ?? 1);
 
 const { name, version, description, license, type } = JSON.parse(await readFile(new URL('package.json', root), 'utf8'));

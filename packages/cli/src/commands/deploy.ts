@@ -1,0 +1,103 @@
+import type { AgentRuntimeArtifact, GetAgentRuntimeResponse } from '@aws-sdk/client-bedrock-agentcore-control';
+import { CliError } from '../cli-error.ts';
+import { platformCommand } from '../command.ts';
+import { applyRuntime, currentRuntime, untilReady } from '../deploy/apply-runtime.ts';
+import { desiredRuntime, isDeployed } from '../deploy/desired-runtime.ts';
+import { uploadCode } from '../deploy/upload-code.ts';
+import { megabytes, packageCode } from '../package/package-code.ts';
+import { packageImage } from '../package/package-image.ts';
+import { controlClient, objectClient } from '../platform/clients.ts';
+import { type Connection, findConnection } from '../platform/connection.ts';
+import { readRecord, writeRecord } from '../project/deploy-state.ts';
+import { requireProject } from '../project/load-project.ts';
+import type { Project } from '../project/project.ts';
+import { runSteps } from '../terminal/progress.ts';
+import { note, print, printJson, styled, type Terminal } from '../terminal/terminal.ts';
+
+export function deployCommand(terminal: Terminal) {
+  return platformCommand('deploy', {
+    summary: 'Deploy the agent in this folder.',
+    details:
+      'Packages the folder, uploads it, and makes the agent runtime or its next version. What has not changed is not deployed again.',
+    examples: [
+      { does: 'deploy the agent in this folder', line: 'agentcore deploy' },
+      {
+        does: 'deploy, and give what came of it to a program',
+        line: 'agentcore deploy --json | jq -r .agentRuntimeArn',
+      },
+    ],
+  })
+    .option('--role <arn>', 'execution role of the agent (default: agentcore.json, else the platform’s own)')
+    .action(async (options) => {
+      const project = await requireProject(terminal.cwd);
+      const connection = await findConnection(terminal, options);
+      const { runtime, changed } = await deploy(terminal, project, connection, options.role);
+      if (options.json) {
+        const { agentRuntimeId, agentRuntimeArn, agentRuntimeVersion, status } = runtime;
+        printJson(terminal, {
+          name: project.file.name,
+          agentRuntimeId,
+          agentRuntimeArn,
+          agentRuntimeVersion,
+          status,
+          changed,
+        });
+        return;
+      }
+      const what = changed ? 'is deployed' : 'was already deployed; nothing has changed';
+      print(
+        terminal,
+        `${styled(terminal, 'stdout', 'bold', project.file.name)} ${what} (version ${runtime.agentRuntimeVersion}).`,
+      );
+      print(terminal, `${runtime.agentRuntimeArn}`);
+      note(terminal, `\nCall it:  agentcore invoke '{"prompt":"hi"}'`);
+    });
+}
+
+async function deploy(terminal: Terminal, project: Project, connection: Connection, role: string | undefined) {
+  const { name, language } = project.file;
+  const client = await controlClient(connection);
+  const record = await readRecord(project.folder, connection);
+  // Before anything is built: whether the platform answers, and lets us in.
+  const live = await currentRuntime(client, record?.agentRuntimeId, name);
+  let artifact: AgentRuntimeArtifact | undefined;
+  let runtime: GetAgentRuntimeResponse | undefined;
+  let changed = true;
+  await runSteps(terminal, [
+    {
+      title: language === 'containerfile' ? 'Preparing the image' : 'Packaging and uploading',
+      run: async (say) => {
+        if (language === 'containerfile') {
+          const containerUri = project.file.image ?? (await packageImage(project, connection, say, terminal.signal));
+          artifact = { containerConfiguration: { containerUri } };
+          return containerUri;
+        }
+        await using code = await packageCode(project, terminal.signal);
+        const sent = await uploadCode(await objectClient(connection), name, code);
+        artifact = sent.artifact;
+        return `${code.files} files, ${megabytes(code.zipBytes)}${sent.uploaded ? '' : ', already there'}`;
+      },
+    },
+    {
+      title: live ? 'Updating the agent runtime' : 'Creating the agent runtime',
+      run: async (say) => {
+        if (!artifact) throw new CliError('failure', 'Nothing was packaged.');
+        const desired = desiredRuntime(project, artifact, connection, role);
+        changed = !(live && isDeployed(live, desired));
+        if (live && !changed) {
+          runtime = live;
+          return 'nothing has changed';
+        }
+        const id = await applyRuntime(client, live, name, desired);
+        runtime = await untilReady(client, id, say, terminal.signal);
+        return `version ${runtime.agentRuntimeVersion} is ready`;
+      },
+    },
+  ]);
+  if (!runtime?.agentRuntimeId || !runtime.agentRuntimeArn)
+    throw new CliError('failure', 'The platform answered without an ARN.');
+  const { agentRuntimeId, agentRuntimeArn } = runtime;
+  const same = record?.agentRuntimeId === agentRuntimeId ? record : {};
+  await writeRecord(project.folder, connection, { ...same, agentRuntimeId, agentRuntimeArn });
+  return { runtime, changed };
+}

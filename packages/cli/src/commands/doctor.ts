@@ -1,0 +1,54 @@
+import { CliError } from '../cli-error.ts';
+import { platformCommand } from '../command.ts';
+import { probeLocally, thisMachine } from '../doctor/local-probe.ts';
+import { askPlatform, type DoctorReport } from '../doctor/report.ts';
+import { explain } from '../explain.ts';
+import { type ConnectionFlags, findConnection } from '../platform/connection.ts';
+import { print, printJson, styled, type Terminal } from '../terminal/terminal.ts';
+
+export function doctorCommand(terminal: Terminal) {
+  return platformCommand('doctor', {
+    summary: 'Say what isolation this machine offers, what is missing, and the command that would get it.',
+    details:
+      'Asks the platform if one answers, and looks at this machine itself otherwise. Ends with 1 when sessions cannot be isolated.',
+    examples: [{ does: 'check this machine', line: 'agentcore doctor' }],
+  }).action(async (options) => {
+    const report = await examine(terminal, options);
+    const isolated = report.providers.some(({ provider, usable }) => usable && provider !== 'process');
+    if (options.json) printJson(terminal, { ...report, isolated });
+    else show(terminal, report);
+    if (isolated) return;
+    throw new CliError(
+      'failure',
+      'Sessions cannot be isolated on this machine yet.',
+      'Get what is missing for one of the providers above.',
+    );
+  });
+}
+
+async function examine(terminal: Terminal, flags: ConnectionFlags): Promise<DoctorReport> {
+  const node = process.versions.node;
+  try {
+    return await askPlatform(await findConnection(terminal, flags), node);
+  } catch (error) {
+    const why = explain(error);
+    if (why.reason !== 'unreachable') throw why;
+    const providers = await probeLocally(thisMachine(terminal.env));
+    return { platform: undefined, note: why.message, node, providers, codeRuntimes: undefined };
+  }
+}
+
+function show(terminal: Terminal, report: DoctorReport): void {
+  const mark = (good: boolean): string =>
+    good ? styled(terminal, 'stdout', 'green', 'yes') : styled(terminal, 'stdout', 'red', 'no ');
+  print(terminal, `Node ${report.node}`);
+  print(terminal, report.platform ? `Platform at ${report.platform}` : `${report.note}`);
+  print(terminal, '\nIsolation of sessions');
+  for (const { provider, usable, isolation, missing } of report.providers) {
+    print(terminal, `  ${mark(usable)}  ${provider.padEnd(10)}  ${isolation}`);
+    for (const { what, remedy } of missing) print(terminal, `         missing: ${what}  →  ${remedy}`);
+  }
+  if (report.codeRuntimes) {
+    print(terminal, `\nLanguage runtimes: ${report.codeRuntimes.length > 0 ? report.codeRuntimes.join(', ') : 'none'}`);
+  }
+}

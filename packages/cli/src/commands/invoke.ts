@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto';
+import type { BedrockAgentCoreClient } from '@aws-sdk/client-bedrock-agentcore';
+import { CliError } from '../cli-error.ts';
+import { platformCommand } from '../command.ts';
+import { dataClient } from '../platform/clients.ts';
+import { type Connection, findConnection } from '../platform/connection.ts';
+import { type RuntimeRef, resolveRuntime } from '../platform/runtimes.ts';
+import { readRecord, writeRecord } from '../project/deploy-state.ts';
+import { patience } from '../terminal/progress.ts';
+import { note, styled, type Terminal } from '../terminal/terminal.ts';
+import { portOption } from './options.ts';
+import { readPayload } from './payload.ts';
+import { type Answer, showAnswer } from './show-answer.ts';
+
+const accept = 'application/json, text/event-stream';
+
+export function invokeCommand(terminal: Terminal) {
+  return platformCommand('invoke', {
+    summary: 'Call an agent and show its answer as it comes.',
+    details:
+      'The payload is a JSON object; "-" or nothing with something piped in reads it from standard input. Without --session a new session ' +
+      'begins, and its id is written to stderr. The answer goes to stdout.',
+    examples: [
+      { does: 'call the agent in this folder in a new session', line: `agentcore invoke '{"prompt":"hi"}'` },
+      { does: 'go on in the session of the last call', line: `agentcore invoke --prompt "and then?" --continue` },
+      { does: 'call an agent by name', line: `agentcore invoke '{"prompt":"hi"}' --agent my_agent` },
+      { does: 'call the one that agentcore dev runs', line: `agentcore invoke '{"prompt":"hi"}' --local` },
+    ],
+  })
+    .argument('[payload]', 'JSON object for the agent')
+    .option('-p, --prompt <text>', 'send {"prompt": text}')
+    .option('-s, --session <id>', 'session to call, 33 to 256 characters (default: a new one)')
+    .option('-c, --continue', 'call the session of the last call from this folder')
+    .option('-a, --agent <name>', 'agent by name, id or ARN (default: the one in this folder)')
+    .option('-q, --qualifier <endpoint>', 'endpoint of the agent (default: DEFAULT)')
+    .option('-u, --user-id <id>', 'end user on whose behalf the call is made')
+    .option('--raw', 'pass the answer on byte by byte, without decoding events')
+    .option('--local [port]', 'call the agent that agentcore dev runs, on that port (default: 8080)', portOption)
+    .action(async (argument, options) => {
+      const payload = await readPayload(terminal, argument, options.prompt);
+      const style = options.raw ? 'raw' : options.json ? 'json' : 'text';
+      if (options.session !== undefined && options.continue) {
+        throw new CliError('usage', 'Give either --session or --continue, not both.');
+      }
+      const done = patience(terminal, 'waiting for the agent');
+      try {
+        const answer = options.local
+          ? await invokeLocally(terminal, options.local === true ? 8080 : options.local, payload, options.session)
+          : await invokeDeployed(terminal, payload, options);
+        await showAnswer(terminal, answer, style, done);
+        if (answer.sessionId && options.session === undefined && !options.continue && style === 'text') {
+          note(terminal, styled(terminal, 'stderr', 'dim', `session ${answer.sessionId}`));
+        }
+      } finally {
+        done();
+      }
+    });
+}
+
+interface InvokeOptions {
+  endpoint?: string;
+  profile?: string;
+  agent?: string;
+  session?: string;
+  continue?: boolean;
+  qualifier?: string;
+  userId?: string;
+}
+
+async function invokeDeployed(terminal: Terminal, payload: Buffer, options: InvokeOptions): Promise<Answer> {
+  if (options.session !== undefined) checkSessionId(options.session);
+  const connection = await findConnection(terminal, options);
+  const runtime = await resolveRuntime(terminal, connection, options.agent);
+  const sessionId = options.session ?? (options.continue ? await lastSession(runtime, connection) : randomUUID());
+  const client = await dataClient(connection);
+  const answer = await send(client, terminal, payload, runtime, sessionId, options);
+  if (runtime.folder) {
+    await writeRecord(runtime.folder, connection, {
+      agentRuntimeId: runtime.id,
+      agentRuntimeArn: runtime.arn,
+      lastSession: sessionId,
+    });
+  }
+  return answer;
+}
+
+async function send(
+  client: BedrockAgentCoreClient,
+  terminal: Terminal,
+  payload: Buffer,
+  runtime: RuntimeRef,
+  sessionId: string,
+  { qualifier, userId }: InvokeOptions,
+): Promise<Answer> {
+  const { InvokeAgentRuntimeCommand } = await import('@aws-sdk/client-bedrock-agentcore');
+  const output = await client.send(
+    new InvokeAgentRuntimeCommand({
+      agentRuntimeArn: runtime.arn,
+      runtimeSessionId: sessionId,
+      contentType: 'application/json',
+      accept,
+      payload,
+      ...(qualifier ? { qualifier } : {}),
+      ...(userId ? { runtimeUserId: userId } : {}),
+    }),
+    { abortSignal: terminal.signal },
+  );
+  const body = output.response;
+  if (!body || !(Symbol.asyncIterator in body)) throw new CliError('failure', 'The platform answered without a body.');
+  return { sessionId: output.runtimeSessionId ?? sessionId, contentType: output.contentType ?? '', body };
+}
+
+async function invokeLocally(
+  terminal: Terminal,
+  port: number,
+  payload: Buffer,
+  session: string | undefined,
+): Promise<Answer> {
+  const url = `http://127.0.0.1:${port}/invocations`;
+  const sessionId = session ?? 'local-session-0000000000000000000';
+  let response: Response;
+  try {
+    response = await fetch(url, {
+      method: 'POST',
+      body: new Uint8Array(payload),
+      headers: { 'content-type': 'application/json', accept, 'x-amzn-bedrock-agentcore-runtime-session-id': sessionId },
+      signal: terminal.signal,
+    });
+  } catch (error) {
+    if (terminal.signal.aborted) throw error;
+    throw new CliError(
+      'unreachable',
+      `No agent answers on port ${port}.`,
+      'Start it in another terminal: agentcore dev',
+      { cause: error },
+    );
+  }
+  const contentType = response.headers.get('content-type') ?? '';
+  if (!response.ok)
+    throw new CliError(
+      'agentFailed',
+      `The agent answered ${response.status}: ${(await response.text()).slice(0, 2000)}`,
+    );
+  return { sessionId: undefined, contentType, body: response.body ?? emptyBody() };
+}
+
+async function* emptyBody(): AsyncGenerator<Uint8Array> {}
+
+/** Throws a `CliError` (usage) for an id that the wire does not allow. */
+export function checkSessionId(id: string): void {
+  if (id.length >= 33 && id.length <= 256) return;
+  throw new CliError(
+    'usage',
+    `A session id has 33 to 256 characters; "${id.slice(0, 40)}" has ${id.length}.`,
+    'Leave --session out for a new session, use --continue for the last one, or take a UUID.',
+  );
+}
+
+/** The session that was called last from the agent's folder. */
+export async function lastSession(runtime: RuntimeRef, connection: Connection): Promise<string> {
+  const record = runtime.folder ? await readRecord(runtime.folder, connection) : undefined;
+  if (record?.lastSession) return record.lastSession;
+  throw new CliError(
+    'notFound',
+    'No session was called from here yet.',
+    'Begin one: leave --continue out, or name it with --session.',
+  );
+}

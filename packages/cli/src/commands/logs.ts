@@ -1,0 +1,52 @@
+import { CliError } from '../cli-error.ts';
+import { platformCommand } from '../command.ts';
+import { adminFetch } from '../platform/admin.ts';
+import { findConnection } from '../platform/connection.ts';
+import { resolveRuntime } from '../platform/runtimes.ts';
+import { linesOf } from '../terminal/event-decoder.ts';
+import { harmless, print, styled, type Terminal } from '../terminal/terminal.ts';
+
+export function logsCommand(terminal: Terminal) {
+  return platformCommand('logs', {
+    summary: 'Show what an agent printed, session by session.',
+    details: 'With --json each line is a JSON object {timestamp, sessionId, line}.',
+    examples: [
+      { does: 'what the agent in this folder printed', line: 'agentcore logs' },
+      { does: 'the same, and what it prints from now on, until Ctrl-C', line: 'agentcore logs -f' },
+    ],
+  })
+    .option('-f, --follow', 'stay and show new lines as they come')
+    .option('-s, --session <id>', 'only that session')
+    .option('-a, --agent <name>', 'agent by name, id or ARN (default: the one in this folder)')
+    .action(async (options) => {
+      const connection = await findConnection(terminal, options);
+      const { id } = await resolveRuntime(terminal, connection, options.agent);
+      const response = await adminFetch(connection, {
+        path: `/runtimes/${encodeURIComponent(id)}/logs`,
+        query: { ...(options.session ? { session: options.session } : {}), ...(options.follow ? { follow: '1' } : {}) },
+        signal: terminal.signal,
+      });
+      if (!response.body) return;
+      for await (const line of linesOf(response.body)) {
+        if (line === '') continue;
+        if (options.json) print(terminal, line);
+        else print(terminal, shown(terminal, line));
+      }
+    });
+}
+
+function shown(terminal: Terminal, text: string): string {
+  let entry: unknown;
+  try {
+    entry = JSON.parse(text);
+  } catch {
+    throw new CliError('failure', `The platform sent a log line that is no JSON: ${harmless(text).slice(0, 200)}`);
+  }
+  const field = (name: string): string => {
+    const value: unknown = typeof entry === 'object' && entry !== null ? Reflect.get(entry, name) : undefined;
+    return value === undefined || value === null ? '' : String(value);
+  };
+  const moment = new Date(Number.isNaN(Number(field('timestamp'))) ? field('timestamp') : Number(field('timestamp')));
+  const time = Number.isNaN(moment.getTime()) ? '' : `${moment.toISOString().slice(11, 19)} `;
+  return `${styled(terminal, 'stdout', 'dim', `${time}${field('sessionId').slice(0, 8)}`)}  ${harmless(field('line'))}`;
+}

@@ -1,0 +1,54 @@
+import { createReadStream } from 'node:fs';
+import type { AgentManagedRuntimeType, AgentRuntimeArtifact } from '@aws-sdk/client-bedrock-agentcore-control';
+import type { S3Client } from '@aws-sdk/client-s3';
+import type { CodePackage } from '../package/package-code.ts';
+
+const bucket = 'agentplatform-deploy';
+
+/** Puts the zip into the platform's object storage unless it is there already; the key is its content's hash. */
+export async function uploadCode(
+  client: S3Client,
+  name: string,
+  code: CodePackage,
+): Promise<{ uploaded: boolean; artifact: AgentRuntimeArtifact }> {
+  const { HeadObjectCommand, PutObjectCommand, CreateBucketCommand } = await import('@aws-sdk/client-s3');
+  const key = `${name}/${code.sha256}.zip`;
+  const artifact: AgentRuntimeArtifact = {
+    codeConfiguration: {
+      code: { s3: { bucket, prefix: key } },
+      // The schema of agentcore.json holds the names; the platform says which of them it can serve.
+      runtime: code.runtime as AgentManagedRuntimeType,
+      entryPoint: [code.entryPoint],
+    },
+  };
+  const present = await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key })).then(
+    () => true,
+    (error: unknown) => {
+      if (statusOf(error) === 404) return false;
+      throw error;
+    },
+  );
+  if (present) return { uploaded: false, artifact };
+  const put = (): Promise<unknown> =>
+    client.send(
+      new PutObjectCommand({
+        Bucket: bucket,
+        Key: key,
+        Body: createReadStream(code.zip),
+        ContentLength: code.zipBytes,
+      }),
+    );
+  await put().catch(async (error: unknown) => {
+    if (!(error instanceof Error) || error.name !== 'NoSuchBucket') throw error;
+    await client.send(new CreateBucketCommand({ Bucket: bucket }));
+    await put();
+  });
+  return { uploaded: true, artifact };
+}
+
+function statusOf(error: unknown): number | undefined {
+  const metadata = error instanceof Error && '$metadata' in error ? error.$metadata : undefined;
+  const status =
+    typeof metadata === 'object' && metadata !== null ? Reflect.get(metadata, 'httpStatusCode') : undefined;
+  return typeof status === 'number' ? status : undefined;
+}

@@ -1,0 +1,98 @@
+import { access, constants, stat } from 'node:fs/promises';
+import { request } from 'node:http';
+import { delimiter, join } from 'node:path';
+
+/** One way to isolate sessions, and what it lacks. */
+export interface Provider {
+  provider: string;
+  usable: boolean;
+  isolation: string;
+  missing: { what: string; remedy: string }[];
+}
+
+export interface ProbePlace {
+  path: string;
+  uid: number | undefined;
+  platform: NodeJS.Platform;
+  nodeVersion: string;
+  dockerSocket: string;
+  cniFolders: string[];
+}
+
+/** This machine, as the probe looks at it. */
+export function thisMachine(env: Record<string, string | undefined>): ProbePlace {
+  return {
+    path: `${env.PATH ?? ''}${delimiter}/usr/sbin${delimiter}/sbin`,
+    uid: process.getuid?.(),
+    platform: process.platform,
+    nodeVersion: process.versions.node,
+    dockerSocket: env.DOCKER_HOST?.startsWith('unix://')
+      ? env.DOCKER_HOST.slice('unix://'.length)
+      : '/var/run/docker.sock',
+    cniFolders: ['/usr/lib/cni', '/opt/cni/bin', '/usr/libexec/cni'],
+  };
+}
+
+/** Looks for what the platform's providers need, without a platform to ask. Finds less than the platform itself: nothing is run. */
+export async function probeLocally(place: ProbePlace): Promise<Provider[]> {
+  return [await probeOci(place), await probeDocker(place), processProvider];
+}
+
+const processProvider: Provider = {
+  provider: 'process',
+  usable: true,
+  isolation: 'none; for debugging only, and only when asked for by name',
+  missing: [],
+};
+
+async function probeOci(place: ProbePlace): Promise<Provider> {
+  const missing: Provider['missing'] = [];
+  if (place.platform !== 'linux')
+    missing.push({ what: 'Linux', remedy: 'use Docker here, or run the platform on Linux' });
+  if (place.uid !== 0) missing.push({ what: 'root', remedy: 'start the platform as root: sudo npm start' });
+  const packages: Record<string, string> = { runc: 'runc', nft: 'nftables', ip: 'iproute2' };
+  for (const [program, name] of Object.entries(packages)) {
+    if (!(await findProgram(place.path, program))) missing.push({ what: program, remedy: `apt-get install ${name}` });
+  }
+  const plugins = await Promise.all(place.cniFolders.map((folder) => isExecutable(join(folder, 'host-local'))));
+  if (!plugins.includes(true))
+    missing.push({ what: 'CNI plugins', remedy: 'apt-get install containernetworking-plugins' });
+  return { provider: 'oci', usable: missing.length === 0, isolation: 'container (runc, own network)', missing };
+}
+
+async function probeDocker(place: ProbePlace): Promise<Provider> {
+  const present = await stat(place.dockerSocket).then(
+    (info) => info.isSocket(),
+    () => false,
+  );
+  const answers = present && (await dockerAnswers(place.dockerSocket));
+  const remedy = present ? 'start Docker, or add yourself to the group docker' : 'install and start Docker';
+  const missing = answers ? [] : [{ what: `a Docker engine at ${place.dockerSocket}`, remedy }];
+  return { provider: 'docker', usable: answers, isolation: 'container (Docker)', missing };
+}
+
+function dockerAnswers(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const call = request({ socketPath, path: '/_ping', timeout: 2000 }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    call.on('timeout', () => call.destroy());
+    call.on('error', () => resolve(false));
+    call.end();
+  });
+}
+
+async function findProgram(path: string, program: string): Promise<boolean> {
+  for (const folder of path.split(delimiter)) {
+    if (folder && (await isExecutable(join(folder, program)))) return true;
+  }
+  return false;
+}
+
+function isExecutable(path: string): Promise<boolean> {
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}

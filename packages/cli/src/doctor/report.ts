@@ -1,0 +1,45 @@
+import { CliError } from '../cli-error.ts';
+import { adminJson } from '../platform/admin.ts';
+import type { Connection } from '../platform/connection.ts';
+import type { Provider } from './local-probe.ts';
+
+export interface DoctorReport {
+  /** The platform that was asked; undefined when this machine was looked at without one. */
+  platform: string | undefined;
+  /** Why no platform was asked. */
+  note: string | undefined;
+  node: string;
+  providers: Provider[];
+  /** Managed language runtimes; undefined when only a platform could say. */
+  codeRuntimes: string[] | undefined;
+}
+
+/** Asks the platform what it found (`GET /_platform/doctor`: `{providers: ProbeReport[], codeRuntimes: string[]}`). */
+export async function askPlatform(connection: Connection, nodeVersion: string): Promise<DoctorReport> {
+  const value = await adminJson(connection, { path: '/doctor', signal: AbortSignal.timeout(30_000) });
+  const field = (name: string): unknown =>
+    typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+  const providers = field('providers');
+  const runtimes = field('codeRuntimes');
+  if (!Array.isArray(providers) || !providers.every(isProvider)) {
+    throw new CliError('failure', 'The platform’s answer to doctor cannot be read; it may be of another version.');
+  }
+  return {
+    platform: connection.endpoint,
+    note: undefined,
+    node: nodeVersion,
+    providers,
+    codeRuntimes: Array.isArray(runtimes) ? runtimes.map(String) : undefined,
+  };
+}
+
+function isProvider(value: unknown): value is Provider {
+  if (typeof value !== 'object' || value === null) return false;
+  const { provider, usable, isolation, missing } = value as Record<string, unknown>;
+  return (
+    typeof provider === 'string' &&
+    typeof usable === 'boolean' &&
+    typeof isolation === 'string' &&
+    Array.isArray(missing)
+  );
+}

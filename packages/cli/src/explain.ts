@@ -1,0 +1,66 @@
+import { CliError } from './cli-error.ts';
+import type { ExitReason } from './exit-codes.ts';
+
+const byErrorName: Record<string, { reason: ExitReason; remedy?: string }> = {
+  ResourceNotFoundException: { reason: 'notFound', remedy: 'See what is deployed with: agentcore list' },
+  AccessDeniedException: {
+    reason: 'denied',
+    remedy: 'See what you are allowed with: agentcore iam users, or use other credentials (--profile).',
+  },
+  UnauthorizedException: {
+    reason: 'denied',
+    remedy: 'Check the credentials; agentcore env prints those of this platform.',
+  },
+  UnrecognizedClientException: {
+    reason: 'denied',
+    remedy: 'The access key is not of this platform; agentcore env prints the right ones.',
+  },
+  InvalidSignatureException: { reason: 'denied', remedy: 'Check the secret access key and this machine’s clock.' },
+  ExpiredTokenException: { reason: 'denied', remedy: 'Get new temporary credentials.' },
+  CredentialsProviderError: {
+    reason: 'denied',
+    remedy: 'Use the platform’s own: eval "$(agentcore env)", or pass --profile.',
+  },
+  RuntimeClientError: { reason: 'agentFailed', remedy: 'See what it printed with: agentcore logs' },
+  ValidationException: { reason: 'failure' },
+  ConflictException: { reason: 'failure', remedy: 'Something else is changing it; try again in a moment.' },
+};
+
+const unreachableCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_SOCKET',
+]);
+
+/** Turns whatever was thrown into what the user is told; `endpoint` names the platform that was talked to, if any. */
+export function explain(error: unknown, endpoint?: string): CliError {
+  if (error instanceof CliError) return error;
+  if (!(error instanceof Error)) return new CliError('failure', String(error));
+  const code = systemCode(error);
+  if (code !== undefined && unreachableCodes.has(code)) {
+    return new CliError(
+      'unreachable',
+      `The platform${endpoint ? ` at ${endpoint}` : ''} does not answer (${code}).`,
+      'Start it with "npm start" or "npm run platform" in the platform’s folder, or name another one with --endpoint URL.',
+      { cause: error },
+    );
+  }
+  const known = byErrorName[error.name];
+  const message = error.message && error.message !== 'UnknownError' ? error.message : error.name;
+  return new CliError(known?.reason ?? 'failure', message, known?.remedy, { cause: error });
+}
+
+function systemCode(error: unknown): string | undefined {
+  // Node wraps: fetch throws a TypeError whose cause is an AggregateError whose errors have the code.
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; depth++) {
+    if ('code' in at && typeof at.code === 'string') return at.code;
+    at = at instanceof AggregateError ? at.errors[0] : at.cause;
+  }
+  return undefined;
+}

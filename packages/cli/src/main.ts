@@ -1,0 +1,29 @@
+import { homedir } from 'node:os';
+import { run } from './run.ts';
+
+const interrupted = new AbortController();
+const onSignal = (): void => {
+  // A second Ctrl-C does not wait for anything.
+  if (interrupted.signal.aborted) process.exit(130);
+  interrupted.abort(new Error('interrupted'));
+};
+process.on('SIGINT', onSignal);
+process.on('SIGTERM', onSignal);
+// `agentcore logs | head` closes the pipe when it has enough.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+process.exitCode = await run(
+  {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    cwd: process.cwd(),
+    home: homedir(),
+    signal: interrupted.signal,
+  },
+  process.argv.slice(2),
+);
+// Idle connections of the SDKs must not hold the prompt back; what was written to a pipe must still arrive.
+await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
+process.exit();

@@ -1,0 +1,59 @@
+import { extname, join } from 'node:path';
+import type { BuildFailure, Message } from 'esbuild';
+import { CliError } from '../cli-error.ts';
+import type { Project } from '../project/project.ts';
+
+// Packages written for CommonJS ask for these; assigned to the global object, they clash with no name of the agent's own.
+const banner = `import { createRequire as agentcoreCreateRequire } from 'node:module';
+globalThis.require ??= agentcoreCreateRequire(import.meta.url);
+globalThis.__filename ??= import.meta.filename;
+globalThis.__dirname ??= import.meta.dirname;`;
+
+/**
+ * Makes one ES module of a TypeScript or JavaScript agent and the packages it uses, at the entry point's own place in `stage`.
+ * Returns that file's path relative to `stage`. Rejects with a `CliError` (usage) that names file and line.
+ */
+export async function bundleCode(project: Project, stage: string): Promise<string> {
+  const entry = project.file.entrypoint ?? '';
+  const output = `${entry.slice(0, entry.length - extname(entry).length)}.mjs`;
+  const { build } = await import('esbuild');
+  try {
+    await build({
+      absWorkingDir: project.folder,
+      entryPoints: [entry],
+      outfile: join(stage, output),
+      allowOverwrite: true,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      target: 'node22',
+      external: project.file.bundle?.external ?? [],
+      banner: { js: banner },
+      logLevel: 'silent',
+    });
+  } catch (error) {
+    throw explainBuild(error as BuildFailure);
+  }
+  return output;
+}
+
+function explainBuild(failure: BuildFailure): unknown {
+  const [first] = failure.errors ?? [];
+  if (!first) return failure;
+  const shown = failure.errors.slice(0, 5).map(lineOf).join('\n');
+  return new CliError('usage', `The agent cannot be built:\n${shown}`, remedyFor(first), { cause: failure });
+}
+
+function lineOf({ text, location }: Message): string {
+  return location ? `  ${location.file}:${location.line}:${location.column + 1}: ${text}` : `  ${text}`;
+}
+
+function remedyFor({ text, location }: Message): string | undefined {
+  if (/^Could not resolve "[^./]/.test(text)) return 'Install the packages first: npm install';
+  if (text.includes('".node" files')) {
+    const name =
+      /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules)/.exec(location?.file ?? text)?.[1] ?? 'the-package';
+    return `That package holds native code. Ship it as it is: add "bundle": { "external": ["${name}"] } to agentcore.json.`;
+  }
+  return undefined;
+}

@@ -1,0 +1,37 @@
+import { copyFile, mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Project } from '../project/project.ts';
+import { bundleCode } from './bundle-code.ts';
+import { copyPackages } from './copy-packages.ts';
+import { projectFiles } from './project-files.ts';
+import { defaultPythonRuntime, installRequirements } from './python.ts';
+
+export interface StagedCode {
+  /** The file to run, relative to the stage. */
+  entryPoint: string;
+  /** NODE_22, PYTHON_3_11 … */
+  runtime: string;
+}
+
+/** Puts together in the empty folder `stage` what runs in the sandbox: the project's files, its code as one module or its packages beside it. */
+export async function stageCode(project: Project, stage: string, signal: AbortSignal): Promise<StagedCode> {
+  const { folder, file } = project;
+  if (file.language === 'python') {
+    const runtime = file.runtime ?? (await defaultPythonRuntime(folder));
+    await installRequirements(folder, stage, runtime, signal);
+    await copyFiles(project, stage);
+    return { entryPoint: file.entrypoint ?? '', runtime };
+  }
+  await copyFiles(project, stage);
+  const entryPoint = await bundleCode(project, stage);
+  await copyPackages(folder, file.bundle?.external ?? [], stage);
+  return { entryPoint, runtime: file.runtime ?? 'NODE_22' };
+}
+
+async function copyFiles(project: Project, stage: string): Promise<void> {
+  for (const path of await projectFiles(project)) {
+    const target = join(stage, path);
+    await mkdir(dirname(target), { recursive: true });
+    await copyFile(join(project.folder, path), target);
+  }
+}

@@ -1,0 +1,43 @@
+import { Command } from '@commander-js/extra-typings';
+import { createCommand } from './commands/create.ts';
+import { deployCommand } from './commands/deploy.ts';
+import { destroyCommand } from './commands/destroy.ts';
+import { devCommand } from './commands/dev.ts';
+import { doctorCommand } from './commands/doctor.ts';
+import { envCommand } from './commands/env.ts';
+import { invokeCommand } from './commands/invoke.ts';
+import { listCommand } from './commands/list.ts';
+import { logsCommand } from './commands/logs.ts';
+import { statusCommand } from './commands/status.ts';
+import { stopSessionCommand } from './commands/stop-session.ts';
+import { exitCodes } from './exit-codes.ts';
+import type { Terminal } from './terminal/terminal.ts';
+import { version } from './version.ts';
+
+/** The whole command tree; help, docs/cli.md and typo suggestions come from it. */
+export function createProgram(terminal: Terminal): Command {
+  const program = new Command('agentcore')
+    .description('Create, run, deploy and invoke agents on the platform.')
+    .version(version, '-v, --version')
+    .showSuggestionAfterError()
+    .addHelpText('after', `\nExit status:\n${exitLines().join('\n')}`);
+  const commands = [
+    createCommand,
+    devCommand,
+    deployCommand,
+    invokeCommand,
+    stopSessionCommand,
+    logsCommand,
+    statusCommand,
+    listCommand,
+    destroyCommand,
+    doctorCommand,
+    envCommand,
+  ];
+  for (const make of commands) program.addCommand(make(terminal));
+  return program;
+}
+
+function exitLines(): string[] {
+  return Object.values(exitCodes).map(({ status, meaning }) => `  ${String(status).padStart(3)}  ${meaning}`);
+}

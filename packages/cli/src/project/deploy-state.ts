@@ -1,0 +1,58 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Connection } from '../platform/connection.ts';
+
+/** What this folder remembers of one platform. */
+export interface DeployRecord {
+  agentRuntimeId: string;
+  agentRuntimeArn: string;
+  /** The session that was invoked last, for `invoke --continue`. */
+  lastSession?: string;
+}
+
+const header = 'Written by agentcore; what is deployed where. Not for version control.';
+
+/** What was deployed from `folder` to that platform and account; undefined when nothing was, or the record cannot be read. */
+export async function readRecord(folder: string, connection: Connection): Promise<DeployRecord | undefined> {
+  const found = (await readAll(folder))[keyOf(connection)];
+  if (typeof found !== 'object' || found === null) return undefined;
+  const { agentRuntimeId, agentRuntimeArn, lastSession } = found as Record<string, unknown>;
+  if (typeof agentRuntimeId !== 'string' || typeof agentRuntimeArn !== 'string') return undefined;
+  return { agentRuntimeId, agentRuntimeArn, ...(typeof lastSession === 'string' ? { lastSession } : {}) };
+}
+
+/** Remembers `record`, or forgets with undefined. */
+export async function writeRecord(
+  folder: string,
+  connection: Connection,
+  record: DeployRecord | undefined,
+): Promise<void> {
+  const all = await readAll(folder);
+  if (record) all[keyOf(connection)] = record;
+  else delete all[keyOf(connection)];
+  const path = statePath(folder);
+  await mkdir(join(folder, '.agentcore'), { recursive: true });
+  await writeFile(join(folder, '.agentcore', '.gitignore'), '*\n');
+  const temporary = `${path}.${process.pid}`;
+  await writeFile(temporary, `${JSON.stringify({ about: header, deployed: all }, undefined, 2)}\n`);
+  await rename(temporary, path);
+}
+
+async function readAll(folder: string): Promise<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(await readFile(statePath(folder), 'utf8'));
+    const deployed = typeof value === 'object' && value !== null ? Reflect.get(value, 'deployed') : undefined;
+    return typeof deployed === 'object' && deployed !== null ? { ...deployed } : {};
+  } catch {
+    // No file, or a damaged one: the platform is asked by name instead.
+    return {};
+  }
+}
+
+function statePath(folder: string): string {
+  return join(folder, '.agentcore', 'state.json');
+}
+
+function keyOf(connection: Connection): string {
+  return `${connection.endpoint} ${connection.accountId ?? connection.profile ?? 'default'}`;
+}

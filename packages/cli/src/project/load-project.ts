@@ -1,0 +1,120 @@
+import { readFile, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { Ajv, type ErrorObject } from 'ajv';
+import schema from '../../schema/agentcore.schema.json' with { type: 'json' };
+import { CliError } from '../cli-error.ts';
+import type { Project, ProjectFile } from './project.ts';
+
+const validate = new Ajv({ allErrors: true, strict: true }).compile<ProjectFile>(schema);
+
+/** The project whose `agentcore.json` is in `cwd` or a folder above; undefined when there is none. Rejects with a `CliError` (usage) when it is wrong. */
+export async function findProject(cwd: string): Promise<Project | undefined> {
+  for (let folder = resolve(cwd); ; folder = dirname(folder)) {
+    const path = join(folder, 'agentcore.json');
+    const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
+      throw new CliError('usage', `${path} cannot be read: ${error.message}`);
+    });
+    if (text !== undefined) {
+      const file = parseProject(text, path);
+      await checkFiles({ folder, file }, path);
+      return { folder, file };
+    }
+    if (folder === dirname(folder)) return undefined;
+  }
+}
+
+/** As `findProject`, but there has to be one. */
+export async function requireProject(cwd: string): Promise<Project> {
+  const project = await findProject(cwd);
+  if (project) return project;
+  throw new CliError(
+    'usage',
+    'There is no agentcore.json here or in a folder above.',
+    'Go into your agent’s folder, or make one with: agentcore create my-agent',
+  );
+}
+
+/** Decodes the text of an agentcore.json; throws a `CliError` (usage) that names each wrong field. */
+export function parseProject(text: string, path: string): ProjectFile {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new CliError('usage', `${path} is not valid JSON: ${error instanceof Error ? error.message : error}`);
+  }
+  const problems = validate(value) ? [] : (validate.errors ?? []).map(sentence);
+  if (problems.length === 0 && validate(value)) {
+    problems.push(...contradictions(value));
+    if (problems.length === 0) return value;
+  }
+  const lines = [...new Set(problems)].map((problem) => `  ${problem}`).join('\n');
+  throw new CliError('usage', `${path} is wrong:\n${lines}`);
+}
+
+function contradictions(file: ProjectFile): string[] {
+  const problems: string[] = [];
+  if (file.language === 'containerfile') {
+    if (file.entrypoint) problems.push('entrypoint: not with language containerfile; the image names its own command');
+    if (file.runtime) problems.push('runtime: not with language containerfile; the image brings its own');
+    if (file.image && file.containerfile) problems.push('image and containerfile: only one of them');
+  } else {
+    if (!file.entrypoint)
+      problems.push('entrypoint: is missing; name the file to run, such as "index.ts" or "main.py"');
+    if (file.image) problems.push('image: only with language containerfile');
+    const family = file.language === 'python' ? 'PYTHON_' : 'NODE_';
+    if (file.runtime && !file.runtime.startsWith(family)) {
+      problems.push(`runtime: ${file.runtime} does not run ${file.language}`);
+    }
+    if (file.entrypoint?.split('/').includes('..')) problems.push('entrypoint: must stay inside the folder');
+  }
+  const { idleRuntimeSessionTimeout: idle, maxLifetime } = file.lifecycle ?? {};
+  if (idle !== undefined && maxLifetime !== undefined && idle > maxLifetime) {
+    problems.push('lifecycle: idleRuntimeSessionTimeout must not be more than maxLifetime');
+  }
+  return problems;
+}
+
+async function checkFiles({ folder, file }: Project, path: string): Promise<void> {
+  const named =
+    file.language !== 'containerfile'
+      ? { field: 'entrypoint', file: file.entrypoint ?? '' }
+      : file.image
+        ? undefined
+        : { field: 'containerfile', file: file.containerfile ?? 'Containerfile' };
+  if (!named) return;
+  const info = await stat(join(folder, named.file)).catch(() => undefined);
+  if (!info?.isFile())
+    throw new CliError('usage', `${path} names ${named.field} "${named.file}", and there is no such file.`);
+}
+
+function sentence(error: ErrorObject): string {
+  const field = error.instancePath.slice(1).replaceAll('/', '.') || 'the file';
+  const params: Record<string, unknown> = error.params;
+  switch (error.keyword) {
+    case 'required':
+      return `${params.missingProperty}: is missing`;
+    case 'additionalProperties':
+      return `${field === 'the file' ? '' : `${field}.`}${params.additionalProperty}: no such field; known are ${knownFields(field)}`;
+    case 'enum':
+      return `${field}: must be one of ${Array.isArray(params.allowedValues) ? params.allowedValues.join(', ') : ''}`;
+    case 'pattern':
+      return `${field}: ${described(field) ?? `must match ${params.pattern}`}`;
+    default:
+      return `${field}: ${error.message ?? 'is wrong'}`;
+  }
+}
+
+const properties: Record<string, { description?: string; properties?: object }> = schema.properties;
+
+function described(field: string): string | undefined {
+  const description = properties[field]?.description;
+  return description ? `is not allowed. ${description}` : undefined;
+}
+
+function knownFields(field: string): string {
+  const inside = field === 'the file' ? properties : (properties[field]?.properties ?? {});
+  return Object.keys(inside)
+    .filter((name) => name !== '$schema')
+    .join(', ');
+}

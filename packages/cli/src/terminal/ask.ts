@@ -1,0 +1,34 @@
+import { isCancel, select, text } from '@clack/prompts';
+import { CliError } from '../cli-error.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Asks for a line of text on stderr. Rejects with a `CliError` (interrupted) at Ctrl-C. */
+export async function askText(
+  terminal: Terminal,
+  message: string,
+  initial: string,
+  check: (value: string) => string | undefined,
+): Promise<string> {
+  const answer = await text({
+    message,
+    initialValue: initial,
+    validate: (value) => check(value ?? ''),
+    input: terminal.stdin,
+    output: terminal.stderr,
+  });
+  return unlessCancelled(answer);
+}
+
+/** Asks for one of the choices on stderr. Rejects with a `CliError` (interrupted) at Ctrl-C. */
+export async function askChoice(
+  terminal: Terminal,
+  message: string,
+  choices: { value: string; label: string }[],
+): Promise<string> {
+  return unlessCancelled(await select({ message, options: choices, input: terminal.stdin, output: terminal.stderr }));
+}
+
+function unlessCancelled(answer: string | symbol): string {
+  if (isCancel(answer) || typeof answer === 'symbol') throw new CliError('interrupted', 'Nothing was done.');
+  return answer;
+}

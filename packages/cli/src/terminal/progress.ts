@@ -1,0 +1,55 @@
+import { Listr, ListrLogger, ProcessOutput } from 'listr2';
+import { styled, type Terminal } from './terminal.ts';
+
+/** One visible step. `say` replaces what is shown beside its title while it runs; the returned text is shown when it is done. */
+export interface Step {
+  title: string;
+  run(say: (text: string) => void): Promise<string | undefined>;
+}
+
+/** Runs the steps in order and shows them on stderr: a live list in a terminal, one plain line each elsewhere. Rejects with the first failure. */
+export async function runSteps(terminal: Terminal, steps: Step[]): Promise<void> {
+  const logger = new ListrLogger({
+    processOutput: new ProcessOutput(terminal.stderr, terminal.stderr),
+    useIcons: false,
+  });
+  const live = terminal.stderr.isTTY && terminal.stdout.isTTY;
+  const tasks = steps.map((step) => ({
+    title: step.title,
+    task: async (_: unknown, task: { title: string; output: string }) => {
+      const done = await step.run((text) => {
+        if (live) task.output = text;
+      });
+      if (done) task.title = `${step.title}: ${done}`;
+    },
+  }));
+  if (live) {
+    await new Listr(tasks, { renderer: 'default', registerSignalListeners: false, rendererOptions: { logger } }).run();
+    return;
+  }
+  for (const step of steps) {
+    const slow = setTimeout(() => terminal.stderr.write(`${step.title} …\n`), 1000);
+    try {
+      const done = await step.run(() => undefined);
+      terminal.stderr.write(`${step.title}${done ? `: ${done}` : ''}\n`);
+    } finally {
+      clearTimeout(slow);
+    }
+  }
+}
+
+/** Shows `text` and the seconds waited on stderr, from the first second on, until the returned function is called. */
+export function patience(terminal: Terminal, text: string): () => void {
+  let seconds = 0;
+  const timer = setInterval(() => {
+    seconds++;
+    if (terminal.stderr.isTTY)
+      terminal.stderr.write(`\r${styled(terminal, 'stderr', 'dim', `${text} … ${seconds} s`)}\x1b[K`);
+    else if (seconds === 1) terminal.stderr.write(`${text} …\n`);
+  }, 1000);
+  return () => {
+    clearInterval(timer);
+    if (seconds > 0 && terminal.stderr.isTTY) terminal.stderr.write('\r\x1b[K');
+    seconds = 0;
+  };
+}

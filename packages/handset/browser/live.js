@@ -1,29 +1,32 @@
 /* Runs in a page that `handset watch` serves: reloads it, swaps its style sheets, and shows what does not compile. */
-(() => {
+(function () {
+  'use strict';
   var known = null;
   var overlay = null;
   var source = new EventSource('/__handset/events');
 
   function on(type, handler) {
-    source.addEventListener(type, (event) => {
+    source.addEventListener(type, function (event) {
       handler(JSON.parse(event.data));
     });
   }
 
-  on('hello', (data) => {
+  on('hello', function (data) {
     if (known !== null && known !== data.build) location.reload();
     known = data.build;
   });
 
-  on('reload', (data) => {
+  on('reload', function (data) {
     known = data.build;
     location.reload();
   });
 
-  on('css', (data) => {
+  on('css', function (data) {
     known = data.build;
     var links = Array.prototype.slice.call(document.querySelectorAll('link[rel~="stylesheet"]'));
-    var swapped = links.filter((link) => swap(link, data)).length;
+    var swapped = links.filter(function (link) {
+      return swap(link, data);
+    }).length;
     /* A sheet that is only imported by another has no link of its own. */
     if (swapped < data.files.length) location.reload();
   });
@@ -34,19 +37,21 @@
     if (data.files.indexOf(path) === -1) return false;
     var next = link.cloneNode();
     next.href = link.href.split('?')[0] + '?build=' + data.build;
-    next.onload = next.onerror = () => {
+    next.onload = next.onerror = function () {
       if (link.parentNode) link.parentNode.removeChild(link);
     };
     link.parentNode.insertBefore(next, link.nextSibling);
     return true;
   }
 
-  on('problems', (data) => {
+  on('problems', function (data) {
     if (overlay) {
       overlay.parentNode.removeChild(overlay);
       overlay = null;
     }
-    var errors = data.problems.filter((problem) => problem.severity === 'error');
+    var errors = data.problems.filter(function (problem) {
+      return problem.severity === 'error';
+    });
     if (errors.length) show(errors);
   });
 

@@ -4,7 +4,11 @@
 
   var LITERAL = '(?:\'(?:[^\'\\\\]|\\\\.)*\'|"(?:[^"\\\\]|\\\\.)*"|-?\\d+(?:\\.\\d+)?|true|false)';
   var STATEMENT = new RegExp(
-    '^\\s*(?:return\\s+false|handset\\.(\\w+)\\(\\s*((?:' + LITERAL + '\\s*(?:,\\s*' + LITERAL + '\\s*)*)?)\\))\\s*(?:;|$)'
+    '^\\s*(?:return\\s+false|handset\\.(\\w+)\\(\\s*((?:' +
+      LITERAL +
+      '\\s*(?:,\\s*' +
+      LITERAL +
+      '\\s*)*)?)\\))\\s*(?:;|$)'
   );
   var ESCAPES = { n: '\n', t: '\t', r: '\r' };
   var KEYS = { 37: 'left', 38: 'up', 39: 'right', 40: 'down', 13: 'select' };
@@ -120,7 +124,7 @@
     });
     if (!list.length) return;
     var by = step === undefined ? 1 : step;
-    var next = list[(((at === -1 && by < 0 ? 0 : at) + by) % list.length + list.length) % list.length];
+    var next = list[((((at === -1 && by < 0 ? 0 : at) + by) % list.length) + list.length) % list.length];
     shortcuts.setGroupTarget(group, next, on, off);
     if (next.scrollIntoView) next.scrollIntoView({ block: 'nearest' });
   };
@@ -207,7 +211,7 @@
     var match;
     while (/\S/.test(text)) {
       match = STATEMENT.exec(text);
-      if (!match || (match[1] && !shortcuts.hasOwnProperty(match[1]))) return null;
+      if (!match || (match[1] && !Object.hasOwn(shortcuts, match[1]))) return null;
       if (match[1]) steps.push([match[1], (match[2].match(new RegExp(LITERAL, 'g')) || []).map(value)]);
       text = text.slice(match[0].length);
     }
@@ -277,7 +281,9 @@
     window.clearTimeout(from.timer);
     if (Math.max(Math.abs(x), Math.abs(y)) < SWIPE_PIXELS) return;
     var sideways = Math.abs(x) > Math.abs(y);
-    pressed = gesture('swipe-' + (sideways ? (x < 0 ? 'left' : 'right') : y < 0 ? 'up' : 'down'), from.target, event) || pressed;
+    pressed =
+      gesture('swipe-' + (sideways ? (x < 0 ? 'left' : 'right') : y < 0 ? 'up' : 'down'), from.target, event) ||
+      pressed;
   }
 
   function click(event) {

@@ -30,7 +30,7 @@ interface Entry {
   readonly fault: Problem | undefined;
 }
 
-export function createSourceStore(root: string): SourceStore {
+export function createSourceStore(root: string, folders: readonly string[] = SOURCE_FOLDERS): SourceStore {
   const entries = new Map<string, Entry>();
   let listProblems: Problem[] = [];
 
@@ -64,7 +64,7 @@ export function createSourceStore(root: string): SourceStore {
       const changed = new Set<string>();
       const present = new Set<string>();
       listProblems = [];
-      for (const folder of SOURCE_FOLDERS) {
+      for (const folder of folders) {
         const list = listFiles(root, folder);
         listProblems.push(...list.problems);
         for (const name of list.files) present.add(name);

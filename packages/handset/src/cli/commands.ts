@@ -68,4 +68,11 @@ export const COMMANDS: readonly CommandSpec[] = [
     examples: ['npx handset build', 'npx handset build --production', 'npx handset build --json'],
     run: async (options, _args, context) => (await import('../commands/build.ts')).buildCommand(options, context),
   },
+  {
+    name: 'test',
+    summary: 'Run the unit tests of CoffeeScript and JavaScript sources in a DOM.',
+    options: [{ flags: '--grep <text>', summary: 'run only tests whose name holds this text' }, JSON_OPTION],
+    examples: ['npx handset test', 'npx handset test --grep search', 'npx handset test --json'],
+    run: async (options, _args, context) => (await import('../commands/test.ts')).testCommand(options, context),
+  },
 ];

@@ -27,7 +27,11 @@ export function createPugPlugin(): CompilePlugin {
       try {
         if (request.target === 'template') {
           return {
-            output: compiler.compileClient(request.text, { ...options, name: 'template' }),
+            output: compiler.compileClient(request.text, {
+              ...options,
+              name: 'template',
+              inlineRuntimeFunctions: false,
+            }),
             map: startMap(request),
           };
         }

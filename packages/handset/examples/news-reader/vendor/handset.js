@@ -1,12 +1,14 @@
 /*! handset client library 0.1.0 | Apache-2.0 | local shortcuts for phones that run no other JavaScript */
-((window, document) => {
+(function (window, document) {
+  'use strict';
+
   var LITERAL = '(?:\'(?:[^\'\\\\]|\\\\.)*\'|"(?:[^"\\\\]|\\\\.)*"|-?\\d+(?:\\.\\d+)?|true|false)';
   var STATEMENT = new RegExp(
     '^\\s*(?:return\\s+false|handset\\.(\\w+)\\(\\s*((?:' +
       LITERAL +
       '\\s*(?:,\\s*' +
       LITERAL +
-      '\\s*)*)?)\\))\\s*(?:;|$)',
+      '\\s*)*)?)\\))\\s*(?:;|$)'
   );
   var ESCAPES = { n: '\n', t: '\t', r: '\r' };
   var KEYS = { 37: 'left', 38: 'up', 39: 'right', 40: 'down', 13: 'select' };
@@ -49,7 +51,9 @@
     if (!name) return;
     element.className = element.className
       .split(/\s+/)
-      .filter((other) => other !== name)
+      .filter(function (other) {
+        return other !== name;
+      })
       .join(' ');
   }
 
@@ -58,34 +62,34 @@
   }
 
   /* Every function of `shortcuts` may stand in an action text, be answered on the phone, and be replayed elsewhere. */
-  shortcuts.show = (selector) => {
+  shortcuts.show = function (selector) {
     each(selector, show);
   };
-  shortcuts.hide = (selector) => {
+  shortcuts.hide = function (selector) {
     each(selector, hide);
   };
-  shortcuts.toggle = (selector) => {
-    each(selector, (element) => {
+  shortcuts.toggle = function (selector) {
+    each(selector, function (element) {
       (hidden(element) ? show : hide)(element);
     });
   };
-  shortcuts.addClass = (selector, name) => {
-    each(selector, (element) => {
+  shortcuts.addClass = function (selector, name) {
+    each(selector, function (element) {
       add(element, name);
     });
   };
-  shortcuts.removeClass = (selector, name) => {
-    each(selector, (element) => {
+  shortcuts.removeClass = function (selector, name) {
+    each(selector, function (element) {
       remove(element, name);
     });
   };
-  shortcuts.toggleClass = (selector, name) => {
-    each(selector, (element) => {
+  shortcuts.toggleClass = function (selector, name) {
+    each(selector, function (element) {
       (has(element, name) ? remove : add)(element, name);
     });
   };
-  shortcuts.switchClass = (selector, one, other) => {
-    each(selector, (element) => {
+  shortcuts.switchClass = function (selector, one, other) {
+    each(selector, function (element) {
       var from = has(element, one) ? one : other;
       remove(element, from);
       add(element, from === one ? other : one);
@@ -93,29 +97,29 @@
   };
   shortcuts.iterateClass = function (selector) {
     var names = Array.prototype.slice.call(arguments, 1);
-    each(selector, (element) => {
+    each(selector, function (element) {
       var at = -1;
-      names.forEach((name, i) => {
+      names.forEach(function (name, i) {
         if (has(element, name)) at = i;
         remove(element, name);
       });
       add(element, names[(at + 1) % names.length]);
     });
   };
-  shortcuts.setGroupTarget = (group, target, on, off) => {
-    each(group, (element) => {
+  shortcuts.setGroupTarget = function (group, target, on, off) {
+    each(group, function (element) {
       remove(element, on);
       add(element, off);
     });
-    each(target, (element) => {
+    each(target, function (element) {
       remove(element, off);
       add(element, on);
     });
   };
-  shortcuts.setGroupNext = (group, on, off, step) => {
+  shortcuts.setGroupNext = function (group, on, off, step) {
     var list = document.querySelectorAll(group);
     var at = -1;
-    each(group, (element, i) => {
+    each(group, function (element, i) {
       if (has(element, on)) at = i;
     });
     if (!list.length) return;
@@ -124,53 +128,53 @@
     shortcuts.setGroupTarget(group, next, on, off);
     if (next.scrollIntoView) next.scrollIntoView({ block: 'nearest' });
   };
-  shortcuts.insertHTML = (selector, html) => {
-    each(selector, (element) => {
+  shortcuts.insertHTML = function (selector, html) {
+    each(selector, function (element) {
       element.innerHTML = html;
     });
   };
-  shortcuts.clear = (selector) => {
-    each(selector, (element) => {
+  shortcuts.clear = function (selector) {
+    each(selector, function (element) {
       if ('value' in element) element.value = '';
       else element.innerHTML = '';
     });
   };
-  shortcuts.setInputValue = (selector, value) => {
-    each(selector, (element) => {
+  shortcuts.setInputValue = function (selector, value) {
+    each(selector, function (element) {
       element.value = value;
     });
   };
-  shortcuts.scrollTo = (selector) => {
+  shortcuts.scrollTo = function (selector) {
     var element = document.querySelector(selector);
     if (element) element.scrollIntoView();
   };
-  shortcuts.timer = (name, milliseconds, action, repeat) => {
+  shortcuts.timer = function (name, milliseconds, action, repeat) {
     shortcuts.stopTimer(name);
     remember(name, [milliseconds, keep(action), !!repeat]);
     startTimer(name, milliseconds, keep(action), repeat);
   };
-  shortcuts.stopTimer = (name) => {
+  shortcuts.stopTimer = function (name) {
     window.clearInterval(running[name]);
     delete running[name];
     remember(name);
   };
-  shortcuts.onSwipe = (selector, direction, action) => {
+  shortcuts.onSwipe = function (selector, direction, action) {
     listen(selector, 'swipe-' + direction, action);
   };
-  shortcuts.onKey = (key, action) => {
+  shortcuts.onKey = function (key, action) {
     listen('html', 'key-' + key, action);
   };
-  shortcuts.onLongPress = (selector, action) => {
+  shortcuts.onLongPress = function (selector, action) {
     listen(selector, 'longpress', action);
   };
 
-  Object.keys(shortcuts).forEach((name) => {
+  Object.keys(shortcuts).forEach(function (name) {
     handset[name] = shortcuts[name];
   });
 
   /* Listeners and timers are attributes of the document: a copy of the document carries them. */
   function listen(selector, type, action) {
-    each(selector, (element) => {
+    each(selector, function (element) {
       element.setAttribute('data-handset-' + type, keep(action));
     });
   }
@@ -195,14 +199,14 @@
   function startTimer(name, milliseconds, action, repeat) {
     /* A page that lives on a proxy leaves to the phone what the phone can do. */
     if (handset.remote && action.charAt(0) !== '@') return;
-    running[name] = window.setInterval(() => {
+    running[name] = window.setInterval(function () {
       if (!repeat) shortcuts.stopTimer(name);
       perform('timer', document.documentElement, action);
     }, milliseconds);
   }
 
   /* The steps of an action text as [name, arguments], or null if it says anything but shortcuts with literals. */
-  handset.parse = (text) => {
+  handset.parse = function (text) {
     var steps = [];
     var match;
     while (/\S/.test(text)) {
@@ -217,14 +221,16 @@
   function value(literal) {
     var quoted = /^['"]/.test(literal);
     if (!quoted) return literal === 'true' || (literal === 'false' ? false : Number(literal));
-    return literal.slice(1, -1).replace(/\\(.)/g, (_all, character) => ESCAPES[character] || character);
+    return literal.slice(1, -1).replace(/\\(.)/g, function (_all, character) {
+      return ESCAPES[character] || character;
+    });
   }
 
   /* Do what an action text says; false if it is not made of shortcuts alone. Nothing is ever evaluated as code. */
-  handset.run = (text) => {
+  handset.run = function (text) {
     var steps = handset.parse(text);
     if (!steps) return false;
-    steps.forEach((step) => {
+    steps.forEach(function (step) {
       shortcuts[step[0]].apply(handset, step[1]);
     });
     return true;
@@ -258,7 +264,7 @@
   }
 
   function down(event) {
-    var timer = window.setTimeout(() => {
+    var timer = window.setTimeout(function () {
       if (start) pressed = gesture('longpress', start.target, event);
     }, PRESS_MS);
     pressed = false;
@@ -298,9 +304,9 @@
   document.addEventListener(touch ? 'touchend' : 'mouseup', up);
   document.addEventListener('click', click);
   document.addEventListener('keydown', keydown);
-  document.addEventListener('DOMContentLoaded', () => {
+  document.addEventListener('DOMContentLoaded', function () {
     var all = timers();
-    Object.keys(all).forEach((name) => {
+    Object.keys(all).forEach(function (name) {
       if (!running[name]) startTimer(name, all[name][0], all[name][1], all[name][2]);
     });
   });

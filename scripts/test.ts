@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createVitest, parseCLI, type Vitest } from 'vitest/node';
+import { parseCLI, startVitest } from 'vitest/node';
 import { endWithOwner } from './end-with-owner.ts';
 import { pythonPackages } from './test/python-packages.ts';
 import { addTallies, closingLine, emptyTally, report, type Tally, tallyOf } from './test/tally.ts';
@@ -24,26 +24,13 @@ async function test(args: string[]): Promise<number> {
   prepareCoverage();
   const python = await pythonPackages(root);
   if (python !== undefined) process.env.AGENTPLATFORM_TEST_PYTHONPATH = python;
-  let running: Vitest | undefined;
-  let stopped = false;
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => {
-      stopped = true;
-      void running?.cancelCurrentRun('keyboard-input');
-    });
-  }
   let total: Tally = emptyTally;
   for (const part of [{ exclude: oneByOne }, { include: oneByOne, maxWorkers: 1, minWorkers: 1 }]) {
-    if (stopped) break;
-    running = await createVitest('test', { ...options, ...part, watch: false });
-    const files = await running.globTestSpecifications(filter);
-    if (files.length > 0) await running.runTestSpecifications(files, true);
-    total = addTallies(total, tallyOf(running));
-    await running.close();
+    const run = await startVitest('test', filter, { ...options, ...part, watch: false, passWithNoTests: true });
+    total = addTallies(total, tallyOf(run));
   }
   if (total.passed + total.failed + total.skipped.length === 0) process.stderr.write('No test matches.\n');
   process.stdout.write(`${report(total)}\n${closingLine(total)}\n`);
-  if (stopped) return 130;
   return total.failed === 0 && total.passed > 0 && process.exitCode !== 1 ? 0 : 1;
 }
 

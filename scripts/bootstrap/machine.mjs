@@ -31,6 +31,10 @@ const machineParts = [
 /**
  * Installs what is missing on this machine for `task`, as root on Debian and its kin, and says so first. Who is not root
  * is told the choices and nothing is installed; `--sandbox process` is the only way to run without isolation.
+ * @param {string} root
+ * @param {string} task
+ * @param {string[]} args
+ * @param {Machine} machine
  */
 export async function ensureMachine(root, task, args, machine = thisMachine()) {
   const missing = () => machineParts.filter(({ tasks, file }) => tasks.includes(task) && !machine.has(file));
@@ -55,7 +59,18 @@ export async function ensureMachine(root, task, args, machine = thisMachine()) {
   );
 }
 
-/** What `ensureMachine` sees and does; a test hands in another machine. */
+/**
+ * What `ensureMachine` sees and does; a test hands in another machine.
+ * @typedef {object} Machine
+ * @property {string} platform
+ * @property {Record<string, string | undefined>} env
+ * @property {boolean} isRoot
+ * @property {(file: string) => boolean} has
+ * @property {(text: string) => unknown} say
+ * @property {(args: string[]) => Promise<string>} aptGet
+ */
+
+/** @returns {Machine} */
 function thisMachine() {
   const folders = [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/sbin'];
   return {
@@ -85,7 +100,9 @@ function namesSandbox(root, args, env) {
     return at < 0 ? undefined : args[at].slice(name.length + 1) || args[at + 1];
   };
   const chosen =
-    flag('--sandbox') ?? env.AGENTPLATFORM_SANDBOX ?? providerInFile(root, flag('--data') ?? env.AGENTPLATFORM_DATA);
+    flag('--sandbox') ??
+    env.AGENTPLATFORM_SANDBOX_PROVIDER ??
+    providerInFile(root, flag('--data') ?? env.AGENTPLATFORM_DATA);
   return chosen !== undefined && chosen !== 'auto';
 }
 

@@ -8,9 +8,9 @@ import {
   encodeResponse,
   errors,
   inputFingerprint,
-  matchRoute,
   type OperationName,
   operations,
+  type RouteMatch,
   type ServiceError,
   type WireResponse,
 } from '@agentplatform/contract';
@@ -75,8 +75,8 @@ interface Passage {
   readonly res: ServerResponse;
   readonly requestId: string;
   readonly startedAt: number;
-  operation: OperationName | undefined;
-  metrics: RequestMetrics | undefined;
+  readonly route: RouteMatch;
+  readonly metrics: RequestMetrics;
   principal: Principal | undefined;
   resource: string | undefined;
 }
@@ -94,18 +94,19 @@ export class Pipeline {
   }
 
   /** Answers one request. Never rejects. */
-  async handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const { clock, newRequestId } = this.#deps;
+  async handle(req: IncomingMessage, res: ServerResponse, route: RouteMatch): Promise<void> {
+    const { clock, newRequestId, metrics } = this.#deps;
     const passage: Passage = {
       req,
       res,
+      route,
       requestId: newRequestId(),
       startedAt: clock.monotonic(),
-      operation: undefined,
-      metrics: undefined,
+      metrics: metrics.request(route.operation),
       principal: undefined,
       resource: undefined,
     };
+    passage.metrics.began();
     let failure: ServiceError | undefined;
     try {
       await respond(res, await this.#answer(passage), passage.requestId);
@@ -115,18 +116,19 @@ export class Pipeline {
     this.#record(passage, failure);
   }
 
+  /** Answers a request to a path that is no operation and nothing else. Never rejects. */
+  async refuse(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const path = req.url?.split('?')[0];
+    const error = errors.unknownOperation(`There is no operation at ${req.method} ${path}.`, {
+      remedy: 'Check the endpoint and the version of the SDK.',
+    });
+    await respond(res, encodeError(error), this.#deps.newRequestId()).catch(() => res.destroy());
+  }
+
   async #answer(passage: Passage): Promise<WireResponse> {
-    const { req } = passage;
+    const { req, route } = passage;
     const url = req.url ?? '/';
     const at = url.indexOf('?');
-    const route = matchRoute(req.method ?? '', at < 0 ? url : url.slice(0, at));
-    if (!route)
-      throw errors.unknownOperation(`There is no operation at ${req.method} ${at < 0 ? url : url.slice(0, at)}.`, {
-        remedy: 'Check the SDK’s version and the endpoint.',
-      });
-    passage.operation = route.operation;
-    passage.metrics = this.#deps.metrics.request(route.operation);
-    passage.metrics.began();
     const handler = this.#deps.handlers[route.operation] as AnyHandler | undefined;
 
     const token = bearerToken(req);
@@ -247,7 +249,7 @@ export class Pipeline {
     const { req, res, requestId } = passage;
     const known = toServiceError(error);
     const failure = known ?? errors.internal('The platform failed.', { cause: error });
-    const log = this.#deps.log.child({ requestId, operation: passage.operation });
+    const log = this.#deps.log.child({ requestId, operation: passage.route.operation });
     if (res.headersSent) {
       if (!req.destroyed || !res.destroyed) log.warn({ err: error }, 'an answer broke after it had begun');
       res.destroy();
@@ -269,9 +271,9 @@ export class Pipeline {
   }
 
   #record(passage: Passage, failure: ServiceError | undefined): void {
-    const { req, res, operation, principal } = passage;
-    passage.metrics?.ended(res.statusCode, (this.#deps.clock.monotonic() - passage.startedAt) / 1000);
-    if (operation === undefined) return;
+    const { req, res, principal } = passage;
+    const { operation } = passage.route;
+    passage.metrics.ended(res.statusCode, (this.#deps.clock.monotonic() - passage.startedAt) / 1000);
     const userAgent = req.headers['user-agent'];
     this.#deps.cover?.({ operation, userAgent: userAgent ?? '', status: res.statusCode });
     this.#deps.audit({

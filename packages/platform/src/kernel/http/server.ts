@@ -1,4 +1,6 @@
+import { createServer, type IncomingMessage, type ServerOptions } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { matchRoute, type RouteMatch } from '@agentplatform/contract';
 import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify';
 import type { Clock } from '../clock.ts';
 import type { Metrics } from '../telemetry/index.ts';
@@ -32,10 +34,20 @@ export interface HttpServer {
 const REQUEST_TIMEOUT_MS = 15 * 60_000;
 const KEEP_ALIVE_MS = 75_000;
 
-/** The one listener: health, readiness and metrics, the plugins, and for every other path the pipeline. */
+/**
+ * The one listener. Requests to operations of the contract go straight to the pipeline, which reads their bodies itself; the
+ * rest (health, metrics, plugins, unknown paths) is Fastify's.
+ */
 export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
+  const { pipeline } = deps;
   const app = Fastify({
     logger: false,
+    serverFactory: (fastify, options) =>
+      createServer(options as ServerOptions, (req, res) => {
+        const route = routeOf(req);
+        if (route) void pipeline.handle(req, res, route);
+        else fastify(req, res);
+      }),
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: 'idle',
@@ -43,14 +55,9 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
   });
   healthRoutes(app, deps);
   for (const plugin of deps.plugins) await app.register(plugin);
-  await app.register(async (scope) => {
-    // The pipeline reads bodies itself: it knows which to stream and which to verify first.
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    scope.all('/*', (request, reply) => {
-      reply.hijack();
-      void deps.pipeline.handle(request.raw, reply.raw);
-    });
+  app.setNotFoundHandler((request, reply) => {
+    reply.hijack();
+    void pipeline.refuse(request.raw, reply.raw);
   });
 
   return {
@@ -69,6 +76,12 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
       }
     },
   };
+}
+
+function routeOf(req: IncomingMessage): RouteMatch | undefined {
+  const url = req.url ?? '/';
+  const at = url.indexOf('?');
+  return matchRoute(req.method ?? '', at < 0 ? url : url.slice(0, at));
 }
 
 function healthRoutes(app: FastifyInstance, { readiness, about, metrics }: HttpServerDeps): void {

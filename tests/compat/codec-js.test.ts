@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -11,9 +10,9 @@ import {
   ServiceError,
 } from '../../packages/contract/src/index.ts';
 import { contractModel, type Plane, shapeIn } from '../../packages/contract/src/model.ts';
-import { shapeArbitraries } from '../../packages/contract/test/arbitraries.ts';
 import { comparable } from '../../packages/contract/test/comparable.ts';
 import { type Answer, loopback } from '../support/contract-loop.ts';
+import { generatedCases, settled } from '../support/generated-cases.ts';
 import { anySdk, sdkErrorClass, sdkOperations } from '../support/sdk-clients.ts';
 import { differences, modelOfSdk, sdkGaps } from '../support/sdk-gaps.ts';
 
@@ -22,58 +21,8 @@ const runs = 16;
 const seed = 20261121;
 
 const names = Object.keys(operations) as OperationName[];
-const arbitraries = { data: shapeArbitraries(modelOfSdk('data')), control: shapeArbitraries(modelOfSdk('control')) };
-
-/** What is compared of an input or output: streams as their bytes or events, the rest as it is. */
-async function settled(value: Record<string, unknown>): Promise<unknown> {
-  const { $metadata: _, ...members } = value;
-  for (const [name, member] of Object.entries(members)) {
-    if (typeof member !== 'object' || member === null || !(Symbol.asyncIterator in member)) continue;
-    const items: unknown[] = [];
-    for await (const item of member as AsyncIterable<unknown>) items.push(item);
-    members[name] = items.every((item) => item instanceof Uint8Array) ? Buffer.concat(items) : items;
-  }
-  return comparable(members);
-}
-
-/** The events that a stream's union allows, as arbitrary. */
-function eventArbitrary(plane: Plane, union: string): fc.Arbitrary<Record<string, unknown>> {
-  const model = contractModel().planes[plane];
-  const events = Object.entries(shapeIn(model, union).members ?? {}).filter(
-    ([, m]) => !shapeIn(model, m.shape).exception,
-  );
-  return fc.oneof(...events.map(([name, m]) => arbitraries[plane](m.shape).map((value) => ({ [name]: value }))));
-}
-
-/** Outputs of an operation; where it streams, a plain list of what is streamed. */
-function outputArbitrary(name: OperationName): fc.Arbitrary<Record<string, unknown>> {
-  const { plane, output } = operations[name];
-  const { payload, members = {} } = shapeIn(contractModel().planes[plane], output);
-  const whole = arbitraries[plane](output) as fc.Arbitrary<Record<string, unknown>>;
-  if (payload === undefined || operations[name].responds === 'json') return whole;
-  const parts =
-    operations[name].responds === 'events'
-      ? fc.array(eventArbitrary(plane, members[payload]?.shape ?? ''), { minLength: 1, maxLength: 4 })
-      : fc.array(fc.uint8Array({ minLength: 1, maxLength: 32 }), { minLength: 1, maxLength: 4 });
-  return fc.tuple(whole, parts).map(([rest, streamed]) => ({ ...rest, [payload]: streamed }));
-}
-
-/** The member of an output that carries the HTTP status, which the SDK fills in. */
-function statusOf(name: OperationName): Record<string, number> {
-  const { plane, output, status } = operations[name];
-  const { members = {} } = shapeIn(contractModel().planes[plane], output);
-  return Object.fromEntries(
-    Object.entries(members).flatMap(([m, { location }]) => (location === 'statusCode' ? [[m, status]] : [])),
-  );
-}
-
-/** An output as a handler returns it: what streams is an async iterable. */
-function streamed(name: OperationName, output: Record<string, unknown>): Record<string, unknown> {
-  const { plane, output: shape, responds } = operations[name];
-  const { payload } = shapeIn(contractModel().planes[plane], shape);
-  if (payload === undefined || responds === 'json') return output;
-  return { ...output, [payload]: Readable.from(output[payload] as unknown[]) };
-}
+const cases = generatedCases({ data: modelOfSdk('data'), control: modelOfSdk('control') });
+const one = <T>(arbitrary: fc.Arbitrary<T>): T => fc.sample(arbitrary, { numRuns: 1, seed })[0] as T;
 
 describe('codec against the AWS SDK for JavaScript', () => {
   it('has exactly the operations of the SDK', () => {
@@ -96,16 +45,15 @@ describe('codec against the AWS SDK for JavaScript', () => {
     const answer: Answer = async (operation, input) => {
       assert.equal(operation, name);
       received = await settled(input as unknown as Record<string, unknown>);
-      return streamed(name, toSend) as never;
+      return cases.streamed(name, toSend) as never;
     };
     const sdk = anySdk({ endpoint: 'http://loopback.invalid', handle: loopback(answer) });
-    const inputs = arbitraries[operations[name].plane](operations[name].input) as fc.Arbitrary<Record<string, unknown>>;
     await fc.assert(
-      fc.asyncProperty(inputs, outputArbitrary(name), async (input, output) => {
+      fc.asyncProperty(cases.input(name), cases.output(name), async (input, output) => {
         toSend = output;
         const answered = await settled(await sdk.call(name, input));
         assert.deepStrictEqual(received, comparable(input));
-        assert.deepStrictEqual(answered, await settled({ ...streamed(name, output), ...statusOf(name) }));
+        assert.deepStrictEqual(answered, await settled({ ...cases.streamed(name, output), ...cases.status(name) }));
       }),
       { seed, numRuns: runs },
     );
@@ -123,15 +71,13 @@ describe('codec against the AWS SDK for JavaScript', () => {
       }),
     });
     for (const [name, code] of modelled) {
-      const { plane, input } = operations[name];
+      const { plane } = operations[name];
       const errorShape = shapeIn(contractModel().planes[plane], code);
       assert.ok(isErrorCode(code), `${code} is not in the catalogue`);
       expect(errorCatalogue[code].status).toBe(errorShape.error?.httpStatusCode);
-      const [members] = fc.sample(arbitraries[plane](code), { numRuns: 1, seed });
-      const { message: _, ...rest } = members as Record<string, DocumentValue>;
+      const { message: _, ...rest } = one(cases.shape(plane, code)) as Record<string, DocumentValue>;
       toThrow = new ServiceError(code, `No ${name} today.`, { members: rest, remedy: 'Try tomorrow.' });
-      const [valid] = fc.sample(arbitraries[plane](input), { numRuns: 1, seed });
-      const thrown = await sdk.call(name, valid).then(
+      const thrown = await sdk.call(name, one(cases.input(name))).then(
         () => undefined,
         (error: unknown) => error,
       );
@@ -146,23 +92,22 @@ describe('codec against the AWS SDK for JavaScript', () => {
   it.each(names.filter((name) => operations[name].responds === 'events'))(
     '%s: errors in the midst of the stream reach the SDK',
     async (name) => {
-      const { plane, output, input } = operations[name];
+      const { plane } = operations[name];
       const model = contractModel().planes[plane];
-      const { payload = '', members = {} } = shapeIn(model, output);
-      const union = members[payload]?.shape ?? '';
+      const { payload, union } = cases.eventStream(name);
       const exceptions = Object.values(shapeIn(model, union).members ?? {}).filter(
         (m) => shapeIn(model, m.shape).exception,
       );
-      const [event] = fc.sample(eventArbitrary(plane, union), { numRuns: 1, seed });
-      const [whole] = fc.sample(arbitraries[plane](output), { numRuns: 1, seed });
-      const [valid] = fc.sample(arbitraries[plane](input), { numRuns: 1, seed });
+      const event = one(cases.event(plane, union));
+      const whole = one(cases.output(name));
+      const valid = one(cases.input(name));
 
       async function receive(failure: unknown): Promise<{ events: unknown[]; thrown: unknown }> {
         async function* stream(): AsyncIterable<unknown> {
           yield event;
           throw failure;
         }
-        const answer: Answer = async () => ({ ...(whole as object), [payload]: stream() }) as never;
+        const answer: Answer = async () => ({ ...whole, [payload]: stream() }) as never;
         const sdk = anySdk({ endpoint: 'http://loopback.invalid', handle: loopback(answer) });
         const events: unknown[] = [];
         try {

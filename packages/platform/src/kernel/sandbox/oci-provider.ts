@@ -1,16 +1,16 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sleep } from '../clock.ts';
-import { removeGroup } from './cgroups.ts';
+import { readOomKills, readUsage, removeGroup } from './cgroups.ts';
 import { CreateQueue } from './create-queue.ts';
+import { execInSandbox } from './exec.ts';
 import { resolveImageUser } from './image-user.ts';
 import { property } from './json-path.ts';
 import { attachment, type Engine, OCI_DEFAULTS, type OciProviderOptions, openEngine } from './oci-engine.ts';
-import { OciSandbox } from './oci-sandbox.ts';
 import { type OciProcess, ociConfig, ociProcess } from './oci-spec.ts';
+import { OwnedSandbox, whenEnded } from './owned-sandbox.ts';
 import type { Owner } from './owner.ts';
 import { probeOci } from './probe-oci.ts';
-import { endProcess, identify, isAlive, type ProcessIdentity } from './process-table.ts';
+import { endProcess, identify, isAlive, type ProcessIdentity, signalProcess } from './process-table.ts';
 import { type RunCommand, runCommand } from './run-command.ts';
 import type { RuntimeInfo } from './runtime-cli.ts';
 import { type ProbeReport, type Sandbox, SandboxError, type SandboxProvider, type SandboxSpec } from './sandbox.ts';
@@ -19,7 +19,6 @@ import { seccompProfile } from './seccomp.ts';
 import { checkSpec } from './spec-check.ts';
 import { sweepSandboxes } from './sweep.ts';
 
-const REATTACH_POLL_MS = 200;
 const MIB = 1024 * 1024;
 
 /** Sandboxes by an OCI runtime's command line, with no daemon: see docs/adr on the owner process. */
@@ -30,7 +29,7 @@ export class OciProvider implements SandboxProvider {
   #queue: CreateQueue;
   #engine: Promise<Engine> | undefined;
   /** Sandboxes of this process, those being made included. */
-  #known = new Map<string, OciSandbox | 'making'>();
+  #known = new Map<string, OwnedSandbox | 'making'>();
   #closing = new AbortController();
 
   constructor(options: OciProviderOptions) {
@@ -119,7 +118,7 @@ export class OciProvider implements SandboxProvider {
     return openEngine(this.#options, this.#run);
   }
 
-  async #make(engine: Engine, spec: SandboxSpec, signal: AbortSignal | undefined): Promise<OciSandbox> {
+  async #make(engine: Engine, spec: SandboxSpec, signal: AbortSignal | undefined): Promise<OwnedSandbox> {
     const { instance, network, runtime, pool } = engine;
     const { log, disk, logBytes } = { ...OCI_DEFAULTS, logBytes: 4 * MIB, ...this.#options };
     const dir = join(instance.sandboxes, spec.id);
@@ -203,7 +202,7 @@ export class OciProvider implements SandboxProvider {
     }
   }
 
-  async #attach(engine: Engine, id: string): Promise<OciSandbox | undefined> {
+  async #attach(engine: Engine, id: string): Promise<OwnedSandbox | undefined> {
     const dir = join(engine.instance.sandboxes, id);
     const record = await readRecord(dir);
     if (!record || !(await isAlive(record.owner))) return undefined;
@@ -211,7 +210,13 @@ export class OciProvider implements SandboxProvider {
     const init = pid > 1 ? await identify(pid) : undefined;
     const config: unknown = JSON.parse(await readFile(join(dir, 'config.json'), 'utf8'));
     if (!init || !hasProcess(config)) return undefined;
-    return this.#sandbox(engine, record, config.process, init, this.#ownerGone(record));
+    return this.#sandbox(
+      engine,
+      record,
+      config.process,
+      init,
+      whenEnded(record.owner, this.#options.clock, this.#closing.signal),
+    );
   }
 
   #sandbox(
@@ -220,32 +225,34 @@ export class OciProvider implements SandboxProvider {
     process: OciProcess,
     init: ProcessIdentity | undefined,
     ownerEnded: Promise<void>,
-  ): OciSandbox {
+  ): OwnedSandbox {
     const { instance, layout, runtime } = engine;
-    return new OciSandbox({
-      record,
-      process,
+    const { id, labels, isolation, owner, ip } = record;
+    const dir = join(instance.sandboxes, id);
+    const cgroup = `${instance.cgroupParent}/${id}`;
+    return new OwnedSandbox({
+      id,
+      labels,
+      isolation,
+      dir,
       init,
       ownerEnded,
-      layout,
-      runtime,
-      dir: join(instance.sandboxes, record.id),
-      cgroup: `${instance.cgroupParent}/${record.id}`,
       clock: this.#options.clock,
-      remove: async () => {
-        await this.#remove(engine, record.id, record);
-        this.#known.delete(record.id);
+      parts: {
+        address: (port) => ({ host: ip, port }),
+        exec: (command, options, serial) => execInSandbox({ id, dir, runtime, process, serial }, command, options),
+        readUsage: () => readUsage(layout, cgroup),
+        ranOutOfMemory: async () => (await readOomKills(layout, cgroup)) > 0,
+        kill: async () => {
+          // The first process takes every other of its namespace with it, and the owner sees it end.
+          if (!init || !(await signalProcess(init, 'SIGKILL'))) await signalProcess(owner, 'SIGKILL');
+        },
+        remove: async () => {
+          await this.#remove(engine, id, record);
+          this.#known.delete(id);
+        },
       },
     });
-  }
-
-  /** A process that is not our child can only be looked at. */
-  async #ownerGone(record: SandboxRecord): Promise<void> {
-    while (await isAlive(record.owner)) {
-      await sleep(this.#options.clock, REATTACH_POLL_MS);
-      // Closed: nobody listens any more, and the sandbox is the next server's.
-      if (this.#closing.signal.aborted) return new Promise(() => undefined);
-    }
   }
 
   async #remove(engine: Engine, id: string, attached: Attached | undefined): Promise<void> {

@@ -7,6 +7,8 @@ export interface ProbeReport {
   /** Plain words: `container (runc 1.1.5, seccomp, own network)`, `none`. */
   isolation: string;
   missing: { what: string; remedy: string }[];
+  /** What of a specification the provider cannot hold a sandbox to; absent when it holds it to all. */
+  unenforced?: string[];
 }
 
 /** A root file system that is unpacked and ready to be used read-only by many sandboxes. */

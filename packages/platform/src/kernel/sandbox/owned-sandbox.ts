@@ -1,12 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../clock.ts';
-import { type CgroupLayout, readOomKills, readUsage } from './cgroups.ts';
-import { execInSandbox } from './exec.ts';
+import { type Clock, sleep } from '../clock.ts';
 import { followLog, logFiles, tailLog } from './log-file.ts';
-import type { OciProcess } from './oci-spec.ts';
-import { type ProcessIdentity, signalProcess } from './process-table.ts';
-import type { RuntimeCli } from './runtime-cli.ts';
+import { isAlive, type ProcessIdentity, signalProcess } from './process-table.ts';
 import {
   type ExecHandle,
   type ExecOptions,
@@ -15,68 +11,73 @@ import {
   type SandboxExit,
   type Usage,
 } from './sandbox.ts';
-import type { SandboxRecord } from './sandbox-record.ts';
 
-export interface OciSandboxOptions {
-  record: SandboxRecord;
+/** What differs between providers whose sandboxes have an owner process. */
+export interface SandboxParts {
+  address(port: number): { host: string; port: number };
+  exec(command: string[], options: ExecOptions | undefined, serial: string): Promise<ExecHandle>;
+  readUsage(): Promise<Usage>;
+  /** Whether the kernel killed any of its processes for their use of memory. */
+  ranOutOfMemory(): Promise<boolean>;
+  /** Ends every process now. */
+  kill(): Promise<void>;
+  /** Removes everything that the sandbox has besides processes. */
+  remove(): Promise<void>;
+}
+
+export interface OwnedSandboxOptions {
+  id: string;
+  labels: Record<string, string>;
+  isolation: string;
   dir: string;
-  cgroup: string;
-  layout: CgroupLayout;
-  runtime: RuntimeCli;
   clock: Clock;
-  process: OciProcess;
   /** The sandbox's first process, as the host numbers it. */
   init: ProcessIdentity | undefined;
   /** Resolves when the owner has ended; the sandbox has then, too. */
   ownerEnded: Promise<void>;
-  /** Removes everything that the sandbox has outside its own processes. */
-  remove(): Promise<void>;
+  parts: SandboxParts;
 }
 
 const SIGKILL_STATUS = 137;
 const DEFAULT_TAIL = 4096;
 const END_MS = 15_000;
+const REATTACH_POLL_MS = 200;
 
-/** A running (or ended, not yet removed) sandbox of the `oci` provider. */
-export class OciSandbox implements Sandbox {
+/** A running (or ended, not yet removed) sandbox: its owner process keeps the log and writes down the exit status in `dir`. */
+export class OwnedSandbox implements Sandbox {
   readonly id: string;
   readonly labels: Record<string, string>;
   readonly isolation: string;
   readonly exited: Promise<SandboxExit>;
-  #options: OciSandboxOptions;
+  #options: OwnedSandboxOptions;
   #execs = 0;
   #ended = false;
   #removed = false;
   #lastUsage: Usage = { cpuSeconds: 0, memoryHighWaterBytes: 0 };
   #stopping: Promise<void> | undefined;
 
-  constructor(options: OciSandboxOptions) {
-    this.id = options.record.id;
-    this.labels = options.record.labels;
-    this.isolation = options.record.isolation;
+  constructor(options: OwnedSandboxOptions) {
+    this.id = options.id;
+    this.labels = options.labels;
+    this.isolation = options.isolation;
     this.#options = options;
     this.exited = options.ownerEnded.then(() => this.#readExit());
   }
 
   address(port: number): { host: string; port: number } {
-    return { host: this.#options.record.ip, port };
+    return this.#options.parts.address(port);
   }
 
   async exec(command: string[], options?: ExecOptions): Promise<ExecHandle> {
     if (command.length === 0) throw new SandboxError('refused', 'There is no command to run.');
     if (this.#ended || this.#stopping) throw new SandboxError('failed', `The sandbox ${this.id} has ended.`);
-    const { dir, runtime, process } = this.#options;
     this.#execs++;
-    return execInSandbox(
-      { id: this.id, dir, runtime, process, serial: `${globalThis.process.pid}-${this.#execs}` },
-      command,
-      options,
-    );
+    return this.#options.parts.exec(command, options, `${process.pid}-${this.#execs}`);
   }
 
   /** After the sandbox's end: what it had used by then. */
   async usage(): Promise<Usage> {
-    if (!this.#removed) this.#note(await readUsage(this.#options.layout, this.#options.cgroup));
+    if (!this.#removed) await this.#sample();
     return this.#lastUsage;
   }
 
@@ -98,17 +99,16 @@ export class OciSandbox implements Sandbox {
   }
 
   async #stop(graceMs: number): Promise<void> {
-    const { init, record, clock } = this.#options;
+    const { init, parts } = this.#options;
     if (!this.#ended && init && graceMs > 0 && (await signalProcess(init, 'SIGTERM'))) {
-      await Promise.race([this.exited, new Promise<void>((resolve) => void clock.after(graceMs, resolve))]);
+      await this.#exitWithin(graceMs).catch(() => undefined);
     }
     if (!this.#ended) {
-      await this.usage();
-      // The first process takes every other of its namespace with it, and the owner sees it end.
-      if (!init || !(await signalProcess(init, 'SIGKILL'))) await signalProcess(record.owner, 'SIGKILL');
+      await this.#sample();
+      await parts.kill();
       await this.#exitWithin(END_MS);
     }
-    await this.#options.remove();
+    await parts.remove();
     this.#removed = true;
   }
 
@@ -121,23 +121,33 @@ export class OciSandbox implements Sandbox {
   }
 
   async #readExit(): Promise<SandboxExit> {
-    const { dir, init, layout, cgroup } = this.#options;
+    const { dir, parts } = this.#options;
     const text = await readFile(join(dir, 'exit'), 'utf8').catch(() => '');
     const exitCode = /^\d+\n$/.test(text) ? Number(text) : undefined;
     // An owner that was killed leaves the sandbox without anyone to read its output: it ends with it.
-    if (exitCode === undefined && init) await signalProcess(init, 'SIGKILL');
-    this.#note(await readUsage(layout, cgroup));
+    if (exitCode === undefined) await parts.kill().catch(() => undefined);
+    await this.#sample();
     const killed = exitCode === SIGKILL_STATUS || exitCode === undefined;
-    const outOfMemory = killed && (await readOomKills(layout, cgroup)) > 0;
+    const outOfMemory = killed && (await parts.ranOutOfMemory().catch(() => false));
     this.#ended = true;
     return { exitCode, outOfMemory };
   }
 
-  /** Both numbers only grow; a group that is being removed reads as zero. */
-  #note(usage: Usage): void {
+  /** Both numbers only grow; what is being removed reads as zero. */
+  async #sample(): Promise<void> {
+    const usage = await this.#options.parts.readUsage().catch(() => this.#lastUsage);
     this.#lastUsage = {
       cpuSeconds: Math.max(usage.cpuSeconds, this.#lastUsage.cpuSeconds),
       memoryHighWaterBytes: Math.max(usage.memoryHighWaterBytes, this.#lastUsage.memoryHighWaterBytes),
     };
+  }
+}
+
+/** Resolves when a process that is not our child has ended, looking every 200 ms; never after `closing` aborts. */
+export async function whenEnded(owner: ProcessIdentity, clock: Clock, closing: AbortSignal): Promise<void> {
+  while (await isAlive(owner)) {
+    await sleep(clock, REATTACH_POLL_MS);
+    // Nobody listens any more, and the sandbox is the next server's.
+    if (closing.aborted) return new Promise(() => undefined);
   }
 }

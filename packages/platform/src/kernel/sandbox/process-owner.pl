@@ -1,0 +1,67 @@
+# The owner of one process without isolation: keeps its log bounded and writes down how it ended; see owner.pl.
+#   perl process-owner.pl DIR LOG_BYTES COMMAND...
+# Says `started PID` on descriptor 3 or `error MESSAGE`; the command gets a process group of its own.
+use strict;
+use warnings;
+
+my ($dir, $log_bytes, @command) = @ARGV;
+my $EINTR = 4;
+$SIG{PIPE} = 'IGNORE';
+$SIG{HUP} = 'IGNORE';
+open my $server, '>&=', 3 or exit 1;
+{ my $old = select $server; $| = 1; select $old }
+
+pipe my $log_r, my $log_w or exit 1;
+pipe my $exec_r, my $exec_w or exit 1;
+my $pid = fork // exit 1;
+if (!$pid) {
+  setpgrp 0, 0;
+  close $server;
+  $SIG{PIPE} = $SIG{HUP} = 'DEFAULT';
+  open STDIN, '<', '/dev/null'; open STDOUT, '>&', $log_w; open STDERR, '>&', $log_w;
+  exec { $command[0] } @command or syswrite $exec_w, "$command[0]: $!";
+  exit 127;
+}
+close $log_w;
+close $exec_w;
+# Closed by the exec that succeeds.
+if (sysread $exec_r, my $why, 4096) { print $server "error $why\n"; exit 1 }
+print $server "started $pid\n";
+close $server;
+
+my ($log, $written);
+sub open_log { open $log, '>', "$dir/log" or undef $log; $written = 0 }
+open_log();
+# A descendant may hold the pipe after the first process has ended, so its end is what is waited for.
+my $ended = 0;
+my $status;
+local $SIG{CHLD} = sub { $ended = 1 };
+while (1) {
+  if (waitpid($pid, 1) == $pid) { $status = $?; last }
+  my $ready = '';
+  vec($ready, fileno $log_r, 1) = 1;
+  next unless select($ready, undef, undef, 0.1) > 0;
+  last unless take();
+}
+if (!defined $status) { 1 while waitpid($pid, 0) == -1 && $! == $EINTR; $status = $? }
+# What it wrote before its end is in the pipe already.
+while (1) {
+  my $ready = '';
+  vec($ready, fileno $log_r, 1) = 1;
+  last unless select($ready, undef, undef, 0) > 0 && take();
+}
+my $code = $status & 127 ? 128 + ($status & 127) : $status >> 8;
+if (open my $exit, '>', "$dir/exit.new") {
+  print $exit "$code\n";
+  close $exit;
+  rename "$dir/exit.new", "$dir/exit";
+}
+
+sub take {
+  my $got = sysread $log_r, my $chunk, 65536;
+  return defined $got ? 0 : $! == $EINTR unless $got;
+  if ($written >= $log_bytes / 2) { close $log if $log; rename "$dir/log", "$dir/log.1"; open_log() }
+  syswrite $log, $chunk if $log;
+  $written += $got;
+  return 1;
+}

@@ -1,0 +1,249 @@
+import { spawn } from 'node:child_process';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.ts';
+import { execOnHost, hostCommand, limited } from './host-process.ts';
+import { property } from './json-path.ts';
+import { OwnedSandbox, whenEnded } from './owned-sandbox.ts';
+import { endGroup, groupUsage } from './process-group.ts';
+import { endProcess, identify, isAlive, type ProcessIdentity } from './process-table.ts';
+import { type ProbeReport, type Sandbox, SandboxError, type SandboxProvider, type SandboxSpec } from './sandbox.ts';
+import { checkSpec } from './spec-check.ts';
+
+export interface ProcessProviderOptions {
+  dataDir: string;
+  clock: Clock;
+  log: Logger;
+  /** Must be said in so many words: what runs here can read and change whatever the server can. */
+  acceptNoIsolation: true;
+  /** Bytes of a process's log that are kept (default 4 MiB). */
+  logBytes?: number;
+}
+
+/** What this provider cannot hold a sandbox to. */
+export const UNENFORCED = ['filesystem', 'network', 'users', 'cpu', 'memory', 'pids', 'disk'];
+
+const OWNER = fileURLToPath(new URL('./process-owner.pl', import.meta.url));
+/** The port that agents listen on (`spec/agent-platform.md`); here each gets a free one instead, in PORT. */
+const AGENT_PORT = 8080;
+const START_TIMEOUT_MS = 10_000;
+
+interface ProcessRecord {
+  id: string;
+  labels: Record<string, string>;
+  owner: ProcessIdentity;
+  pid: number;
+  port: number;
+  env: Record<string, string>;
+  cwd: string;
+  openFiles: number;
+}
+
+/**
+ * Agents as plain processes of the host, for debugging one: no isolation at all, and only open files are limited. Port 8080 is mapped
+ * to a free port of 127.0.0.1, which the agent finds in PORT and AGENTPLATFORM_PORT; any other port is itself.
+ */
+export class ProcessProvider implements SandboxProvider {
+  readonly name = 'process';
+  #options: ProcessProviderOptions;
+  #dir: string;
+  #known = new Map<string, OwnedSandbox | 'making'>();
+  #closing = new AbortController();
+
+  constructor(options: ProcessProviderOptions) {
+    if (options.acceptNoIsolation !== true) {
+      throw new SandboxError(
+        'refused',
+        'The process provider isolates nothing. It runs only when it is asked for by name: --sandbox process.',
+      );
+    }
+    this.#options = options;
+    this.#dir = join(options.dataDir, 'processes');
+  }
+
+  async probe(): Promise<ProbeReport> {
+    return { provider: 'process', usable: true, isolation: 'none', missing: [], unenforced: UNENFORCED };
+  }
+
+  async create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
+    await checkSpec(spec);
+    if (spec.mounts.length > 0)
+      throw new SandboxError(
+        'refused',
+        'A process without isolation cannot have mounts. Use a provider with isolation.',
+      );
+    if (this.#closing.signal.aborted) throw new SandboxError('unavailable', 'The sandbox provider is closed.');
+    if (this.#known.has(spec.id)) throw new SandboxError('refused', `A sandbox with the id ${spec.id} exists already.`);
+    this.#known.set(spec.id, 'making');
+    const dir = join(this.#dir, spec.id);
+    try {
+      await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+      await mkdir(dir, { mode: 0o700 });
+      signal?.throwIfAborted();
+      const sandbox = await this.#start(spec, dir);
+      this.#known.set(spec.id, sandbox);
+      return sandbox;
+    } catch (error) {
+      this.#known.delete(spec.id);
+      await this.#remove(spec.id);
+      if (error instanceof SandboxError) throw error;
+      throw new SandboxError(
+        'failed',
+        `The process could not be started: ${error instanceof Error ? error.message : error}`,
+        { cause: error },
+      );
+    }
+  }
+
+  async *reattach(): AsyncIterable<Sandbox> {
+    for (const id of await readdir(this.#dir).catch(() => [])) {
+      const record = this.#known.has(id) ? undefined : await this.#readRecord(id);
+      if (!record || !(await isAlive(record.owner))) continue;
+      const sandbox = this.#sandbox(
+        record,
+        await identify(record.pid),
+        whenEnded(record.owner, this.#options.clock, this.#closing.signal),
+      );
+      this.#known.set(id, sandbox);
+      yield sandbox;
+    }
+  }
+
+  async sweep(keep: ReadonlySet<string>): Promise<string[]> {
+    const removed: string[] = [];
+    for (const id of await readdir(this.#dir).catch(() => [])) {
+      const known = this.#known.get(id);
+      if (keep.has(id) || known === 'making') continue;
+      await (known ? known.stop() : this.#remove(id));
+      removed.push(id);
+    }
+    return removed;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+  }
+
+  async #start(spec: SandboxSpec, dir: string): Promise<OwnedSandbox> {
+    const port = await freePort();
+    const temp = join(dir, 'tmp');
+    await mkdir(temp, { mode: 0o700 });
+    const { command, cwd, env } = hostCommand(spec, { temp, port });
+    await mkdir(cwd, { recursive: true });
+    const logBytes = String(this.#options.logBytes ?? 4 * 1024 * 1024);
+    const [file, ...args] = limited(spec.limits.openFiles, ['perl', OWNER, dir, logBytes, ...command]);
+    const child = spawn(file, args, { detached: true, stdio: ['ignore', 'ignore', 'ignore', 'pipe'], cwd, env });
+    const ended = new Promise<void>((resolve) => {
+      child.once('exit', () => resolve());
+      child.once('error', () => resolve());
+    });
+    const owner = child.pid === undefined ? undefined : await identify(child.pid);
+    const said = await firstLine(child.stdio[3]);
+    const pid = Number(/^started (\d+)$/.exec(said)?.[1]);
+    if (!owner || !pid)
+      throw new SandboxError(
+        'failed',
+        `The process could not be started: ${said.replace(/^error /, '') || 'its owner ended early'}`,
+      );
+    child.unref();
+    const record: ProcessRecord = {
+      id: spec.id,
+      labels: spec.labels,
+      owner,
+      pid,
+      port,
+      env,
+      cwd,
+      openFiles: spec.limits.openFiles,
+    };
+    await writeFile(join(dir, 'process.json'), JSON.stringify(record), { mode: 0o600 });
+    return this.#sandbox(record, await identify(pid), ended);
+  }
+
+  #sandbox(record: ProcessRecord, init: ProcessIdentity | undefined, ownerEnded: Promise<void>): OwnedSandbox {
+    const { id, labels, pid, port, env, cwd, openFiles } = record;
+    const dir = join(this.#dir, id);
+    return new OwnedSandbox({
+      id,
+      labels,
+      isolation: 'none',
+      dir,
+      init,
+      ownerEnded,
+      clock: this.#options.clock,
+      parts: {
+        address: (wanted) => ({ host: '127.0.0.1', port: wanted === AGENT_PORT ? port : wanted }),
+        exec: (command, options) => execOnHost({ command, cwd, env, openFiles }, options),
+        readUsage: () => groupUsage(pid),
+        ranOutOfMemory: async () => false,
+        kill: () => endGroup(pid),
+        remove: async () => {
+          await this.#remove(id);
+          this.#known.delete(id);
+        },
+      },
+    });
+  }
+
+  async #remove(id: string): Promise<void> {
+    const record = await this.#readRecord(id);
+    if (record && (await isAlive(record.owner))) {
+      await endGroup(record.pid);
+      await endProcess(record.owner);
+    }
+    await rm(join(this.#dir, id), { recursive: true, force: true });
+  }
+
+  async #readRecord(id: string): Promise<ProcessRecord | undefined> {
+    const text = await readFile(join(this.#dir, id, 'process.json'), 'utf8').catch(() => undefined);
+    if (text === undefined) return undefined;
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : undefined;
+  }
+}
+
+/** process.json is our own writing; this only guards against a half-written one. */
+function isRecord(value: unknown): value is ProcessRecord {
+  return (
+    typeof property(value, 'pid') === 'number' && typeof property(property(value, 'owner'), 'startedAt') === 'string'
+  );
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (typeof address !== 'object' || address === null) throw new Error('no free port');
+  return address.port;
+}
+
+function firstLine(stream: unknown): Promise<string> {
+  if (!isReadable(stream)) return Promise.resolve('');
+  return new Promise((resolve) => {
+    let text = '';
+    const timer = setTimeout(() => finish(`error no answer within ${START_TIMEOUT_MS} ms`), START_TIMEOUT_MS);
+    const finish = (line: string): void => {
+      clearTimeout(timer);
+      stream.destroy();
+      resolve(line);
+    };
+    stream.on('data', (chunk: Buffer) => {
+      text += chunk.toString('utf8');
+      if (text.includes('\n')) finish(text.split('\n')[0] ?? '');
+    });
+    stream.on('error', () => finish(text));
+    stream.on('end', () => finish(text));
+  });
+}
+
+function isReadable(stream: unknown): stream is Readable {
+  return typeof property(stream, 'read') === 'function';
+}

@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import type { Database, Executor } from '../storage/index.ts';
+import { KEY_BYTES, open, seal } from './envelope.ts';
+import { SecretIntegrityError } from './errors.ts';
+import type { MasterKeys } from './master-keys.ts';
+import { Secret } from './secret.ts';
+
+/** Whose secret, and which. */
+export interface SecretName {
+  accountId: string;
+  /** Any text; services take the ARN of what the secret belongs to, and a word. */
+  name: string;
+}
+
+/** Secrets at rest: each value under a data key of its own, the data keys under the master key, bound to account and name. */
+export interface Secrets {
+  /** Stores or replaces. Give `tx` to store it together with other rows. */
+  put(name: SecretName, value: Secret, tx?: Executor): Promise<void>;
+  /** Undefined when there is none; throws `SecretIntegrityError` when it was tampered with. */
+  get(name: SecretName): Promise<Secret | undefined>;
+  /** Whether there was one. */
+  delete(name: SecretName, tx?: Executor): Promise<boolean>;
+  /** Makes a new master key, seals every data key anew with it and forgets the old ones. Returns how many were sealed anew. */
+  rotate(): Promise<number>;
+}
+
+interface Row {
+  account_id: string;
+  name: string;
+  key_id: string;
+  sealed_key: Uint8Array;
+  sealed_value: Uint8Array;
+}
+
+const ROTATION_BATCH = 100;
+
+export function createSecrets(deps: { database: Database; keys: MasterKeys; clock: Clock }): Secrets {
+  const { database, keys, clock } = deps;
+
+  const openKey = (row: Row): Buffer => {
+    const master = keys.byId(row.key_id);
+    if (!master) {
+      throw new SecretIntegrityError(`the master key ${row.key_id} is not known: restore the file of master keys`);
+    }
+    return open(master.bytes, row.sealed_key, contextOf('key', row.account_id, row.name));
+  };
+
+  const resealOnce = async (): Promise<number> =>
+    database.transaction(async (tx) => {
+      const { id, bytes } = keys.current();
+      const rows = await tx.query<Row>(
+        'SELECT account_id, name, key_id, sealed_key, sealed_value FROM secrets WHERE key_id <> $1 LIMIT $2 FOR UPDATE',
+        [id, ROTATION_BATCH],
+      );
+      for (const row of rows) {
+        const sealed = seal(bytes, openKey(row), contextOf('key', row.account_id, row.name));
+        await tx.query('UPDATE secrets SET key_id = $3, sealed_key = $4 WHERE account_id = $1 AND name = $2', [
+          row.account_id,
+          row.name,
+          id,
+          sealed,
+        ]);
+      }
+      return rows.length;
+    });
+
+  return {
+    put: async ({ accountId, name }, value, tx = database) => {
+      const master = keys.current();
+      const dataKey = randomBytes(KEY_BYTES);
+      await tx.query(
+        `INSERT INTO secrets (account_id, name, key_id, sealed_key, sealed_value, version, updated_at)
+         VALUES ($1, $2, $3, $4, $5, 1, $6)
+         ON CONFLICT (account_id, name) DO UPDATE
+           SET key_id = excluded.key_id, sealed_key = excluded.sealed_key, sealed_value = excluded.sealed_value,
+               version = secrets.version + 1, updated_at = excluded.updated_at`,
+        [
+          accountId,
+          name,
+          master.id,
+          seal(master.bytes, dataKey, contextOf('key', accountId, name)),
+          seal(dataKey, Buffer.from(value.reveal()), contextOf('value', accountId, name)),
+          new Date(clock.now()),
+        ],
+      );
+    },
+    get: async ({ accountId, name }) => {
+      const [row] = await database.query<Row>(
+        'SELECT account_id, name, key_id, sealed_key, sealed_value FROM secrets WHERE account_id = $1 AND name = $2',
+        [accountId, name],
+      );
+      if (!row) return undefined;
+      return new Secret(open(openKey(row), row.sealed_value, contextOf('value', accountId, name)).toString());
+    },
+    delete: async ({ accountId, name }, tx = database) =>
+      (await tx.execute('DELETE FROM secrets WHERE account_id = $1 AND name = $2', [accountId, name])) > 0,
+    rotate: async () => {
+      await keys.add();
+      let total = 0;
+      for (;;) {
+        const count = await resealOnce();
+        total += count;
+        if (count === 0) break;
+      }
+      await keys.retire();
+      return total;
+    },
+  };
+}
+
+/** Unambiguous whatever the names contain; what was sealed for one place opens in no other. */
+function contextOf(part: 'key' | 'value', accountId: string, name: string): string {
+  return JSON.stringify(['agentplatform-secret', part, accountId, name]);
+}

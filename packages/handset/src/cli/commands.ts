@@ -1,3 +1,4 @@
+import { DEFAULT_DEVICE, DEVICES } from '../preview/devices.ts';
 import type { CommandContext, ExitStatus } from './context.ts';
 
 export interface OptionSpec {
@@ -74,5 +75,42 @@ export const COMMANDS: readonly CommandSpec[] = [
     options: [{ flags: '--grep <text>', summary: 'run only tests whose name holds this text' }, JSON_OPTION],
     examples: ['npx handset test', 'npx handset test --grep search', 'npx handset test --json'],
     run: async (options, _args, context) => (await import('../commands/test.ts')).testCommand(options, context),
+  },
+  {
+    name: 'lint',
+    summary: 'Hold the application against the limits of the devices.',
+    options: [JSON_OPTION],
+    examples: ['npx handset lint', 'npx handset lint --json'],
+    run: async (options, _args, context) => (await import('../commands/lint.ts')).lintCommand(options, context),
+  },
+  {
+    name: 'pack',
+    summary: 'Build for production and write the .wgt archive that a device or an IDE imports.',
+    options: [{ flags: '--out <file>', summary: 'archive to write instead of <name>.wgt' }, JSON_OPTION],
+    examples: ['npx handset pack', 'npx handset pack --out build/my-app.wgt'],
+    run: async (options, _args, context) => (await import('../commands/pack.ts')).packCommand(options, context),
+  },
+  {
+    name: 'preview',
+    summary: 'Open the application in Chromium as a device shows it, with web security off.',
+    options: [
+      {
+        flags: '--device <name>',
+        summary: `screen: ${Object.entries(DEVICES)
+          .map(([name, d]) => `${name} ${d.width}×${d.height}`)
+          .join(', ')} (default: ${DEFAULT_DEVICE})`,
+        choices: Object.keys(DEVICES),
+      },
+      { flags: '--url <address>', summary: 'show this address instead of building and serving the project' },
+      { flags: '--screenshot <file>', summary: 'write a PNG and end, without a window' },
+      { flags: '--headless', summary: 'open no window' },
+      JSON_OPTION,
+    ],
+    examples: [
+      'npx handset preview',
+      'npx handset preview --device touch-landscape',
+      'npx handset preview --device keys --screenshot keys.png',
+    ],
+    run: async (options, _args, context) => (await import('../commands/preview.ts')).previewCommand(options, context),
   },
 ];

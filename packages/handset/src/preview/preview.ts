@@ -1,0 +1,49 @@
+import type { Browser, Page } from 'playwright-core';
+import { launchChromium } from '../browser/launch.ts';
+import type { Device } from './devices.ts';
+
+export interface PreviewOptions {
+  readonly url: string;
+  readonly device: Device;
+  readonly headless: boolean;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface Preview {
+  readonly browser: Browser;
+  readonly page: Page;
+  /** Resolves when the window was closed. */
+  readonly closed: Promise<void>;
+  close(): Promise<void>;
+}
+
+const LOAD_MS = 20_000;
+
+/** Open a page in Chromium as a device shows it: its viewport, web security off, and a profile that is thrown away. */
+export async function openPreview({ url, device, headless, env }: PreviewOptions): Promise<Preview> {
+  const frame = { width: device.width + 40, height: device.height + 120 };
+  const browser = await launchChromium({
+    headless,
+    webSecurity: false,
+    env,
+    args: [`--window-size=${frame.width},${frame.height}`],
+  });
+  try {
+    const context = await browser.newContext({
+      viewport: { width: device.width, height: device.height },
+      deviceScaleFactor: 1,
+      hasTouch: device.touch,
+      isMobile: true,
+    });
+    const page = await context.newPage();
+    const closed = new Promise<void>((resolve) => {
+      page.once('close', () => resolve());
+      browser.once('disconnected', () => resolve());
+    });
+    await page.goto(url, { timeout: LOAD_MS });
+    return { browser, page, closed, close: () => browser.close() };
+  } catch (error) {
+    await browser.close();
+    throw error;
+  }
+}

@@ -35,7 +35,12 @@ export async function bootstrap(root, argv) {
     return await handOver(node, root, task, args);
   } catch (error) {
     if (!(error instanceof Stop)) throw error;
-    process.stderr.write(`\n${error.message}\n`);
+    process.stderr.write(`\n${wrapped(error.message, 100)}\n`);
     return error.exitCode;
   }
+}
+
+/** `text` with line breaks at words, so that no line is longer than `width` but those that were made so on purpose. */
+function wrapped(text, width) {
+  return text.replace(new RegExp(`(?![^\\n]{1,${width}}$)(?! {2})([^\\n]{1,${width}}) `, 'gm'), '$1\n');
 }

@@ -165,10 +165,11 @@ function aptTrouble(parts, output) {
 }
 
 function notRoot(task, missing) {
+  const command = task === 'start' ? 'npm start' : `npm run ${task}`;
   const also = missing.length > 0 ? ' and installs what this machine lacks for it' : '';
   return (
     'Each session of an agent runs in a container of its own, and making one takes root, which this user is not. The choices: ' +
-    `"sudo npm run ${task}" starts the platform as root${also}; "npm run ${task} -- --sandbox process" runs agents as plain ` +
+    `"sudo ${command}" starts the platform as root${also}; "${command} -- --sandbox process" runs agents as plain ` +
     'processes of this user, with NO isolation from your files, your network and each other – only for debugging an agent ' +
     'that you wrote. Nothing was started.'
   );

@@ -73,19 +73,19 @@ describe('ensureMachine', () => {
     expect(here.told).toEqual([]);
   });
 
-  it.each(['start', 'platform'])(
-    'stops %s of a user who is not root with the choices, and installs nothing',
-    async (task) => {
-      const here = machine({ isRoot: false });
-      const { message, exitCode } = await stopOf(ensureMachine(root, task, ['--port', '1'], here));
-      expect(exitCode).toBe(3);
-      expect(message).toContain(`"sudo npm run ${task}"`);
-      expect(message).toContain('--sandbox process');
-      expect(message).toContain('NO isolation');
-      expect(message).not.toContain('\n');
-      expect(here.calls).toEqual([]);
-    },
-  );
+  it.each([
+    ['start', 'npm start'],
+    ['platform', 'npm run platform'],
+  ])('stops %s of a user who is not root with the choices, and installs nothing', async (task, command) => {
+    const here = machine({ isRoot: false });
+    const { message, exitCode } = await stopOf(ensureMachine(root, task, ['--port', '1'], here));
+    expect(exitCode).toBe(3);
+    expect(message).toContain(`"sudo ${command}"`);
+    expect(message).toContain('--sandbox process');
+    expect(message).toContain('NO isolation');
+    expect(message).not.toContain('\n');
+    expect(here.calls).toEqual([]);
+  });
 
   it('goes on with the tests of a user who is not root, and says what that means', async () => {
     const here = machine({ isRoot: false });

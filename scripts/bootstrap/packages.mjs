@@ -133,7 +133,7 @@ const lastLines = (text) =>
   text
     .trim()
     .split('\n')
-    .filter((line) => !/complete log of this run|^npm (err!|error)\s*$/i.test(line))
+    .filter((line) => !/complete log of this run|\/_logs\/|^(npm (err!|error))?\s*$/i.test(line))
     .slice(-12)
     .map((line) => `  ${line}`)
     .join('\n');

@@ -54,6 +54,10 @@ export class PreparedImages {
     return this.#flights.keys();
   }
 
+  isReady(digest: string): boolean {
+    return this.#ready.has(digest);
+  }
+
   /** The unpacked root of an image in the store, unpacking it if needed; concurrent calls share the work. */
   async prepare(digest: string, signal?: AbortSignal): Promise<PreparedImage> {
     const ready = this.#ready.get(digest);

@@ -12,7 +12,8 @@ import type { EntryMeta, Tree } from './tree.ts';
 
 export interface LayerFile {
   path: string;
-  digest: string;
+  /** Checked while the file is read; absent for a file that nobody has named by its content. */
+  digest?: string;
 }
 
 /** What unpacking may still use; shared by all layers of an image. */
@@ -50,7 +51,7 @@ export async function unpackLayer(layer: LayerFile, tree: Tree, budget: Budget):
     [write, pump].find((r) => r.status === 'rejected' && r.reason instanceof ImageError) ??
     [pump, write].find((r) => r.status === 'rejected');
   if (failed?.status === 'rejected') throw await explain(failed.reason, layer);
-  if (`sha256:${hash.digest('hex')}` !== layer.digest) throw damaged(layer);
+  if (layer.digest !== undefined && `sha256:${hash.digest('hex')}` !== layer.digest) throw damaged(layer);
 }
 
 async function writeEntries(untar: ReturnType<typeof extract>, tree: Tree, budget: Budget): Promise<void> {
@@ -179,17 +180,18 @@ async function explain(error: unknown, layer: LayerFile): Promise<unknown> {
   const stored = storageError(error);
   if (stored instanceof ImageError && stored.reason === 'storage') return stored;
   if (!existsSync(layer.path)) return damaged(layer);
+  if (error instanceof ImageError && layer.digest === undefined) return error;
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(layer.path)) hash.update(chunk);
-  if (`sha256:${hash.digest('hex')}` !== layer.digest) return damaged(layer);
+  if (layer.digest !== undefined && `sha256:${hash.digest('hex')}` !== layer.digest) return damaged(layer);
   if (error instanceof ImageError) return error;
   // A system error's message holds paths of this host; its code does not.
   const why = errorCode(error) ?? (error instanceof Error ? error.message : String(error));
-  return new ImageError('invalid', `Layer ${layer.digest} cannot be unpacked: ${why}.`, { cause: error });
+  return new ImageError('invalid', `${layer.digest ?? 'It'} cannot be unpacked: ${why}.`, { cause: error });
 }
 
 function damaged(layer: LayerFile): ImageError {
-  return new ImageError('corrupt', `${layer.digest} is damaged in the image store.`);
+  return new ImageError('corrupt', `${layer.digest ?? 'A file'} is damaged in the image store.`);
 }
 
 /** The budget of one image, and how it is told when it is spent. */

@@ -1,0 +1,75 @@
+import { stat } from 'node:fs/promises';
+import type { Platform } from './architecture.ts';
+import type { Bases } from './bases.ts';
+import { codeCommand, codeRuntime } from './code-command.ts';
+import { orMissing } from './fs-error.ts';
+import type { ImageStore } from './image-store.ts';
+import { ImageError, type ResolvedImage } from './images.ts';
+import { AGENT, type LayerEntry, writeLayer } from './layer.ts';
+import { checkNativeModules } from './native-modules.ts';
+import { writeImage } from './write-image.ts';
+import { readZip, type ZipItem } from './zip.ts';
+
+export const CODE_DIR = '/var/task';
+const TASK = CODE_DIR.slice(1);
+
+export interface CodeImageDeps {
+  store: ImageStore;
+  bases: Bases;
+  machine: Platform;
+}
+
+export interface CodeInput {
+  /** Path of the zip on this host. */
+  zip: string;
+  runtime: string;
+  entryPoint: string[];
+  signal?: AbortSignal;
+}
+
+/**
+ * Makes an image of a zip of code: the base of its runtime, one layer with the code at /var/task owned by uid 10001, and
+ * the command that `entryPoint` stands for. The same zip on the same base gives the same digest. Throws `ImageError`.
+ */
+export async function codeImage(deps: CodeImageDeps, input: CodeInput): Promise<ResolvedImage> {
+  const { store } = deps;
+  if (!(await orMissing(stat(input.zip)))) throw new ImageError('not-found', 'The zip of the code is not there.');
+  const runtime = codeRuntime(input.runtime);
+  const items = await readZip(input.zip, store.limits);
+  const command = codeCommand(runtime, input.entryPoint, items);
+  await checkNativeModules(items, deps.machine);
+
+  const base = await store.readImage((await deps.bases.ensure(runtime.base, input.signal)).digest);
+  const layer = await writeLayer(
+    store.blobs,
+    [{ type: 'directory', path: TASK, mode: 0o755, ...AGENT }, ...items.map(toEntry)],
+    input.signal,
+  );
+  const digest = await writeImage(store, {
+    platform: base.config.platform,
+    layers: [...base.manifest.layers, layer],
+    run: {
+      entrypoint: command,
+      cmd: [],
+      env: withEnv(base.config.run.env, runtime.env),
+      workingDir: CODE_DIR,
+      user: `${AGENT.uid}:${AGENT.gid}`,
+    },
+  });
+  return store.describe('The image of the code', digest, deps.machine);
+}
+
+function toEntry(item: ZipItem): LayerEntry {
+  const path = `${TASK}/${item.path}`;
+  if (item.type === 'directory') return { type: 'directory', path, mode: 0o755, ...AGENT };
+  if (item.type === 'symlink') return { type: 'symlink', path, target: item.target, ...AGENT };
+  return { type: 'file', path, mode: item.executable ? 0o755 : 0o644, size: item.size, open: item.open, ...AGENT };
+}
+
+function withEnv(base: readonly string[], own: Readonly<Record<string, string>>): string[] {
+  const all = new Map(
+    base.map((line): [string, string] => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  );
+  for (const [name, value] of Object.entries(own)) all.set(name, value);
+  return [...all].map(([name, value]) => `${name}=${value}`);
+}

@@ -1,0 +1,157 @@
+import type { Logger } from 'pino';
+import { type Clock, sleep } from '../clock.ts';
+import { architectureError, choosePlatform, type Platform, suitability } from './architecture.ts';
+import { digestOf } from './digest.ts';
+import type { ImageSource } from './image-source.ts';
+import type { ImageStore } from './image-store.ts';
+import { ImageError, type ResolvedImage } from './images.ts';
+import { describeBytes } from './limits.ts';
+import { type Descriptor, type ImageIndex, type ImageManifest, parseConfig, parseManifest } from './manifest.ts';
+import { MEDIA } from './media-types.ts';
+
+const DEEPEST_INDEX = 4;
+const LAYERS_AT_ONCE = 3;
+const ATTEMPTS = 3;
+const PAUSE_MS = 500;
+
+export interface FetchImageDeps {
+  store: ImageStore;
+  machine: Platform;
+  clock: Clock;
+  log: Logger;
+}
+
+/**
+ * Brings an image from `source` into the store: picks this machine's manifest, checks size and architecture before any
+ * layer is fetched, verifies every digest, and skips what is already there. `wanted` is the digest that was asked for.
+ */
+export async function fetchImage(
+  deps: FetchImageDeps,
+  source: ImageSource,
+  wanted: string | undefined,
+  signal: AbortSignal,
+): Promise<ResolvedImage> {
+  const { store } = deps;
+  const { bytes, manifest } = await findManifest(deps, source, wanted, signal);
+  checkManifest(source, manifest, store.limits.imageBytes);
+
+  await fetchBlob(deps, source, manifest.config, signal);
+  const config = parseConfig(await store.blobs.readBytes(manifest.config.digest, store.limits.configBytes));
+  if (suitability(deps.machine, config.platform) === undefined)
+    throw architectureError(source.what, deps.machine, [config.platform]);
+
+  await eachAtOnce(LAYERS_AT_ONCE, manifest.layers, signal, (layer, shared) => fetchBlob(deps, source, layer, shared));
+  // Last: a manifest in the store promises that its parts are there.
+  const { digest } = await store.blobs.putBytes(bytes);
+  await store.touch(digest, deps.clock.now());
+  return store.describe(source.what, digest, deps.machine);
+}
+
+async function findManifest(
+  deps: FetchImageDeps,
+  source: ImageSource,
+  wanted: string | undefined,
+  signal: AbortSignal,
+): Promise<{ bytes: Uint8Array; manifest: ImageManifest }> {
+  let digest = wanted;
+  for (let depth = 0; depth < DEEPEST_INDEX; depth++) {
+    const { bytes, mediaType } = await source.manifest(digest, signal);
+    if (bytes.length > deps.store.limits.manifestBytes) {
+      throw new ImageError(
+        'too-large',
+        `${source.what}: its manifest is larger than ${describeBytes(deps.store.limits.manifestBytes)}.`,
+      );
+    }
+    if (digest !== undefined && digestOf(bytes) !== digest) {
+      throw new ImageError('corrupt', `${source.what}: the manifest that came as ${digest} is ${digestOf(bytes)}.`);
+    }
+    const manifest = parseManifest(bytes, mediaType);
+    if (manifest.kind === 'image') return { bytes, manifest };
+    digest = chooseFrom(manifest, source.what, deps.machine).digest;
+  }
+  throw new ImageError('invalid', `${source.what}: its indexes are nested more than ${DEEPEST_INDEX} deep.`);
+}
+
+function chooseFrom(index: ImageIndex, what: string, machine: Platform): Descriptor {
+  const usable = index.manifests.filter((item) => MEDIA.manifests.has(item.mediaType));
+  const [only] = usable;
+  // The image's own config tells the platform then, and is checked.
+  if (only && usable.length === 1 && !only.platform) return only;
+  const offers = usable.flatMap((item) => (item.platform ? [{ platform: item.platform, value: item }] : []));
+  const chosen = choosePlatform(machine, offers);
+  if (chosen) return chosen;
+  const real = offers.map((offer) => offer.platform).filter((platform) => platform.os !== 'unknown');
+  throw architectureError(what, machine, real);
+}
+
+function checkManifest(source: ImageSource, manifest: ImageManifest, imageBytes: number): void {
+  if (!MEDIA.configs.has(manifest.config.mediaType)) {
+    throw new ImageError(
+      'invalid',
+      `${source.what} is not a container image but "${manifest.config.mediaType.slice(0, 100)}".`,
+    );
+  }
+  const foreign = manifest.layers.find((layer) => MEDIA.isForeignLayer(layer.mediaType));
+  if (foreign)
+    throw new ImageError(
+      'invalid',
+      `${source.what} has a layer that registries do not carry (${foreign.mediaType.slice(0, 100)}).`,
+    );
+  const bytes = manifest.layers.reduce((sum, layer) => sum + layer.size, manifest.config.size);
+  if (bytes > imageBytes) {
+    throw new ImageError(
+      'too-large',
+      `${source.what} has ${describeBytes(bytes)}; an image may have ${describeBytes(imageBytes)}.`,
+    );
+  }
+}
+
+async function fetchBlob(
+  deps: FetchImageDeps,
+  source: ImageSource,
+  blob: Descriptor,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await deps.store.blobs.ensure(blob, (shared) => source.blob(blob, shared), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      // A connection that broke or a body that came wrong may come right; a refusal will not.
+      const again = error instanceof ImageError && (error.reason === 'corrupt' || error.reason === 'unreachable');
+      if (!again || attempt === ATTEMPTS) throw error;
+      deps.log.debug(
+        { image: source.what, digest: blob.digest, attempt, err: error },
+        'blob did not arrive, trying again',
+      );
+      await sleep(deps.clock, PAUSE_MS * attempt, signal);
+    }
+  }
+}
+
+/** Runs `work` on every item, at most `most` at a time; the first failure ends the others. */
+async function eachAtOnce<T>(
+  most: number,
+  items: readonly T[],
+  signal: AbortSignal,
+  work: (item: T, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const failed = new AbortController();
+  const both = AbortSignal.any([signal, failed.signal]);
+  const queue = items.values();
+  const lane = async (): Promise<void> => {
+    for (const item of queue) {
+      both.throwIfAborted();
+      await work(item, both);
+    }
+  };
+  const lanes = Array.from({ length: most }, () =>
+    lane().catch((error: unknown) => {
+      if (!failed.signal.aborted) failed.abort(error);
+      throw error;
+    }),
+  );
+  const results = await Promise.allSettled(lanes);
+  if (results.some((result) => result.status === 'rejected'))
+    throw signal.aborted ? signal.reason : failed.signal.reason;
+}

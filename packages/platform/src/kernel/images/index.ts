@@ -1,0 +1,203 @@
+import { join, resolve as resolvePath, sep } from 'node:path';
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.ts';
+import type { Outbound } from '../outbound/index.ts';
+import { machinePlatform, type Platform } from './architecture.ts';
+import { openArchive } from './archive.ts';
+import { type BaseProgress, Bases } from './bases.ts';
+import { CODE_RUNTIMES } from './code-command.ts';
+import { codeImage } from './code-image.ts';
+import { collectGarbage } from './collect.ts';
+import { fetchImage } from './fetch-image.ts';
+import { ImageStore } from './image-store.ts';
+import { type ImageUri, parseImageUri } from './image-uri.ts';
+import { ImageError, type Images, type ResolvedImage, type ResolveOptions } from './images.ts';
+import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './limits.ts';
+import { ociLayoutSource } from './oci-layout.ts';
+import { PreparedImages } from './prepare.ts';
+import { defaultPythonDirs } from './python-interpreters.ts';
+import { registrySource } from './registry-client.ts';
+
+export type { BaseProgress } from './bases.ts';
+export {
+  ImageError,
+  type Images,
+  type RegistryCredentials,
+  type ResolvedImage,
+  type ResolveOptions,
+} from './images.ts';
+export { directoryEntries, type LayerEntry, writeLayer } from './layer.ts';
+export { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './limits.ts';
+export { type RegistryServerDeps, type RegistryServerLimits, registerRegistry } from './registry-server.ts';
+export { type NewImage, writeImage } from './write-image.ts';
+
+export interface ImagesDeps {
+  /** The platform's data directory; images live in `images` below it. */
+  dataDir: string;
+  clock: Clock;
+  log: Logger;
+  outbound: Pick<Outbound, 'fetch' | 'resolve'>;
+  limits?: Partial<ImageLimits>;
+  /** Directories below which `oci:` and `oci-archive:` names are read; everywhere but in the data directory when absent. */
+  localPaths?: readonly string[];
+  /** Directories searched for `python3.X`. */
+  pythonDirs?: readonly string[];
+  /** What is not in use and younger than this is kept: something may be about to use it. Milliseconds, default an hour. */
+  collectGraceMs?: number;
+  /** Told of the steps of making a base image. */
+  progress?: (event: BaseProgress) => void;
+  machine?: Platform;
+}
+
+/** The image store with everything that fills it; `store` and `bases` are for the registry API. */
+export interface ImagesRoom extends Images {
+  readonly store: ImageStore;
+  readonly bases: Bases;
+  /** Waits for what is still being written to disk. */
+  close(): Promise<void>;
+}
+
+const COLLECT_GRACE_MS = 3_600_000;
+const BASE_PREFIX = 'base/';
+
+/** Opens the image store of a data directory, clears what a crash has left in it, and returns it. */
+export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
+  const { clock, log } = deps;
+  const machine = deps.machine ?? machinePlatform();
+  const store = new ImageStore(join(deps.dataDir, 'images'), { ...DEFAULT_IMAGE_LIMITS, ...deps.limits });
+  await store.init();
+  const bases = new Bases({
+    store,
+    machine,
+    clock,
+    log,
+    pythonDirs: deps.pythonDirs ?? (await defaultPythonDirs()),
+    progress: deps.progress,
+  });
+  const prepared = new PreparedImages(store);
+  await prepared.init();
+  const fetching = { store, machine, clock, log };
+
+  async function fromPlatform(
+    uri: string,
+    named: Extract<ImageUri, { kind: 'platform' }>,
+    options: ResolveOptions,
+  ): Promise<ResolvedImage> {
+    if (named.name.startsWith(BASE_PREFIX))
+      return bases.ensure(`${named.name.slice(BASE_PREFIX.length)}:${named.tag ?? 'latest'}`, options.signal);
+    const { accountId } = options;
+    if (accountId === undefined) throw new ImageError('invalid', `${uri} can only be used by an account.`);
+    const digest = named.digest ?? (await store.repositories.tag(accountId, named.name, named.tag ?? 'latest'));
+    const known =
+      digest !== undefined && (await store.repositories.manifestType(accountId, named.name, digest)) !== undefined;
+    if (digest === undefined || !known) {
+      const tags = (await store.repositories.tags(accountId, named.name)) ?? [];
+      const have =
+        tags.length > 0 ? `it has the tags ${tags.slice(0, 10).join(', ')}` : 'nothing was pushed under that name';
+      throw new ImageError(
+        'not-found',
+        `${uri} is not in the platform's image store; ${have}. Push or deploy it first.`,
+      );
+    }
+    await store.touch(digest, clock.now());
+    return store.resolve(uri, digest, machine);
+  }
+
+  function assertReadable(path: string): void {
+    const within = (dir: string): boolean => `${resolvePath(path)}${sep}`.startsWith(`${resolvePath(dir)}${sep}`);
+    if (within(deps.dataDir) || (deps.localPaths && !deps.localPaths.some(within))) {
+      throw new ImageError(
+        'unauthorized',
+        `Images may not be read from ${path}; the operator of the platform says from where they may.`,
+      );
+    }
+  }
+
+  async function fromLocal(
+    uri: string,
+    named: Extract<ImageUri, { path: string }>,
+    signal: AbortSignal,
+  ): Promise<ResolvedImage> {
+    assertReadable(named.path);
+    if (named.kind === 'oci') {
+      return fetchImage(
+        fetching,
+        ociLayoutSource(named.path, named.tag, uri, store.limits.manifestBytes),
+        undefined,
+        signal,
+      );
+    }
+    const archive = await openArchive(store, named.path, named.tag, uri, signal);
+    try {
+      return await fetchImage(fetching, archive.source, undefined, signal);
+    } finally {
+      await archive.release();
+    }
+  }
+
+  return {
+    store,
+    bases,
+    async resolve(uri, options = {}) {
+      const signal = options.signal ?? new AbortController().signal;
+      const named = parseImageUri(uri);
+      if (named.kind === 'platform') return fromPlatform(uri, named, options);
+      if (named.kind !== 'registry') return fromLocal(uri, named, signal);
+      const source = registrySource({ outbound: deps.outbound, clock, log }, named.reference, {
+        credentials: options.credentials,
+        manifestBytes: store.limits.manifestBytes,
+      });
+      return fetchImage(fetching, source, named.reference.digest, signal);
+    },
+    async fromCode(input) {
+      try {
+        const image = await codeImage({ store, bases, machine }, input);
+        await store.touch(image.digest, clock.now());
+        return image;
+      } catch (error) {
+        if (!(error instanceof ImageError) || error.reason !== 'runtime-unavailable') throw error;
+        throw new ImageError(
+          'runtime-unavailable',
+          `${error.message} Code runtimes that can be had here: ${(await codeRuntimes()).join(', ')}.`,
+          { cause: error },
+        );
+      }
+    },
+    codeRuntimes,
+    async prepare(digest, signal) {
+      const base = await baseOf(digest);
+      // Unpacked once, the base is shared by every image that stands on it.
+      if (base !== undefined) await prepared.prepare(base, signal);
+      return prepared.prepare(digest, signal);
+    },
+    async collect(keep) {
+      return collectGarbage(
+        { store, bases, prepared, now: clock.now(), graceMs: deps.collectGraceMs ?? COLLECT_GRACE_MS },
+        keep,
+      );
+    },
+    close: () => prepared.close(),
+  };
+
+  async function codeRuntimes(): Promise<string[]> {
+    const available = new Set(await bases.available());
+    return CODE_RUNTIMES.filter((runtime) => available.has(runtime.base)).map((runtime) => runtime.name);
+  }
+
+  async function baseOf(digest: string): Promise<string | undefined> {
+    if (prepared.isReady(digest)) return undefined;
+    const layers = (await store.readImage(digest)).manifest.layers.map((layer) => layer.digest);
+    for (const base of await bases.digests()) {
+      const image = await store.readImage(base).catch(() => undefined);
+      const own = image?.manifest.layers.map((layer) => layer.digest) ?? [];
+      if (
+        base !== digest &&
+        own.length > 0 &&
+        own.length < layers.length &&
+        own.every((layer, i) => layer === layers[i])
+      )
+        return base;
+    }
+    return undefined;
+  }
+}

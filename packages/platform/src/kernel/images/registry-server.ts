@@ -1,0 +1,88 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.ts';
+import type { Bases } from './bases.ts';
+import type { ImageStore } from './image-store.ts';
+import { asRegistryError, RegistryError } from './registry-errors.ts';
+import { type Exchange, RegistryHandlers } from './registry-handlers.ts';
+import { parseRegistryPath } from './registry-route.ts';
+import { type UploadLimits, Uploads } from './registry-uploads.ts';
+
+export type RegistryServerLimits = UploadLimits;
+
+export const DEFAULT_REGISTRY_LIMITS: RegistryServerLimits = {
+  uploadBytes: 2 * 1024 ** 3,
+  uploadsPerAccount: 32,
+  uploads: 256,
+  accountBytes: 50 * 1024 ** 3,
+  uploadIdleMs: 15 * 60_000,
+  stallMs: 60_000,
+};
+
+export interface RegistryServerDeps {
+  store: ImageStore;
+  bases: Bases;
+  clock: Clock;
+  log: Logger;
+  /** Judges HTTP Basic credentials (an access key id and its secret); undefined refuses. */
+  authenticate(user: string, password: string): Promise<{ accountId: string } | undefined>;
+  limits?: Partial<RegistryServerLimits>;
+}
+
+const CHALLENGE = { 'www-authenticate': 'Basic realm="agentplatform", charset="UTF-8"' };
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+/**
+ * Serves the OCI distribution API (pull, push, tags, delete) below `/v2/` on the platform's image store. Each account has
+ * names of its own; `base/…` is everybody's to read: the base images of this machine, made when first asked for.
+ */
+export async function registerRegistry(app: FastifyInstance, deps: RegistryServerDeps): Promise<void> {
+  const uploads = new Uploads(deps.store, deps.clock, { ...DEFAULT_REGISTRY_LIMITS, ...deps.limits });
+  const handlers = new RegistryHandlers(deps, uploads);
+  await app.register(async (scope) => {
+    // Bodies go to the handlers as they come, whatever they are called.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
+    scope.addHook('onClose', () => uploads.close());
+    scope.addHook('onSend', async (_request, reply) => {
+      reply.header('docker-distribution-api-version', 'registry/2.0');
+    });
+    scope.setErrorHandler((error, request, reply) => sendError(error, request, reply, deps.log));
+    const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+      const account = await authenticate(request, deps);
+      const [path = '', query] = request.raw.url?.split('?') ?? [];
+      const exchange: Exchange = { account, query: new URLSearchParams(query), request, reply };
+      return handlers.handle(parseRegistryPath(path), exchange);
+    };
+    scope.route({ method: [...METHODS], url: '/v2', handler });
+    scope.route({ method: [...METHODS], url: '/v2/*', handler });
+  });
+}
+
+async function authenticate(request: FastifyRequest, deps: RegistryServerDeps): Promise<string> {
+  const match = /^Basic ([A-Za-z0-9+/=_-]{1,8192})$/i.exec(request.headers.authorization ?? '');
+  const pair = Buffer.from(match?.[1] ?? '', 'base64').toString('utf8');
+  const colon = pair.indexOf(':');
+  const account = colon > 0 ? await deps.authenticate(pair.slice(0, colon), pair.slice(colon + 1)) : undefined;
+  if (account) return account.accountId;
+  throw new RegistryError(
+    'UNAUTHORIZED',
+    'log in with an access key id as user and its secret access key as password',
+    { headers: CHALLENGE },
+  );
+}
+
+function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply, log: Logger): FastifyReply {
+  const error = asRegistryError(thrown);
+  // What is left of a body that nobody wants is not read.
+  if (!request.raw.complete) reply.header('connection', 'close');
+  if (error instanceof RegistryError) {
+    if (error.code === 'UNAVAILABLE') log.error({ err: thrown }, 'the image store cannot be written');
+    return reply.code(error.status).headers(error.headers).type('application/json').send(JSON.stringify(error.body()));
+  }
+  if (!request.raw.aborted && !request.raw.destroyed) log.error({ err: error }, 'registry request failed');
+  return reply
+    .code(500)
+    .type('application/json')
+    .send(JSON.stringify({ errors: [{ code: 'UNKNOWN', message: 'the registry failed; its log says why' }] }));
+}

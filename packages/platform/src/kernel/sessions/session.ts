@@ -2,6 +2,7 @@ import { type Dispatcher, Pool } from 'undici';
 import { sleep } from '../clock.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { HealthFailure } from './health.ts';
+import { KEPT_LOG_BYTES } from './log-archive.ts';
 import { ABSENT, type EndReason, type SessionEvent, type SessionState, transition } from './session-state.ts';
 import type { SessionRow } from './session-store.ts';
 import type { SessionPlan, SessionsDeps } from './sessions.ts';
@@ -257,6 +258,7 @@ export class Session {
     }
     if (this.#sandbox) {
       await this.#sample(true);
+      await this.#deps.keepLog(this.row, clock.now(), await this.#sandbox.tail(KEPT_LOG_BYTES).catch(() => ''));
       this.#connection?.destroy().catch(() => undefined);
       try {
         await this.#sandbox.stop({ graceMs: Math.min(options.teardownTimeoutMs, reason === 'unhealthy' ? 0 : 1000) });

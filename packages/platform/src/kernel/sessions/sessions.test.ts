@@ -26,6 +26,7 @@ function house(overrides: Partial<SessionsOptions> = {}) {
     store,
     clock,
     recordUsage: (sample) => samples.push(sample),
+    keepLog: async () => undefined,
     newSandboxId: () => `sandbox-${++made}`,
     log: pino({ level: 'silent' }),
     options: {

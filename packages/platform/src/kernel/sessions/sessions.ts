@@ -43,6 +43,8 @@ export interface SessionsDeps {
   provider: SandboxProvider;
   store: SessionStore;
   recordUsage: RecordUsage;
+  /** Keeps what an ended session's agent printed last. Never rejects. */
+  keepLog(row: SessionRow, endedAt: number, text: string): Promise<void>;
   clock: Clock;
   newSandboxId: () => string;
   log: Logger;

@@ -1,0 +1,48 @@
+import type { AuditRecord } from '../../kernel/http/pipeline.ts';
+import type { Sink } from '../../kernel/journal/index.ts';
+import type { Database, Migration } from '../../kernel/storage/index.ts';
+
+export const auditMigrations: Migration[] = [
+  {
+    id: 'audit/0001-audit',
+    sql: `
+      CREATE TABLE audit (
+        request_id text PRIMARY KEY,
+        at bigint NOT NULL,
+        operation text NOT NULL,
+        account_id text,
+        principal text,
+        resource text,
+        status integer NOT NULL,
+        error_code text,
+        source_ip text,
+        user_agent text
+      );
+      CREATE INDEX audit_of_account ON audit (account_id, at DESC);`,
+  },
+];
+
+/** Takes audit records from the journal into the table `audit`. */
+export const auditSink: Sink<AuditRecord> = {
+  // The journal gives back what this server wrote into it.
+  parse: (data) => data as AuditRecord,
+  async apply(tx, records) {
+    await tx.execute(
+      `INSERT INTO audit SELECT r->>'requestId', (r->>'at')::bigint, r->>'operation', r->>'accountId', r->>'principal',
+         r->>'resource', (r->>'status')::integer, r->>'errorCode', r->>'sourceIp', r->>'userAgent'
+       FROM jsonb_array_elements($1::jsonb) r ON CONFLICT (request_id) DO NOTHING`,
+      [JSON.stringify(records.map(({ data }) => ({ ...data, at: Math.round(data.at) })))],
+    );
+  },
+};
+
+/** The account's newest audit records, at most `limit`. */
+export async function listAudit(database: Database, accountId: string, limit: number): Promise<AuditRecord[]> {
+  const rows = await database.query<{ record: AuditRecord }>(
+    `SELECT jsonb_build_object('at', at, 'requestId', request_id, 'operation', operation, 'accountId', account_id, 'principal', principal,
+       'resource', resource, 'status', status, 'errorCode', error_code, 'sourceIp', source_ip, 'userAgent', user_agent) AS record
+     FROM audit WHERE account_id = $1 ORDER BY at DESC LIMIT $2`,
+    [accountId, limit],
+  );
+  return rows.map((row) => row.record);
+}

@@ -1,0 +1,119 @@
+import { Readable } from 'node:stream';
+import type { FastifyPluginAsync } from 'fastify';
+import type { AdminGuard } from '../../kernel/http/admin-guard.ts';
+import { closeSignal } from '../../kernel/http/request-context.ts';
+import type { LogArchive } from '../../kernel/sessions/log-archive.ts';
+import type { Session } from '../../kernel/sessions/session.ts';
+import type { Sessions } from '../../kernel/sessions/sessions.ts';
+import type { Runtimes } from './runtimes.ts';
+
+export interface RuntimeAdminDeps {
+  runtimes: Runtimes;
+  sessions: Sessions;
+  archive: LogArchive;
+  guard: AdminGuard;
+  region: string;
+}
+
+interface Route {
+  Params: { id: string };
+  Querystring: { session?: string; follow?: string };
+}
+
+interface LogLine {
+  sessionId: string;
+  line: string;
+  /** ISO 8601, for lines that were seen as they came. */
+  timestamp?: string;
+}
+
+/** The platform's own routes about runtimes, which the vendor's API has no operation for: live sessions and what agents print. */
+export function runtimeAdminRoutes(deps: RuntimeAdminDeps): FastifyPluginAsync {
+  const arnOf = (id: string) => (accountId: string) =>
+    `arn:aws:bedrock-agentcore:${deps.region}:${accountId}:runtime/${id}`;
+  return async (app) => {
+    app.get<Route>('/_platform/runtimes/:id/sessions', async (request) => {
+      const { id } = request.params;
+      const { accountId } = await deps.guard(request, 'agentplatform:ListRuntimeSessions', arnOf(id));
+      const { runtime } = await deps.runtimes.family(id, accountId);
+      return { sessions: deps.sessions.of(runtime.arn).map(sessionView) };
+    });
+
+    app.get<Route>('/_platform/runtimes/:id/logs', async (request, reply) => {
+      const { id } = request.params;
+      const { accountId } = await deps.guard(request, 'agentplatform:ReadRuntimeLogs', arnOf(id));
+      const { runtime } = await deps.runtimes.family(id, accountId);
+      const { session, follow } = request.query;
+      const signal = closeSignal(reply.raw);
+      const lines = logLines(deps, runtime.arn, session, follow === '1' || follow === 'true', signal);
+      return reply.type('application/x-ndjson').send(Readable.from(asText(lines), { objectMode: false }));
+    });
+  };
+}
+
+function sessionView(session: Session) {
+  return {
+    sessionId: session.row.sessionId,
+    sandboxId: session.row.sandboxId,
+    version: session.row.version,
+    state: session.state,
+    isolation: session.sandbox?.isolation,
+    startedAt: new Date(session.row.createdAt).toISOString(),
+  };
+}
+
+/** How often it is looked for sessions that began after the reader came. */
+const LOOK_MS = 500;
+
+/** Kept logs first, then those of live sessions; with `follow`, also of the sessions to come, until the reader goes. */
+async function* logLines(
+  deps: RuntimeAdminDeps,
+  arn: string,
+  only: string | undefined,
+  follow: boolean,
+  signal: AbortSignal,
+): AsyncIterable<LogLine> {
+  const wanted = (sessionId: string): boolean => only === undefined || sessionId === only;
+  for (const { sessionId, lines } of await deps.archive.of(arn))
+    if (wanted(sessionId)) for (const line of lines) yield { sessionId, line };
+  if (!follow) {
+    for (const session of deps.sessions.of(arn).filter((s) => wanted(s.row.sessionId))) {
+      for await (const line of session.sandbox?.logs({ follow: false, fromStart: true, signal }) ?? [])
+        yield { sessionId: session.row.sessionId, line };
+    }
+    return;
+  }
+  const queue: LogLine[] = [];
+  let wake = (): void => undefined;
+  const known = new Set<string>();
+  const attach = (session: Session): void => {
+    const { sandbox } = session;
+    if (!sandbox || known.has(sandbox.id) || !wanted(session.row.sessionId)) return;
+    known.add(sandbox.id);
+    void (async () => {
+      for await (const line of sandbox.logs({ follow: true, fromStart: true, signal })) {
+        queue.push({ sessionId: session.row.sessionId, line, timestamp: new Date().toISOString() });
+        if (queue.length > MAX_WAITING) queue.shift();
+        wake();
+      }
+    })().catch(() => undefined);
+  };
+  while (!signal.aborted) {
+    for (const session of deps.sessions.of(arn)) attach(session);
+    for (let entry = queue.shift(); entry; entry = queue.shift()) yield entry;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, LOOK_MS);
+      wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+/** Lines that may wait for a slow reader; older ones are dropped, since a log must never hold up an agent. */
+const MAX_WAITING = 10_000;
+
+async function* asText(lines: AsyncIterable<LogLine>): AsyncIterable<string> {
+  for await (const line of lines) yield `${JSON.stringify(line)}\n`;
+}

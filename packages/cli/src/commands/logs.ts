@@ -27,10 +27,13 @@ export function logsCommand(terminal: Terminal) {
         signal: terminal.signal,
       });
       if (!response.body) return;
-      for await (const line of linesOf(response.body)) {
-        if (line === '') continue;
-        if (options.json) print(terminal, line);
-        else print(terminal, shown(terminal, line));
+      try {
+        for await (const line of linesOf(response.body)) {
+          if (line !== '') print(terminal, options.json ? line : shown(terminal, line));
+        }
+      } catch (error) {
+        // Ctrl-C is how following ends, not a failure.
+        if (!(options.follow && terminal.signal.aborted)) throw error;
       }
     });
 }

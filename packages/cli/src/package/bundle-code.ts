@@ -48,11 +48,10 @@ function lineOf({ text, location }: Message): string {
   return location ? `  ${location.file}:${location.line}:${location.column + 1}: ${text}` : `  ${text}`;
 }
 
-function remedyFor({ text, location }: Message): string | undefined {
+function remedyFor({ text }: Message): string | undefined {
   if (/^Could not resolve "[^./]/.test(text)) return 'Install the packages first: npm install';
   if (text.includes('".node" files')) {
-    const name =
-      /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules)/.exec(location?.file ?? text)?.[1] ?? 'the-package';
+    const name = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules\/)/.exec(text)?.[1] ?? 'the-package';
     return `That package holds native code. Ship it as it is: add "bundle": { "external": ["${name}"] } to agentcore.json.`;
   }
   return undefined;

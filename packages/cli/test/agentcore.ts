@@ -1,0 +1,51 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+const main = join(import.meta.dirname, '../src/main.ts');
+
+export interface Ended {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface RunOptions {
+  cwd: string;
+  env?: Record<string, string>;
+  stdin?: string;
+}
+
+/** A folder of a test's own, with a home folder in which no platform is known. */
+export async function workFolder(): Promise<{ folder: string; remove(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'agentcore-test-'));
+  return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/** Starts the command line tool as a user would, in an environment that knows of no cloud. */
+export function start(args: string[], { cwd, env = {} }: RunOptions): ChildProcess & { ended: Promise<Ended> } {
+  const child = spawn(process.execPath, [main, ...args], {
+    cwd,
+    env: { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: cwd, ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    stderr += text;
+  });
+  const ended = once(child, 'close').then(([code]) => ({ code, stdout, stderr }));
+  return Object.assign(child, { ended });
+}
+
+/** Runs it to its end. */
+export async function agentcore(args: string[], options: RunOptions): Promise<Ended> {
+  const child = start(args, options);
+  child.stdin?.end(options.stdin ?? '');
+  return child.ended;
+}

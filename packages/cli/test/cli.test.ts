@@ -1,0 +1,487 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { agentcore, start, workFolder } from './agentcore.ts';
+import { FakePlatform, fail, json } from './fake-platform.ts';
+
+let work: Awaited<ReturnType<typeof workFolder>>;
+let platform: FakePlatform;
+const run = (line: string[], more: { env?: Record<string, string>; stdin?: string } = {}) =>
+  agentcore(line, { cwd: work.folder, ...more });
+
+beforeEach(async () => {
+  work = await workFolder();
+  platform = await new FakePlatform().start();
+  await platform.connect(work.folder);
+  return async () => {
+    await platform.stop();
+    await work.remove();
+  };
+});
+
+const arn = 'arn:aws:bedrock-agentcore:eu-test-1:123456789012:runtime/plain-abcdefghij';
+
+async function project(extra: object = {}): Promise<void> {
+  await writeFile(
+    join(work.folder, 'agentcore.json'),
+    JSON.stringify({ name: 'plain', language: 'javascript', entrypoint: 'main.js', ...extra }),
+  );
+  await writeFile(join(work.folder, 'main.js'), 'export const answer = 42;\nconsole.log(answer);\n');
+}
+
+describe('deploy', () => {
+  it('uploads, creates, waits until it is ready, and changes nothing the second time', async () => {
+    await project({ environment: { MODE: 'x' }, lifecycle: { idleRuntimeSessionTimeout: 60 } });
+    const first = await run(['deploy', '--json']);
+    expect(first.code, first.stderr).toBe(0);
+    expect(JSON.parse(first.stdout)).toEqual({
+      name: 'plain',
+      agentRuntimeId: 'plain-abcdefghij',
+      agentRuntimeArn: arn,
+      agentRuntimeVersion: '1',
+      status: 'READY',
+      changed: true,
+    });
+    const [key] = [...platform.objects.keys()];
+    expect(key).toMatch(/^plain\/[0-9a-f]{64}\.zip$/);
+    expect(platform.runtimes[0]?.definition).toMatchObject({
+      agentRuntimeName: 'plain',
+      agentRuntimeArtifact: {
+        codeConfiguration: {
+          code: { s3: { bucket: 'agentplatform-deploy', prefix: key } },
+          runtime: 'NODE_22',
+          entryPoint: ['main.mjs'],
+        },
+      },
+      roleArn: 'arn:aws:iam::123456789012:role/default',
+      networkConfiguration: { networkMode: 'PUBLIC' },
+      environmentVariables: { MODE: 'x' },
+      lifecycleConfiguration: { idleRuntimeSessionTimeout: 60 },
+    });
+
+    const second = await run(['deploy', '--json']);
+    expect(JSON.parse(second.stdout)).toMatchObject({ agentRuntimeVersion: '1', changed: false });
+    expect(platform.requests(/^PUT \/runtimes/)).toHaveLength(1);
+    expect(platform.requests(/^PUT \/s3\/agentplatform-deploy\/plain/).length).toBe(2);
+
+    await writeFile(join(work.folder, 'main.js'), 'export const answer = 43;\nconsole.log(answer);\n');
+    const third = await run(['deploy']);
+    expect(third.stdout).toContain('plain is deployed (version 2)');
+    expect(platform.requests(/^PUT \/runtimes\/plain-abcdefghij\/$/)).toHaveLength(1);
+  });
+
+  it('finds its runtime by name when the record of it is gone, and makes a new one when the runtime is gone', async () => {
+    await project();
+    await run(['deploy']);
+    await writeFile(join(work.folder, '.agentcore/state.json'), 'damaged');
+    expect(JSON.parse((await run(['deploy', '--json'])).stdout)).toMatchObject({ changed: false });
+    platform.runtimes.length = 0;
+    expect(JSON.parse((await run(['deploy', '--json'])).stdout)).toMatchObject({
+      changed: true,
+      agentRuntimeVersion: '1',
+    });
+  });
+
+  it('names the line that does not compile, without a stack', async () => {
+    await project();
+    await writeFile(join(work.folder, 'main.js'), 'let a = ;\n');
+    const { code, stdout, stderr } = await run(['deploy']);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain('main.js:1:9: Unexpected ";"');
+    expect(stderr).not.toMatch(/\n\s+at /);
+    expect((await run(['deploy', '--debug'])).stderr).toMatch(/\n\s+at /);
+  });
+
+  it('says what the platform said when the runtime fails', async () => {
+    await project();
+    platform.on(/^GET \/runtimes\/[^/]+\/$/, (_, response) =>
+      json(response, 200, { status: 'CREATE_FAILED', failureReason: 'image is for arm64' }),
+    );
+    const { code, stderr } = await run(['deploy']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('image is for arm64');
+  });
+
+  it('tells the choices when an image is to be built and nothing can build it', async () => {
+    await project({ language: 'containerfile', entrypoint: undefined });
+    await writeFile(join(work.folder, 'Containerfile'), 'FROM scratch\n');
+    const { code, stderr } = await run(['deploy'], { env: { PATH: '/nonexistent' } });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/Docker.*buildah/s);
+    expect(stderr).toContain('apt-get install buildah');
+  });
+
+  it('deploys an image that is in a registry already', async () => {
+    await project({ language: 'containerfile', entrypoint: undefined, image: 'example.org/a:1' });
+    expect((await run(['deploy'])).code).toBe(0);
+    expect(platform.runtimes[0]?.definition).toMatchObject({
+      agentRuntimeArtifact: { containerConfiguration: { containerUri: 'example.org/a:1' } },
+    });
+  });
+});
+
+describe('invoke', () => {
+  beforeEach(async () => {
+    await project();
+    platform.runtimes.push({ id: 'plain-abcdefghij', name: 'plain', version: 1, definition: {}, busy: 0 });
+  });
+
+  it('prints the text of events to stdout and the session to stderr', async () => {
+    const { code, stdout, stderr } = await run([
+      'invoke',
+      '{"prompt":"hi"}',
+      '--user-id',
+      'ada',
+      '--qualifier',
+      'live',
+    ]);
+    expect([code, stdout]).toEqual([0, 'Hello you\n{"n":1}\nbye\n']);
+    const id = /^session (\S{33,})$/m.exec(stderr)?.[1];
+    const [call] = platform.requests(/invocations$/);
+    expect(call?.path).toBe(`/runtimes/${arn}/invocations`);
+    expect(call?.query.get('qualifier')).toBe('live');
+    expect(call?.body).toBe('{"prompt":"hi"}');
+    expect(call?.headers).toMatchObject({
+      'x-amzn-bedrock-agentcore-runtime-session-id': id,
+      'x-amzn-bedrock-agentcore-runtime-user-id': 'ada',
+      'content-type': 'application/json',
+      authorization: expect.stringMatching(
+        /^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/\d{8}\/eu-test-1\/bedrock-agentcore\//,
+      ),
+    });
+  });
+
+  it('goes on in the last session with --continue, and ends that one with stop-session', async () => {
+    const id = 's'.repeat(33);
+    await run(['invoke', '{}', '--session', id]);
+    await run(['invoke', '{}', '--continue']);
+    expect(
+      platform.requests(/invocations$/).map(({ headers }) => headers['x-amzn-bedrock-agentcore-runtime-session-id']),
+    ).toEqual([id, id]);
+    expect((await run(['stop-session', '--json'])).stdout).toContain(id);
+    expect(platform.requests(/stopruntimesession$/)[0]?.headers['x-amzn-bedrock-agentcore-runtime-session-id']).toBe(
+      id,
+    );
+  });
+
+  it.each([
+    [['--raw'], 'data: "Hello "\n\ndata: "you\\n"\n\ndata: {"n":1}\n\ndata: "bye"\n\n'],
+    [['--prompt', 'a "b"'], 'Hello you\n{"n":1}\nbye\n'],
+  ])('takes %j', async (flags, stdout) => {
+    expect((await run(['invoke', ...flags, ...(flags.includes('--prompt') ? [] : ['{}'])])).stdout).toBe(stdout);
+  });
+
+  it('prints one JSON document with --json', async () => {
+    const { stdout } = await run(['invoke', '--json'], { stdin: '{"from":"stdin"}' });
+    expect(JSON.parse(stdout)).toMatchObject({
+      sessionId: expect.any(String),
+      output: ['Hello ', 'you\n', { n: 1 }, 'bye'],
+    });
+    expect(platform.requests(/invocations$/)[0]?.body).toBe('{"from":"stdin"}');
+  });
+
+  it('shows a chunk before the next one comes', async () => {
+    let finish: () => void = () => undefined;
+    platform.on(/invocations$/, (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write('data: "first"\n\n');
+      finish = () => response.end('data: " second"\n\n');
+    });
+    const child = start(['invoke', '{}'], { cwd: work.folder });
+    child.stdin?.end();
+    const seen = await new Promise((resolve) => child.stdout?.once('data', resolve));
+    expect(seen).toBe('first');
+    finish();
+    expect((await child.ended).stdout).toBe('first second\n');
+  });
+
+  it('decodes a JSON string and takes terminal escapes out of it', async () => {
+    platform.on(/invocations$/, (_, response) => json(response, 200, 'red \u001b[31mrose\u001b]0;t\u0007'));
+    expect((await run(['invoke', '{}'])).stdout).toBe('red rose\n');
+  });
+
+  it('ends with 6 when the stream carries an error or the agent fails', async () => {
+    platform.on(/invocations$/, (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end('data: "so far"\n\nevent: error\ndata: {"error":"model is out"}\n\n');
+    });
+    const streamed = await run(['invoke', '{}']);
+    expect([streamed.code, streamed.stdout]).toEqual([6, 'so far\n']);
+    expect(streamed.stderr).toContain('model is out');
+    platform.overrides.length = 0;
+    platform.on(/invocations$/, (_, response) => fail(response, 424, 'RuntimeClientError', 'the agent exited with 1'));
+    const failed = await run(['invoke', '{}']);
+    expect([failed.code, failed.stdout]).toEqual([6, '']);
+    expect(failed.stderr).toContain('the agent exited with 1');
+  });
+
+  it.each([
+    ['{"prompt":', 2, 'not valid JSON'],
+    ['hello', 2, 'agentcore invoke --prompt "hello"'],
+    ['', 2, 'empty'],
+  ])('refuses the payload %j', async (payload, code, text) => {
+    const result = await run(['invoke', payload]);
+    expect([result.code, result.stdout]).toEqual([code, '']);
+    expect(result.stderr).toContain(text);
+    expect(platform.seen).toHaveLength(0);
+  });
+
+  it.each([
+    [['--session', 'short'], 2, '33 to 256'],
+    [['--sesion', 'x'], 2, 'Did you mean --session'],
+    [['--local', '99999'], 2, 'port number'],
+    [['--continue', '--session', 's'.repeat(33)], 2, 'not both'],
+    [['--agent', 'nobody'], 4, 'Deployed here: plain'],
+    [['--continue'], 4, 'No session was called'],
+    [['extra'], 2, 'too many arguments'],
+  ])('refuses %j', async (flags, code, text) => {
+    const result = await run(['invoke', '{}', ...flags]);
+    expect(result.code, result.stderr).toBe(code);
+    expect(result.stderr).toContain(text);
+    expect(result.stdout).toBe('');
+  });
+
+  it('ends with 130 at Ctrl-C while the agent is silent', async () => {
+    const called = new Promise<void>((resolve) => platform.on(/invocations$/, () => resolve()));
+    const child = start(['invoke', '{}'], { cwd: work.folder });
+    child.stdin?.end();
+    await called;
+    child.kill('SIGINT');
+    const { code, stdout, stderr } = await child.ended;
+    expect([code, stdout]).toEqual([130, '']);
+    expect(stderr).not.toContain('at ');
+  });
+});
+
+describe('finding the platform', () => {
+  it('ends with 3 when nobody answers, and says how to start one', async () => {
+    await platform.stop();
+    const { code, stdout, stderr } = await run(['list']);
+    await platform.start();
+    expect([code, stdout]).toEqual([3, '']);
+    expect(stderr).toContain('does not answer (ECONNREFUSED)');
+    expect(stderr).toContain('npm start');
+  });
+
+  it('ends with 3 when there is none, as JSON too', async () => {
+    const other = await workFolder();
+    const { code, stderr } = await agentcore(['list', '--json'], { cwd: other.folder });
+    await other.remove();
+    expect(code).toBe(3);
+    expect(JSON.parse(stderr)).toMatchObject({ error: { reason: 'unreachable', exitStatus: 3 } });
+  });
+
+  it.each<[string[], Record<string, string>]>([
+    [['--endpoint', 'HERE/'], {}],
+    [[], { AWS_ENDPOINT_URL: 'HERE' }],
+    [[], { AWS_ENDPOINT_URL_BEDROCK_AGENTCORE: 'HERE', AWS_ENDPOINT_URL: 'http://127.0.0.1:1' }],
+  ])('goes where %j and %j say, with keys of the environment', async (flags, env) => {
+    const other = await workFolder();
+    const here = (text: string): string => text.replace('HERE', platform.endpoint);
+    const { code, stderr } = await agentcore(['list', ...flags.map(here)], {
+      cwd: other.folder,
+      env: {
+        AWS_ACCESS_KEY_ID: 'AKIDENV',
+        AWS_SECRET_ACCESS_KEY: 'x',
+        AWS_REGION: 'eu-env-1',
+        ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, here(value)])),
+      },
+    });
+    await other.remove();
+    expect(code, stderr).toBe(0);
+    expect(platform.seen[0]?.headers.authorization).toContain('Credential=AKIDENV/');
+    expect(platform.seen[0]?.headers.authorization).toContain('/eu-env-1/');
+  });
+
+  it('uses the keys of the connection file though the address is in the environment', async () => {
+    const { code } = await run(['list'], { env: { AWS_ENDPOINT_URL: platform.endpoint } });
+    expect(code).toBe(0);
+    expect(platform.seen[0]?.headers.authorization).toContain('Credential=AKIDEXAMPLE/');
+  });
+
+  it('ends with 5 without keys, and with 2 for an address that is none', async () => {
+    const other = await workFolder();
+    const none = await agentcore(['list', '--endpoint', platform.endpoint], { cwd: other.folder });
+    const bad = await agentcore(['list', '--endpoint', 'localhost:4100'], { cwd: other.folder });
+    await other.remove();
+    expect([none.code, bad.code]).toEqual([5, 2]);
+    expect(none.stderr).toContain('agentcore env');
+    expect(bad.stderr).toContain('http://127.0.0.1:4100');
+  });
+
+  it('ends with 5 when the platform says no', async () => {
+    platform.on(/^POST \/runtimes\/$/, (_, response) =>
+      fail(response, 403, 'AccessDeniedException', 'User a may not ListAgentRuntimes'),
+    );
+    const { code, stderr } = await run(['list']);
+    expect(code).toBe(5);
+    expect(stderr).toContain('User a may not ListAgentRuntimes');
+  });
+
+  it('says that a connection file is broken', async () => {
+    await writeFile(join(work.folder, '.agentplatform/connection.json'), '{"ready":');
+    const { code, stderr } = await run(['list']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('connection.json is not valid JSON');
+  });
+});
+
+describe('env', () => {
+  it('prints exactly the four exports', async () => {
+    expect(await run(['env'])).toEqual({
+      code: 0,
+      stderr: '',
+      stdout:
+        `export AWS_SHARED_CREDENTIALS_FILE=${work.folder}/.agentplatform/credentials\nexport AWS_PROFILE=agentplatform\n` +
+        `export AWS_REGION=eu-test-1\nexport AWS_ENDPOINT_URL=${platform.endpoint}\n`,
+    });
+  });
+
+  it('quotes for the shell', async () => {
+    const path = join(work.folder, '.agentplatform/connection.json');
+    const connection = JSON.parse(await readFile(path, 'utf8'));
+    await writeFile(path, JSON.stringify({ ...connection, credentialsFile: "/a b/it's" }));
+    expect((await run(['env'])).stdout).toContain(`export AWS_SHARED_CREDENTIALS_FILE='/a b/it'\\''s'\n`);
+  });
+});
+
+describe('list, status, logs and destroy', () => {
+  beforeEach(() => {
+    platform.runtimes.push({
+      id: 'plain-abcdefghij',
+      name: 'plain',
+      version: 3,
+      definition: { roleArn: 'r' },
+      busy: 0,
+    });
+  });
+
+  it('lists as a table and as JSON', async () => {
+    expect((await run(['list'])).stdout).toMatch(/^NAME +VERSION +STATUS .*\nplain +3 +READY +plain-abcdefghij/);
+    expect(JSON.parse((await run(['list', '--json'])).stdout)).toMatchObject([{ agentRuntimeName: 'plain' }]);
+    platform.runtimes.length = 0;
+    expect(await run(['list'])).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringContaining('agentcore create'),
+    });
+  });
+
+  it('shows versions, endpoints and live sessions', async () => {
+    platform.on(/sessions$/, (request, response) => {
+      expect(request.headers.authorization).toContain('/eu-test-1/bedrock-agentcore/aws4_request');
+      json(response, 200, {
+        sessions: [{ sessionId: 'abc', state: 'active', isolation: 'container', startedAt: '2026-11-21T12:00:00Z' }],
+      });
+    });
+    const { code, stdout } = await run(['status', '--agent', 'plain']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/Live sessions\n +abc +active +container/);
+    expect(stdout).toMatch(/DEFAULT +READY +version 3/);
+  });
+
+  it('shows log lines, filtered and followed as asked', async () => {
+    platform.on(/logs$/, (request, response) => {
+      expect([request.query.get('session'), request.query.get('follow')]).toEqual(['s-1', '1']);
+      response.write('{"timestamp":"2026-11-21T12:00:01.5Z","sessionId":"abcdefghijk","line":"one \\u001b[2Jtwo"}\n');
+      response.end('{"timestamp":1795262402000,"sessionId":"abcdefghijk","line":"three"}\n');
+    });
+    const { code, stdout } = await run(['logs', '-f', '--session', 's-1', '--agent', 'plain']);
+    expect([code, stdout]).toEqual([
+      0,
+      '12:00:01 abcdefgh  one two\n12:00:02 abcdefgh  three\n'.replace(
+        '12:00:02',
+        new Date(1795262402000).toISOString().slice(11, 19),
+      ),
+    ]);
+  });
+
+  it('ends following at Ctrl-C with 0', async () => {
+    platform.on(/logs$/, (_, response) => void response.write('{"timestamp":0,"sessionId":"a","line":"x"}\n'));
+    const child = start(['logs', '-f', '--agent', 'plain'], { cwd: work.folder });
+    await new Promise((resolve) => child.stdout?.once('data', resolve));
+    child.kill('SIGINT');
+    expect(await child.ended).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('removes only when told so, and waits until it is gone', async () => {
+    const asked = await run(['destroy', '--agent', 'plain']);
+    expect([asked.code, platform.runtimes.length]).toEqual([2, 1]);
+    expect(asked.stderr).toContain('--yes');
+    const { code, stdout } = await run(['destroy', '--agent', 'plain', '--yes', '--json']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ agentRuntimeId: 'plain-abcdefghij', destroyed: true });
+    expect(platform.runtimes).toHaveLength(0);
+    expect((await run(['destroy', '--agent', 'plain', '--yes'])).code).toBe(4);
+  });
+});
+
+describe('doctor', () => {
+  const provider = { provider: 'oci', usable: true, isolation: 'container (runc 1.1.5)', missing: [] };
+
+  it('shows what the platform found', async () => {
+    platform.on(/doctor$/, (_, response) => json(response, 200, { providers: [provider], codeRuntimes: ['NODE_22'] }));
+    const { code, stdout } = await run(['doctor']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('container (runc 1.1.5)');
+    expect(stdout).toContain('NODE_22');
+  });
+
+  it('ends with 1 and names the remedy when nothing isolates', async () => {
+    const bad = { ...provider, usable: false, missing: [{ what: 'runc', remedy: 'apt-get install runc' }] };
+    platform.on(/doctor$/, (_, response) => json(response, 200, { providers: [bad], codeRuntimes: [] }));
+    const { code, stdout } = await run(['doctor']);
+    expect(code).toBe(1);
+    expect(stdout).toContain('missing: runc  →  apt-get install runc');
+  });
+
+  it('looks at the machine itself when no platform answers', async () => {
+    const other = await workFolder();
+    const { stdout } = await agentcore(['doctor', '--json'], { cwd: other.folder });
+    await other.remove();
+    const report = JSON.parse(stdout);
+    expect(report.platform).toBeUndefined();
+    expect(report.providers.map((found: { provider: string }) => found.provider)).toEqual(['oci', 'docker', 'process']);
+  });
+});
+
+describe('agentcore.json', () => {
+  it('that is wrong is refused in words before anything is sent', async () => {
+    await project({ enviroment: {} });
+    const { code, stderr } = await run(['deploy']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('agentcore.json is wrong:\n  enviroment: no such field');
+    expect(platform.seen).toHaveLength(0);
+  });
+});
+
+describe('the command line', () => {
+  let other: Awaited<ReturnType<typeof workFolder>>;
+  beforeAll(async () => {
+    other = await workFolder();
+  });
+  afterAll(() => other.remove());
+
+  it.each([
+    [['--help'], 0, 'stdout', 'Exit status:'],
+    [['deploy', '--help'], 0, 'stdout', 'Examples:'],
+    [['--version'], 0, 'stdout', '0.1.0'],
+    [[], 2, 'stderr', 'Usage: agentcore'],
+    [['deply'], 2, 'stderr', 'Did you mean deploy?'],
+    [['create'], 2, 'stderr', 'agentcore create my-agent --yes'],
+    [['create', 'a', '--language', 'cobol'], 2, 'stderr', 'typescript, python, containerfile'],
+    [['create', '9x', '--yes'], 2, 'stderr', 'A name is a letter'],
+    [['deploy'], 2, 'stderr', 'There is no agentcore.json'],
+    [['dev', '--port', 'x'], 2, 'stderr', 'port number'],
+  ] as const)('%j ends with %i', async (line, code, stream, text) => {
+    const ended = await agentcore([...line], { cwd: other.folder });
+    expect(ended.code).toBe(code);
+    expect(ended[stream]).toContain(text);
+    expect(ended[stream === 'stdout' ? 'stderr' : 'stdout']).toBe('');
+  });
+
+  it('writes no colours to a pipe', async () => {
+    const { stderr } = await agentcore(['deploy'], { cwd: other.folder, env: { FORCE_COLOR: '1' } });
+    expect(stderr).not.toContain('\u001b');
+  });
+});

@@ -1,0 +1,99 @@
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { agentcore, start, workFolder } from './agentcore.ts';
+
+let work: Awaited<ReturnType<typeof workFolder>>;
+beforeEach(async () => {
+  work = await workFolder();
+  return () => work.remove();
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+describe('create, dev and invoke', () => {
+  it.each([
+    ['typescript', 'index.ts'],
+    ['python', 'main.py'],
+  ])(
+    'work together for %s: run, answer, restart on a change, survive a mistake, end at Ctrl-C',
+    async (language, main) => {
+      const made = await agentcore(['create', 'my-agent', '--language', language, '--json'], { cwd: work.folder });
+      expect(made.code, made.stderr).toBe(0);
+      const folder = join(work.folder, 'my-agent');
+      expect(JSON.parse(made.stdout)).toEqual({ name: 'my_agent', language, folder });
+      const port = await freePort();
+      const dev = start(['dev', '--port', String(port), '--json'], { cwd: folder });
+      try {
+        const [line] = await Promise.race([
+          once(dev.stdout ?? dev, 'data'),
+          dev.ended.then((ended) => Promise.reject(new Error(ended.stderr))),
+        ]);
+        expect(JSON.parse(line)).toEqual({ url: `http://127.0.0.1:${port}`, port });
+        const invoke = () => agentcore(['invoke', '{"prompt":"hi"}', '--local', String(port)], { cwd: folder });
+        expect(await invoke()).toEqual({
+          code: 0,
+          stderr: '',
+          stdout: 'Hello! You said "hi". This is call 1 of this session.\n',
+        });
+        expect((await invoke()).stdout).toContain('call 2');
+
+        const heard = (text: string): Promise<void> =>
+          new Promise((resolve) => dev.stderr?.on('data', (chunk: string) => chunk.includes(text) && resolve()));
+        const source = await readFile(join(folder, main), 'utf8');
+        const broken = heard('aiting for a change');
+        await writeFile(join(folder, main), `${source}\n)`);
+        await broken;
+        const restarted = heard('Restarted');
+        await writeFile(join(folder, main), source.replace('Hello!', 'Howdy!'));
+        await restarted;
+        expect((await invoke()).stdout).toBe('Howdy! You said "hi". This is call 1 of this session.\n');
+      } finally {
+        dev.kill('SIGINT');
+      }
+      expect((await dev.ended).code).toBe(0);
+      await expect(fetch(`http://127.0.0.1:${port}/ping`)).rejects.toThrow();
+    },
+  );
+
+  it('refuses a folder that is not empty, and a port that is taken', async () => {
+    expect((await agentcore(['create', 'a', '-l', 'python'], { cwd: work.folder })).code).toBe(0);
+    const again = await agentcore(['create', 'a', '-l', 'python'], { cwd: work.folder });
+    expect([again.code, again.stdout]).toEqual([2, '']);
+    expect(again.stderr).toContain('is not empty');
+    const server = createServer().listen(0, '0.0.0.0');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const taken = await agentcore(['dev', '--port', String(port)], { cwd: join(work.folder, 'a') });
+    server.close();
+    expect(taken.code).toBe(1);
+    expect(taken.stderr).toContain(`agentcore dev --port ${port + 1}`);
+  });
+
+  it('says that nothing runs when invoked locally without dev', async () => {
+    const { code, stderr } = await agentcore(['invoke', '{}', '--local', String(await freePort())], {
+      cwd: work.folder,
+    });
+    expect(code).toBe(3);
+    expect(stderr).toContain('agentcore dev');
+  });
+
+  it('makes an agent of any image', async () => {
+    expect((await agentcore(['create', 'img', '-l', 'containerfile'], { cwd: work.folder })).stdout).toContain(
+      'agentcore deploy',
+    );
+    const { code, stderr } = await agentcore(['dev'], { cwd: join(work.folder, 'img') });
+    expect(code).toBe(2);
+    expect(stderr).toContain('agentcore deploy');
+  });
+});

@@ -18,7 +18,7 @@ const machineParts = [
     why: 'gives each session a network of its own',
   },
   { part: 'nftables', file: 'nft', tasks: serving, why: 'closes those networks to what a session must not reach' },
-  { part: 'iproute2', file: 'ip', tasks: serving, why: 'makes and removes those networks' },
+  { part: 'e2fsprogs', file: 'mkfs.ext4', tasks: serving, why: 'gives each session a disk of bounded size' },
   { part: 'python3', file: 'python3', tasks: ['test'], why: 'tests with clients and agents in Python' },
   {
     part: 'python3-pip',
@@ -180,7 +180,7 @@ function notDebian(missing) {
   return (
     `This machine lacks what isolated sessions need:\n${list}` +
     'They are installed by themselves only on Debian, Ubuntu and their kin. Install them with the package manager of this ' +
-    'system (Fedora: dnf install runc containernetworking-plugins nftables iproute) and run the same command again, ' +
+    'system (Fedora: dnf install runc containernetworking-plugins nftables e2fsprogs) and run the same command again, ' +
     'or add "-- --sandbox process" to run agents without isolation, only for debugging an agent that you wrote.'
   );
 }

@@ -14,7 +14,7 @@ function machine(over: Record<string, unknown> = {}) {
   const present = new Set(['apt-get']);
   const files: Record<string, string> = {
     nftables: 'nft',
-    iproute2: 'ip',
+    e2fsprogs: 'mkfs.ext4',
     'containernetworking-plugins': '/usr/lib/cni/host-local',
     'python3-pip': 'pip3',
   };
@@ -54,7 +54,7 @@ describe('ensureMachine', () => {
     expect(here.told.join('')).toMatch(/runc +runs each session in a container of its own/);
     expect(here.calls).toEqual([
       ['update'],
-      ['install', '-y', '--no-install-recommends', 'runc', 'containernetworking-plugins', 'nftables', 'iproute2'],
+      ['install', '-y', '--no-install-recommends', 'runc', 'containernetworking-plugins', 'nftables', 'e2fsprogs'],
     ]);
     const said = here.told.length;
     await ensureMachine(root, 'start', [], here);
@@ -137,7 +137,7 @@ describe('ensureMachine', () => {
     const { message } = await stopOf(ensureMachine(root, 'start', [], failing));
     expect(message).toContain(output);
     expect(message).toContain(remedy);
-    expect(message).toContain('apt-get install runc containernetworking-plugins nftables iproute2');
+    expect(message).toContain('apt-get install runc containernetworking-plugins nftables e2fsprogs');
   });
 
   it('does not trust an installation that left something out', async () => {

@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { configurationDocs } from './config/describe.ts';
 import { namedSettings } from './config/names.ts';
 import { type Config, ConfigError, type ConfigSources, configHelp, loadConfig, settings } from './config.ts';
 
@@ -234,10 +232,5 @@ describe('the settings', () => {
     const help = configHelp();
     for (const one of namedSettings(settings)) expect(help).toContain(one.flag ? `--${one.flag}` : one.env);
     expect(Math.max(...help.split('\n').map((line) => line.length))).toBeLessThanOrEqual(110);
-  });
-
-  it('are what docs/configuration.md says', () => {
-    const page = readFileSync(new URL('../../../docs/configuration.md', import.meta.url), 'utf8');
-    expect(page, 'run: npm run docs:update').toBe(configurationDocs(settings));
   });
 });

@@ -108,12 +108,22 @@ export const settings = {
       about: 'Private ranges that sandboxes may reach all the same.',
       default: [],
     }),
-    subnet: word({
-      about: 'IPv4 range that sandboxes get their addresses from; must be free on this machine.',
-      unit: 'CIDR',
-      default: '10.88.0.0/16',
-      pattern: /^\d{1,3}(\.\d{1,3}){3}\/([89]|1\d|2[0-8])$/,
-      expected: 'an IPv4 range from /8 to /28 such as 10.88.0.0/16',
+    cniDir: word({
+      about: 'Directory with the CNI plugins ptp, host-local and loopback.',
+      unit: 'path',
+      default: '/usr/lib/cni',
+      pattern: /^[^\0]+$/,
+      expected: 'a path',
+    }),
+    disk: choice(['loop', 'tmpfs'], {
+      about: 'Where a sandbox writes: loop = an ext4 file of its own, tmpfs = memory, for hosts without loop devices.',
+      default: 'loop',
+    }),
+    preparedNetworks: integer({
+      about: 'Networks that are kept ready, so that a new sandbox need not wait for one.',
+      default: 2,
+      min: 0,
+      max: 256,
     }),
     limits: {
       cpu: decimal({
@@ -133,6 +143,7 @@ export const settings = {
       pids: integer({ about: 'Processes and threads of one sandbox.', default: 1024, min: 8, max: 4_194_304 }),
       diskBytes: bytes({
         about: 'What one sandbox may write to its root file system and /tmp together.',
+        defaultText: '2 GiB',
         default: 2 * 2 ** 30,
         min: 2 ** 20,
         max: 2 ** 42,
@@ -201,6 +212,12 @@ export const settings = {
       min: 1,
       max: 100,
     }),
+    usageIntervalSeconds: seconds({
+      about: 'Time between two samples of what a session uses (CPU time, highest memory).',
+      default: 10,
+      min: 0.1,
+      max: 3600,
+    }),
   },
   invocation: {
     maxPayloadBytes: bytes({
@@ -230,15 +247,23 @@ export const settings = {
   },
   images: {
     maxImageBytes: bytes({
-      about: 'Largest container image, compressed.',
-      default: 2_000_000_000,
+      about: 'Largest container image, its layers as stored.',
+      defaultText: '2 GiB',
+      default: 2 * 2 ** 30,
       min: 2 ** 20,
       max: 2 ** 42,
     }),
-    maxZipBytes: bytes({ about: 'Largest zip of code.', default: 250_000_000, min: 1024, max: 2 ** 40 }),
+    maxZipBytes: bytes({
+      about: 'Largest zip of code.',
+      defaultText: '250 MiB',
+      default: 250 * 2 ** 20,
+      min: 1024,
+      max: 2 ** 40,
+    }),
     maxUnzippedBytes: bytes({
       about: 'Largest total size of what such a zip holds.',
-      default: 750_000_000,
+      defaultText: '750 MiB',
+      default: 750 * 2 ** 20,
       min: 1024,
       max: 2 ** 40,
     }),

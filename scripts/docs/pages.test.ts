@@ -1,0 +1,43 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { errorsPage } from './errors-page.ts';
+import { generatedPages, pagePath, withSection } from './pages.ts';
+
+describe('generated pages', () => {
+  it.each(Object.entries(generatedPages()))('%s is current', (page, text) => {
+    expect(readFileSync(pagePath(page), 'utf8'), 'run: npm run docs:update').toBe(text);
+  });
+
+  it('keep what people wrote around a generated section', () => {
+    const page = 'a\n<!-- x: begin -->\nold\n<!-- x: end -->\nb';
+    expect(withSection(page, 'x', 'new')).toBe('a\n<!-- x: begin -->\nnew\n<!-- x: end -->\nb');
+    expect(() => withSection(page, 'y', 'new')).toThrow('no section');
+  });
+
+  it('cannot be broken by a bar in a text', () => {
+    const kind = { status: 400, fault: 'client', origin: 'platform', meaning: 'a|b', remedy: 'c\nd' } as const;
+    expect(errorsPage({ E: kind })).toContain('| `E` | 400 | a\\|b | c d | client | this platform alone |');
+  });
+});
+
+describe('pages', () => {
+  const pages = [...globSync('*.md', { cwd: pagePath('.') }), ...globSync('docs/**/*.md', { cwd: pagePath('.') })];
+
+  it.each(pages)('%s links to what is there', (page) => {
+    const text = readFileSync(pagePath(page), 'utf8');
+    const links = [...text.matchAll(/\]\((?!https?:|mailto:|#)([^)#\s]+)[^)]*\)/g)].map((match) => match[1] ?? '');
+    const missing = links.filter((link) => !existsSync(join(dirname(pagePath(page)), link)));
+    expect(missing).toEqual([]);
+  });
+
+  it('name the npm scripts that there are', () => {
+    const scripts = Object.keys(JSON.parse(readFileSync(pagePath('package.json'), 'utf8')).scripts);
+    for (const page of pages) {
+      const named = [...readFileSync(pagePath(page), 'utf8').matchAll(/npm run ([\w:-]+)/g)].map(
+        (match) => match[1] ?? '',
+      );
+      expect(scripts, page).toEqual(expect.arrayContaining(named));
+    }
+  });
+});

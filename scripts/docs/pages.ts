@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { errorCatalogue, relaxations } from '@agentplatform/contract';
+import { configurationDocs } from '../../packages/platform/src/config/describe.ts';
+import { settings } from '../../packages/platform/src/config.ts';
+import { errorsPage } from './errors-page.ts';
+import { relaxationTable } from './relaxation-table.ts';
+
+const root = new URL('../../', import.meta.url);
+
+/** Path of a page of the docs in this checkout. */
+export const pagePath = (page: string): string => fileURLToPath(new URL(page, root));
+
+/** Every page that is made from code, as it should be now. `npm run docs:update` writes them, a test compares. */
+export function generatedPages(): Record<string, string> {
+  return {
+    'docs/configuration.md': configurationDocs(settings),
+    'docs/errors.md': errorsPage(errorCatalogue),
+    'docs/deviations.md': withSection(
+      readFileSync(pagePath('docs/deviations.md'), 'utf8'),
+      'relaxations',
+      relaxationTable(relaxations),
+    ),
+  };
+}
+
+/** `page` with what stands between its `<!-- name: begin -->` and `<!-- name: end -->` replaced by `text`. */
+export function withSection(page: string, name: string, text: string): string {
+  const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
+  const from = page.indexOf(begin);
+  const to = page.indexOf(end);
+  if (from < 0 || to < from) throw new Error(`the page has no section ${begin} … ${end}`);
+  return `${page.slice(0, from + begin.length)}\n${text}\n${page.slice(to)}`;
+}

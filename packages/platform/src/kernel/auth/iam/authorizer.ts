@@ -1,0 +1,206 @@
+import type { Clock } from '../../clock.ts';
+import { Lru } from '../lru.ts';
+import type { Principal } from '../principal.ts';
+import type { IamDirectory } from './iam-directory.ts';
+import { roleArn, rootArn } from './iam-ids.ts';
+import type { ContextLookup } from './policy-condition.ts';
+import { type Policy, type PolicyKind, parsePolicy } from './policy-document.ts';
+import { type AccessRequest, evaluate, type Verdict } from './policy-evaluator.ts';
+import type { PrincipalIdentity } from './policy-principal.ts';
+
+export interface AuthorizationRequest {
+  principal: Principal | ServicePrincipal;
+  /** `bedrock-agentcore:InvokeAgentRuntime` */
+  action: string;
+  /** ARN, or an ARN pattern or `*` for actions on no single resource. */
+  resource: string;
+  /** Condition keys of the request, e.g. `bedrock-agentcore:actorId`, `aws:SourceIp`; the case of keys does not matter. */
+  context?: Record<string, string | readonly string[]>;
+  /** The policy document attached to the resource. */
+  resourcePolicy?: string;
+}
+
+/** A part of the platform that acts by itself, e.g. when it assumes an agent's execution role. */
+export interface ServicePrincipal {
+  kind: 'service';
+  accountId: string;
+  /** `bedrock-agentcore.amazonaws.com` */
+  service: string;
+}
+
+export interface Authorization {
+  allowed: boolean;
+  /** A sentence for the log and for the error; it names the kind of policy and the statement, not their content. */
+  reason: string;
+}
+
+export interface Authorizer {
+  /** Never throws for a stored policy: one that cannot be read any more denies. */
+  authorize(request: AuthorizationRequest): Authorization;
+  /** The same question put to a role's trust policy; `action` is `sts:AssumeRole`, `resource` the role's ARN. */
+  authorizeTrust(request: AuthorizationRequest & { resourcePolicy: string }): Authorization;
+}
+
+export interface AuthorizerDeps {
+  directory: IamDirectory;
+  clock: Clock;
+  region: string;
+}
+
+interface Actor {
+  identity: PrincipalIdentity;
+  root: boolean;
+  policies: readonly Policy[];
+}
+
+/** Decides what an authenticated principal may do, from its own policies and those of the resource, all from memory. */
+export function createAuthorizer(deps: AuthorizerDeps): Authorizer {
+  const documents = new Lru<string, Policy>(2_048);
+  const actors = new Lru<string, { revision: number; actor: Actor }>(10_000);
+
+  function compiled(source: string, kind: PolicyKind): Policy {
+    const id = `${kind} ${source}`;
+    const known = documents.get(id);
+    if (known) return known;
+    const policy = parsePolicy(source, kind);
+    documents.set(id, policy);
+    return policy;
+  }
+
+  function actorOf(principal: AuthorizationRequest['principal']): Actor {
+    if (principal.kind !== 'iam') {
+      const service = principal.kind === 'service' ? principal.service : undefined;
+      const identity = { arn: undefined, accountId: principal.accountId, roleArn: undefined, service };
+      return { identity, root: false, policies: [] };
+    }
+    const { state } = deps.directory;
+    const known = actors.get(principal.arn);
+    if (known && known.revision === state.revision) return known.actor;
+    const { accountId, arn } = principal;
+    const [, kind = '', name = ''] = /:(user|assumed-role)\/([^/]+)/.exec(arn) ?? [];
+    const owner = kind === 'user' ? state.users.get(name) : state.roles.get(name);
+    const actor: Actor = {
+      identity: {
+        arn,
+        accountId,
+        roleArn: kind === 'assumed-role' ? roleArn(accountId, name) : undefined,
+        service: undefined,
+      },
+      root: arn === rootArn(accountId),
+      policies: Object.values(owner?.policies ?? {}).map((source) => compiled(source, 'identity')),
+    };
+    actors.set(arn, { revision: state.revision, actor });
+    return actor;
+  }
+
+  function ask(request: AuthorizationRequest, kind: 'resource' | 'trust'): Authorization {
+    const actor = actorOf(request.principal);
+    const question: AccessRequest = {
+      principal: actor.identity,
+      action: request.action,
+      resource: request.resource,
+      context: lookup(request, deps),
+    };
+    const source = request.resourcePolicy;
+    const resource: Verdict = source === undefined ? { effect: 'None' } : evaluate([compiled(source, kind)], question);
+    if (resource.effect === 'Deny')
+      return answer(false, request, `a statement of the ${kind} policy denies it`, resource);
+    const identity: Verdict = actor.root ? { effect: 'None' } : evaluate(actor.policies, question);
+    if (identity.effect === 'Deny') return answer(false, request, 'an identity policy denies it', identity);
+    const byIdentity = actor.root || identity.effect === 'Allow';
+    if (kind === 'trust') {
+      const byTrust = resource.effect === 'Allow' && (resource.match === 'direct' || byIdentity);
+      return answer(
+        byTrust,
+        request,
+        byTrust ? 'the trust policy allows it' : 'the trust policy does not allow it',
+        resource,
+      );
+    }
+    if (byIdentity)
+      return answer(true, request, actor.root ? 'the root of the account' : 'an identity policy allows it', identity);
+    if (resource.effect === 'Allow' && resource.match === 'direct') {
+      return answer(true, request, 'the resource policy allows it', resource);
+    }
+    if (request.principal.kind === 'oauth') {
+      return answer(true, request, "the resource's own authorizer accepted the token", resource);
+    }
+    return answer(false, request, 'no policy allows it', resource);
+  }
+
+  const closed =
+    (kind: 'resource' | 'trust') =>
+    (request: AuthorizationRequest): Authorization => {
+      try {
+        return ask(request, kind);
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        return { allowed: false, reason: `${describe(request)}: a stored policy cannot be read (${why})` };
+      }
+    };
+  return { authorize: closed('resource'), authorizeTrust: closed('trust') };
+}
+
+function answer(allowed: boolean, request: AuthorizationRequest, why: string, verdict: Verdict): Authorization {
+  const sid = verdict.effect === 'None' || !verdict.statement.sid ? '' : ` (statement ${verdict.statement.sid})`;
+  return { allowed, reason: `${describe(request)}: ${why}${sid}` };
+}
+
+function describe({ principal, action, resource }: AuthorizationRequest): string {
+  const who =
+    principal.kind === 'iam'
+      ? principal.arn
+      : principal.kind === 'oauth'
+        ? `OAuth subject ${principal.subject}`
+        : principal.service;
+  return `${who} on ${action} of ${resource}`;
+}
+
+/** Condition keys by lower-case name: those given, then those that follow from the principal and the time. */
+function lookup(request: AuthorizationRequest, deps: AuthorizerDeps): ContextLookup {
+  let given: Map<string, readonly string[]> | undefined;
+  return (key) => {
+    const own = principalKey(request.principal, key);
+    // What follows from the principal itself cannot be overruled by a request.
+    if (own !== undefined || key.startsWith('aws:principal') || key === 'aws:username') return own;
+    given ??= new Map(
+      Object.entries(request.context ?? {}).map(([name, value]) => [
+        name.toLowerCase(),
+        typeof value === 'string' ? [value] : value,
+      ]),
+    );
+    const found = given.get(key);
+    if (found) return found;
+    if (key === 'aws:currenttime') return [new Date(deps.clock.now()).toISOString()];
+    if (key === 'aws:epochtime') return [String(Math.floor(deps.clock.now() / 1000))];
+    if (key === 'aws:requestedregion') return [deps.region];
+    return undefined;
+  };
+}
+
+function principalKey(principal: AuthorizationRequest['principal'], key: string): readonly string[] | undefined {
+  if (key === 'aws:principalaccount') return [principal.accountId];
+  if (principal.kind === 'service') {
+    return key === 'aws:principalservicename'
+      ? [principal.service]
+      : key === 'aws:principalisawsservice'
+        ? ['true']
+        : undefined;
+  }
+  if (key === 'aws:principalisawsservice') return ['false'];
+  if (principal.kind !== 'iam') return undefined;
+  if (key === 'aws:principalarn')
+    return [principal.arn.replace(/^arn:aws:sts::(\d+):assumed-role\/([^/]+)\/.*$/, 'arn:aws:iam::$1:role/$2')];
+  if (key === 'aws:principaltype')
+    return [
+      principal.arn.includes(':assumed-role/') ? 'AssumedRole' : principal.arn.endsWith(':root') ? 'Account' : 'User',
+    ];
+  if (key === 'aws:username') {
+    const name = /:user\/(.+)$/.exec(principal.arn)?.[1];
+    return name === undefined ? undefined : [name];
+  }
+  if (!key.startsWith('aws:principaltag/')) return undefined;
+  const wanted = key.slice('aws:principaltag/'.length);
+  const found = Object.entries(principal.tags).find(([name]) => name.toLowerCase() === wanted);
+  return found && [found[1]];
+}

@@ -1,0 +1,77 @@
+import { errors } from '@agentplatform/contract';
+import type { Clock } from '../../clock.ts';
+import { Lru } from '../lru.ts';
+import type { AccessKeyStore, Credential } from '../sigv4.ts';
+import type { IamDirectory } from './iam-directory.ts';
+import { roleSessionArn, rootArn } from './iam-ids.ts';
+import type { AccessKey } from './iam-records.ts';
+import type { Sealer } from './ports.ts';
+import type { SessionClaims, SessionTokens } from './session-tokens.ts';
+
+export interface CredentialStoreDeps {
+  directory: IamDirectory;
+  sealer: Sealer;
+  tokens: SessionTokens;
+  accountId: string;
+  clock: Clock;
+}
+
+/** What binds a sealed secret to its access key. */
+export const secretContext = (accessKeyId: string): string => `iam/access-key/${accessKeyId}`;
+
+/**
+ * Finds the secret behind an access key: long-lived ones in the directory, short-lived ones inside their session token.
+ * A key answers with a Promise the first time it is used, from memory afterwards.
+ */
+export function createCredentialStore(deps: CredentialStoreDeps): AccessKeyStore {
+  const opened = new Lru<string, { sealed: string; credential: Credential }>(10_000);
+  const sessions = new Lru<string, { claims: SessionClaims; credential: Credential }>(10_000);
+  const { accountId } = deps;
+
+  function longLived(key: AccessKey): Credential | undefined | Promise<Credential> {
+    const { accessKeyId, userName } = key;
+    const user = userName === undefined ? undefined : deps.directory.state.users.get(userName);
+    if (!key.active || (userName !== undefined && !user)) return undefined;
+    const known = opened.get(accessKeyId);
+    if (known && known.sealed === key.sealedSecret && known.credential.principal.tags === (user?.tags ?? NO_TAGS)) {
+      return known.credential;
+    }
+    return deps.sealer.open(key.sealedSecret, secretContext(accessKeyId)).then((secretAccessKey) => {
+      const arn = user ? user.arn : rootArn(accountId);
+      const principal = { kind: 'iam', accountId, arn, accessKeyId, tags: user?.tags ?? NO_TAGS } as const;
+      const credential = { secretAccessKey, principal };
+      opened.set(accessKeyId, { sealed: key.sealedSecret, credential });
+      return credential;
+    });
+  }
+
+  function shortLived(accessKeyId: string, token: string): Credential | undefined {
+    let session = sessions.get(token);
+    if (!session) {
+      const claims = deps.tokens.open(token);
+      if (!claims) return undefined;
+      const { secretAccessKey, roleName, sessionName, tags } = claims;
+      const arn = roleSessionArn(accountId, roleName, sessionName);
+      const principal = { kind: 'iam', accountId, arn, accessKeyId: claims.accessKeyId, tags } as const;
+      session = { claims, credential: { secretAccessKey, principal } };
+      sessions.set(token, session);
+    }
+    const { claims, credential } = session;
+    if (claims.accessKeyId !== accessKeyId) return undefined;
+    if (claims.expiresAt <= deps.clock.now()) {
+      throw errors.expiredToken('The security token included in the request is expired.');
+    }
+    const role = deps.directory.state.roles.get(claims.roleName);
+    return role?.roleId === claims.roleId ? credential : undefined;
+  }
+
+  return {
+    find(accessKeyId, sessionToken) {
+      if (sessionToken !== undefined) return shortLived(accessKeyId, sessionToken);
+      const key = deps.directory.state.accessKeys.get(accessKeyId);
+      return key && longLived(key);
+    },
+  };
+}
+
+const NO_TAGS: Record<string, string> = {};

@@ -1,0 +1,329 @@
+import { randomBytes } from 'node:crypto';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { FakeClock } from '../../fake-clock.ts';
+import type { IamPrincipal } from '../principal.ts';
+import { type Iam, type IamDeps, openIam } from './iam.ts';
+import { createMemoryIamStore, type IamStore } from './iam-store.ts';
+import { fakeSealer } from './testing/fake-sealer.ts';
+
+let store: IamStore;
+let clock: FakeClock;
+let sealer: ReturnType<typeof fakeSealer>;
+let iam: Iam;
+const open = (over: Partial<IamDeps> = {}): Promise<Iam> =>
+  openIam({ store, sealer, clock, random: randomBytes, region: 'us-east-1', ...over });
+beforeEach(async () => {
+  store = createMemoryIamStore();
+  clock = new FakeClock();
+  sealer = fakeSealer();
+  iam = await open();
+});
+
+const find = async (accessKeyId: string, token?: string, from = iam): Promise<IamPrincipal | undefined> =>
+  (await from.keys.find(accessKeyId, token))?.principal;
+const policy = (Action: string | string[], Resource: string | string[] = '*', rest: object = {}): string =>
+  JSON.stringify({ Version: '2012-10-17', Statement: { Effect: 'Allow', Action, Resource, ...rest } });
+const INVOKE = 'bedrock-agentcore:InvokeAgentRuntime';
+const ANY = 'arn:aws:bedrock-agentcore:us-east-1:111122223333:runtime/a';
+
+async function user(name: string, document?: string): Promise<IamPrincipal> {
+  await iam.admin.createUser({ userName: name, tags: { team: name } });
+  if (document) await iam.admin.putPolicy({ kind: 'user', name }, 'p', document);
+  const key = await iam.admin.createAccessKey(name);
+  const principal = await find(key.accessKeyId);
+  if (!principal) throw new Error('no principal');
+  return principal;
+}
+const can = (principal: IamPrincipal, action = INVOKE, resource = ANY, rest: object = {}): boolean =>
+  iam.authorizer.authorize({ principal, action, resource, ...rest }).allowed;
+
+describe('first boot', () => {
+  it('makes an account, its root key and the default role, once', async () => {
+    expect(iam.accountId).toMatch(/^[1-9]\d{11}$/);
+    expect(iam.defaultRoleArn).toBe(`arn:aws:iam::${iam.accountId}:role/default`);
+    const root = await iam.rootCredentials();
+    expect(root?.secretAccessKey).toHaveLength(40);
+    const principal = await find(root?.accessKeyId ?? '');
+    expect(principal?.arn).toBe(`arn:aws:iam::${iam.accountId}:root`);
+    expect(principal && can(principal, 'anything:AtAll', '*')).toBe(true);
+    const again = await open();
+    expect([again.accountId, await again.rootCredentials()]).toEqual([iam.accountId, root]);
+  });
+
+  it('takes the configured account id, and refuses another later', async () => {
+    store = createMemoryIamStore();
+    expect((await open({ accountId: '111122223333' })).accountId).toBe('111122223333');
+    await expect(open({ accountId: '999999999999' })).rejects.toThrow(/belongs to account 111122223333/);
+    await expect(open({ accountId: '12' })).rejects.toThrow(/12 digits/);
+  });
+
+  it('of two servers at once makes one account', async () => {
+    store = createMemoryIamStore();
+    const [a, b] = await Promise.all([open(), open()]);
+    expect(a.accountId).toBe(b.accountId);
+    expect(await a.rootCredentials()).toEqual(await b.rootCredentials());
+  });
+
+  it('stores no secret in the clear', async () => {
+    const root = await iam.rootCredentials();
+    const session = iam.issueRoleCredentials({ roleArn: iam.defaultRoleArn, sessionName: 'agent' });
+    const stored = JSON.stringify(await store.load());
+    expect(stored).not.toContain(root?.secretAccessKey);
+    expect(stored).not.toContain(session.secretAccessKey);
+  });
+
+  it('seals everything anew when the key of the sealer changes', async () => {
+    await user('ann');
+    const before = await iam.rootCredentials();
+    sealer.generation = 2;
+    expect(await iam.reseal()).toBe(3);
+    const sealed = JSON.stringify(await store.load()).match(/"\d\|iam/g);
+    expect(sealed).toEqual(['"2|iam', '"2|iam', '"2|iam']);
+    expect(await (await open()).rootCredentials()).toEqual(before);
+  });
+});
+
+describe('access keys', () => {
+  it('answer without a Promise once they were used', async () => {
+    const key = await iam.admin.createAccessKey(undefined);
+    expect(iam.keys.find(key.accessKeyId, undefined)).toBeInstanceOf(Promise);
+    await iam.keys.find(key.accessKeyId, undefined);
+    expect(iam.keys.find(key.accessKeyId, undefined)).toMatchObject({ secretAccessKey: key.secretAccessKey });
+  });
+
+  it('end at once when made inactive, deleted, or their user is', async () => {
+    await iam.admin.createUser({ userName: 'ann' });
+    const one = await iam.admin.createAccessKey('ann');
+    const two = await iam.admin.createAccessKey('ann');
+    await expect(iam.admin.createAccessKey('ann')).rejects.toMatchObject({ code: 'ServiceQuotaExceededException' });
+    await find(one.accessKeyId);
+    await iam.admin.setAccessKeyActive('ann', one.accessKeyId, false);
+    expect(await find(one.accessKeyId)).toBeUndefined();
+    await iam.admin.setAccessKeyActive('ann', one.accessKeyId, true);
+    expect(await find(one.accessKeyId)).toBeDefined();
+    await iam.admin.deleteAccessKey('ann', one.accessKeyId);
+    expect(await find(one.accessKeyId)).toBeUndefined();
+    await iam.admin.deleteUser('ann');
+    expect(await find(two.accessKeyId)).toBeUndefined();
+    expect(await find('AKIANOBODY')).toBeUndefined();
+    expect(await find(one.accessKeyId, 'a token')).toBeUndefined();
+  });
+
+  it('of one user cannot be touched as those of another', async () => {
+    await user('ann');
+    await iam.admin.createUser({ userName: 'eve' });
+    const [key] = iam.admin.listAccessKeys('ann');
+    expect(key).not.toHaveProperty('sealedSecret');
+    await expect(iam.admin.deleteAccessKey('eve', key?.accessKeyId ?? '')).rejects.toMatchObject({ status: 404 });
+    await expect(iam.admin.deleteAccessKey(undefined, key?.accessKeyId ?? '')).rejects.toMatchObject({ status: 404 });
+  });
+
+  it('made on another server are known here after the next look', async () => {
+    const other = await open({ refreshSeconds: 5 });
+    await user('ann');
+    const [key] = iam.admin.listAccessKeys('ann');
+    expect(await find(key?.accessKeyId ?? '', undefined, other)).toBeUndefined();
+    await clock.advance(5_000);
+    expect(await find(key?.accessKeyId ?? '', undefined, other)).toBeDefined();
+    other.stop();
+  });
+});
+
+describe('authorization', () => {
+  it('follows the policies of the user from one request to the next', async () => {
+    const ann = await user('ann');
+    expect(can(ann)).toBe(false);
+    await iam.admin.putPolicy({ kind: 'user', name: 'ann' }, 'p', policy('bedrock-agentcore:*'));
+    expect(can(ann)).toBe(true);
+    expect(can(ann, 'iam:CreateUser', '*')).toBe(false);
+    const deny = JSON.stringify({ Statement: { Sid: 'Never', Effect: 'Deny', Action: INVOKE, Resource: ANY } });
+    await iam.admin.putPolicy({ kind: 'user', name: 'ann' }, 'q', deny);
+    expect(can(ann)).toBe(false);
+    expect(iam.authorizer.authorize({ principal: ann, action: INVOKE, resource: ANY }).reason).toBe(
+      `${ann.arn} on ${INVOKE} of ${ANY}: an identity policy denies it (statement Never)`,
+    );
+    await iam.admin.deletePolicy({ kind: 'user', name: 'ann' }, 'q');
+    expect(can(ann)).toBe(true);
+    await iam.admin.deleteUser('ann');
+    expect(can(ann)).toBe(false);
+  });
+
+  it('knows the keys of the principal, of the time and of the request', async () => {
+    const resource = 'arn:aws:bedrock-agentcore:*:*:memory/*';
+    const own = { StringEquals: { 'bedrock-agentcore:actorId': '$' + '{aws:username}' } };
+    const ann = await user('ann', policy('bedrock-agentcore:*', resource, { Condition: own }));
+    const memory = 'arn:aws:bedrock-agentcore:us-east-1:1:memory/m';
+    const as = (actor: string, more: object = {}) =>
+      can(ann, 'bedrock-agentcore:CreateEvent', memory, { context: { 'bedrock-agentcore:actorId': actor, ...more } });
+    expect([as('ann'), as('bob'), as('bob', { 'aws:username': 'bob' }), as('bob', { 'AWS:USERNAME': 'bob' })]).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ]);
+    const dated = { DateLessThan: { 'aws:CurrentTime': new Date(clock.now() + 1_000).toISOString() } };
+    const tagged = { StringEquals: { 'aws:PrincipalTag/Team': 'bob', 'aws:PrincipalAccount': iam.accountId } };
+    const bob = await user('bob', policy('*', '*', { Condition: { ...dated, ...tagged } }));
+    expect(can(bob)).toBe(true);
+    await clock.advance(1_000);
+    expect(can(bob)).toBe(false);
+  });
+
+  it('adds what the resource policy allows and takes what it denies, from root too', async () => {
+    const ann = await user('ann');
+    const bob = await user('bob', policy('*'));
+    const root = await find((await iam.rootCredentials())?.accessKeyId ?? '');
+    const resourcePolicy = (Effect: string, Principal: unknown): object => ({
+      resourcePolicy: JSON.stringify({ Statement: { Effect, Principal, Action: '*', Resource: ANY } }),
+    });
+    expect(can(ann, INVOKE, ANY, resourcePolicy('Allow', { AWS: ann.arn }))).toBe(true);
+    expect(can(ann, INVOKE, ANY, resourcePolicy('Allow', { AWS: bob.arn }))).toBe(false);
+    // The account as principal leaves it to the account's own policies.
+    expect(can(ann, INVOKE, ANY, resourcePolicy('Allow', { AWS: iam.accountId }))).toBe(false);
+    expect(can(bob, INVOKE, ANY, resourcePolicy('Deny', { AWS: iam.accountId }))).toBe(false);
+    expect(root && can(root, INVOKE, ANY, resourcePolicy('Deny', '*'))).toBe(false);
+    expect(root && can(root, INVOKE, ANY, { resourcePolicy: 'not json' })).toBe(false);
+  });
+
+  it('lets a bearer whom the resource accepted in, unless the resource policy denies', () => {
+    const bearer = {
+      kind: 'oauth',
+      accountId: iam.accountId,
+      issuer: 'i',
+      subject: 's',
+      claims: {},
+      token: 't',
+    } as const;
+    const deny = JSON.stringify({ Statement: { Effect: 'Deny', Principal: '*', Action: '*', Resource: '*' } });
+    expect(iam.authorizer.authorize({ principal: bearer, action: INVOKE, resource: ANY }).allowed).toBe(true);
+    expect(
+      iam.authorizer.authorize({ principal: bearer, action: INVOKE, resource: ANY, resourcePolicy: deny }).allowed,
+    ).toBe(false);
+  });
+});
+
+describe('role sessions', () => {
+  const session = { sessionName: 'agent-1' };
+
+  it('are issued to the platform for roles that trust it, with tags, and end at their time', async () => {
+    const issued = iam.issueRoleCredentials({
+      ...session,
+      roleArn: iam.defaultRoleArn,
+      tags: { run: '7' },
+      ttlSeconds: 900,
+    });
+    const arn = `arn:aws:sts::${iam.accountId}:assumed-role/default/agent-1`;
+    expect(issued).toMatchObject({ arn, expiresAt: clock.now() + 900_000 });
+    expect(issued.accessKeyId).toMatch(/^ASIA[A-Z2-7]{16}$/);
+    const principal = await find(issued.accessKeyId, issued.sessionToken);
+    expect(principal).toMatchObject({ arn, tags: { run: '7' } });
+    expect(principal && can(principal)).toBe(true);
+    expect(principal && can(principal, 'bedrock-agentcore:CreateMemory', '*')).toBe(false);
+    expect(principal && can(principal, 'iam:CreateUser', '*')).toBe(false);
+    // Another server with the same store reads it without having issued it.
+    expect(await find(issued.accessKeyId, issued.sessionToken, await open())).toMatchObject({ arn });
+    await clock.advance(899_999);
+    expect(await find(issued.accessKeyId, issued.sessionToken)).toBeDefined();
+    await clock.advance(1);
+    await expect(find(issued.accessKeyId, issued.sessionToken)).rejects.toMatchObject({
+      code: 'ExpiredTokenException',
+    });
+  });
+
+  it('are known by their token alone, and no byte of it can be changed', async () => {
+    const { accessKeyId, sessionToken } = iam.issueRoleCredentials({ ...session, roleArn: iam.defaultRoleArn });
+    expect(await find(accessKeyId, sessionToken)).toBeDefined();
+    expect(await find(accessKeyId, undefined)).toBeUndefined();
+    expect(await find('ASIAOTHER', sessionToken)).toBeUndefined();
+    const bytes = Buffer.from(sessionToken, 'base64');
+    for (let i = 0; i < bytes.length; i++) {
+      const altered = Buffer.from(bytes);
+      altered[i] = (altered[i] ?? 0) ^ 1;
+      expect(await find(accessKeyId, altered.toString('base64'))).toBeUndefined();
+    }
+    for (const token of ['', 'x', `${sessionToken} `, `${sessionToken}=`, sessionToken.slice(4), 'A'.repeat(10_000)]) {
+      expect(await find(accessKeyId, token)).toBeUndefined();
+    }
+    store = createMemoryIamStore();
+    expect(await find(accessKeyId, sessionToken, await open({ accountId: iam.accountId }))).toBeUndefined();
+  });
+
+  it('end when the role is deleted, and do not come back with a new one of that name', async () => {
+    const trustPolicy = iam.admin.getRole('default').trustPolicy;
+    const role = await iam.admin.createRole({ roleName: 'r', trustPolicy });
+    const issued = iam.issueRoleCredentials({ ...session, roleArn: role.arn });
+    await iam.admin.deleteRole('r');
+    expect(await find(issued.accessKeyId, issued.sessionToken)).toBeUndefined();
+    await iam.admin.createRole({ roleName: 'r', trustPolicy });
+    expect(await find(issued.accessKeyId, issued.sessionToken)).toBeUndefined();
+  });
+
+  it('are given to whom the trust policy names, or to whom it leaves to the account', async () => {
+    const ann = await user('ann');
+    const bob = await user('bob', policy('sts:AssumeRole', iam.defaultRoleArn));
+    const eve = await user('eve');
+    const trust = (rest: object): string =>
+      JSON.stringify({
+        Statement: { Effect: 'Allow', Action: 'sts:AssumeRole', Principal: { AWS: ann.arn }, ...rest },
+      });
+    const role = await iam.admin.createRole({ roleName: 'r', trustPolicy: trust({}) });
+    const assume = (who: IamPrincipal, roleArn: string, more: object = {}): string => {
+      try {
+        return iam.assumeRole(who, { ...session, roleArn, ...more }).arn;
+      } catch (error) {
+        return (error as { code: string }).code;
+      }
+    };
+    expect(assume(ann, role.arn)).toMatch(/assumed-role\/r\/agent-1$/);
+    expect(assume(bob, role.arn)).toBe('AccessDeniedException');
+    expect(assume(bob, iam.defaultRoleArn)).toMatch(/default/);
+    expect(assume(eve, iam.defaultRoleArn)).toBe('AccessDeniedException');
+    expect(assume(ann, `${role.arn}x`)).toBe('AccessDeniedException');
+    expect(assume(ann, role.arn, { tags: { a: 'b' } })).toBe('AccessDeniedException');
+    expect(() => iam.issueRoleCredentials({ ...session, roleArn: role.arn })).toThrow(/not authorized/);
+    await iam.admin.setTrustPolicy('r', trust({ Condition: { StringEquals: { 'sts:ExternalId': 'x' } } }));
+    expect([assume(ann, role.arn), assume(ann, role.arn, { externalId: 'x' })].map((s) => s.slice(0, 3))).toEqual([
+      'Acc',
+      'arn',
+    ]);
+  });
+
+  it.each([
+    [{ sessionName: 'a' }, /roleSessionName/],
+    [{ sessionName: 'a/b' }, /roleSessionName/],
+    [{ ttlSeconds: 899 }, /durationSeconds/],
+    [{ ttlSeconds: 43_201 }, /durationSeconds/],
+    [{ ttlSeconds: Number.NaN }, /durationSeconds/],
+    [{ tags: { 'a{': 'b' } }, /tags/],
+    [{ tags: { a: 'b', A: 'c' } }, /twice/],
+    [{ tags: Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`k${i}`, ''])) }, /at most 50/],
+    [{ tags: Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`k${i}`, 'v'.repeat(256)])) }, /together/],
+  ])('refuse %j', (over, message) => {
+    expect(() => iam.issueRoleCredentials({ ...session, roleArn: iam.defaultRoleArn, ...over })).toThrow(message);
+  });
+});
+
+describe('the administration refuses', () => {
+  it('names, documents and doubles', async () => {
+    const { admin } = iam;
+    await admin.createUser({ userName: 'ann' });
+    await expect(admin.createUser({ userName: 'ann' })).rejects.toMatchObject({ status: 409 });
+    for (const userName of ['', 'a b', 'a/b', '__proto__', 'x'.repeat(65)]) {
+      await expect(admin.createUser({ userName })).rejects.toMatchObject({ code: 'ValidationException' });
+    }
+    const ann = { kind: 'user', name: 'ann' } as const;
+    await expect(admin.putPolicy(ann, 'p', '{}')).rejects.toThrow(/Statement must hold/);
+    await expect(admin.putPolicy({ kind: 'user', name: 'bob' }, 'p', policy('*'))).rejects.toMatchObject({
+      status: 404,
+    });
+    await expect(admin.deletePolicy(ann, 'constructor')).rejects.toMatchObject({ status: 404 });
+    await expect(admin.createRole({ roleName: 'r', trustPolicy: policy('*') })).rejects.toThrow(
+      /Resource has no place/,
+    );
+    await expect(admin.deleteRole('r')).rejects.toMatchObject({ status: 404 });
+    for (let i = 0; i < 20; i++) await admin.putPolicy(ann, `p${i}`, policy('a:B'));
+    await expect(admin.putPolicy(ann, 'more', policy('a:B'))).rejects.toMatchObject({
+      code: 'ServiceQuotaExceededException',
+    });
+  });
+});

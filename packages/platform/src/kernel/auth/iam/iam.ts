@@ -1,0 +1,199 @@
+import type { Clock } from '../../clock.ts';
+import type { AccessKeyStore } from '../sigv4.ts';
+import { type Authorizer, createAuthorizer } from './authorizer.ts';
+import { createCredentialStore, secretContext } from './credential-store.ts';
+import { createIamAdmin, type IamAdmin } from './iam-admin.ts';
+import { IamDirectory } from './iam-directory.ts';
+import { newAccountId, newId, newSecret, roleArn } from './iam-ids.ts';
+import type { AccessKey, Account, IamChange, Role } from './iam-records.ts';
+import type { IamStore } from './iam-store.ts';
+import type { RandomBytes, Sealer } from './ports.ts';
+import { createRoleSessions, defaultTrustPolicy, type RoleSessions } from './role-sessions.ts';
+import { SessionTokens } from './session-tokens.ts';
+
+export interface IamDeps {
+  store: IamStore;
+  sealer: Sealer;
+  clock: Clock;
+  random: RandomBytes;
+  region: string;
+  /** 12 digits; made up at first boot when not given. */
+  accountId?: string;
+  /** How often to look for what other servers on the same store have written; 0 for a server alone. */
+  refreshSeconds?: number;
+  /** Told when looking fails; what is in memory keeps serving. */
+  onRefreshError?(error: unknown): void;
+}
+
+/** The access management of the platform, assembled. */
+export interface Iam extends RoleSessions {
+  accountId: string;
+  /** The execution role that exists from first boot. */
+  defaultRoleArn: string;
+  keys: AccessKeyStore;
+  authorizer: Authorizer;
+  admin: IamAdmin;
+  /** The oldest active access key of the account's root, with its secret: what goes into the credentials file. */
+  rootCredentials(): Promise<{ accessKeyId: string; secretAccessKey: string } | undefined>;
+  /** Seals every secret anew, under the sealer's current key: call it after a new master key is there, before the old one goes. */
+  reseal(): Promise<number>;
+  stop(): void;
+}
+
+const DEFAULT_ROLE = 'default';
+const TOKEN_KEY_CONTEXT = 'iam/session-token-key';
+
+/**
+ * Opens the access management; at first boot makes the account, the root's access key and the default role.
+ * Throws when `accountId` is not the one that the store was made with.
+ */
+export async function openIam(deps: IamDeps): Promise<Iam> {
+  const { store, sealer, clock, random, region } = deps;
+  if (deps.accountId !== undefined && !/^\d{12}$/.test(deps.accountId)) {
+    throw new Error(`the account id must be 12 digits, not "${deps.accountId}"`);
+  }
+  const directory = await IamDirectory.open(store);
+  const account = directory.state.account ?? (await firstBoot(directory, deps));
+  const { accountId } = account;
+  if (deps.accountId !== undefined && deps.accountId !== accountId) {
+    throw new Error(`this data belongs to account ${accountId}, not to ${deps.accountId}`);
+  }
+  const tokenKey = Buffer.from(await sealer.open(account.sealedTokenKey, TOKEN_KEY_CONTEXT), 'base64');
+  const tokens = new SessionTokens(tokenKey, random);
+  const authorizer = createAuthorizer({ directory, clock, region });
+  const sessions = createRoleSessions({ directory, authorizer, tokens, clock, random, accountId });
+  const stop = refreshEvery(deps, directory);
+  return {
+    ...sessions,
+    accountId,
+    defaultRoleArn: roleArn(accountId, DEFAULT_ROLE),
+    keys: createCredentialStore({ directory, sealer, tokens, accountId, clock }),
+    authorizer,
+    admin: createIamAdmin({ directory, sealer, clock, random, accountId }),
+    async rootCredentials() {
+      const [key] = [...directory.state.accessKeys.values()]
+        .filter((one) => one.userName === undefined && one.active)
+        .sort((a, b) => a.createdAt - b.createdAt);
+      if (!key) return undefined;
+      const secretAccessKey = await sealer.open(key.sealedSecret, secretContext(key.accessKeyId));
+      return { accessKeyId: key.accessKeyId, secretAccessKey };
+    },
+    reseal: () => reseal(directory, sealer),
+    stop,
+  };
+}
+
+async function reseal(directory: IamDirectory, sealer: Sealer): Promise<number> {
+  const { account, accessKeys } = directory.state;
+  const anew = async (sealed: string, context: string): Promise<[string, string]> => [
+    sealed,
+    await sealer.seal(await sealer.open(sealed, context), context),
+  ];
+  const pairs = [...accessKeys.values()].map((key) => anew(key.sealedSecret, secretContext(key.accessKeyId)));
+  if (account) pairs.push(anew(account.sealedTokenKey, TOKEN_KEY_CONTEXT));
+  const replaced = new Map(await Promise.all(pairs));
+  return directory.update((state) => {
+    // What was sealed meanwhile is under the new key already.
+    const changes: IamChange[] = [...state.accessKeys.values()].flatMap((key) => {
+      const sealedSecret = replaced.get(key.sealedSecret);
+      return sealedSecret === undefined
+        ? []
+        : [{ put: { kind: 'access-key', name: key.accessKeyId, data: { ...key, sealedSecret } } }];
+    });
+    const sealedTokenKey = replaced.get(state.account?.sealedTokenKey ?? '');
+    if (state.account && sealedTokenKey !== undefined) {
+      changes.push({ put: { kind: 'account', name: 'account', data: { ...state.account, sealedTokenKey } } });
+    }
+    return { changes, result: changes.length };
+  });
+}
+
+async function firstBoot(directory: IamDirectory, deps: IamDeps): Promise<Account> {
+  const { sealer, random } = deps;
+  const accountId = deps.accountId ?? newAccountId(random);
+  const accessKeyId = newId('AKIA', random);
+  const createdAt = deps.clock.now();
+  const made: Account = {
+    accountId,
+    sealedTokenKey: await sealer.seal(random(32).toString('base64'), TOKEN_KEY_CONTEXT),
+  };
+  const key: AccessKey = {
+    accessKeyId,
+    userName: undefined,
+    active: true,
+    createdAt,
+    sealedSecret: await sealer.seal(newSecret(random), secretContext(accessKeyId)),
+  };
+  const role: Role = {
+    roleName: DEFAULT_ROLE,
+    roleId: newId('AROA', random),
+    arn: roleArn(accountId, DEFAULT_ROLE),
+    createdAt,
+    description: 'What agents run as when nothing else is said',
+    tags: {},
+    policies: { 'data-plane': DATA_PLANE },
+    trustPolicy: defaultTrustPolicy(accountId),
+    maxSessionSeconds: 43_200,
+  };
+  return directory.update((state) => {
+    // Another server on the same store may have been first.
+    if (state.account) return { changes: [], result: state.account };
+    return {
+      changes: [
+        { put: { kind: 'account', name: 'account', data: made } },
+        { put: { kind: 'access-key', name: accessKeyId, data: key } },
+        { put: { kind: 'role', name: DEFAULT_ROLE, data: role } },
+      ],
+      result: made,
+    };
+  });
+}
+
+/** What an agent needs at work: use things, not make, change or delete them, nor manage access. */
+const DATA_PLANE = JSON.stringify({
+  Version: '2012-10-17',
+  Statement: [
+    {
+      Sid: 'UseDataPlane',
+      Effect: 'Allow',
+      Action: [
+        'bedrock-agentcore:CreateEvent',
+        'bedrock-agentcore:GetEvent',
+        'bedrock-agentcore:ListEvents',
+        'bedrock-agentcore:ListSessions',
+        'bedrock-agentcore:ListActors',
+        'bedrock-agentcore:*MemoryRecord*',
+        'bedrock-agentcore:Get*AccessToken*',
+        'bedrock-agentcore:GetResource*',
+        'bedrock-agentcore:Invoke*',
+        'bedrock-agentcore:*BrowserSession*',
+        'bedrock-agentcore:*BrowserStream*',
+        'bedrock-agentcore:*CodeInterpreterSession*',
+        'bedrock-agentcore:StopRuntimeSession',
+        'bedrock:Invoke*',
+      ],
+      Resource: '*',
+    },
+  ],
+});
+
+function refreshEvery(deps: IamDeps, directory: IamDirectory): () => void {
+  const seconds = deps.refreshSeconds ?? 0;
+  if (seconds === 0) return () => {};
+  let cancel = (): void => {};
+  let stopped = false;
+  const arm = (): void => {
+    if (stopped) return;
+    cancel = deps.clock.after(seconds * 1000, () => {
+      directory
+        .refresh()
+        .catch((error: unknown) => deps.onRefreshError?.(error))
+        .finally(arm);
+    });
+  };
+  arm();
+  return () => {
+    stopped = true;
+    cancel();
+  };
+}

@@ -1,0 +1,122 @@
+import { errors } from '@agentplatform/contract';
+import type { Clock } from '../../clock.ts';
+import type { IamPrincipal } from '../principal.ts';
+import type { Authorizer, ServicePrincipal } from './authorizer.ts';
+import { assertTags } from './iam-admin.ts';
+import type { IamDirectory } from './iam-directory.ts';
+import { newId, newSecret, roleArn, roleSessionArn } from './iam-ids.ts';
+import type { RandomBytes } from './ports.ts';
+import type { SessionTokens } from './session-tokens.ts';
+
+export interface RoleSessionRequest {
+  roleArn: string;
+  /** 2 to 64 of `A-Za-z0-9_+=,.@-` */
+  sessionName: string;
+  tags?: Record<string, string>;
+  /** 900 seconds to the role's maximum; 3600 when not given. */
+  ttlSeconds?: number;
+  externalId?: string;
+}
+
+export interface RoleCredentials {
+  accessKeyId: string;
+  secretAccessKey: string;
+  sessionToken: string;
+  /** Milliseconds since the epoch. */
+  expiresAt: number;
+  /** Of the role session. */
+  arn: string;
+  /** `AROA…:SESSION` */
+  assumedRoleId: string;
+}
+
+export interface RoleSessions {
+  /** STS `AssumeRole`: for whom the role's trust policy admits. Throws AccessDeniedException, ValidationException. */
+  assumeRole(caller: IamPrincipal, request: RoleSessionRequest): RoleCredentials;
+  /** What the platform itself hands to an agent: the role must trust `bedrock-agentcore.amazonaws.com`. */
+  issueRoleCredentials(request: RoleSessionRequest): RoleCredentials;
+}
+
+export interface RoleSessionsDeps {
+  directory: IamDirectory;
+  authorizer: Authorizer;
+  tokens: SessionTokens;
+  clock: Clock;
+  random: RandomBytes;
+  accountId: string;
+}
+
+/** The service that roles of agents trust. */
+export const PLATFORM_SERVICE = 'bedrock-agentcore.amazonaws.com';
+/** Together, in characters; they travel in the token of every request. */
+const MAX_TAG_CHARS = 2_048;
+
+export function createRoleSessions(deps: RoleSessionsDeps): RoleSessions {
+  const platform: ServicePrincipal = { kind: 'service', accountId: deps.accountId, service: PLATFORM_SERVICE };
+
+  function issue(caller: IamPrincipal | ServicePrincipal, request: RoleSessionRequest): RoleCredentials {
+    const { sessionName, ttlSeconds = 3_600, tags = {} } = request;
+    if (!/^[A-Za-z0-9_+=,.@-]{2,64}$/.test(sessionName)) {
+      throw errors.invalidField('roleSessionName', 'must be 2 to 64 of the characters A-Z a-z 0-9 _ + = , . @ -');
+    }
+    assertTags(tags);
+    const role = [...deps.directory.state.roles.values()].find((one) => one.arn === request.roleArn);
+    const context: Record<string, string | string[]> = {
+      'sts:RoleSessionName': sessionName,
+      ...(request.externalId === undefined ? {} : { 'sts:ExternalId': request.externalId }),
+      ...Object.fromEntries(Object.entries(tags).map(([key, value]) => [`aws:RequestTag/${key}`, value])),
+      'aws:TagKeys': Object.keys(tags),
+    };
+    const needed = Object.keys(tags).length > 0 ? ['sts:AssumeRole', 'sts:TagSession'] : ['sts:AssumeRole'];
+    for (const action of needed) {
+      // A role that does not exist is denied like one that does not trust, so names cannot be probed.
+      const resource = role?.arn ?? request.roleArn.slice(0, 200);
+      const ask = { principal: caller, action, resource, context };
+      if (!role || !deps.authorizer.authorizeTrust({ ...ask, resourcePolicy: role.trustPolicy }).allowed) {
+        const who = caller.kind === 'iam' ? caller.arn : caller.service;
+        throw errors.accessDenied(`User: ${who} is not authorized to perform: ${action} on resource: ${resource}`, {
+          remedy: "The role's trust policy must allow it.",
+        });
+      }
+    }
+    if (!role) throw errors.internal('A role vanished while it was assumed.');
+    // AWS limits a role assumed by a role ("chaining") to an hour.
+    const chained = caller.kind === 'iam' && caller.arn.includes(':assumed-role/');
+    const longest = chained ? 3_600 : role.maxSessionSeconds;
+    if (!Number.isInteger(ttlSeconds) || ttlSeconds < 900 || ttlSeconds > longest) {
+      throw errors.invalidField('durationSeconds', `must be 900 to ${longest} for this role`);
+    }
+    const all = { ...role.tags, ...tags };
+    if (Object.entries(all).reduce((sum, [k, v]) => sum + k.length + v.length, 0) > MAX_TAG_CHARS) {
+      throw errors.invalidField('tags', `must be at most ${MAX_TAG_CHARS} characters together`);
+    }
+    const issuedAt = deps.clock.now();
+    const secret = { accessKeyId: newId('ASIA', deps.random), secretAccessKey: newSecret(deps.random) };
+    const expiresAt = issuedAt + ttlSeconds * 1000;
+    const { roleName, roleId } = role;
+    const sessionToken = deps.tokens.seal({ ...secret, roleName, roleId, sessionName, tags: all, issuedAt, expiresAt });
+    const arn = roleSessionArn(deps.accountId, roleName, sessionName);
+    return { ...secret, sessionToken, expiresAt, arn, assumedRoleId: `${roleId}:${sessionName}` };
+  }
+
+  return {
+    assumeRole: issue,
+    issueRoleCredentials: (request) => issue(platform, request),
+  };
+}
+
+/** Trusted by the platform and, for those whom their own policies allow it, by the principals of the account. */
+export function defaultTrustPolicy(accountId: string): string {
+  const statement = (Principal: object): object => ({
+    Effect: 'Allow',
+    Principal,
+    Action: ['sts:AssumeRole', 'sts:TagSession'],
+  });
+  return JSON.stringify({
+    Version: '2012-10-17',
+    Statement: [
+      statement({ Service: PLATFORM_SERVICE }),
+      statement({ AWS: roleArn(accountId, '').replace('role/', 'root') }),
+    ],
+  });
+}

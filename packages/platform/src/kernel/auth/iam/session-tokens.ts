@@ -1,0 +1,59 @@
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import type { RandomBytes } from './ports.ts';
+
+/** What a session token holds; whoever has the platform's key can read it without asking the database. */
+export interface SessionClaims {
+  accessKeyId: string;
+  secretAccessKey: string;
+  roleName: string;
+  /** Of the role as it was assumed: a role made anew under the same name is another. */
+  roleId: string;
+  sessionName: string;
+  tags: Record<string, string>;
+  /** Milliseconds since the epoch. */
+  issuedAt: number;
+  expiresAt: number;
+}
+
+const VERSION = 1;
+const NONCE = 12;
+const TAG = 16;
+const MAX_TOKEN_CHARS = 8_192;
+
+/** Makes and reads session tokens: claims under AES-256-GCM, in base64. */
+export class SessionTokens {
+  readonly #key: Buffer;
+  readonly #random: RandomBytes;
+
+  /** `key` is 32 bytes. */
+  constructor(key: Buffer, random: RandomBytes) {
+    this.#key = key;
+    this.#random = random;
+  }
+
+  seal(claims: SessionClaims): string {
+    const head = Buffer.concat([Buffer.of(VERSION), this.#random(NONCE)]);
+    const cipher = createCipheriv('aes-256-gcm', this.#key, head.subarray(1), { authTagLength: TAG });
+    cipher.setAAD(head.subarray(0, 1));
+    const body = Buffer.concat([cipher.update(JSON.stringify(claims)), cipher.final()]);
+    return Buffer.concat([head, body, cipher.getAuthTag()]).toString('base64');
+  }
+
+  /** `undefined` for anything that was not sealed here; never throws. Says nothing of expiry. */
+  open(token: string): SessionClaims | undefined {
+    if (token.length > MAX_TOKEN_CHARS) return undefined;
+    const bytes = Buffer.from(token, 'base64');
+    // Node skips what is no base64; a token has one spelling.
+    if (bytes.length < 1 + NONCE + TAG || bytes[0] !== VERSION || bytes.toString('base64') !== token) return undefined;
+    const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(1, 1 + NONCE), { authTagLength: TAG });
+    decipher.setAAD(bytes.subarray(0, 1));
+    decipher.setAuthTag(bytes.subarray(-TAG));
+    try {
+      const plain = Buffer.concat([decipher.update(bytes.subarray(1 + NONCE, -TAG)), decipher.final()]);
+      // Authenticated: nobody but `seal` has written it.
+      return JSON.parse(plain.toString()) as SessionClaims;
+    } catch {
+      return undefined;
+    }
+  }
+}

@@ -27,8 +27,8 @@ export async function writeZip(folder: string, path: string): Promise<WrittenZip
     await pipeline(createReadStream(source), contents);
     hash.update(`${name}\0${mode}\0${contents.digest('hex')}\n`);
     unpackedBytes += info.size;
-    // A local date and the old date field: with the newer one, the time zone would be in the file.
-    zip.addFile(source, name, { mtime: new Date(1990, 0, 1), mode, forceDosTimestamp: true });
+    // A local noon, which exists in every zone, and the old date field: with the newer one, the zone would be in the file.
+    zip.addFile(source, name, { mtime: new Date(2000, 5, 1, 12), mode, forceDosTimestamp: true });
   }
   zip.end();
   await pipeline(zip.outputStream, createWriteStream(path, { mode: 0o600 }));

@@ -1,0 +1,32 @@
+import { ConfigError, configHelp, loadConfig } from './config.ts';
+import { createPlatform } from './platform.ts';
+
+process.exitCode = await main(process.argv.slice(2));
+
+/** Serves until SIGTERM or SIGINT. Returns the exit status: 0 after an orderly end, 1 when it could not start, 2 for a wrong configuration. */
+async function main(argv: string[]): Promise<number> {
+  if (argv.includes('--help')) {
+    process.stdout.write(configHelp(process.stdout.columns));
+    return 0;
+  }
+  const stop = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort());
+  try {
+    const config = loadConfig(argv, process.env);
+    const platform = await createPlatform(config);
+    try {
+      const ready = await platform.listen();
+      process.stdout.write(
+        config.json ? `${JSON.stringify(ready)}\n` : `agentplatform serves on ${ready.endpoint} (${ready.isolation})\n`,
+      );
+      if (!stop.signal.aborted)
+        await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }));
+      return 0;
+    } finally {
+      await platform.close();
+    }
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    return error instanceof ConfigError ? 2 : 1;
+  }
+}

@@ -1,0 +1,300 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createPaginator, errors, type OperationName } from '@agentplatform/contract';
+import { Closing } from './closing.ts';
+import type { Config } from './config.ts';
+import { writeConnectionFile } from './connection-file.ts';
+import { operationCoverage } from './coverage.ts';
+import { identifiers } from './identifiers.ts';
+import { loginWithAccessKey } from './kernel/auth/access-key-login.ts';
+import { PROFILE, writeCredentialsFile } from './kernel/auth/iam/credentials-file.ts';
+import { openIam } from './kernel/auth/iam/iam.ts';
+import { createSqlIamStore, iamMigrations } from './kernel/auth/iam/sql-iam-store.ts';
+import { createAuthenticator } from './kernel/auth/sigv4.ts';
+import { createSpool } from './kernel/auth/spool.ts';
+import { systemClock } from './kernel/clock.ts';
+import { createAdminGuard } from './kernel/http/admin-guard.ts';
+import { type AuditRecord, Pipeline, type PipelineDeps } from './kernel/http/pipeline.ts';
+import { RateLimiter } from './kernel/http/rate-limiter.ts';
+import { createHttpServer } from './kernel/http/server.ts';
+import { createImages, registerRegistry } from './kernel/images/index.ts';
+import { createJournal, journalMigrations } from './kernel/journal/index.ts';
+import { createOutbound } from './kernel/outbound/index.ts';
+import { createSandboxProvider } from './kernel/sandbox/index.ts';
+import { configuredMasterKeys, createSecrets, openMasterKeyFile, secretMigrations } from './kernel/secrets/index.ts';
+import { createSealer } from './kernel/secrets/sealer.ts';
+import type { HandlersOf } from './kernel/service.ts';
+import { LogArchive } from './kernel/sessions/log-archive.ts';
+import { Sessions } from './kernel/sessions/sessions.ts';
+import { createSqlSessionStore } from './kernel/sessions/sql-session-store.ts';
+import { sessionMigrations } from './kernel/sessions/tables.ts';
+import type { UsageSample } from './kernel/sessions/usage.ts';
+import { applyUsageSamples } from './kernel/sessions/usage-store.ts';
+import { IdempotencyStore, migrate, openDatabase, storageMigrations } from './kernel/storage/index.ts';
+import { createLogger, createMetrics, logFormat } from './kernel/telemetry/index.ts';
+import type { NotImplemented } from './not-implemented.ts';
+import { pageKey } from './page-key.ts';
+import { auditMigrations, auditSink } from './services/audit/index.ts';
+import { runtimeAdminRoutes } from './services/runtime/admin-routes.ts';
+import { createRuntimeService } from './services/runtime/index.ts';
+import { createTagsService } from './services/tags/index.ts';
+
+/** What the server prints when it serves; `connection.json` in the data directory holds the same. */
+export interface Ready {
+  ready: true;
+  endpoint: string;
+  credentialsFile: string;
+  profile: string;
+  region: string;
+  accountId: string;
+  defaultRoleArn: string;
+  isolation: string;
+}
+
+export interface Platform {
+  /** Takes requests from now on. Rejects with the system's error when the port is taken. */
+  listen(): Promise<Ready>;
+  /** Orderly end: requests under way finish within the grace, sessions end, what is in the journal reaches the database. */
+  close(): Promise<void>;
+}
+
+/** Time between two samples of a session's usage: what a crash can lose of it at most. */
+const USAGE_INTERVAL_MS = 5000;
+
+/** What the journal carries to the database. */
+interface Journaled {
+  usage: UsageSample;
+  audit: AuditRecord;
+}
+
+/** Builds the platform, part by part, each from those above it. Nothing else constructs parts. */
+export async function createPlatform(config: Config): Promise<Platform> {
+  const clock = systemClock;
+  const log = createLogger({ level: config.log.level, format: logFormat(config.log.format) });
+  const closing = new Closing();
+  try {
+    return await build();
+  } catch (error) {
+    await closing.run();
+    throw error;
+  }
+
+  async function build(): Promise<Platform> {
+    const { data, region } = config;
+    await mkdir(data, { recursive: true, mode: 0o700 });
+
+    // Isolation first: without it nothing else is worth starting.
+    const { provider, report } = await createSandboxProvider({
+      dataDir: data,
+      provider: config.sandbox.provider,
+      runtime: config.sandbox.ociRuntime,
+      clock,
+      log,
+    });
+    closing.add(() => provider.close());
+
+    // Storage
+    const database = await openDatabase({
+      dataDir: data,
+      clock,
+      log,
+      ...(config.databaseUrl ? { url: config.databaseUrl } : {}),
+    });
+    closing.add(() => database.close());
+    await migrate(
+      database,
+      [
+        ...storageMigrations,
+        ...secretMigrations,
+        ...iamMigrations,
+        ...journalMigrations,
+        ...sessionMigrations,
+        ...auditMigrations,
+      ],
+      log,
+    );
+    const masterKeys = config.secrets.key
+      ? configuredMasterKeys(config.secrets.key)
+      : await openMasterKeyFile(config.secrets.keyFile ?? join(data, 'keys'));
+    const secrets = createSecrets({ database, keys: masterKeys, clock });
+    const journal = await createJournal<Journaled>({
+      dir: join(data, 'journal'),
+      database,
+      clock,
+      log,
+      sinks: {
+        usage: {
+          parse: (sample) => sample as UsageSample,
+          apply: (tx, records) =>
+            applyUsageSamples(
+              tx,
+              records.map((record) => record.data),
+            ),
+        },
+        audit: auditSink,
+      },
+    });
+    closing.add(() => journal.close());
+
+    // Who may do what
+    const iam = await openIam({
+      store: createSqlIamStore(database),
+      sealer: createSealer(masterKeys),
+      clock,
+      random: randomBytes,
+      region,
+      ...(config.accountId ? { accountId: config.accountId } : {}),
+      onRefreshError: (error) => log.warn({ err: error }, 'access management could not be refreshed'),
+    });
+    closing.add(async () => iam.stop());
+    const authenticator = createAuthenticator({ keys: iam.keys, clock, region });
+    const authorize: PipelineDeps['authorize'] = ({ principal, action, resource, conditions, sourceIp }) => {
+      const context = sourceIp === undefined ? conditions : { ...conditions, 'aws:SourceIp': sourceIp };
+      const { allowed, reason } = iam.authorizer.authorize({ principal, action, resource, context });
+      if (!allowed)
+        throw errors.accessDenied(`${reason}.`, {
+          remedy: 'Ask for a policy that allows it: agentcore iam put-policy.',
+        });
+    };
+    const guard = createAdminGuard({ authenticator, authorize });
+
+    // Images and sandboxes
+    const metrics = createMetrics();
+    const outbound = createOutbound({ allowPrivate: config.outbound.allowPrivateEgress, clock });
+    closing.add(() => outbound.close());
+    const images = await createImages({
+      dataDir: data,
+      clock,
+      log,
+      outbound,
+      limits: {
+        imageBytes: config.images.maxImageBytes,
+        zipBytes: config.images.maxZipBytes,
+        zipUnpackedBytes: config.images.maxUnzippedBytes,
+      },
+    });
+    closing.add(() => images.close());
+    const archive = new LogArchive(join(data, 'logs'), log);
+    const sessions = new Sessions({
+      provider,
+      store: createSqlSessionStore(database),
+      recordUsage: (sample) => void journal.record('usage', sample),
+      keepLog: (row, endedAt, text) => archive.keep(row, endedAt, text),
+      clock,
+      newSandboxId: identifiers.sandbox,
+      log,
+      options: {
+        pingIntervalMs: config.session.pingIntervalSeconds * 1000,
+        pingTimeoutMs: config.session.pingTimeoutSeconds * 1000,
+        pingFailures: config.session.pingFailures,
+        usageIntervalMs: USAGE_INTERVAL_MS,
+        startTimeoutMs: config.sandbox.startTimeoutSeconds * 1000,
+        teardownTimeoutMs: config.session.teardownSeconds * 1000,
+        maxConcurrentStarts: config.sandbox.maxConcurrentStarts,
+        maxQueuedStarts: config.sandbox.maxQueuedStarts,
+      },
+    });
+    closing.add(() => sessions.close());
+
+    // Services
+    const invocations = new RateLimiter(config.quotas.invocationsPerSecond, clock);
+    const temporary = join(data, 'tmp');
+    await rm(temporary, { recursive: true, force: true });
+    await mkdir(temporary, { mode: 0o700 });
+    const runtime = createRuntimeService({
+      database,
+      images,
+      sessions,
+      artifacts: {
+        readObject: async () => undefined,
+        registryCredentials: async () => undefined,
+        temporaryDirectory: temporary,
+      },
+      roleExists: async (arn) => iam.admin.listRoles().some((role) => role.arn === arn),
+      verifyToken: () => Promise.reject(errors.unauthorized('Bearer tokens are not accepted yet.')),
+      takeInvocation: (endpoint) => invocations.take(endpoint),
+      paginator: createPaginator(await pageKey(secrets, iam.accountId)),
+      clock,
+      newIdSuffix: identifiers.suffix,
+      newSessionId: identifiers.session,
+      region,
+      defaults: config.session,
+      quotas: config.quotas,
+      sandbox: {
+        limits: config.sandbox.limits,
+        network: { egress: config.sandbox.egress, allowCidrs: config.sandbox.allowPrivateEgress, hostPorts: [] },
+      },
+      limits: {
+        timeoutMs: config.invocation.timeoutSeconds * 1000,
+        streamTimeoutMs: config.invocation.streamTimeoutSeconds * 1000,
+      },
+      log,
+    });
+    const tags = createTagsService({ database });
+    // Served or named in not-implemented.ts: the compiler sees to it.
+    const handlers: HandlersOf<Exclude<OperationName, NotImplemented>> = {
+      ...runtime.operations,
+      ...tags.operations,
+    };
+
+    // HTTP
+    const pipeline = new Pipeline({
+      handlers,
+      authenticator,
+      authorize,
+      spool: await createSpool({ dir: join(data, 'spool') }),
+      idempotency: new IdempotencyStore({ database, clock, newId: identifiers.request }),
+      metrics,
+      audit: (record) => void journal.record('audit', record),
+      cover: operationCoverage(process.env),
+      maxBodyBytes: (operation) => (operation === 'InvokeAgentRuntime' ? config.invocation.maxPayloadBytes : undefined),
+      clock,
+      newRequestId: identifiers.request,
+      region,
+      log,
+    });
+    metrics.watch('sessions', 'Live sessions by state.', () => sessions.counts(), 'state');
+    metrics.watch(
+      'journal_lag_records',
+      'Journal records that the database does not have yet.',
+      () => journal.stats().durableSeq - journal.stats().appliedSeq,
+    );
+    const server = await createHttpServer({
+      pipeline,
+      plugins: [runtimeAdminRoutes({ runtimes: runtime.port.runtimes, sessions, archive, guard, region })],
+      readiness: [{ name: 'database', check: () => database.health() }],
+      about: { isolation: report.isolation },
+      metrics: config.metrics ? metrics : undefined,
+      clock,
+    });
+
+    await sessions.recover((row) => runtime.port.planOf(row));
+    sessions.start();
+    await runtime.start();
+    closing.add(() => runtime.stop());
+
+    return {
+      async listen() {
+        const credentials = await iam.rootCredentials();
+        const credentialsFile = credentials ? await writeCredentialsFile(data, credentials) : join(data, 'credentials');
+        const { origin } = await server.listen(config.host, config.port);
+        closing.add(() => server.close(config.shutdownGraceSeconds * 1000));
+        const ready: Ready = {
+          ready: true,
+          endpoint: origin,
+          credentialsFile,
+          profile: PROFILE,
+          region,
+          accountId: iam.accountId,
+          defaultRoleArn: iam.defaultRoleArn,
+          isolation: report.isolation,
+        };
+        await writeConnectionFile(data, ready);
+        log.info({ endpoint: origin, isolation: report.isolation }, 'serving');
+        return ready;
+      },
+      close: () => closing.run(),
+    };
+  }
+}

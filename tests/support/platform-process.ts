@@ -1,0 +1,99 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+/** What the platform prints when it is ready. */
+export interface Ready {
+  endpoint: string;
+  credentialsFile: string;
+  profile: string;
+  region: string;
+  accountId: string;
+  defaultRoleArn: string;
+  isolation: string;
+}
+
+export interface TestPlatform {
+  ready: Ready;
+  dataDir: string;
+  pid: number;
+  /** The access key of the credentials file. */
+  credentials: { accessKeyId: string; secretAccessKey: string };
+  /** What the AWS SDKs read from their environment. */
+  env: Record<string, string>;
+  /** Everything that the server wrote to stderr so far. */
+  log(): string;
+  /** Ends the server: SIGTERM is orderly, SIGKILL is a crash. Resolves with its exit status when it is gone. */
+  end(signal?: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
+  /** Ends the server and removes its data. */
+  dispose(): Promise<void>;
+}
+
+export interface StartOptions {
+  /** Kept by the caller, for a second start on the same data. */
+  dataDir?: string;
+  args?: string[];
+  env?: Record<string, string>;
+}
+
+/** Starts the real server in a process of its own, on a free port and data of its own, as `npm run platform` does. */
+export async function startTestPlatform(options: StartOptions = {}): Promise<TestPlatform> {
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'agentplatform-test-')));
+  const args = ['packages/platform/src/main.ts', '--port', '0', '--data', dataDir, '--json', ...(options.args ?? [])];
+  const child = spawn(join(ROOT, 'node_modules/.bin/node'), args, {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...options.env },
+  });
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log += text;
+  });
+  const ready = await readyLine(child, () => log);
+  const credentials = await readCredentials(ready.credentialsFile);
+  const end = async (signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<number | null> => {
+    if (child.exitCode === null && child.signalCode === null) {
+      const exited = once(child, 'exit');
+      child.kill(signal);
+      await exited;
+    }
+    return child.exitCode;
+  };
+  return {
+    ready,
+    dataDir,
+    pid: child.pid ?? 0,
+    credentials,
+    env: {
+      AWS_SHARED_CREDENTIALS_FILE: ready.credentialsFile,
+      AWS_PROFILE: ready.profile,
+      AWS_REGION: ready.region,
+      AWS_ENDPOINT_URL: ready.endpoint,
+    },
+    log: () => log,
+    end,
+    dispose: async () => {
+      await end();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function readyLine(child: ChildProcess, log: () => string): Promise<Ready> {
+  if (!child.stdout) throw new Error('the server has no stdout');
+  for await (const line of createInterface({ input: child.stdout, signal: AbortSignal.timeout(120_000) })) {
+    if (line.startsWith('{"ready":true')) return JSON.parse(line);
+  }
+  throw new Error(`the server did not start:\n${log()}`);
+}
+
+async function readCredentials(file: string): Promise<{ accessKeyId: string; secretAccessKey: string }> {
+  const text = await readFile(file, 'utf8');
+  const value = (name: string): string => new RegExp(`^${name}\\s*=\\s*(\\S+)$`, 'm').exec(text)?.[1] ?? '';
+  return { accessKeyId: value('aws_access_key_id'), secretAccessKey: value('aws_secret_access_key') };
+}

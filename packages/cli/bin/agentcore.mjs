@@ -17,7 +17,7 @@ if (process.features.typescript && process.versions.node.split('.')[0] >= 24) {
   if (process.env.AGENTCORE_HANDED_OVER) throw new Error(`the pinned Node is too old: ${process.version}`);
   let node;
   try {
-    node = modules.createRequire(import.meta.url).resolve('node/bin/node');
+    node = modules.createRequire(import.meta.url).resolve(`node-${process.platform}-${process.arch}/bin/node`);
   } catch {
     console.error(
       `agentcore needs Node 24 (this is ${process.version}). Run "npm install" where it is installed, or use Node 24.`,

@@ -22,6 +22,8 @@ export interface ErrorOptions {
   members?: Record<string, DocumentValue>;
   /** Sent as `Retry-After`. */
   retryAfterSeconds?: number;
+  /** Further headers of the answer by lower-case name, e.g. `www-authenticate`. */
+  headers?: Record<string, string>;
   /** For the log only; never sent. */
   cause?: unknown;
 }
@@ -33,6 +35,7 @@ export class ServiceError extends Error {
   readonly remedy: string | undefined;
   readonly members: Readonly<Record<string, DocumentValue>>;
   readonly retryAfterSeconds: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -42,6 +45,7 @@ export class ServiceError extends Error {
     this.remedy = options.remedy;
     this.members = options.members ?? {};
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.headers = options.headers ?? {};
   }
 
   /** Message and remedy as one text, which is what a client's exception shows. */

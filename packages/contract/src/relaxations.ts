@@ -11,15 +11,18 @@ export interface Relaxation {
 
 const loopbackHttp = 'http://(?:localhost|127(?:\\.[0-9]{1,3}){3}|\\[::1\\])(?::[0-9]{1,5})?(?:/.*)?';
 
+// As image references are usually read: a first part is a host only with a dot or a port, or as localhost.
+const hostLabel = '[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?';
+const registryHost = `(?:(?:localhost|${hostLabel}(?:\\.${hostLabel})+)(?::[0-9]{1,5})?|${hostLabel}:[0-9]{1,5})`;
+const pathPart = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*';
+const repository = `${pathPart}(?:/${pathPart})*`;
+
 /** Every deviation of the validators from the model. Length limits are never relaxed. */
 export const relaxations: readonly Relaxation[] = [
   {
     plane: 'control',
     shapes: ['RuntimeContainerUri'],
-    alsoMatches:
-      '(?:oci|oci-archive):/[^\\s]+|' +
-      '(?:[a-zA-Z0-9.-]+(?::[0-9]{1,5})?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*' +
-      '(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[a-f0-9]{64})?',
+    alsoMatches: `(?:oci|oci-archive):/[^\\s]+|(?:${registryHost}/)?${repository}(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[a-f0-9]{64})?`,
     reason:
       'Images come from any OCI registry, from an OCI layout or archive on the server, and from the platform’s own store (platform/name), not only from one vendor’s registry.',
   },

@@ -10,7 +10,11 @@ const hidden = 'The platform failed. Repeat the request; if it stays, look up th
  */
 export function encodeError(error: unknown): WireResponse {
   const known = error instanceof ServiceError ? error : new ServiceError('InternalServerException', hidden);
-  const headers: Record<string, string> = { 'content-type': 'application/json', 'x-amzn-errortype': known.code };
+  const headers: Record<string, string> = {
+    ...known.headers,
+    'content-type': 'application/json',
+    'x-amzn-errortype': known.code,
+  };
   if (known.retryAfterSeconds !== undefined) headers['retry-after'] = String(Math.ceil(known.retryAfterSeconds));
   return { status: known.status, headers, body: JSON.stringify({ ...known.members, message: known.wireMessage }) };
 }

@@ -6,6 +6,7 @@ import { Closing } from './closing.ts';
 import type { Config } from './config.ts';
 import { writeConnectionFile } from './connection-file.ts';
 import { operationCoverage } from './coverage.ts';
+import { doctorRoutes } from './doctor-routes.ts';
 import { identifiers } from './identifiers.ts';
 import { loginWithAccessKey } from './kernel/auth/access-key-login.ts';
 import { PROFILE, writeCredentialsFile } from './kernel/auth/iam/credentials-file.ts';
@@ -21,7 +22,7 @@ import { createHttpServer } from './kernel/http/server.ts';
 import { createImages, registerRegistry } from './kernel/images/index.ts';
 import { createJournal, journalMigrations } from './kernel/journal/index.ts';
 import { createOutbound } from './kernel/outbound/index.ts';
-import { createSandboxProvider } from './kernel/sandbox/index.ts';
+import { createSandboxProvider, probeProviders } from './kernel/sandbox/index.ts';
 import { configuredMasterKeys, createSecrets, openMasterKeyFile, secretMigrations } from './kernel/secrets/index.ts';
 import { createSealer } from './kernel/secrets/sealer.ts';
 import type { HandlersOf } from './kernel/service.ts';
@@ -85,13 +86,8 @@ export async function createPlatform(config: Config): Promise<Platform> {
     await mkdir(data, { recursive: true, mode: 0o700 });
 
     // Isolation first: without it nothing else is worth starting.
-    const { provider, report } = await createSandboxProvider({
-      dataDir: data,
-      provider: config.sandbox.provider,
-      runtime: config.sandbox.ociRuntime,
-      clock,
-      log,
-    });
+    const sandboxOptions = { dataDir: data, runtime: config.sandbox.ociRuntime, clock, log };
+    const { provider, report } = await createSandboxProvider({ ...sandboxOptions, provider: config.sandbox.provider });
     closing.add(() => provider.close());
 
     // Storage
@@ -262,11 +258,23 @@ export async function createPlatform(config: Config): Promise<Platform> {
     );
     const server = await createHttpServer({
       pipeline,
-      plugins: [runtimeAdminRoutes({ runtimes: runtime.port.runtimes, sessions, archive, guard, region })],
+      plugins: [
+        (app) =>
+          registerRegistry(app, {
+            store: images.store,
+            bases: images.bases,
+            clock,
+            log,
+            authenticate: (id, secret) => loginWithAccessKey(iam.keys, id, secret),
+          }),
+        doctorRoutes({ guard, probe: () => probeProviders(sandboxOptions), codeRuntimes: () => images.codeRuntimes() }),
+        runtimeAdminRoutes({ runtimes: runtime.port.runtimes, sessions, archive, guard, region }),
+      ],
       readiness: [{ name: 'database', check: () => database.health() }],
       about: { isolation: report.isolation },
       metrics: config.metrics ? metrics : undefined,
       clock,
+      log,
     });
 
     await sessions.recover((row) => runtime.port.planOf(row));

@@ -113,6 +113,7 @@ beforeAll(async () => {
     about: { version: 'test' },
     metrics: createMetrics({ process: false }),
     clock: systemClock,
+    log,
   });
   const { origin } = await server.listen('127.0.0.1', 0);
   const options = {

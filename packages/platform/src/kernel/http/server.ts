@@ -1,10 +1,12 @@
 import { createServer, type IncomingMessage, type ServerOptions } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { matchRoute, type RouteMatch } from '@agentplatform/contract';
+import { encodeError, matchRoute, type RouteMatch } from '@agentplatform/contract';
 import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify';
+import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import type { Metrics } from '../telemetry/index.ts';
 import type { Pipeline } from './pipeline.ts';
+import { toServiceError } from './service-errors.ts';
 
 /** One thing that must work before the server takes requests, e.g. the database. */
 export interface ReadinessCheck {
@@ -21,6 +23,7 @@ export interface HttpServerDeps {
   about: Record<string, unknown>;
   metrics: Metrics | undefined;
   clock: Clock;
+  log: Logger;
 }
 
 export interface HttpServer {
@@ -52,6 +55,12 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: 'idle',
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 4096 },
+  });
+  // A plugin that speaks another protocol sets its own; the rest answers errors as the wire does.
+  app.setErrorHandler((error, _request, reply) => {
+    const { status, headers, body } = encodeError(toServiceError(error) ?? error);
+    if (status >= 500) deps.log.error({ err: error }, 'a request failed for a reason inside the platform');
+    return reply.code(status).headers(headers).send(body);
   });
   healthRoutes(app, deps);
   for (const plugin of deps.plugins) await app.register(plugin);

@@ -299,6 +299,16 @@
     if (key && !editing) gesture('key-' + key, event.target, event);
   }
 
+  /* What a proxy calls to give a page's own function the gesture that came from the phone. */
+  handset.answer = function (type, element) {
+    return gesture(type, element, { preventDefault: function () {} });
+  };
+
+  /* A proxy looks for listeners that only the page can answer: these are not among them. */
+  [down, up, click, keydown].forEach(function (listener) {
+    listener.local = true;
+  });
+
   var touch = 'ontouchstart' in window;
   document.addEventListener(touch ? 'touchstart' : 'mousedown', down);
   document.addEventListener(touch ? 'touchend' : 'mouseup', up);

@@ -27,6 +27,14 @@ const PRODUCTION: OptionSpec = {
 const PORT: OptionSpec = { flags: '--port <number>', summary: 'port to listen on', number: { min: 0, max: 65_535 } };
 const HOST: OptionSpec = { flags: '--host <address>', summary: 'address to listen on instead of this machine alone' };
 
+const DEVICE: OptionSpec = {
+  flags: '--device <name>',
+  summary: `screen: ${Object.entries(DEVICES)
+    .map(([name, d]) => `${name} ${d.width}×${d.height}`)
+    .join(', ')} (default: ${DEFAULT_DEVICE})`,
+  choices: Object.keys(DEVICES),
+};
+
 export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'new',
@@ -94,13 +102,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'preview',
     summary: 'Open the application in Chromium as a device shows it, with web security off.',
     options: [
-      {
-        flags: '--device <name>',
-        summary: `screen: ${Object.entries(DEVICES)
-          .map(([name, d]) => `${name} ${d.width}×${d.height}`)
-          .join(', ')} (default: ${DEFAULT_DEVICE})`,
-        choices: Object.keys(DEVICES),
-      },
+      DEVICE,
       { flags: '--url <address>', summary: 'show this address instead of building and serving the project' },
       { flags: '--screenshot <file>', summary: 'write a PNG and end, without a window' },
       { flags: '--headless', summary: 'open no window' },
@@ -112,5 +114,31 @@ export const COMMANDS: readonly CommandSpec[] = [
       'npx handset preview --device keys --screenshot keys.png',
     ],
     run: async (options, _args, context) => (await import('../commands/preview.ts')).previewCommand(options, context),
+  },
+  {
+    name: 'proxy',
+    summary: 'Run pages here, in headless Chromium, and send phones flat documents with local shortcuts.',
+    options: [
+      {
+        flags: '--preview',
+        summary: 'serve /preview: which interactions were local, which cost a round trip, and how much',
+      },
+      PORT,
+      HOST,
+      DEVICE,
+      { flags: '--visits <number>', summary: 'most visits at a time (default: 8)', number: { min: 1, max: 200 } },
+      {
+        flags: '--idle <seconds>',
+        summary: 'end a visit after this long without a request (default: 600)',
+        number: { min: 5, max: 86_400 },
+      },
+      JSON_OPTION,
+    ],
+    examples: [
+      'npx handset proxy --preview',
+      'npx handset proxy --port 8080 --visits 20',
+      'npx handset proxy --device keys',
+    ],
+    run: async (options, _args, context) => (await import('../commands/proxy.ts')).proxyCommand(options, context),
   },
 ];

@@ -1,0 +1,475 @@
+/*
+ * Runs in a page that the proxy keeps alive, before the page's own scripts: notes who listens to what, writes the page
+ * as a flat document, and gives events from the phone to the page.
+ */
+(function (window) {
+  'use strict';
+
+  var document = window.document;
+  var CLICKS = 'click mousedown mouseup pointerdown pointerup touchstart touchend dblclick'.split(' ');
+  var KEYS = 'keydown keyup keypress'.split(' ');
+  var CHANGES = 'change input'.split(' ');
+  var PRESSES = ['contextmenu'];
+  var DROPPED =
+    /^(script|noscript|template|link|base|iframe|frame|frameset|object|embed|applet|audio|video|source|track|portal)$/;
+  var VOID = /^(area|br|col|hr|img|input|meta|wbr)$/;
+  var RAW = /^(style|xmp|plaintext)$/;
+  var NAVIGATION = 'left up right down select'.split(' ');
+  var MAX_PENDING_TIMER_MS = 300;
+
+  /* ---- who listens ---- */
+
+  var listeners = new WeakMap();
+  var prototype = window.EventTarget.prototype;
+  var addListener = prototype.addEventListener;
+  var removeListener = prototype.removeEventListener;
+
+  prototype.addEventListener = function (type, listener) {
+    if (listener && !listener.local) {
+      var types = listeners.get(this || window) || {};
+      if (!types[type]) types[type] = new Set();
+      types[type].add(listener);
+      listeners.set(this || window, types);
+    }
+    return addListener.apply(this, arguments);
+  };
+
+  prototype.removeEventListener = function (type, listener) {
+    var types = listeners.get(this || window);
+    if (types && types[type]) types[type].delete(listener);
+    return removeListener.apply(this, arguments);
+  };
+
+  function listens(target, types) {
+    var known = listeners.get(target) || {};
+    return types.some(function (type) {
+      if (known[type] && known[type].size) return true;
+      if (typeof target['on' + type] !== 'function') return false;
+      /* A handler in the markup that is made of shortcuts is the phone's to answer. */
+      return !(target.getAttribute && isLocal(target.getAttribute('on' + type)));
+    });
+  }
+
+  function isLocal(action) {
+    var steps = action && window.handset && window.handset.parse ? window.handset.parse(action) : null;
+    return !!steps && steps.length > 0;
+  }
+
+  /* The library must leave to the phone what the phone can do: its timers. */
+  Object.defineProperty(window, 'handset', {
+    configurable: true,
+    set: function (library) {
+      library.remote = true;
+      Object.defineProperty(window, 'handset', { value: library, writable: true, configurable: true });
+    }
+  });
+
+  /* ---- what is still going on ---- */
+
+  var pending = 0;
+  var lastChange = 0;
+
+  function done() {
+    pending--;
+    lastChange = performance.now();
+  }
+
+  var fetch = window.fetch;
+  window.fetch = function () {
+    pending++;
+    var answer = fetch.apply(window, arguments);
+    answer.then(done, done);
+    return answer;
+  };
+
+  var send = window.XMLHttpRequest.prototype.send;
+  window.XMLHttpRequest.prototype.send = function () {
+    pending++;
+    addListener.call(this, 'loadend', done, { once: true });
+    return send.apply(this, arguments);
+  };
+
+  var setTimer = window.setTimeout;
+  var clearTimer = window.clearTimeout;
+  var short = {};
+  window.setTimeout = function (work, delay) {
+    if (typeof work !== 'function' || !(!delay || delay <= MAX_PENDING_TIMER_MS))
+      return setTimer.apply(window, arguments);
+    var rest = Array.prototype.slice.call(arguments, 2);
+    pending++;
+    var id = setTimer(function () {
+      delete short[id];
+      try {
+        work.apply(window, rest);
+      } finally {
+        done();
+      }
+    }, delay);
+    short[id] = true;
+    return id;
+  };
+  window.clearTimeout = function (id) {
+    if (short[id]) {
+      delete short[id];
+      done();
+    }
+    clearTimer(id);
+  };
+
+  addListener.call(document, 'DOMContentLoaded', function () {
+    new MutationObserver(function () {
+      lastChange = performance.now();
+    }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+  });
+
+  /* One document: what would leave it is stopped after the page's own listeners had their say. */
+  addListener.call(window, 'submit', function (event) {
+    event.preventDefault();
+  });
+  addListener.call(window, 'click', function (event) {
+    var link = event.target.closest && event.target.closest('a[href]');
+    if (link && link.getAttribute('href').charAt(0) !== '#') event.preventDefault();
+  });
+
+  /* ---- names for elements ---- */
+
+  var numbers = new WeakMap();
+  var elements = {};
+  var count = 0;
+
+  function numberOf(element) {
+    if (!numbers.has(element)) {
+      numbers.set(element, ++count);
+      elements[count] = new WeakRef(element);
+    }
+    return numbers.get(element);
+  }
+
+  function elementOf(number) {
+    var element = elements[number] && elements[number].deref();
+    return element && element.isConnected ? element : null;
+  }
+
+  /* ---- the flat document ---- */
+
+  function escapeHtml(text) {
+    return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;');
+  }
+
+  /* Where the phone sends its events. */
+  var eventPath = '';
+
+  /* Parts are text, or objects that the server replaces: {style, media} by a sheet, {image} by its content, {css} with urls. */
+  function flatten(path) {
+    eventPath = path;
+    var writer = { parts: [], text: '', locals: {} };
+    var root = document.documentElement;
+    var clicks = listens(window, CLICKS) || listens(document, CLICKS);
+    writer.keys = listens(window, KEYS) || listens(document, KEYS);
+    writer.changes = listens(window, CHANGES) || listens(document, CHANGES);
+    writer.presses = listens(window, PRESSES) || listens(document, PRESSES);
+    writer.hashes = listens(window, ['hashchange']);
+    write(root, { click: clicks, root: true }, writer);
+    put(writer, null);
+    return {
+      parts: writer.parts,
+      locals: Object.keys(writer.locals),
+      scroll: Math.round(window.scrollY),
+      language: root.lang
+    };
+  }
+
+  function put(writer, part) {
+    if (writer.text) writer.parts.push(writer.text);
+    writer.text = '';
+    if (part) writer.parts.push(part);
+  }
+
+  function writeChildren(element, region, writer) {
+    for (var child = element.firstChild; child; child = child.nextSibling) {
+      if (child.nodeType === 3) writer.text += RAW.test(element.localName) ? '' : escapeHtml(child.data);
+      else if (child.nodeType === 1) write(child, region, writer);
+    }
+  }
+
+  function write(element, region, writer) {
+    var tag = element.localName;
+    if (tag === 'link' && /\bstylesheet\b/i.test(element.rel) && !element.disabled && element.sheet) {
+      put(writer, { style: element.getAttribute('href') || '', media: element.media || '' });
+      return;
+    }
+    if (DROPPED.test(tag) || !/^[a-z][a-z0-9-]*$/.test(tag.toLowerCase())) return;
+    if (tag === 'meta' && element.getAttribute('name') !== 'viewport') return;
+    if (tag === 'style') {
+      put(writer, { css: element.textContent, media: element.media || '' });
+      return;
+    }
+    if (tag === 'canvas') {
+      writeCanvas(element, writer);
+      return;
+    }
+    var own = listens(element, CLICKS);
+    var inside = { click: region.click || own, form: region.form || tag === 'form' };
+    writer.text += '<' + tag;
+    writeAttributes(element, tag, region, own, writer);
+    writer.text += '>';
+    if (VOID.test(tag)) return;
+    if (tag === 'textarea') writer.text += escapeHtml(element.value);
+    else writeChildren(element, inside, writer);
+    if (tag === 'form') writer.text += '<input type="hidden" name="on" value="' + numberOf(element) + ':submit">';
+    if (needsButton(element, tag, region, own)) {
+      var button = '<noscript><button class="handset-tap" name="on" value="' + numberOf(element) + ':click"';
+      writer.text += button + (inside.form ? '' : ' form="handset-form"') + '></button></noscript>';
+    }
+    writer.text += '</' + tag + '>';
+  }
+
+  /* Where nothing but HTML works, an element that is no link, button or field is covered by a button. */
+  function needsButton(element, tag, region, own) {
+    if (/^(a|button|form|select|option|label|input|html|body|head|title|table|tbody|thead|tr|ul|ol|dl|svg)$/.test(tag))
+      return false;
+    if (own || isLocal(element.getAttribute('onclick')) || element.hasAttribute('data-handset-click')) return true;
+    var role = element.getAttribute('role');
+    return !!region.click && (role === 'button' || role === 'link' || element.hasAttribute('tabindex'));
+  }
+
+  function writeCanvas(element, writer) {
+    try {
+      writer.text +=
+        '<img alt="" width="' + element.width + '" height="' + element.height + '" src="' + element.toDataURL() + '">';
+    } catch (_tainted) {
+      writer.text += '<span></span>';
+    }
+  }
+
+  function writeAttributes(element, tag, region, own, writer) {
+    var sends = [];
+    var local = null;
+    var set = {};
+    Array.prototype.forEach.call(element.attributes, function (attribute) {
+      var name = attribute.name.toLowerCase();
+      var value = attribute.value;
+      if (/^data-handset-/.test(name)) keepGesture(name.slice(13), value, sends, set, writer);
+      else if (name === 'onclick' && isLocal(value)) local = value;
+      else if (/^on/.test(name) || !/^[a-z][a-z0-9:_-]*$/.test(name)) return;
+      else if (
+        !/^(action|method|target|formaction|formmethod|formtarget|form|ping|srcset|nonce|integrity|crossorigin|background|name|value|checked|selected|href|src|style|xlink:href|autofocus|data-n)$/.test(
+          name
+        )
+      )
+        set[name] = value;
+    });
+    if (local !== null && !set['data-handset-click']) set['data-handset-click'] = local;
+    if (set['data-handset-click']) writer.locals[set['data-handset-click']] = true;
+    var fake = region.root && tag === 'html';
+    if (own || (fake && region.click)) sends.push('click');
+    if (listens(element, KEYS) || (fake && writer.keys))
+      NAVIGATION.forEach(function (key) {
+        sends.push('key-' + key);
+      });
+    if (listens(element, CHANGES) || (fake && writer.changes)) sends.push('change');
+    if (listens(element, PRESSES) || (fake && writer.presses)) sends.push('longpress');
+    if (tag === 'a') writeLink(element, region, own || local !== null, sends, set, writer);
+    if (sends.length) set['data-handset-send'] = sends.join(' ');
+    if (/^(input|select|textarea|button|option)$/.test(tag)) describeField(element, tag, region, set);
+    if (tag === 'form') {
+      set.method = 'post';
+      set.action = eventPath;
+    }
+    if (sends.length || local !== null || region.click || /^(input|select|textarea|button|form)$/.test(tag)) {
+      set['data-n'] = String(numberOf(element));
+    }
+    Object.keys(set).forEach(function (name) {
+      writer.text += ' ' + name + (set[name] === '' ? '' : '="' + escapeHtml(set[name]) + '"');
+    });
+    if (tag === 'img') writePart(element.getAttribute('src'), 'image', writer);
+    if (element.hasAttribute('style')) {
+      var style = element.getAttribute('style');
+      if (/url\(/i.test(style)) writePart(style, 'inline', writer);
+      else if (style) writer.text += ' style="' + escapeHtml(style) + '"';
+    }
+    if (tag === 'image' || tag === 'use') {
+      var reference = element.getAttribute('href') || element.getAttribute('xlink:href') || '';
+      if (/^(#|data:image\/)/.test(reference)) writer.text += ' href="' + escapeHtml(reference) + '"';
+    }
+  }
+
+  function writePart(value, kind, writer) {
+    if (!value) return;
+    var part = {};
+    part[kind] = value;
+    put(writer, part);
+  }
+
+  /* A gesture whose answer is a function belongs to this page; one whose answer is shortcuts travels. */
+  function keepGesture(type, value, sends, set, writer) {
+    if (type === 'timers') {
+      var all = JSON.parse(value);
+      Object.keys(all).forEach(function (name) {
+        if (all[name][1].charAt(0) === '@') delete all[name];
+        else writer.locals[all[name][1]] = true;
+      });
+      if (Object.keys(all).length) set['data-handset-timers'] = JSON.stringify(all);
+    } else if (value.charAt(0) === '@') sends.push(type);
+    else if (isLocal(value)) {
+      set['data-handset-' + type] = value;
+      writer.locals[value] = true;
+    }
+  }
+
+  function writeLink(element, region, answers, sends, set, writer) {
+    var href = element.getAttribute('href');
+    if (href === null && !answers) return;
+    var routed = writer.hashes && /^#/.test(href || '');
+    if (routed && sends.indexOf('click') === -1) sends.push('click');
+    if (answers || routed || region.click) set.href = eventPath + '?on=' + numberOf(element) + ':click';
+    else if (/^#/.test(href)) set.href = href;
+    else if (/^(https?|tel|sms|mailto):/i.test(href)) {
+      set.href = href;
+      set.rel = 'noreferrer';
+    }
+  }
+
+  function describeField(element, tag, region, set) {
+    var n = numberOf(element);
+    if (!region.form) set.form = 'handset-form';
+    if (tag === 'option') {
+      delete set.form;
+      set.value = String(element.index);
+      if (element.selected) set.selected = '';
+      return;
+    }
+    if (tag === 'button' || /^(submit|button|image|reset)$/.test(element.type)) {
+      if (tag === 'input') set.value = element.value;
+      /* Only HTML is needed to press a button: its name and value say which one it was. A label cannot be a value, so: */
+      set.formaction = eventPath + '?on=' + n + ':click';
+      set.type = 'submit';
+      return;
+    }
+    if (element.type === 'file') {
+      set.disabled = '';
+      return;
+    }
+    if (element.type === 'radio') {
+      set.name = 'g' + (element.name ? hash(element.name) : n);
+      set.value = String(n);
+      if (element.checked) set.checked = '';
+      return;
+    }
+    set.name = 'f' + n;
+    if (element.type === 'checkbox') {
+      set.value = '1';
+      if (element.checked) set.checked = '';
+    } else if (tag === 'input') set.value = element.value;
+  }
+
+  function hash(text) {
+    var h = 7;
+    for (var i = 0; i < text.length; i++) h = (h * 31 + text.charCodeAt(i)) % 1000003;
+    return h;
+  }
+
+  /* ---- events from the phone ---- */
+
+  function fire(element, type, Kind, more) {
+    var init = { bubbles: true, cancelable: true, composed: true };
+    for (var key in more) init[key] = more[key];
+    return element.dispatchEvent(new Kind(type, init));
+  }
+
+  function setField(name, value) {
+    var kind = name.charAt(0);
+    var element = elementOf(kind === 'g' ? value : name.slice(1));
+    if (!element || !/^(input|select|textarea)$/.test(element.localName) || element.disabled) return;
+    if (element.type === 'radio') change(element, 'checked', true);
+    else if (element.type === 'checkbox') change(element, 'checked', value === '1');
+    else if (element.localName === 'select') change(element, 'selectedIndex', Number(value) || 0);
+    else if (element.type !== 'file') change(element, 'value', value);
+  }
+
+  function change(element, property, value) {
+    if (element[property] === value) return;
+    element[property] = value;
+    fire(element, 'input', window.Event);
+    fire(element, 'change', window.Event);
+  }
+
+  function press(element) {
+    var touches = window.TouchEvent ? [] : null;
+    if (touches) fire(element, 'touchstart', window.TouchEvent);
+    fire(element, 'pointerdown', window.PointerEvent);
+    fire(element, 'mousedown', window.MouseEvent);
+    if (element.focus) element.focus({ preventScroll: true });
+    if (touches) fire(element, 'touchend', window.TouchEvent);
+    fire(element, 'pointerup', window.PointerEvent);
+    fire(element, 'mouseup', window.MouseEvent);
+    if (element.click) element.click();
+    else fire(element, 'click', window.MouseEvent);
+  }
+
+  var KEY_NAMES = {
+    left: ['ArrowLeft', 37],
+    up: ['ArrowUp', 38],
+    right: ['ArrowRight', 39],
+    down: ['ArrowDown', 40],
+    select: ['Enter', 13]
+  };
+
+  function key(element, name) {
+    ['keydown', 'keyup'].forEach(function (type) {
+      var event = new window.KeyboardEvent(type, {
+        bubbles: true,
+        cancelable: true,
+        key: KEY_NAMES[name][0],
+        code: KEY_NAMES[name][0]
+      });
+      Object.defineProperty(event, 'keyCode', { value: KEY_NAMES[name][1] });
+      Object.defineProperty(event, 'which', { value: KEY_NAMES[name][1] });
+      element.dispatchEvent(event);
+    });
+  }
+
+  /* Bring the page to the state that the phone shows, then give it the event; says what was touched, for the log. */
+  function receive(message) {
+    message.locals.forEach(function (action) {
+      if (window.handset) window.handset.run(action);
+    });
+    Object.keys(message.fields).forEach(function (name) {
+      setField(name, message.fields[name]);
+    });
+    if (message.scroll !== null) window.scrollTo(0, message.scroll);
+    var element = elementOf(message.target) || document.documentElement;
+    var answered = window.handset && window.handset.answer;
+    if (/^(swipe-|longpress)/.test(message.type)) {
+      if (message.type === 'longpress') fire(element, 'contextmenu', window.MouseEvent);
+      if (answered) window.handset.answer(message.type, element);
+    } else if (/^key-/.test(message.type)) {
+      key(element, message.type.slice(4));
+    } else if (message.type === 'submit' && element.requestSubmit) element.requestSubmit();
+    else if (message.type === 'click') press(element);
+    lastChange = performance.now();
+    return label(element);
+  }
+
+  function label(element) {
+    var text = (element.getAttribute('aria-label') || element.value || element.textContent || '')
+      .replace(/\s+/g, ' ')
+      .trim();
+    return '<' + element.localName + (element.id ? ' #' + element.id : '') + '> ' + text.slice(0, 30);
+  }
+
+  /* Resolves when the page has been quiet for a moment, or after the limit. */
+  function settle(quiet, limit) {
+    var start = performance.now();
+    return new Promise(function (resolve) {
+      (function look() {
+        var now = performance.now();
+        if (now - start > limit) resolve(false);
+        else if (pending <= 0 && now - Math.max(lastChange, start) >= quiet) resolve(true);
+        else setTimer(look, 10);
+      })();
+    });
+  }
+
+  Object.defineProperty(window, '__handsetAgent', { value: { flatten: flatten, receive: receive, settle: settle } });
+})(window);

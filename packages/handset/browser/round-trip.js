@@ -1,0 +1,98 @@
+/*
+ * Runs on the phone's side of the proxy, after the client library: sends what no shortcut answers to the proxy, together
+ * with what happened locally since the last document. It stands for what such a phone's browser does by itself.
+ */
+(function (document, handset) {
+  'use strict';
+
+  var MAX_LOCAL = 200;
+  var locals = [];
+  var form = document.getElementById('handset-form');
+  var sent = false;
+
+  function sends(element, type) {
+    var types = element.getAttribute('data-handset-send');
+    return !!types && (' ' + types + ' ').indexOf(' ' + type + ' ') !== -1;
+  }
+
+  function numbered(element) {
+    while (element && element.getAttribute && !element.getAttribute('data-n')) element = element.parentNode;
+    return element && element.getAttribute ? element.getAttribute('data-n') : '0';
+  }
+
+  function field(name, value) {
+    var input = document.createElement('input');
+    input.type = 'hidden';
+    input.name = name;
+    input.value = value;
+    form.appendChild(input);
+  }
+
+  function post(target, type) {
+    if (sent) return;
+    sent = true;
+    field('on', target + ':' + type);
+    field('y', String(Math.round(window.pageYOffset)));
+    locals.forEach(function (action) {
+      field('local', action);
+    });
+    Array.prototype.forEach.call(document.querySelectorAll('input,select,textarea'), function (control) {
+      if (!/^[fg]\d+$/.test(control.name) || control.form === form) return;
+      if (control.type === 'radio') {
+        if (control.checked && !control.defaultChecked) field(control.name, control.value);
+      } else if (control.type === 'checkbox') {
+        if (control.checked !== control.defaultChecked) field(control.name, control.checked ? '1' : '0');
+      } else if (control.localName === 'select' || control.value !== control.defaultValue) {
+        field(control.name, control.value);
+      }
+    });
+    form.submit();
+  }
+
+  handset.claims = function (type, element) {
+    return (
+      sends(element, type) ||
+      (type === 'click' && /^(a|button)$/i.test(element.tagName) && !!element.getAttribute('data-n'))
+    );
+  };
+
+  handset.unanswered = function (type, target, event) {
+    var element = target;
+    while (element && element.getAttribute && !handset.claims(type, element)) element = element.parentNode;
+    if (!element || !element.getAttribute) return false;
+    /* An element in a field of its own answers a tap by taking the cursor. */
+    if (
+      type === 'click' &&
+      /^(input|select|textarea|option|label)$/i.test(target.tagName) &&
+      element !== target &&
+      !/^(submit|button)$/.test(target.type)
+    )
+      return false;
+    event.preventDefault();
+    post(numbered(target), type);
+    return true;
+  };
+
+  handset.observe = function (type, _element, action) {
+    if (action === null) return;
+    locals.push(action);
+    if (locals.length > MAX_LOCAL) locals.shift();
+    document.dispatchEvent(new CustomEvent('handset-local', { detail: { type: type, action: action } }));
+  };
+
+  document.addEventListener('submit', function (event) {
+    if (event.target === form) return;
+    event.preventDefault();
+    var on = event.target.querySelector('input[name=on]');
+    post(on ? on.value.split(':')[0] : '0', 'submit');
+  });
+
+  document.addEventListener('change', function (event) {
+    var element = event.target;
+    while (element && element.getAttribute && !sends(element, 'change')) element = element.parentNode;
+    if (element && element.getAttribute) post(numbered(event.target), 'change');
+  });
+
+  var scroll = Number(document.body.getAttribute('data-handset-scroll'));
+  if (scroll) window.scrollTo(0, scroll);
+})(document, window.handset);

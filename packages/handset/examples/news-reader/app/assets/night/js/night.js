@@ -1,0 +1,6 @@
+// What the theme "night" answers on the phone itself: the lit row follows the navigation keys, a long press opens the menu.
+(function () {
+  handset.onKey('down', "handset.setGroupNext('.story', 'lit', '', 1)");
+  handset.onKey('up', "handset.setGroupNext('.story', 'lit', '', -1)");
+  handset.onLongPress('#page', "handset.show('#menu')");
+})();

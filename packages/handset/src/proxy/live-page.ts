@@ -1,0 +1,137 @@
+import type { Browser, Page } from 'playwright-core';
+import type { Output } from '../build/output.ts';
+import type { Device } from '../preview/devices.ts';
+import { mimeType } from '../server/mime.ts';
+import type { AccessPolicy } from './access-policy.ts';
+import type { FlatPart } from './flat-document.ts';
+import type { PhoneEvent } from './phone-event.ts';
+
+/** What browser/page-agent.js writes of a page. */
+export interface Snapshot {
+  readonly parts: readonly FlatPart[];
+  /** Action texts that the phone may answer. */
+  readonly locals: readonly string[];
+  readonly scroll: number;
+}
+
+/** A page that runs its scripts here for the length of a visit. */
+export interface LivePage {
+  snapshot(eventPath: string): Promise<Snapshot>;
+  /** Give the page an event and wait until it is quiet; returns a name for what was touched. */
+  deliver(event: PhoneEvent): Promise<string>;
+  /** False once the page has crashed or was closed. */
+  readonly alive: boolean;
+  close(): Promise<void>;
+}
+
+export interface LivePageOptions {
+  readonly browser: Browser;
+  readonly device: Device;
+  readonly outputs: ReadonlyMap<string, Output>;
+  readonly allows: AccessPolicy;
+  /** Text of browser/page-agent.js. */
+  readonly agent: string;
+  /** Told about every address that the policy refused. */
+  readonly onRefused: (url: string) => void;
+}
+
+/** A name that no resolver knows: the application is served from memory, never from a network. */
+const ORIGIN = 'http://app.handset.invalid';
+const LOAD_MS = 15_000;
+const CALL_MS = 5_000;
+const QUIET_MS = 40;
+const SETTLE_MS = 2_000;
+const MAX_SNAPSHOT = 2_000_000;
+
+export async function openLivePage({
+  browser,
+  device,
+  outputs,
+  allows,
+  agent,
+  onRefused,
+}: LivePageOptions): Promise<LivePage> {
+  const context = await browser.newContext({
+    viewport: { width: device.width, height: device.height },
+    deviceScaleFactor: 1,
+    hasTouch: device.touch,
+    isMobile: true,
+    serviceWorkers: 'block',
+    acceptDownloads: false,
+  });
+  let alive = true;
+  try {
+    await context.addInitScript(agent);
+    await context.routeWebSocket(/.*/, (socket) => {
+      if (allows(socket.url())) socket.connectToServer();
+      else socket.close();
+    });
+    await context.route('**/*', async (route) => {
+      const url = route.request().url();
+      const { origin, pathname } = new URL(url);
+      if (origin !== ORIGIN) {
+        if (allows(url) && !route.request().isNavigationRequest()) return route.continue();
+        onRefused(url);
+        return route.abort('blockedbyclient');
+      }
+      const name = decodeURIComponent(pathname).slice(1) || 'index.html';
+      const output = outputs.get(name);
+      if (!output) return route.fulfill({ status: 404, body: '' });
+      await route.fulfill({ body: Buffer.from(output.read()), contentType: mimeType(name) });
+    });
+    const page = await context.newPage();
+    const end = (): void => {
+      alive = false;
+    };
+    page.on('crash', end);
+    page.on('close', end);
+    page.on('dialog', (dialog) => void dialog.dismiss().catch(() => undefined));
+    context.on('page', (other) => {
+      if (other !== page) void other.close().catch(() => undefined);
+    });
+    await page.goto(`${ORIGIN}/`, { timeout: LOAD_MS, waitUntil: 'load' });
+    await settle(page);
+    return {
+      async snapshot(eventPath) {
+        const snapshot = await bounded(page.evaluate<Snapshot, string>(FLATTEN, eventPath));
+        const size = snapshot.parts.reduce((sum, part) => sum + (typeof part === 'string' ? part.length : 0), 0);
+        if (size > MAX_SNAPSHOT)
+          throw new Error(`The page has grown to ${size} characters; ${MAX_SNAPSHOT} is the limit.`);
+        return snapshot;
+      },
+      async deliver(event) {
+        const label = await bounded(page.evaluate<string, PhoneEvent>(RECEIVE, event));
+        await settle(page);
+        return label;
+      },
+      get alive() {
+        return alive;
+      },
+      close: () => context.close(),
+    };
+  } catch (error) {
+    await context.close();
+    throw error;
+  }
+}
+
+// These run in the page, so they are given as text: the functions of the agent are not known to this side.
+const FLATTEN = '(path) => __handsetAgent.flatten(path)' as unknown as (path: string) => Snapshot;
+const RECEIVE = '(event) => __handsetAgent.receive(event)' as unknown as (event: PhoneEvent) => string;
+
+async function settle(page: Page): Promise<void> {
+  await bounded(page.evaluate(`__handsetAgent.settle(${QUIET_MS}, ${SETTLE_MS})`));
+}
+
+/** A script that never ends would hold its visitor for ever. */
+async function bounded<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`The page did not answer in ${CALL_MS / 1000} seconds.`)), CALL_MS);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

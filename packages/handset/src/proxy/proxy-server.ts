@@ -1,0 +1,172 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { Browser } from 'playwright-core';
+import type { Output } from '../build/output.ts';
+import type { Device } from '../preview/devices.ts';
+import { ProblemError } from '../problem.ts';
+import { browserScript } from '../server/browser-script.ts';
+import { listen } from '../server/listen.ts';
+import { isLoopback, namesThisServer } from '../server/loopback.ts';
+import { createAccessPolicy } from './access-policy.ts';
+import type { Exchange } from './exchange.ts';
+import { openLivePage } from './live-page.ts';
+import { parsePhoneEvent } from './phone-event.ts';
+import { createPhoneScript } from './phone-script.ts';
+import { createPreviewFeed, previewPage } from './preview-page.ts';
+import { readForm } from './read-form.ts';
+import { createVisits } from './visits.ts';
+
+export interface ProxyOptions {
+  readonly browser: Browser;
+  readonly outputs: ReadonlyMap<string, Output>;
+  readonly device: Device;
+  readonly host: string;
+  /** 0 for any free port. */
+  readonly port: number;
+  /** Serve `/preview`, which shows what each interaction cost. */
+  readonly preview: boolean;
+  /** Most visits at a time; each holds a page in Chromium. */
+  readonly visits: number;
+  /** Milliseconds without a request after which a visit ends. */
+  readonly idle: number;
+  readonly onExchange: (exchange: Exchange) => void;
+  readonly onRefused: (url: string) => void;
+  readonly now?: () => number;
+}
+
+export interface ProxyServer {
+  readonly url: string;
+  /** Number of pages that are alive. */
+  readonly visitCount: number;
+  close(): Promise<void>;
+}
+
+const MAX_BODY = 64 * 1024;
+const zip = promisify(gzip);
+
+/**
+ * Run an application's pages here and give phones finished documents. `GET /` begins a visit, `GET /v/<id>` shows it,
+ * `POST /v/<id>/event` is a round trip. Throws `port-in-use`.
+ */
+export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
+  const { browser, outputs, device, host, now = () => performance.now() } = options;
+  const phone = await createPhoneScript();
+  const agent = browserScript('browser/page-agent.js');
+  const allows = createAccessPolicy(Buffer.from(outputs.get('config.xml')?.read() ?? '').toString('utf8'));
+  const visits = createVisits({
+    open: () => openLivePage({ browser, device, outputs, allows, agent, onRefused: options.onRefused }),
+    read: (name) => outputs.get(name)?.read(),
+    script: phone.text,
+    limit: options.visits,
+    idle: options.idle,
+    now,
+  });
+  const feed = createPreviewFeed();
+  const note = (exchange: Exchange): void => {
+    options.onExchange(exchange);
+    feed.send(exchange);
+  };
+
+  const sendDocument = async (request: IncomingMessage, response: ServerResponse, html: string): Promise<number> => {
+    const packed = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
+    const body = packed ? await zip(html) : Buffer.from(html);
+    response.writeHead(200, {
+      'content-type': 'text/html; charset=utf-8',
+      'content-length': body.length,
+      'content-security-policy': phone.policy,
+      ...(packed ? { 'content-encoding': 'gzip' } : {}),
+      ...HEADERS,
+    });
+    response.end(body);
+    return body.length;
+  };
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const start = now();
+    const sentence = (status: number, text: string, headers = {}): void => {
+      response.writeHead(status, { 'content-type': 'text/html; charset=utf-8', ...HEADERS, ...headers });
+      response.end(`<!DOCTYPE html><title>handset</title><p>${text}</p><p><a href="/">Start anew</a></p>`);
+    };
+    if (!namesThisServer(request, host)) return sentence(403, 'This proxy answers to localhost only.');
+    const url = new URL(request.url ?? '/', 'http://proxy');
+    const isPost = request.method === 'POST';
+    if (!isPost && request.method !== 'GET') return sentence(405, 'Use GET or POST.', { allow: 'GET, POST' });
+    if (options.preview && !isPost) {
+      if (url.pathname === '/preview') return previewPage(response, device);
+      if (url.pathname === '/preview/feed') return feed.connect(request, response);
+    }
+    if (url.pathname === '/' && !isPost) {
+      const visit = await visits.begin();
+      return sentence(303, 'Your visit begins.', { location: `/v/${visit.id}` });
+    }
+    const [, id = '', action] = /^\/v\/([0-9a-f]{32})(\/event)?$/.exec(url.pathname) ?? [];
+    if (id === '') return sentence(404, 'There is nothing here.');
+    const visit = visits.find(id);
+    if (!visit) return sentence(410, 'This visit has ended.');
+    if (!action) {
+      if (isPost) return sentence(405, 'Use GET.', { allow: 'GET' });
+      const html = await visit.document();
+      const bytesDown = await sendDocument(request, response, html);
+      note({
+        kind: 'first load',
+        visit: id,
+        type: 'load',
+        label: '',
+        bytesUp: 0,
+        bytesDown,
+        documentBytes: Buffer.byteLength(html),
+        milliseconds: now() - start,
+      });
+      return;
+    }
+    const read = isPost ? await readForm(request, MAX_BODY) : { form: new URLSearchParams(), bytes: 0 };
+    if (!read) return sentence(413, 'That is more than a phone may send.', { connection: 'close' });
+    // The address says which button was pressed; the body, which form it stands in.
+    for (const [name, value] of url.searchParams) read.form.set(name, value);
+    const event = parsePhoneEvent(read.form);
+    if (!event) return sentence(400, 'This is not an event.');
+    const { html, label, locals } = await visit.trip(event);
+    for (const action of locals) note({ ...FREE, kind: 'local', visit: id, type: 'shortcut', label: action });
+    const bytesDown = await sendDocument(request, response, html);
+    const bytesUp = read.bytes + url.search.length;
+    note({
+      kind: 'round trip',
+      visit: id,
+      type: event.type,
+      label,
+      bytesUp,
+      bytesDown,
+      documentBytes: Buffer.byteLength(html),
+      milliseconds: now() - start,
+    });
+  };
+
+  const server = createServer((request, response) => {
+    answer(request, response).catch((error: unknown) => {
+      const full = error instanceof ProblemError && error.problem.code === 'visits-full';
+      const text = error instanceof Error ? error.message : String(error);
+      if (!response.headersSent)
+        response.writeHead(full ? 503 : 500, { 'content-type': 'text/plain; charset=utf-8', ...HEADERS });
+      response.end(`${text.split('\n')[0]}\n`);
+    });
+  });
+  const port = await listen(server, host === 'localhost' ? '127.0.0.1' : host, options.port);
+  return {
+    url: `http://${isLoopback(host) ? 'localhost' : host}:${port}`,
+    get visitCount() {
+      return visits.count;
+    },
+    async close() {
+      feed.close();
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      });
+      await visits.close();
+    },
+  };
+}
+
+const FREE = { bytesUp: 0, bytesDown: 0, documentBytes: 0, milliseconds: 0 };
+const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };

@@ -25,7 +25,7 @@ export default {
       comment:
         'A service is handed the port of another by platform.ts; it imports at most the types that the other index.ts exports.',
       severity: 'error',
-      from: { path: `${platform}/services/([^/]+)/` },
+      from: { path: `${platform}/services/([^/]+)/`, pathNot: tests },
       to: {
         path: `${platform}/services/([^/]+)/`,
         pathNot: [`${platform}/services/$1/`, `${platform}/services/[^/]+/index[.]ts$`],

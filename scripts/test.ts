@@ -11,7 +11,7 @@ import { addTallies, closingLine, emptyTally, report, type Tally, tallyOf } from
 const oneByOne = [
   'packages/platform/src/kernel/sandbox/**/*.test.ts',
   'packages/cli/**/*.e2e.test.ts',
-  'tests/**/*.test.ts',
+  'tests/{e2e,faults,security}/**/*.test.ts',
 ];
 
 endWithOwner();

@@ -34,6 +34,7 @@ const HIGHEST_ID = 2 ** 32 - 2;
  * ignored. Throws `ImageError`: `corrupt`, `invalid`, `too-large`, `storage`. The tree is then half-made.
  */
 export async function unpackLayer(layer: LayerFile, tree: Tree, budget: Budget): Promise<void> {
+  if (!existsSync(layer.path)) throw damaged(layer);
   const hash = createHash('sha256');
   const untar = extract();
   tree.beginLayer();
@@ -179,7 +180,6 @@ async function explain(error: unknown, layer: LayerFile): Promise<unknown> {
   if (error instanceof ImageError && error.reason !== 'invalid') return error;
   const stored = storageError(error);
   if (stored instanceof ImageError && stored.reason === 'storage') return stored;
-  if (!existsSync(layer.path)) return damaged(layer);
   if (error instanceof ImageError && layer.digest === undefined) return error;
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(layer.path)) hash.update(chunk);

@@ -15,6 +15,7 @@ function machine(over: Record<string, unknown> = {}) {
   const files: Record<string, string> = {
     nftables: 'nft',
     e2fsprogs: 'mkfs.ext4',
+    iproute2: 'ip',
     'containernetworking-plugins': '/usr/lib/cni/host-local',
     'python3-pip': 'pip3',
   };

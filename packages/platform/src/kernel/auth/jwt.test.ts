@@ -1,0 +1,321 @@
+import { createHmac } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { ServiceError } from '@agentplatform/contract';
+import fc from 'fast-check';
+import { decodeJwt, generateKeyPair, SignJWT } from 'jose';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../clock.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { createOutbound, type Outbound } from '../outbound/index.ts';
+import { createJwtAuthenticator, type JwtAuthenticator } from './jwt.ts';
+import { type CustomClaim, checkConfiguration, type JwtAuthorizerConfiguration } from './jwt-rules.ts';
+import { createOidcDiscovery } from './oidc-discovery.ts';
+import { type OidcServer, startOidcServer } from './testing/oidc-server.ts';
+
+let provider: OidcServer;
+let foreign: OidcServer;
+let outbound: Outbound;
+let clock: FakeClock;
+let authenticator: JwtAuthenticator;
+beforeAll(async () => {
+  [provider, foreign] = await Promise.all([startOidcServer(), startOidcServer('ES256')]);
+  outbound = createOutbound({ clock: systemClock, allowPrivate: ['127.0.0.0/8'] });
+});
+afterAll(() => Promise.all([provider.close(), foreign.close(), outbound.close()]));
+const fresh = (): void => {
+  clock = new FakeClock(Date.now());
+  authenticator = createJwtAuthenticator({ clock, discovery: createOidcDiscovery({ outbound, clock }) });
+};
+beforeEach(fresh);
+
+const rules = (over: Partial<JwtAuthorizerConfiguration> = {}): JwtAuthorizerConfiguration => ({
+  discoveryUrl: provider.discoveryUrl,
+  allowedAudience: ['urn:agents'],
+  ...over,
+});
+async function outcome(token: string | undefined, over: Partial<JwtAuthorizerConfiguration> = {}): Promise<string> {
+  try {
+    const principal = await authenticator.authenticate(token, { accountId: '1', configuration: rules(over) });
+    return principal.subject;
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return `${error.status} ${error.message} ${error.headers['www-authenticate'] ?? ''}`;
+  }
+}
+
+describe('a token of a real OpenID provider', () => {
+  it('is accepted, with its claims', async () => {
+    const token = await provider.token();
+    expect(await authenticator.authenticate(token, { accountId: '1', configuration: rules() })).toMatchObject({
+      kind: 'oauth',
+      accountId: '1',
+      issuer: provider.issuer,
+      subject: 'agent',
+      claims: { client_id: 'agent', scope: 'read', team: 'red' },
+      token,
+    });
+  });
+
+  it('costs one discovery and one key set, whatever the number of tokens', async () => {
+    const before = provider.seen.length;
+    const tokens = await Promise.all([provider.token(), provider.token(), provider.token()]);
+    await Promise.all(tokens.map((token) => outcome(token)));
+    const fetched = provider.seen.slice(before).filter((path) => path !== '/token');
+    expect(fetched).toEqual(['/.well-known/openid-configuration', '/jwks']);
+  });
+
+  it('signed by ES256 is accepted as well', async () => {
+    expect(await outcome(await foreign.token(), { discoveryUrl: foreign.discoveryUrl })).toBe('agent');
+  });
+
+  it('of a rotated key: the keys are fetched once more, then not again before the cooldown', async () => {
+    const old = await provider.token();
+    expect(await outcome(old)).toBe('agent');
+    await provider.rotate();
+    const token = await provider.token();
+    expect(await outcome(token)).toMatch(/^401 .* does not publish/);
+    await clock.advance(30_000);
+    const before = provider.seen.length;
+    expect(await outcome(token)).toBe('agent');
+    expect(provider.seen.slice(before)).toEqual(['/.well-known/openid-configuration', '/jwks']);
+    // The old key is gone with the old set, remembered token or not.
+    expect(await outcome(old)).toMatch(/^401 .* does not publish/);
+    expect(provider.seen.length).toBe(before + 2);
+  });
+
+  it('is accepted with the last keys while the provider is away, and not for ever forgotten', async () => {
+    const local = await startOidcServer();
+    const token = await local.token();
+    const at = { discoveryUrl: local.discoveryUrl };
+    expect(await outcome(token, at)).toBe('agent');
+    await local.close();
+    await clock.advance(620_000);
+    expect(await outcome(token, at)).toBe('agent');
+    fresh();
+    expect(await outcome(token, at)).toMatch(/^503 /);
+  });
+});
+
+describe('refused', () => {
+  it.each<[string, Partial<JwtAuthorizerConfiguration>, RegExp]>([
+    ['another audience', { allowedAudience: ['urn:other'] }, /^401 .*another audience/],
+    ['another client', { allowedClients: ['someone'] }, /^401 .*another client/],
+    ['missing scope', { allowedScopes: ['write', 'admin'] }, /^403 .*insufficient_scope.*scope="write admin"/],
+  ])('%s', async (_, over, expected) => expect(await outcome(await provider.token(), over)).toMatch(expected));
+
+  it('another issuer, even with the same key id', async () => {
+    expect(await outcome(await foreign.token())).toMatch(/^401 /);
+  });
+
+  it('none at all, with a plain challenge', async () => {
+    for (const none of [undefined, '']) {
+      expect(await outcome(none)).toBe('401 The request carries no bearer token. Bearer');
+      expect(await outcome(none, { allowedScopes: ['read'] })).toMatch(/Bearer scope="read"$/);
+    }
+  });
+
+  it('expired, also when it was accepted before', async () => {
+    const token = await provider.token();
+    expect(await outcome(token)).toBe('agent');
+    await clock.advance(659_000);
+    expect(await outcome(token)).toBe('agent');
+    await clock.advance(2_000);
+    expect(await outcome(token)).toMatch(/^401 .*expired/);
+  });
+
+  describe('forged with the provider’s own key at hand', () => {
+    const forge = async (claims: Record<string, unknown>, header: object = {}): Promise<string> => {
+      const { key, kid } = provider.signingKey();
+      const now = Math.floor(clock.now() / 1000);
+      const all = { iss: provider.issuer, aud: 'urn:agents', sub: 'x', iat: now, exp: now + 60, ...claims };
+      return new SignJWT(all).setProtectedHeader({ alg: 'RS256', kid, ...header }).sign(key);
+    };
+    const seconds = (): number => Math.floor(clock.now() / 1000);
+
+    it('control: is accepted when everything is right', async () => {
+      expect(await outcome(await forge({}))).toBe('x');
+    });
+
+    it.each<[string, () => Record<string, unknown>, RegExp]>([
+      ['no expiry', () => ({ exp: undefined }), /"exp"/],
+      ['past', () => ({ exp: seconds() - 61 }), /expired/],
+      ['not yet', () => ({ nbf: seconds() + 61 }), /not valid yet/],
+      ['issued in the future', () => ({ iat: seconds() + 61 }), /not valid yet/],
+      ['a foreign issuer', () => ({ iss: 'https://example.com' }), /another issuer/],
+      ['the issuer with a slash', () => ({ iss: `${provider.issuer}/` }), /another issuer/],
+      ['no audience', () => ({ aud: undefined }), /another audience/],
+      ['an odd audience', () => ({ aud: { 'urn:agents': 1 } }), /another audience/],
+    ])('%s', async (_, claims, expected) => expect(await outcome(await forge(claims()))).toMatch(expected));
+
+    it('but within the skew', async () => {
+      expect(await outcome(await forge({ exp: seconds() - 59, nbf: seconds() + 59, iat: seconds() + 59 }))).toBe('x');
+    });
+
+    it('one changed part', async () => {
+      const token = await forge({});
+      for (let i = 0; i < token.length; i += 7) {
+        const altered = token.slice(0, i) + (token[i] === 'A' ? 'B' : 'A') + token.slice(i + 1);
+        expect(await outcome(altered)).toMatch(/^401 /);
+      }
+    });
+  });
+
+  const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const body = (): string =>
+    encode({ iss: provider.issuer, aud: 'urn:agents', sub: 'x', exp: Math.floor(clock.now() / 1000) + 60 });
+
+  it('alg none, in every spelling', async () => {
+    for (const alg of ['none', 'None', 'NONE', '']) {
+      expect(await outcome(`${encode({ alg })}.${body()}.`)).toMatch(/^401 /);
+      expect(await outcome(`${encode({ alg, kid: provider.signingKey().kid })}.${body()}.AAAA`)).toMatch(/^401 /);
+    }
+  });
+
+  it('HS256 with the public key as the secret', async () => {
+    const { publicJwk, kid } = provider.signingKey();
+    const secrets = [JSON.stringify(publicJwk), publicJwk.n ?? '', Buffer.from(publicJwk.n ?? '', 'base64url')];
+    for (const secret of secrets) {
+      const signed = `${encode({ alg: 'HS256', kid })}.${body()}`;
+      const signature = createHmac('sha256', secret).update(signed).digest('base64url');
+      expect(await outcome(`${signed}.${signature}`)).toMatch(/^401 The algorithm/);
+    }
+  });
+
+  it('a key that the token brings along', async () => {
+    const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true });
+    const jwk = await crypto.subtle.exportKey('jwk', publicKey);
+    for (const header of [{ jwk }, { jku: `${foreign.issuer}/jwks` }]) {
+      const token = await new SignJWT(JSON.parse(Buffer.from(body(), 'base64url').toString()))
+        .setProtectedHeader({ alg: 'RS256', kid: provider.signingKey().kid, ...header })
+        .sign(privateKey);
+      expect(await outcome(token)).toMatch(/^401 The signature/);
+    }
+  });
+
+  it('huge and malformed tokens, and any text', async () => {
+    expect(await outcome(`${encode({ alg: 'RS256' })}.${'a'.repeat(20_000)}.x`)).toMatch(/^401 .*longer than/);
+    const part = fc.oneof(
+      fc.string(),
+      fc.json().map((json) => Buffer.from(json).toString('base64url')),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(part, { maxLength: 4 }), async (parts) => {
+        expect(await outcome(parts.join('.') || 'x')).toMatch(/^401 /);
+      }),
+    );
+  });
+});
+
+describe('rules', () => {
+  const custom = (type: 'STRING' | 'STRING_ARRAY', name: string, operator: string, value: object): CustomClaim =>
+    ({
+      inboundTokenClaimName: name,
+      inboundTokenClaimValueType: type,
+      authorizingClaimMatchValue: { claimMatchOperator: operator, claimMatchValue: value },
+    }) as CustomClaim;
+
+  it.each<[Partial<JwtAuthorizerConfiguration>, boolean]>([
+    [{ allowedAudience: ['x', 'urn:agents'] }, true],
+    [{ allowedAudience: undefined, allowedClients: ['agent'] }, true],
+    [{ allowedScopes: ['admin', 'read'] }, true],
+    [{ customClaims: [custom('STRING', 'team', 'EQUALS', { matchValueString: 'red' })] }, true],
+    [{ customClaims: [custom('STRING', 'team', 'EQUALS', { matchValueString: 'blue' })] }, false],
+    [{ customClaims: [custom('STRING', 'roles', 'EQUALS', { matchValueString: 'ops' })] }, false],
+    [{ customClaims: [custom('STRING', 'constructor', 'EQUALS', { matchValueString: 'ops' })] }, false],
+    [{ customClaims: [custom('STRING_ARRAY', 'roles', 'CONTAINS', { matchValueString: 'ops' })] }, true],
+    [{ customClaims: [custom('STRING_ARRAY', 'roles', 'CONTAINS', { matchValueString: 'op' })] }, false],
+    [{ customClaims: [custom('STRING_ARRAY', 'team', 'CONTAINS', { matchValueString: 'red' })] }, false],
+    [{ customClaims: [custom('STRING_ARRAY', 'roles', 'CONTAINS_ANY', { matchValueStringList: ['x', 'dev'] })] }, true],
+    [{ customClaims: [custom('STRING_ARRAY', 'roles', 'CONTAINS_ANY', { matchValueStringList: ['x'] })] }, false],
+  ])('%j: %s', async (over, accepted) => {
+    const result = await outcome(await provider.token(), over);
+    if (accepted) expect(result).toBe('agent');
+    else expect(result).toMatch(/^401 /);
+  });
+
+  it('are checked when configured', () => {
+    const at = { discoveryUrl: 'https://example.com/.well-known/openid-configuration' };
+    expect(checkConfiguration(at)?.field).toBe('customJWTAuthorizer');
+    expect(checkConfiguration({ ...at, allowedClients: ['a'] })).toBeUndefined();
+    const value = { matchValueString: 'x' };
+    const list = { matchValueStringList: ['x'] };
+    for (const good of [
+      custom('STRING', 'a', 'EQUALS', value),
+      custom('STRING_ARRAY', 'a', 'CONTAINS', value),
+      custom('STRING_ARRAY', 'a', 'CONTAINS_ANY', list),
+    ]) {
+      expect(checkConfiguration({ ...at, customClaims: [good] })).toBeUndefined();
+    }
+    for (const bad of [
+      custom('STRING', 'a', 'CONTAINS', value),
+      custom('STRING', 'a', 'EQUALS', list),
+      custom('STRING_ARRAY', 'a', 'EQUALS', value),
+      custom('STRING_ARRAY', 'a', 'CONTAINS', list),
+      custom('STRING_ARRAY', 'a', 'CONTAINS_ANY', value),
+    ]) {
+      expect(checkConfiguration({ ...at, customClaims: [bad] })?.field).toBe('customClaims[0]');
+    }
+  });
+});
+
+describe('discovery', () => {
+  const answering = async (respond: (path: string, base: string) => unknown) => {
+    let hits = 0;
+    const server = createServer((req, res) => {
+      hits++;
+      res.end(JSON.stringify(respond(req.url ?? '', base)));
+    });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const discoveryUrl = `${base}/.well-known/openid-configuration`;
+    return { discoveryUrl, hits: () => hits, close: () => server.close() };
+  };
+
+  it('goes through the guard, both for the document and for the keys that it names', async () => {
+    const token = await provider.token();
+    const closed = createOutbound({ clock: systemClock });
+    const guarded = createOidcDiscovery({ outbound: closed, clock });
+    await expect(guarded.issuer(provider.discoveryUrl)).rejects.toThrow(/is a loopback address/);
+    await closed.close();
+    const inward = await answering((_, base) => ({ issuer: base, jwks_uri: 'http://169.254.169.254/jwks' }));
+    expect(await outcome(token, { discoveryUrl: inward.discoveryUrl })).toMatch(/^503 /);
+    inward.close();
+  });
+
+  it.each<[string, (path: string, base: string) => unknown]>([
+    ['no object', () => []],
+    ['no issuer', (_, base) => ({ jwks_uri: `${base}/jwks` })],
+    ['no keys', (_, base) => ({ issuer: base })],
+    [
+      'too many keys',
+      (path, base) => (path === '/jwks' ? { keys: Array(101).fill({}) } : { issuer: base, jwks_uri: `${base}/jwks` }),
+    ],
+    ['a megabyte', () => ({ issuer: 'x'.repeat(1_000_000) })],
+  ])('with %s is 503, and asked again only after the cooldown', async (_, respond) => {
+    const bad = await answering(respond);
+    const token = await provider.token();
+    const at = { discoveryUrl: bad.discoveryUrl };
+    expect(await outcome(token, at)).toMatch(/^503 /);
+    const hits = bad.hits();
+    expect(await outcome(token, at)).toMatch(/^503 /);
+    expect(bad.hits()).toBe(hits);
+    await clock.advance(30_000);
+    expect(await outcome(token, at)).toMatch(/^503 /);
+    expect(bad.hits()).toBe(hits * 2);
+    bad.close();
+  });
+
+  it('never takes a symmetric or private key from a published set', async () => {
+    const secret = Buffer.alloc(32, 7).toString('base64url');
+    const oct = { kty: 'oct', k: secret, kid: 'k', alg: 'HS256' };
+    const weak = await answering((path, base) =>
+      path === '/jwks' ? { keys: [oct, null, 'x'] } : { issuer: base, jwks_uri: `${base}/jwks` },
+    );
+    const base = weak.discoveryUrl.replace('/.well-known/openid-configuration', '');
+    const claims = { ...decodeJwt(await provider.token()), iss: base };
+    const token = await new SignJWT(claims).setProtectedHeader({ alg: 'HS256', kid: 'k' }).sign(Buffer.alloc(32, 7));
+    expect(await outcome(token, { discoveryUrl: weak.discoveryUrl })).toMatch(/^401 /);
+    weak.close();
+  });
+});

@@ -1,0 +1,153 @@
+import { createLocalJWKSet, type JSONWebKeySet, type JWK, type JWTVerifyGetKey } from 'jose';
+import type { Clock } from '../clock.ts';
+import type { Outbound } from '../outbound/index.ts';
+import { Lru } from './lru.ts';
+
+/** What an OpenID provider says of itself, with its keys. */
+export interface Issuer {
+  issuer: string;
+  getKey: JWTVerifyGetKey;
+  /** Counts the fetches of the keys; two equal numbers mean the same keys. */
+  generation: number;
+}
+
+export interface OidcDiscovery {
+  /** From memory, or fetched. Throws `DiscoveryError`. */
+  issuer(discoveryUrl: string): Promise<Issuer>;
+  /** The same with keys fetched again, because a token names one that is not among them; at most once per cooldown. */
+  refreshed(discoveryUrl: string): Promise<Issuer>;
+}
+
+export interface OidcDiscoveryDeps {
+  /** The guard: discovery documents name further addresses. */
+  outbound: Pick<Outbound, 'fetch'>;
+  clock: Clock;
+  /** How long a fetched set serves; default 10 minutes. */
+  maxAgeMs?: number;
+  /** Least time between two fetches for one provider, failed ones included; default 30 seconds. */
+  cooldownMs?: number;
+}
+
+/** The provider cannot be asked or answers nonsense; the message is fit for the owner of the resource. */
+export class DiscoveryError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'DiscoveryError';
+  }
+}
+
+const PROVIDERS = 500;
+const MAX_BYTES = 512 * 1024;
+const MAX_KEYS = 100;
+const TIMEOUT_MS = 5_000;
+
+interface Entry {
+  fetchedAt: number;
+  attemptedAt: number;
+  value: Issuer | undefined;
+  failure: DiscoveryError | undefined;
+  pending: Promise<Issuer> | undefined;
+}
+
+/** Discovery documents and key sets (OpenID Connect Discovery 1.0, RFC 7517), fetched through the guard and kept for a while. */
+export function createOidcDiscovery(deps: OidcDiscoveryDeps): OidcDiscovery {
+  const { clock, maxAgeMs = 600_000, cooldownMs = 30_000 } = deps;
+  const entries = new Lru<string, Entry>(PROVIDERS);
+
+  async function getJson(url: string, what: string): Promise<Record<string, unknown>> {
+    try {
+      const answer = await deps.outbound.fetch(url, {
+        headers: { accept: 'application/json' },
+        maxBytes: MAX_BYTES,
+        timeoutMs: TIMEOUT_MS,
+        redirects: 3,
+      });
+      if (answer.status !== 200) {
+        answer.body.on('error', () => {}).destroy();
+        throw new Error(`it answers ${answer.status}`);
+      }
+      const body = await answer.json();
+      if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Error('it is no JSON object');
+      return { ...body };
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new DiscoveryError(`The ${what} ${url} cannot be used: ${why}`, { cause });
+    }
+  }
+
+  async function fetchIssuer(discoveryUrl: string, generation: number): Promise<Issuer> {
+    const document = await getJson(discoveryUrl, 'discovery document');
+    const { issuer, jwks_uri: jwksUri } = document;
+    // Not compared with the URL: some large providers publish an issuer of another host. The owner of the resource
+    // chose the document, so it is the anchor; tokens must carry exactly its issuer and be signed by its keys.
+    if (typeof issuer !== 'string' || issuer === '') throw new DiscoveryError(`${discoveryUrl} names no issuer`);
+    if (typeof jwksUri !== 'string') throw new DiscoveryError(`${discoveryUrl} names no jwks_uri`);
+    const { keys } = await getJson(jwksUri, 'key set');
+    if (!Array.isArray(keys) || keys.length > MAX_KEYS) {
+      throw new DiscoveryError(`The key set ${jwksUri} must hold at most ${MAX_KEYS} keys`);
+    }
+    return { issuer, getKey: createLocalJWKSet(asymmetric(keys)), generation };
+  }
+
+  function load(discoveryUrl: string, entry: Entry): Promise<Issuer> {
+    entry.attemptedAt = clock.now();
+    entry.pending ??= fetchIssuer(discoveryUrl, (entry.value?.generation ?? 0) + 1)
+      .then((value) => {
+        Object.assign(entry, { value, fetchedAt: clock.now(), failure: undefined });
+        return value;
+      })
+      .catch((error: unknown) => {
+        entry.failure = error instanceof DiscoveryError ? error : new DiscoveryError(String(error), { cause: error });
+        throw entry.failure;
+      })
+      .finally(() => {
+        entry.pending = undefined;
+      });
+    return entry.pending;
+  }
+
+  function entryOf(discoveryUrl: string): Entry {
+    let entry = entries.get(discoveryUrl);
+    if (!entry) {
+      const never = Number.NEGATIVE_INFINITY;
+      entry = { fetchedAt: never, attemptedAt: never, value: undefined, failure: undefined, pending: undefined };
+      entries.set(discoveryUrl, entry);
+    }
+    return entry;
+  }
+
+  return {
+    async issuer(discoveryUrl) {
+      const entry = entryOf(discoveryUrl);
+      const now = clock.now();
+      if (entry.value && now - entry.fetchedAt < maxAgeMs) return entry.value;
+      if (entry.pending) return entry.pending;
+      if (now - entry.attemptedAt < cooldownMs) {
+        if (entry.value) return entry.value;
+        if (entry.failure) throw entry.failure;
+      }
+      const stale = entry.value;
+      // A provider that is down for a moment does not lock out holders of tokens that its last keys can verify.
+      return stale ? load(discoveryUrl, entry).catch(() => stale) : load(discoveryUrl, entry);
+    },
+    async refreshed(discoveryUrl) {
+      const entry = entryOf(discoveryUrl);
+      if (entry.pending) return entry.pending;
+      if (entry.value && clock.now() - entry.attemptedAt < cooldownMs) return entry.value;
+      return load(discoveryUrl, entry);
+    },
+  };
+}
+
+/** Only public keys: a symmetric key in a published set would be no secret. */
+function asymmetric(keys: unknown[]): JSONWebKeySet {
+  const usable = keys.filter(
+    (key): key is JWK =>
+      typeof key === 'object' &&
+      key !== null &&
+      'kty' in key &&
+      (key.kty === 'RSA' || key.kty === 'EC' || key.kty === 'OKP') &&
+      !('d' in key),
+  );
+  return { keys: usable };
+}

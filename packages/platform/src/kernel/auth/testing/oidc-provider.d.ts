@@ -1,0 +1,9 @@
+/** The part of the package that tests use; it ships without types. */
+declare module 'oidc-provider' {
+  import type { RequestListener } from 'node:http';
+
+  export default class Provider {
+    constructor(issuer: string, configuration: Record<string, unknown>);
+    callback(): RequestListener;
+  }
+}

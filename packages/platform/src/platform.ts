@@ -12,6 +12,8 @@ import { loginWithAccessKey } from './kernel/auth/access-key-login.ts';
 import { PROFILE, writeCredentialsFile } from './kernel/auth/iam/credentials-file.ts';
 import { openIam } from './kernel/auth/iam/iam.ts';
 import { createSqlIamStore, iamMigrations } from './kernel/auth/iam/sql-iam-store.ts';
+import { createJwtAuthenticator } from './kernel/auth/jwt.ts';
+import { createOidcDiscovery } from './kernel/auth/oidc-discovery.ts';
 import { createAuthenticator } from './kernel/auth/sigv4.ts';
 import { createSpool } from './kernel/auth/spool.ts';
 import { systemClock } from './kernel/clock.ts';
@@ -21,6 +23,7 @@ import { RateLimiter } from './kernel/http/rate-limiter.ts';
 import { createHttpServer } from './kernel/http/server.ts';
 import { createImages, registerRegistry } from './kernel/images/index.ts';
 import { createJournal, journalMigrations } from './kernel/journal/index.ts';
+import { openDirectoryStore } from './kernel/objects/directory-store.ts';
 import { createOutbound } from './kernel/outbound/index.ts';
 import { createSandboxProvider, probeProviders } from './kernel/sandbox/index.ts';
 import { configuredMasterKeys, createSecrets, openMasterKeyFile, secretMigrations } from './kernel/secrets/index.ts';
@@ -38,6 +41,7 @@ import type { NotImplemented } from './not-implemented.ts';
 import { pageKey } from './page-key.ts';
 import { auditMigrations, auditSink } from './services/audit/index.ts';
 import { runtimeAdminRoutes } from './services/runtime/admin-routes.ts';
+import { readOwnObject } from './services/runtime/code-objects.ts';
 import { createRuntimeService } from './services/runtime/index.ts';
 import { createTagsService } from './services/tags/index.ts';
 
@@ -155,10 +159,11 @@ export async function createPlatform(config: Config): Promise<Platform> {
     };
     const guard = createAdminGuard({ authenticator, authorize });
 
-    // Images and sandboxes
+    // Images, objects and sandboxes
     const metrics = createMetrics();
     const outbound = createOutbound({ allowPrivate: config.outbound.allowPrivateEgress, clock });
     closing.add(() => outbound.close());
+    const jwt = createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound, clock }), clock });
     const images = await createImages({
       dataDir: data,
       clock,
@@ -171,6 +176,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       },
     });
     closing.add(() => images.close());
+    const objects = await openDirectoryStore({ directory: join(data, 'objects'), clock });
     const archive = new LogArchive(join(data, 'logs'), log);
     const sessions = new Sessions({
       provider,
@@ -203,12 +209,19 @@ export async function createPlatform(config: Config): Promise<Platform> {
       images,
       sessions,
       artifacts: {
-        readObject: async () => undefined,
+        readObject: (accountId, place) => readOwnObject(objects, accountId, place),
         registryCredentials: async () => undefined,
         temporaryDirectory: temporary,
       },
       roleExists: async (arn) => iam.admin.listRoles().some((role) => role.arn === arn),
-      verifyToken: () => Promise.reject(errors.unauthorized('Bearer tokens are not accepted yet.')),
+      verifyToken: ({ runtime: { accountId }, version }, token) => {
+        const configuration = version.definition.authorizerConfiguration?.customJWTAuthorizer;
+        if (configuration) return jwt.authenticate(token, { accountId, configuration });
+        throw errors.accessDenied(
+          'Authorization method mismatch: this agent runtime takes signed requests, the request has a bearer token.',
+          { remedy: 'Sign the request, or give the runtime a customJWTAuthorizer.' },
+        );
+      },
       takeInvocation: (endpoint) => invocations.take(endpoint),
       paginator: createPaginator(await pageKey(secrets, iam.accountId)),
       clock,

@@ -1,5 +1,6 @@
 import type { FieldProblem } from '@agentplatform/contract';
 import { type control, errors } from '@agentplatform/contract';
+import { checkConfiguration } from '../../kernel/auth/jwt-rules.ts';
 import { allowlistProblem } from './container-headers.ts';
 import type { Protocol, RuntimeDefinition, RuntimeVersion } from './runtime.ts';
 
@@ -81,6 +82,11 @@ export function checkDefinition(definition: RuntimeDefinition, defaults: Lifecyc
       name: 'authorizerConfiguration.customJWTAuthorizer.privateEndpoint',
       message: 'is not offered here; open the private range with --allow-private-egress instead',
     });
+  }
+  const rule = authorizer && checkConfiguration(authorizer);
+  if (rule) {
+    const field = rule.field === 'customJWTAuthorizer' ? rule.field : `customJWTAuthorizer.${rule.field}`;
+    problems.push({ name: `authorizerConfiguration.${field}`, message: rule.message });
   }
   const [first] = problems;
   if (first) throw errors.validation(`${first.name} ${first.message}.`, { fieldList: problems });

@@ -1,0 +1,143 @@
+import { join } from 'node:path';
+import { InvokeAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Clients, clientsOf } from '../support/clients.ts';
+import { deployAgent } from '../support/deploy.ts';
+import { invokeJson, invokeText, sessionId } from '../support/invoke.ts';
+import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+
+const folder = join(import.meta.dirname, '../support/probe-agent');
+let platform: TestPlatform;
+let clients: Clients;
+let arn: string;
+
+beforeAll(async () => {
+  platform = await startTestPlatform({
+    env: {
+      AGENTPLATFORM_SANDBOX_LIMITS_MEMORY_BYTES: '192MiB',
+      AGENTPLATFORM_SANDBOX_LIMITS_DISK_BYTES: '64MiB',
+      AGENTPLATFORM_SANDBOX_START_TIMEOUT_SECONDS: '4',
+      AGENTPLATFORM_INVOCATION_TIMEOUT_SECONDS: '3',
+      AGENTPLATFORM_INVOCATION_MAX_PAYLOAD_BYTES: '1MiB',
+    },
+  });
+  clients = clientsOf(platform);
+  arn = (await deployAgent(platform, clients, { folder })).arn;
+});
+
+afterAll(async () => {
+  clients?.close();
+  await platform?.dispose();
+});
+
+const text = (session: string, payload: unknown, runtime = arn) => invokeText(clients, runtime, session, payload);
+const failure = (call: Promise<unknown>) =>
+  call.then(
+    () => expect.unreachable('it was expected to fail'),
+    (error: unknown) => error as Error & { $metadata?: { httpStatusCode?: number } },
+  );
+
+describe('an agent that misbehaves', () => {
+  it('and exits in a request is named with status and last lines; the neighbour does not notice', async () => {
+    const neighbour = sessionId('neighbour');
+    await invokeJson(clients, arn, neighbour, { do: 'count' });
+    const error = await failure(text(sessionId('dies'), { do: 'die', status: 5 }));
+    expect(error).toMatchObject({ name: 'RuntimeClientError', $metadata: { httpStatusCode: 424 } });
+    expect(error.message).toMatch(/exited with status 5[\s\S]*about to die/);
+    expect((await invokeJson(clients, arn, neighbour, { do: 'count' })).count).toBe(2);
+  });
+
+  it('and answers 500 is quoted', async () => {
+    const error = await failure(text(sessionId('fails'), { do: 'fail' }));
+    expect(error).toMatchObject({ name: 'RuntimeClientError' });
+    expect(error.message).toContain('status 500');
+    expect(error.message).toContain('failed on purpose');
+  });
+
+  it('and hangs is given up after the time limit', async () => {
+    const error = await failure(text(sessionId('hangs'), { do: 'hang' }));
+    expect(error).toMatchObject({ name: 'RuntimeClientError' });
+    expect(error.message).toContain('did not begin to answer in time');
+  });
+
+  it('and dies in the middle of a stream breaks the client’s stream', async () => {
+    const answer = await clients.data.send(
+      new InvokeAgentRuntimeCommand({
+        agentRuntimeArn: arn,
+        runtimeSessionId: sessionId('breaks'),
+        payload: Buffer.from('{"do":"stream-and-die"}'),
+      }),
+    );
+    await expect(answer.response?.transformToString()).rejects.toThrow();
+  });
+
+  it('and takes too much memory is ended and named so', async () => {
+    const neighbour = sessionId('neighbour');
+    await invokeJson(clients, arn, neighbour, { do: 'count' });
+    const error = await failure(text(sessionId('memory'), { do: 'memory' }));
+    expect(error).toMatchObject({ name: 'RuntimeClientError' });
+    expect(error.message).toContain('more memory than its limit');
+    expect((await invokeJson(clients, arn, neighbour, { do: 'count' })).count).toBe(2);
+  });
+
+  it('and fills its disk meets its own limit', async () => {
+    expect(await text(sessionId('disk'), { do: 'disk' })).toBe('ENOSPC');
+  });
+
+  it('and exits at its start is named with status and last lines', async () => {
+    const { arn: broken } = await deployAgent(platform, clients, {
+      folder,
+      environmentVariables: { PROBE_START: 'exit' },
+    });
+    const error = await failure(text(sessionId('exits'), { do: 'count' }, broken));
+    expect(error).toMatchObject({ name: 'RuntimeClientError' });
+    expect(error.message).toMatch(/exited with status 7[\s\S]*no configuration found/);
+  });
+
+  it('and never opens its port is named after the start time', async () => {
+    const { arn: silent } = await deployAgent(platform, clients, {
+      folder,
+      environmentVariables: { PROBE_START: 'never-listen' },
+    });
+    const error = await failure(text(sessionId('silent'), { do: 'count' }, silent));
+    expect(error).toMatchObject({ name: 'RuntimeClientError' });
+    expect(error.message).toMatch(/did not answer GET \/ping on port 8080 within 4 s/);
+  });
+});
+
+describe('a caller who misbehaves', () => {
+  it('gets the field named for ids that are too short or too long', async () => {
+    for (const id of ['short', 'x'.repeat(257)]) {
+      const error = await failure(text(id, {}));
+      expect(error).toMatchObject({ name: 'ValidationException', fieldList: [{ name: 'runtimeSessionId' }] });
+    }
+  });
+
+  it('gets ResourceNotFoundException for runtimes and endpoints that there are not', async () => {
+    expect(
+      await failure(
+        text(
+          sessionId('x'),
+          {},
+          arn.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a')),
+        ),
+      ),
+    ).toMatchObject({ name: 'ResourceNotFoundException' });
+    expect(await failure(invokeText(clients, arn, sessionId('x'), {}, { qualifier: 'nowhere' }))).toMatchObject({
+      name: 'ResourceNotFoundException',
+    });
+  });
+
+  it('reaches nothing of another account', async () => {
+    const session = sessionId('mine');
+    await invokeJson(clients, arn, session, { do: 'count' });
+    const foreign = arn.replace(/:\d{12}:/, ':999999999999:');
+    const error = await failure(text(session, { do: 'count' }, foreign));
+    expect(['AccessDeniedException', 'ResourceNotFoundException']).toContain(error.name);
+  });
+
+  it('gets 413 for a payload over the limit', async () => {
+    const error = await failure(text(sessionId('large'), { do: 'echo', filler: 'x'.repeat(1_100_000) }));
+    expect(error.$metadata?.httpStatusCode).toBe(413);
+  });
+});

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { errorCatalogue, relaxations } from '@agentplatform/contract';
+import { commandsPage } from '../../packages/cli/src/docs/commands-page.ts';
 import { configurationDocs } from '../../packages/platform/src/config/describe.ts';
 import { settings } from '../../packages/platform/src/config.ts';
 import { errorsPage } from './errors-page.ts';
@@ -14,6 +15,7 @@ export const pagePath = (page: string): string => fileURLToPath(new URL(page, ro
 /** Every page that is made from code, as it should be now. `npm run docs:update` writes them, a test compares. */
 export function generatedPages(): Record<string, string> {
   return {
+    'docs/cli.md': commandsPage(),
     'docs/configuration.md': configurationDocs(settings),
     'docs/errors.md': errorsPage(errorCatalogue),
     'docs/deviations.md': withSection(

@@ -42,7 +42,8 @@ function report(terminal: Terminal, error: unknown, args: string[]): number {
   if (args.includes('--json')) {
     note(terminal, JSON.stringify({ error: { reason, message, remedy, exitStatus: status } }));
   } else {
-    note(terminal, `${styled(terminal, 'stderr', 'red', 'error:')} ${harmless(message)}`);
+    const label = reason === 'interrupted' ? '' : `${styled(terminal, 'stderr', 'red', 'error:')} `;
+    note(terminal, `${label}${harmless(message)}`);
     if (remedy) note(terminal, harmless(remedy));
   }
   if (args.includes('--debug')) note(terminal, debugText(error));

@@ -299,6 +299,26 @@ describe('finding the platform', () => {
     expect(platform.seen[0]?.headers.authorization).toContain('Credential=AKIDEXAMPLE/');
   });
 
+  it('takes the rest from the connection file beside the credentials that the environment names', async () => {
+    const other = await workFolder();
+    await writeFile(
+      join(other.folder, 'agentcore.json'),
+      JSON.stringify({ name: 'x', language: 'javascript', entrypoint: 'x.js' }),
+    );
+    await writeFile(join(other.folder, 'x.js'), '');
+    const { code, stderr } = await agentcore(['deploy'], {
+      cwd: other.folder,
+      env: {
+        AWS_ENDPOINT_URL: platform.endpoint,
+        AWS_SHARED_CREDENTIALS_FILE: join(work.folder, '.agentplatform/credentials'),
+        AWS_PROFILE: 'agentplatform',
+      },
+    });
+    await other.remove();
+    expect(code, stderr).toBe(0);
+    expect(platform.runtimes[0]?.definition.roleArn).toBe('arn:aws:iam::123456789012:role/default');
+  });
+
   it('ends with 5 without keys, and with 2 for an address that is none', async () => {
     const other = await workFolder();
     const none = await agentcore(['list', '--endpoint', platform.endpoint], { cwd: other.folder });
@@ -441,7 +461,7 @@ describe('doctor', () => {
     await other.remove();
     const report = JSON.parse(stdout);
     expect(report.platform).toBeUndefined();
-    expect(report.providers.map((found: { provider: string }) => found.provider)).toEqual(['oci', 'docker', 'process']);
+    expect(report.providers.map((found: { provider: string }) => found.provider)).toEqual(['oci', 'process']);
   });
 });
 

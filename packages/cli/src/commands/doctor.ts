@@ -1,6 +1,6 @@
 import { CliError } from '../cli-error.ts';
 import { platformCommand } from '../command.ts';
-import { probeLocally, thisMachine } from '../doctor/local-probe.ts';
+import { findBuilders, probeLocally, thisMachine } from '../doctor/local-probe.ts';
 import { askPlatform, type DoctorReport } from '../doctor/report.ts';
 import { explain } from '../explain.ts';
 import { type ConnectionFlags, findConnection } from '../platform/connection.ts';
@@ -27,28 +27,35 @@ export function doctorCommand(terminal: Terminal) {
 }
 
 async function examine(terminal: Terminal, flags: ConnectionFlags): Promise<DoctorReport> {
-  const node = process.versions.node;
+  const place = thisMachine(terminal.env);
+  const machine = { node: place.nodeVersion, builders: await findBuilders(place) };
   try {
-    return await askPlatform(await findConnection(terminal, flags), node);
+    return { ...machine, note: undefined, ...(await askPlatform(await findConnection(terminal, flags))) };
   } catch (error) {
     const why = explain(error);
     if (why.reason !== 'unreachable') throw why;
-    const providers = await probeLocally(thisMachine(terminal.env));
-    return { platform: undefined, note: why.message, node, providers, codeRuntimes: undefined };
+    const providers = await probeLocally(place);
+    return { ...machine, note: why.message, platform: undefined, providers, codeRuntimes: undefined };
   }
 }
 
 function show(terminal: Terminal, report: DoctorReport): void {
-  const mark = (good: boolean): string =>
-    good ? styled(terminal, 'stdout', 'green', 'yes') : styled(terminal, 'stdout', 'red', 'no ');
+  const yes = styled(terminal, 'stdout', 'green', 'yes');
+  const no = styled(terminal, 'stdout', 'red', 'no ');
   print(terminal, `Node ${report.node}`);
   print(terminal, report.platform ? `Platform at ${report.platform}` : `${report.note}`);
   print(terminal, '\nIsolation of sessions');
   for (const { provider, usable, isolation, missing } of report.providers) {
-    print(terminal, `  ${mark(usable)}  ${provider.padEnd(10)}  ${isolation}`);
-    for (const { what, remedy } of missing) print(terminal, `         missing: ${what}  →  ${remedy}`);
+    // Without isolation it always works; a "yes" would say too much.
+    const mark = !usable ? no : provider === 'process' ? ' – ' : yes;
+    print(terminal, `  ${mark}  ${provider.padEnd(8)}  ${isolation}`);
+    for (const { what, remedy } of missing) print(terminal, `       missing: ${what}  →  ${remedy}`);
   }
   if (report.codeRuntimes) {
     print(terminal, `\nLanguage runtimes: ${report.codeRuntimes.length > 0 ? report.codeRuntimes.join(', ') : 'none'}`);
+  }
+  print(terminal, '\nBuilding images from a Containerfile (TypeScript and Python agents need none)');
+  for (const { builder, usable, remedy } of report.builders) {
+    print(terminal, `  ${usable ? yes : ' – '}  ${builder.padEnd(8)}${usable ? '' : `  →  ${remedy}`}`);
   }
 }

@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import type { AgentManagedRuntimeType, AgentRuntimeArtifact } from '@aws-sdk/client-bedrock-agentcore-control';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { CodePackage } from '../package/package-code.ts';
@@ -29,15 +29,9 @@ export async function uploadCode(
     },
   );
   if (present) return { uploaded: false, artifact };
-  const put = (): Promise<unknown> =>
-    client.send(
-      new PutObjectCommand({
-        Bucket: bucket,
-        Key: key,
-        Body: createReadStream(code.zip),
-        ContentLength: code.zipBytes,
-      }),
-    );
+  // Whole, not as a stream: it is at most 250 MB, and only what can be sent twice can be retried.
+  const body = await readFile(code.zip);
+  const put = (): Promise<unknown> => client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body }));
   await put().catch(async (error: unknown) => {
     if (!(error instanceof Error) || error.name !== 'NoSuchBucket') throw error;
     await client.send(new CreateBucketCommand({ Bucket: bucket }));

@@ -10,6 +10,13 @@ export interface Provider {
   missing: { what: string; remedy: string }[];
 }
 
+/** A program that makes images, and how to get it. */
+export interface Builder {
+  builder: string;
+  usable: boolean;
+  remedy: string;
+}
+
 export interface ProbePlace {
   path: string;
   uid: number | undefined;
@@ -35,7 +42,20 @@ export function thisMachine(env: Record<string, string | undefined>): ProbePlace
 
 /** Looks for what the platform's providers need, without a platform to ask. Finds less than the platform itself: nothing is run. */
 export async function probeLocally(place: ProbePlace): Promise<Provider[]> {
-  return [await probeOci(place), await probeDocker(place), processProvider];
+  return [await probeOci(place), processProvider];
+}
+
+/** What can build images from a Containerfile here. */
+export async function findBuilders(place: ProbePlace): Promise<Builder[]> {
+  const socket = await stat(place.dockerSocket).then(
+    (info) => info.isSocket(),
+    () => false,
+  );
+  const remedy = socket ? 'start Docker, or add yourself to the group docker' : 'install and start Docker';
+  return [
+    { builder: 'docker', usable: socket && (await dockerAnswers(place.dockerSocket)), remedy },
+    { builder: 'buildah', usable: await findProgram(place.path, 'buildah'), remedy: 'apt-get install buildah' },
+  ];
 }
 
 const processProvider: Provider = {
@@ -58,17 +78,6 @@ async function probeOci(place: ProbePlace): Promise<Provider> {
   if (!plugins.includes(true))
     missing.push({ what: 'CNI plugins', remedy: 'apt-get install containernetworking-plugins' });
   return { provider: 'oci', usable: missing.length === 0, isolation: 'container (runc, own network)', missing };
-}
-
-async function probeDocker(place: ProbePlace): Promise<Provider> {
-  const present = await stat(place.dockerSocket).then(
-    (info) => info.isSocket(),
-    () => false,
-  );
-  const answers = present && (await dockerAnswers(place.dockerSocket));
-  const remedy = present ? 'start Docker, or add yourself to the group docker' : 'install and start Docker';
-  const missing = answers ? [] : [{ what: `a Docker engine at ${place.dockerSocket}`, remedy }];
-  return { provider: 'docker', usable: answers, isolation: 'container (Docker)', missing };
 }
 
 function dockerAnswers(socketPath: string): Promise<boolean> {

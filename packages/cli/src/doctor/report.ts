@@ -1,7 +1,7 @@
 import { CliError } from '../cli-error.ts';
 import { adminJson } from '../platform/admin.ts';
 import type { Connection } from '../platform/connection.ts';
-import type { Provider } from './local-probe.ts';
+import type { Builder, Provider } from './local-probe.ts';
 
 export interface DoctorReport {
   /** The platform that was asked; undefined when this machine was looked at without one. */
@@ -12,10 +12,14 @@ export interface DoctorReport {
   providers: Provider[];
   /** Managed language runtimes; undefined when only a platform could say. */
   codeRuntimes: string[] | undefined;
+  builders: Builder[];
 }
 
+/** What a platform knows of itself, as far as doctor shows it. */
+export type PlatformReport = Pick<DoctorReport, 'platform' | 'providers' | 'codeRuntimes'>;
+
 /** Asks the platform what it found (`GET /_platform/doctor`: `{providers: ProbeReport[], codeRuntimes: string[]}`). */
-export async function askPlatform(connection: Connection, nodeVersion: string): Promise<DoctorReport> {
+export async function askPlatform(connection: Connection): Promise<PlatformReport> {
   const value = await adminJson(connection, { path: '/doctor', signal: AbortSignal.timeout(30_000) });
   const field = (name: string): unknown =>
     typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
@@ -26,8 +30,6 @@ export async function askPlatform(connection: Connection, nodeVersion: string): 
   }
   return {
     platform: connection.endpoint,
-    note: undefined,
-    node: nodeVersion,
     providers,
     codeRuntimes: Array.isArray(runtimes) ? runtimes.map(String) : undefined,
   };

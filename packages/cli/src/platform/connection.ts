@@ -32,7 +32,7 @@ const endpointVariables = [
 
 /**
  * Finds the platform: --endpoint, then the environment, then `.agentplatform/connection.json` here or in a folder above,
- * then in the home folder. Rejects with a `CliError` (unreachable) when there is none.
+ * then in the home folder. An address alone is completed from the connection file beside AWS_SHARED_CREDENTIALS_FILE. Rejects with a `CliError` (unreachable) when there is none.
  */
 export async function findConnection(place: Place, flags: ConnectionFlags): Promise<Connection> {
   const file = await nearestFile(place);
@@ -47,13 +47,16 @@ export async function findConnection(place: Place, flags: ConnectionFlags): Prom
   }
   const endpoint =
     named === undefined ? undefined : cleanEndpoint(named, flags.endpoint ? '--endpoint' : (variable ?? ''));
-  if (file && (endpoint === undefined || endpoint === file.endpoint)) {
+  const known = [file, endpoint ? await besideCredentials(place) : undefined].find(
+    (candidate) => candidate && (endpoint === undefined || endpoint === candidate.endpoint),
+  );
+  if (known) {
     // Keys that the user put into the environment next to the address are meant; the file only fills in what is missing.
     const own = endpoint !== undefined && hasOwnCredentials(place.env);
     return {
-      ...file,
-      credentialsFile: own ? place.env.AWS_SHARED_CREDENTIALS_FILE : file.credentialsFile,
-      profile: flags.profile ?? (own ? place.env.AWS_PROFILE : file.profile),
+      ...known,
+      credentialsFile: own ? place.env.AWS_SHARED_CREDENTIALS_FILE : known.credentialsFile,
+      profile: flags.profile ?? (own ? place.env.AWS_PROFILE : known.profile),
     };
   }
   return {
@@ -90,6 +93,12 @@ async function nearestFile(place: Place): Promise<Connection | undefined> {
     if (folder === dirname(folder)) break;
   }
   return readConnection(join(place.home, '.agentplatform', 'connection.json'));
+}
+
+// The server writes both files into one folder, so whoever was given the credentials also knows the rest.
+async function besideCredentials(place: Place): Promise<Connection | undefined> {
+  const file = place.env.AWS_SHARED_CREDENTIALS_FILE;
+  return file ? readConnection(join(dirname(file), 'connection.json')) : undefined;
 }
 
 async function readConnection(path: string): Promise<Connection | undefined> {

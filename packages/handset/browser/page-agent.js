@@ -13,6 +13,11 @@
   var DROPPED =
     /^(script|noscript|template|link|base|iframe|frame|frameset|object|embed|applet|audio|video|source|track|portal)$/;
   var VOID = /^(area|br|col|hr|img|input|meta|wbr)$/;
+  var FIELD = /^(input|select|textarea|button|option|form|a)$/;
+  /* Attributes that hold what a field held at first, and those that lead out of the document. */
+  var STATE = /^(name|value|checked|selected)$/;
+  var REWRITTEN =
+    /^(action|method|target|formaction|formmethod|formtarget|form|ping|srcset|nonce|integrity|crossorigin|background|href|src|style|xlink:href|autofocus|data-n|data-tap)$/;
   var RAW = /^(style|xmp|plaintext)$/;
   var NAVIGATION = 'left up right down select'.split(' ');
   var MAX_PENDING_TIMER_MS = 300;
@@ -210,16 +215,17 @@
     }
     var own = listens(element, CLICKS);
     var inside = { click: region.click || own, form: region.form || tag === 'form' };
+    var button = needsButton(element, tag, region, own);
     writer.text += '<' + tag;
     writeAttributes(element, tag, region, own, writer);
-    writer.text += '>';
+    writer.text += (button ? ' data-tap' : '') + '>';
     if (VOID.test(tag)) return;
     if (tag === 'textarea') writer.text += escapeHtml(element.value);
     else writeChildren(element, inside, writer);
     if (tag === 'form') writer.text += '<input type="hidden" name="on" value="' + numberOf(element) + ':submit">';
-    if (needsButton(element, tag, region, own)) {
-      var button = '<noscript><button class="handset-tap" name="on" value="' + numberOf(element) + ':click"';
-      writer.text += button + (inside.form ? '' : ' form="handset-form"') + '></button></noscript>';
+    if (button) {
+      var cover = '<noscript><button class="handset-tap" name="on" value="' + numberOf(element) + ':click"';
+      writer.text += cover + (inside.form ? '' : ' form="handset-form"') + '></button></noscript>';
     }
     writer.text += '</' + tag + '>';
   }
@@ -228,6 +234,8 @@
   function needsButton(element, tag, region, own) {
     if (/^(a|button|form|select|option|label|input|html|body|head|title|table|tbody|thead|tr|ul|ol|dl|svg)$/.test(tag))
       return false;
+    /* What holds things to touch has listeners for them. */
+    if (element.querySelector('a,button,input,select,textarea,[role=button],[role=link],[tabindex],[onclick]')) return false;
     if (own || isLocal(element.getAttribute('onclick')) || element.hasAttribute('data-handset-click')) return true;
     var role = element.getAttribute('role');
     return !!region.click && (role === 'button' || role === 'link' || element.hasAttribute('tabindex'));
@@ -252,12 +260,7 @@
       if (/^data-handset-/.test(name)) keepGesture(name.slice(13), value, sends, set, writer);
       else if (name === 'onclick' && isLocal(value)) local = value;
       else if (/^on/.test(name) || !/^[a-z][a-z0-9:_-]*$/.test(name)) return;
-      else if (
-        !/^(action|method|target|formaction|formmethod|formtarget|form|ping|srcset|nonce|integrity|crossorigin|background|name|value|checked|selected|href|src|style|xlink:href|autofocus|data-n)$/.test(
-          name
-        )
-      )
-        set[name] = value;
+      else if (!REWRITTEN.test(name) && !(FIELD.test(tag) && STATE.test(name))) set[name] = value;
     });
     if (local !== null && !set['data-handset-click']) set['data-handset-click'] = local;
     if (set['data-handset-click']) writer.locals[set['data-handset-click']] = true;

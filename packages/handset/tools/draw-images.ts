@@ -56,8 +56,9 @@ function themeImages(p: Palette): Record<string, Buffer> {
     'back_40x40.png': icon(
       fill(any(stroke(12, 20, 29, 20, 3), stroke(12, 20, 19, 13, 3), stroke(12, 20, 19, 27, 3)), p.ink),
     ),
+    // No sides: it repeats from left to right under buttons of any width.
     'button-bg_40x40.png': icon(
-      over(clip(box(1, 1, 38, 38, 5), shade(40, p.buttonTop, p.buttonBottom)), fill(box(0, 0, 40, 40, 6), p.line)),
+      over(fill(any(box(0, 0, 40, 1), box(0, 39, 40, 1)), p.line), shade(40, p.buttonTop, p.buttonBottom)),
     ),
     'close_40x40.png': icon(fill(any(stroke(13, 13, 27, 27, 3), stroke(27, 13, 13, 27, 3)), p.ink)),
     'grid_40x40.png': icon(fill(any(...grid), p.ink)),

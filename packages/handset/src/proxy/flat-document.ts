@@ -42,7 +42,7 @@ export function flatDocument(page: FlatPage, read: ReadFile, script: string, eve
 
 /** Without any script, a button that lies over an element takes its taps. */
 const NO_SCRIPT_STYLE =
-  '<noscript><style>[data-n]{position:relative}.handset-tap{position:absolute;left:0;top:0;width:100%;height:100%;opacity:0;border:0}</style></noscript>';
+  '<noscript><style>[data-tap]{position:relative}.handset-tap{position:absolute;left:0;top:0;width:100%;height:100%;opacity:0;border:0}</style></noscript>';
 
 function styleTag(css: string, media: string): string {
   // A sheet cannot end its own element.

@@ -93,14 +93,14 @@ export async function openLivePage({
     await settle(page);
     return {
       async snapshot(eventPath) {
-        const snapshot = await bounded(page.evaluate<Snapshot, string>(FLATTEN, eventPath));
+        const snapshot = await bounded(page.evaluate((path) => __handsetAgent.flatten(path), eventPath));
         const size = snapshot.parts.reduce((sum, part) => sum + (typeof part === 'string' ? part.length : 0), 0);
         if (size > MAX_SNAPSHOT)
           throw new Error(`The page has grown to ${size} characters; ${MAX_SNAPSHOT} is the limit.`);
         return snapshot;
       },
       async deliver(event) {
-        const label = await bounded(page.evaluate<string, PhoneEvent>(RECEIVE, event));
+        const label = await bounded(page.evaluate((given) => __handsetAgent.receive(given), event));
         await settle(page);
         return label;
       },
@@ -115,12 +115,15 @@ export async function openLivePage({
   }
 }
 
-// These run in the page, so they are given as text: the functions of the agent are not known to this side.
-const FLATTEN = '(path) => __handsetAgent.flatten(path)' as unknown as (path: string) => Snapshot;
-const RECEIVE = '(event) => __handsetAgent.receive(event)' as unknown as (event: PhoneEvent) => string;
+// What browser/page-agent.js puts into the page; functions given to `evaluate` run there and find it.
+declare const __handsetAgent: {
+  flatten(eventPath: string): Snapshot;
+  receive(event: PhoneEvent): string;
+  settle(quiet: number, limit: number): Promise<boolean>;
+};
 
 async function settle(page: Page): Promise<void> {
-  await bounded(page.evaluate(`__handsetAgent.settle(${QUIET_MS}, ${SETTLE_MS})`));
+  await bounded(page.evaluate(([quiet, limit]) => __handsetAgent.settle(quiet, limit), [QUIET_MS, SETTLE_MS] as const));
 }
 
 /** A script that never ends would hold its visitor for ever. */

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 
-const scripts = join(import.meta.dirname, '..');
+const here = join(import.meta.dirname, '..');
 const made: string[] = [];
 afterAll(() => {
   for (const folder of made) rmSync(folder, { recursive: true, force: true });
@@ -20,8 +21,8 @@ function checkout(
   const root = mkdtempSync(join(tmpdir(), 'agentplatform-bootstrap-'));
   made.push(root);
   mkdirSync(join(root, 'scripts'));
-  cpSync(join(scripts, 'bootstrap.mjs'), join(root, 'scripts', 'bootstrap.mjs'));
-  cpSync(join(scripts, 'bootstrap'), join(root, 'scripts', 'bootstrap'), { recursive: true });
+  cpSync(join(here, 'bootstrap.mjs'), join(root, 'scripts', 'bootstrap.mjs'));
+  cpSync(join(here, 'bootstrap'), join(root, 'scripts', 'bootstrap'), { recursive: true });
   writeFileSync(join(root, 'scripts', 'docs-update.ts'), task);
   const vendor = join(root, 'vendor');
   mkdirSync(join(vendor, 'bin'), { recursive: true });
@@ -117,6 +118,24 @@ describe('bootstrap', () => {
     await new Promise((resolve) => child.stdout?.once('data', resolve));
     child.kill(signal);
     expect(await ended).toMatchObject({ status: 3, stdout: 'upstopping' });
+  });
+
+  it('is reached by the signal that npm gets, because the shell between them makes way', async () => {
+    const scripts: Record<string, string> = JSON.parse(readFileSync(join(here, '..', 'package.json'), 'utf8')).scripts;
+    const root = checkout(`
+      process.on('SIGTERM', () => { process.stdout.write('stopping'); process.exit(0); });
+      process.stdout.write('up'); setTimeout(() => process.exit(1), 20_000);
+    `);
+    const file = join(root, 'package.json');
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), scripts }));
+    const child = spawn('npm', ['run', '--silent', 'docs:update'], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
+    const ended = once(child, 'exit');
+    const [text] = await once(child.stdout, 'data');
+    child.kill('SIGTERM');
+    expect(String(text)).toBe('up');
+    expect(String((await once(child.stdout, 'data'))[0])).toBe('stopping');
+    await ended;
+    for (const script of Object.values(scripts)) expect(script).toMatch(/^exec node scripts\/bootstrap\.mjs /);
   });
 
   it('lets the task know when it is killed itself', async () => {

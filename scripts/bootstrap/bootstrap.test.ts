@@ -130,10 +130,11 @@ describe('bootstrap', () => {
     writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), scripts }));
     const child = spawn('npm', ['run', '--silent', 'docs:update'], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
     const ended = once(child, 'exit');
-    const [text] = await once(child.stdout, 'data');
+    const written = async (): Promise<string> =>
+      String((await once(child.stdout, 'data', { signal: AbortSignal.timeout(10_000) }))[0]);
+    expect(await written()).toBe('up');
     child.kill('SIGTERM');
-    expect(String(text)).toBe('up');
-    expect(String((await once(child.stdout, 'data'))[0])).toBe('stopping');
+    expect(await written()).toBe('stopping');
     await ended;
     for (const script of Object.values(scripts)) expect(script).toMatch(/^exec node scripts\/bootstrap\.mjs /);
   });

@@ -21,7 +21,7 @@ import { sweepSandboxes } from './sweep.ts';
 
 const MIB = 1024 * 1024;
 
-/** Sandboxes by an OCI runtime's command line, with no daemon: see docs/adr on the owner process. */
+/** Sandboxes by an OCI runtime's command line, with no daemon; each has an owner process (owner.pl) that outlives the server. */
 export class OciProvider implements SandboxProvider {
   readonly name = 'oci';
   #options: OciProviderOptions;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ExecHandle, PreparedImage, Sandbox, SandboxProvider, SandboxSpec } from '../sandbox.ts';
+import { smallSpec } from './small-spec.ts';
 import { until } from './until.ts';
 
 export interface ContractFixture {
@@ -14,20 +15,6 @@ export interface ContractFixture {
 }
 
 const MIB = 1024 * 1024;
-
-/** A specification that asks for little; tests change what they are about. */
-export function smallSpec(image: PreparedImage, id: string, change: Partial<SandboxSpec> = {}): SandboxSpec {
-  return {
-    id,
-    image,
-    env: {},
-    mounts: [],
-    network: { egress: 'none', allowCidrs: [], hostPorts: [] },
-    labels: {},
-    ...change,
-    limits: { cpu: 1, memoryBytes: 64 * MIB, pids: 64, diskBytes: 32 * MIB, openFiles: 256, ...change.limits },
-  };
-}
 
 /** Runs a command to its end and returns all that it said. */
 export async function runIn(

@@ -1,0 +1,206 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseCniResult } from './cni.ts';
+import { resolveImageUser } from './image-user.ts';
+import { mergeEnv, ociConfig } from './oci-spec.ts';
+import { readRecord, type SandboxRecord, writeRecord } from './sandbox-record.ts';
+import { seccompProfile } from './seccomp.ts';
+import { smallSpec } from './testing/small-spec.ts';
+
+async function inTemp<T>(run: (dir: string) => Promise<T>): Promise<T> {
+  const dir = await mkdtemp(join(tmpdir(), 'sandbox-formats-'));
+  try {
+    return await run(dir);
+  } finally {
+    await rm(dir, { recursive: true });
+  }
+}
+
+describe('result of the network plugin', () => {
+  const result = {
+    interfaces: [
+      { name: 'veth1', mac: 'x' },
+      { name: 'eth0', sandbox: '/proc/1/ns/net' },
+    ],
+    ips: [{ version: '4', address: '10.1.2.3/22' }],
+  };
+  it("gives the address and the host's interface", () => {
+    expect(parseCniResult(JSON.stringify(result))).toEqual({ ip: '10.1.2.3', hostInterface: 'veth1' });
+  });
+  it('is refused when it is anything else, above all a name that could carry rules', () => {
+    for (const bad of [
+      '{}',
+      '[]',
+      'null',
+      '{"ips":[{"address":"x"}]}',
+      JSON.stringify({ ...result, interfaces: [{ name: 'a" } ; flush ruleset' }] }),
+    ]) {
+      expect(() => parseCniResult(bad)).toThrow(TypeError);
+    }
+    fc.assert(
+      fc.property(fc.json(), (json) => {
+        try {
+          parseCniResult(json);
+          return false;
+        } catch (error) {
+          return error instanceof TypeError;
+        }
+      }),
+    );
+  });
+});
+
+describe('user of an image', () => {
+  it.each([
+    ['', { uid: 10_001, gid: 10_001, isDefault: true }],
+    ['app', { uid: 1500, gid: 1600, home: '/home/app', isDefault: false }],
+    ['1500', { uid: 1500, gid: 1600, home: '/home/app' }],
+    ['77', { uid: 77, gid: 0 }],
+    ['77:88', { uid: 77, gid: 88 }],
+    ['app:staff', { uid: 1500, gid: 1700 }],
+    ['root', { uid: 0, gid: 0 }],
+  ])('"%s"', async (user, expected) => {
+    await inTemp(async (dir) => {
+      await mkdir(join(dir, 'etc'));
+      await writeFile(
+        join(dir, 'etc/passwd'),
+        'root:x:0:0::/root:/bin/sh\napp:x:1500:1600::/home/app:\nbroken\n::::\n',
+      );
+      await writeFile(join(dir, 'etc/group'), 'staff:x:1700:\n');
+      expect(await resolveImageUser(dir, user)).toMatchObject(expected);
+    });
+  });
+
+  it.each(['nobody', 'app:nogroup', ':', 'a:b:c', '70000', '1:70000', '99999999999', '-1', '1e3'])(
+    '"%s" is refused',
+    async (user) => {
+      await inTemp(async (dir) => {
+        await mkdir(join(dir, 'etc'));
+        await writeFile(join(dir, 'etc/passwd'), 'app:x:1500:1600::/home/app:\n');
+        await expect(resolveImageUser(dir, user)).rejects.toMatchObject({ reason: 'refused' });
+      });
+    },
+  );
+
+  it('is not looked up in a file of the host that the image links to', async () => {
+    await inTemp(async (dir) => {
+      await mkdir(join(dir, 'etc'));
+      await symlink('/etc/passwd', join(dir, 'etc/passwd'));
+      await expect(resolveImageUser(dir, 'daemon')).rejects.toMatchObject({ reason: 'refused' });
+    });
+  });
+});
+
+describe('environment', () => {
+  it('lets the later win and keeps values whole', () => {
+    expect(mergeEnv(['A=1', 'B=x=y', 'broken', '=z', 'A=2'], { B: '', C: 'new' })).toEqual(['A=2', 'B=', 'C=new']);
+  });
+});
+
+describe('runtime configuration', () => {
+  const image = {
+    digest: 'sha256:x',
+    rootfs: '/r',
+    config: { entrypoint: ['/e'], cmd: ['c'], env: [], workingDir: '', user: '' },
+  };
+  const config = (change: Partial<Parameters<typeof ociConfig>[0]> = {}) =>
+    JSON.stringify(
+      ociConfig({
+        spec: smallSpec(image, 'x'),
+        user: { uid: 1, gid: 2, home: undefined, isDefault: true },
+        hostname: 'h',
+        cgroupsPath: '/p/x',
+        rootPath: '/root',
+        userNamespace: '/u',
+        networkNamespace: '/n',
+        rootUid: 7,
+        repeatMappings: true,
+        seccomp: seccompProfile('x64'),
+        swapLimit: true,
+        ...change,
+      }),
+    );
+  it('says entrypoint and cmd, limits, and no capability', () => {
+    const text = config();
+    expect(text).toContain('"args":["/e","c"]');
+    expect(text).toContain('"memory":{"limit":67108864,"swap":67108864}');
+    expect(text).toContain('"pids":{"limit":64}');
+    expect(text).toContain('"bounding":[]');
+    expect(text).not.toContain('CAP_');
+  });
+  it('leaves out what the kernel or the runtime refuses', () => {
+    expect(config({ swapLimit: false })).not.toContain('"swap"');
+    expect(config()).toContain('"uidMappings":[{"containerID":0,"hostID":7,"size":1}');
+    expect(config({ repeatMappings: false })).not.toContain('uidMappings');
+  });
+});
+
+describe('system-call filter', () => {
+  it('exists for each architecture it names, and for no other', () => {
+    for (const arch of ['x64', 'arm64'] as const) {
+      const allowed = seccompProfile(arch)
+        .syscalls.filter((rule) => rule.action === 'SCMP_ACT_ALLOW' && !rule.args)
+        .flatMap((rule) => rule.names);
+      expect(allowed).toEqual(expect.arrayContaining(['read', 'execve', 'futex', 'openat']));
+      for (const closed of [
+        'mount',
+        'unshare',
+        'setns',
+        'keyctl',
+        'add_key',
+        'bpf',
+        'clone',
+        'clone3',
+        'socket',
+        'io_uring_setup',
+        'userfaultfd',
+        'kexec_load',
+        'init_module',
+        'reboot',
+        'ptrace_x',
+      ]) {
+        expect(allowed).not.toContain(closed);
+      }
+    }
+    expect(() => seccompProfile('mips')).toThrow(RangeError);
+  });
+});
+
+describe('record of a sandbox', () => {
+  const record: SandboxRecord = {
+    id: 'a',
+    labels: { x: 'y' },
+    isolation: 'container',
+    owner: { pid: 7, startedAt: 'boot:9' },
+    slot: 's',
+    ip: '10.0.0.1',
+    hostInterface: 'veth0',
+    network: { egress: 'restricted', allowCidrs: ['10.0.0.0/8'], hostPorts: [1] },
+  };
+  it('comes back as it was', () =>
+    inTemp(async (dir) => {
+      await writeRecord(dir, record);
+      expect(await readRecord(dir)).toEqual(record);
+    }));
+  it('that is not whole is none', () =>
+    inTemp(async (dir) => {
+      expect(await readRecord(dir)).toBeUndefined();
+      await fc.assert(
+        fc.asyncProperty(
+          fc.oneof(
+            fc.json(),
+            fc.string(),
+            fc.nat(150).map((length) => JSON.stringify(record).slice(0, length)),
+          ),
+          async (text) => {
+            await writeFile(join(dir, 'sandbox.json'), text);
+            expect(await readRecord(dir)).toBeUndefined();
+          },
+        ),
+        { numRuns: 50 },
+      );
+    }));
+});

@@ -1,0 +1,101 @@
+import { appendFile, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../clock.ts';
+import { followLog, type LogFiles, logFiles, tailLog } from './log-file.ts';
+
+describe('log of a sandbox', () => {
+  let dir: string;
+  let files: LogFiles;
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'log-file-'));
+    files = logFiles(dir);
+  });
+  afterEach(() => rm(dir, { recursive: true }));
+
+  it('is empty when nothing was written', async () => {
+    expect(await tailLog(files, 100)).toBe('');
+  });
+
+  it('ends with what was written last, whole lines, across the rotation', async () => {
+    const lines = fc.array(
+      fc.string({ maxLength: 12 }).map((line) => `${line.replaceAll('\n', '')}\n`),
+      { maxLength: 20 },
+    );
+    await fc.assert(
+      fc.asyncProperty(lines, lines, fc.integer({ min: 1, max: 200 }), async (before, after, max) => {
+        await writeFile(files.previous, before.join(''));
+        await writeFile(files.current, after.join(''));
+        const all = [...before, ...after].join('');
+        const tail = await tailLog(files, max);
+        expect(Buffer.byteLength(tail)).toBeLessThanOrEqual(Math.max(max, 0) + 3);
+        if (Buffer.byteLength(all) <= max) expect(tail).toBe(all);
+        else if (tail.includes('\n') && !tail.startsWith('\ufffd')) expect(all.endsWith(tail)).toBe(true);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('is followed through a rotation without losing or repeating a line', async () => {
+    let ended = false;
+    const seen: string[] = [];
+    await writeFile(files.current, 'l0\n');
+    const reading = (async () => {
+      for await (const line of followLog(files, {
+        follow: true,
+        fromStart: true,
+        clock: systemClock,
+        ended: () => ended,
+      }))
+        seen.push(line);
+    })();
+    for (let index = 1; index < 30; index++) {
+      if (index % 12 === 0) {
+        await rename(files.current, files.previous);
+        await writeFile(files.current, '');
+      }
+      await appendFile(files.current, `l${index}\n`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    await appendFile(files.current, 'no newline');
+    ended = true;
+    await reading;
+    expect(seen).toEqual([...Array.from({ length: 30 }, (_, index) => `l${index}`), 'no newline']);
+  });
+
+  it('can be followed from its end only', async () => {
+    await writeFile(files.current, 'old\n');
+    let ended = false;
+    const reading = (async () => {
+      const seen: string[] = [];
+      for await (const line of followLog(files, {
+        follow: true,
+        fromStart: false,
+        clock: systemClock,
+        ended: () => ended,
+      }))
+        seen.push(line);
+      return seen;
+    })();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await appendFile(files.current, 'new\n');
+    ended = true;
+    expect(await reading).toEqual(['new']);
+  });
+
+  it('cuts a line that never ends', async () => {
+    await writeFile(files.current, 'x'.repeat(200_000));
+    const seen: number[] = [];
+    for await (const line of followLog(files, {
+      follow: false,
+      fromStart: true,
+      clock: systemClock,
+      ended: () => true,
+    }))
+      seen.push(line.length);
+    expect(Math.max(...seen)).toBeLessThanOrEqual(65_536);
+    expect(seen.reduce((sum, length) => sum + length, 0)).toBe(200_000);
+  });
+});

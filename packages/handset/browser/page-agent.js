@@ -235,7 +235,8 @@
     if (/^(a|button|form|select|option|label|input|html|body|head|title|table|tbody|thead|tr|ul|ol|dl|svg)$/.test(tag))
       return false;
     /* What holds things to touch has listeners for them. */
-    if (element.querySelector('a,button,input,select,textarea,[role=button],[role=link],[tabindex],[onclick]')) return false;
+    if (element.querySelector('a,button,input,select,textarea,[role=button],[role=link],[tabindex],[onclick]'))
+      return false;
     if (own || isLocal(element.getAttribute('onclick')) || element.hasAttribute('data-handset-click')) return true;
     var role = element.getAttribute('role');
     return !!region.click && (role === 'button' || role === 'link' || element.hasAttribute('tabindex'));

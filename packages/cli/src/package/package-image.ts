@@ -70,7 +70,8 @@ async function buildWithBuildah(
   plainHttp: boolean,
 ): Promise<string> {
   const digestFile = join(folder, 'digest');
-  await run(['build', '--file', file, '--tag', target, '.']);
+  // With its layer cache, as Docker has it by default: what has not changed keeps its digest.
+  await run(['build', '--layers', '--file', file, '--tag', target, '.']);
   const tls = plainHttp ? ['--tls-verify=false'] : [];
   await run(['push', ...tls, '--authfile', join(folder, 'config.json'), '--digestfile', digestFile, target]);
   return digestIn(await readFile(digestFile, 'utf8'));

@@ -1,14 +1,14 @@
 import { copyFile, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { CliError } from '../cli-error.ts';
 import { runTool } from '../package/run-tool.ts';
 import { sdkFile } from './create-project.ts';
 
 /** Builds the SDK's package and puts it into the project, so that the project stands by itself and needs no registry for it. */
 export async function vendorSdk(folder: string, signal: AbortSignal): Promise<void> {
-  const sdk = join(dirname(createRequire(import.meta.url).resolve('agentplatform')), '..');
+  const sdk = join(dirname(fileURLToPath(import.meta.resolve('agentplatform'))), '..');
   const temporary = await mkdtemp(join(tmpdir(), 'agentcore-sdk-'));
   try {
     const built = join(temporary, 'package');

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { portOwner } from '../../packages/platform/src/port-owner.ts';
+import { portTaken } from '../../packages/platform/src/port-owner.ts';
 
 /** Rejects, naming who has it if that can be seen, when nobody can listen on `port` now. 0 is always free. */
 export async function freePort(host: string, port: number): Promise<void> {
@@ -12,11 +12,7 @@ export async function freePort(host: string, port: number): Promise<void> {
     });
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code !== 'EADDRINUSE')
-      throw new Error(`Cannot listen on ${host}:${port}: ${error instanceof Error ? error.message : error}`);
-    const owner = await portOwner(port);
-    throw new Error(
-      `Port ${port} is taken${owner ? ` by ${owner}` : ''}. Stop that, or choose another port: npm start -- --port ${port + 1} (0 picks a free one).`,
-    );
+    if (code === 'EADDRINUSE') throw new Error(await portTaken(port));
+    throw new Error(`Cannot listen on ${host}:${port}: ${error instanceof Error ? error.message : error}`);
   }
 }

@@ -34,7 +34,7 @@ it('says who has the port, and how to choose another', async () => {
   expect(status).toBe(1);
   expect(stderr).toContain(`Port ${port} is taken by`);
   expect(stderr).toContain(`(process ${process.pid})`);
-  expect(stderr).toContain(`npm start -- --port ${port + 1}`);
+  expect(stderr).toContain(`--port ${port + 1}`);
 });
 
 it('says what is wrong with an option', async () => {

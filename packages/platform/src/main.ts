@@ -1,5 +1,6 @@
 import { ConfigError, configHelp, loadConfig } from './config.ts';
 import { createPlatform } from './platform.ts';
+import { portTaken } from './port-owner.ts';
 
 process.exitCode = await main(process.argv.slice(2));
 
@@ -26,7 +27,13 @@ async function main(argv: string[]): Promise<number> {
       await platform.close();
     }
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`${await explain(error)}\n`);
     return error instanceof ConfigError ? 2 : 1;
   }
+}
+
+async function explain(error: unknown): Promise<string> {
+  if (!(error instanceof Error)) return String(error);
+  const { code, port } = error as NodeJS.ErrnoException & { port?: number };
+  return code === 'EADDRINUSE' && port !== undefined ? portTaken(port) : error.message;
 }

@@ -20,6 +20,13 @@ export async function portOwner(port: number): Promise<string | undefined> {
   return undefined;
 }
 
+/** The sentence for a port that somebody else listens on: who, and what to do. */
+export async function portTaken(port: number): Promise<string> {
+  const owner = await portOwner(port);
+  const other = port < 65_535 ? port + 1 : port - 1;
+  return `Port ${port} is taken${owner ? ` by ${owner}` : ''}. Stop that, or choose another with --port ${other} (0 picks a free one).`;
+}
+
 /** Inodes of the sockets that listen (state 0A) on `port` in the text of /proc/net/tcp. */
 function listeningInodes(table: string, port: number): string[] {
   const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;

@@ -51,6 +51,13 @@ describe('push body', () => {
     expect(Buffer.from(await answer.arrayBuffer()).equals(long)).toBe(true);
   });
 
+  it('carries every byte value in an answer of one write', async () => {
+    const bytes = Buffer.from(Array.from({ length: 256 }, (_, i) => i));
+    const { origin } = await proxy((_req, res) => res.end(bytes));
+    const answer = await fetch(origin, { method: 'POST', body: 'x' });
+    expect(Buffer.from(await answer.arrayBuffer()).equals(bytes)).toBe(true);
+  });
+
   it('hands each part over as it comes', async () => {
     let release = (): void => undefined;
     const { origin } = await proxy((_req, res) => {

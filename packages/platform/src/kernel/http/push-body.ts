@@ -5,6 +5,9 @@ import type { Dispatcher } from 'undici';
 /** Bytes that may wait between agent and client before the agent is asked to pause. */
 const HIGH_WATER_BYTES = 256 * 1024;
 
+/** Answers up to this size are joined with their head. */
+const ONE_WRITE_BYTES = 16 * 1024;
+
 /** A response that arrives from a sandbox: its head at once, its body as it comes. */
 export interface UpstreamResponse {
   status: number;
@@ -111,8 +114,11 @@ export class PushBody implements AsyncIterable<Uint8Array> {
    */
   async pushTo(sink: ServerResponse): Promise<void> {
     if (this.#state === 'ended') {
-      // The usual short answer: head and body leave in one write.
-      sink.end(this.#waiting.length === 1 ? this.#waiting[0] : Buffer.concat(this.#waiting));
+      // The usual short answer. As Latin-1 text it leaves in one write together with the head; as a buffer it would take two.
+      const [first] = this.#waiting;
+      if (first && this.#waiting.length === 1 && first.length <= ONE_WRITE_BYTES)
+        sink.end(first.toString('latin1'), 'latin1');
+      else sink.end(Buffer.concat(this.#waiting));
       return;
     }
     if (this.#state === 'failed') throw this.#error;

@@ -13,10 +13,9 @@ export async function respond(res: ServerResponse, response: WireResponse, reque
   const head = [requestIdHeader, requestId];
   for (const name in headers) head.push(name, headers[name] ?? '');
   if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
-    const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? Buffer.alloc(0));
-    if (status !== 204) head.push('content-length', String(bytes.length));
+    if (status !== 204) head.push('content-length', String(body === undefined ? 0 : Buffer.byteLength(body)));
     res.writeHead(status, head);
-    res.end(bytes);
+    res.end(body);
     return;
   }
   if (body instanceof PushBody) {

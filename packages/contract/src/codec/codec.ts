@@ -8,7 +8,7 @@ import { decodeEvents } from './event-stream.ts';
 import { type PlaneCodec, planeCodec } from './planes.ts';
 import { type RequestDecoder, requestDecoder } from './request-decoder.ts';
 import { type ResponseEncoder, responseEncoder, type WireResponse } from './response-encoder.ts';
-import { newWalk } from './walk.ts';
+import { maxProblems, newWalk } from './walk.ts';
 import type { WireRequest } from './wire-request.ts';
 
 interface OperationCodec {
@@ -51,11 +51,16 @@ export function decodeRequest<K extends OperationName>(operation: K, request: Wi
   const { plane, definition, decode } = codecOf(operation);
   const reading = newWalk();
   const input = decode(request, reading);
-  const unreadable = new Set(reading.problems.map((problem) => problem.name));
+  const unreadable = reading.problems.map((problem) => problem.name);
   const checking = newWalk();
-  if (!unreadable.has('body')) plane.checker(definition.input)(input, checking);
-  // A field that could not be read is not called missing as well.
-  const problems = [...reading.problems, ...checking.problems.filter((problem) => !unreadable.has(problem.name))];
+  if (!unreadable.includes('body')) plane.checker(definition.input)(input, checking);
+  // A field that could not be read, and what holds it, is not called missing as well.
+  const echoes = ({ name }: FieldProblem): boolean =>
+    unreadable.some((u) => u === name || u.startsWith(`${name}.`) || u.startsWith(`${name}[`));
+  const problems = [...reading.problems, ...checking.problems.filter((problem) => !echoes(problem))].slice(
+    0,
+    maxProblems,
+  );
   if (problems.length > 0) throw invalid(problems);
   // Safe: the reader and the checker of this shape, made from the same model as the type, found nothing wrong.
   return input as unknown as Inputs[K];

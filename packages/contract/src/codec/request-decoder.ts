@@ -11,7 +11,10 @@ export type RequestDecoder = (request: WireRequest, walk: Walk) => Record<string
 /** Compiles the function that turns a request for one operation into its typed, not yet checked, input. */
 export function requestDecoder(codec: PlaneCodec, operation: OperationDef): RequestDecoder {
   const { members = {}, payload } = shapeIn(codec.model, operation.input);
-  const bound = Object.entries(members).filter(([name, m]) => m.location !== undefined && name !== payload);
+  // A shape used both ways may have a statusCode, which only responses carry.
+  const bound = Object.entries(members).filter(
+    ([name, { location }]) => location !== undefined && location !== 'statusCode' && name !== payload,
+  );
   const bindings = bound.map(([name, member]) => bindingOf(codec, name, member));
   const usesQuery = bound.some(([, member]) => member.location === 'querystring');
   const readBody = bodyReader(codec, operation.input);

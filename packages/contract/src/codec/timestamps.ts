@@ -26,6 +26,12 @@ function fromIso(text: string): Date | undefined {
   return inRange(Date.parse(text));
 }
 
+function fromHttpDate(text: string): Date | undefined {
+  const date = httpDate.test(text) ? inRange(Date.parse(text)) : undefined;
+  // The engine takes the year 0099 for 1999, and 31 February for 3 March: the date must say what the text says.
+  return date?.toUTCString().slice(0, 25) === text.slice(0, 25) ? date : undefined;
+}
+
 /** Seconds since the epoch, with a fraction down to the millisecond. */
 function fromSeconds(seconds: number): Date | undefined {
   return Number.isFinite(seconds) ? inRange(Math.round(seconds * 1000)) : undefined;
@@ -39,7 +45,7 @@ export function parseTimestamp(value: unknown): Date | undefined {
   if (typeof value === 'number') return fromSeconds(value);
   if (typeof value !== 'string') return undefined;
   if (/^-?\d{1,12}(?:\.\d{1,9})?$/.test(value)) return fromSeconds(Number(value));
-  return fromIso(value) ?? (httpDate.test(value) ? inRange(Date.parse(value)) : undefined);
+  return fromIso(value) ?? fromHttpDate(value);
 }
 
 /** A date in the wire format that the model demands: a number of seconds, or text. Throws RangeError on an invalid Date. */

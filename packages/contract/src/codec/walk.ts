@@ -4,7 +4,7 @@ import type { FieldProblem } from '../errors.ts';
 export const maxDepth = 100;
 
 /** More problems than these help nobody; a hostile list of a million bad elements must not cost a million messages. */
-const maxProblems = 50;
+export const maxProblems = 50;
 
 /** Where a walk over a value is, and what it found wrong so far. */
 export interface Walk {

@@ -105,7 +105,7 @@ async function endProcess(child: ChildProcess, ended: Promise<void>, graceMs: nu
 
 /** The last lines of a log, for a message. */
 function endOf(logFile: string): string {
-  const lines = readFileSync(logFile, 'utf8').trim().split('\n').slice(-15);
+  const lines = readFileSync(logFile, 'utf8').trim().split('\n').slice(-30);
   return lines.join('') === ''
     ? ''
     : ` The end of its log (${logFile}):\n${lines.map((line) => `  ${line}`).join('\n')}`;

@@ -21,7 +21,7 @@ import { writeImage } from './write-image.ts';
 
 /** Changes whenever the same inputs would give other bytes. */
 const RECIPE = '1';
-const PYTHON_VERSIONS = ['3.8', '3.9', '3.10', '3.11', '3.12', '3.13', '3.14'];
+const PYTHON_VERSIONS = ['3.10', '3.11', '3.12', '3.13', '3.14'];
 
 /** What happens while a base is made, for whoever waits. */
 export interface BaseProgress {

@@ -308,6 +308,8 @@ export function parseRange(header: string | undefined, size: number): { start: n
   const suffix = match[1] === '';
   const start = suffix ? Math.max(0, size - Number(match[2])) : Number(match[1]);
   const end = suffix || match[2] === '' ? size - 1 : Math.min(Number(match[2]), size - 1);
+  // Backwards is not a range at all; past the end is one that cannot be met.
+  if (!suffix && match[2] !== '' && Number(match[2]) < start) return undefined;
   if (start > end || start >= size) {
     throw new RegistryError('RANGE_INVALID', `the blob has ${size} bytes`, {
       headers: { 'content-range': `bytes */${size}` },

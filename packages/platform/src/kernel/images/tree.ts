@@ -49,6 +49,7 @@ export class Tree {
   readonly #parents = new Map<string, string[]>();
   /** Paths that the current layer has written; its whiteouts do not touch them. */
   #inLayer = new Set<string>();
+  #implicit = 0;
   /** Directory metadata goes on last: writing into a directory changes its time, and its mode may forbid it. */
   readonly #directories = new Map<string, EntryMeta>();
 
@@ -114,6 +115,13 @@ export class Tree {
     if (this.#host(to) === from) return;
     this.#clear(this.#host(to));
     linkSync(from, this.#host(to));
+  }
+
+  /** How many directories were made since the last call that no entry asked for: one name may stand for hundreds. */
+  takeImplicit(): number {
+    const count = this.#implicit;
+    this.#implicit = 0;
+    return count;
   }
 
   /** A whiteout: removes what lower layers had at `path`. */
@@ -245,6 +253,7 @@ export class Tree {
         if (!make) return undefined;
         if (real.length >= DEEPEST) throw invalid(`${show(path.join('/'))} is nested more than ${DEEPEST} deep`);
         mkdirSync(host, { mode: 0o700 });
+        this.#implicit += 1;
         const made = [...real, part].join('/');
         this.#inLayer.add(made);
         this.#directories.set(made, IMPLICIT);

@@ -235,6 +235,8 @@ describe('what is refused', () => {
     const dir = await tempDir();
     await expect(unpack(dir, [bomb], { bytes: 10_000_000, entries: 10 })).rejects.toEqual(failure('too-large'));
     expect(existsSync(join(dir, 'root/zeros'))).toBe(false);
+    const deep = [1, 2].map((i) => ({ name: `${i}/${'d/'.repeat(20)}f`, content: '' }));
+    await expect(unpack(await tempDir(), [deep], { bytes: 1e6, entries: 10 })).rejects.toEqual(failure('too-large'));
     const many = Array.from({ length: 20 }, (_, i) => ({ name: `f${i}`, content: '' }));
     await expect(unpack(await tempDir(), [many], { bytes: 1e6, entries: 10 })).rejects.toEqual(failure('too-large'));
   });

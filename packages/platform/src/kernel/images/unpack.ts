@@ -57,9 +57,9 @@ export async function unpackLayer(layer: LayerFile, tree: Tree, budget: Budget):
 
 async function writeEntries(untar: ReturnType<typeof extract>, tree: Tree, budget: Budget): Promise<void> {
   for await (const entry of untar) {
-    budget.entries -= 1;
-    if (budget.entries < 0) throw new ImageError('too-large', 'The image has more files than an image may have.');
+    if (budget.entries < 1) throw new ImageError('too-large', 'The image has more files than an image may have.');
     await writeEntry(entry.header, entry, tree, budget);
+    budget.entries -= 1 + tree.takeImplicit();
     entry.resume();
   }
 }

@@ -58,7 +58,7 @@ export async function readZip(path: string, limits: ZipLimits): Promise<ZipItem[
       items.set(item.path, item);
       if (items.size > limits.zipEntries) throw tooMany(limits);
     }
-    return checkParents(items);
+    return checkParents(items, limits);
   } catch (error) {
     throw zipError(error);
   } finally {
@@ -146,12 +146,14 @@ function normalise(name: string): string {
 }
 
 /** Every part of a path but the last must be a directory; directories that the zip does not list are added. */
-function checkParents(items: Map<string, ZipItem>): ZipItem[] {
+function checkParents(items: Map<string, ZipItem>, limits: ZipLimits): ZipItem[] {
   for (const path of [...items.keys()]) {
     for (let slash = path.lastIndexOf('/'); slash > 0; slash = path.lastIndexOf('/', slash - 1)) {
       const name = path.slice(0, slash);
       const parent = items.get(name);
       if (!parent) items.set(name, { type: 'directory', path: name });
+      // One name may stand for hundreds of directories.
+      if (items.size > limits.zipEntries) throw tooMany(limits);
       if (parent && parent.type !== 'directory')
         throw invalid(`${show(parent.path)} is a file or link and yet holds ${show(path)}`);
     }
@@ -161,7 +163,7 @@ function checkParents(items: Map<string, ZipItem>): ZipItem[] {
 }
 
 function tooMany(limits: ZipLimits): ImageError {
-  return new ImageError('too-large', `The zip holds more than ${limits.zipEntries} files.`);
+  return new ImageError('too-large', `The zip holds more than ${limits.zipEntries} files and directories.`);
 }
 
 function show(text: string): string {

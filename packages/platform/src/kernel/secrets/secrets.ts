@@ -21,8 +21,11 @@ export interface Secrets {
   get(name: SecretName): Promise<Secret | undefined>;
   /** Whether there was one. */
   delete(name: SecretName, tx?: Executor): Promise<boolean>;
-  /** Makes a new master key, seals every data key anew with it and forgets the old ones. Returns how many were sealed anew. */
-  rotate(): Promise<number>;
+  /**
+   * Makes a new master key, seals every data key anew with it and forgets the old ones. `others` is called in between and
+   * must seal anew whatever else lies under the master key (the sealer's texts). Returns how many were sealed anew.
+   */
+  rotate(others?: () => Promise<number>): Promise<number>;
 }
 
 interface Row {
@@ -95,9 +98,9 @@ export function createSecrets(deps: { database: Database; keys: MasterKeys; cloc
     },
     delete: async ({ accountId, name }, tx = database) =>
       (await tx.execute('DELETE FROM secrets WHERE account_id = $1 AND name = $2', [accountId, name])) > 0,
-    rotate: async () => {
+    rotate: async (others) => {
       await keys.add();
-      let total = 0;
+      let total = others ? await others() : 0;
       for (;;) {
         const count = await resealOnce();
         total += count;

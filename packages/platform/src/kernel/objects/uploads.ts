@@ -1,0 +1,167 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../clock.ts';
+import { syncDirectory } from './durable.ts';
+import { mapFileError, ObjectError } from './errors.ts';
+import { ObjectFileWriter } from './object-file.ts';
+import type { ObjectInfo, ObjectPlace, ObjectStore, Part, PutOptions, Upload, UploadPlace } from './object-store.ts';
+
+interface UploadsDeps {
+  clock: Clock;
+  needBucket(name: string): Promise<string>;
+  /** Throws for a key that no object can have. */
+  checkKey(place: ObjectPlace): unknown;
+  store(
+    place: ObjectPlace,
+    options: PutOptions,
+    fill: (writer: ObjectFileWriter) => Promise<string>,
+  ): Promise<ObjectInfo>;
+}
+
+type UploadMethods = Pick<
+  ObjectStore,
+  'createUpload' | 'uploadPart' | 'listParts' | 'completeUpload' | 'abortUpload' | 'listUploads'
+>;
+
+interface Stored {
+  key: string;
+  startedAt: number;
+  contentType?: string;
+  headers?: Record<string, string>;
+  metadata?: Record<string, string>;
+}
+
+/** S3's least size of every part but the last, in bytes. */
+const MIN_PART_BYTES = 5 * 1024 * 1024;
+const PART_NAME = /^(\d{5})-([0-9a-f]{32})$/;
+
+/** Uploads in parts: a directory each, with `upload.json` and the parts as `NUMBER-MD5`. */
+export function createUploads(deps: UploadsDeps): UploadMethods {
+  const { clock, needBucket, checkKey, store } = deps;
+
+  const find = async ({ bucket, key, uploadId }: UploadPlace): Promise<{ path: string; upload: Stored }> => {
+    const root = await needBucket(bucket);
+    const path = join(root, 'uploads', uploadId);
+    const text = /^[0-9a-f]{32}$/.test(uploadId)
+      ? await readFile(join(path, 'upload.json'), 'utf8').catch(() => undefined)
+      : undefined;
+    const upload: Stored | undefined = text === undefined ? undefined : JSON.parse(text);
+    if (upload?.key !== key)
+      throw new ObjectError('NoSuchUpload', 'The upload does not exist, was completed or aborted.');
+    return { path, upload };
+  };
+
+  const partsIn = async (path: string): Promise<Part[]> => {
+    const names = (await readdir(path)).sort();
+    const parts: Part[] = [];
+    for (const name of names) {
+      const match = PART_NAME.exec(name);
+      if (!match?.[1] || !match[2]) continue;
+      const { size, mtime } = await stat(join(path, name));
+      parts.push({ partNumber: Number(match[1]), etag: match[2], size, lastModified: mtime });
+    }
+    return parts;
+  };
+
+  return {
+    createUpload: async (place, options = {}) => {
+      checkKey(place);
+      const root = await needBucket(place.bucket);
+      const uploadId = randomBytes(16).toString('hex');
+      const path = join(root, 'uploads', uploadId);
+      const { contentType, headers, metadata } = options;
+      const upload: Stored = { key: place.key, startedAt: clock.now(), contentType, headers, metadata };
+      try {
+        await mkdir(path, { mode: 0o700 });
+        await writeFile(join(path, 'upload.json'), JSON.stringify(upload), { mode: 0o600, flush: true });
+        await syncDirectory(path);
+      } catch (error) {
+        throw mapFileError(error);
+      }
+      return uploadId;
+    },
+
+    uploadPart: async (place, partNumber, body) => {
+      const { path } = await find(place);
+      const unfinished = join(path, `tmp-${randomBytes(8).toString('hex')}`);
+      try {
+        const file = await open(unfinished, 'wx', 0o600);
+        const writer = new ObjectFileWriter(file);
+        try {
+          await writer.write(body);
+          await file.datasync();
+        } finally {
+          await file.close();
+        }
+        const etag = writer.md5();
+        const prefix = `${String(partNumber).padStart(5, '0')}-`;
+        const replaced = (await readdir(path)).filter((name) => name.startsWith(prefix) && name !== prefix + etag);
+        await rename(unfinished, join(path, prefix + etag));
+        for (const name of replaced) await rm(join(path, name), { force: true });
+        await syncDirectory(path);
+        return { partNumber, etag, size: writer.size, lastModified: new Date(clock.now()) };
+      } catch (error) {
+        await rm(unfinished, { force: true });
+        throw mapFileError(error);
+      }
+    },
+
+    listParts: async (place) => partsIn((await find(place)).path),
+
+    completeUpload: async (place, wanted, options = {}) => {
+      const { path, upload } = await find(place);
+      const stored = new Map((await partsIn(path)).map((part) => [part.partNumber, part]));
+      const chosen = choose(wanted, stored);
+      const { contentType, headers, metadata } = upload;
+      const info = await store(place, { contentType, headers, metadata, ...options }, async (writer) => {
+        for (const part of chosen) await writer.write(createReadStream(join(path, partName(part))));
+        const digests = Buffer.concat(chosen.map((part) => Buffer.from(part.etag, 'hex')));
+        return `${createHash('md5').update(digests).digest('hex')}-${chosen.length}`;
+      });
+      await rm(path, { recursive: true, force: true });
+      return info;
+    },
+
+    abortUpload: async (place) => {
+      const { path } = await find(place);
+      await rm(path, { recursive: true, force: true });
+    },
+
+    listUploads: async (bucket) => {
+      const root = await needBucket(bucket);
+      const uploads: Upload[] = [];
+      for (const uploadId of await readdir(join(root, 'uploads'))) {
+        const text = await readFile(join(root, 'uploads', uploadId, 'upload.json'), 'utf8').catch(() => undefined);
+        if (text === undefined) continue;
+        const { key, startedAt }: Stored = JSON.parse(text);
+        uploads.push({ uploadId, key, startedAt: new Date(startedAt) });
+      }
+      return uploads.sort((a, b) => (a.key < b.key ? -1 : 1));
+    },
+  };
+}
+
+function choose(wanted: readonly { partNumber: number; etag: string }[], stored: Map<number, Part>): Part[] {
+  if (wanted.length === 0) throw new ObjectError('MalformedXML', 'An upload is completed with one part at least.');
+  if (wanted.some(({ partNumber }, index) => partNumber <= (wanted[index - 1]?.partNumber ?? 0))) {
+    throw new ObjectError('InvalidPartOrder', 'The parts must be listed in ascending order.');
+  }
+  const chosen = wanted.map(({ partNumber, etag }) => {
+    const part = stored.get(partNumber);
+    if (part?.etag === etag) return part;
+    throw new ObjectError('InvalidPart', `Part ${partNumber} was not uploaded, or its ETag is another.`);
+  });
+  const small = chosen.slice(0, -1).find((part) => part.size < MIN_PART_BYTES);
+  if (small) {
+    const { partNumber, size } = small;
+    const message = `Part ${partNumber} has ${size} bytes; all but the last need ${MIN_PART_BYTES}.`;
+    throw new ObjectError('EntityTooSmall', message);
+  }
+  return chosen;
+}
+
+function partName(part: Part): string {
+  return `${String(part.partNumber).padStart(5, '0')}-${part.etag}`;
+}

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { namedSettings } from './config/names.ts';
 import { type Config, ConfigError, type ConfigSources, configHelp, loadConfig, settings } from './config.ts';
 
-const machine = { cpus: 2, memoryBytes: 24 * 2 ** 30 };
+const machine = { cpus: 2, memoryBytes: 24 * 2 ** 30, openFiles: 20_000 };
 
 function load(argv: string[], env: NodeJS.ProcessEnv = {}, file?: unknown, over: Partial<ConfigSources> = {}): Config {
   return loadConfig(argv, env, {
@@ -89,8 +89,8 @@ describe('loadConfig', () => {
   });
 
   it('keeps the default limits within a small machine', () => {
-    const small = load([], {}, undefined, { machine: { cpus: 1, memoryBytes: 2 * 2 ** 30 } });
-    expect(small.sandbox.limits).toMatchObject({ cpu: 1, memoryBytes: 1.5 * 2 ** 30 });
+    const small = load([], {}, undefined, { machine: { cpus: 1, memoryBytes: 2 * 2 ** 30, openFiles: 1024 } });
+    expect(small.sandbox.limits).toMatchObject({ cpu: 1, memoryBytes: 1.5 * 2 ** 30, openFiles: 1024 });
   });
 
   it.each([

@@ -150,7 +150,8 @@ export const settings = {
       }),
       openFiles: integer({
         about: 'Files that one process of a sandbox may hold open.',
-        default: 65_536,
+        default: ({ openFiles }) => Math.min(65_536, openFiles),
+        defaultText: '65536, at most the hard limit of the server itself',
         min: 64,
         max: 1_048_576,
       }),

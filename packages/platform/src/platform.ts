@@ -11,7 +11,9 @@ import { identifiers } from './identifiers.ts';
 import { loginWithAccessKey } from './kernel/auth/access-key-login.ts';
 import { PROFILE, writeCredentialsFile } from './kernel/auth/iam/credentials-file.ts';
 import { openIam } from './kernel/auth/iam/iam.ts';
+import { iamRoutes } from './kernel/auth/iam/iam-routes.ts';
 import { createSqlIamStore, iamMigrations } from './kernel/auth/iam/sql-iam-store.ts';
+import { stsRoutes } from './kernel/auth/iam/sts-routes.ts';
 import { createJwtAuthenticator } from './kernel/auth/jwt.ts';
 import { createOidcDiscovery } from './kernel/auth/oidc-discovery.ts';
 import { createAuthenticator } from './kernel/auth/sigv4.ts';
@@ -23,7 +25,7 @@ import { RateLimiter } from './kernel/http/rate-limiter.ts';
 import { createHttpServer } from './kernel/http/server.ts';
 import { createImages, registerRegistry } from './kernel/images/index.ts';
 import { createJournal, journalMigrations } from './kernel/journal/index.ts';
-import { openDirectoryStore } from './kernel/objects/directory-store.ts';
+import { s3Api } from './kernel/objects/index.ts';
 import { createOutbound } from './kernel/outbound/index.ts';
 import { createSandboxProvider, probeProviders } from './kernel/sandbox/index.ts';
 import { configuredMasterKeys, createSecrets, openMasterKeyFile, secretMigrations } from './kernel/secrets/index.ts';
@@ -38,11 +40,13 @@ import { applyUsageSamples } from './kernel/sessions/usage-store.ts';
 import { IdempotencyStore, migrate, openDatabase, storageMigrations } from './kernel/storage/index.ts';
 import { createLogger, createMetrics, logFormat } from './kernel/telemetry/index.ts';
 import type { NotImplemented } from './not-implemented.ts';
+import { openObjects } from './open-objects.ts';
 import { pageKey } from './page-key.ts';
 import { auditMigrations, auditSink } from './services/audit/index.ts';
 import { runtimeAdminRoutes } from './services/runtime/admin-routes.ts';
 import { readOwnObject } from './services/runtime/code-objects.ts';
 import { createRuntimeService } from './services/runtime/index.ts';
+import { RegistryCredentialsStore, registryCredentialsRoutes } from './services/runtime/registry-credentials.ts';
 import { createTagsService } from './services/tags/index.ts';
 
 /** What the server prints when it serves; `connection.json` in the data directory holds the same. */
@@ -66,6 +70,9 @@ export interface Platform {
 
 /** Time between two samples of a session's usage: what a crash can lose of it at most. */
 const USAGE_INTERVAL_MS = 5000;
+
+/** Largest object in one request to the embedded store: S3's own limit of a single PUT. */
+const MAX_OBJECT_BYTES = 5 * 2 ** 30;
 
 /** What the journal carries to the database. */
 interface Journaled {
@@ -157,7 +164,8 @@ export async function createPlatform(config: Config): Promise<Platform> {
           remedy: 'Ask for a policy that allows it: agentcore iam put-policy.',
         });
     };
-    const guard = createAdminGuard({ authenticator, authorize });
+    const spool = await createSpool({ dir: join(data, 'spool') });
+    const guard = createAdminGuard({ authenticator, authorize, spool });
 
     // Images, objects and sandboxes
     const metrics = createMetrics();
@@ -176,7 +184,8 @@ export async function createPlatform(config: Config): Promise<Platform> {
       },
     });
     closing.add(() => images.close());
-    const objects = await openDirectoryStore({ directory: join(data, 'objects'), clock });
+    const objects = await openObjects(config, iam.accountId, clock);
+    const registryCredentials = new RegistryCredentialsStore(secrets);
     const archive = new LogArchive(join(data, 'logs'), log);
     const sessions = new Sessions({
       provider,
@@ -210,7 +219,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       sessions,
       artifacts: {
         readObject: (accountId, place) => readOwnObject(objects, accountId, place),
-        registryCredentials: async () => undefined,
+        registryCredentials: (accountId, uri) => registryCredentials.forImage(accountId, uri),
         temporaryDirectory: temporary,
       },
       roleExists: async (arn) => iam.admin.listRoles().some((role) => role.arn === arn),
@@ -252,7 +261,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       handlers,
       authenticator,
       authorize,
-      spool: await createSpool({ dir: join(data, 'spool') }),
+      spool,
       idempotency: new IdempotencyStore({ database, clock, newId: identifiers.request }),
       metrics,
       audit: (record) => void journal.record('audit', record),
@@ -280,6 +289,20 @@ export async function createPlatform(config: Config): Promise<Platform> {
             log,
             authenticate: (id, secret) => loginWithAccessKey(iam.keys, id, secret),
           }),
+        s3Api({
+          prefix: '/s3',
+          store: objects,
+          authenticate: ({ method = '', url = '/', rawHeaders }) =>
+            authenticator.authenticate({ method, rawUrl: url, rawHeaders, service: 's3' }),
+          authorize: (request) => authorize({ ...request, conditions: {} }),
+          spool,
+          maxObjectBytes: MAX_OBJECT_BYTES,
+          region,
+          log,
+        }),
+        iamRoutes({ iam, authenticator, spool }),
+        stsRoutes({ iam, authenticator, spool, newRequestId: identifiers.request }),
+        registryCredentialsRoutes(registryCredentials, guard),
         doctorRoutes({ guard, probe: () => probeProviders(sandboxOptions), codeRuntimes: () => images.codeRuntimes() }),
         runtimeAdminRoutes({ runtimes: runtime.port.runtimes, sessions, archive, guard, region }),
       ],

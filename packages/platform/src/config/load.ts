@@ -31,7 +31,7 @@ interface Given {
 }
 
 const hostSources = (): ConfigSources => ({
-  machine: { cpus: cpus().length, memoryBytes: totalmem() },
+  machine: { cpus: cpus().length, memoryBytes: totalmem(), openFiles: hardLimitOfOpenFiles() },
   cwd: process.cwd(),
   readFile(path) {
     try {
@@ -42,6 +42,16 @@ const hostSources = (): ConfigSources => ({
     }
   },
 });
+
+/** From `/proc/self/limits`; no limit where there is no such file. */
+function hardLimitOfOpenFiles(): number {
+  try {
+    const [, hard] = /^Max open files\s+\S+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return hard === undefined ? Number.POSITIVE_INFINITY : Number(hard);
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}
 
 /**
  * Values of every setting in `tree`: command line before environment before `<data>/config.json` before default.

@@ -4,6 +4,8 @@ import ipaddr from 'ipaddr.js';
 export interface Machine {
   cpus: number;
   memoryBytes: number;
+  /** Files that a process started here may be allowed to hold open; without more privilege it cannot be raised. */
+  openFiles: number;
 }
 
 /** One configurable value: what it means, what it is when nobody sets it, and how it is read. */

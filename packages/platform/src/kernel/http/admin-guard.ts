@@ -1,44 +1,35 @@
-import { errors } from '@agentplatform/contract';
 import type { FastifyRequest } from 'fastify';
 import type { IamPrincipal } from '../auth/principal.ts';
-import type { Authenticator } from '../auth/sigv4.ts';
+import { readSigned, type SignedRequestDeps } from '../auth/signed-request.ts';
+import type { PipelineDeps } from './pipeline.ts';
 
-export interface AdminGuardDeps {
-  authenticator: Authenticator;
-  /** Throws AccessDeniedException. */
-  authorize(request: {
-    principal: IamPrincipal;
-    action: string;
-    resource: string;
-    conditions: Record<string, string | string[]>;
-    sourceIp: string | undefined;
-  }): void;
+export interface AdminCall {
+  principal: IamPrincipal;
+  accountId: string;
+  /** The verified body; empty when there is none. */
+  body: Buffer;
 }
 
-/** Establishes who calls one of the platform's own routes without a body, and that they may. Rejects with ServiceError. */
+/** Establishes who calls one of the platform's own routes and that they may do `action` on the resource. Rejects with ServiceError. */
 export type AdminGuard = (
   request: FastifyRequest,
   action: string,
   resource: (accountId: string) => string,
-) => Promise<IamPrincipal>;
+) => Promise<AdminCall>;
 
-export function createAdminGuard({ authenticator, authorize }: AdminGuardDeps): AdminGuard {
+const MAX_BODY_BYTES = 64 * 1024;
+
+/** The guard of routes whose plugin leaves the body unread (`adminScope`). */
+export function createAdminGuard(deps: SignedRequestDeps & Pick<PipelineDeps, 'authorize'>): AdminGuard {
   return async ({ raw }, action, resource) => {
-    const { principal, body } = await authenticator.authenticate({
-      method: raw.method ?? '',
-      rawUrl: raw.url ?? '/',
-      rawHeaders: raw.rawHeaders,
-      service: 'bedrock-agentcore',
-    });
-    // A signature whose body was not looked at proves nothing yet.
-    if (body.kind === 'undeclared') throw errors.invalidInput('This route takes no body.');
-    authorize({
+    const { principal, body } = await readSigned(raw, 'bedrock-agentcore', MAX_BODY_BYTES, deps);
+    deps.authorize({
       principal,
       action,
       resource: resource(principal.accountId),
       conditions: {},
       sourceIp: raw.socket.remoteAddress,
     });
-    return principal;
+    return { principal, accountId: principal.accountId, body };
   };
 }

@@ -5,7 +5,8 @@ const byErrorName: Record<string, { reason: ExitReason; remedy?: string }> = {
   ResourceNotFoundException: { reason: 'notFound', remedy: 'See what is deployed with: agentcore list' },
   AccessDeniedException: {
     reason: 'denied',
-    remedy: 'See what you are allowed with: agentcore iam users, or use other credentials (--profile).',
+    remedy:
+      'Ask an administrator for a policy that allows it (agentcore iam put-policy), or use other credentials (--profile).',
   },
   UnauthorizedException: {
     reason: 'denied',

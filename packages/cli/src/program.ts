@@ -5,6 +5,7 @@ import { destroyCommand } from './commands/destroy.ts';
 import { devCommand } from './commands/dev.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { envCommand } from './commands/env.ts';
+import { iamCommand } from './commands/iam.ts';
 import { invokeCommand } from './commands/invoke.ts';
 import { listCommand } from './commands/list.ts';
 import { logsCommand } from './commands/logs.ts';
@@ -35,6 +36,7 @@ export function createProgram(terminal: Terminal): Command {
     envCommand,
   ];
   for (const make of commands) program.addCommand(make(terminal));
+  program.addCommand(iamCommand(terminal));
   return program;
 }
 

@@ -27,8 +27,7 @@ function prepare(command: CommandUnknownOpts, terminal: Terminal): void {
   command.configureOutput({
     writeOut: (text) => void terminal.stdout.write(text),
     writeErr: (text) => void terminal.stderr.write(text),
-    outputError: (text, write) =>
-      write(`${text.trimEnd()}\nSee: agentcore ${command.parent ? `${command.name()} ` : ''}--help\n`),
+    outputError: (text, write) => write(`${text.trimEnd()}\nSee: ${pathOf(command)} --help\n`),
   });
   for (const member of command.commands) prepare(member, terminal);
 }
@@ -54,4 +53,8 @@ function debugText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause === undefined ? '' : `\ncaused by ${debugText(error.cause)}`;
   return `${error.stack ?? error.message}${cause}`;
+}
+
+function pathOf(command: CommandUnknownOpts): string {
+  return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 }

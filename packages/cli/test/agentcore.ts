@@ -3,6 +3,10 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { run } from '../src/run.ts';
+import type { Terminal } from '../src/terminal/terminal.ts';
 
 const main = join(import.meta.dirname, '../src/main.ts');
 
@@ -48,4 +52,18 @@ export async function agentcore(args: string[], options: RunOptions): Promise<En
   const child = start(args, options);
   child.stdin?.end(options.stdin ?? '');
   return child.ended;
+}
+
+/** The same without a process of its own, for tables of many cases: a process takes half a second to start. */
+export async function agentcoreInside(args: string[], { cwd, env = {}, stdin = '' }: RunOptions): Promise<Ended> {
+  const [input, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  input.end(stdin);
+  const texts = Promise.all([text(stdout), text(stderr)]);
+  // Streams without a terminal behind them; no case asks for more than reading and writing.
+  const streams = { stdin: input, stdout, stderr } as unknown as Pick<Terminal, 'stdin' | 'stdout' | 'stderr'>;
+  const code = await run({ ...streams, env, cwd, home: cwd, signal: new AbortController().signal }, args);
+  stdout.end();
+  stderr.end();
+  const [out, err] = await texts;
+  return { code, stdout: out, stderr: err };
 }

@@ -1,13 +1,15 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { agentcore, start, workFolder } from './agentcore.ts';
+import { agentcore, agentcoreInside, start, workFolder } from './agentcore.ts';
 import { FakePlatform, fail, json } from './fake-platform.ts';
 
 let work: Awaited<ReturnType<typeof workFolder>>;
 let platform: FakePlatform;
 const run = (line: string[], more: { env?: Record<string, string>; stdin?: string } = {}) =>
   agentcore(line, { cwd: work.folder, ...more });
+
+const inside = (line: string[], stdin = '') => agentcoreInside(line, { cwd: work.folder, stdin });
 
 beforeEach(async () => {
   work = await workFolder();
@@ -220,7 +222,7 @@ describe('invoke', () => {
     ['hello', 2, 'agentcore invoke --prompt "hello"'],
     ['', 2, 'empty'],
   ])('refuses the payload %j', async (payload, code, text) => {
-    const result = await run(['invoke', payload]);
+    const result = await inside(['invoke', payload]);
     expect([result.code, result.stdout]).toEqual([code, '']);
     expect(result.stderr).toContain(text);
     expect(platform.seen).toHaveLength(0);
@@ -235,7 +237,7 @@ describe('invoke', () => {
     [['--continue'], 4, 'No session was called'],
     [['extra'], 2, 'too many arguments'],
   ])('refuses %j', async (flags, code, text) => {
-    const result = await run(['invoke', '{}', ...flags]);
+    const result = await inside(['invoke', '{}', ...flags]);
     expect(result.code, result.stderr).toBe(code);
     expect(result.stderr).toContain(text);
     expect(result.stdout).toBe('');
@@ -503,5 +505,94 @@ describe('the command line', () => {
   it('writes no colours to a pipe', async () => {
     const { stderr } = await agentcore(['deploy'], { cwd: other.folder, env: { FORCE_COLOR: '1' } });
     expect(stderr).not.toContain('\u001b');
+  });
+});
+
+describe('iam', () => {
+  it.each([
+    [['whoami'], 'GET /caller', undefined],
+    [['users'], 'GET /users', undefined],
+    [['create-user', 'ada'], 'POST /users', { userName: 'ada' }],
+    [['delete-user', 'a/b'], 'DELETE /users/a%2Fb', undefined],
+    [['keys'], 'GET /access-keys', undefined],
+    [['keys', 'ada'], 'GET /users/ada/access-keys', undefined],
+    [['create-key', 'ada'], 'POST /users/ada/access-keys', undefined],
+    [['set-key', 'AKIA1', '--off', '--user', 'ada'], 'PATCH /users/ada/access-keys/AKIA1', { active: false }],
+    [['delete-key', 'AKIA1'], 'DELETE /access-keys/AKIA1', undefined],
+    [['roles'], 'GET /roles', undefined],
+    [
+      ['create-role', 'r', '--trust', '-', '--description', 'd'],
+      'POST /roles',
+      { roleName: 'r', trustPolicy: { in: 1 }, description: 'd' },
+    ],
+    [['set-trust', 'r', '-'], 'PUT /roles/r/trust-policy', { trustPolicy: { in: 1 } }],
+    [['delete-role', 'r'], 'DELETE /roles/r', undefined],
+    [['policies', '--role', 'r'], 'GET /roles/r/policies', undefined],
+    [['show-policy', 'p', '--user', 'ada'], 'GET /users/ada/policies/p', undefined],
+    [['put-policy', 'p', '-', '--user', 'ada'], 'PUT /users/ada/policies/p', { policyDocument: { in: 1 } }],
+    [['delete-policy', 'p', '--role', 'r'], 'DELETE /roles/r/policies/p', undefined],
+    [['validate-policy', '-', '--kind', 'trust'], 'POST /validate', { kind: 'trust', policyDocument: { in: 1 } }],
+  ])('%j asks for %s', async (line, route, body) => {
+    platform.on(/iam/, (_, response) =>
+      json(response, 200, {
+        users: [],
+        roles: [],
+        policies: [],
+        accessKeys: [],
+        arn: 'x',
+        accessKeyId: 'AKIA1',
+        secretAccessKey: 's',
+      }),
+    );
+    const { code, stderr } = await inside(['iam', ...line], '{"in":1}');
+    expect(code, stderr).toBe(0);
+    const [seen] = platform.seen;
+    expect(`${seen?.method} ${seen?.rawPath}`).toBe(route.replace(' ', ' /_platform/iam'));
+    expect(seen?.body ? JSON.parse(seen.body) : undefined).toEqual(body);
+    expect(seen?.headers.authorization).toMatch(
+      /^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE.*\/bedrock-agentcore\/aws4_request/,
+    );
+  });
+
+  it('prints a key as a section of a credentials file, and lists as a table', async () => {
+    platform.on(/POST .*access-keys/, (_, response) =>
+      json(response, 200, { accessKeyId: 'AKIA1', secretAccessKey: 's3' }),
+    );
+    expect(await inside(['iam', 'create-key', 'ada'])).toEqual({
+      code: 0,
+      stdout: '[ada]\naws_access_key_id = AKIA1\naws_secret_access_key = s3\n',
+      stderr: 'The secret is not shown again.\n',
+    });
+    platform.on(/GET .*users/, (_, response) =>
+      json(response, 200, { users: [{ userName: 'ada', policies: ['a', 'b'], createdAt: 't' }] }),
+    );
+    expect((await inside(['iam', 'users'])).stdout).toBe('USERNAME  POLICIES  CREATEDAT\nada       a,b       t\n');
+  });
+
+  it.each([
+    [['put-policy', 'p', '-'], 2, 'either --user NAME or --role NAME'],
+    [['put-policy', 'p', '-', '--user', 'a', '--role', 'b'], 2, 'either --user NAME or --role NAME'],
+    [['put-policy', 'p', '/nonexistent', '--user', 'a'], 2, 'cannot be read'],
+    [['put-policy', 'p', '-', '--user', 'a'], 2, 'not valid JSON'],
+    [['user'], 2, 'Did you mean users?'],
+  ])('refuses %j', async (line, code, text) => {
+    const ended = await inside(['iam', ...line], '{');
+    expect(ended.code).toBe(code);
+    expect(ended.stderr).toContain(text);
+    expect(platform.seen).toHaveLength(0);
+  });
+
+  it('ends with 4 for what does not exist and 5 for what is not allowed', async () => {
+    platform.on(/GET .*keys/, (_, response) =>
+      fail(response, 404, 'ResourceNotFoundException', 'There is no user "x".'),
+    );
+    const missing = await inside(['iam', 'keys', 'x']);
+    expect([missing.code, missing.stderr]).toEqual([4, 'error: There is no user "x".\n']);
+    platform.on(/users$/, (_, response) =>
+      fail(response, 403, 'AccessDeniedException', 'No policy allows iam:ListUsers.'),
+    );
+    const denied = await inside(['iam', 'users']);
+    expect(denied.code).toBe(5);
+    expect(denied.stderr).toContain('No policy allows iam:ListUsers.');
   });
 });

@@ -8,6 +8,8 @@ import { buffer } from 'node:stream/consumers';
 export interface Seen {
   method: string;
   path: string;
+  /** As it was sent, not decoded. */
+  rawPath: string;
   query: URLSearchParams;
   headers: IncomingMessage['headers'];
   body: string;
@@ -87,7 +89,15 @@ export class FakePlatform {
     const path = decodeURIComponent(url.pathname);
     const bytes = await buffer(request);
     const method = request.method ?? '';
-    const seen: Seen = { method, path, query: url.searchParams, headers: request.headers, body: bytes.toString() };
+    const rawPath = url.pathname;
+    const seen: Seen = {
+      method,
+      path,
+      rawPath,
+      query: url.searchParams,
+      headers: request.headers,
+      body: bytes.toString(),
+    };
     this.seen.push(seen);
     for (const [route, handler] of [...this.overrides, ...this.#routes(bytes)]) {
       const match = route.exec(`${method} ${path}`);

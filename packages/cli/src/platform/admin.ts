@@ -5,7 +5,7 @@ import type { Connection } from './connection.ts';
 import { credentialsOf } from './credentials.ts';
 
 export interface AdminRequest {
-  method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below `/_platform`, such as `/doctor`. */
   path: string;
   query?: Record<string, string>;

@@ -1,0 +1,90 @@
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { CliError } from '../cli-error.ts';
+import { type CommandText, platformCommand } from '../command.ts';
+import { type AdminRequest, adminJson } from '../platform/admin.ts';
+import { type ConnectionFlags, findConnection } from '../platform/connection.ts';
+import { columns, harmless, note, print, printJson, type Terminal } from '../terminal/terminal.ts';
+
+/** Whose policy it is; exactly one of the two is to be given. */
+export interface OwnerFlags {
+  user?: string;
+  role?: string;
+}
+
+/** A command about the policies of a user or role. */
+export function ownerCommand(name: string, words: CommandText) {
+  return platformCommand(name, words)
+    .option('--user <name>', 'the user that it is about')
+    .option('--role <name>', 'the role that it is about');
+}
+
+/** The path of that user or role. Throws a `CliError` (usage) unless exactly one is named. */
+export function ownerPath({ user, role }: OwnerFlags): string {
+  if (user !== undefined && role === undefined) return `/users/${encodeURIComponent(user)}`;
+  if (role !== undefined && user === undefined) return `/roles/${encodeURIComponent(role)}`;
+  throw new CliError('usage', 'Say whose policy: either --user NAME or --role NAME.');
+}
+
+type IamRequest = Omit<AdminRequest, 'signal'>;
+
+/** Calls `/_platform/iam…` and resolves with its JSON; undefined when it answers without a body. */
+export async function iamRequest(terminal: Terminal, flags: ConnectionFlags, request: IamRequest): Promise<unknown> {
+  const connection = await findConnection(terminal, flags);
+  return adminJson(connection, { ...request, path: `/iam${request.path}`, signal: terminal.signal });
+}
+
+/** Prints the answer as JSON, or the sentence. */
+export function printDone(terminal: Terminal, json: boolean | undefined, value: unknown, sentence: string): void {
+  if (json) printJson(terminal, value ?? {});
+  else print(terminal, sentence);
+}
+
+/** Prints a list that the answer holds under `member`, as JSON or as a table of those fields. */
+export function printList(
+  terminal: Terminal,
+  json: boolean | undefined,
+  value: unknown,
+  { member, fields, none }: { member: string; fields: string[]; none: string },
+): void {
+  const list = fieldOf(value, member);
+  if (!Array.isArray(list)) throw new CliError('failure', `The platform answered without ${member}.`);
+  if (json) {
+    printJson(terminal, list);
+    return;
+  }
+  if (list.length === 0) {
+    note(terminal, none);
+    return;
+  }
+  const cell = (item: unknown, field: string): string => shown(typeof item === 'object' ? fieldOf(item, field) : item);
+  const rows = list.map((item: unknown) => fields.map((field) => cell(item, field)));
+  for (const line of columns([fields.map((field) => field.toUpperCase()), ...rows])) print(terminal, line);
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? '' : harmless(String(value));
+}
+
+/** That member of an answer, if it is an object and has it. */
+export function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+/** A policy document from a file, or from standard input for `-`. Rejects with a `CliError` (usage) when it is no JSON object. */
+export async function readDocument(terminal: Terminal, file: string): Promise<object> {
+  const content =
+    file === '-'
+      ? await text(terminal.stdin)
+      : await readFile(file, 'utf8').catch((error: Error) => {
+          throw new CliError('usage', `The policy cannot be read: ${error.message}`, undefined, { cause: error });
+        });
+  let value: unknown;
+  try {
+    value = JSON.parse(content);
+  } catch (error) {
+    throw new CliError('usage', `${file} is not valid JSON: ${error instanceof Error ? error.message : error}`);
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new CliError('usage', `${file} holds no policy document; that is a JSON object with a Statement.`);
+}

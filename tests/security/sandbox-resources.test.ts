@@ -51,7 +51,8 @@ describe('what a greedy sandbox takes', () => {
     }
     expect(refused).toMatch(/can't fork|Resource temporarily/);
     expect(most).toBeGreaterThan(20);
-    expect(most).toBeLessThanOrEqual(40);
+    // The kernel lets us attach a process to a full group, so each of our own calls may add a few; the bomb adds none.
+    expect(most).toBeLessThanOrEqual(40 + 5 * 4);
     await neighbourWorks();
     await bomber.stop();
   });

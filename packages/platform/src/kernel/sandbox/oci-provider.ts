@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readOomKills, readUsage, removeGroup } from './cgroups.ts';
 import { CreateQueue } from './create-queue.ts';
@@ -6,16 +6,15 @@ import { execInSandbox } from './exec.ts';
 import { resolveImageUser } from './image-user.ts';
 import { property } from './json-path.ts';
 import { attachment, type Engine, OCI_DEFAULTS, type OciProviderOptions, openEngine } from './oci-engine.ts';
-import { type OciProcess, ociConfig, ociProcess } from './oci-spec.ts';
+import type { OciProcess } from './oci-spec.ts';
+import { startSandbox } from './oci-start.ts';
 import { OwnedSandbox, whenEnded } from './owned-sandbox.ts';
 import type { Owner } from './owner.ts';
 import { probeOci } from './probe-oci.ts';
 import { endProcess, identify, isAlive, type ProcessIdentity, signalProcess } from './process-table.ts';
 import { type RunCommand, runCommand } from './run-command.ts';
-import type { RuntimeInfo } from './runtime-cli.ts';
 import { type ProbeReport, type Sandbox, SandboxError, type SandboxProvider, type SandboxSpec } from './sandbox.ts';
-import { readRecord, type SandboxRecord, writeRecord } from './sandbox-record.ts';
-import { seccompProfile } from './seccomp.ts';
+import { readRecord, type SandboxRecord } from './sandbox-record.ts';
 import { checkSpec } from './spec-check.ts';
 import { sweepSandboxes } from './sweep.ts';
 
@@ -119,7 +118,7 @@ export class OciProvider implements SandboxProvider {
   }
 
   async #make(engine: Engine, spec: SandboxSpec, signal: AbortSignal | undefined): Promise<OwnedSandbox> {
-    const { instance, network, runtime, pool } = engine;
+    const { instance, pool } = engine;
     const { log, disk, logBytes } = { ...OCI_DEFAULTS, logBytes: 4 * MIB, ...this.#options };
     const dir = join(instance.sandboxes, spec.id);
     await mkdir(dir, { mode: 0o700 }).catch((error: unknown) => {
@@ -136,60 +135,17 @@ export class OciProvider implements SandboxProvider {
       if (taken.status === 'fulfilled') owner = taken.value;
       if (taken.status === 'rejected') throw taken.reason;
       if (user.status === 'rejected') throw user.reason;
-      const ready = taken.value;
-      const { ip, hostInterface } = ready.address;
-      const hostname = spec.id.replace(/^-+|-+$/g, '') || 'sandbox';
-      const config = ociConfig({
+      const started = await startSandbox({
+        engine,
         spec,
+        owner: taken.value,
         user: user.value,
-        hostname,
-        cgroupsPath: `${instance.cgroupParent}/${spec.id}`,
-        rootPath: instance.rootMount,
-        userNamespace: ready.userNamespace,
-        networkNamespace: ready.networkNamespace,
-        rootUid: ready.rootUid,
-        repeatMappings: joinsWithMappings(engine.info),
-        seccomp: seccompProfile(process.arch),
-        swapLimit: engine.swapLimit,
-      });
-      const record: SandboxRecord = {
-        id: spec.id,
-        labels: spec.labels,
-        isolation: engine.isolation,
-        owner: ready.identity,
-        slot: ready.slot,
-        ip,
-        hostInterface,
-        network: spec.network,
-      };
-      await Promise.all([
-        writeFile(join(dir, 'config.json'), JSON.stringify(config), { mode: 0o600 }),
-        writeRecord(dir, record),
-        network.open(hostInterface, spec.network),
-      ]);
-      signal?.throwIfAborted();
-      const workingDir = spec.image.config.workingDir || '/';
-      const pid = await ready.start({
         dir,
-        image: spec.image.rootfs,
-        diskMount: instance.diskMount,
-        rootMount: instance.rootMount,
-        diskBytes: spec.limits.diskBytes,
         disk,
-        uid: user.value.uid,
-        gid: user.value.gid,
-        workingDir,
-        // An image that names no user expects root, who may write where it works.
-        ownWorkingDir: user.value.isDefault && workingDir !== '/',
         logBytes,
-        files: network.files(hostname, ip, spec.network),
-        mountTargets: await Promise.all(
-          spec.mounts.map(async (mount) => ({ kind: await kindOf(mount.source), path: mount.target })),
-        ),
-        runtime: runtime.runArgs({ id: spec.id, bundle: dir, pidFile: join(dir, 'init.pid') }),
+        signal,
       });
-      signal?.throwIfAborted();
-      return this.#sandbox(engine, record, ociProcess(spec, user.value), await identify(pid), ready.ended);
+      return this.#sandbox(engine, started.record, started.process, started.init, taken.value.ended);
     } catch (error) {
       const attached = owner && { ...attachment(owner), owner: owner.identity, network: spec.network };
       await this.#remove(engine, spec.id, attached).catch((cause: unknown) => {
@@ -268,15 +224,6 @@ export class OciProvider implements SandboxProvider {
 }
 
 type Attached = Pick<SandboxRecord, 'owner' | 'slot' | 'hostInterface' | 'network'>;
-
-async function kindOf(path: string): Promise<'dir' | 'file'> {
-  return (await stat(path)).isDirectory() ? 'dir' : 'file';
-}
-
-/** runc repeated the mappings of a user namespace that it joins until 1.2, which refuses them. */
-function joinsWithMappings({ name, version: [major, minor] }: RuntimeInfo): boolean {
-  return name.startsWith('runc ') && (major < 1 || (major === 1 && minor < 2));
-}
 
 /** config.json in our own directory is our own writing; this only guards against a half-written one. */
 function hasProcess(config: unknown): config is { process: OciProcess } {

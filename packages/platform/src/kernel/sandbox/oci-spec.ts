@@ -14,6 +14,12 @@ export interface OciProcess {
   noNewPrivileges: boolean;
 }
 
+/** A bundle's config.json; only its process is of interest to anyone but the runtime. */
+export interface OciConfig {
+  process: OciProcess;
+  [part: string]: unknown;
+}
+
 export interface OciConfigInput {
   spec: SandboxSpec;
   user: ImageUser;
@@ -92,7 +98,7 @@ export function mergeEnv(base: string[], over: Record<string, string>): string[]
 }
 
 /** The bundle's config.json (OCI runtime specification 1.0) for one sandbox. */
-export function ociConfig(input: OciConfigInput): Record<string, unknown> {
+export function ociConfig(input: OciConfigInput): OciConfig {
   const { spec, user } = input;
   const mapping = [
     { containerID: 0, hostID: input.rootUid, size: 1 },

@@ -6,13 +6,17 @@
 #
 # Conversation, one line each, fields percent-encoded and separated by spaces:
 #   it says      ready USERNS_FD NETNS_FD CNI_RESULT | error MESSAGE
-#   it is told   start DIR IMAGE_ROOT DISK_MOUNT ROOT_MOUNT DISK_BYTES DISK_KIND UID GID WORKDIR CHOWN LOG_BYTES FILES MOUNTS RUNTIME...
+#   it is told   mount DIR IMAGE_ROOT DISK_MOUNT ROOT_MOUNT DISK_BYTES DISK_TEMPLATE UID GID WORKDIR CHOWN FILES MOUNTS
+#   it says      mounted | error MESSAGE
+#   it is told   start LOG_BYTES RUNTIME...
 #   it says      started PID | error MESSAGE
-# End of input before `start` means that nobody wants the sandbox: it ends, and its namespaces with it.
+# End of input before `start` means that nobody wants the sandbox: it ends, and its mounts and namespaces with it. Between `mount`
+# and `start` the server puts the network rules in force; the two go on side by side.
+# System calls are made directly where a helper command would cost more than the rest of the work together.
 use strict;
 use warnings;
 
-my ($sys_prctl, $sys_unshare, $root_uid, $plugin, $conf) = @ARGV;
+my ($sys_prctl, $sys_unshare, $sys_mount, $root_uid, $plugin, $conf) = @ARGV;
 my ($CLONE_NEWUSER, $CLONE_NEWNET, $PR_SET_CHILD_SUBREAPER, $EINTR) = (0x10000000, 0x40000000, 36, 4);
 
 $| = 1;
@@ -81,74 +85,136 @@ if ($plugin) {
 }
 print join(' ', 'ready', fileno $userns, fileno $netns, encode $result), "\n";
 
-my $line = <STDIN> // exit 0;
-chomp $line;
-my ($word, $dir, $image, $disk, $root, $bytes, $kind, $uid, $gid, $workdir, $chown, $log_bytes, $files, $mounts, @runtime) =
-  map { decode $_ } split / /, $line, -1;
-fail 'unknown request' unless $word eq 'start';
+# The fields of the next request, which must be WORD.
+sub request {
+  my $word = shift;
+  my $line = <STDIN> // exit 0;
+  chomp $line;
+  my ($first, @fields) = map { decode $_ } split / /, $line, -1;
+  fail 'unexpected request' unless $first eq $word;
+  return @fields;
+}
+
+my ($MS_NOSUID, $MS_NODEV, $MS_NOATIME) = (2, 4, 1024);
+sub mount { my ($source, $target, $type, $flags, $data) = @_; return syscall($sys_mount, $source, $target, $type, $flags, $data) == 0 }
+
+# Copies a file without its holes.
+sub copy_sparse {
+  my ($from, $to) = @_;
+  my ($SEEK_DATA, $SEEK_HOLE) = (3, 4);
+  my $size = -s $from;
+  truncate $to, $size or return 0;
+  for (my $end = 0; defined(my $at = sysseek $from, $end, $SEEK_DATA); ) {
+    $end = sysseek $from, $at, $SEEK_HOLE;
+    sysseek $from, $at, 0;
+    sysseek $to, $at, 0;
+    while ($at < $end) {
+      my $want = $end - $at < 1 << 20 ? $end - $at : 1 << 20;
+      my $got = sysread $from, my $bytes, $want or return 0;
+      defined syswrite $to, $bytes or return 0;
+      $at += $got;
+    }
+  }
+  return 1;
+}
+
+# A loop device for an open file, gone with its last user. Undefined where the kernel cannot do it in one step (before Linux 5.8).
+sub loop_device {
+  my $file = shift;
+  my ($LOOP_CTL_GET_FREE, $LOOP_CONFIGURE, $AUTOCLEAR, $EBUSY) = (0x4C82, 0x4C0A, 4, 16);
+  open my $control, '+<', '/dev/loop-control' or return;
+  for (1 .. 64) {
+    my $number = ioctl $control, $LOOP_CTL_GET_FREE, 0;
+    return unless defined $number;
+    $number += 0;
+    open my $device, '+<', "/dev/loop$number" or return;
+    # struct loop_config: file, block size, loop_info64 with its flags 52 bytes in, reserved.
+    my $config = pack 'L L x52 L x240', fileno $file, 0, $AUTOCLEAR;
+    return ("/dev/loop$number", $device) if ioctl $device, $LOOP_CONFIGURE, $config;
+    return unless $! == $EBUSY;
+  }
+  return;
+}
+
+my ($dir, $image, $disk, $root, $bytes, $template, $uid, $gid, $workdir, $chown, $files, $mounts) = request('mount');
 
 # The writable layer: bounded, and its own; the image below it is shared and never written.
-if ($kind eq 'loop') {
+if ($template) {
+  if (!-e $template) {
+    my $draft = "$template.$$";
+    open my $new, '>', $draft or fail "$draft: $!";
+    truncate $new, $bytes or fail "$draft: $!";
+    close $new;
+    my ($said, $status) = run('', 'mkfs.ext4', '-q', '-F', '-O', '^has_journal', '-m', '0', '-E', 'lazy_itable_init=1,nodiscard', $draft);
+    fail "mkfs.ext4: $said" if $status;
+    rename $draft, $template;
+  }
   my $file = "$dir/disk.img";
-  open my $disk_file, '>', $file or fail "$file: $!";
-  truncate $disk_file, $bytes or fail "$file: $!";
-  close $disk_file;
-  my ($said, $status) = run('', 'mkfs.ext4', '-q', '-F', '-O', '^has_journal', '-m', '0', '-E', 'lazy_itable_init=1,nodiscard', $file);
-  fail "mkfs.ext4: $said" if $status;
-  ($said, $status) = run('', 'mount', '-t', 'ext4', '-o', 'loop,nosuid,nodev,noatime,noinit_itable', $file, $disk);
-  fail "mount: $said" if $status;
+  open my $from, '<', $template or fail "$template: $!";
+  open my $to, '+>', $file or fail "$file: $!";
+  copy_sparse($from, $to) or fail "$file: $!";
+  my ($device, $held) = loop_device($to);
+  if ($device) {
+    mount($device, $disk, 'ext4', $MS_NOSUID | $MS_NODEV | $MS_NOATIME, 'noinit_itable') or fail "mount $device: $!";
+  } else {
+    my ($said, $status) = run('', 'mount', '-t', 'ext4', '-o', 'loop,nosuid,nodev,noatime,noinit_itable', $file, $disk);
+    fail "mount: $said" if $status;
+  }
   # The mount holds the file from here on; with its end the space is free, whoever ends it.
   unlink $file;
 } else {
-  my ($said, $status) = run('', 'mount', '-t', 'tmpfs', '-o', "size=$bytes,nosuid,nodev,mode=755", 'tmpfs', $disk);
-  fail "mount: $said" if $status;
+  mount('tmpfs', $disk, 'tmpfs', $MS_NOSUID | $MS_NODEV, "size=$bytes,mode=755") or fail "mount tmpfs: $!";
 }
 mkdir "$disk/upper", 0755; mkdir "$disk/work", 0755;
 # A relative lower directory needs no escaping, whatever the data directory is called.
 chdir $image or fail "$image: $!";
-my @overlay = ('mount', '-t', 'overlay', '-o');
-my $layers = "nosuid,nodev,lowerdir=.,upperdir=$disk/upper,workdir=$disk/work";
-my ($said, $status) = run('', @overlay, "$layers,volatile", 'overlay', $root);
-($said, $status) = run('', @overlay, $layers, 'overlay', $root) if $status;
-fail "mount: $said" if $status;
-chdir '/';
+my $layers = "lowerdir=.,upperdir=$disk/upper,workdir=$disk/work";
+# Nothing in the upper layer outlives the sandbox, so nothing needs to reach the disk; kernels before 5.10 do not know the word.
+mount('overlay', $root, 'overlay', $MS_NOSUID | $MS_NODEV, "$layers,volatile")
+  or mount('overlay', $root, 'overlay', $MS_NOSUID | $MS_NODEV, $layers)
+  or fail "mount overlay: $!";
 
 # What must exist inside. An image may hold links that point anywhere, so this is done where `/` is the image.
-my $prepare = fork // fail "fork: $!";
-if (!$prepare) {
-  chroot $root or exit 10;
-  chdir '/';
-  my $mkpath = sub {
-    my $path = '';
-    for my $part (grep { length } split m{/}, shift) { $path .= "/$part"; mkdir $path, 0755 unless -d $path }
-    return -d $path || $path eq '';
-  };
-  for my $needed (qw(/proc /sys /dev /etc /tmp)) { $mkpath->($needed) or exit 11 }
+sub mkpath {
+  my $path = '';
+  for my $part (grep { length } split m{/}, shift) { $path .= "/$part"; mkdir $path, 0755 unless -d $path }
+  return -d $path || $path eq '';
+}
+sub put {
+  my ($path, $text) = @_;
+  unlink $path;
+  open my $file, '>', $path or return 0;
+  print $file $text;
+  return close $file;
+}
+sub prepare {
+  for my $needed (qw(/proc /sys /dev /etc /tmp)) { mkpath($needed) or return "the directory $needed" }
   chmod 01777, '/tmp';
   for my $pair (split /\n/, $files) {
     my ($path, $text) = map { decode $_ } split / /, $pair, -1;
-    unlink $path;
-    open my $file, '>', $path or exit 12;
-    print $file $text;
-    close $file or exit 12;
+    put($path, $text) or return "the file $path";
   }
   for my $mount (split /\n/, $mounts) {
     my ($what, $target) = map { decode $_ } split / /, $mount, -1;
-    if ($what eq 'dir') { $mkpath->($target) or exit 13; next }
-    $target =~ m{^(.*)/[^/]+$} and $mkpath->($1);
-    next if -e $target;
-    open my $file, '>', $target or exit 13;
+    if ($what eq 'dir') { mkpath($target) or return "the mount target $target"; next }
+    mkpath($1) if $target =~ m{^(.*)/[^/]+$};
+    -e $target or put($target, '') or return "the mount target $target";
   }
-  $mkpath->($workdir) or exit 14;
+  mkpath($workdir) or return "the working directory $workdir";
   chown $uid, $gid, $workdir if $chown;
-  exit 0;
+  return '';
 }
-waitpid $prepare, 0;
-if ($?) {
-  my %why = (10 => 'chroot', 11 => 'a directory that every sandbox needs', 12 => 'a file in /etc', 13 => 'a mount target', 14 => 'the working directory');
-  fail 'the root file system could not be prepared: ', $why{$? >> 8} // "status $?";
-}
+opendir my $outside, '/' or fail "/: $!";
+chroot $root or fail "chroot: $!";
+chdir '/';
+my $unprepared = prepare();
+chdir $outside;
+chroot '.' or exit 1;
+closedir $outside;
+fail "the root file system could not be prepared: $unprepared" if $unprepared;
+print "mounted\n";
 
+my ($log_bytes, @runtime) = request('start');
 # Standard output and error are one pipe, read here: a slow disk slows the writer, and the log never grows past its bound.
 pipe my $log_r, my $log_w or fail "pipe: $!";
 my $runtime = fork // fail "fork: $!";

@@ -12,12 +12,12 @@ const SCRIPT = fileURLToPath(new URL('./owner.pl', import.meta.url));
 const READY_TIMEOUT_MS = 15_000;
 const START_TIMEOUT_MS = 60_000;
 
-/** System-call numbers of prctl and unshare; every architecture that came after x86-64 shares the second pair. */
-const syscalls: Partial<Record<NodeJS.Architecture, [prctl: number, unshare: number]>> = {
-  x64: [157, 272],
-  arm64: [167, 97],
-  riscv64: [167, 97],
-  loong64: [167, 97],
+/** System-call numbers; every architecture that came after x86-64 shares the second row. */
+const syscalls: Partial<Record<NodeJS.Architecture, [prctl: number, unshare: number, mount: number]>> = {
+  x64: [157, 272, 165],
+  arm64: [167, 97, 40],
+  riscv64: [167, 97, 40],
+  loong64: [167, 97, 40],
 };
 
 export interface OwnerOptions {
@@ -28,20 +28,24 @@ export interface OwnerOptions {
   cniConfig: string;
 }
 
-export interface StartRequest {
+export interface MountRequest {
   dir: string;
   image: string;
   diskMount: string;
   rootMount: string;
   diskBytes: number;
-  disk: 'loop' | 'tmpfs';
+  /** Where a formatted image of that size is kept for copying; undefined for a disk in memory. */
+  diskTemplate: string | undefined;
   uid: number;
   gid: number;
   workingDir: string;
   ownWorkingDir: boolean;
-  logBytes: number;
   files: { path: string; text: string }[];
   mountTargets: { kind: 'dir' | 'file'; path: string }[];
+}
+
+export interface StartRequest {
+  logBytes: number;
   runtime: string[];
 }
 
@@ -136,34 +140,41 @@ export class Owner {
     }
   }
 
-  /** Mounts the file system and starts the sandbox; resolves to the host's id of its first process. Rejects with SandboxError `failed`. */
-  async start(request: StartRequest): Promise<number> {
-    const fields = [
-      'start',
+  /** Makes the sandbox's file system: its own bounded layer over the image. Rejects with SandboxError `failed`. */
+  async mount(request: MountRequest): Promise<void> {
+    this.#tell([
+      'mount',
       request.dir,
       request.image,
       request.diskMount,
       request.rootMount,
       String(request.diskBytes),
-      request.disk,
+      request.diskTemplate ?? '',
       String(request.uid),
       String(request.gid),
       request.workingDir,
       request.ownWorkingDir ? '1' : '',
-      String(request.logBytes),
       request.files.map((file) => `${encode(file.path)} ${encode(file.text)}`).join('\n'),
       request.mountTargets.map((mount) => `${mount.kind} ${encode(mount.path)}`).join('\n'),
-      ...request.runtime,
-    ];
-    this.#child.stdin.end(`${fields.map(encode).join(' ')}\n`);
+    ]);
+    await this.#lines.expect('mounted', START_TIMEOUT_MS);
+  }
+
+  /** Starts the sandbox in its mounted file system; resolves to the host's id of its first process. Rejects with SandboxError `failed`. */
+  async start({ logBytes, runtime }: StartRequest): Promise<number> {
+    this.#tell(['start', String(logBytes), ...runtime]);
     const [pid] = await this.#lines.expect('started', START_TIMEOUT_MS);
-    this.#lines.close();
+    this.discard();
     // From here on it must not keep the server's process from ending.
     this.#child.unref();
     return Number(pid);
   }
 
-  /** Lets go of an owner that was not started: it ends by itself, and its namespaces with it. */
+  #tell(fields: string[]): void {
+    this.#child.stdin.write(`${fields.map(encode).join(' ')}\n`);
+  }
+
+  /** Says no more to it. One that was not started ends by itself, and its namespaces with it. */
   discard(): void {
     this.#child.stdin.destroy();
     this.#lines.close();

@@ -1,0 +1,112 @@
+import { stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ImageUser } from './image-user.ts';
+import type { Engine } from './oci-engine.ts';
+import { type OciProcess, ociConfig } from './oci-spec.ts';
+import type { Owner } from './owner.ts';
+import { identify, type ProcessIdentity } from './process-table.ts';
+import type { RuntimeInfo } from './runtime-cli.ts';
+import type { SandboxSpec } from './sandbox.ts';
+import { type SandboxRecord, writeRecord } from './sandbox-record.ts';
+import { seccompProfile } from './seccomp.ts';
+
+export interface StartOptions {
+  engine: Engine;
+  spec: SandboxSpec;
+  owner: Owner;
+  user: ImageUser;
+  /** The sandbox's own directory, which exists. */
+  dir: string;
+  disk: 'loop' | 'tmpfs';
+  logBytes: number;
+  signal: AbortSignal | undefined;
+}
+
+export interface Started {
+  record: SandboxRecord;
+  process: OciProcess;
+  init: ProcessIdentity | undefined;
+}
+
+/**
+ * Starts a sandbox in the namespaces of `owner`. Files, mounts and network rules are made side by side; the first process starts
+ * when all of them are in place. Rejects with SandboxError or with the signal's reason, and leaves the cleaning to the caller.
+ */
+export async function startSandbox({
+  engine,
+  spec,
+  owner,
+  user,
+  dir,
+  disk,
+  logBytes,
+  signal,
+}: StartOptions): Promise<Started> {
+  const { instance, network, runtime } = engine;
+  const { ip, hostInterface } = owner.address;
+  const hostname = spec.id.replace(/^-+|-+$/g, '') || 'sandbox';
+  const config = ociConfig({
+    spec,
+    user,
+    hostname,
+    cgroupsPath: `${instance.cgroupParent}/${spec.id}`,
+    rootPath: instance.rootMount,
+    userNamespace: owner.userNamespace,
+    networkNamespace: owner.networkNamespace,
+    rootUid: owner.rootUid,
+    repeatMappings: joinsWithMappings(engine.info),
+    seccomp: seccompProfile(process.arch),
+    swapLimit: engine.swapLimit,
+  });
+  const record: SandboxRecord = {
+    id: spec.id,
+    labels: spec.labels,
+    isolation: engine.isolation,
+    owner: owner.identity,
+    slot: owner.slot,
+    ip,
+    hostInterface,
+    network: spec.network,
+  };
+  // The record first: whatever exists after it, a later server finds.
+  await writeRecord(dir, record);
+  const workingDir = spec.image.config.workingDir || '/';
+  const mountTargets = await Promise.all(
+    spec.mounts.map(async (mount) => ({ kind: await kindOf(mount.source), path: mount.target })),
+  );
+  await Promise.all([
+    writeFile(join(dir, 'config.json'), JSON.stringify(config), { mode: 0o600 }),
+    network.open(hostInterface, spec.network),
+    owner.mount({
+      dir,
+      image: spec.image.rootfs,
+      diskMount: instance.diskMount,
+      rootMount: instance.rootMount,
+      diskBytes: spec.limits.diskBytes,
+      diskTemplate: disk === 'loop' ? join(instance.run, `disk-${spec.limits.diskBytes}.ext4`) : undefined,
+      uid: user.uid,
+      gid: user.gid,
+      workingDir,
+      // An image that names no user expects root, who may write where it works.
+      ownWorkingDir: user.isDefault && workingDir !== '/',
+      files: network.files(hostname, ip, spec.network),
+      mountTargets,
+    }),
+  ]);
+  signal?.throwIfAborted();
+  const pid = await owner.start({
+    logBytes,
+    runtime: runtime.runArgs({ id: spec.id, bundle: dir, pidFile: join(dir, 'init.pid') }),
+  });
+  signal?.throwIfAborted();
+  return { record, process: config.process, init: await identify(pid) };
+}
+
+async function kindOf(path: string): Promise<'dir' | 'file'> {
+  return (await stat(path)).isDirectory() ? 'dir' : 'file';
+}
+
+/** runc repeated the mappings of a user namespace that it joins until 1.2, which refuses them. */
+function joinsWithMappings({ name, version: [major, minor] }: RuntimeInfo): boolean {
+  return name.startsWith('runc ') && (major < 1 || (major === 1 && minor < 2));
+}

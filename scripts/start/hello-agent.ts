@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { withProgress } from '../bootstrap/progress.mjs';
 import type { PlatformProcess } from './platform-process.ts';
 import type { ReadyLine } from './ready-line.ts';
@@ -37,18 +37,12 @@ export async function showHelloAgent({ root, platform, signal }: Setting): Promi
       );
     }
   }
-  say(nextSteps(ready));
+  say(nextSteps(root, ready));
 }
 
 /** Runs the CLI in the example's folder; resolves with its stdout, which `onText` sees as it comes. */
 function commandLine(root: string, ready: ReadyLine, signal: AbortSignal) {
-  const env = {
-    ...process.env,
-    AWS_ENDPOINT_URL: ready.endpoint,
-    AWS_SHARED_CREDENTIALS_FILE: ready.credentialsFile,
-    AWS_PROFILE: ready.profile,
-    AWS_REGION: ready.region,
-  };
+  const env = { ...process.env, ...variables(ready) };
   return (args: string[], onText?: (text: string) => void): Promise<string> =>
     new Promise((resolve, reject) => {
       const child = spawn(process.execPath, [join(root, 'packages/cli/src/main.ts'), ...args], {
@@ -77,9 +71,26 @@ function commandLine(root: string, ready: ReadyLine, signal: AbortSignal) {
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
-const nextSteps = (ready: ReadyLine): string => `
+function nextSteps(root: string, ready: ReadyLine): string {
+  // The CLI finds the platform whose data is here by itself, another through the variables of the SDKs.
+  const isHere = dirname(ready.credentialsFile) === join(root, '.agentplatform');
+  const point = isHere
+    ? '  eval "$(npx agentcore env)"      points every AWS SDK and boto3 of that shell at the platform'
+    : Object.entries(variables(ready))
+        .map(([name, value]) => `  export ${name}=${value}`)
+        .join('\n');
+  return `
 What to do next, in another terminal of this folder:
-  eval "$(npx agentcore env)"          points every AWS SDK and boto3 of that shell at ${ready.endpoint}
-  npx agentcore create my-agent        your own agent: TypeScript, Python, or any Containerfile
-  npx agentcore doctor                 what isolation this machine offers, and what is missing
-  README.md and docs/                  the rest`;
+${point}
+  npx agentcore create my-agent    makes your own agent: TypeScript, Python, or any Containerfile
+  npx agentcore doctor             says what isolation this machine offers, and what is missing
+README.md has the rest.`;
+}
+
+/** What points the CLI and every AWS SDK at the platform. */
+const variables = (ready: ReadyLine): Record<string, string> => ({
+  AWS_SHARED_CREDENTIALS_FILE: ready.credentialsFile,
+  AWS_PROFILE: ready.profile,
+  AWS_REGION: ready.region,
+  AWS_ENDPOINT_URL: ready.endpoint,
+});

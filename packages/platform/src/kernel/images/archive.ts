@@ -11,7 +11,6 @@ import { describeBytes } from './limits.ts';
 import { isObject } from './manifest.ts';
 import { MEDIA } from './media-types.ts';
 import { inside, ociLayoutSource, readSmall } from './oci-layout.ts';
-import { unpackInThread } from './unpack-job.ts';
 
 /** An unpacked archive; `release` removes what was unpacked. */
 export interface OpenArchive {
@@ -52,7 +51,7 @@ export async function openArchive(
     imageBytes,
     imageEntries: store.limits.imageEntries,
   };
-  const report = await unpackInThread(job, signal);
+  const report = await store.unpacking.run(job, signal);
   if (!report.ok) throw new ImageError(report.reason ?? 'invalid', `${what} cannot be read: ${report.message}`);
   try {
     const isLayout = (await orMissing(stat(join(into, 'index.json')))) !== undefined;

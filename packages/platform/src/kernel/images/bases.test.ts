@@ -4,9 +4,15 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import Fastify from 'fastify';
+import pino from 'pino';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../clock.ts';
+import { digestOf } from './digest.ts';
 import type { BaseProgress, ImagesRoom } from './index.ts';
+import { MEDIA } from './media-types.ts';
 import { findPythons } from './python-interpreters.ts';
+import { registerRegistry } from './registry-server.ts';
 import { openImages } from './testing/images.ts';
 import { tempDir } from './testing/temp-dir.ts';
 
@@ -55,6 +61,11 @@ afterAll(async () => {
 async function prepared(base: string) {
   const { digest } = await images.resolve(`platform/base/${base}`);
   return images.prepare(digest);
+}
+
+async function somePython(): Promise<string | undefined> {
+  const pythons = (await images.bases.available()).filter((name) => name.startsWith('python:'));
+  return pythons.includes('python:3.11') ? 'python:3.11' : pythons[0];
 }
 
 const own = `node:${process.versions.node.split('.')[0]}`;
@@ -154,7 +165,7 @@ describe.skipIf(!isRoot)('name service', () => {
       expect(await ask(['node', '-e', 'require("dns").lookup("agent.test", 4, (e, a) => console.log(e ?? a))'])).toBe(
         '192.0.2.7',
       );
-      const [python] = (await images.bases.available()).filter((name) => name.startsWith('python:'));
+      const python = await somePython();
       if (python)
         expect(
           await ask(
@@ -170,9 +181,8 @@ describe.skipIf(!isRoot)('name service', () => {
 
 describe.skipIf(!isRoot)('a base of this machine’s Python', () => {
   it('runs with its standard library and modules, finds certificates, and uses the compiled files it brought', async () => {
-    const pythons = (await images.bases.available()).filter((name) => name.startsWith('python:'));
-    if (pythons.length === 0) return console.warn('SKIPPED: no Python on this machine (apt-get install python3)');
-    const base = pythons.includes('python:3.11') ? 'python:3.11' : (pythons[0] ?? '');
+    const base = await somePython();
+    if (base === undefined) return console.warn('SKIPPED: no Python on this machine (apt-get install python3)');
     const { rootfs, config } = await prepared(base);
     const script = `
 import sys, json, ssl, sqlite3, ctypes, hashlib, lzma, bz2, zlib, asyncio, uuid, decimal, zoneinfo, http.server, getpass
@@ -209,6 +219,49 @@ json.dump({'version': 'python:%d.%d' % sys.version_info[:2], 'path': sys.path, '
     await writeFile(join(bin, 'python3.12'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
     await writeFile(join(bin, 'python3.13'), 'garbage', { mode: 0o755 });
     expect((await findPythons([bin], ['3.11', '3.12', '3.13'])).size).toBe(0);
+  });
+});
+
+describe('bases through the registry', () => {
+  it('are pulled by anyone who may log in, mounted under an image of his own, and never written', async () => {
+    const app = Fastify({ forceCloseConnections: true });
+    const authenticate = async (user: string) => ({ accountId: user });
+    await registerRegistry(app, {
+      store: images.store,
+      bases: images.bases,
+      clock: systemClock,
+      log: pino({ level: 'silent' }),
+      authenticate,
+    });
+    const address = await app.listen({ port: 0, host: '127.0.0.1' });
+    onTestFinished(() => app.close());
+    const call = (method: string, path: string, body?: Uint8Array<ArrayBuffer>, as = 'alice') =>
+      fetch(`${address}/v2/${path}`, {
+        method,
+        body,
+        headers: { authorization: `Basic ${btoa(`${as}:x`)}`, 'content-type': MEDIA.ociManifest },
+      });
+
+    const pulled = await call('GET', `base/${own.replace(':', '/manifests/')}`);
+    const digest = pulled.headers.get('docker-content-digest') ?? '';
+    const manifest = Buffer.from(await pulled.arrayBuffer());
+    expect([digestOf(manifest), (await images.bases.ensure(own)).digest]).toEqual([digest, digest]);
+    expect((await call('HEAD', `base/node/manifests/${digest}`)).status).toBe(200);
+    expect(await (await call('GET', 'base/node/tags/list')).json()).toMatchObject({
+      tags: expect.arrayContaining(['22']),
+    });
+    expect((await call('GET', 'base/ruby/tags/list')).status).toBe(404);
+    expect((await call('GET', 'base/ruby/manifests/3')).status).toBe(404);
+    expect((await call('PUT', 'base/node/manifests/22', new Uint8Array(manifest))).status).toBe(403);
+
+    const { config, layers } = (await images.store.readImage(digest)).manifest;
+    // Control: without the mount the blobs are not the account's.
+    expect((await call('PUT', 'mine/manifests/v1', new Uint8Array(manifest))).status).toBe(404);
+    for (const part of [config, ...layers])
+      expect((await call('POST', `mine/blobs/uploads/?mount=${part.digest}&from=base/node`)).status).toBe(201);
+    expect((await call('PUT', 'mine/manifests/v1', new Uint8Array(manifest))).status).toBe(201);
+    expect((await images.resolve('platform/mine:v1', { accountId: 'alice' })).digest).toBe(digest);
+    expect((await call('GET', `mine/blobs/${config.digest}`, undefined, 'bob')).status).toBe(404);
   });
 });
 

@@ -21,6 +21,7 @@ import { writeImage } from './write-image.ts';
 
 /** Changes whenever the same inputs would give other bytes. */
 const RECIPE = '1';
+const PYTHONS_KNOWN_MS = 30_000;
 const PYTHON_VERSIONS = ['3.10', '3.11', '3.12', '3.13', '3.14'];
 
 /** What happens while a base is made, for whoever waits. */
@@ -51,7 +52,7 @@ export class Bases {
   readonly #nodes: NodeBinaries;
   readonly #flights = new SingleFlight<ResolvedImage>();
   readonly #made = new Map<string, ResolvedImage>();
-  #pythons: Promise<Map<string, PythonInterpreter>> | undefined;
+  #pythons: { at: number; found: Promise<Map<string, PythonInterpreter>> } | undefined;
   #system: Promise<Planned[]> | undefined;
 
   constructor(deps: BasesDeps) {
@@ -76,9 +77,15 @@ export class Bases {
     return this.#flights.run(
       name,
       async (shared) => {
-        const image = await this.#make(name, shared);
-        this.#made.set(name, image);
-        return image;
+        try {
+          const image = await this.#make(name, shared);
+          this.#made.set(name, image);
+          return image;
+        } catch (error) {
+          // What was planned may no longer be what is there: a package was upgraded meanwhile.
+          this.#system = undefined;
+          throw error;
+        }
       },
       signal,
     );
@@ -139,12 +146,7 @@ export class Bases {
   async #planSystem(name: string): Promise<Planned[]> {
     this.#tell(name, 'inspecting', 'looking up shell, tools and libraries of this machine');
     this.#system ??= planSystem();
-    try {
-      return await this.#system;
-    } catch (error) {
-      this.#system = undefined;
-      throw error;
-    }
+    return this.#system;
   }
 
   async #planNode(
@@ -166,7 +168,8 @@ export class Bases {
   }
 
   async #planPython(version: string, system: ReadonlySet<string>): Promise<Planned[]> {
-    const pythons = await this.#findPythons();
+    let pythons = await this.#findPythons();
+    if (!pythons.has(version)) pythons = await this.#findPythons(true);
     const python = pythons.get(version);
     if (python) return planPython(python, system);
     const have = pythons.size === 0 ? 'no Python at all' : `Python ${[...pythons.keys()].join(', ')}`;
@@ -177,10 +180,13 @@ export class Bases {
     );
   }
 
-  /** Looks again whenever nothing is known; what is installed while the server runs is found after a restart. */
-  #findPythons(): Promise<Map<string, PythonInterpreter>> {
-    this.#pythons ??= findPythons(this.#deps.pythonDirs, PYTHON_VERSIONS);
-    return this.#pythons;
+  /** Interpreters come and go while the server runs, so what was seen counts for a while only. */
+  #findPythons(again = false): Promise<Map<string, PythonInterpreter>> {
+    const now = this.#deps.clock.monotonic();
+    if (!this.#pythons || again || now - this.#pythons.at > PYTHONS_KNOWN_MS) {
+      this.#pythons = { at: now, found: findPythons(this.#deps.pythonDirs, PYTHON_VERSIONS) };
+    }
+    return this.#pythons.found;
   }
 
   async #layer(plan: readonly Planned[], signal: AbortSignal): Promise<Descriptor> {

@@ -1,4 +1,5 @@
 import { chmod, mkdir } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { architectureError, choosePlatform, type Platform, suitability } from './architecture.ts';
 import { BlobStore } from './blob-store.ts';
@@ -7,6 +8,7 @@ import type { ImageLimits } from './limits.ts';
 import { type ImageConfig, type ImageIndex, type ImageManifest, parseConfig, parseManifest } from './manifest.ts';
 import { Repositories } from './repositories.ts';
 import { TempFiles } from './temp-files.ts';
+import { UnpackThreads } from './unpack-threads.ts';
 
 /** An image that is in the store: its documents, read and checked. */
 export interface StoredImage {
@@ -22,10 +24,12 @@ export class ImageStore {
   readonly repositories: Repositories;
   readonly temp: TempFiles;
   readonly limits: ImageLimits;
+  readonly unpacking: UnpackThreads;
 
   constructor(dir: string, limits: ImageLimits) {
     this.dir = dir;
     this.limits = limits;
+    this.unpacking = new UnpackThreads(Math.max(2, availableParallelism()));
     this.temp = new TempFiles(join(dir, 'tmp'));
     this.blobs = new BlobStore(dir, this.temp);
     this.repositories = new Repositories(dir, this.temp);

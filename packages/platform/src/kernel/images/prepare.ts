@@ -10,7 +10,7 @@ import type { ImageStore, StoredImage } from './image-store.ts';
 import { ImageError } from './images.ts';
 import { isObject } from './manifest.ts';
 import { SingleFlight } from './single-flight.ts';
-import { type UnpackReport, unpackInThread } from './unpack-job.ts';
+import type { UnpackReport } from './unpack-job.ts';
 
 /** Kept beside an unpacked tree; its presence says that the tree is whole. */
 interface TreeRecord {
@@ -96,11 +96,11 @@ export class PreparedImages {
       imageBytes,
       imageEntries,
     };
-    let report = await unpackInThread(job, signal);
+    let report = await this.#store.unpacking.run(job, signal);
     if (!report.ok && report.reason === undefined && start) {
       // What it was cloned from may have been collected meanwhile.
       const whole = layers.map((digest) => ({ digest, path: this.#store.blobs.path(digest) }));
-      report = await unpackInThread(
+      report = await this.#store.unpacking.run(
         { ...job, layers: whole, cloneFrom: undefined, spentBytes: 0, spentEntries: 0 },
         signal,
       );

@@ -55,6 +55,7 @@ describe('what a layer holds', () => {
         { name: 'usr/', type: 'directory', mode: 0o750 },
         { name: 'usr/bin/tool', mode: 0o4755, content: 'hello', uid: 10001, gid: 10002 },
         { name: 'usr/bin/again', type: 'link', linkname: 'usr/bin/tool' },
+        { name: 'usr/bin/tool', type: 'link', linkname: './usr/bin/tool' },
         { name: 'usr/bin/short', type: 'symlink', linkname: '/usr/bin/tool' },
         { name: './etc/größe', content: 'ü', pax: { uid: '3000000' } },
       ],
@@ -158,16 +159,19 @@ describe('layers over each other', () => {
   it('follows a link of a lower layer inside the root, as a chroot would', async () => {
     const root = await unpack(await tempDir(), [
       [
+        { name: 'deep/lib', type: 'symlink', linkname: '/usr/lib' },
         { name: 'lib', type: 'symlink', linkname: '/usr/lib' },
         { name: 'up', type: 'symlink', linkname: '../../../usr' },
       ],
       [
         { name: 'lib/one', content: '1' },
+        { name: 'deep/lib/three', content: '3' },
         { name: 'up/two', content: '2' },
       ],
     ]);
     expect(readFileSync(join(root, 'usr/lib/one'), 'utf8')).toBe('1');
     expect(readFileSync(join(root, 'usr/two'), 'utf8')).toBe('2');
+    expect(readFileSync(join(root, 'usr/lib/three'), 'utf8')).toBe('3');
     expect(lstatSync(join(root, 'lib')).isSymbolicLink()).toBe(true);
   });
 });
@@ -307,6 +311,22 @@ describe('nothing lands outside', () => {
     expect(outside(dir)).not.toBe(before);
   });
 
+  it('through a directory that was just written into and then became a link', async () => {
+    const dir = await tempDir();
+    const victim = join(dir, 'victim');
+    mkdirSync(victim, { mode: 0o700 });
+    const before = outside(dir);
+    const root = await unpack(dir, [
+      [
+        { name: 'd/first', content: '1' },
+        { name: 'd', type: 'symlink', linkname: victim },
+        { name: 'd/second', content: '2' },
+      ],
+    ]);
+    expect(outside(dir)).toBe(before);
+    expect(readFileSync(join(root, victim, 'second'), 'utf8')).toBe('2');
+  });
+
   it('the mode of a directory that later became a link is not set through it', async () => {
     const dir = await tempDir();
     const victim = join(dir, 'victim');
@@ -324,7 +344,11 @@ describe('nothing lands outside', () => {
 
   it('whatever the entries are', async () => {
     const part = fc.constantFrom('a', 'b', 'c', '..', '.', '', '.wh.a', '.wh.b', '.wh..wh..opq', '.wh...', '@victim');
-    const path = fc.array(part, { minLength: 1, maxLength: 5 }).map((parts) => parts.join('/'));
+    // Mostly few short names, so that entries meet each other; else parts of every kind.
+    const path = fc.oneof(
+      { weight: 3, arbitrary: fc.constantFrom('a', 'a/b', 'a/secret', 'a/b/c', 'b', 'b/c') },
+      { weight: 2, arbitrary: fc.array(part, { minLength: 1, maxLength: 5 }).map((parts) => parts.join('/')) },
+    );
     const target = fc.oneof(
       path,
       path.map((p) => `/${p}`),

@@ -23,9 +23,9 @@ function countNewlines(bytes: Uint8Array, end: number): number {
 
 /** Offset of the first byte that starts no valid UTF-8 sequence: the longest decodable prefix, found by bisection. */
 function firstInvalidByte(bytes: Uint8Array): number {
-  const valid = (end: number): boolean => {
+  const valid = (end: number, stream: boolean): boolean => {
     try {
-      new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, end), { stream: true });
+      new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, end), { stream });
       return true;
     } catch {
       return false;
@@ -35,8 +35,10 @@ function firstInvalidByte(bytes: Uint8Array): number {
   let high = bytes.length;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (valid(middle)) low = middle;
+    if (valid(middle, true)) low = middle;
     else high = middle - 1;
   }
-  return Math.min(low, bytes.length - 1);
+  // The prefix may end with the start of a sequence that does not go on: the fault is where it starts.
+  while (low > 0 && !valid(low, false)) low -= 1;
+  return low;
 }

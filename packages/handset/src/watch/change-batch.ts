@@ -22,6 +22,7 @@ const SMALL_CHANGE = 3;
  * While `deliver` works, further changes wait and follow as one batch.
  */
 export function createChangeBatch(
+  /** Must not reject. */
   deliver: (names: ReadonlySet<string>) => Promise<void>,
   times: BatchTimes = DEFAULT_TIMES,
 ): ChangeBatch {

@@ -1,0 +1,154 @@
+import { rmSync, statSync } from 'node:fs';
+import { SourceMap, type SourceMapPayload } from 'node:module';
+import path from 'node:path';
+import { parse } from 'acorn';
+import { describe, expect, it } from 'vitest';
+import { handset } from './support/cli.ts';
+import { newsCopy, scaffoldCopy, smallProject, text, tree, write } from './support/project.ts';
+
+describe('handset build', () => {
+  it('makes the same bytes in another folder, in both modes', async () => {
+    for (const mode of [[], ['--production']]) {
+      const [a, b] = [newsCopy(), newsCopy()];
+      await handset(a, ['build', ...mode]);
+      await handset(b, ['build', ...mode]);
+      const [one, other] = [tree(path.join(a, 'public')), tree(path.join(b, 'public'))];
+      expect(one.size).toBeGreaterThan(30);
+      expect([...other]).toEqual([...one]);
+    }
+  });
+
+  it('writes nothing when nothing changed', async () => {
+    const root = scaffoldCopy();
+    await handset(root, ['build']);
+    const before = statSync(path.join(root, 'public/javascripts/app.js')).mtimeMs;
+    const again = JSON.parse((await handset(root, ['build', '--json'])).stdout) as { written: string[] };
+    expect(again.written).toEqual([]);
+    expect(statSync(path.join(root, 'public/javascripts/app.js')).mtimeMs).toBe(before);
+  });
+
+  it('removes what it wrote and no longer makes, and nothing of others', async () => {
+    const root = smallProject({ 'app/assets/old/css/old.css': 'p {}', 'public/notes.txt': 'mine' });
+    const first = await handset(root, ['build']);
+    expect(first.stdout).toContain('public/ holds files that handset did not write: notes.txt');
+    expect(tree(path.join(root, 'public')).has('old/css/old.css')).toBe(true);
+    rmSync(path.join(root, 'app/assets/old'), { recursive: true });
+    await handset(root, ['build', '--production']);
+    const names = [...tree(path.join(root, 'public')).keys()];
+    expect(names).toContain('notes.txt');
+    expect(names.filter((name) => name.startsWith('old') || name.endsWith('.map'))).toEqual([]);
+    expect(statSync(path.join(root, 'public/old'), { throwIfNoEntry: false })).toBeUndefined();
+    await handset(root, ['build', '--clean']);
+    expect(tree(path.join(root, 'public')).has('notes.txt')).toBe(false);
+  });
+
+  it('joins the plain and the compiled scripts folder by folder, files by name, and takes a stated order', async () => {
+    const files = {
+      'app/b.coffee': 'log "b"',
+      'app/a.js': 'log("a")',
+      'app/sub/a.js': 'log("sub")',
+      'app/c.test.js': 'log("no")',
+    };
+    const root = smallProject(files);
+    const order = () => [...text(root, 'public/javascripts/app.js').matchAll(/log\("(\w+)"\)/g)].map((m) => m[1]);
+    await handset(root, ['build']);
+    expect(order()).toEqual(['a', 'b', 'sub']);
+    write(root, { 'handset.config.json': '{ "first": ["app/sub/a.js"], "last": ["app/a.js"] }' });
+    await handset(root, ['build']);
+    expect(order()).toEqual(['sub', 'b', 'a']);
+  });
+
+  it('keeps two files apart that would run into one statement', async () => {
+    const root = smallProject({
+      'app/a.js': 'var a = function () { return 1; } // no semicolon',
+      'app/b.js': '(function () {})()',
+    });
+    await handset(root, ['build']);
+    const scope: { a?: () => number } = {};
+    new Function(`${text(root, 'public/javascripts/app.js')}; this.a = a;`).call(scope);
+    expect(scope.a?.()).toBe(1);
+  });
+
+  it('lets the template win over the page in assets, and says so', async () => {
+    const root = smallProject({ 'app/assets/index.html': '<p>asset</p>' });
+    const both = await handset(root, ['build']);
+    expect(both.stdout).toMatch(/warning app\/assets\/index.html — app\/index.pug wins/);
+    expect(text(root, 'public/index.html')).toContain('small');
+    rmSync(path.join(root, 'app/index.pug'));
+    const one = await handset(root, ['build']);
+    expect(one.stdout).not.toContain('warning');
+    expect(text(root, 'public/index.html')).toBe('<p>asset</p>');
+  });
+
+  it('maps every joined script to its source and line in development', async () => {
+    const root = scaffoldCopy();
+    await handset(root, ['build']);
+    const code = text(root, 'public/javascripts/app.js');
+    expect(code).toMatch(/\/\/# sourceMappingURL=app\.js\.map\n$/);
+    const map = new SourceMap(JSON.parse(text(root, 'public/javascripts/app.js.map')) as SourceMapPayload);
+    const at = (needle: string): unknown => {
+      const before = code.slice(0, code.indexOf(needle)).split('\n');
+      const entry = map.findEntry(before.length - 1, before.at(-1)?.length ?? 0);
+      if (!('originalSource' in entry)) return undefined;
+      return [entry.originalSource, text(root, entry.originalSource).split('\n')[entry.originalLine]];
+    };
+    expect(at('app.search = function')).toEqual([
+      'app/testCs.coffee',
+      expect.stringContaining('app.search = (items, words)'),
+    ]);
+    expect(at('app.refresh = function')).toEqual(['app/testJs.js', expect.stringContaining('app.refresh = function')]);
+  });
+
+  it('minifies for production to ES5, without maps and without the unit tests', async () => {
+    const root = scaffoldCopy();
+    await handset(root, ['build']);
+    const large = text(root, 'public/javascripts/app.js').length;
+    await handset(root, ['build', '--production']);
+    for (const [name, bytes] of tree(path.join(root, 'public'))) {
+      if (!name.endsWith('.js')) continue;
+      expect(bytes.toString(), name).not.toContain('sourceMappingURL');
+      parse(bytes.toString(), { ecmaVersion: 5 });
+    }
+    const app = text(root, 'public/javascripts/app.js');
+    expect(app.length).toBeLessThan(large * 0.6);
+    expect(app).not.toContain('assert');
+    expect(text(root, 'public/javascripts/vendor.js')).toContain('pug-runtime 3.0.1 | MIT');
+  });
+
+  it('puts no reload script and no absolute path into public/', async () => {
+    const root = newsCopy();
+    await handset(root, ['build']);
+    const all = [...tree(path.join(root, 'public'))].filter(([name]) => /\.(html|css|js)$/.test(name));
+    expect(all.filter(([, bytes]) => /__handset\/|EventSource/.test(bytes.toString())).map(([name]) => name)).toEqual(
+      [],
+    );
+    expect(text(root, 'public/index.html')).not.toMatch(/(src|href)="(\/|[a-z]+:)/);
+    const html = text(root, 'public/index.html');
+    expect(html.indexOf('vendor.js')).toBeLessThan(html.indexOf('app.js'));
+  });
+
+  it('takes another language from one file', async () => {
+    const plugin = `export const plugin = {
+      name: 'shout', extensions: ['.shout'], targets: ['script'],
+      compile({ path, text, read }) {
+        const lines = text.trim().split('\\n');
+        const bad = lines.findIndex((line) => !line.endsWith('!'));
+        if (bad !== -1) throw Object.assign(new Error('A line must end with !'), { line: bad + 1, column: 1 });
+        return { output: lines.map((line) => 'say(' + JSON.stringify(line + read('app/suffix.txt').trim()) + ');').join('\\n') };
+      },
+    };`;
+    const root = smallProject({
+      'plugins/shout.js': plugin,
+      'package.json': '{ "type": "module" }',
+      'handset.config.json': '{ "plugins": ["plugins/shout.js"] }',
+      'app/a.shout': 'hello!\n',
+      'app/suffix.txt': '?\n',
+    });
+    await handset(root, ['build']);
+    expect(text(root, 'public/javascripts/app.js')).toContain('say("hello!?");');
+    write(root, { 'app/a.shout': 'hello!\nquiet\n' });
+    const { stdout, status } = await handset(root, ['build']);
+    expect(status).toBe(1);
+    expect(stdout).toContain('app/a.shout:2:1 — A line must end with !');
+  });
+});

@@ -1,0 +1,167 @@
+import { cpSync, renameSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { openProject } from '../src/project/project.ts';
+import { type BuildReport, startWatching } from '../src/watch/watch-session.ts';
+import { startHandset } from './support/cli.ts';
+import { PACKAGE, scaffoldCopy, smallProject, text, tree, write } from './support/project.ts';
+
+/** Watch a project; `next` resolves with the build that follows `act`. */
+async function watching(root: string) {
+  const reports: BuildReport[] = [];
+  const session = await startWatching({
+    project: await openProject(root),
+    production: false,
+    onBuild: (r) => reports.push(r),
+  });
+  onTestFinished(() => session.close());
+  return {
+    reports,
+    async next(act: () => void): Promise<BuildReport> {
+      const before = reports.length;
+      act();
+      await vi.waitFor(() => expect(reports.length).toBeGreaterThan(before), { timeout: 20_000, interval: 5 });
+      return reports[before] as BuildReport;
+    },
+  };
+}
+
+describe('handset watch', () => {
+  it('builds after each save and writes only what changed', async () => {
+    const root = scaffoldCopy();
+    const { reports, next } = await watching(root);
+    expect(reports).toMatchObject([{ ok: true, compiled: 6 }]);
+    const report = await next(() => write(root, { 'app/testJs.js': 'var changed = 1;' }));
+    expect(report).toMatchObject({ ok: true, compiled: 1 });
+    expect(report.written).toEqual(['javascripts/app.js', 'javascripts/app.js.map']);
+    expect(text(root, 'public/javascripts/app.js')).toContain('var changed = 1;');
+  });
+
+  it('does nothing for a save without a change', async () => {
+    const root = smallProject();
+    const { reports, next } = await watching(root);
+    write(root, { 'app/main.js': 'this.started = true;\n' });
+    await next(() => write(root, { 'app/other.js': 'var other;' }));
+    expect(reports.slice(1).flatMap((r) => r.written)).toEqual(['javascripts/app.js', 'javascripts/app.js.map']);
+  });
+
+  it('compiles anew what includes a changed file, and what waits for a missing one', async () => {
+    const root = smallProject({ 'app/index.pug': 'include _a', 'app/_a.pug': 'include _b', 'app/_b.pug': 'p one' });
+    const { next } = await watching(root);
+    await next(() => write(root, { 'app/_b.pug': 'p two' }));
+    expect(text(root, 'public/index.html')).toContain('two');
+    const broken = await next(() => rmSync(path.join(root, 'app/_b.pug')));
+    expect(broken.problems[0]).toMatchObject({ code: 'include-missing', file: 'app/_a.pug', line: 1 });
+    expect(text(root, 'public/index.html')).toContain('two');
+    expect(await next(() => write(root, { 'app/_b.pug': 'p three' }))).toMatchObject({ ok: true });
+    expect(text(root, 'public/index.html')).toContain('three');
+  });
+
+  it('keeps the last good build through an error and recovers without a restart', async () => {
+    const root = smallProject();
+    const { next } = await watching(root);
+    const before = [...tree(path.join(root, 'public'))];
+    const broken = await next(() => write(root, { 'app/a.coffee': 'a = (\n' }));
+    expect(broken).toMatchObject({
+      ok: false,
+      written: [],
+      problems: [{ file: 'app/a.coffee', line: 1, frame: expect.stringContaining('> 1 | a = (') }],
+    });
+    expect([...tree(path.join(root, 'public'))]).toEqual(before);
+    expect(await next(() => write(root, { 'app/a.coffee': 'a = (1)\n' }))).toMatchObject({ ok: true, problems: [] });
+  });
+
+  it('lives on when config.xml goes and comes back', async () => {
+    const root = smallProject();
+    const { next } = await watching(root);
+    const config = text(root, 'app/assets/config.xml');
+    expect((await next(() => rmSync(path.join(root, 'app/assets/config.xml')))).problems[0]?.code).toBe(
+      'config-missing',
+    );
+    expect(await next(() => write(root, { 'app/assets/config.xml': config }))).toMatchObject({ ok: true });
+  });
+
+  it('makes one build of a storm of saves', async () => {
+    const root = smallProject();
+    const { reports, next } = await watching(root);
+    const files = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`app/m/f${i}.js`, `var f${i};`]));
+    await next(() => write(root, files));
+    expect(reports.length).toBe(2);
+    expect(reports[1]?.compiled).toBe(300);
+  });
+
+  it('sees new folders, renamed folders and removed folders with all that is in them', async () => {
+    const root = smallProject();
+    const { next } = await watching(root);
+    const settle = async (act: () => void, done: () => void): Promise<void> => {
+      await next(act);
+      await vi.waitFor(done, { timeout: 20_000, interval: 10 });
+    };
+    const names = () => [...tree(path.join(root, 'public')).keys()];
+    const images = path.join(PACKAGE, 'scaffold/app/assets/light/images');
+    await settle(
+      () => cpSync(images, path.join(root, 'app/assets/new/images'), { recursive: true }),
+      () => expect(names()).toContain('new/images/tab_bg.png'),
+    );
+    await settle(
+      () => renameSync(path.join(root, 'app/assets/new'), path.join(root, 'app/assets/old')),
+      () => {
+        expect(names()).toContain('old/images/tab_bg.png');
+        expect(names().filter((n) => n.startsWith('new/'))).toEqual([]);
+      },
+    );
+    await settle(
+      () => write(root, { 'app/assets/old/images/deep/x.txt': 'x' }),
+      () => expect(names()).toContain('old/images/deep/x.txt'),
+    );
+    await settle(
+      () => rmSync(path.join(root, 'app/assets/old'), { recursive: true }),
+      () => expect(names().filter((n) => n.startsWith('old/'))).toEqual([]),
+    );
+    await settle(
+      () => write(root, { 'vendor/lib.js': 'var lib;' }),
+      () => expect(text(root, 'public/javascripts/vendor.js')).toContain('var lib;'),
+    );
+  });
+
+  it('ignores what editors leave behind', async () => {
+    const root = smallProject();
+    const { reports, next } = await watching(root);
+    write(root, { 'app/.main.js.swp': 'x', 'app/main.js~': 'x', 'app/4913': 'x' });
+    await next(() => write(root, { 'app/assets/x.txt': 'x' }));
+    expect(reports.slice(1).flatMap((r) => r.written)).toEqual(['x.txt']);
+  });
+
+  it('brings public/ back if it is deleted', async () => {
+    const root = smallProject();
+    const { next } = await watching(root);
+    rmSync(path.join(root, 'public'), { recursive: true });
+    await next(() => write(root, { 'app/main.js': 'var again;' }));
+    expect(tree(path.join(root, 'public')).has('config.xml')).toBe(true);
+  });
+
+  it('logs `compiled in <n>ms` after each build, and JSON lines when asked', async () => {
+    const root = smallProject();
+    const people = startHandset(root, ['watch']);
+    await people.output(/compiled in \d+ms/);
+    const length = people.written.length;
+    write(root, { 'app/main.js': 'var = 1' });
+    await people.output(
+      /error app\/main\.js:1:5 — [\s\S]*> 1 \| var = 1[\s\S]*not compiled: 1 error; the last good build stays/,
+      length,
+    );
+    write(root, { 'app/main.js': 'var ok = 1' });
+    await people.output(/compiled in \d+ms \(javascripts\/app\.js\)/, length);
+    expect((await people.stop()).status).toBe(0);
+
+    const programs = startHandset(root, ['watch', '--json']);
+    await programs.output(/"event":"watching"/);
+    const { stdout } = await programs.stop();
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { event: string }).event),
+    ).toEqual(['build', 'watching']);
+  });
+});

@@ -306,7 +306,7 @@ describe('discovery', () => {
     bad.close();
   });
 
-  it('never takes a symmetric or private key from a published set', async () => {
+  it('never verifies with a symmetric key from a published set', async () => {
     const secret = Buffer.alloc(32, 7).toString('base64url');
     const oct = { kty: 'oct', k: secret, kid: 'k', alg: 'HS256' };
     const weak = await answering((path, base) =>

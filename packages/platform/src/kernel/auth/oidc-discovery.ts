@@ -86,7 +86,7 @@ export function createOidcDiscovery(deps: OidcDiscoveryDeps): OidcDiscovery {
     if (!Array.isArray(keys) || keys.length > MAX_KEYS) {
       throw new DiscoveryError(`The key set ${jwksUri} must hold at most ${MAX_KEYS} keys`);
     }
-    return { issuer, getKey: createLocalJWKSet(asymmetric(keys)), generation };
+    return { issuer, getKey: createLocalJWKSet(objects(keys)), generation };
   }
 
   function load(discoveryUrl: string, entry: Entry): Promise<Issuer> {
@@ -139,15 +139,7 @@ export function createOidcDiscovery(deps: OidcDiscoveryDeps): OidcDiscovery {
   };
 }
 
-/** Only public keys: a symmetric key in a published set would be no secret. */
-function asymmetric(keys: unknown[]): JSONWebKeySet {
-  const usable = keys.filter(
-    (key): key is JWK =>
-      typeof key === 'object' &&
-      key !== null &&
-      'kty' in key &&
-      (key.kty === 'RSA' || key.kty === 'EC' || key.kty === 'OKP') &&
-      !('d' in key),
-  );
-  return { keys: usable };
+/** Which of them may verify a token is decided by the pinned algorithms, none of which takes a symmetric key. */
+function objects(keys: unknown[]): JSONWebKeySet {
+  return { keys: keys.filter((key): key is JWK => typeof key === 'object' && key !== null) };
 }

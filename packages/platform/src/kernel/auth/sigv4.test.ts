@@ -177,26 +177,6 @@ describe('a request signed by the official signer', () => {
     );
   });
 
-  it('with the Date header in place of x-amz-date', async () => {
-    const request = await signed({ method: 'GET' });
-    // The signer cannot do this; botocore can, and signs it the same way.
-    const date = new Date(NOW).toUTCString();
-    const names = 'date;host';
-    const canonical = `GET\n/runtimes/arn%253Aaws%253Ax/invocations\n\ndate:${date}\nhost:127.0.0.1:4100\n\n${names}\n${sha('')}`;
-    const scope = '20261121/eu-test-1/bedrock-agentcore/aws4_request';
-    const key = scope
-      .split('/')
-      .reduce<string | Buffer>((k, part) => createHmac('sha256', k).update(part).digest(), 'AWS4one/secret+');
-    const signature = (signedNames: string): string[] => {
-      const text = `AWS4-HMAC-SHA256\n20261121T153000Z\n${scope}\n${sha(canonical.replace(names, signedNames))}`;
-      const hex = createHmac('sha256', key).update(text).digest('hex');
-      const value = `AWS4-HMAC-SHA256 Credential=AKIAONE/${scope},SignedHeaders=${signedNames},Signature=${hex}`;
-      return ['Date', date, 'Host', '127.0.0.1:4100', 'Authorization', value];
-    };
-    expect(outcome({ ...request, rawHeaders: signature(names) })).toBe('AKIAONE');
-    expect(outcome({ ...request, rawHeaders: signature('host') })).toBe('IncompleteSignatureException');
-  });
-
   it('whatever its path, query, headers and body', async () => {
     const segment = fc.string({ unit: 'grapheme', minLength: 1 }).filter((s) => s !== '.' && s !== '..');
     const text = fc.string({ unit: 'grapheme', maxLength: 20 });
@@ -321,6 +301,93 @@ describe('one changed part', () => {
     expect(outcome({ ...request, rawUrl: `${url}&X-Amz-Expires=300` })).toBe('IncompleteSignatureException');
     const both = [...request.rawHeaders, 'authorization', 'AWS4-HMAC-SHA256 x'];
     expect(outcome({ ...request, rawHeaders: both })).toBe('IncompleteSignatureException');
+  });
+});
+
+/** A signer that follows no rule but the arithmetic, for what the official one refuses to sign. */
+function handSigned(plan: {
+  headers: string[];
+  signedHeaders: string;
+  hash?: string;
+  timestamp?: string;
+  scopeDate?: string;
+  rawUrl?: string;
+  canonicalQuery?: string;
+}): SignedRequest {
+  const { headers, signedHeaders, hash = sha(''), timestamp = '20261121T153000Z', rawUrl = '/x' } = plan;
+  const value = (name: string): string =>
+    headers.filter((_, i) => i % 2 === 1 && headers[i - 1]?.toLowerCase() === name).join(',');
+  const lines = signedHeaders.split(';').map((name) => `${name}:${value(name)}\n`);
+  const path = rawUrl.split('?')[0];
+  const canonical = `GET\n${path}\n${plan.canonicalQuery ?? ''}\n${lines.join('')}\n${signedHeaders}\n${hash}`;
+  const scope = `${plan.scopeDate ?? timestamp.slice(0, 8)}/eu-test-1/bedrock-agentcore/aws4_request`;
+  const key = scope
+    .split('/')
+    .reduce<string | Buffer>((k, part) => createHmac('sha256', k).update(part).digest(), 'AWS4one/secret+');
+  const text = `AWS4-HMAC-SHA256\n${timestamp}\n${scope}\n${sha(canonical)}`;
+  const signature = createHmac('sha256', key).update(text).digest('hex');
+  const authorization = `AWS4-HMAC-SHA256 Credential=AKIAONE/${scope},SignedHeaders=${signedHeaders},Signature=${signature}`;
+  return {
+    method: 'GET',
+    rawUrl,
+    rawHeaders: [...headers, 'Authorization', authorization],
+    service: 'bedrock-agentcore',
+  };
+}
+
+describe('a signature that is right as arithmetic', () => {
+  const date = ['X-Amz-Date', '20261121T153000Z'];
+  const host = ['Host', 'h'];
+  const httpDate = ['Date', new Date(NOW).toUTCString()];
+  const refused = (plan: Parameters<typeof handSigned>[0]): string => outcome(handSigned(plan));
+
+  it('is accepted when it follows the rules', () => {
+    expect(refused({ headers: [...date, ...host], signedHeaders: 'host;x-amz-date' })).toBe('AKIAONE');
+    expect(refused({ headers: [...httpDate, ...host], signedHeaders: 'date;host' })).toBe('AKIAONE');
+  });
+
+  it('is refused when it leaves out the host or a date, or lists names in disorder', () => {
+    expect(refused({ headers: [...date, ...host], signedHeaders: 'x-amz-date' })).toBe('InvalidSignatureException');
+    expect(refused({ headers: [...date, ...host], signedHeaders: 'host' })).toBe('InvalidSignatureException');
+    expect(refused({ headers: [...httpDate, ...host], signedHeaders: 'host' })).toBe('IncompleteSignatureException');
+    const disorder = { headers: [...date, ...host], signedHeaders: 'x-amz-date;host' };
+    expect(refused(disorder)).toBe('InvalidSignatureException');
+    expect(refused({ ...disorder, signedHeaders: 'host;host;x-amz-date' })).toBe('InvalidSignatureException');
+  });
+
+  it('is refused when a header that decides is there twice', () => {
+    const twice = { headers: [...date, ...host, ...host], signedHeaders: 'host;x-amz-date' };
+    expect(refused(twice)).toBe('IncompleteSignatureException');
+    const other = { headers: [...date, ...host, 'x-a', '1', 'x-a', '2'], signedHeaders: 'host;x-a;x-amz-date' };
+    expect(refused(other)).toBe('AKIAONE');
+  });
+
+  it('is refused when its key is of another day than its date', () => {
+    const plan = { headers: [...date, ...host], signedHeaders: 'host;x-amz-date', scopeDate: '20261120' };
+    expect(refused(plan)).toBe('InvalidSignatureException');
+  });
+
+  it('is refused beside a second signature in the query', () => {
+    const plan = { headers: [...date, ...host], signedHeaders: 'host;x-amz-date' };
+    expect(refused({ ...plan, rawUrl: '/x?X-Amz-Signature=0' })).toBe('IncompleteSignatureException');
+    expect(refused({ ...plan, rawUrl: '/x?a=0', canonicalQuery: 'a=0' })).toBe('AKIAONE');
+  });
+
+  it('is refused when it declares a body and none comes', () => {
+    const headers = [...date, ...host, 'x-amz-content-sha256', sha('x')];
+    const plan = { headers, signedHeaders: 'host;x-amz-content-sha256;x-amz-date', hash: sha('x') };
+    expect(refused(plan)).toBe('InvalidSignatureException');
+    expect(outcome({ ...handSigned({ ...plan, headers: [...headers, 'content-length', '1'] }), body: 'x' })).toBe(
+      'AKIAONE',
+    );
+  });
+
+  it('says so when its path has segments that signers drop', () => {
+    for (const rawUrl of ['//x', '/x/', '/a//b', '/a/./b', '/a/../b', '/..']) {
+      const request = handSigned({ headers: [...date, ...host], signedHeaders: 'host;x-amz-date', rawUrl });
+      if (rawUrl === '/x/') expect(outcome(request)).toBe('AKIAONE');
+      else expect(() => authenticator.authenticate(request)).toThrow(/must have no empty, "\." or "\.\." segment/);
+    }
   });
 });
 

@@ -1,9 +1,8 @@
-import { isIP } from 'node:net';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import type { AddressPolicy } from './address-policy.ts';
 import { OutboundError } from './errors.ts';
 import { type Resolve, toLookup } from './resolver.ts';
-import { assertAddress, checkTarget } from './target.ts';
+import { checkTarget } from './target.ts';
 
 export interface DispatcherOptions {
   addresses: AddressPolicy;
@@ -32,14 +31,6 @@ export function createGuardedDispatcher(options: DispatcherOptions): Dispatcher 
     bodyTimeout: 0,
     keepAliveTimeout: 4_000,
     connect(target, callback) {
-      try {
-        // Node does not call `lookup` for a literal address.
-        const host = target.hostname.replace(/^\[|\]$/g, '');
-        if (isIP(host)) assertAddress(host, host, options.addresses);
-      } catch (error) {
-        callback(toError(error), null);
-        return;
-      }
       connect(target, (error, socket) => {
         if (error) return callback(error, null);
         // Belt and braces: what is really at the other end.
@@ -52,12 +43,9 @@ export function createGuardedDispatcher(options: DispatcherOptions): Dispatcher 
       });
     },
   });
+  // Literal addresses are judged here: Node does not call `lookup` for them.
   return agent.compose((dispatch) => (request, handler) => {
     checkTarget(new URL(String(request.origin)), options);
     return dispatch(request, handler);
   });
-}
-
-function toError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }

@@ -1,5 +1,6 @@
 export { openDirectoryStore } from './directory-store.ts';
 export { ObjectError, type ObjectErrorCode } from './errors.ts';
+export { type ObjectLocation, objectReader } from './object-reader.ts';
 export type {
   Bucket,
   ListObjectsOptions,

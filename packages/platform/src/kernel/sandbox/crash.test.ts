@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, realpath, rm, symlink } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -118,6 +118,22 @@ describe('a server that is killed', () => {
       await rm((await openInstance(dataDir)).run, { recursive: true, force: true });
     },
   );
+
+  it('whose data directory is removed as well leaves nothing once any other platform has started', async () => {
+    await killedServer(0);
+    const [gone, places] = [await realpath(dataDir), await openInstance(dataDir)];
+    await rm(dataDir, { recursive: true });
+    expect(await readdir(places.runtimeRoot)).toEqual(expect.arrayContaining(['a1', 'a2', 'a3']));
+    const other = new OciProvider({ dataDir: join(dir, 'other'), clock: systemClock, log: pino({ level: 'silent' }) });
+    await other.sweep(new Set());
+    await until(async () => {
+      const left = await traces(gone);
+      return [left.processes, left.groups, left.elements, left.runtime].flat().length === 0;
+    });
+    expect((await runCommand(['nft', 'list', 'table', 'inet', places.prefix])).code).not.toBe(0);
+    await other.close();
+    await rm(places.run, { recursive: true, force: true });
+  });
 
   it('ends a sandbox whose owner was killed, and says that it does not know how', async () => {
     const provider = open();

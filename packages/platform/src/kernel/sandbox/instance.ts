@@ -23,16 +23,14 @@ export interface Instance {
   cgroupParent: string;
 }
 
-/** Derives and creates the directories. */
-export async function openInstance(dataDir: string, runBase = '/run/agentplatform'): Promise<Instance> {
-  await mkdir(dataDir, { recursive: true });
-  const resolved = await realpath(dataDir);
-  const prefix = `ap${createHash('sha256').update(resolved).digest('hex').slice(0, 10)}`;
+/** Names and places of a platform whose resolved data directory is `dataDir`; touches nothing. */
+export function instancePlaces(dataDir: string, runBase: string): Instance {
+  const prefix = `ap${createHash('sha256').update(dataDir).digest('hex').slice(0, 10)}`;
   const run = join(runBase, prefix);
-  const instance: Instance = {
+  return {
     prefix,
-    dataDir: resolved,
-    sandboxes: join(resolved, 'sandboxes'),
+    dataDir,
+    sandboxes: join(dataDir, 'sandboxes'),
     run,
     runtimeRoot: join(run, 'runtime'),
     leases: join(run, 'leases'),
@@ -40,8 +38,14 @@ export async function openInstance(dataDir: string, runBase = '/run/agentplatfor
     rootMount: join(run, 'root'),
     cgroupParent: `/${prefix}`,
   };
+}
+
+/** Derives and creates the directories. */
+export async function openInstance(dataDir: string, runBase = '/run/agentplatform'): Promise<Instance> {
+  await mkdir(dataDir, { recursive: true });
+  const instance = instancePlaces(await realpath(dataDir), runBase);
   // Passed through, not read, by the runtime's first steps, which it does as an unprivileged user.
-  for (const dir of [runBase, run]) await directory(dir, 0o711);
+  for (const dir of [runBase, instance.run]) await directory(dir, 0o711);
   await directory(instance.rootMount, 0o755);
   for (const dir of [instance.sandboxes, instance.runtimeRoot, instance.leases, instance.diskMount])
     await directory(dir, 0o700);

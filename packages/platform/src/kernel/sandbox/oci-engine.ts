@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import { type CgroupLayout, readCgroupLayout } from './cgroups.ts';
 import { type Instance, openInstance } from './instance.ts';
+import { collectLapsed } from './lapsed.ts';
 import { SandboxNetwork } from './network.ts';
 import { Nft } from './nft.ts';
 import type { Nameserver } from './nft-rules.ts';
@@ -74,12 +75,16 @@ export async function openEngine(options: OciProviderOptions, run: RunCommand): 
     );
   }
   const nft = new Nft(run, nftCommand);
+  const registryDir = join(runBase, 'subnets');
+  const lapsed = await collectLapsed({ runBase, registryDir, layout, nft, run, runtime: command });
+  if (lapsed.length > 0)
+    log.info({ dataDirs: lapsed }, 'removed the sandboxes of platforms whose data directory is gone');
   const network = await SandboxNetwork.open({
     instance,
     run,
     nft,
     cniDir,
-    registryDir: join(runBase, 'subnets'),
+    registryDir,
     nameserver,
   });
   let serial = 0;

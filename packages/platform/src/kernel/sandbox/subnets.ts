@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { access, link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { access, link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SandboxError } from './sandbox.ts';
 
@@ -52,6 +52,15 @@ export async function claimSubnet(dataDir: string, options: SubnetOptions): Prom
 export async function releaseSubnet(dataDir: string, subnet: Subnet, registryDir: string): Promise<void> {
   const file = claimFile(registryDir, (subnet.base - FIRST) >>> BLOCK_BITS);
   if ((await readFile(file, 'utf8').catch(() => undefined)) === dataDir) await rm(file, { force: true });
+}
+
+/** All claims of the machine, each with the file that holds it. */
+export async function readClaims(registryDir: string): Promise<{ dataDir: string; file: string }[]> {
+  const files = (await readdir(registryDir).catch(() => [])).filter((name) => /^block-\d+$/.test(name));
+  const claims = await Promise.all(
+    files.map(async (file) => ({ file, dataDir: await readFile(join(registryDir, file), 'utf8').catch(() => '') })),
+  );
+  return claims.filter(({ dataDir }) => dataDir !== '');
 }
 
 function claimFile(registryDir: string, index: number): string {

@@ -5,6 +5,8 @@ let calls = 0;
 
 const app = new AgentPlatformApp(async function* (payload) {
   calls++;
+  // What an agent prints is what `agentcore logs` shows.
+  console.log(`call ${calls}`);
   const name = typeof payload.name === 'string' ? payload.name : 'there';
   yield `Hello ${name}! `;
   if (payload.prompt !== undefined) yield `You said ${JSON.stringify(payload.prompt)}. `;

@@ -75,7 +75,7 @@ async function deploy(terminal: Terminal, project: Project, connection: Connecti
         await using code = await packageCode(project, terminal.signal);
         const sent = await uploadCode(await objectClient(connection), name, code);
         artifact = sent.artifact;
-        return `${code.files} files, ${megabytes(code.zipBytes)}${sent.uploaded ? '' : ', already there'}`;
+        return `${code.files} ${code.files === 1 ? 'file' : 'files'}, ${megabytes(code.zipBytes)}${sent.uploaded ? '' : ', already there'}`;
       },
     },
     {

@@ -57,7 +57,10 @@ export function printList(
     note(terminal, none);
     return;
   }
-  const cell = (item: unknown, field: string): string => shown(typeof item === 'object' ? fieldOf(item, field) : item);
+  const cell = (item: unknown, field: string): string => {
+    const found = typeof item === 'object' ? fieldOf(item, field) : item;
+    return field.endsWith('At') && typeof found === 'number' ? new Date(found).toISOString() : shown(found);
+  };
   const rows = list.map((item: unknown) => fields.map((field) => cell(item, field)));
   for (const line of columns([fields.map((field) => field.toUpperCase()), ...rows])) print(terminal, line);
 }

@@ -4,7 +4,7 @@ import { adminFetch } from '../platform/admin.ts';
 import { findConnection } from '../platform/connection.ts';
 import { resolveRuntime } from '../platform/runtimes.ts';
 import { linesOf } from '../terminal/event-decoder.ts';
-import { harmless, print, styled, type Terminal } from '../terminal/terminal.ts';
+import { harmless, note, print, styled, type Terminal } from '../terminal/terminal.ts';
 
 export function logsCommand(terminal: Terminal) {
   return platformCommand('logs', {
@@ -27,14 +27,18 @@ export function logsCommand(terminal: Terminal) {
         signal: terminal.signal,
       });
       if (!response.body) return;
+      let any = false;
       try {
         for await (const line of linesOf(response.body)) {
-          if (line !== '') print(terminal, options.json ? line : shown(terminal, line));
+          if (line === '') continue;
+          any = true;
+          print(terminal, options.json ? line : shown(terminal, line));
         }
       } catch (error) {
         // Ctrl-C is how following ends, not a failure.
         if (!(options.follow && terminal.signal.aborted)) throw error;
       }
+      if (!any && !options.follow && !options.json) note(terminal, 'Nothing was printed yet.');
     });
 }
 

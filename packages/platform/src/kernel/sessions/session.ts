@@ -145,7 +145,7 @@ export class Session {
       try {
         await this.#plan.health(
           connection,
-          AbortSignal.any([signal, AbortSignal.timeout(Math.min(left, options.pingTimeoutMs))]),
+          AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(Math.min(left, options.pingTimeoutMs)))]),
         );
         return;
       } catch (error) {

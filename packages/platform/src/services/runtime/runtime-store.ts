@@ -25,7 +25,8 @@ export interface RuntimeStore {
   /** All or nothing: the new version and the runtime's new counter. Rejects with `VersionConflictError` when another update was faster. */
   addVersion(runtime: Runtime, version: RuntimeVersion): Promise<void>;
   saveRuntime(runtime: Runtime): Promise<void>;
-  saveVersion(version: RuntimeVersion): Promise<void>;
+  /** All or nothing: the version's end state and what DEFAULT becomes by it, so that nobody sees one without the other. */
+  settleVersion(version: RuntimeVersion, follow: (current: RuntimeEndpoint) => RuntimeEndpoint): Promise<void>;
   createEndpoint(endpoint: RuntimeEndpoint, tags: Record<string, string>): Promise<void>;
   saveEndpoint(endpoint: RuntimeEndpoint): Promise<void>;
   deleteVersion(version: RuntimeVersion): Promise<void>;

@@ -123,14 +123,14 @@ export class Runtimes {
       latestVersion: family.runtime.latestVersion + 1,
       updatedAt: clock.now(),
     };
-    const version = this.#version(runtime, runtime.latestVersion, definition, digest, 'UPDATING');
+    const version = this.#version(runtime, runtime.latestVersion, definition, undefined, 'UPDATING');
     try {
       await store.addVersion(runtime, version);
+      if (digest) return { ...(await this.#settle(runtime, version, preparing)), runtime };
     } finally {
       catalogue.forget(runtime.id);
     }
-    if (digest) await this.#moveDefault(runtime, version);
-    else this.#finish(runtime, version, preparing);
+    this.#finish(runtime, version, preparing);
     return { ...version, runtime };
   }
 
@@ -287,37 +287,46 @@ export class Runtimes {
   /** Waits in the background for an image that takes long, then moves the version and what follows it to its end state. */
   #finish(runtime: Runtime, version: RuntimeVersion, preparing: Promise<string>): void {
     this.#run(async () => {
-      const { store, catalogue, clock } = this.#deps;
-      const done = await preparing.then(
-        (digest): RuntimeVersion => ({ ...version, status: 'READY', imageDigest: digest, updatedAt: clock.now() }),
-        (error: unknown): RuntimeVersion => ({
-          ...version,
-          status: version.status === 'CREATING' ? 'CREATE_FAILED' : 'UPDATE_FAILED',
-          failureReason: error instanceof Error ? error.message : String(error),
-          updatedAt: clock.now(),
-        }),
-      );
       // A stop of the server is no failure of the image: the next start takes it up again.
-      if (this.#stop.signal.aborted) return;
-      await store.saveVersion(done);
-      catalogue.forget(runtime.id);
-      await this.#moveDefault(runtime, done);
+      await preparing.catch(() => undefined);
+      if (!this.#stop.signal.aborted) await this.#settle(runtime, version, preparing);
     }, `prepare ${runtime.id} version ${version.version}`);
   }
 
-  async #moveDefault(runtime: Runtime, version: RuntimeVersion): Promise<void> {
+  /** Moves a version to its end state, and DEFAULT to it when it is ready and DEFAULT not past it. */
+  async #settle(runtime: Runtime, version: RuntimeVersion, preparing: Promise<string>): Promise<RuntimeVersion> {
     const { store, catalogue, clock } = this.#deps;
-    const endpoint = (await catalogue.get(runtime.id))?.endpoints.find((e) => e.name === DEFAULT_ENDPOINT);
-    if (!endpoint || (endpoint.liveVersion ?? 0) > version.version) return;
-    const ready = version.status === 'READY';
-    await store.saveEndpoint({
-      ...endpoint,
-      ...(ready ? { liveVersion: version.version, targetVersion: version.version } : {}),
-      status: ready || endpoint.liveVersion !== undefined ? 'READY' : 'CREATE_FAILED',
-      failureReason: ready ? undefined : version.failureReason,
-      updatedAt: clock.now(),
+    const updatedAt = clock.now();
+    const done = await preparing.then(
+      (digest): RuntimeVersion => ({ ...version, status: 'READY', imageDigest: digest, updatedAt }),
+      (error: unknown): RuntimeVersion => ({
+        ...version,
+        status: version.status === 'CREATING' ? 'CREATE_FAILED' : 'UPDATE_FAILED',
+        failureReason: error instanceof Error ? error.message : String(error),
+        updatedAt,
+      }),
+    );
+    await store.settleVersion(done, (endpoint) => {
+      if ((endpoint.liveVersion ?? 0) > done.version) return endpoint;
+      if (done.status === 'READY') {
+        return {
+          ...endpoint,
+          liveVersion: done.version,
+          targetVersion: done.version,
+          status: 'READY',
+          failureReason: undefined,
+          updatedAt,
+        };
+      }
+      return {
+        ...endpoint,
+        status: endpoint.liveVersion === undefined ? 'CREATE_FAILED' : 'READY',
+        failureReason: done.failureReason,
+        updatedAt,
+      };
     });
     catalogue.forget(runtime.id);
+    return done;
   }
 
   #run(work: () => Promise<void>, what: string): void {

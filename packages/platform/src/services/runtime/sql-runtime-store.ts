@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { type Database, type Executor, ResourceStore, VersionConflictError } from '../../kernel/storage/index.ts';
-import type { Runtime, RuntimeEndpoint, RuntimeVersion } from './runtime.ts';
+import { DEFAULT_ENDPOINT, endpointArn, type Runtime, type RuntimeEndpoint, type RuntimeVersion } from './runtime.ts';
 import type { RuntimeFamily, RuntimeStore } from './runtime-store.ts';
 
 export const RUNTIME_KIND = 'agent-runtime';
@@ -39,7 +39,12 @@ export function createSqlRuntimeStore(database: Database, clock: Clock): Runtime
         await stores.versions.create(versionRow(runtime.accountId, version));
       }),
     saveRuntime: async (runtime) => void (await runtimes.modify(runtime.arn, () => runtime)),
-    saveVersion: async (version) => void (await versions.modify(versionArn(version), () => version)),
+    settleVersion: (version, follow) =>
+      database.transaction(async (tx) => {
+        const stores = on(tx);
+        await stores.versions.modify(versionArn(version), () => version);
+        await stores.endpoints.modify(endpointArn(version.runtimeArn, DEFAULT_ENDPOINT), ({ data }) => follow(data));
+      }),
     saveEndpoint: async (endpoint) => void (await endpoints.modify(endpoint.arn, () => endpoint)),
     createEndpoint: async (endpoint, tags) =>
       void (await endpoints.create(endpointRow(accountOf(endpoint.runtimeArn), endpoint, tags))),

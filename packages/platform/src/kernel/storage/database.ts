@@ -45,7 +45,7 @@ export interface DatabaseOptions {
   url?: string;
   log: Logger;
   clock?: Clock;
-  /** Where the prepared embedded database is kept between installations; `dataDir/cache` when not given. */
+  /** Where a prepared embedded database is kept for further data directories; without it each is made anew, in seconds. */
   cacheDir?: string;
   /** Longest statement, in milliseconds. */
   statementTimeoutMs?: number;
@@ -98,9 +98,8 @@ async function openDriver(options: DatabaseOptions, clock: Clock): Promise<SqlDr
       onFailure,
     });
   }
-  const cacheDir = options.cacheDir ?? join(options.dataDir, 'cache');
   const directory = join(options.dataDir, 'db');
-  return openPgliteDriver({ directory, cacheDir, clock, statementTimeoutMs, waitMs, onFailure });
+  return openPgliteDriver({ directory, cacheDir: options.cacheDir, clock, statementTimeoutMs, waitMs, onFailure });
 }
 
 function databaseOn(driver: SqlDriver, lock: DirectoryLock, clock: Clock): Database {

@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fdatasyncSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -92,6 +92,15 @@ describe('the embedded database', () => {
       expect(row?.count).toBe((row?.max ?? 0) + 1);
       await database.close();
     }
+  });
+
+  test('is made anew when nothing was prepared, and a start that was cut short leaves no half of it', async () => {
+    const dataDir = await temporaryDirectory();
+    await mkdir(join(dataDir, 'db.new-halfmade'));
+    const { database, dispose } = await temporaryPglite({ dataDir, cacheDir: undefined });
+    cleanups.push(dispose);
+    expect(database.vector).toEqual({ available: true });
+    expect((await readdir(dataDir)).sort()).toEqual(['db', 'server.lock', 'server.pid']);
   });
 
   test('has each commit on the disk before it is acknowledged, and fails it when the disk does', async () => {

@@ -1,20 +1,23 @@
 import { constants, existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { openPglite } from './pglite-open.ts';
 
 /**
- * Makes `directory` an empty embedded database if it is none yet, by copying a prepared one: creating it takes seconds,
- * copying tenths. The prepared one lives in `cacheDir`, keyed by the versions it was made with, and is made when absent.
+ * Makes `directory` an empty embedded database if it is none yet, whole or not at all. With `cacheDir` by copying a
+ * prepared one: creating it takes seconds, copying tenths. The prepared one is keyed by the versions it was made with,
+ * and is made when absent.
  */
-export async function ensurePgliteDirectory(directory: string, cacheDir: string): Promise<void> {
+export async function ensurePgliteDirectory(directory: string, cacheDir?: string): Promise<void> {
   if (existsSync(join(directory, 'PG_VERSION'))) return;
-  const snapshot = await preparePgliteSnapshot(cacheDir);
+  const snapshot = cacheDir === undefined ? undefined : await preparePgliteSnapshot(cacheDir);
   await mkdir(dirname(directory), { recursive: true });
+  await removeUnfinished(directory);
   const unfinished = await mkdtemp(`${directory}.new-`);
   try {
-    await cp(snapshot, unfinished, { recursive: true, mode: constants.COPYFILE_FICLONE });
+    if (snapshot) await cp(snapshot, unfinished, { recursive: true, mode: constants.COPYFILE_FICLONE });
+    else await createEmpty(unfinished);
     await rename(unfinished, directory);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
@@ -29,9 +32,7 @@ export async function preparePgliteSnapshot(cacheDir: string): Promise<string> {
   await mkdir(cacheDir, { recursive: true });
   const unfinished = await mkdtemp(`${snapshot}.new-`);
   try {
-    const database = await openPglite(unfinished);
-    await database.exec('CREATE EXTENSION vector');
-    await database.close();
+    await createEmpty(unfinished);
     await rename(unfinished, snapshot);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
@@ -39,6 +40,20 @@ export async function preparePgliteSnapshot(cacheDir: string): Promise<string> {
     if (!existsSync(join(snapshot, 'PG_VERSION'))) throw error;
   }
   return snapshot;
+}
+
+/** What an earlier start left that was cut short; the lock on the data directory excludes that it is still at it. */
+async function removeUnfinished(directory: string): Promise<void> {
+  const prefix = `${basename(directory)}.new-`;
+  for (const name of await readdir(dirname(directory))) {
+    if (name.startsWith(prefix)) await rm(join(dirname(directory), name), { recursive: true, force: true });
+  }
+}
+
+async function createEmpty(directory: string): Promise<void> {
+  const database = await openPglite(directory);
+  await database.exec('CREATE EXTENSION vector');
+  await database.close();
 }
 
 async function snapshotName(): Promise<string> {

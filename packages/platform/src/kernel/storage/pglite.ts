@@ -8,8 +8,8 @@ import { Turnstile } from './turnstile.ts';
 export interface PgliteOptions {
   /** The database's own directory. */
   directory: string;
-  /** Where the prepared empty database is kept. */
-  cacheDir: string;
+  /** Where the prepared empty database is kept, if anywhere. */
+  cacheDir: string | undefined;
   clock: Clock;
   /** How long one statement may take before the engine is restarted, in milliseconds. */
   statementTimeoutMs: number;

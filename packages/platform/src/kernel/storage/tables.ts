@@ -19,22 +19,6 @@ export const resources = pgTable('resources', {
   seq: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull(),
 });
 
-/** Answers already given to a client token. */
-export const idempotencyRecords = pgTable('idempotency_records', {
-  accountId: text('account_id').notNull(),
-  operation: text().notNull(),
-  token: text().notNull(),
-  /** Of the input; the same token with another input is a conflict. */
-  fingerprint: text().notNull(),
-  /** Of the call that is working on the answer. */
-  owner: text().notNull(),
-  /** NULL while the answer is being worked on. */
-  response: jsonb().$type<unknown>(),
-  done: integer().notNull(),
-  /** When a record without an answer counts as abandoned, or one with an answer as forgotten. */
-  expiresAt: timestamp('expires_at', { withTimezone: true }).notNull(),
-});
-
 export const storageMigrations: Migration[] = [
   {
     id: 'storage/0001-resources',
@@ -60,6 +44,7 @@ export const storageMigrations: Migration[] = [
   },
   {
     id: 'storage/0002-idempotency-records',
+    // Read and written by idempotency-store.ts alone.
     sql: `
       CREATE TABLE idempotency_records (
         account_id text NOT NULL,

@@ -15,7 +15,11 @@ export const EMBEDDED_CACHE = resolve(import.meta.dirname, '../../../../../../.c
 /** An embedded database in a directory of its own, removed at `dispose`. */
 export async function temporaryPglite(options: Partial<DatabaseOptions> = {}): Promise<TemporaryDatabase> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'agentplatform-db-')));
-  const database = await openDatabase({ log: silent, cacheDir: EMBEDDED_CACHE, ...options, dataDir });
+  const opening = openDatabase({ log: silent, cacheDir: EMBEDDED_CACHE, ...options, dataDir });
+  const database = await opening.catch(async (error: unknown) => {
+    if (!options.dataDir) await rm(dataDir, { recursive: true, force: true });
+    throw error;
+  });
   const dispose = async (): Promise<void> => {
     await database.close();
     await rm(dataDir, { recursive: true, force: true });

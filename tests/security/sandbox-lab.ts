@@ -49,9 +49,12 @@ export class SandboxLab {
   }
 
   async close(): Promise<void> {
-    await this.provider.sweep(new Set());
-    await this.provider.close();
-    await rm(this.dir, { recursive: true, force: true });
+    try {
+      await this.provider.sweep(new Set());
+      await this.provider.close();
+    } finally {
+      await rm(this.dir, { recursive: true, force: true });
+    }
   }
 }
 

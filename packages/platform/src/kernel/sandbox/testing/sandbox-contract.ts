@@ -169,22 +169,20 @@ export function sandboxContract(name: string, fixture: ContractFixture): void {
       await sandbox.stop();
     });
 
-    it('gives a terminal that knows and changes its size', async () => {
+    it('gives a terminal that knows and changes its size, and takes what is typed', async () => {
       const sandbox = await create('exec sleep 60');
-      const handle = await sandbox.exec(
-        ['/bin/sh', '-c', 'test -t 0 && busybox stty size; read go; busybox stty size; exit 3'],
-        { tty: { columns: 80, rows: 24 } },
-      );
+      const script =
+        'test -t 0 && busybox stty size; while [ "$(busybox stty size)" != "50 132" ]; do sleep 0.05; done; echo resized; read word; echo "got $word"; exit 3';
+      const handle = await sandbox.exec(['/bin/sh', '-c', script], { tty: { columns: 80, rows: 24 } });
       let seen = '';
       handle.stdout.on('data', (chunk: Buffer) => {
         seen += chunk;
       });
       await until(() => seen.includes('24 80'));
       handle.resize(132, 50);
-      await until(async () => {
-        handle.stdin.write(seen.includes('50 132') ? '' : '\n');
-        return seen.includes('50 132');
-      });
+      await until(() => seen.includes('resized'));
+      handle.stdin.write('hello\n');
+      await until(() => seen.includes('got hello'));
       expect(await handle.exited).toBe(3);
       await sandbox.stop();
     });

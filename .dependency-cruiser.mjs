@@ -61,7 +61,7 @@ export default {
       name: 'packages-know-no-scripts',
       comment: 'scripts/, tests/, bench/ and examples/ use the packages, never the other way.',
       severity: 'error',
-      from: { path: '^packages/' },
+      from: { path: '^packages/', pathNot: tests },
       to: { path: '^(scripts|tests|bench|examples)/' },
     },
     {

@@ -20,6 +20,7 @@ const machineParts = [
   { part: 'nftables', file: 'nft', tasks: serving, why: 'closes those networks to what a session must not reach' },
   { part: 'e2fsprogs', file: 'mkfs.ext4', tasks: serving, why: 'gives each session a disk of bounded size' },
   { part: 'iproute2', file: 'ip', tasks: ['test'], why: 'makes networks that tests attack from' },
+  { part: 'skopeo', file: 'skopeo', tasks: ['test'], why: 'a client for images that was written elsewhere' },
   { part: 'python3', file: 'python3', tasks: ['test'], why: 'tests with clients and agents in Python' },
   {
     part: 'python3-pip',

@@ -1,7 +1,8 @@
 /* Runs in a page that `handset watch` serves: reloads it, swaps its style sheets, and shows what does not compile. */
 (function () {
   'use strict';
-  var known = null;
+  /* The build that this page was made by, as the server wrote it into the address of this script. */
+  var known = Number((document.currentScript.src.split('build=')[1] || '').split('&')[0]);
   var overlay = null;
   var source = new EventSource('/__handset/events');
 
@@ -12,7 +13,7 @@
   }
 
   on('hello', function (data) {
-    if (known !== null && known !== data.build) location.reload();
+    if (known !== data.build) location.reload();
     known = data.build;
   });
 

@@ -108,7 +108,7 @@ export const CLIENT_EXAMPLES: readonly ClientExample[] = [
     says: 'Replaces the content of every element that matches.',
     html: `${button('Fill', "handset.insertHTML('#box', '&lt;b>Bold&lt;/b> news')")}\n<p id="box" class="box">Empty so far</p>`,
     touch: tap,
-    after: "document.querySelector('#box b').textContent === 'Bold'",
+    after: "document.querySelectorAll('#box b').length === 1",
   },
   {
     name: 'clear',

@@ -60,11 +60,13 @@ export async function startDevServer({ root, host, port, live }: DevServerOption
         { type: 'problems', problems },
       ]);
     }
+    // Taken before the file is read: a page that is read while a build ends is loaded once too often, never too seldom.
+    const shown = build;
     const file = await readPublicFile(folder, pathname);
     const isPage = file ? file.name.endsWith('.html') : pathname === '/';
     if (!file && !isPage) return text(404, `There is no ${pathname} in public/.`);
     const bytes = file?.bytes ?? Buffer.from(NO_PAGE);
-    const body = live && isPage ? injectScript(bytes.toString('utf8'), LIVE_SCRIPT) : bytes;
+    const body = live && isPage ? injectScript(bytes.toString('utf8'), `${LIVE_SCRIPT}?build=${shown}`) : bytes;
     reply(file ? 200 : 404, mimeType(file?.name ?? 'index.html'), body);
   };
 

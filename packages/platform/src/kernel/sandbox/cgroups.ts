@@ -129,6 +129,6 @@ function keyed(text: string, key: string): number {
 }
 
 /** mountinfo writes space, tab, newline and backslash as \ooo. */
-function unescapeMount(path: string): string {
+export function unescapeMount(path: string): string {
   return path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

@@ -1,6 +1,7 @@
-import { lstat } from 'node:fs/promises';
+import { lstat, readFile, realpath } from 'node:fs/promises';
 import { isAbsolute, normalize } from 'node:path';
 import ipaddr from 'ipaddr.js';
+import { unescapeMount } from './cgroups.ts';
 import { SandboxError, type SandboxSpec } from './sandbox.ts';
 
 const MIB = 1024 * 1024;
@@ -48,6 +49,12 @@ export async function checkSpec(spec: SandboxSpec): Promise<void> {
       isAbsolute(mount.source) && (await lstat(mount.source).catch(() => undefined)) !== undefined,
       `mount source ${mount.source} does not exist`,
     );
+    if (mount.propagate) {
+      must(
+        isShared(await readFile('/proc/self/mountinfo', 'utf8'), await realpath(mount.source)),
+        `mounts below ${mount.source} would not appear inside, since it is not on a shared mount (mount --bind ${mount.source} ${mount.source} && mount --make-shared ${mount.source})`,
+      );
+    }
   }
 }
 
@@ -65,4 +72,22 @@ function clean(text: string): boolean {
 
 function isIpv4Range(cidr: string): boolean {
   return ipaddr.IPv4.isValidCIDR(cidr);
+}
+
+/** Whether the mount that holds `path` passes later mounts on to others (mount_namespaces(7)). */
+function isShared(mountinfo: string, path: string): boolean {
+  let holder = '';
+  let shared = false;
+  for (const line of mountinfo.split('\n')) {
+    const [before = ''] = line.split(' - ');
+    const fields = before.split(' ');
+    const point = unescapeMount(fields[4] ?? '');
+    const holds = point !== '' && (path === point || path.startsWith(point === '/' ? '/' : `${point}/`));
+    // Of several on one place the last is the one that is seen.
+    if (holds && point.length >= holder.length) {
+      holder = point;
+      shared = fields.slice(6).some((tag) => tag.startsWith('shared:'));
+    }
+  }
+  return shared;
 }

@@ -1,0 +1,110 @@
+import { chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../clock.ts';
+import { OciProvider } from './oci-provider.ts';
+import { runCommand } from './run-command.ts';
+import type { PreparedImage, SandboxMount } from './sandbox.ts';
+import { busyboxImage } from './testing/rootfs.ts';
+import { runIn } from './testing/sandbox-contract.ts';
+import { smallSpec } from './testing/small-spec.ts';
+import { until } from './testing/until.ts';
+
+describe('mounts of a sandbox', () => {
+  let dir: string;
+  let image: PreparedImage;
+  let provider: OciProvider;
+  let serial = 0;
+
+  const inside = async (mounts: SandboxMount[], script: string, meanwhile?: () => Promise<void>): Promise<string> => {
+    const sandbox = await provider.create(smallSpec(image, `m${serial++}`, { mounts }));
+    try {
+      await meanwhile?.();
+      const { stdout, stderr } = await runIn(sandbox, ['/bin/sh', '-c', script]);
+      return stdout + stderr;
+    } finally {
+      await sandbox.stop();
+    }
+  };
+
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'sandbox-mounts-'));
+    image = await busyboxImage(dir);
+    provider = new OciProvider({ dataDir: join(dir, 'data'), clock: systemClock, log: pino({ level: 'silent' }) });
+    await mkdir(join(dir, 'shared'));
+    await writeFile(join(dir, 'shared/file'), 'from the host\n');
+    await chown(join(dir, 'shared'), 10_001, 10_001);
+  });
+  afterAll(async () => {
+    await provider.close();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  it('carry files in both directions when they may be written', async () => {
+    const out = await inside(
+      [{ source: join(dir, 'shared'), target: '/mnt/deep/er', readOnly: false }],
+      'cat /mnt/deep/er/file; echo back > /mnt/deep/er/answer',
+    );
+    expect(out).toBe('from the host\n');
+    expect(await readFile(join(dir, 'shared/answer'), 'utf8')).toBe('back\n');
+  });
+
+  it('are never written when they are read-only', async () => {
+    const out = await inside(
+      [{ source: join(dir, 'shared'), target: '/mnt', readOnly: true }],
+      'cat /mnt/file; echo no > /mnt/file',
+    );
+    expect(out).toMatch(/^from the host\n.*Read-only file system\n$/);
+  });
+
+  it('may be a single file', async () => {
+    expect(
+      await inside(
+        [{ source: join(dir, 'shared/file'), target: '/etc/given.conf', readOnly: true }],
+        'cat /etc/given.conf',
+      ),
+    ).toBe('from the host\n');
+  });
+
+  it("are refused over the system's own places, and when the source is missing", async () => {
+    for (const target of ['/', '/proc', '/proc/sys', '/sys/fs', '/dev', '/dev/x', 'relative', '/a/../b', '/a//b']) {
+      await expect(
+        provider.create(smallSpec(image, 'x', { mounts: [{ source: dir, target, readOnly: true }] })),
+        target,
+      ).rejects.toMatchObject({ reason: 'refused' });
+    }
+    await expect(
+      provider.create(smallSpec(image, 'x', { mounts: [{ source: join(dir, 'none'), target: '/x', readOnly: true }] })),
+    ).rejects.toMatchObject({ reason: 'refused' });
+  });
+
+  it("show what the host mounts below them later, when asked to and when the host's mount is a shared one", async () => {
+    const source = join(dir, 'late');
+    await mkdir(source);
+    const mounts = [{ source, target: '/late', readOnly: false, propagate: true }];
+    const mount = async (...args: string[]): Promise<void> => {
+      const { code, stderr } = await runCommand(['mount', ...args]);
+      expect([code, stderr]).toEqual([0, '']);
+    };
+    await mount('--bind', source, source);
+    try {
+      await mount('--make-private', source);
+      await expect(provider.create(smallSpec(image, 'x', { mounts }))).rejects.toMatchObject({
+        reason: 'refused',
+        message: expect.stringContaining('--make-shared'),
+      });
+      await mount('--make-shared', source);
+      await mkdir(join(source, 'sub'));
+      const out = await inside(mounts, 'cat /late/sub/new', async () => {
+        await mount('-t', 'tmpfs', 'late', join(source, 'sub'));
+        await writeFile(join(source, 'sub/new'), 'arrived\n');
+      });
+      expect(out).toBe('arrived\n');
+    } finally {
+      await runCommand(['umount', join(source, 'sub')]);
+      await until(async () => (await runCommand(['umount', source])).code === 0);
+    }
+  });
+});

@@ -48,7 +48,7 @@ export async function startTestPlatform(options: StartOptions = {}): Promise<Tes
   const child = spawn(join(ROOT, 'node_modules/.bin/node'), args, {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...options.env },
+    env: { ...process.env, AGENTPLATFORM_CACHE: join(ROOT, '.cache/platform'), ...options.env },
   });
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -39,6 +39,13 @@ export const settings = {
     pattern: /^[^\0]+$/,
     expected: 'a path',
   }),
+  cache: optionalWord({
+    about:
+      'Directory for what can be made or fetched again: the prepared database, language runtimes. Several data directories may share one; `cache` in the data directory when not set.',
+    unit: 'path',
+    pattern: /^[^\0]+$/,
+    expected: 'a path',
+  }),
   json: onOff({ about: 'Prints the line that says the platform is ready as JSON.', default: false, notInFile: true }),
   region: word({
     about: 'Region in the ARNs that the platform makes. AWS_REGION is not read: ARNs must not change with the shell.',
@@ -226,12 +233,6 @@ export const settings = {
       default: 100_000_000,
       min: 1024,
       max: 2 ** 40,
-    }),
-    maxChunkBytes: bytes({
-      about: 'Largest chunk of a streamed answer.',
-      default: 10_000_000,
-      min: 1024,
-      max: 2 ** 32,
     }),
     timeoutSeconds: seconds({
       about: 'How long the first byte of an answer may take.',

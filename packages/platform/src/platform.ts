@@ -19,13 +19,14 @@ import { createOidcDiscovery } from './kernel/auth/oidc-discovery.ts';
 import { createAuthenticator } from './kernel/auth/sigv4.ts';
 import { createSpool } from './kernel/auth/spool.ts';
 import { systemClock } from './kernel/clock.ts';
+import { every } from './kernel/every.ts';
 import { createAdminGuard } from './kernel/http/admin-guard.ts';
 import { type AuditRecord, Pipeline, type PipelineDeps } from './kernel/http/pipeline.ts';
 import { RateLimiter } from './kernel/http/rate-limiter.ts';
 import { createHttpServer } from './kernel/http/server.ts';
 import { createImages, registerRegistry } from './kernel/images/index.ts';
 import { createJournal, journalMigrations } from './kernel/journal/index.ts';
-import { s3Api } from './kernel/objects/index.ts';
+import { objectReader, s3Api } from './kernel/objects/index.ts';
 import { createOutbound } from './kernel/outbound/index.ts';
 import { createSandboxProvider, probeProviders } from './kernel/sandbox/index.ts';
 import { configuredMasterKeys, createSecrets, openMasterKeyFile, secretMigrations } from './kernel/secrets/index.ts';
@@ -44,7 +45,6 @@ import { openObjects } from './open-objects.ts';
 import { pageKey } from './page-key.ts';
 import { auditMigrations, auditSink } from './services/audit/index.ts';
 import { runtimeAdminRoutes } from './services/runtime/admin-routes.ts';
-import { readOwnObject } from './services/runtime/code-objects.ts';
 import { createRuntimeService } from './services/runtime/index.ts';
 import { RegistryCredentialsStore, registryCredentialsRoutes } from './services/runtime/registry-credentials.ts';
 import { createTagsService } from './services/tags/index.ts';
@@ -68,8 +68,7 @@ export interface Platform {
   close(): Promise<void>;
 }
 
-/** Time between two samples of a session's usage: what a crash can lose of it at most. */
-const USAGE_INTERVAL_MS = 5000;
+const HOUR_MS = 3_600_000;
 
 /** Largest object in one request to the embedded store: S3's own limit of a single PUT. */
 const MAX_OBJECT_BYTES = 5 * 2 ** 30;
@@ -94,10 +93,20 @@ export async function createPlatform(config: Config): Promise<Platform> {
 
   async function build(): Promise<Platform> {
     const { data, region } = config;
+    const cache = config.cache ?? join(data, 'cache');
     await mkdir(data, { recursive: true, mode: 0o700 });
 
     // Isolation first: without it nothing else is worth starting.
-    const sandboxOptions = { dataDir: data, runtime: config.sandbox.ociRuntime, clock, log };
+    const sandboxOptions = {
+      dataDir: data,
+      runtime: config.sandbox.ociRuntime,
+      cniDir: config.sandbox.cniDir,
+      disk: config.sandbox.disk,
+      poolSize: config.sandbox.preparedNetworks,
+      creates: { running: config.sandbox.maxConcurrentStarts, waiting: config.sandbox.maxQueuedStarts },
+      clock,
+      log,
+    };
     const { provider, report } = await createSandboxProvider({ ...sandboxOptions, provider: config.sandbox.provider });
     closing.add(() => provider.close());
 
@@ -106,6 +115,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       dataDir: data,
       clock,
       log,
+      cacheDir: join(cache, 'database'),
       ...(config.databaseUrl ? { url: config.databaseUrl } : {}),
     });
     closing.add(() => database.close());
@@ -152,6 +162,8 @@ export async function createPlatform(config: Config): Promise<Platform> {
       random: randomBytes,
       region,
       ...(config.accountId ? { accountId: config.accountId } : {}),
+      // Alone on an embedded database nobody else can have changed anything.
+      refreshSeconds: config.databaseUrl ? 5 : 0,
       onRefreshError: (error) => log.warn({ err: error }, 'access management could not be refreshed'),
     });
     closing.add(async () => iam.stop());
@@ -177,6 +189,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       clock,
       log,
       outbound,
+      cacheDir: cache,
       limits: {
         imageBytes: config.images.maxImageBytes,
         zipBytes: config.images.maxZipBytes,
@@ -199,7 +212,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
         pingIntervalMs: config.session.pingIntervalSeconds * 1000,
         pingTimeoutMs: config.session.pingTimeoutSeconds * 1000,
         pingFailures: config.session.pingFailures,
-        usageIntervalMs: USAGE_INTERVAL_MS,
+        usageIntervalMs: config.session.usageIntervalSeconds * 1000,
         startTimeoutMs: config.sandbox.startTimeoutSeconds * 1000,
         teardownTimeoutMs: config.session.teardownSeconds * 1000,
         maxConcurrentStarts: config.sandbox.maxConcurrentStarts,
@@ -218,7 +231,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       images,
       sessions,
       artifacts: {
-        readObject: (accountId, place) => readOwnObject(objects, accountId, place),
+        readObject: objectReader(objects),
         registryCredentials: (accountId, uri) => registryCredentials.forImage(accountId, uri),
         temporaryDirectory: temporary,
       },
@@ -257,12 +270,13 @@ export async function createPlatform(config: Config): Promise<Platform> {
     };
 
     // HTTP
+    const idempotency = new IdempotencyStore({ database, clock, newId: identifiers.request });
     const pipeline = new Pipeline({
       handlers,
       authenticator,
       authorize,
       spool,
-      idempotency: new IdempotencyStore({ database, clock, newId: identifiers.request }),
+      idempotency,
       metrics,
       audit: (record) => void journal.record('audit', record),
       cover: operationCoverage(process.env),
@@ -313,6 +327,10 @@ export async function createPlatform(config: Config): Promise<Platform> {
       log,
     });
 
+    closing.add(
+      every(clock, HOUR_MS, 'collect unused images', async () => images.collect(await runtime.port.imagesInUse()), log),
+    );
+    closing.add(every(clock, HOUR_MS, 'forget old client tokens', () => idempotency.sweep(), log));
     await sessions.recover((row) => runtime.port.planOf(row));
     sessions.start();
     await runtime.start();
@@ -321,7 +339,9 @@ export async function createPlatform(config: Config): Promise<Platform> {
     return {
       async listen() {
         const credentials = await iam.rootCredentials();
-        const credentialsFile = credentials ? await writeCredentialsFile(data, credentials) : join(data, 'credentials');
+        const credentialsFile = credentials
+          ? await writeCredentialsFile(data, { ...credentials, region })
+          : join(data, 'credentials');
         const { origin } = await server.listen(config.host, config.port);
         closing.add(() => server.close(config.shutdownGraceSeconds * 1000));
         const ready: Ready = {

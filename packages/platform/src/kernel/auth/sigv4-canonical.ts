@@ -47,9 +47,12 @@ function foldSpace(value: string): string {
   return trimmed.includes('  ') || trimmed.includes('\t') ? trimmed.replace(/[ \t]+/g, ' ') : trimmed;
 }
 
+/** Headers that steer what a request does: whoever could change one unseen could move it into another session. */
+const MEANINGFUL = /^x-amz-|^x-amzn-bedrock-agentcore-/;
+
 /**
  * Canonical headers and the list of their names, for a request whose `signedHeaders` must be lower-case, ascending,
- * present, and hold `host` and every `x-amz-*` header of the request. Throws `InvalidSignatureException`.
+ * present, and hold `host` and every header of the request that AWS or this service gives a meaning to. Throws `InvalidSignatureException`.
  */
 export function canonicalHeaders(headers: HeaderList, signedHeaders: string): string {
   const names = signedHeaders.split(';');
@@ -65,7 +68,7 @@ export function canonicalHeaders(headers: HeaderList, signedHeaders: string): st
   }
   if (!signed.has('host')) throw errors.invalidSignature('The header "host" must be signed.');
   for (const name of headers.names()) {
-    if (name.startsWith('x-amz-') && !signed.has(name)) {
+    if (MEANINGFUL.test(name) && !signed.has(name)) {
       throw errors.invalidSignature(`The header "${printable(name)}" must be signed.`);
     }
   }

@@ -34,6 +34,8 @@ export interface BaseProgress {
 export interface BasesDeps {
   store: ImageStore;
   machine: Platform;
+  /** Where fetched language runtimes are kept; among the images when absent. */
+  programsDir?: string | undefined;
   clock: Clock;
   log: Logger;
   /** Directories searched for `python3.X`, first one wins. */
@@ -58,7 +60,7 @@ export class Bases {
   constructor(deps: BasesDeps) {
     this.#deps = deps;
     this.#dir = join(deps.store.dir, 'bases');
-    this.#nodes = new NodeBinaries(join(deps.store.dir, 'bases', 'programs'), deps.store.temp);
+    this.#nodes = new NodeBinaries(deps.programsDir ?? join(deps.store.dir, 'bases', 'programs'), deps.store.temp);
   }
 
   /** Names of the bases that this machine can make: `node:22`, `python:3.11` … */

@@ -41,6 +41,8 @@ export interface ImagesDeps {
   limits?: Partial<ImageLimits>;
   /** Directories below which `oci:` and `oci-archive:` names are read; everywhere but in the data directory when absent. */
   localPaths?: readonly string[];
+  /** Where language runtimes that were fetched are kept; several data directories may share it. */
+  cacheDir?: string;
   /** Directories searched for `python3.X`. */
   pythonDirs?: readonly string[];
   /** What is not in use and younger than this is kept: something may be about to use it. Milliseconds, default an hour. */
@@ -74,6 +76,7 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
     log,
     pythonDirs: deps.pythonDirs ?? (await defaultPythonDirs()),
     progress: deps.progress,
+    programsDir: deps.cacheDir && join(deps.cacheDir, 'programs'),
   });
   const prepared = new PreparedImages(store);
   await prepared.init();

@@ -85,8 +85,10 @@ export class NodeBinaries {
       const tarball = (await readdir(work)).find((name) => name.endsWith('.tgz'));
       if (tarball === undefined) throw new ImageError('runtime-unavailable', `npm pack ${spec} made no file.`);
       await checkIntegrity(join(work, tarball), release.integrity[arch], spec);
-      await extractBinary(join(work, tarball), join(work, 'node'), spec);
-      await rename(join(work, 'node'), path);
+      // Beside its place, which may be on another disk than `work`.
+      const part = `${path}.${process.pid}.part`;
+      await extractBinary(join(work, tarball), part, spec);
+      await rename(part, path);
       return path;
     } finally {
       await rm(work, { recursive: true, force: true });

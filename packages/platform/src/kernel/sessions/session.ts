@@ -60,8 +60,8 @@ export class Session {
     return this.#state.state;
   }
 
-  get detail(): SessionState {
-    return this.#state;
+  get image(): string | undefined {
+    return this.#plan.image;
   }
 
   /** Why it ended or is ending; undefined while it lives. */

@@ -44,6 +44,7 @@ function house(overrides: Partial<SessionsOptions> = {}) {
   const agent: { health: Health | Error } = { health: 'healthy' };
   const plan: SessionPlan = {
     version: '1',
+    image: undefined,
     lifecycle: { idleSeconds: 900, maxLifetimeSeconds: 28_800 },
     port: 8080,
     health: async () => {

@@ -18,6 +18,8 @@ export interface SessionKey {
 /** How to make and watch one kind of session; the service that owns the resource writes it. */
 export interface SessionPlan {
   version: string;
+  /** sha256:… of the image that its sandbox is made from; kept from collection while it lives. */
+  image: string | undefined;
   lifecycle: SessionLifecycle;
   /** Port inside the sandbox that requests and pings go to. */
   port: number;
@@ -191,6 +193,10 @@ export class Sessions {
   /** Ends every session of a resource. */
   async stopAll(resourceArn: string, reason: EndReason): Promise<void> {
     await Promise.all(this.of(resourceArn).map((session) => session.end(reason)));
+  }
+
+  all(): Session[] {
+    return [...this.#live.values()];
   }
 
   of(resourceArn: string): Session[] {

@@ -58,6 +58,8 @@ function sessionView(session: Session) {
     version: session.row.version,
     state: session.state,
     isolation: session.sandbox?.isolation,
+    // Where its port is, as seen from the server's machine: for operators and for the benchmark, which calls the agent directly.
+    address: session.sandbox?.address(session.row.port),
     startedAt: new Date(session.row.createdAt).toISOString(),
   };
 }

@@ -40,8 +40,9 @@ export interface RuntimeServiceDeps {
 export interface RuntimePort {
   /** How to watch a session that survived a restart; undefined when its runtime is gone. */
   planOf(row: SessionRow): Promise<SessionPlan | undefined>;
-  /** Digests of images that a version may still start sandboxes from. */
   runtimes: Runtimes;
+  /** Digests of the images that versions and live sessions are made from; all others may be collected. */
+  imagesInUse(): Promise<Set<string>>;
 }
 
 /** Agent runtimes: the caller's own container, one sandbox per session (spec: Runtime). */
@@ -69,6 +70,10 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
     }),
     port: {
       runtimes,
+      async imagesInUse() {
+        const live = deps.sessions.all().map((session) => session.image);
+        return new Set([...(await store.imageDigests()), ...live.filter((digest) => digest !== undefined)]);
+      },
       async planOf(row) {
         const family = await catalogue.get(runtimeIdOf(row.resourceArn));
         const version = family?.versions.find((v) => String(v.version) === row.version);

@@ -34,6 +34,8 @@ export interface RuntimeStore {
   deleteRuntime(runtime: Runtime): Promise<void>;
   load(runtimeId: string): Promise<RuntimeFamily | undefined>;
   list(accountId: string, page: PageRequest): Promise<Page<Runtime>>;
+  /** Digests of the images that any version may still start sandboxes from. */
+  imageDigests(): Promise<string[]>;
   /** Runtimes with a version or endpoint that was being prepared or deleted when the server ended. */
   unfinished(): Promise<string[]>;
 }

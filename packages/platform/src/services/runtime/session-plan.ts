@@ -17,6 +17,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
   const { definition, imageDigest, runtimeArn } = version;
   return {
     version: String(version.version),
+    image: imageDigest,
     lifecycle: version.lifecycle,
     port: protocolRoutes[version.protocol].port,
     health: pingHealth,

@@ -77,6 +77,13 @@ export function createSqlRuntimeStore(database: Database, clock: Clock): Runtime
       const page = await runtimes.list({ accountId, limit, ...(after === undefined ? {} : { after }) });
       return { items: page.items.map((i) => i.data), next: page.next };
     },
+    async imageDigests() {
+      const rows = await database.query<{ digest: string }>(
+        `SELECT DISTINCT data->>'imageDigest' AS digest FROM resources WHERE kind = $1 AND data->>'imageDigest' IS NOT NULL`,
+        [VERSION_KIND],
+      );
+      return rows.map((row) => row.digest);
+    },
     async unfinished() {
       const rows = await database.query<{ id: string }>(
         `SELECT r.id FROM resources r WHERE r.kind = $1 AND (r.data->>'deleting' = 'true' OR EXISTS (

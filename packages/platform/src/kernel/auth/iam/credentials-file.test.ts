@@ -11,13 +11,13 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dir, { recursive: true }));
 
-const one = { accessKeyId: 'AKIAONE', secretAccessKey: 'a+b/c=' };
+const one = { accessKeyId: 'AKIAONE', secretAccessKey: 'a+b/c=', region: 'us-east-1' };
 
 it('is private from its first moment and read by the AWS SDK', async () => {
   const path = await writeCredentialsFile(dir, one);
   expect(path).toBe(join(dir, 'credentials'));
   expect((await stat(path)).mode & 0o777).toBe(0o600);
-  expect(await fromIni({ filepath: path, profile: 'agentplatform', ignoreCache: true })()).toMatchObject(one);
+  expect(await fromIni({ filepath: path, profile: 'agentplatform', ignoreCache: true })()).toMatchObject({ accessKeyId: one.accessKeyId, secretAccessKey: one.secretAccessKey });
   expect(await readdir(dir)).toEqual(['credentials']);
 });
 
@@ -29,7 +29,7 @@ it('takes new keys and keeps other profiles', async () => {
   await writeCredentialsFile(dir, two);
   const text = await readFile(path, 'utf8');
   expect(text).toBe(
-    '# mine\n[other]\naws_access_key_id = X\n\n[agentplatform]\naws_access_key_id = AKIATWO\naws_secret_access_key = a+b/c=\n',
+    '# mine\n[other]\naws_access_key_id = X\n\n[agentplatform]\naws_access_key_id = AKIATWO\naws_secret_access_key = a+b/c=\nregion = us-east-1\n',
   );
   const { mtimeMs } = await stat(path);
   await writeCredentialsFile(dir, two);

@@ -13,16 +13,16 @@ export class CredentialsFileError extends Error {
 
 /**
  * Makes sure that `DIR/credentials` (mode 0600, AWS shared-credentials format, profile `agentplatform`) holds these
- * credentials; other profiles in it stay. The file appears whole or not at all. Answers its path.
+ * credentials and the region, which boto3 takes from here and not from `AWS_REGION`; other profiles in it stay. The file appears whole or not at all. Answers its path.
  * Throws `CredentialsFileError` when others than its owner may read or write an existing one.
  */
 export async function writeCredentialsFile(
   dir: string,
-  credentials: { accessKeyId: string; secretAccessKey: string },
+  credentials: { accessKeyId: string; secretAccessKey: string; region: string },
 ): Promise<string> {
   const path = join(dir, 'credentials');
   const before = await readPrivate(path);
-  const section = `[${PROFILE}]\naws_access_key_id = ${credentials.accessKeyId}\naws_secret_access_key = ${credentials.secretAccessKey}\n`;
+  const section = `[${PROFILE}]\naws_access_key_id = ${credentials.accessKeyId}\naws_secret_access_key = ${credentials.secretAccessKey}\nregion = ${credentials.region}\n`;
   const others = before === undefined ? '' : withoutProfile(before);
   const text = others === '' ? section : `${others.trimEnd()}\n\n${section}`;
   if (text === before) return path;

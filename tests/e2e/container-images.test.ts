@@ -1,0 +1,69 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CreateAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore-control';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Clients, clientsOf } from '../support/clients.ts';
+import { untilReady } from '../support/deploy.ts';
+import { invokeJson, sessionId } from '../support/invoke.ts';
+import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { RegistryUser } from '../support/push-image.ts';
+
+let platform: TestPlatform;
+let clients: Clients;
+let registry: RegistryUser;
+let agent: string;
+
+beforeAll(async () => {
+  platform = await startTestPlatform();
+  clients = clientsOf(platform);
+  registry = new RegistryUser(platform);
+  agent = await readFile(join(import.meta.dirname, '../support/probe-agent/index.mjs'), 'utf8');
+});
+
+afterAll(async () => {
+  clients?.close();
+  await platform?.dispose();
+});
+
+const create = (name: string, containerUri: string) =>
+  clients.control.send(
+    new CreateAgentRuntimeCommand({
+      agentRuntimeName: name,
+      roleArn: platform.ready.defaultRoleArn,
+      networkConfiguration: { networkMode: 'PUBLIC' },
+      agentRuntimeArtifact: { containerConfiguration: { containerUri } },
+    }),
+  );
+
+describe('container images pushed to the platform', () => {
+  it('run by tag and by digest; a tag that moves does not move a version', async () => {
+    const image = { base: 'base/node:22', entrypoint: ['node', '/app/index.mjs'] };
+    const first = await registry.push('team/agent', 'v1', { ...image, files: { 'app/index.mjs': agent } });
+    const byTag = await untilReady(clients, (await create('by_tag', 'platform/team/agent:v1')).agentRuntimeId ?? '');
+    expect((await invokeJson(clients, byTag.arn, sessionId('tag'), { do: 'count' })).count).toBe(1);
+    await registry.push('team/agent', 'v1', { ...image, files: { 'app/index.mjs': 'process.exit(9)' } });
+    expect((await invokeJson(clients, byTag.arn, sessionId('again'), { do: 'count' })).count).toBe(1);
+    const byDigest = await untilReady(
+      clients,
+      (await create('by_digest', `platform/team/agent@${first}`)).agentRuntimeId ?? '',
+    );
+    expect((await invokeJson(clients, byDigest.arn, sessionId('digest'), { do: 'count' })).count).toBe(1);
+  });
+
+  it('of another architecture are refused at create, both architectures named', async () => {
+    const mine = process.arch === 'arm64' ? 'arm64' : 'amd64';
+    const other = mine === 'arm64' ? 'amd64' : 'arm64';
+    await registry.push('team/foreign', 'v1', {
+      architecture: other,
+      files: { 'app/agent': 'x' },
+      entrypoint: ['/app/agent'],
+    });
+    const refusal = await create('foreign', 'platform/team/foreign:v1').then(
+      () => expect.unreachable('it was expected to be refused'),
+      (error: Error) => error,
+    );
+    expect(refusal).toMatchObject({ name: 'ValidationException' });
+    expect(refusal.message).toContain(other);
+    expect(refusal.message).toContain(mine);
+  });
+});

@@ -25,7 +25,7 @@ export async function probeOci(options: ProbeOptions): Promise<ProbeReport> {
     check(ownerSupports(arch), `support for the architecture ${arch}`, 'use a machine with x86-64 or ARM64'),
     check(info !== undefined, `container runtime ${runtime}`, 'apt-get install -y runc'),
     check(
-      present(...['ptp', 'host-local', 'loopback'].map((name) => `${options.cniDir}/${name}`)),
+      present(...['ptp', 'host-local'].map((name) => `${options.cniDir}/${name}`)),
       'network plugins',
       'apt-get install -y containernetworking-plugins',
     ),

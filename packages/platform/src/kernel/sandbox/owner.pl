@@ -56,10 +56,10 @@ if (!$holder) {
   close $hold_w;
   my ($SIOCSIFFLAGS, $IFF_UP, $AF_INET, $SOCK_DGRAM) = (0x8914, 1, 2, 2);
   my $any;
-  my ($any, $loopback) = (undef, pack 'a16 s x22', 'lo', $IFF_UP);
+  my $loopback = pack 'a16 s x22', 'lo', $IFF_UP;
   my $ok = syscall($sys_unshare, $CLONE_NEWUSER | $CLONE_NEWNET) == 0
     && socket($any, $AF_INET, $SOCK_DGRAM, 0)
-    && ioctl $any, $SIOCSIFFLAGS, pack 'a16 s x22', 'lo', $IFF_UP;
+    && ioctl $any, $SIOCSIFFLAGS, $loopback;
   syswrite $made_w, $ok ? 'y' : 'n';
   sysread $hold_r, my $bye, 1;
   exit 0;

@@ -1,0 +1,118 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { withSection } from '../../scripts/docs/pages.ts';
+import type { Machine } from '../support/machine.ts';
+import { rounded } from '../support/statistics.ts';
+import type { ColdStart } from './cold-start.ts';
+import type { Contestant } from './contestants.ts';
+import type { Latencies } from './latency.ts';
+import type { SaturationResult } from './saturation.ts';
+import type { LargeStream } from './streaming.ts';
+
+export interface RuntimeResults {
+  /** ISO 8601. */
+  at: string;
+  quick: boolean;
+  machine: Machine;
+  oneConnection: Latencies;
+  fixedRate: Latencies & { rate: number };
+  saturated: SaturationResult;
+  firstByte: Record<Contestant['name'], number>;
+  largeStream?: LargeStream;
+  coldStart: ColdStart;
+  secondStartSeconds: number;
+}
+
+const resultsFile = fileURLToPath(new URL('../results/runtime.json', import.meta.url));
+const page = fileURLToPath(new URL('../../docs/benchmarks.md', import.meta.url));
+
+/** The results as a table in Markdown: each measure, its peer, the ratio or difference, and what was aimed at. */
+export function table(results: RuntimeResults): string {
+  const { oneConnection: one, fixedRate: rate, saturated, firstByte, largeStream, coldStart } = results;
+  const ms = (value: number): string => `${rounded(value, 3)} ms`;
+  const perSecond = (value: number): string => `${Math.round(value).toLocaleString('en')}/s`;
+  const rows = [
+    [
+      'One connection, p50',
+      ms(one.platform.p50),
+      `direct ${ms(one.direct.p50)}, nginx ${ms(one.nginx.p50)}`,
+      `+${ms(one.platform.p50 - one.direct.p50)}`,
+      'at most +0.4 ms',
+    ],
+    [
+      `${rate.rate} requests/s, p50`,
+      ms(rate.platform.p50),
+      `direct ${ms(rate.direct.p50)}, nginx ${ms(rate.nginx.p50)}`,
+      `+${ms(rate.platform.p50 - rate.direct.p50)}`,
+      'at most +0.5 ms',
+    ],
+    [
+      `${rate.rate} requests/s, p99`,
+      ms(rate.platform.p99),
+      `direct ${ms(rate.direct.p99)}, nginx ${ms(rate.nginx.p99)}`,
+      `+${ms(rate.platform.p99 - rate.direct.p99)}`,
+      'at most 3 ms',
+    ],
+    [
+      '32 connections, saturated',
+      perSecond(saturated.perSecond.platform),
+      `nginx ${perSecond(saturated.perSecond.nginx)}, direct ${perSecond(saturated.perSecond.direct)}`,
+      `${rounded(saturated.platformToNginx, 2)} × nginx`,
+      'at least 0.4',
+    ],
+    ['CPU of one request, saturated', `${Math.round(saturated.platformCpuMicros)} µs`, '', '', ''],
+    [
+      'First streamed byte, p50',
+      ms(firstByte.platform),
+      `direct ${ms(firstByte.direct)}, nginx ${ms(firstByte.nginx)}`,
+      `+${ms(firstByte.platform - firstByte.direct)}`,
+      'at most +1 ms',
+    ],
+    ...(largeStream
+      ? [
+          [
+            '1 GB streamed, memory',
+            `${Math.round(largeStream.rssMiB.highest)} MiB at most`,
+            `${Math.round(largeStream.rssMiB.before)} MiB before`,
+            `${Math.round(largeStream.bytes / 2 ** 20 / largeStream.seconds)} MiB/s`,
+            'flat',
+          ],
+        ]
+      : []),
+    [
+      'New session to first byte',
+      ms(coldStart.platform),
+      `runc run ${ms(coldStart.runtime)}`,
+      `${rounded(coldStart.platform / coldStart.runtime, 2)} × runc`,
+      'at most 1.3',
+    ],
+    ['Second start to ready', `${rounded(results.secondStartSeconds, 2)} s`, '', '', 'below 3 s'],
+  ];
+  return [
+    '| measure | platform | peer | compared | aim |',
+    '|---|---|---|---|---|',
+    ...rows.map((row) => `| ${row.join(' | ')} |`),
+  ].join('\n');
+}
+
+/** Keeps the results in the repository and shows them in the docs. */
+export async function keepResults(results: RuntimeResults): Promise<void> {
+  await mkdir(dirname(resultsFile), { recursive: true });
+  await writeFile(resultsFile, `${JSON.stringify(results, undefined, 2)}\n`);
+  await writeFile(page, withSection(await readFile(page, 'utf8'), 'runtime', section(results)));
+}
+
+function section(results: RuntimeResults): string {
+  const { cpu, cores, memoryGiB, kernel, node, tools, loadAtStart } = results.machine;
+  const versions = Object.entries(tools).map(([name, version]) => `${name} ${version}`);
+  const busy =
+    loadAtStart > cores / 2
+      ? ' **The machine was busy with other work: these numbers are too high and will be replaced.**'
+      : '';
+  return [
+    `Taken ${results.at.slice(0, 10)} on ${cpu}, ${cores} cores, ${memoryGiB} GiB, Linux ${kernel}, Node ${node}, ${versions.join(', ')}; load ${loadAtStart} at the start.${busy}`,
+    '',
+    table(results),
+  ].join('\n');
+}

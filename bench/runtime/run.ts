@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import { chmod, mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { thisMachine } from '../support/machine.ts';
+import { startNginx } from '../support/nginx.ts';
+import { newDirectory, startBenchPlatform } from './bench-platform.ts';
+import { coldStart } from './cold-start.ts';
+import { contestantsOf, signedKilobytes } from './contestants.ts';
+import { fixedRate, oneConnection } from './latency.ts';
+import { keepResults, type RuntimeResults, table } from './results.ts';
+import { saturation } from './saturation.ts';
+import { secondStart } from './second-start.ts';
+import { firstByte, largeStream } from './streaming.ts';
+
+const FULL = {
+  sequential: 3000,
+  rate: { rate: 2000, seconds: 4, rounds: 5 },
+  saturated: { seconds: 4, rounds: 5 },
+  streams: 100,
+  starts: 15,
+  boots: 3,
+};
+const QUICK = {
+  sequential: 500,
+  rate: { rate: 2000, seconds: 2, rounds: 1 },
+  saturated: { seconds: 2, rounds: 2 },
+  streams: 20,
+  starts: 3,
+  boots: 1,
+};
+
+/**
+ * `npm run bench -- runtime [--quick] [--keep]`: the session's hot path, cold start, streaming and second start, each beside its
+ * peer. Prints a table; `--keep` writes bench/results/runtime.json and the page docs/benchmarks.md from it.
+ */
+export async function run(args: string[]): Promise<void> {
+  const size = args.includes('--quick') ? QUICK : FULL;
+  const say = (text: string): void => void process.stderr.write(`${text}\n`);
+  const dir = await newDirectory();
+  // The runtime passes through it as another user.
+  await chmod(dir, 0o711);
+  const machine = thisMachine({ nginx: ['nginx', '-v'], wrk: ['wrk', '-v'], runc: ['runc', '--version'] });
+  const dataDir = join(dir, 'data');
+  await mkdir(dataDir, { mode: 0o700 });
+  say('Starting the platform and deploying the agent …');
+  const bench = await startBenchPlatform(dataDir);
+  const { pid } = bench.platform;
+  const sessionId = `bench-${randomUUID()}`;
+  try {
+    const session = await bench.session(sessionId);
+    const nginx = await startNginx(dir, `${session.address.host}:${session.address.port}`);
+    try {
+      const contestants = contestantsOf(bench, session, nginx.port);
+      const wires = async () => (await signedKilobytes(bench, sessionId)).map(({ wire }) => wire);
+      const one = async (body: object) => (await bench.invocation(sessionId, JSON.stringify(body))).wire;
+      say('One connection …');
+      const sequential = await oneConnection(contestants, await wires(), size.sequential);
+      say(`${size.rate.rate} requests a second …`);
+      const offered = await fixedRate(contestants, await wires(), size.rate);
+      say('32 connections …');
+      const requests = await signedKilobytes(bench, sessionId);
+      const saturated = await saturation(contestants, { dir, path: bench.path, requests, pid, ...size.saturated });
+      say('Streams …');
+      const first = await firstByte(contestants, await one({ chunks: 3, everyMs: 5 }), size.streams);
+      const [, , own] = contestants;
+      const large = own && (await largeStream(own, await one({ bytes: 2 ** 30 }), pid));
+      say('Cold starts …');
+      const cold = await coldStart(bench, session, join(dir, 'peer'), size.starts);
+      await bench.stop(sessionId);
+      await bench.platform.end();
+      say('Second start …');
+      const boot = await secondStart(dataDir, size.boots);
+      const results: RuntimeResults = {
+        at: new Date().toISOString(),
+        quick: size === QUICK,
+        machine,
+        oneConnection: sequential,
+        fixedRate: { rate: size.rate.rate, ...offered },
+        saturated,
+        firstByte: first,
+        ...(large ? { largeStream: large } : {}),
+        coldStart: cold,
+        secondStartSeconds: boot,
+      };
+      process.stdout.write(`${table(results)}\n`);
+      if (args.includes('--keep')) await keepResults(results);
+    } finally {
+      await nginx.end();
+    }
+  } finally {
+    await bench.close();
+    await rm(dir, { recursive: true, force: true });
+  }
+}

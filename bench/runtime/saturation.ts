@@ -1,0 +1,60 @@
+import { readFile } from 'node:fs/promises';
+import type { SignedRequest } from '../support/signed-requests.ts';
+import { median } from '../support/statistics.ts';
+import { saturate } from '../support/wrk.ts';
+import type { Contestant } from './contestants.ts';
+
+export interface SaturationResult {
+  /** Requests per second, medians of the rounds. */
+  perSecond: Record<Contestant['name'], number>;
+  /** Median of the ratios of the pairs: platform by nginx, measured one right after the other. */
+  platformToNginx: number;
+  /** Microseconds of CPU that the platform's process used for one request, least of the rounds. */
+  platformCpuMicros: number;
+}
+
+/** As fast as 32 connections go, the contestants taking turns. */
+export async function saturation(
+  contestants: Contestant[],
+  {
+    dir,
+    path,
+    requests,
+    pid,
+    seconds,
+    rounds,
+  }: {
+    dir: string;
+    path: string;
+    requests: SignedRequest[];
+    /** The platform's process. */
+    pid: number;
+    seconds: number;
+    rounds: number;
+  },
+): Promise<SaturationResult> {
+  const taken: Record<Contestant['name'], number[]> = { direct: [], nginx: [], platform: [] };
+  const micros: number[] = [];
+  const headers = requests.map((request) => request.headers);
+  for (let round = 0; round < rounds; round += 1) {
+    for (const { name, host, port } of contestants) {
+      const url = `http://${host}:${port}`;
+      const before = await cpuSeconds(pid);
+      const perSecond = await saturate(dir, { url, connections: 32, seconds, path, body: 'y'.repeat(1024), headers });
+      taken[name].push(perSecond);
+      if (name === 'platform') micros.push((((await cpuSeconds(pid)) - before) / (perSecond * seconds)) * 1e6);
+    }
+  }
+  return {
+    perSecond: { direct: median(taken.direct), nginx: median(taken.nginx), platform: median(taken.platform) },
+    platformToNginx: median(taken.platform.map((value, round) => value / (taken.nginx[round] ?? Number.NaN))),
+    platformCpuMicros: Math.min(...micros),
+  };
+}
+
+/** User and system time of a process so far; the kernel counts in hundredths of a second. */
+async function cpuSeconds(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}

@@ -139,7 +139,7 @@
   /* ---- names for elements ---- */
 
   var numbers = new WeakMap();
-  var elements = {};
+  var elements = Object.create(null);
   var count = 0;
 
   function numberOf(element) {
@@ -199,7 +199,12 @@
 
   function write(element, region, writer) {
     var tag = element.localName;
-    if (tag === 'link' && /\bstylesheet\b/i.test(element.rel) && !element.disabled && element.sheet) {
+    if (
+      tag === 'link' &&
+      /\bstylesheet\b/i.test(element.rel) &&
+      !/\balternate\b/i.test(element.rel) &&
+      !element.disabled
+    ) {
       put(writer, { style: element.getAttribute('href') || '', media: element.media || '' });
       return;
     }
@@ -469,7 +474,8 @@
       (function look() {
         var now = performance.now();
         if (now - start > limit) resolve(false);
-        else if (pending <= 0 && now - Math.max(lastChange, start) >= quiet) resolve(true);
+        else if (document.readyState === 'complete' && pending <= 0 && now - Math.max(lastChange, start) >= quiet)
+          resolve(true);
         else setTimer(look, 10);
       })();
     });

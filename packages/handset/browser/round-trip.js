@@ -89,6 +89,8 @@
 
   document.addEventListener('change', function (event) {
     var element = event.target;
+    /* What was typed goes with the next event: a trip of its own would swallow the tap that ended the typing. */
+    if (!/^(checkbox|radio|select-one|select-multiple)$/.test(element.type)) return;
     while (element && element.getAttribute && !sends(element, 'change')) element = element.parentNode;
     if (element && element.getAttribute) post(numbered(event.target), 'change');
   });

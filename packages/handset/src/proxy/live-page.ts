@@ -70,12 +70,18 @@ export async function openLivePage({
       const url = route.request().url();
       const { origin, pathname } = new URL(url);
       if (origin !== ORIGIN) {
-        if (allows(url) && !route.request().isNavigationRequest()) return route.continue();
+        if (route.request().isNavigationRequest()) {
+          onRefused(url);
+          // No content: the page stays where it is, where an error would put a page of the browser in its place.
+          return route.fulfill({ status: 204 });
+        }
+        if (allows(url)) return route.continue();
         onRefused(url);
         return route.abort('blockedbyclient');
       }
-      const name = decodeURIComponent(pathname).slice(1) || 'index.html';
+      const name = safeDecode(pathname).slice(1) || 'index.html';
       const output = outputs.get(name);
+      if (name !== 'index.html' && route.request().isNavigationRequest()) return route.fulfill({ status: 204 });
       if (!output) return route.fulfill({ status: 404, body: '' });
       await route.fulfill({ body: Buffer.from(output.read()), contentType: mimeType(name) });
     });
@@ -89,7 +95,7 @@ export async function openLivePage({
     context.on('page', (other) => {
       if (other !== page) void other.close().catch(() => undefined);
     });
-    await page.goto(`${ORIGIN}/`, { timeout: LOAD_MS, waitUntil: 'load' });
+    await page.goto(`${ORIGIN}/`, { timeout: LOAD_MS, waitUntil: 'commit' });
     await settle(page);
     return {
       async snapshot(eventPath) {
@@ -124,6 +130,14 @@ declare const __handsetAgent: {
 
 async function settle(page: Page): Promise<void> {
   await bounded(page.evaluate(([quiet, limit]) => __handsetAgent.settle(quiet, limit), [QUIET_MS, SETTLE_MS] as const));
+}
+
+function safeDecode(pathname: string): string {
+  try {
+    return decodeURIComponent(pathname);
+  } catch {
+    return pathname;
+  }
 }
 
 /** A script that never ends would hold its visitor for ever. */

@@ -5,7 +5,7 @@ export interface PhoneEvent {
   readonly type: string;
   /** Action texts that were answered on the phone since the last document, in order. */
   readonly locals: readonly string[];
-  /** Fields by name: `f<number>` and `g<number>`. */
+  /** Fields by name: `f<number>` with their value, `g<number>` (radio buttons of one name) with the number of the chosen one. */
   readonly fields: Readonly<Record<string, string>>;
   readonly scroll: number | null;
 }
@@ -20,7 +20,8 @@ export function parsePhoneEvent(form: URLSearchParams): PhoneEvent | undefined {
   if (!match || !TYPES.test(match[2] ?? '')) return undefined;
   const fields: Record<string, string> = {};
   for (const [name, value] of form) {
-    if (/^[fg]\d{1,9}$/.test(name) && Object.keys(fields).length < MAX_FIELDS) fields[name] = value;
+    const isField = /^f\d{1,9}$/.test(name) || (/^g\d{1,9}$/.test(name) && /^\d{1,9}$/.test(value));
+    if (isField && Object.keys(fields).length < MAX_FIELDS) fields[name] = value;
   }
   const scroll = form.get('y');
   return {

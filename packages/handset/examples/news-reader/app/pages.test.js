@@ -27,8 +27,8 @@ describe('pages', function () {
 
   test('the night theme switches the style sheets', function () {
     news.saveSettings({ theme: 'night' });
-    assert.ok(document.getElementById('theme-day').disabled);
-    assert.ok(!document.getElementById('theme-night').disabled);
+    assert.equal(document.getElementById('theme-day').media, 'not all');
+    assert.equal(document.getElementById('theme-night').media, 'all');
     news.saveSettings({ theme: 'day' });
   });
 });

@@ -20,5 +20,6 @@ news.saveSettings = (changes) ->
 
 news.applyTheme = ->
   for theme in news.themes
-    document.getElementById("theme-#{theme}").disabled = theme isnt news.settings.theme
+    # Both sheets stay loaded, so that the page never stands without one.
+    document.getElementById("theme-#{theme}").media = if theme is news.settings.theme then 'all' else 'not all'
   undefined

@@ -1,0 +1,227 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Problem } from '../src/problem.ts';
+import { drawPng } from '../tools/png.ts';
+import { handset } from './support/cli.ts';
+import { newsCopy, smallProject } from './support/project.ts';
+
+async function lint(
+  files: Readonly<Record<string, string | Uint8Array>>,
+): Promise<{ status: number | null; problems: readonly Problem[] }> {
+  const { status, stdout } = await handset(smallProject(files), ['lint', '--json']);
+  const { problems } = JSON.parse(stdout) as { problems: Problem[] };
+  return { status, problems: problems.filter((p) => p.code !== 'widget-advice') };
+}
+
+const head = 'doctype html\nhtml\n  head\n  body\n';
+const page = (...lines: string[]): string => head + lines.map((line) => `    ${line}`).join('\n');
+const config = (inner: string, attributes = ''): string =>
+  `<widget xmlns="http://www.w3.org/ns/widgets" id="http://example.org/a" version="1.0" ${attributes}>\n<name>a</name>\n${inner}\n</widget>`;
+const png = (width: number, height: number): Buffer =>
+  drawPng(width, height, (x, y) => [(x * 97) % 256, (y * 61) % 256, (x * y) % 256, 255]);
+
+describe('handset lint', () => {
+  it('has nothing to say about the example and the smallest project', async () => {
+    expect((await handset(newsCopy(), ['lint'])).stdout).toBe('nothing to complain about\n');
+    expect((await lint({})).problems).toEqual([]);
+  });
+
+  const cases: readonly (readonly [
+    what: string,
+    files: Record<string, string | Uint8Array>,
+    found: Partial<Problem>,
+  ])[] = [
+    [
+      'an arrow function',
+      { 'app/a.js': 'var a;\nvar f = () => 1;' },
+      { code: 'lint-es5-syntax', file: 'app/a.js', line: 2 },
+    ],
+    ['let', { 'app/a.js': 'let a = 1;' }, { code: 'lint-es5-syntax', line: 1 }],
+    [
+      'a template literal in a theme',
+      { 'app/assets/light/js/a.js': 'var a = `x`;' },
+      { code: 'lint-es5-syntax', file: 'app/assets/light/js/a.js' },
+    ],
+    [
+      'raw JavaScript in CoffeeScript',
+      { 'app/a.coffee': 'a = 1\n`let b = 2`\n' },
+      { code: 'lint-es5-syntax', file: 'app/a.coffee', line: 2 },
+    ],
+    [
+      'a global of later JavaScript',
+      { 'app/a.coffee': 'one = 1\nlater = new Promise (done) -> done()\n' },
+      { code: 'lint-es5-global', file: 'app/a.coffee', line: 2, severity: 'warning' },
+    ],
+    [
+      'a method of later JavaScript',
+      { 'app/a.js': 'Object.assign({}, {});' },
+      { code: 'lint-es5-global', message: 'Object.assign is not part of ES5.' },
+    ],
+    ['"use strict" over files', { 'app/a.js': '"use strict";\nvar a;' }, { code: 'lint-use-strict', line: 1 }],
+    [
+      'a second document',
+      { 'app/assets/about.html': '<p>about' },
+      { code: 'lint-document', file: 'app/assets/about.html' },
+    ],
+    ['a link to a second document', { 'app/index.pug': page("a(href='about.html') about") }, { code: 'lint-document' }],
+    ['a frame', { 'app/index.pug': page("iframe(src='a.html')") }, { code: 'lint-frame' }],
+    [
+      'app.js before vendor.js',
+      { 'app/index.pug': page("script(src='javascripts/app.js')", "script(src='javascripts/vendor.js')") },
+      { code: 'lint-order' },
+    ],
+    ['an absolute path', { 'app/index.pug': page("script(src='/javascripts/vendor.js')") }, { code: 'lint-path' }],
+    [
+      'a script from elsewhere',
+      { 'app/index.pug': page("script(src='https://example.org/a.js')") },
+      { code: 'lint-path' },
+    ],
+    [
+      'a missing image',
+      { 'app/index.pug': page("img(src='gone.png')") },
+      { code: 'lint-reference', message: expect.stringContaining('public/gone.png') },
+    ],
+    [
+      'a missing image in a style',
+      { 'app/assets/light/css/light.css': 'p { background: url("../images/gone.png") }' },
+      { code: 'lint-reference', file: 'app/assets/light/css/light.css' },
+    ],
+    [
+      'an image that is too large',
+      { 'app/assets/a.png': png(401, 10) },
+      { code: 'lint-image-size', file: 'app/assets/a.png' },
+    ],
+    [
+      'an icon that is not square',
+      { 'app/assets/icon.png': png(64, 32) },
+      { code: 'lint-image-size', file: 'app/assets/icon.png' },
+    ],
+    ['an image that is not what its name says', { 'app/assets/a_40x40.png': png(40, 39) }, { code: 'lint-image-name' }],
+    ['a broken image', { 'app/assets/a.png': 'no image' }, { code: 'lint-image-broken' }],
+    [
+      'a heavy image',
+      { 'app/assets/a.png': Buffer.concat([png(4, 4), Buffer.alloc(30_000)]) },
+      { code: 'lint-weight', file: 'app/assets/a.png' },
+    ],
+    [
+      'a heavy page',
+      { 'app/assets/a.css': 'p{}'.repeat(50_000) },
+      { code: 'lint-weight', message: expect.stringContaining('budget "page" is 100.0 KB') },
+    ],
+    [
+      'a budget of its own',
+      { 'handset.config.json': '{"budgets":{"script":10}}', 'app/a.js': 'var something = "long enough";' },
+      { code: 'lint-weight', message: expect.stringContaining('"script" is 10 B') },
+    ],
+    [
+      'a widget of another namespace',
+      { 'app/assets/config.xml': '<widget><name>a</name></widget>' },
+      { code: 'widget-invalid', line: 1 },
+    ],
+    [
+      'no name',
+      { 'app/assets/config.xml': '<widget xmlns="http://www.w3.org/ns/widgets"><name> </name></widget>' },
+      { code: 'widget-invalid', message: 'The widget has no name.' },
+    ],
+    [
+      'a missing icon',
+      { 'app/assets/config.xml': config('<icon src="gone.png"/>') },
+      { code: 'widget-invalid', line: 3, message: expect.stringContaining('gone.png') },
+    ],
+    [
+      'a missing start page',
+      { 'app/assets/config.xml': config('<content src="gone.html"/>') },
+      { code: 'widget-invalid', line: 3 },
+    ],
+    [
+      'a start page of a strange type',
+      { 'app/assets/config.xml': config('<content src="index.html" type="text/plain"/>') },
+      { code: 'widget-invalid' },
+    ],
+    [
+      'two start pages',
+      { 'app/assets/config.xml': config('<content src="index.html"/><content src="index.html"/>') },
+      { code: 'widget-invalid', message: expect.stringContaining('stands twice') },
+    ],
+    [
+      'two names of one language',
+      { 'app/assets/config.xml': config('<name>b</name>') },
+      { code: 'widget-invalid', message: expect.stringContaining('stands twice') },
+    ],
+    [
+      'a preference without a name',
+      { 'app/assets/config.xml': config('<preference value="x"/>') },
+      { code: 'widget-invalid' },
+    ],
+    [
+      'a preference twice',
+      { 'app/assets/config.xml': config('<preference name="a"/><preference name="a"/>') },
+      { code: 'widget-invalid' },
+    ],
+    [
+      'a preference that is maybe read-only',
+      { 'app/assets/config.xml': config('<preference name="a" readonly="maybe"/>') },
+      { code: 'widget-invalid' },
+    ],
+    [
+      'a feature that is no IRI',
+      { 'app/assets/config.xml': config('<feature name="camera"/>') },
+      { code: 'widget-invalid' },
+    ],
+    [
+      'a param without a value',
+      { 'app/assets/config.xml': config('<feature name="http://example.org/f"><param name="a"/></feature>') },
+      { code: 'widget-invalid' },
+    ],
+    [
+      'an empty version',
+      { 'app/assets/config.xml': config('').replace('version="1.0"', 'version=" "') },
+      { code: 'widget-invalid' },
+    ],
+    [
+      'an id that is no IRI',
+      { 'app/assets/config.xml': config('').replace('http://example.org/a', 'my app') },
+      { code: 'widget-invalid' },
+    ],
+    ['a width that is no number', { 'app/assets/config.xml': config('', 'width="100%"') }, { code: 'widget-invalid' }],
+    [
+      'an unknown view mode',
+      { 'app/assets/config.xml': config('', 'viewmodes="sideways"') },
+      { code: 'widget-invalid' },
+    ],
+    [
+      'an access that is no origin',
+      { 'app/assets/config.xml': config('<access origin="example.org"/>') },
+      { code: 'widget-invalid' },
+    ],
+  ];
+
+  it.each(cases)('finds %s', async (_what, files, found) => {
+    const { status, problems } = await lint(files);
+    expect(problems).toEqual(expect.arrayContaining([expect.objectContaining(found)]));
+    expect(status).toBe(problems.some((p) => p.severity === 'error') ? 1 : 0);
+  });
+
+  it('does not cry wolf', async () => {
+    const { problems } = await lint({
+      'app/a.js':
+        'var Map = function () {};\nnew Map();\nif (typeof Promise === "function") new Promise(function () {});\nvar o = { fetch: 1 };\no.fetch;',
+      'app/b.coffee':
+        'class A\n  constructor: (@a = 1) ->\n  say: => "#{@a}"\nfor x in [1..3] when x isnt 2 then new A x\n[p, q] = [1, 2]\n',
+      'app/assets/config.xml': config(
+        '<name xml:lang="es">b</name><preference name="a" readonly="true"/><feature name="http://example.org/f" required="false"/><access origin="https://news.example" subdomains="true"/>',
+      ),
+      'app/index.pug': page("a(href='#x') x", "a(href='http://example.org/') out", "img(src='icon.png?1')"),
+    });
+    expect(problems).toEqual([]);
+  });
+
+  it('knows every code of the catalogue by name in the guide', () => {
+    const root = path.resolve(import.meta.dirname, '../../..');
+    const guide = readFileSync(path.join(root, 'docs/guides/handset.md'), 'utf8');
+    return import('../src/problem-catalogue.ts').then(({ PROBLEM_CATALOGUE }) => {
+      expect(Object.keys(PROBLEM_CATALOGUE).filter((code) => !guide.includes(`\`${code}\``))).toEqual([]);
+    });
+  });
+});

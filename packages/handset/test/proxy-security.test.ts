@@ -1,0 +1,173 @@
+import { readFileSync } from 'node:fs';
+import { createServer, request } from 'node:http';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createAssembler } from '../src/build/assembler.ts';
+import { DEVICES } from '../src/preview/devices.ts';
+import { openProject } from '../src/project/project.ts';
+import { type ProxyOptions, startProxy } from '../src/proxy/proxy-server.ts';
+import { useChromium } from './support/chromium.ts';
+import { smallProject } from './support/project.ts';
+
+const { browser } = useChromium();
+const LIBRARY = readFileSync(new URL('../client/handset.js', import.meta.url), 'utf8');
+
+async function proxied(script: string, { config = '', ...options }: Partial<ProxyOptions> & { config?: string } = {}) {
+  const root = smallProject({
+    'app/assets/config.xml': `<widget xmlns="http://www.w3.org/ns/widgets"><name>small</name>${config}</widget>`,
+    'app/index.pug': `doctype html\nhtml\n  head\n    title app\n  body\n    p#out\n    button#go(onclick="handset.insertHTML('#out', 'offered')") go\n    script(src='javascripts/vendor.js')\n    script(src='javascripts/app.js')\n`,
+    'app/main.js': script,
+    'vendor/handset.js': LIBRARY,
+  });
+  const { settings, plugins } = await openProject(root);
+  const { outputs } = await createAssembler({ root, settings, plugins, production: false }).assemble();
+  const refused: string[] = [];
+  const proxy = await startProxy({
+    browser: browser(),
+    outputs: outputs ?? new Map(),
+    device: DEVICES.touch,
+    host: 'localhost',
+    port: 0,
+    preview: false,
+    visits: 2,
+    idle: 60_000,
+    onExchange: () => undefined,
+    onRefused: (url) => refused.push(url),
+    ...options,
+  });
+  onTestFinished(() => proxy.close());
+  const begin = async () => {
+    const response = await fetch(proxy.url, { redirect: 'manual' });
+    return { status: response.status, url: proxy.url + (response.headers.get('location') ?? '') };
+  };
+  const post = (url: string, body: string) =>
+    fetch(`${url}/event`, { method: 'POST', body, headers: { 'content-type': 'application/x-www-form-urlencoded' } });
+  return { proxy, refused, begin, post };
+}
+
+describe('the proxy', () => {
+  it('replays only shortcuts that its document offered', async () => {
+    const { begin, post } = await proxied('');
+    const { url } = await begin();
+    const html = await (await fetch(url)).text();
+    expect(html).toContain("handset.insertHTML('#out', 'offered')");
+    // The channel is open: an offered shortcut is replayed.
+    const offered = await (
+      await post(url, `on=0:key-up&local=${encodeURIComponent("handset.insertHTML('#out', 'offered')")}`)
+    ).text();
+    expect(offered).toMatch(/<p id="out"[^>]*>offered</);
+    const foreign = await (
+      await post(url, `on=0:key-up&local=${encodeURIComponent("handset.insertHTML('#out', '<b>foreign</b>')")}`)
+    ).text();
+    expect(foreign).not.toContain('<b>');
+    expect(foreign).toMatch(/<p id="out"[^>]*>offered</);
+  });
+
+  it('runs no script on the phone but its own', async () => {
+    const { begin } = await proxied('document.title = "live"');
+    const { url } = await begin();
+    const response = await fetch(url);
+    const policy = response.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toContain("script-src 'unsafe-inline'");
+    const page = await browser().newPage();
+    onTestFinished(() => page.close());
+    const add = `const s = document.createElement('script'); s.textContent = 'hacked = 1'; document.body.append(s); 'hacked' in window`;
+    await page.goto(`data:text/html,<body>`);
+    expect(await page.evaluate(add)).toBe(true);
+    await page.goto(url);
+    expect(await page.evaluate('typeof handset.show')).toBe('function');
+    expect(await page.evaluate(add)).toBe(false);
+  });
+
+  it('lets a live page reach nothing that config.xml does not name', async () => {
+    const inside = createServer((_q, response) =>
+      response.writeHead(200, { 'access-control-allow-origin': '*' }).end('INSIDE'),
+    );
+    await new Promise<void>((resolve) => inside.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void inside.close());
+    const address = `http://127.0.0.1:${(inside.address() as { port: number }).port}`;
+    const script = `var out = document.getElementById('out');
+      fetch('${address}/').then(function (r) { return r.text(); }).then(function (t) { out.textContent = t; }, function () { out.textContent = 'refused'; });`;
+    const show = async (config: string) => {
+      const { begin, refused } = await proxied(script, { config });
+      const html = await (await fetch((await begin()).url)).text();
+      return [/<p id="out"[^>]*>([^<]*)</.exec(html)?.[1], refused.length > 0];
+    };
+    // The channel is open: what config.xml names is reached. "*" means the public network, not this machine.
+    expect(await show(`<access origin="${address}"/>`)).toEqual(['INSIDE', false]);
+    expect(await show('')).toEqual(['refused', true]);
+    expect(await show('<access origin="*"/>')).toEqual(['refused', true]);
+    expect(await show('<access origin="http://127.0.0.1:1"/>')).toEqual(['refused', true]);
+  });
+
+  it('stays on its one document', async () => {
+    const { begin, refused } = await proxied(
+      'setTimeout(function () { location.href = "http://elsewhere.invalid/"; }, 0); window.open("http://popup.invalid/");',
+    );
+    const html = await (await fetch((await begin()).url)).text();
+    expect(html).toContain('<title>app</title>');
+    expect(refused).toContain('http://elsewhere.invalid/');
+  });
+
+  it('limits visits, and makes room when one has been idle', async () => {
+    let now = 0;
+    const { begin, proxy } = await proxied('', { visits: 2, idle: 600_000, now: () => now });
+    const first = await begin();
+    now = 1_000;
+    const second = await begin();
+    expect([first.status, second.status]).toEqual([303, 303]);
+    expect((await fetch(proxy.url)).status).toBe(503);
+    now = 70_000;
+    expect((await begin()).status).toBe(303);
+    expect([(await fetch(first.url)).status, (await fetch(second.url)).status, proxy.visitCount]).toEqual([
+      410, 200, 2,
+    ]);
+  });
+
+  it('ends a visit that has been idle too long', async () => {
+    let now = 0;
+    const { begin } = await proxied('', { idle: 10_000, now: () => now });
+    const { url } = await begin();
+    expect((await fetch(url)).status).toBe(200);
+    now = 10_001;
+    expect((await fetch(url)).status).toBe(410);
+  });
+
+  it('bounds what a phone sends and refuses what is no event', async () => {
+    const { begin, post, proxy } = await proxied('');
+    const { url } = await begin();
+    expect((await post(url, `on=0:key-up&f1=${'x'.repeat(1000)}`)).status).toBe(200);
+    expect((await post(url, `on=0:key-up&f1=${'x'.repeat(70_000)}`)).status).toBe(413);
+    for (const body of ['', 'on=', 'on=1', 'on=1:eval', 'on=a:click', 'on=1:click;2', 'on=99999999999:click']) {
+      expect([body, (await post(url, body)).status]).toEqual([body, 400]);
+    }
+    expect((await post(url, 'on=999:click&f999=x&g1=constructor&y=-1&local=')).status).toBe(200);
+    expect((await fetch(`${proxy.url}/v/${'0'.repeat(32)}`)).status).toBe(410);
+    expect((await fetch(`${proxy.url}/v/../javascripts/app.js`)).status).toBe(404);
+    expect((await fetch(`${proxy.url}/javascripts/app.js`)).status).toBe(404);
+    expect((await fetch(proxy.url, { method: 'DELETE' })).status).toBe(405);
+  });
+
+  it('answers to no name but its own', async () => {
+    const { proxy } = await proxied('');
+    const status = (host: string): Promise<number | undefined> =>
+      new Promise((resolve) => {
+        request({ port: new URL(proxy.url).port, host: '127.0.0.1', path: '/v/x', headers: { host } }, (r) =>
+          resolve(r.resume().statusCode),
+        ).end();
+      });
+    expect([await status('localhost'), await status('evil.example')]).toEqual([404, 403]);
+  });
+
+  it('gives up on a page that never answers, and the next visit works', async () => {
+    const { begin, post } = await proxied(
+      'document.getElementById("go").addEventListener("click", function () { for (;;) {} });',
+    );
+    const { url } = await begin();
+    const html = await (await fetch(url)).text();
+    const n = /<button[^>]* data-n="(\d+)"/.exec(html)?.[1];
+    const stuck = await post(url, `on=${n}:click`);
+    expect([stuck.status, await stuck.text()]).toEqual([500, 'The page did not answer in 5 seconds.\n']);
+    expect((await fetch((await begin()).url)).status).toBe(200);
+  });
+});

@@ -1,0 +1,289 @@
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createAssembler } from '../src/build/assembler.ts';
+import { DEVICES } from '../src/preview/devices.ts';
+import { openProject } from '../src/project/project.ts';
+import type { Exchange } from '../src/proxy/exchange.ts';
+import { type ProxyOptions, type ProxyServer, startProxy } from '../src/proxy/proxy-server.ts';
+import { useChromium } from './support/chromium.ts';
+import { startHandset } from './support/cli.ts';
+import { eventually, walkThroughNews } from './support/news.ts';
+import { newsCopy, smallProject } from './support/project.ts';
+
+const { browser } = useChromium();
+
+interface Proxied {
+  readonly proxy: ProxyServer;
+  readonly exchanges: Exchange[];
+  readonly refused: string[];
+  /** A phone that opens the application. */
+  phone(options?: BrowserContextOptions): Promise<Page>;
+}
+
+async function proxied(root: string, options: Partial<ProxyOptions> = {}): Promise<Proxied> {
+  const { settings, plugins } = await openProject(root);
+  const { outputs, problems } = await createAssembler({ root, settings, plugins, production: false }).assemble();
+  if (!outputs) throw new Error(JSON.stringify(problems));
+  const exchanges: Exchange[] = [];
+  const refused: string[] = [];
+  const proxy = await startProxy({
+    browser: browser(),
+    outputs,
+    device: DEVICES.touch,
+    host: 'localhost',
+    port: 0,
+    preview: true,
+    visits: 4,
+    idle: 60_000,
+    onExchange: (exchange) => exchanges.push(exchange),
+    onRefused: (url) => refused.push(url),
+    ...options,
+  });
+  onTestFinished(() => proxy.close());
+  return {
+    proxy,
+    exchanges,
+    refused,
+    async phone(more = {}) {
+      const context = await browser().newContext({
+        viewport: { width: 240, height: 400 },
+        hasTouch: true,
+        isMobile: true,
+        ...more,
+      });
+      onTestFinished(() => context.close());
+      const page = await context.newPage();
+      await page.goto(proxy.url);
+      return page;
+    },
+  };
+}
+
+/** A project whose page has this body and this script. */
+const app = (body: string, script: string, config = ''): string =>
+  smallProject({
+    'app/assets/config.xml': `<widget xmlns="http://www.w3.org/ns/widgets"><name>small</name>${config}</widget>`,
+    'app/index.pug': `doctype html\nhtml\n  head\n    title app\n    meta(name='viewport' content='width=device-width')\n  body\n${body.replace(/^/gm, '    ')}\n    script(src='javascripts/vendor.js')\n    script(src='javascripts/app.js')\n`,
+    'app/main.js': script,
+    'vendor/handset.js': LIBRARY,
+  });
+
+const { readFileSync } = await import('node:fs');
+const LIBRARY = readFileSync(new URL('../client/handset.js', import.meta.url), 'utf8');
+
+describe('the news reader through handset proxy', () => {
+  it('works as it does without a proxy', async () => {
+    const { phone, exchanges } = await proxied(newsCopy());
+    const page = await phone();
+    await walkThroughNews(page);
+    const kinds = exchanges.map((e) => e.kind);
+    expect(kinds[0]).toBe('first load');
+    expect(kinds.filter((k) => k === 'local').length).toBeGreaterThan(5);
+    expect(kinds.filter((k) => k === 'round trip').length).toBeGreaterThan(8);
+  });
+
+  it('sends one flat document: no script of the application, no further request', async () => {
+    const { phone } = await proxied(newsCopy());
+    const page = await phone();
+    const requests: string[] = [];
+    page.on('request', (request) => requests.push(request.url()));
+    await page.reload();
+    await page.tap('.open:has-text("Apples")');
+    await page.locator('article').waitFor();
+    expect(requests.filter((url) => !/\/v\/[0-9a-f]{32}(\/event)?$/.test(url) && !url.startsWith('data:'))).toEqual([]);
+    const html = await page.content();
+    expect(html).not.toMatch(/javascripts\/|showStory|news\.stories|pug/);
+    expect(html).not.toMatch(/<[^>]+\son[a-z]+\s*=/i);
+    expect(await page.locator('script').count()).toBe(1);
+    // What is left for the phone is made of shortcuts alone.
+    const actions = await page.evaluate(() => {
+      const list: (string | null)[] = [];
+      for (const element of Reflect.get(globalThis, 'document').querySelectorAll('[data-handset-click]')) {
+        list.push(element.getAttribute('data-handset-click'));
+      }
+      return list.map((text) => Reflect.get(globalThis, 'handset').parse(text) !== null);
+    });
+    expect(actions.length).toBeGreaterThan(2);
+    expect(actions).not.toContain(false);
+  });
+
+  it('answers on the phone without a request what shortcuts can answer', async () => {
+    const { phone, exchanges } = await proxied(newsCopy());
+    const page = await phone();
+    const before = exchanges.length;
+    const requests: string[] = [];
+    page.on('request', (request) => requests.push(request.url()));
+    await page.tap('#more-2');
+    await page.locator('#lead-2').waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.locator('.story.lit').waitFor();
+    expect([requests, exchanges.length]).toEqual([[], before]);
+    await page.tap('#search');
+    await page.locator('#words').waitFor();
+    // The shortcuts are told with the next round trip, in their order, and cost nothing themselves.
+    expect(exchanges.slice(before).map((e) => [e.kind, e.bytesDown === 0])).toEqual([
+      ['local', true],
+      ['local', true],
+      ['round trip', false],
+    ]);
+  });
+
+  it('works on a phone that runs no script at all: then everything is a round trip', async () => {
+    const { phone, exchanges } = await proxied(newsCopy());
+    const page = await phone({ javaScriptEnabled: false });
+    await page.tap('#more-1');
+    await page.locator('#lead-1').waitFor();
+    await page.tap('.open:has-text("Apples") .handset-tap');
+    await page.locator('article').waitFor();
+    await page.tap('#save');
+    await page.locator('#save:has-text("Saved")').waitFor();
+    await page.tap('#back');
+    await page.tap('#search');
+    await page.fill('#words', 'harbour');
+    await page.tap('button:has-text("Find")');
+    await eventually(() => page.locator('.story').count()).toBe(2);
+    expect(exchanges.filter((e) => e.kind === 'round trip')).toHaveLength(6);
+    expect(exchanges.filter((e) => e.kind === 'local')).toHaveLength(0);
+  });
+
+  it('shows in its preview what was local, what cost a round trip, and how many bytes', async () => {
+    const { proxy } = await proxied(newsCopy());
+    const page = await browser().newPage({ viewport: { width: 1000, height: 520 } });
+    onTestFinished(() => page.close());
+    await page.goto(`${proxy.url}/preview`);
+    const frame = page.frameLocator('#phone');
+    await frame.locator('#more-1').click();
+    await frame.locator('.open:has-text("Apples")').click();
+    await frame.locator('article').waitFor();
+    await page.locator('tr.trip').waitFor();
+    expect(await page.locator('#locals').textContent()).toBe('1');
+    expect(await page.locator('#trips').textContent()).toBe('1');
+    expect(await page.locator('tr.local').textContent()).toMatch(/localclickhandset\.toggle.*0 B0 B0 ms/);
+    expect(await page.locator('tr.trip').textContent()).toMatch(/round tripclick.*Apples.*\d B\d\.\d KB\d+ ms/);
+  });
+
+  it('logs every interaction on the command line', async () => {
+    const running = startHandset(newsCopy(), ['proxy', '--port', '0', '--json']);
+    const [, url = ''] = await running.output(/"url":"(http:[^"]+)"/);
+    const page = await browser().newPage();
+    onTestFinished(() => page.close());
+    await page.goto(url);
+    await page.click('#search');
+    const [line] = await running.output(/\{"event":"exchange","kind":"round trip".*\}/);
+    expect(JSON.parse(line)).toMatchObject({
+      type: 'click',
+      label: '<a #search> Search',
+      bytesDown: expect.any(Number),
+    });
+    expect((await page.goto(`${url}/preview`))?.status()).toBe(404);
+    expect((await running.stop()).status).toBe(0);
+  });
+});
+
+describe('a live page', () => {
+  it('keeps its state for the visit, and one visit knows nothing of another', async () => {
+    const root = app(
+      'p#n 0\nbutton#add add',
+      'var n = 0; document.getElementById("add").onclick = function () { document.getElementById("n").textContent = ++n; };',
+    );
+    const { phone } = await proxied(root);
+    const [one, other] = [await phone(), await phone()];
+    for (const count of ['1', '2', '3']) {
+      await one.tap('#add');
+      await eventually(() => one.locator('#n').textContent()).toBe(count);
+    }
+    await other.tap('#add');
+    await eventually(() => other.locator('#n').textContent()).toBe('1');
+    await one.goto(one.url().replace('/event', ''));
+    expect(await one.locator('#n').textContent()).toBe('3');
+  });
+
+  it('waits for what a page does after an event', async () => {
+    const script = `document.getElementById('go').addEventListener('click', function () {
+      setTimeout(function () { fetch('config.xml').then(function (r) { return r.text(); }).then(function (t) {
+        document.getElementById('out').textContent = 'got ' + (t.length > 10);
+      }); }, 100);
+    });`;
+    const { phone } = await proxied(app('p#out waiting\nbutton#go go', script));
+    const page = await phone();
+    await page.tap('#go');
+    await page.getByText('got true').waitFor();
+  });
+
+  it('carries fields of every kind, keys, swipes and long presses', async () => {
+    const body = `input#t(type='text')\ninput#c(type='checkbox')\ninput#r1(type='radio' name='r' value='a' checked)\ninput#r2(type='radio' name='r' value='b')\nselect#s\n  option one\n  option two\ntextarea#a\np#pad(style='height:80px;background:#eee') pad\nbutton#go go\np#out`;
+    const script = `function id(name) { return document.getElementById(name); }
+    function say(text) { id('out').textContent = text; }
+    id('go').onclick = function () { say([id('t').value, id('c').checked, id('r2').checked, id('s').value, id('a').value].join('|')); };
+    document.addEventListener('keydown', function (event) { say('key ' + event.keyCode); });
+    handset.onSwipe('#pad', 'left', function () { say('swiped'); });
+    handset.onLongPress('#pad', function () { say('pressed'); });`;
+    const { phone } = await proxied(app(body, script));
+    const page = await phone();
+    await page.fill('#t', 'a "quoted" <text> & ü');
+    await page.check('#c');
+    await page.check('#r2');
+    await page.selectOption('#s', { label: 'two' });
+    await page.fill('#a', 'line one\nline two');
+    await page.tap('#go');
+    await eventually(() => page.locator('#out').textContent()).toBe(
+      'a "quoted" <text> & ü|true|true|two|line one\nline two',
+    );
+    expect(await page.inputValue('#t')).toBe('a "quoted" <text> & ü');
+    await page.locator('body').press('ArrowUp');
+    await page.getByText('key 38').waitFor();
+    const box = await page.locator('#pad').boundingBox();
+    const cdp = await page.context().newCDPSession(page);
+    const touch = (type: 'touchStart' | 'touchEnd', x: number) =>
+      cdp.send('Input.dispatchTouchEvent', {
+        type,
+        touchPoints: type === 'touchEnd' ? [] : [{ x, y: (box?.y ?? 0) + 20 }],
+      });
+    await touch('touchStart', 150);
+    await cdp.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: [{ x: 60, y: (box?.y ?? 0) + 20 }] });
+    await touch('touchEnd', 60);
+    await page.getByText('swiped').waitFor();
+    await touch('touchStart', 100);
+    await page.getByText('pressed').waitFor();
+    await touch('touchEnd', 100);
+  });
+
+  it('takes a shortcut of the phone for what it is: the next document has it', async () => {
+    const { phone } = await proxied(
+      app(
+        `p#box.off box\na(href='#' onclick="handset.switchClass('#box', 'on', 'off')") switch\nbutton#go go`,
+        'document.getElementById("go").onclick = function () {};',
+      ),
+    );
+    const page = await phone();
+    await page.tap('text=switch');
+    await page.locator('#box.on').waitFor();
+    await page.tap('#go');
+    await page.waitForURL(/event/);
+    expect(await page.locator('#box').getAttribute('class')).toBe('on');
+  });
+
+  it('leaves repeated timers to the phone', async () => {
+    const { phone, exchanges } = await proxied(
+      app('p#box off', `handset.timer('blink', 50, "handset.addClass('#box', 'on')", true);`),
+    );
+    const page = await phone();
+    const html = await (await page.request.get(page.url())).text();
+    expect(html).not.toContain('class="on"');
+    await page.locator('#box.on').waitFor();
+    expect(exchanges.filter((e) => e.kind === 'round trip')).toEqual([]);
+  });
+
+  it('writes text as text', async () => {
+    const { phone } = await proxied(
+      app(
+        'p#out',
+        `document.getElementById('out').textContent = '<script>hacked=1</script><img src=x onerror=hacked=1>"';`,
+      ),
+    );
+    const page = await phone();
+    expect(await page.locator('#out').textContent()).toContain('<script>hacked=1</script>');
+    expect(await page.locator('img').count()).toBe(0);
+    expect(await page.evaluate('"hacked" in window')).toBe(false);
+  });
+});

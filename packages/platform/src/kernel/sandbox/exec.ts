@@ -56,13 +56,16 @@ export async function execInSandbox(
 
 const PID_WAIT_MS = 5000;
 
-/** Signals the process itself, by the number that the runtime wrote down; waits for it to be written when the call was just made. */
+/**
+ * Signals the command with the children it has started: the runtime makes each command the leader of a session of its own, and
+ * so of a process group. By the number that the runtime wrote down; waits for it to be written when the call was just made.
+ */
 async function deliver(pidFile: string, signal: NodeJS.Signals, ended: () => boolean): Promise<void> {
   for (let waited = 0; !ended() && waited < PID_WAIT_MS; waited += 10) {
     const pid = Number(await readFile(pidFile, 'utf8').catch(() => ''));
     if (pid > 1) {
       try {
-        process.kill(pid, signal);
+        process.kill(-pid, signal);
       } catch {
         // It has ended meanwhile.
       }

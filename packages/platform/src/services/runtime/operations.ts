@@ -2,11 +2,14 @@ import type { OperationName, Paginator } from '@agentplatform/contract';
 import { errors } from '@agentplatform/contract';
 import type { OAuthPrincipal } from '../../kernel/auth/principal.ts';
 import type { HandlersOf, OperationHandler, RequestContext } from '../../kernel/service.ts';
+import type { Lease } from '../../kernel/sessions/session.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
+import { agentCard } from './agent-card.ts';
 import type { InvocationTarget, RuntimeCatalogue } from './catalogue.ts';
+import { commandTimeout, runCommand } from './command.ts';
 import type { Endpoints } from './endpoints.ts';
 import { findTarget, namedRuntimeArn, runtimeIdOf } from './invocation-target.ts';
-import { type InvokeDeps, invoke } from './invoke.ts';
+import { acquire, type InvokeDeps, invoke } from './invoke.ts';
 import { endpointArn } from './runtime.ts';
 import type { PageRequest } from './runtime-store.ts';
 import type { Runtimes } from './runtimes.ts';
@@ -39,6 +42,8 @@ export type RuntimeOperation =
   | 'ListAgentRuntimeEndpoints'
   | 'DeleteAgentRuntimeEndpoint'
   | 'InvokeAgentRuntime'
+  | 'InvokeAgentRuntimeCommand'
+  | 'GetAgentCard'
   | 'StopRuntimeSession';
 
 const PAGE_SIZE = 100;
@@ -94,6 +99,19 @@ export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<Runti
   ): Promise<OAuthPrincipal> => {
     const target = await findTarget(namedRuntimeArn(input, { region: deps.region }), input.qualifier, catalogue);
     return deps.verifyToken(target, token, signal);
+  };
+
+  const leaseOf = async (
+    target: InvocationTarget,
+    sessionId: string | undefined,
+    ctx: RequestContext,
+  ): Promise<Lease> => {
+    const key = {
+      accountId: target.runtime.accountId,
+      resourceArn: target.runtime.arn,
+      sessionId: sessionId ?? deps.newSessionId(),
+    };
+    return sessions.tryAcquire(key) ?? (await acquire(key, target, ctx, deps));
   };
 
   const invokeAgentRuntime: OperationHandler<'InvokeAgentRuntime'> = {
@@ -197,6 +215,44 @@ export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<Runti
       },
     },
     InvokeAgentRuntime: invokeAgentRuntime,
+    InvokeAgentRuntimeCommand: {
+      resource: named,
+      bearer,
+      async handle(input, ctx) {
+        const timeout = commandTimeout(input.body);
+        const target = await targetOf(input, ctx);
+        deps.takeInvocation(target.endpoint.arn);
+        const lease = await leaseOf(target, input.runtimeSessionId, ctx);
+        return {
+          runtimeSessionId: lease.session.row.sessionId,
+          contentType: 'application/vnd.amazon.eventstream',
+          statusCode: 200,
+          stream: runCommand(lease, input.body.command, timeout, ctx),
+        };
+      },
+    },
+    GetAgentCard: {
+      resource: named,
+      bearer,
+      async handle(input, ctx) {
+        const target = await targetOf(input, ctx);
+        if (target.version.protocol !== 'A2A') {
+          throw errors.validation(
+            `${target.runtime.id} speaks ${target.version.protocol}; only a runtime with serverProtocol A2A has an agent card.`,
+          );
+        }
+        const lease = await leaseOf(target, input.runtimeSessionId, ctx);
+        try {
+          return {
+            runtimeSessionId: lease.session.row.sessionId,
+            agentCard: await agentCard(lease, target, ctx),
+            statusCode: 200,
+          };
+        } finally {
+          lease.release();
+        }
+      },
+    },
     StopRuntimeSession: {
       resource: named,
       bearer,

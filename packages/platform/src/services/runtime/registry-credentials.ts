@@ -28,8 +28,14 @@ export class RegistryCredentialsStore {
   }
 
   #name(accountId: string, host: string) {
-    return { accountId, name: `registry/${host}` };
+    return { accountId, name: `registry/${canonical(host)}` };
   }
+}
+
+// Docker Hub goes by three names, and host names have no case.
+function canonical(host: string): string {
+  const name = host.toLowerCase();
+  return name === 'index.docker.io' || name === 'registry-1.docker.io' ? 'docker.io' : name;
 }
 
 /** `PUT` and `DELETE /_platform/registry-credentials/{host}`: what a private registry is to be asked with. Never given back. */

@@ -1,0 +1,37 @@
+import { type data, errors } from '@agentplatform/contract';
+import { requestUpstream } from '../../kernel/http/push-body.ts';
+import type { RequestContext } from '../../kernel/service.ts';
+import type { Lease } from '../../kernel/sessions/session.ts';
+import type { InvocationTarget } from './catalogue.ts';
+import { containerHeaders } from './container-headers.ts';
+
+const CARD_PATH = '/.well-known/agent-card.json';
+const MAX_CARD_BYTES = 1_000_000;
+
+/** GetAgentCard: the card that an A2A container serves of itself. Rejects with RuntimeClientError when it serves none. */
+export async function agentCard(
+  lease: Lease,
+  target: InvocationTarget,
+  ctx: RequestContext,
+): Promise<data.GetAgentCardResponse['agentCard']> {
+  const { sessionId } = lease.session.row;
+  const answer = await requestUpstream(lease.connection, {
+    method: 'GET',
+    path: CARD_PATH,
+    headers: containerHeaders({
+      headers: ctx.headers,
+      sessionId,
+      requestId: ctx.requestId,
+      allowlist: target.headerAllowlist,
+      bearer: ctx.principal.kind === 'oauth',
+    }),
+  });
+  const text = await answer.body.head(MAX_CARD_BYTES);
+  if (answer.status !== 200)
+    throw errors.runtimeClient(`The agent answered ${answer.status} to GET ${CARD_PATH}: ${text.slice(0, 500)}`);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw errors.runtimeClient(`The agent's card is no JSON of at most ${MAX_CARD_BYTES} bytes.`, { cause });
+  }
+}

@@ -1,0 +1,75 @@
+import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import { type data, errors } from '@agentplatform/contract';
+import { SandboxError } from '../../kernel/sandbox/sandbox.ts';
+import type { RequestContext } from '../../kernel/service.ts';
+import type { Lease } from '../../kernel/sessions/session.ts';
+
+type Event = data.InvokeAgentRuntimeCommandStreamOutput;
+
+const DEFAULT_TIMEOUT_SECONDS = 300;
+const MAX_TIMEOUT_SECONDS = 3600;
+/** Exit code of the wire for a command that the platform could not run. */
+const PLATFORM_ERROR = -1;
+
+/** What the model leaves open: `timeout` is 1 to 3600 s, 300 when absent (COMPATIBILITY 1). Throws ValidationException. */
+export function commandTimeout({
+  timeout = DEFAULT_TIMEOUT_SECONDS,
+}: data.InvokeAgentRuntimeCommandRequestBody): number {
+  if (timeout < 1 || timeout > MAX_TIMEOUT_SECONDS)
+    throw errors.invalidField('body.timeout', `must be 1 to ${MAX_TIMEOUT_SECONDS} seconds`);
+  return timeout;
+}
+
+/**
+ * Runs a shell command in a session's sandbox and gives its output as it comes, both streams in the order of arrival, then
+ * how it ended. The command is killed when its time is up or its reader goes away; the lease is released in any case.
+ */
+export async function* runCommand(
+  lease: Lease,
+  command: string,
+  timeoutSeconds: number,
+  ctx: RequestContext,
+): AsyncIterable<Event> {
+  const stop = new AbortController();
+  const timeout = AbortSignal.timeout(timeoutSeconds * 1000);
+  try {
+    yield { chunk: { contentStart: {} } };
+    const signal = AbortSignal.any([stop.signal, timeout, ctx.signal]);
+    const run = await lease.sandbox.exec(['/bin/sh', '-c', command], { signal });
+    run.stdin.end();
+    for await (const { name, text } of merged({ stdout: run.stdout, stderr: run.stderr }))
+      yield { chunk: { contentDelta: { [name]: text } } };
+    const exitCode = await run.exited;
+    yield { chunk: { contentStop: { exitCode, status: timeout.aborted ? 'TIMED_OUT' : 'COMPLETED' } } };
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    ctx.log.warn({ err: error }, 'a command could not be run in its sandbox');
+    yield { chunk: { contentDelta: { stderr: `${error.message}\n` } } };
+    yield { chunk: { contentStop: { exitCode: PLATFORM_ERROR, status: 'COMPLETED' } } };
+  } finally {
+    stop.abort();
+    lease.release();
+  }
+}
+
+/** Pieces of several byte streams as text, as they come; a slow reader makes all of them wait. */
+async function* merged<Name extends string>(
+  streams: Record<Name, Readable>,
+): AsyncIterable<{ name: Name; text: string }> {
+  const sources = (Object.keys(streams) as Name[]).map((name) => ({
+    name,
+    reader: streams[name][Symbol.asyncIterator](),
+    decoder: new StringDecoder('utf8'),
+  }));
+  const next = async (source: (typeof sources)[number]) => ({ source, result: await source.reader.next() });
+  const pending = new Map(sources.map((source) => [source.name, next(source)]));
+  while (pending.size > 0) {
+    const { source, result } = await Promise.race(pending.values());
+    const { name, decoder } = source;
+    if (result.done) pending.delete(name);
+    else pending.set(name, next(source));
+    const text = result.done ? decoder.end() : decoder.write(result.value);
+    if (text !== '') yield { name, text };
+  }
+}

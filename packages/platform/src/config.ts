@@ -93,6 +93,15 @@ export const settings = {
       flag: 'allow-private-egress',
     }),
   },
+  memory: {
+    extractionDelaySeconds: decimal({
+      about: 'How long events of a session may gather before long-term records are made of them together.',
+      unit: 'seconds',
+      default: 1,
+      min: 0,
+      max: 3600,
+    }),
+  },
   sandbox: {
     provider: choice(['auto', 'oci', 'process'], {
       about:

@@ -25,6 +25,7 @@ import { type AuditRecord, Pipeline, type PipelineDeps } from './kernel/http/pip
 import { RateLimiter } from './kernel/http/rate-limiter.ts';
 import { createHttpServer } from './kernel/http/server.ts';
 import { createImages, registerRegistry } from './kernel/images/index.ts';
+import { createJobs } from './kernel/jobs/index.ts';
 import { createJournal, journalMigrations } from './kernel/journal/index.ts';
 import { objectReader, s3Api } from './kernel/objects/index.ts';
 import { createOutbound } from './kernel/outbound/index.ts';
@@ -44,6 +45,7 @@ import type { NotImplemented } from './not-implemented.ts';
 import { openObjects } from './open-objects.ts';
 import { pageKey } from './page-key.ts';
 import { auditMigrations, auditSink } from './services/audit/index.ts';
+import { createMemoryService, memoryMigrations } from './services/memory/index.ts';
 import { runtimeAdminRoutes } from './services/runtime/admin-routes.ts';
 import { createRuntimeService } from './services/runtime/index.ts';
 import { RegistryCredentialsStore, registryCredentialsRoutes } from './services/runtime/registry-credentials.ts';
@@ -128,6 +130,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
         ...journalMigrations,
         ...sessionMigrations,
         ...auditMigrations,
+        ...memoryMigrations,
       ],
       log,
     );
@@ -263,10 +266,24 @@ export async function createPlatform(config: Config): Promise<Platform> {
       log,
     });
     const tags = createTagsService({ database });
+    const jobs = createJobs({ database, log });
+    closing.add(() => jobs.stop());
+    const memory = createMemoryService({
+      database,
+      jobs,
+      paginator: createPaginator(await pageKey(secrets, iam.accountId)),
+      clock,
+      log,
+      region,
+      newIdSuffix: identifiers.suffix,
+      newUuid: identifiers.request,
+      extractionDelayMs: config.memory.extractionDelaySeconds * 1000,
+    });
     // Served or named in not-implemented.ts: the compiler sees to it.
     const handlers: HandlersOf<Exclude<OperationName, NotImplemented>> = {
       ...runtime.operations,
       ...tags.operations,
+      ...memory.operations,
     };
 
     // HTTP
@@ -335,6 +352,9 @@ export async function createPlatform(config: Config): Promise<Platform> {
     sessions.start();
     await runtime.start();
     closing.add(() => runtime.stop());
+    await jobs.start();
+    await memory.start();
+    closing.add(() => memory.stop());
 
     return {
       async listen() {

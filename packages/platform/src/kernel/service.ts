@@ -17,12 +17,17 @@ export interface RequestContext {
   require(action: string, resource: string): Promise<void>;
 }
 
+/** Condition keys of one request and their values. */
+export type ConditionKeys = Record<string, string | string[]>;
+
 /** One served operation. Input is decoded and valid, the caller authenticated; `handle` runs only when `resource` is allowed. */
 export interface OperationHandler<K extends OperationName> {
   /** ARN (or ARN pattern with `*`) that the caller must be allowed to use; `action` is `bedrock-agentcore:<operation>`. */
   resource(input: Inputs[K], ctx: RequestContext): string | Promise<string>;
-  /** Condition keys beyond the common ones, e.g. `bedrock-agentcore:actorId`. */
-  conditions?(input: Inputs[K]): Record<string, string | string[]>;
+  /** Condition keys beyond the common ones, e.g. `bedrock-agentcore:actorId`. Several sets: each must be allowed by itself. */
+  conditions?(input: Inputs[K]): ConditionKeys | ConditionKeys[];
+  /** The handler itself sees to it that a repeated clientToken has one effect and one answer. */
+  ownIdempotency?: true;
   /** Accepts a bearer token in place of a signature, by the resource's own authorizer; rejects with 401 or 403. Absent: signed requests only. */
   bearer?(input: Inputs[K], token: string, signal: AbortSignal): Promise<OAuthPrincipal>;
   handle(input: Inputs[K], ctx: RequestContext): Promise<Outputs[K]>;

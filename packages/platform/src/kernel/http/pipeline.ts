@@ -148,12 +148,13 @@ export class Pipeline {
     const ctx = this.#context(passage, principal);
     await this.#authorize(handler, route.operation, input, ctx, passage);
 
-    return this.#once(route.operation, input, ctx, async () => {
+    const handle = async (): Promise<WireResponse> => {
       const output = await handler.handle(input, ctx);
       return encodeResponse(route.operation, output, (error) =>
         ctx.log.error({ err: error, operation: route.operation }, 'an event stream broke'),
       );
-    });
+    };
+    return handler.ownIdempotency ? handle() : this.#once(route.operation, input, ctx, handle);
   }
 
   #authenticate(req: IncomingMessage) {
@@ -221,13 +222,16 @@ export class Pipeline {
     passage.resource = resource;
     // A bearer token was accepted by the resource's own authorizer: that is its permission, for this resource.
     if (ctx.principal.kind === 'oauth') return;
-    this.#deps.authorize({
-      principal: ctx.principal,
-      action: `bedrock-agentcore:${operation}`,
-      resource,
-      conditions: handler.conditions?.(input) ?? {},
-      sourceIp: passage.req.socket.remoteAddress,
-    });
+    const conditions = handler.conditions?.(input) ?? {};
+    for (const set of Array.isArray(conditions) ? conditions : [conditions]) {
+      this.#deps.authorize({
+        principal: ctx.principal,
+        action: `bedrock-agentcore:${operation}`,
+        resource,
+        conditions: set,
+        sourceIp: passage.req.socket.remoteAddress,
+      });
+    }
   }
 
   /** Does `work` once per clientToken: a repeated call gets the answer of the first (spec wire: `clientToken`). */

@@ -1,0 +1,35 @@
+import type { data } from '@agentplatform/contract';
+
+/** Where events live: one log per memory, actor and session. */
+export interface SessionKey {
+  memoryId: string;
+  actorId: string;
+  sessionId: string;
+}
+
+/** One event as it is kept. */
+export interface StoredEvent extends SessionKey {
+  eventId: string;
+  at: Date;
+  payload: data.PayloadType[];
+  metadata: Record<string, data.MetadataValue>;
+  branch: data.Branch | undefined;
+  /** Values of the memory's own namespace variables. */
+  variables: Record<string, string>;
+}
+
+/** An event in the wire's shape; without its payload when that was not wanted. */
+export function eventView(event: StoredEvent, memoryId: string, includePayload = true): data.Event {
+  const { actorId, sessionId, eventId, at, payload, branch, metadata } = event;
+  const view = {
+    memoryId,
+    actorId,
+    sessionId,
+    eventId,
+    eventTimestamp: at,
+    ...(branch === undefined ? {} : { branch }),
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+  };
+  // The model calls the payload required, yet the service leaves it out when `includePayloads` is false.
+  return includePayload ? { ...view, payload } : (view as data.Event);
+}

@@ -1,0 +1,146 @@
+import type { data } from '@agentplatform/contract';
+import type { Executor } from '../../kernel/storage/index.ts';
+
+/** `HELD`: of a self-managed strategy, waiting for a trigger. A finished job has no row. */
+export type JobStatus = 'QUEUED' | 'HELD' | 'FAILED';
+
+/** One batch of one session for one strategy, waiting to be extracted. */
+export interface ExtractionJob {
+  id: string;
+  memoryId: string;
+  accountId: string;
+  strategyId: string;
+  actorId: string;
+  sessionId: string;
+  status: JobStatus;
+  failureReason: string | undefined;
+  /** The events of the batch and how many payload items each has. */
+  events: { eventId: string; count: number }[];
+  /** Ingested data, which is no event. */
+  inline: InlineContent | undefined;
+  variables: Record<string, string>;
+  seq: number;
+  createdAt: Date;
+}
+
+export interface InlineContent {
+  at: number;
+  payload: data.PayloadType[];
+  metadata: Record<string, data.MetadataValue>;
+}
+
+export type NewJob = Omit<ExtractionJob, 'seq' | 'failureReason'>;
+
+interface Row {
+  id: string;
+  memory_id: string;
+  account_id: string;
+  strategy_id: string;
+  actor_id: string;
+  session_id: string;
+  status: JobStatus;
+  failure_reason: string | null;
+  event_ids: { eventId: string; count: number }[];
+  inline: string | null;
+  variables: Record<string, string>;
+  seq: number;
+  created_at: Date;
+}
+
+const COLUMNS =
+  'id, memory_id, account_id, strategy_id, actor_id, session_id, status, failure_reason, event_ids, inline, variables, seq, created_at';
+
+export async function addJob(executor: Executor, job: NewJob): Promise<void> {
+  await executor.execute(
+    `INSERT INTO memory_extraction_jobs (id, memory_id, account_id, strategy_id, actor_id, session_id, status, event_ids,
+       inline, variables, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9, $10::jsonb, $11)`,
+    [
+      job.id,
+      job.memoryId,
+      job.accountId,
+      job.strategyId,
+      job.actorId,
+      job.sessionId,
+      job.status,
+      JSON.stringify(job.events),
+      job.inline === undefined ? null : JSON.stringify(job.inline),
+      JSON.stringify(job.variables),
+      job.createdAt,
+    ],
+  );
+}
+
+export async function findJob(executor: Executor, id: string): Promise<ExtractionJob | undefined> {
+  const [row] = await executor.query<Row>(`SELECT ${COLUMNS} FROM memory_extraction_jobs WHERE id = $1`, [id]);
+  return row && jobOf(row);
+}
+
+/** Ends the job inside the transaction that holds its effects; false when it was ended before, so nothing may happen twice. */
+export async function endJob(executor: Executor, id: string): Promise<boolean> {
+  return (await executor.execute("DELETE FROM memory_extraction_jobs WHERE id = $1 AND status = 'QUEUED'", [id])) === 1;
+}
+
+export async function failJob(executor: Executor, id: string, reason: string): Promise<void> {
+  await executor.execute(
+    "UPDATE memory_extraction_jobs SET status = 'FAILED', failure_reason = $2 WHERE id = $1 AND status = 'QUEUED'",
+    [id, reason.replaceAll('\u0000', '').slice(0, 2000)],
+  );
+}
+
+/** A failed job of the memory waits again; undefined when there is none of that id. */
+export async function requeueJob(executor: Executor, memoryId: string, id: string): Promise<ExtractionJob | undefined> {
+  const [row] = await executor.query<Row>(
+    `UPDATE memory_extraction_jobs SET status = 'QUEUED', failure_reason = NULL
+     WHERE id = $1 AND memory_id = $2 AND status = 'FAILED' RETURNING ${COLUMNS}`,
+    [id, memoryId],
+  );
+  return row && jobOf(row);
+}
+
+export async function queuedJobs(executor: Executor): Promise<ExtractionJob[]> {
+  const rows = await executor.query<Row>(
+    `SELECT ${COLUMNS} FROM memory_extraction_jobs WHERE status = 'QUEUED' ORDER BY seq`,
+  );
+  return rows.map(jobOf);
+}
+
+export async function failedJobs(
+  executor: Executor,
+  memoryId: string,
+  filter: data.ExtractionJobFilterInput,
+  limit: number,
+  after: number | undefined,
+): Promise<ExtractionJob[]> {
+  const params: unknown[] = [memoryId];
+  const conditions = ["memory_id = $1 AND status = 'FAILED'"];
+  const equal = (column: string, value: string | undefined): void => {
+    if (value !== undefined) conditions.push(`${column} = $${params.push(value)}`);
+  };
+  equal('strategy_id', filter.strategyId);
+  equal('session_id', filter.sessionId);
+  equal('actor_id', filter.actorId);
+  if (after !== undefined) conditions.push(`seq > $${params.push(after)}`);
+  const rows = await executor.query<Row>(
+    `SELECT ${COLUMNS} FROM memory_extraction_jobs WHERE ${conditions.join(' AND ')} ORDER BY seq LIMIT $${params.push(limit)}`,
+    params,
+  );
+  return rows.map(jobOf);
+}
+
+function jobOf(row: Row): ExtractionJob {
+  return {
+    id: row.id,
+    memoryId: row.memory_id,
+    accountId: row.account_id,
+    strategyId: row.strategy_id,
+    actorId: row.actor_id,
+    sessionId: row.session_id,
+    status: row.status,
+    failureReason: row.failure_reason ?? undefined,
+    events: row.event_ids,
+    inline: row.inline === null ? undefined : JSON.parse(row.inline),
+    variables: row.variables,
+    seq: row.seq,
+    createdAt: row.created_at,
+  };
+}

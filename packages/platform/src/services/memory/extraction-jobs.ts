@@ -1,0 +1,251 @@
+import { type data, errors } from '@agentplatform/contract';
+import type { Logger } from 'pino';
+import type { Clock } from '../../kernel/clock.ts';
+import type { JobQueue, JobRun, Jobs } from '../../kernel/jobs/index.ts';
+import type { Database } from '../../kernel/storage/index.ts';
+import { eventTime } from './event-id.ts';
+import { keepSession } from './event-store.ts';
+import type { Batch, Extractor } from './extraction/candidate.ts';
+import { applyChanges } from './extraction/changes.ts';
+import { type ExtractDeps, extractBatch } from './extraction/extract.ts';
+import { type Message, messagesOf, type SaidIn } from './extraction/message.ts';
+import * as store from './extraction-job-store.ts';
+import type { Memories } from './memories.ts';
+import { extractionKind, type Memory, type Strategy } from './memory.ts';
+import { checkVariables } from './namespace-variables.ts';
+import { planJobs } from './plan-jobs.ts';
+
+export interface ExtractionJobsDeps {
+  database: Database;
+  clock: Clock;
+  log: Logger;
+  jobs: Jobs;
+  memories: Memories;
+  /** The extractor for a strategy: by a model when there is one, by rules otherwise. */
+  extractorFor(strategy: Strategy): Extractor;
+  nearest: ExtractDeps['nearest'];
+  newRecordId(): string;
+  newJobId(): string;
+  newSessionId(): string;
+  /** How long events may gather before they are extracted together, in milliseconds. */
+  delayMs: number;
+  /** Told after a job has written records. */
+  onContent(): void;
+}
+
+/** Attempts after the first, seconds apart; then the job is kept as failed until someone starts it again. */
+const RETRIES = 3;
+const RETRY_DELAY_SECONDS = 2;
+const TIMEOUT_SECONDS = 600;
+/** How often to look for events that another server or an earlier life left behind. */
+const SWEEP_MS = 30_000;
+
+/**
+ * Long-term records out of events, in the background. Events that wait become jobs, one for each strategy of each
+ * session; a job's effects and its end are one transaction, so it happens once however often it is begun.
+ */
+export class ExtractionJobs {
+  readonly #deps: ExtractionJobsDeps;
+  readonly #queue: JobQueue<{ id: string }>;
+  #cancel: (() => void) | undefined;
+  #due = Number.POSITIVE_INFINITY;
+  #planning: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(deps: ExtractionJobsDeps) {
+    this.#deps = deps;
+    this.#queue = deps.jobs.define('memory-extraction', {
+      parse: parseJob,
+      run: (job) => this.#run(job),
+      keyed: 'serial',
+      retries: RETRIES,
+      retryDelay: RETRY_DELAY_SECONDS,
+      timeout: TIMEOUT_SECONDS,
+      concurrency: 2,
+    });
+  }
+
+  /** Goes on with what was left. After the job queue has started. */
+  async start(): Promise<void> {
+    for (const job of await store.queuedJobs(this.#deps.database)) await this.#enqueue(job);
+    this.#wake(0);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancel?.();
+    await this.#planning;
+  }
+
+  /** Says that an event waits to be extracted from. */
+  notify(): void {
+    this.#wake(this.#deps.delayMs);
+  }
+
+  /** Takes in content that is to become records but no event; gives its session. Durable when it returns. */
+  async ingest(input: data.IngestDataInput, memory: Memory): Promise<string> {
+    const { database, clock, newJobId, newSessionId } = this.#deps;
+    const variables = input.extractionConfig?.namespaceVariables ?? {};
+    checkVariables(variables, memory.data.namespaceKeys ?? []);
+    const sessionId = input.sessionId ?? newSessionId();
+    const createdAt = new Date(clock.now());
+    const inline = {
+      at: eventTime(input.contentTimestamp, 'contentTimestamp'),
+      payload: input.source.inline.payload as data.PayloadType[],
+      metadata: input.metadata ?? {},
+    };
+    const jobs = memory.data.strategies.filter(extractionKind).map(
+      (strategy): store.NewJob => ({
+        id: newJobId(),
+        memoryId: memory.id,
+        accountId: memory.accountId,
+        strategyId: strategy.id,
+        actorId: input.actorId,
+        sessionId,
+        status: 'QUEUED',
+        events: [],
+        inline,
+        variables,
+        createdAt,
+      }),
+    );
+    await database.transaction(async (tx) => {
+      await keepSession(tx, { memoryId: memory.id, actorId: input.actorId, sessionId }, createdAt);
+      for (const job of jobs) await store.addJob(tx, job);
+    });
+    for (const job of jobs) await this.#enqueue(job);
+    return sessionId;
+  }
+
+  async listFailed(
+    memoryId: string,
+    filter: data.ExtractionJobFilterInput,
+    limit: number,
+    after: string | undefined,
+  ): Promise<{ items: data.ExtractionJobMetadata[]; next: string | undefined }> {
+    const cursor = after === undefined ? undefined : Number(after);
+    const found = await store.failedJobs(this.#deps.database, memoryId, filter, limit + 1, cursor);
+    const shown = found.slice(0, limit);
+    const last = shown.at(-1);
+    return { items: shown.map(jobView), next: found.length > limit && last ? String(last.seq) : undefined };
+  }
+
+  /** Starts a failed job again; throws ResourceNotFoundException when there is none of that id. */
+  async restart(memoryId: string, id: string): Promise<void> {
+    const job = await store.requeueJob(this.#deps.database, memoryId, id);
+    if (!job) throw errors.resourceNotFound(`There is no failed extraction job ${id} in this memory.`);
+    await this.#enqueue(job);
+  }
+
+  async #enqueue(job: store.NewJob): Promise<void> {
+    await this.#queue.enqueue(
+      { id: job.id },
+      { key: [job.memoryId, job.strategyId, job.actorId, job.sessionId].join(' ') },
+    );
+  }
+
+  #wake(ms: number): void {
+    const due = this.#deps.clock.monotonic() + ms;
+    if (this.#stopped || due >= this.#due) return;
+    this.#cancel?.();
+    this.#due = due;
+    this.#cancel = this.#deps.clock.after(ms, () => {
+      this.#due = Number.POSITIVE_INFINITY;
+      this.#planning = this.#plan();
+    });
+  }
+
+  async #plan(): Promise<void> {
+    const { log } = this.#deps;
+    try {
+      const { jobs, more } = await planJobs(this.#deps);
+      for (const job of jobs) await this.#enqueue(job);
+      this.#wake(more ? this.#deps.delayMs : SWEEP_MS);
+    } catch (error) {
+      log.warn({ err: error }, 'events could not be given to extraction; it is tried again');
+      this.#wake(SWEEP_MS);
+    }
+  }
+
+  async #run(run: JobRun<{ id: string }>): Promise<void> {
+    const { database } = this.#deps;
+    const job = await store.findJob(database, run.data.id);
+    if (job?.status !== 'QUEUED') return;
+    try {
+      await this.#extract(job, run.signal);
+    } catch (error) {
+      if (run.attempt > RETRIES) await store.failJob(database, job.id, reasonOf(error));
+      throw error;
+    }
+  }
+
+  async #extract(job: store.ExtractionJob, signal: AbortSignal): Promise<void> {
+    const { database, clock, extractorFor, newRecordId, nearest, memories } = this.#deps;
+    const memory = await memories.find(job.accountId, job.memoryId);
+    const strategy = memory?.data.strategies.find(({ id }) => id === job.strategyId);
+    const kind = strategy && extractionKind(strategy);
+    // The memory or the strategy was deleted meanwhile: there is nobody to extract for.
+    if (!memory || !strategy || !kind) return void (await store.endJob(database, job.id));
+    const now = (): Date => new Date(clock.now());
+    const values = {
+      actorId: job.actorId,
+      sessionId: job.sessionId,
+      memoryStrategyId: strategy.id,
+      variables: job.variables,
+    };
+    const batch: Batch = { memory, strategy, kind, values, messages: await this.#messages(job) };
+    const changes = await extractBatch(
+      batch,
+      extractorFor(strategy),
+      { executor: database, newRecordId, now, nearest },
+      signal,
+    );
+    await database.transaction(async (tx) => {
+      // Ended by an earlier run whose answer got lost: nothing may happen twice.
+      if (await store.endJob(tx, job.id)) await applyChanges(tx, changes, now());
+    });
+    if (changes.length > 0) this.#deps.onContent();
+  }
+
+  async #messages(job: store.ExtractionJob): Promise<Message[]> {
+    if (job.inline) return messagesOf({ ...job.inline, eventId: job.id, at: new Date(job.inline.at) });
+    const rows = await this.#deps.database.query<{
+      event_id: string;
+      at: Date;
+      payload: string;
+      metadata: SaidIn['metadata'];
+    }>(
+      `SELECT event_id, at, payload, metadata FROM memory_events WHERE memory_id = $1 AND actor_id = $2 AND session_id = $3
+         AND event_id IN (SELECT jsonb_array_elements_text($4::jsonb)) ORDER BY event_id`,
+      [job.memoryId, job.actorId, job.sessionId, JSON.stringify(job.events.map(({ eventId }) => eventId))],
+    );
+    return rows.flatMap(({ event_id: eventId, at, payload, metadata }) =>
+      messagesOf({ eventId, at, payload: JSON.parse(payload), metadata }),
+    );
+  }
+}
+
+function parseJob(value: unknown): { id: string } {
+  if (typeof value === 'object' && value !== null && 'id' in value && typeof value.id === 'string')
+    return { id: value.id };
+  throw new Error('an extraction job has no id');
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function jobView(job: store.ExtractionJob): data.ExtractionJobMetadata {
+  const messagesList = job.events.flatMap(({ eventId, count }) =>
+    Array.from({ length: count }, (_, messageIndex) => ({ eventId, messageIndex })),
+  );
+  return {
+    jobID: job.id,
+    messages: { messagesList },
+    status: 'FAILED',
+    strategyId: job.strategyId,
+    sessionId: job.sessionId,
+    actorId: job.actorId,
+    ...(job.failureReason === undefined ? {} : { failureReason: job.failureReason }),
+  };
+}

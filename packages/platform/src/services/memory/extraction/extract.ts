@@ -1,0 +1,215 @@
+import type { Executor } from '../../../kernel/storage/index.ts';
+import { type NamespaceValues, namespaceKey, ownVariables, renderNamespace } from '../namespaces.ts';
+import { contentHash } from '../record.ts';
+import type { NewRecord } from '../record-store.ts';
+import type { Batch, Candidate, Decision, Extractor, Neighbour, Question } from './candidate.ts';
+import type { Change } from './changes.ts';
+
+export interface ExtractDeps {
+  executor: Executor;
+  newRecordId(): string;
+  now(): Date;
+  /** Records of the same strategy and namespace that are nearest to a text, nearest first. */
+  nearest(place: Place, text: string, limit: number): Promise<Neighbour[]>;
+}
+
+/** Where records of a batch go. */
+export interface Place {
+  memoryId: string;
+  strategyId: string;
+  namespace: string;
+}
+
+const NEIGHBOURS = 5;
+const EPISODES = 20;
+/** The wire's bound on a record's text. */
+const MAX_CONTENT = 16_000;
+
+/** What a batch does to the long-term records: nothing is written here. Throws when a namespace cannot be told. */
+export async function extractBatch(
+  batch: Batch,
+  extractor: Extractor,
+  deps: ExtractDeps,
+  signal: AbortSignal,
+): Promise<Change[]> {
+  if (batch.messages.length === 0) return [];
+  const place = placeOf(batch, batch.strategy.template);
+  if (batch.kind === 'semantic' || batch.kind === 'userPreference') {
+    return consolidated(batch, await extractor.facts(batch, signal), place, extractor, deps, signal);
+  }
+  const digest = await digested(batch, place, extractor, deps, signal);
+  if (batch.kind === 'summary') return digest.changes;
+  const reflection = await reflected(batch, digest.text, place, extractor, deps, signal);
+  return [...digest.changes, ...reflection];
+}
+
+function placeOf({ memory, strategy, values }: Batch, template: string): Place {
+  return { memoryId: memory.id, strategyId: strategy.id, namespace: namespaceOf(template, values) };
+}
+
+function namespaceOf(template: string, values: NamespaceValues): string {
+  const namespace = renderNamespace(template, values);
+  if (namespace !== undefined) return namespace;
+  const missing = ownVariables(template).filter((name) => values.variables[name] === undefined);
+  throw new Error(
+    `the namespace ${template} needs ${missing.join(', ')}, which extractionConfig.namespaceVariables did not give`,
+  );
+}
+
+/** Hash first, then the nearest records, then one decision for all that are left. */
+async function consolidated(
+  batch: Batch,
+  candidates: readonly Candidate[],
+  place: Place,
+  extractor: Extractor,
+  deps: ExtractDeps,
+  signal: AbortSignal,
+): Promise<Change[]> {
+  const changes: Change[] = [];
+  const questions: Question[] = [];
+  const add = (candidate: Candidate, supersedes: string[] = []): void => {
+    changes.push({ kind: 'insert', record: recordOf(candidate, place, batch, deps), supersedes });
+  };
+  for (const candidate of merged(candidates)) {
+    const known = await withHash(place, contentHash(candidate.content), deps.executor);
+    if (known !== undefined) {
+      changes.push({ kind: 'confirm', id: known, eventIds: candidate.eventIds });
+      continue;
+    }
+    const neighbours = await deps.nearest(place, candidate.content, NEIGHBOURS);
+    if (neighbours.length === 0) add(candidate);
+    else questions.push({ candidate, neighbours });
+  }
+  if (questions.length === 0) return changes;
+  const decisions = await extractor.decide(batch, questions, signal);
+  const taken = new Set<string>();
+  for (const [index, { candidate, neighbours }] of questions.entries()) {
+    const decision = decisions[index] ?? { kind: 'add' };
+    carryOut(decision, candidate, neighbours, taken, add, changes);
+  }
+  return changes;
+}
+
+/** `taken`: records that this batch has replaced already; each can be replaced once. */
+function carryOut(
+  decision: Decision,
+  candidate: Candidate,
+  neighbours: readonly Neighbour[],
+  taken: Set<string>,
+  add: (candidate: Candidate, supersedes?: string[]) => void,
+  changes: Change[],
+): void {
+  if (decision.kind === 'nothing') {
+    const known = decision.known ?? neighbours[0]?.id;
+    if (known !== undefined) changes.push({ kind: 'confirm', id: known, eventIds: candidate.eventIds });
+    return;
+  }
+  const id = decision.kind === 'add' ? undefined : decision.id;
+  const replaces =
+    id !== undefined && !taken.has(id) && neighbours.some((neighbour) => neighbour.id === id) ? [id] : [];
+  if (id !== undefined) taken.add(id);
+  add(decision.kind === 'update' ? { ...candidate, content: decision.content } : candidate, replaces);
+}
+
+/** Candidates that say the same become one with all their events. */
+function merged(candidates: readonly Candidate[]): Candidate[] {
+  const byHash = new Map<string, Candidate>();
+  for (const candidate of candidates) {
+    const hash = contentHash(candidate.content);
+    const same = byHash.get(hash);
+    const eventIds = [...new Set([...(same?.eventIds ?? []), ...candidate.eventIds])];
+    byHash.set(hash, { ...(same ?? candidate), eventIds });
+  }
+  return [...byHash.values()];
+}
+
+interface Digest {
+  changes: Change[];
+  text: string | undefined;
+}
+
+/** The session's one summary or episode, written anew with what the batch adds. */
+async function digested(
+  batch: Batch,
+  place: Place,
+  extractor: Extractor,
+  deps: ExtractDeps,
+  signal: AbortSignal,
+): Promise<Digest> {
+  const previous = await currentOf(place, batch.values.sessionId, deps.executor);
+  const text = await extractor.digest(batch, previous?.content, signal);
+  if (text === undefined || text === previous?.content) return { changes: [], text: previous?.content };
+  const candidate = {
+    content: text,
+    at: batch.messages.at(-1)?.at ?? deps.now(),
+    eventIds: [...new Set([...(previous?.eventIds ?? []), ...batch.messages.map(({ eventId }) => eventId)])],
+  };
+  const record = recordOf(candidate, place, batch, deps);
+  return { text, changes: [{ kind: 'insert', record, supersedes: previous ? [previous.id] : [] }] };
+}
+
+/** The one reflection over the actor's newest episodes, this one among them. */
+async function reflected(
+  batch: Batch,
+  episode: string | undefined,
+  place: Place,
+  extractor: Extractor,
+  deps: ExtractDeps,
+  signal: AbortSignal,
+): Promise<Change[]> {
+  const { reflectionTemplate } = batch.strategy;
+  if (reflectionTemplate === undefined || episode === undefined) return [];
+  const where = placeOf(batch, reflectionTemplate);
+  const others = await deps.executor.query<{ content: string; event_ids: string[] }>(
+    `SELECT content, event_ids FROM memory_records WHERE memory_id = $1 AND strategy_id = $2 AND valid_to IS NULL
+       AND actor_id = $3 AND session_id <> $4 AND session_id <> '' ORDER BY at DESC LIMIT ${EPISODES - 1}`,
+    [place.memoryId, place.strategyId, batch.values.actorId, batch.values.sessionId],
+  );
+  if (others.length === 0) return [];
+  const previous = await currentOf(where, '', deps.executor);
+  const text = await extractor.reflect(batch, [episode, ...others.map(({ content }) => content)], signal);
+  if (text === undefined || text === previous?.content) return [];
+  const eventIds = [
+    ...new Set([...others.flatMap((other) => other.event_ids), ...batch.messages.map((m) => m.eventId)]),
+  ];
+  const candidate = { content: text, at: batch.messages.at(-1)?.at ?? deps.now(), eventIds };
+  // A reflection belongs to no session of its own.
+  const record = { ...recordOf(candidate, where, batch, deps), sessionId: '' };
+  return [{ kind: 'insert', record, supersedes: previous ? [previous.id] : [] }];
+}
+
+function recordOf(candidate: Candidate, place: Place, { values }: Batch, deps: ExtractDeps): NewRecord {
+  return {
+    ...place,
+    id: deps.newRecordId(),
+    content: candidate.content.replaceAll('\u0000', '').slice(0, MAX_CONTENT),
+    metadata: {},
+    at: candidate.at,
+    insertedAt: deps.now(),
+    eventIds: candidate.eventIds,
+    actorId: values.actorId,
+    sessionId: values.sessionId,
+  };
+}
+
+async function withHash(place: Place, hash: string, executor: Executor): Promise<string | undefined> {
+  const [row] = await executor.query<{ id: string }>(
+    `SELECT id FROM memory_records WHERE memory_id = $1 AND strategy_id = $2 AND namespace_key = $3 AND content_hash = $4
+       AND valid_to IS NULL LIMIT 1`,
+    [place.memoryId, place.strategyId, namespaceKey(place.namespace), hash],
+  );
+  return row?.id;
+}
+
+async function currentOf(
+  place: Place,
+  sessionId: string,
+  executor: Executor,
+): Promise<{ id: string; content: string; eventIds: string[] } | undefined> {
+  const [row] = await executor.query<{ id: string; content: string; event_ids: string[] }>(
+    `SELECT id, content, event_ids FROM memory_records WHERE memory_id = $1 AND strategy_id = $2 AND namespace_key = $3
+       AND session_id = $4 AND valid_to IS NULL ORDER BY inserted_at DESC LIMIT 1`,
+    [place.memoryId, place.strategyId, namespaceKey(place.namespace), sessionId],
+  );
+  return row && { id: row.id, content: row.content, eventIds: row.event_ids };
+}

@@ -1,0 +1,80 @@
+import type { Logger } from 'pino';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/storage/index.ts';
+
+export interface HousekeepingDeps {
+  database: Database;
+  clock: Clock;
+  log: Logger;
+}
+
+const ROUND_MS = 60_000;
+const ROWS_AT_ONCE = 1000;
+
+/**
+ * Deletes events that have expired and what deleted memories held, a little at a time. What is left to delete is told by
+ * the tables themselves, so a crash only makes it later; nothing of it can be read meanwhile.
+ */
+export class Housekeeping {
+  readonly #deps: HousekeepingDeps;
+  #cancel: () => void = () => undefined;
+  #working: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(deps: HousekeepingDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#arm(0);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancel();
+    await this.#working;
+  }
+
+  /** One round; whether there is more to do at once. */
+  async round(): Promise<boolean> {
+    const { database, clock } = this.#deps;
+    const expired = await database.execute(
+      `DELETE FROM memory_events WHERE ctid IN (SELECT ctid FROM memory_events WHERE expires_at <= $1 LIMIT ${ROWS_AT_ONCE})`,
+      [new Date(clock.now())],
+    );
+    const [purge] = await database.query<{ memory_id: string }>('SELECT memory_id FROM memory_purges LIMIT 1');
+    if (!purge) return expired === ROWS_AT_ONCE;
+    let deleted = 0;
+    for (const table of [
+      'memory_events',
+      'memory_records',
+      'memory_sessions',
+      'memory_branches',
+      'memory_extraction_jobs',
+      'memory_model_usage',
+    ]) {
+      deleted += await database.execute(
+        `DELETE FROM ${table} WHERE ctid IN (SELECT ctid FROM ${table} WHERE memory_id = $1 LIMIT ${ROWS_AT_ONCE})`,
+        [purge.memory_id],
+      );
+    }
+    if (deleted === 0) await database.execute('DELETE FROM memory_purges WHERE memory_id = $1', [purge.memory_id]);
+    return true;
+  }
+
+  #arm(ms: number): void {
+    if (this.#stopped) return;
+    this.#cancel = this.#deps.clock.after(ms, () => {
+      this.#working = this.#work();
+    });
+  }
+
+  async #work(): Promise<void> {
+    try {
+      this.#arm((await this.round()) ? 10 : ROUND_MS);
+    } catch (error) {
+      this.#deps.log.warn({ err: error }, 'expired events could not be deleted; it is tried again');
+      this.#arm(ROUND_MS);
+    }
+  }
+}

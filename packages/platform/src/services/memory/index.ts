@@ -1,0 +1,84 @@
+import { randomInt } from 'node:crypto';
+import type { Paginator } from '@agentplatform/contract';
+import type { Logger } from 'pino';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Jobs } from '../../kernel/jobs/index.ts';
+import type { Service } from '../../kernel/service.ts';
+import type { Database } from '../../kernel/storage/index.ts';
+import { createEventIds } from './event-id.ts';
+import { Events } from './events.ts';
+import { localExtractor } from './extraction/local-extractor.ts';
+import { ExtractionJobs } from './extraction-jobs.ts';
+import { Housekeeping } from './housekeeping.ts';
+import { Memories } from './memories.ts';
+import { type MemoryOperation, memoryOperations } from './operations.ts';
+import { Records } from './records.ts';
+import { Retrieval } from './retrieval.ts';
+
+export { memoryMigrations } from './tables.ts';
+
+export interface MemoryServiceDeps {
+  database: Database;
+  jobs: Jobs;
+  paginator: Paginator;
+  clock: Clock;
+  log: Logger;
+  region: string;
+  newIdSuffix(): string;
+  /** 36 characters, unique. */
+  newUuid(): string;
+  /** How long events may gather before they are extracted together, in milliseconds. */
+  extractionDelayMs: number;
+}
+
+/** What other services may use of it. */
+export interface MemoryPort {
+  memories: Memories;
+  events: Events;
+  records: Records;
+  retrieval: Retrieval;
+}
+
+/** Memory: a log of events for each session, and long-term records made from it (spec: Memory). */
+export function createMemoryService(deps: MemoryServiceDeps): Service<MemoryOperation, MemoryPort> {
+  const { database, clock, log, jobs: queue } = deps;
+  const memories = new Memories(deps);
+  const retrieval = new Retrieval({ database });
+  const newRecordId = (): string => `mem-${deps.newUuid()}`;
+  const onContent = (): void => undefined;
+  const records = new Records({ database, clock, newRecordId, onContent });
+  const jobs = new ExtractionJobs({
+    database,
+    clock,
+    log,
+    jobs: queue,
+    memories,
+    extractorFor: () => localExtractor,
+    nearest: (place, text, limit) => retrieval.nearest(place, text, limit),
+    newRecordId,
+    newJobId: deps.newUuid,
+    newSessionId: deps.newUuid,
+    delayMs: deps.extractionDelayMs,
+    onContent,
+  });
+  const events = new Events({
+    database,
+    clock,
+    newEventId: createEventIds(clock, () => randomInt(0x10000)),
+    newSessionId: deps.newUuid,
+    onPending: () => jobs.notify(),
+  });
+  const housekeeping = new Housekeeping({ database, clock, log });
+  return {
+    operations: memoryOperations({ ...deps, memories, events, records, retrieval, jobs }),
+    port: { memories, events, records, retrieval },
+    async start() {
+      await jobs.start();
+      housekeeping.start();
+    },
+    async stop() {
+      await jobs.stop();
+      await housekeeping.stop();
+    },
+  };
+}

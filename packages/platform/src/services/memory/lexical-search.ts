@@ -1,0 +1,54 @@
+import type { Executor } from '../../kernel/storage/index.ts';
+import { type RecordFilter, recordFilterSql } from './record-store.ts';
+
+/** A record that a search found; higher scores are better, 1 is the best there can be. */
+export interface Hit {
+  id: string;
+  score: number;
+}
+
+/** Records that are looked at for one query at most; what has more of the query's words comes first. */
+const CANDIDATES = 2000;
+const MAX_WORDS = 32;
+
+/**
+ * Full-text search: records with any word of the query, ranked by how much of the query's weight they hold, where a word
+ * weighs more the fewer of the records found have it. The score is that share, from 0 to 1.
+ */
+export async function lexicalSearch(
+  executor: Executor,
+  filter: RecordFilter,
+  query: string,
+  limit: number,
+): Promise<Hit[]> {
+  const words = await wordsOf(executor, query);
+  if (words.length === 0) return [];
+  const params: unknown[] = [
+    JSON.stringify(words),
+    words.map((word) => `'${word.replaceAll("'", "''").replaceAll('\\', '\\\\')}'`).join(' | '),
+  ];
+  const where = recordFilterSql(filter, params);
+  const rows = await executor.query<{ id: string; score: number }>(
+    `WITH found AS MATERIALIZED (
+       SELECT id, words, length(content) AS size FROM memory_records WHERE ${where} AND words @@ $2::tsquery LIMIT ${CANDIDATES}),
+     held AS (
+       SELECT f.id, f.size, w.word FROM found f, jsonb_array_elements_text($1::jsonb) w(word)
+       WHERE f.words @@ quote_literal(w.word)::tsquery),
+     weights AS (
+       SELECT w.word, ln(1 + ((SELECT count(*) FROM found) + 1)::float8 / (count(h.id) + 0.5)) AS weight
+       FROM jsonb_array_elements_text($1::jsonb) w(word) LEFT JOIN held h ON h.word = w.word GROUP BY w.word)
+     SELECT h.id, sum(x.weight) / (SELECT sum(weight) FROM weights) AS score
+     FROM held h JOIN weights x USING (word) GROUP BY h.id, h.size ORDER BY score DESC, h.size, h.id LIMIT $${params.push(limit)}`,
+    params,
+  );
+  return rows.map(({ id, score }) => ({ id, score }));
+}
+
+/** The query's words in the form that the index has them; stop words are gone. */
+async function wordsOf(executor: Executor, query: string): Promise<string[]> {
+  const rows = await executor.query<{ word: string }>(
+    `SELECT word FROM unnest(tsvector_to_array(to_tsvector('english', $1))) word LIMIT ${MAX_WORDS}`,
+    [query.replaceAll('\u0000', ' ')],
+  );
+  return rows.map((row) => row.word);
+}

@@ -1,0 +1,69 @@
+import type { control } from '@agentplatform/contract';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Executor, Resource } from '../../kernel/storage/index.ts';
+import { ResourceStore } from '../../kernel/storage/index.ts';
+
+/** One strategy as it is kept; times are epoch milliseconds. */
+export interface Strategy {
+  id: string;
+  name: string;
+  description?: string;
+  type: control.MemoryStrategyType;
+  /** Where its records go. */
+  template: string;
+  /** Where reflections over several episodes go (episodic only). */
+  reflectionTemplate?: string;
+  configuration?: control.StrategyConfiguration;
+  schema?: control.MemoryRecordSchema;
+  createdAt: number;
+  updatedAt: number;
+}
+
+/** What a memory is, beside what every resource has. */
+export interface MemoryData {
+  description?: string;
+  encryptionKeyArn?: string;
+  executionRoleArn?: string;
+  /** Days that an event is kept. */
+  eventExpiryDays: number;
+  strategies: Strategy[];
+  indexedKeys?: control.IndexedKey[];
+  namespaceKeys?: control.NamespaceKeyEntry[];
+  streamDelivery?: control.StreamDeliveryResources;
+}
+
+export type Memory = Resource<MemoryData>;
+
+/** What a strategy extracts; undefined for a self-managed one, which extracts outside. */
+export type ExtractionKind = 'semantic' | 'userPreference' | 'summary' | 'episodic';
+
+const KINDS: Record<control.MemoryStrategyType, ExtractionKind | undefined> = {
+  SEMANTIC: 'semantic',
+  USER_PREFERENCE: 'userPreference',
+  SUMMARIZATION: 'summary',
+  EPISODIC: 'episodic',
+  CUSTOM: undefined,
+};
+const OVERRIDES: Record<control.OverrideType, ExtractionKind | undefined> = {
+  SEMANTIC_OVERRIDE: 'semantic',
+  USER_PREFERENCE_OVERRIDE: 'userPreference',
+  SUMMARY_OVERRIDE: 'summary',
+  EPISODIC_OVERRIDE: 'episodic',
+  SELF_MANAGED: undefined,
+};
+
+export function extractionKind(strategy: Strategy): ExtractionKind | undefined {
+  const override = strategy.configuration?.type;
+  return override === undefined ? KINDS[strategy.type] : OVERRIDES[override];
+}
+
+export function createMemoryStore(executor: Executor, clock: Clock): ResourceStore<MemoryData> {
+  return new ResourceStore({ executor, clock, kind: 'memory', parse: parseMemory });
+}
+
+function parseMemory(data: unknown): MemoryData {
+  const known = typeof data === 'object' && data !== null && 'strategies' in data && Array.isArray(data.strategies);
+  if (!known) throw new Error('a stored memory has no list of strategies');
+  // Written by this service only.
+  return data as MemoryData;
+}

@@ -1,0 +1,310 @@
+import { type DocumentValue, errors, type OperationName, type Paginator } from '@agentplatform/contract';
+import type { Clock } from '../../kernel/clock.ts';
+import type { HandlersOf, RequestContext } from '../../kernel/service.ts';
+import type { Database } from '../../kernel/storage/index.ts';
+import { conditionsOf } from './conditions.ts';
+import type { SessionKey } from './event.ts';
+import { eventView } from './event.ts';
+import * as eventStore from './event-store.ts';
+import type { Events } from './events.ts';
+import type { ExtractionJobs } from './extraction-jobs.ts';
+import type { Memories } from './memories.ts';
+import { memoryView } from './memories.ts';
+import type { Memory } from './memory.ts';
+import { namespaceScope } from './namespaces.ts';
+import { recordView } from './record.ts';
+import type { Records } from './records.ts';
+import type { Retrieval } from './retrieval.ts';
+
+export interface MemoryOperationsDeps {
+  memories: Memories;
+  events: Events;
+  records: Records;
+  retrieval: Retrieval;
+  jobs: ExtractionJobs;
+  database: Database;
+  clock: Clock;
+  paginator: Paginator;
+  region: string;
+}
+
+/** What this service serves: the piece `memories` of the wire API. */
+export type MemoryOperation =
+  | 'CreateMemory'
+  | 'GetMemory'
+  | 'ListMemories'
+  | 'UpdateMemory'
+  | 'DeleteMemory'
+  | 'CreateEvent'
+  | 'GetEvent'
+  | 'ListEvents'
+  | 'DeleteEvent'
+  | 'ListActors'
+  | 'ListSessions'
+  | 'BatchCreateMemoryRecords'
+  | 'BatchUpdateMemoryRecords'
+  | 'BatchDeleteMemoryRecords'
+  | 'GetMemoryRecord'
+  | 'ListMemoryRecords'
+  | 'DeleteMemoryRecord'
+  | 'RetrieveMemoryRecords'
+  | 'IngestData'
+  | 'ListMemoryExtractionJobs'
+  | 'StartMemoryExtractionJob';
+
+/** When a caller says nothing. */
+const PAGE_SIZE = 20;
+
+/** The `memories` operations of the wire API. */
+export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryOperation> {
+  const { memories, events, records, retrieval, jobs, database, clock, paginator } = deps;
+  const anyMemory = (_input: unknown, ctx: RequestContext): string => memories.arn(ctx.accountId, '*');
+  const oneMemory = (input: { memoryId: string }, ctx: RequestContext): string =>
+    input.memoryId.startsWith('arn:') ? input.memoryId : memories.arn(ctx.accountId, input.memoryId);
+  /** The memory that an id or an ARN names; one of another account or region is not there. */
+  const memoryOf = (input: { memoryId: string }, ctx: RequestContext, believed = false): Promise<Memory> => {
+    const id = input.memoryId.slice(input.memoryId.lastIndexOf('/') + 1);
+    if (input.memoryId.startsWith('arn:') && input.memoryId !== memories.arn(ctx.accountId, id)) {
+      throw errors.resourceNotFound(`There is no memory ${input.memoryId} here.`);
+    }
+    return memories.get(ctx.accountId, id, believed);
+  };
+  const sessionOf = (memory: Memory, input: { actorId: string; sessionId: string }): SessionKey => ({
+    memoryId: memory.id,
+    actorId: input.actorId,
+    sessionId: input.sessionId,
+  });
+  const page = (
+    operation: OperationName,
+    input: { maxResults?: number; nextToken?: string },
+    ctx: RequestContext,
+    filter: DocumentValue,
+  ) => {
+    const scope = { operation, accountId: ctx.accountId, filter };
+    return {
+      limit: input.maxResults ?? PAGE_SIZE,
+      after: input.nextToken === undefined ? undefined : paginator.decode(scope, input.nextToken),
+      token: (next: DocumentValue | undefined) =>
+        next === undefined ? {} : { nextToken: paginator.encode(scope, next) },
+    };
+  };
+  const textOf = (cursor: DocumentValue | undefined): string | undefined =>
+    cursor === undefined ? undefined : String(cursor);
+  const filterOf = (value: unknown): DocumentValue => JSON.parse(JSON.stringify(value ?? null));
+
+  return {
+    CreateMemory: {
+      resource: anyMemory,
+      handle: async (input, ctx) => ({ memory: memoryView(await memories.create(input, ctx.accountId)) }),
+    },
+    GetMemory: {
+      resource: oneMemory,
+      handle: async (input, ctx) => ({ memory: memoryView(await memoryOf(input, ctx)) }),
+    },
+    ListMemories: {
+      resource: anyMemory,
+      async handle(input, ctx) {
+        const { limit, after, token } = page('ListMemories', input, ctx, null);
+        const { items, next } = await memories.list(ctx.accountId, limit, textOf(after));
+        const summaries = items.map(({ arn, id, createdAt, updatedAt }) => {
+          return { arn, id, status: 'ACTIVE' as const, createdAt, updatedAt };
+        });
+        return { memories: summaries, ...token(next) };
+      },
+    },
+    UpdateMemory: {
+      resource: oneMemory,
+      async handle(input, ctx) {
+        const { id } = await memoryOf(input, ctx);
+        return { memory: memoryView(await memories.update(input, ctx.accountId, id)) };
+      },
+    },
+    DeleteMemory: {
+      resource: oneMemory,
+      async handle(input, ctx) {
+        const { id } = await memoryOf(input, ctx);
+        await memories.delete(ctx.accountId, id);
+        return { memoryId: id, status: 'DELETING' };
+      },
+    },
+
+    CreateEvent: {
+      resource: oneMemory,
+      conditions: conditionsOf.session,
+      // An event and its token are written in one statement; a table of answers beside it would double the commits.
+      ownIdempotency: true,
+      async handle(input, ctx) {
+        const memory = await memoryOf(input, ctx, true);
+        return { event: eventView(await events.create(input, memory), memory.id) };
+      },
+    },
+    GetEvent: {
+      resource: oneMemory,
+      conditions: conditionsOf.session,
+      async handle(input, ctx) {
+        const memory = await memoryOf(input, ctx, true);
+        return { event: eventView(await events.get(sessionOf(memory, input), input.eventId), memory.id) };
+      },
+    },
+    ListEvents: {
+      resource: oneMemory,
+      conditions: conditionsOf.session,
+      async handle(input, ctx) {
+        const memory = await memoryOf(input, ctx, true);
+        const { actorId, sessionId, filter, includePayloads = true } = input;
+        const request = page('ListEvents', input, ctx, [memory.id, actorId, sessionId, filterOf(filter)]);
+        const found = await events.list(sessionOf(memory, input), filter, request.limit, textOf(request.after));
+        return {
+          events: found.events.map((event) => eventView(event, memory.id, includePayloads)),
+          ...request.token(found.next),
+        };
+      },
+    },
+    DeleteEvent: {
+      resource: oneMemory,
+      conditions: conditionsOf.session,
+      async handle(input, ctx) {
+        const memory = await memoryOf(input, ctx, true);
+        await events.delete(sessionOf(memory, input), input.eventId);
+        return { eventId: input.eventId };
+      },
+    },
+    ListActors: {
+      resource: oneMemory,
+      async handle(input, ctx) {
+        const memory = await memoryOf(input, ctx, true);
+        const { limit, after, token } = page('ListActors', input, ctx, memory.id);
+        const found = await eventStore.listActors(database, memory.id, limit + 1, textOf(after));
+        const actors = found.slice(0, limit);
+        return {
+          actorSummaries: actors.map((actorId) => ({ actorId })),
+          ...token(found.length > limit ? actors.at(-1) : undefined),
+        };
+      },
+    },
+    ListSessions: {
+      resource: oneMemory,
+      conditions: conditionsOf.session,
+      async handle(input, ctx) {
+        const memory = await memoryOf(input, ctx, true);
+        const { actorId } = input;
+        const { limit, after, token } = page('ListSessions', input, ctx, [memory.id, actorId, filterOf(input.filter)]);
+        const [createdAt, sessionId] = Array.isArray(after) ? after : [];
+        const found = await eventStore.listSessions(database, {
+          memoryId: memory.id,
+          actorId,
+          now: new Date(clock.now()),
+          limit: limit + 1,
+          after:
+            after === undefined ? undefined : { createdAt: new Date(Number(createdAt)), sessionId: String(sessionId) },
+          withEventsOnly: input.filter?.eventFilter === 'HAS_EVENTS',
+        });
+        const sessions = found.slice(0, limit);
+        const last = sessions.at(-1);
+        return {
+          sessionSummaries: sessions.map((session) => ({ ...session, actorId })),
+          ...token(found.length > limit && last ? [last.createdAt.getTime(), last.sessionId] : undefined),
+        };
+      },
+    },
+
+    BatchCreateMemoryRecords: {
+      resource: oneMemory,
+      conditions: conditionsOf.createdRecords,
+      handle: async (input, ctx) => records.createBatch(input.records, await memoryOf(input, ctx, true)),
+    },
+    BatchUpdateMemoryRecords: {
+      resource: oneMemory,
+      conditions: conditionsOf.updatedRecords,
+      handle: async (input, ctx) => records.updateBatch(input.records, await memoryOf(input, ctx, true)),
+    },
+    BatchDeleteMemoryRecords: {
+      resource: oneMemory,
+      conditions: conditionsOf.deletedRecords,
+      handle: async (input, ctx) => records.deleteBatch(input.records, await memoryOf(input, ctx, true)),
+    },
+    GetMemoryRecord: {
+      resource: oneMemory,
+      conditions: conditionsOf.namespace,
+      async handle(input, ctx) {
+        const memory = await memoryOf(input, ctx, true);
+        return { memoryRecord: recordView(await records.get(memory.id, input.memoryRecordId, input.namespace)) };
+      },
+    },
+    DeleteMemoryRecord: {
+      resource: oneMemory,
+      conditions: conditionsOf.namespace,
+      async handle(input, ctx) {
+        const memory = await memoryOf(input, ctx, true);
+        await records.delete(memory.id, input.memoryRecordId, input.namespace);
+        return { memoryRecordId: input.memoryRecordId };
+      },
+    },
+    ListMemoryRecords: {
+      resource: oneMemory,
+      conditions: conditionsOf.namespace,
+      async handle(input, ctx) {
+        const memory = await memoryOf(input, ctx, true);
+        const { memoryStrategyId, metadataFilters = [] } = input;
+        const scope = namespaceScope(input);
+        const asked = filterOf([memory.id, scope, memoryStrategyId, metadataFilters]);
+        const { limit, after, token } = page('ListMemoryRecords', input, ctx, asked);
+        const filter = {
+          memoryId: memory.id,
+          scope,
+          strategyId: memoryStrategyId,
+          metadata: metadataFilters,
+          metadataField: 'metadataFilters',
+        };
+        const found = await records.list(filter, limit + 1, textOf(after));
+        const shown = found.slice(0, limit);
+        return {
+          memoryRecordSummaries: shown.map(recordView),
+          ...token(found.length > limit ? shown.at(-1)?.id : undefined),
+        };
+      },
+    },
+    RetrieveMemoryRecords: {
+      resource: oneMemory,
+      conditions: conditionsOf.namespace,
+      async handle(input, ctx) {
+        const memory = await memoryOf(input, ctx, true);
+        const { namespace, namespacePath, searchCriteria } = input;
+        const asked = filterOf([memory.id, namespace, namespacePath, searchCriteria]);
+        const request = page('RetrieveMemoryRecords', input, ctx, asked);
+        const found = await retrieval.search(memory.id, input);
+        const start = Number(request.after ?? 0);
+        const end = start + (input.maxResults ?? found.length);
+        return {
+          memoryRecordSummaries: found.slice(start, end).map(({ record, score }) => ({ ...recordView(record), score })),
+          ...request.token(end < found.length ? end : undefined),
+        };
+      },
+    },
+
+    IngestData: {
+      resource: oneMemory,
+      conditions: conditionsOf.session,
+      handle: async (input, ctx) => ({ sessionId: await jobs.ingest(input, await memoryOf(input, ctx)) }),
+    },
+    ListMemoryExtractionJobs: {
+      resource: oneMemory,
+      conditions: conditionsOf.jobs,
+      async handle(input, ctx) {
+        const memory = await memoryOf(input, ctx, true);
+        const asked = filterOf([memory.id, input.filter]);
+        const { limit, after, token } = page('ListMemoryExtractionJobs', input, ctx, asked);
+        const { items, next } = await jobs.listFailed(memory.id, input.filter ?? {}, limit, textOf(after));
+        return { jobs: items, ...token(next) };
+      },
+    },
+    StartMemoryExtractionJob: {
+      resource: oneMemory,
+      async handle(input, ctx) {
+        const memory = await memoryOf(input, ctx, true);
+        await jobs.restart(memory.id, input.extractionJob.jobId);
+        return { jobId: input.extractionJob.jobId };
+      },
+    },
+  };
+}

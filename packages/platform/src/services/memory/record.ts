@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import type { data } from '@agentplatform/contract';
+
+/** One long-term record as it is kept. */
+export interface StoredRecord {
+  id: string;
+  memoryId: string;
+  strategyId: string;
+  /** '' for a record that was made without one. */
+  namespace: string;
+  content: string;
+  metadata: Record<string, data.MemoryRecordMetadataValue>;
+  at: Date;
+  /** When a newer record took its place; undefined while it holds. */
+  validTo: Date | undefined;
+  supersededBy: string | undefined;
+  /** Ids of the events that it came from. */
+  eventIds: string[];
+}
+
+/** What records made without a strategy carry in the place of its id, since the wire demands one. */
+export const NO_STRATEGY = 'none';
+
+/** Equal for texts that differ only in case, spaces and punctuation at the end. */
+export function contentHash(content: string): string {
+  const plain = content
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/\s+/g, ' ')
+    .trim()
+    .replace(/[.!?\s]+$/, '');
+  return createHash('sha256').update(plain).digest('hex').slice(0, 32);
+}
+
+/** A record in the wire's shape. Where it came from and how long it held is said in metadata of the platform's own. */
+export function recordView(record: StoredRecord): data.MemoryRecord {
+  return {
+    memoryRecordId: record.id,
+    content: { text: record.content },
+    memoryStrategyId: record.strategyId,
+    namespaces: record.namespace === '' ? [] : [record.namespace],
+    createdAt: record.at,
+    ...(Object.keys(record.metadata).length === 0 ? {} : { metadata: record.metadata }),
+  };
+}
+
+/** Metadata as JSON: a moment is kept as milliseconds, so that it can be compared. */
+export function metadataToJson(metadata: Record<string, data.MemoryRecordMetadataValue>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(metadata).map(([key, value]) => [
+      key,
+      value.dateTimeValue === undefined ? value : { dateTimeValue: value.dateTimeValue.getTime() },
+    ]),
+  );
+}
+
+export function metadataFromJson(json: Record<string, unknown>): Record<string, data.MemoryRecordMetadataValue> {
+  return Object.fromEntries(
+    Object.entries(json).map(([key, value]) => {
+      const kept = value as { dateTimeValue?: number };
+      const read = kept.dateTimeValue === undefined ? value : { dateTimeValue: new Date(kept.dateTimeValue) };
+      return [key, read as data.MemoryRecordMetadataValue];
+    }),
+  );
+}

@@ -1,0 +1,109 @@
+import type { Migration } from '../../kernel/storage/index.ts';
+
+/**
+ * Event payloads are kept as JSON text, not jsonb: jsonb refuses U+0000, and a log gives back exactly what it was given.
+ * Identifiers that are sorted or searched by prefix are COLLATE "C", so that their order is that of their bytes.
+ */
+export const memoryMigrations: Migration[] = [
+  {
+    id: 'memory/0001-events',
+    sql: `
+      CREATE TABLE memory_sessions (
+        memory_id text NOT NULL,
+        actor_id text COLLATE "C" NOT NULL,
+        session_id text COLLATE "C" NOT NULL,
+        created_at timestamptz NOT NULL,
+        PRIMARY KEY (memory_id, actor_id, session_id)
+      );
+      CREATE TABLE memory_events (
+        memory_id text NOT NULL,
+        actor_id text COLLATE "C" NOT NULL,
+        session_id text COLLATE "C" NOT NULL,
+        event_id text COLLATE "C" NOT NULL,
+        at timestamptz NOT NULL,
+        created_at timestamptz NOT NULL,
+        expires_at timestamptz NOT NULL,
+        payload text NOT NULL,
+        metadata jsonb NOT NULL,
+        branch text,
+        root_event_id text COLLATE "C",
+        variables jsonb NOT NULL,
+        client_token text,
+        fingerprint text,
+        pending boolean NOT NULL,
+        PRIMARY KEY (memory_id, actor_id, session_id, event_id)
+      );
+      CREATE UNIQUE INDEX memory_events_token ON memory_events (memory_id, client_token) WHERE client_token IS NOT NULL;
+      CREATE INDEX memory_events_expiry ON memory_events (expires_at);
+      CREATE INDEX memory_events_pending ON memory_events (created_at) WHERE pending;
+      CREATE TABLE memory_branches (
+        memory_id text NOT NULL,
+        actor_id text COLLATE "C" NOT NULL,
+        session_id text COLLATE "C" NOT NULL,
+        name text NOT NULL,
+        parent text,
+        root_event_id text COLLATE "C",
+        PRIMARY KEY (memory_id, actor_id, session_id, name)
+      );`,
+  },
+  {
+    id: 'memory/0002-records',
+    sql: `
+      CREATE TABLE memory_records (
+        id text COLLATE "C" PRIMARY KEY,
+        memory_id text NOT NULL,
+        strategy_id text NOT NULL,
+        namespace text COLLATE "C" NOT NULL,
+        /* Without slashes at the end: what exact and path lookups compare. */
+        namespace_key text COLLATE "C" NOT NULL,
+        content text NOT NULL,
+        content_hash text NOT NULL,
+        metadata jsonb NOT NULL,
+        /* The moment the content is about: the caller's timestamp, or that of the newest event it came from. */
+        at timestamptz NOT NULL,
+        inserted_at timestamptz NOT NULL,
+        /* Set when a newer record took this one's place; such a record is kept, but found by its id only. */
+        valid_to timestamptz,
+        superseded_by text COLLATE "C",
+        event_ids jsonb NOT NULL,
+        actor_id text,
+        session_id text,
+        words tsvector GENERATED ALWAYS AS (to_tsvector('english', content)) STORED
+      );
+      CREATE INDEX memory_records_namespace ON memory_records (memory_id, namespace_key, id) WHERE valid_to IS NULL;
+      CREATE INDEX memory_records_hash ON memory_records (memory_id, strategy_id, namespace_key, content_hash);
+      CREATE INDEX memory_records_words ON memory_records USING gin (words);`,
+  },
+  {
+    id: 'memory/0003-extraction',
+    sql: `
+      CREATE TABLE memory_extraction_jobs (
+        id text PRIMARY KEY,
+        memory_id text NOT NULL,
+        account_id text NOT NULL,
+        strategy_id text NOT NULL,
+        actor_id text NOT NULL,
+        session_id text NOT NULL,
+        status text NOT NULL,
+        failure_reason text,
+        /* [{eventId, count}] of the batch; for ingested data the messages themselves, as JSON text. */
+        event_ids jsonb NOT NULL,
+        inline text,
+        variables jsonb NOT NULL,
+        seq bigint GENERATED ALWAYS AS IDENTITY,
+        created_at timestamptz NOT NULL
+      );
+      CREATE INDEX memory_extraction_jobs_list ON memory_extraction_jobs (memory_id, status, seq);
+      CREATE TABLE memory_model_usage (
+        memory_id text NOT NULL,
+        strategy_id text NOT NULL,
+        day date NOT NULL,
+        model text NOT NULL,
+        calls bigint NOT NULL,
+        input_tokens bigint NOT NULL,
+        output_tokens bigint NOT NULL,
+        PRIMARY KEY (memory_id, strategy_id, day, model)
+      );
+      CREATE TABLE memory_purges (memory_id text PRIMARY KEY);`,
+  },
+];

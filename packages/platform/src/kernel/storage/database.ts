@@ -3,7 +3,6 @@ import type { Logger } from 'pino';
 import { type Clock, sleep, systemClock } from '../clock.ts';
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts';
 import type { SqlDriver, SqlRunner } from './driver.ts';
-import { type Drizzle, drizzleOn } from './drizzle.ts';
 import { DatabaseUnavailableError } from './errors.ts';
 import { mapDatabaseError } from './map-error.ts';
 import { openPgliteDriver } from './pglite.ts';
@@ -11,8 +10,6 @@ import { openPostgresDriver } from './postgres.ts';
 
 /** Whatever statements can be run on: the database itself, or one transaction of it. */
 export interface Executor {
-  /** Drizzle's query builder. Its own `transaction` does not exist here: `Database.transaction` is the one way. */
-  db: Drizzle;
   /** One statement with `$1` parameters; its rows. bigint comes as number, timestamptz as Date, numeric and date as text. */
   query<Row = Record<string, unknown>>(sql: string, params?: unknown[]): Promise<Row[]>;
   /** One statement with `$1` parameters; the number of rows it changed. */
@@ -143,21 +140,17 @@ function databaseOn(driver: SqlDriver, lock: DirectoryLock, clock: Clock): Datab
 }
 
 function executorOn(runner: SqlRunner, where: string): Executor {
-  const run = async (sql: string, params: unknown[], mode: 'object' | 'array') => {
+  const run = async (sql: string, params: unknown[]) => {
     try {
-      return await runner.run(sql, params, mode);
+      return await runner.run(sql, params);
     } catch (error) {
       throw mapDatabaseError(error, where);
     }
   };
   return {
-    db: drizzleOn(
-      async (sql, params) => (await run(sql, params, 'array')).rows,
-      async (sql, params) => (await run(sql, params, 'object')).rows,
-    ),
     // The caller names the row type of the statement it wrote; nothing here could check it.
-    query: async <Row>(sql: string, params: unknown[] = []) => (await run(sql, params, 'object')).rows as Row[],
-    execute: async (sql, params = []) => (await run(sql, params, 'object')).affected,
+    query: async <Row>(sql: string, params: unknown[] = []) => (await run(sql, params)).rows as Row[],
+    execute: async (sql, params = []) => (await run(sql, params)).affected,
     exec: async (sql) => {
       try {
         return (await runner.exec(sql)).rows as Record<string, unknown>[];

@@ -1,7 +1,7 @@
 /** How one database is spoken to; `database.ts` builds the same `Database` on either driver. */
 export interface SqlRunner {
-  /** One statement with `$1` parameters. Rows are objects or arrays as `mode` asks. Throws the driver's own error. */
-  run(sql: string, params: unknown[], mode: RowMode): Promise<RunResult>;
+  /** One statement with `$1` parameters. Throws the driver's own error. */
+  run(sql: string, params: unknown[]): Promise<RunResult>;
   /** Any number of statements without parameters; the rows of all of them, one after another. */
   exec(sql: string): Promise<RunResult>;
 }
@@ -21,9 +21,8 @@ export interface SqlSession extends SqlRunner {
   rollback(): Promise<void>;
 }
 
-export type RowMode = 'object' | 'array';
-
 export interface RunResult {
+  /** Objects by column. */
   rows: unknown[];
   /** Rows that an INSERT, UPDATE or DELETE changed. */
   affected: number;

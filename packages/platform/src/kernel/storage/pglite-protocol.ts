@@ -1,4 +1,4 @@
-import type { RowMode, RunResult } from './driver.ts';
+import type { RunResult } from './driver.ts';
 
 /** What the worker is told at its start. */
 export interface PgliteWorkerData {
@@ -6,7 +6,7 @@ export interface PgliteWorkerData {
 }
 
 export type PgliteCommand =
-  | { kind: 'run'; sql: string; params: unknown[]; mode: RowMode }
+  | { kind: 'run'; sql: string; params: unknown[] }
   | { kind: 'exec'; sql: string }
   | { kind: 'close' };
 

@@ -32,7 +32,7 @@ async function perform(database: PGlite, request: PgliteRequest): Promise<RunRes
     const affected = results.reduce((sum, result) => sum + (result.affectedRows ?? 0), 0);
     return { rows: results.flatMap((result) => result.rows), affected };
   }
-  const result = await database.query(request.sql, request.params, { rowMode: request.mode });
+  const result = await database.query(request.sql, request.params);
   return { rows: result.rows, affected: result.affectedRows ?? 0 };
 }
 

@@ -70,8 +70,8 @@ export async function openPgliteDriver(options: PgliteOptions): Promise<SqlDrive
   return {
     kind: 'pglite',
     where: `embedded, ${options.directory}`,
-    run: (sql, params, mode) =>
-      turnstile.pass(async () => (await current()).send({ kind: 'run', sql, params: encode(params), mode })),
+    run: (sql, params) =>
+      turnstile.pass(async () => (await current()).send({ kind: 'run', sql, params: encode(params) })),
     exec: async (sql) => {
       // Alone: the text may hold BEGIN and COMMIT, and a failure between them leaves a transaction to roll back.
       const target = await openSession('');
@@ -95,7 +95,7 @@ export async function openPgliteDriver(options: PgliteOptions): Promise<SqlDrive
 
 function runnerOn(engine: PgliteEngine): SqlRunner {
   return {
-    run: (sql, params, mode) => engine.send({ kind: 'run', sql, params: encode(params), mode }),
+    run: (sql, params) => engine.send({ kind: 'run', sql, params: encode(params) }),
     exec: (sql) => engine.send({ kind: 'exec', sql }),
   };
 }

@@ -37,12 +37,8 @@ export function openPostgresDriver(options: PostgresOptions): SqlDriver {
   pool.on('error', options.onFailure);
 
   const runnerOn = (client: pg.Pool | pg.PoolClient): SqlRunner => ({
-    run: async (sql, params, mode) => {
-      // Two calls because `rowMode: 'object'` is not among pg's values: objects are what it gives unasked.
-      const result =
-        mode === 'array'
-          ? await client.query<unknown[]>({ text: sql, values: params, rowMode: 'array' })
-          : await client.query({ text: sql, values: params });
+    run: async (sql, params) => {
+      const result = await client.query({ text: sql, values: params });
       return { rows: result.rows, affected: result.rowCount ?? 0 };
     },
     exec: async (sql) => {

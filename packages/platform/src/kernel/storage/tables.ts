@@ -1,26 +1,9 @@
-import { bigint, integer, jsonb, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
 import type { Migration } from './migrations.ts';
-
-/** Every resource of the control plane, whatever service owns it. */
-export const resources = pgTable('resources', {
-  arn: text().primaryKey(),
-  kind: text().notNull(),
-  accountId: text('account_id').notNull(),
-  id: text().notNull(),
-  /** The ARN of the resource that this one belongs to, or '' for none (NULLs would all differ in the unique key). */
-  parent: text().notNull(),
-  name: text().notNull(),
-  data: jsonb().$type<unknown>().notNull(),
-  tags: jsonb().$type<Record<string, string>>().notNull(),
-  version: integer().notNull(),
-  createdAt: timestamp('created_at', { withTimezone: true }).notNull(),
-  updatedAt: timestamp('updated_at', { withTimezone: true }).notNull(),
-  /** The order of creation, which lists go by. */
-  seq: bigint({ mode: 'number' }).generatedAlwaysAsIdentity().notNull(),
-});
 
 export const storageMigrations: Migration[] = [
   {
+    // Every resource of the control plane, whatever service owns it. `parent` is the ARN of the resource that this one
+    // belongs to, or '' for none (NULLs would all differ in the unique key); `seq` is the order of creation, which lists go by.
     id: 'storage/0001-resources',
     sql: `
       CREATE TABLE resources (

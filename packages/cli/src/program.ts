@@ -9,6 +9,7 @@ import { iamCommand } from './commands/iam.ts';
 import { invokeCommand } from './commands/invoke.ts';
 import { listCommand } from './commands/list.ts';
 import { logsCommand } from './commands/logs.ts';
+import { registryCommand } from './commands/registry.ts';
 import { statusCommand } from './commands/status.ts';
 import { stopSessionCommand } from './commands/stop-session.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -36,6 +37,7 @@ export function createProgram(terminal: Terminal): Command {
     envCommand,
   ];
   for (const make of commands) program.addCommand(make(terminal));
+  program.addCommand(registryCommand(terminal));
   program.addCommand(iamCommand(terminal));
   return program;
 }

@@ -359,6 +359,20 @@ describe('env', () => {
     });
   });
 
+  it('names the profile of the platform’s own credentials file where the environment names only the file', async () => {
+    const other = await workFolder();
+    const credentials = join(work.folder, '.agentplatform/credentials');
+    const env = { AWS_ENDPOINT_URL: platform.endpoint, AWS_SHARED_CREDENTIALS_FILE: credentials };
+    const { stdout } = await agentcoreInside(['env'], { cwd: other.folder, env });
+    const mine = await agentcoreInside(['env'], {
+      cwd: work.folder,
+      env: { ...env, AWS_SHARED_CREDENTIALS_FILE: '/home/ada/.aws/credentials' },
+    });
+    await other.remove();
+    expect(stdout).toContain(`FILE=${credentials}\nexport AWS_PROFILE=agentplatform\n`);
+    expect(mine.stdout).toContain('FILE=/home/ada/.aws/credentials\nexport AWS_PROFILE=default\n');
+  });
+
   it('quotes for the shell', async () => {
     const path = join(work.folder, '.agentplatform/connection.json');
     const connection = JSON.parse(await readFile(path, 'utf8'));
@@ -594,5 +608,45 @@ describe('iam', () => {
     const denied = await inside(['iam', 'users']);
     expect(denied.code).toBe(5);
     expect(denied.stderr).toContain('No policy allows iam:ListUsers.');
+  });
+});
+
+describe('registry', () => {
+  it('hands the platform what was piped in, and prints no password', async () => {
+    platform.on(/^PUT /, (_, response) => response.writeHead(204).end());
+    const line = ['registry', 'login', 'localhost:5000', '--username', 'ada', '--password-stdin'];
+    expect(await inside(line, 's3 cret\n')).toEqual({
+      code: 0,
+      stdout: 'Images of localhost:5000 are fetched as ada from now on.\n',
+      stderr: '',
+    });
+    const [seen] = platform.seen;
+    expect(`${seen?.method} ${seen?.rawPath}`).toBe('PUT /_platform/registry-credentials/localhost%3A5000');
+    expect(JSON.parse(seen?.body ?? '')).toEqual({ username: 'ada', password: 's3 cret' });
+    expect(JSON.parse((await inside([...line, '--json'], 's')).stdout)).toEqual({
+      host: 'localhost:5000',
+      username: 'ada',
+    });
+  });
+
+  it('forgets them, and ends with 4 when there were none', async () => {
+    platform.on(/^DELETE .*ghcr/, (_, response) => response.writeHead(204).end());
+    expect((await inside(['registry', 'logout', 'ghcr.io'])).stdout).toBe(
+      'The credentials for ghcr.io are forgotten.\n',
+    );
+    expect((await inside(['registry', 'logout', 'quay.io'])).code).toBe(4);
+  });
+
+  it.each([
+    [['login'], "missing required argument 'host'"],
+    [['login', 'ghcr.io', '--password-stdin'], '--username NAME'],
+    [['login', 'ghcr.io', '-u', 'ada'], '--password-stdin'],
+    [['login', 'ghcr.io', '-u', 'ada', '--password-stdin'], 'is empty'],
+    [['login', 'ghcr.io', '-u', 'ada', '--password', 'x'], 'unknown option'],
+  ])('refuses %j', async (line, text) => {
+    const ended = await inside(['registry', ...line]);
+    expect([ended.code, ended.stdout]).toEqual([2, '']);
+    expect(ended.stderr).toContain(text);
+    expect(platform.seen).toHaveLength(0);
   });
 });

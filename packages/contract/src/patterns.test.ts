@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { patternTexts } from '../test/pattern-texts.ts';
 import { contractModel, type Plane, type ShapeDef } from './model.ts';
-import { patternInputLimit, patternRewrites, patternTest, wholeMatch } from './patterns.ts';
+import { patternInputLimit, patternRewrites, textRule, wholeMatch } from './patterns.ts';
 import { relaxations } from './relaxations.ts';
 
 const shapes = (['data', 'control'] satisfies Plane[]).flatMap((plane) =>
@@ -21,8 +21,8 @@ describe('patterns', () => {
   it('of the model are all understood, and match text made from them', () => {
     expect(shapes.length).toBeGreaterThan(300);
     for (const { plane, name, shape } of shapes) {
-      const matches = patternTest(plane, name, shape);
-      for (const text of patternTexts(shape)) expect(matches?.(text), `${name} ${text}`).toBe(true);
+      const rule = textRule(plane, name, shape);
+      for (const text of patternTexts(shape)) expect(rule?.test(text), `${name} ${text}`).toBe(true);
     }
   });
 

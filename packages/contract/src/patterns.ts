@@ -24,12 +24,19 @@ export function wholeMatch(pattern: string): RegExp {
   return new RegExp(`^(?:${patternRewrites.get(pattern) ?? pattern})$`, 'u');
 }
 
-/** Whether a text satisfies the pattern of a shape, relaxations included; undefined when the shape has none. */
-export function patternTest(plane: Plane, name: string, shape: ShapeDef): ((text: string) => boolean) | undefined {
+/** How a shape's text must look, relaxations included: the test, and the rule in words for who fails it. */
+export interface TextRule {
+  test(text: string): boolean;
+  /** Such as "must match the pattern …". */
+  rule: string;
+}
+
+/** The rule of a shape; undefined when it has no pattern. */
+export function textRule(plane: Plane, name: string, shape: ShapeDef): TextRule | undefined {
   if (shape.pattern === undefined) return undefined;
   const own = wholeMatch(shape.pattern);
-  const more = relaxations
-    .filter((r) => r.plane === plane && r.shapes.includes(name))
-    .map((r) => wholeMatch(r.alsoMatches));
-  return (text) => own.test(text) || more.some((regex) => regex.test(text));
+  const relaxed = relaxations.find((r) => r.plane === plane && r.shapes.includes(name));
+  if (!relaxed) return { test: (text) => own.test(text), rule: `must match the pattern ${shape.pattern}` };
+  const more = wholeMatch(relaxed.alsoMatches);
+  return { test: (text) => own.test(text) || more.test(text), rule: `must be ${relaxed.expected}` };
 }

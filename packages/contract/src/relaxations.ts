@@ -6,6 +6,8 @@ export interface Relaxation {
   readonly shapes: readonly string[];
   /** Accepted beside the shape's own pattern. */
   readonly alsoMatches: string;
+  /** What a text must be, patterns of the model and this one together, for the error that refuses another: "must be …". */
+  readonly expected: string;
   readonly reason: string;
 }
 
@@ -23,6 +25,8 @@ export const relaxations: readonly Relaxation[] = [
     plane: 'control',
     shapes: ['RuntimeContainerUri'],
     alsoMatches: `(?:oci|oci-archive):/[^\\s]+|(?:${registryHost}/)?${repository}(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[a-f0-9]{64})?`,
+    expected:
+      'the name of an image in lower case, such as ghcr.io/acme/agent:1.2, localhost:5000/agent@sha256:…, platform/my-agent:latest, oci:/path/of/layout or oci-archive:/path/of/file.tar',
     reason:
       'Images come from any OCI registry, from an OCI layout or archive on the server, and from the platform’s own store (platform/name), not only from one vendor’s registry.',
   },
@@ -30,6 +34,7 @@ export const relaxations: readonly Relaxation[] = [
     plane: 'control',
     shapes: ['McpServerTargetConfigurationEndpointString', 'McpServerUrl', 'PassthroughEndpoint'],
     alsoMatches: loopbackHttp,
+    expected: 'an https:// URL, or http:// on the loopback interface',
     reason:
       'On a laptop the server behind a target runs beside the platform, on the loopback interface and without TLS.',
   },
@@ -37,6 +42,7 @@ export const relaxations: readonly Relaxation[] = [
     plane: 'control',
     shapes: ['Namespace'],
     alsoMatches: '[a-zA-Z0-9\\-_/]*(?:\\{[a-zA-Z][a-zA-Z0-9_]*\\}[a-zA-Z0-9\\-_/]*)*',
+    expected: 'letters, digits, - _ / and variables such as {actorId}',
     reason: 'The specification writes the variables of namespace templates as {actor_id} and {session_id}.',
   },
 ];

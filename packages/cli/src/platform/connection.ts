@@ -52,7 +52,7 @@ export async function findConnection(place: Place, flags: ConnectionFlags): Prom
   );
   if (known) {
     // Keys that the user put into the environment next to the address are meant; the file only fills in what is missing.
-    const own = endpoint !== undefined && hasOwnCredentials(place.env);
+    const own = endpoint !== undefined && hasOwnCredentials(place.env, known.credentialsFile);
     return {
       ...known,
       credentialsFile: own ? place.env.AWS_SHARED_CREDENTIALS_FILE : known.credentialsFile,
@@ -70,8 +70,10 @@ export async function findConnection(place: Place, flags: ConnectionFlags): Prom
   };
 }
 
-function hasOwnCredentials(env: Place['env']): boolean {
-  return Boolean(env.AWS_ACCESS_KEY_ID || env.AWS_SHARED_CREDENTIALS_FILE || env.AWS_PROFILE);
+// The platform's own credentials file names no keys of the user's: the profile in it is known.
+function hasOwnCredentials(env: Place['env'], known: string | undefined): boolean {
+  const file = env.AWS_SHARED_CREDENTIALS_FILE;
+  return Boolean(env.AWS_ACCESS_KEY_ID || (file && file !== known) || env.AWS_PROFILE);
 }
 
 function cleanEndpoint(text: string, source: string): string {

@@ -1,4 +1,4 @@
-import { isCancel, select, text } from '@clack/prompts';
+import { isCancel, password, select, text } from '@clack/prompts';
 import { CliError } from '../cli-error.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -17,6 +17,12 @@ export async function askText(
     output: terminal.stderr,
   });
   return unlessCancelled(answer);
+}
+
+/** Asks for something that is not shown while it is typed. Rejects with a `CliError` (interrupted) at Ctrl-C. */
+export async function askSecret(terminal: Terminal, message: string): Promise<string> {
+  const validate = (value: string | undefined): string | undefined => (value ? undefined : 'It cannot be empty.');
+  return unlessCancelled(await password({ message, validate, input: terminal.stdin, output: terminal.stderr }));
 }
 
 /** Asks for one of the choices on stderr. Rejects with a `CliError` (interrupted) at Ctrl-C. */

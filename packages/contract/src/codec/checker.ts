@@ -1,5 +1,5 @@
 import { type Plane, type PlaneModel, type ShapeDef, shapeIn } from '../model.ts';
-import { patternInputLimit, patternTest } from '../patterns.ts';
+import { patternInputLimit, textRule } from '../patterns.ts';
 import { lazily } from './lazily.ts';
 import { report, reportAt, type Walk } from './walk.ts';
 
@@ -32,7 +32,7 @@ function codePoints(text: string): number {
 
 function text(plane: Plane, name: string, shape: ShapeDef): Checker {
   const size = sizeChecker(shape, 'character');
-  const matches = patternTest(plane, name, shape);
+  const pattern = textRule(plane, name, shape);
   const values = shape.enum === undefined ? undefined : new Set(shape.enum);
   const limit = shape.max ?? patternInputLimit;
   const bounded = shape.min !== undefined || shape.max !== undefined;
@@ -41,10 +41,10 @@ function text(plane: Plane, name: string, shape: ShapeDef): Checker {
     if (bounded && !size(codePoints(value), walk)) return;
     if (values !== undefined && !values.has(value)) {
       report(walk, `must be one of ${[...values].join(', ')}`);
-    } else if (matches !== undefined && value.length > limit * 2) {
+    } else if (pattern !== undefined && value.length > limit * 2) {
       report(walk, `must have at most ${plural(limit, 'character')}`);
-    } else if (matches !== undefined && !matches(value)) {
-      report(walk, `must match the pattern ${shape.pattern}`);
+    } else if (pattern !== undefined && !pattern.test(value)) {
+      report(walk, pattern.rule);
     }
   };
 }

@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errors } from '@agentplatform/contract';
 import { BedrockAgentCoreClient, InvokeAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore';
 import {
@@ -26,6 +29,7 @@ const log = pino({ level: 'silent' });
 const audited: AuditRecord[] = [];
 const denied = new Set<string>();
 let created = 0;
+let spooled = 0;
 
 const handlers: OperationHandlers = {
   CreateAgentRuntime: {
@@ -49,6 +53,14 @@ const handlers: OperationHandlers = {
     resource: () => 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/*',
     handle: async () => Promise.reject(new TypeError('the secret cause')),
   },
+  StopRuntimeSession: {
+    resource: (input) => input.agentRuntimeArn,
+    bearer: async (_input, token) => {
+      if (token !== 'good') throw errors.unauthorized('The token is not good.');
+      return { kind: 'oauth', accountId: '123456789012', issuer: 'https://idp', subject: 'me', claims: {}, token };
+    },
+    handle: async (input) => ({ runtimeSessionId: input.runtimeSessionId, statusCode: 200 }),
+  },
   InvokeAgentRuntime: {
     resource: (input) => input.agentRuntimeArn,
     async handle(input) {
@@ -71,23 +83,17 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'pipeline-'));
   database = await openDatabase({ dataDir: directory, log });
   await migrate(database, storageMigrations, log);
+  const spool = await createSpool({ dir: join(directory, 'spool') });
   const pipeline = new Pipeline({
     handlers,
     authenticator: createAuthenticator({
       keys: {
-        find: (id) =>
-          id === 'AKIATEST'
-            ? {
-                secretAccessKey,
-                principal: {
-                  kind: 'iam',
-                  accountId: '123456789012',
-                  arn: 'arn:aws:iam::123456789012:user/root',
-                  accessKeyId: id,
-                  tags: {},
-                },
-              }
-            : undefined,
+        find: (id) => {
+          const user = { AKIATEST: 'root', AKIAMATE: 'mate' }[id];
+          const arn = `arn:aws:iam::123456789012:user/${user}`;
+          const principal = { kind: 'iam', accountId: '123456789012', arn, accessKeyId: id, tags: {} } as const;
+          return user === undefined ? undefined : { secretAccessKey, principal };
+        },
       },
       clock: systemClock,
       region: 'us-east-1',
@@ -95,7 +101,12 @@ beforeAll(async () => {
     authorize({ action }) {
       if (denied.has(action)) throw errors.accessDenied(`Not allowed: ${action}.`);
     },
-    spool: await createSpool({ dir: join(directory, 'spool') }),
+    spool: {
+      take(source, maxBytes) {
+        spooled += 1;
+        return spool.take(source, maxBytes);
+      },
+    },
     idempotency: new IdempotencyStore({ database, clock: systemClock, newId: () => crypto.randomUUID() }),
     metrics: createMetrics({ process: false }),
     audit: (record) => audited.push(record),
@@ -167,6 +178,24 @@ describe('pipeline, driven by the AWS SDK', () => {
     });
   });
 
+  it('keeps a clientToken to the caller who used it', async () => {
+    const mate = new BedrockAgentCoreControlClient({
+      endpoint: await endpointOf(control),
+      region: 'us-east-1',
+      maxAttempts: 1,
+      credentials: { accessKeyId: 'AKIAMATE', secretAccessKey },
+    });
+    const first = await control.send(runtime('v'.repeat(33)));
+    const again = await control.send(runtime('v'.repeat(33)));
+    const theirs = await mate.send(runtime('v'.repeat(33)));
+    expect(again.agentRuntimeVersion).toBe(first.agentRuntimeVersion);
+    expect(theirs.agentRuntimeVersion).not.toBe(first.agentRuntimeVersion);
+    // Nor can they spoil it: with another input the token would be refused to whoever comes second.
+    await mate.send(runtime('w'.repeat(33), 'theirs'));
+    await expect(control.send(runtime('w'.repeat(33), 'ours'))).resolves.toMatchObject({ status: 'CREATING' });
+    mate.destroy();
+  });
+
   it('maps errors to the SDK’s classes', async () => {
     await expect(
       control.send(new GetAgentRuntimeCommand({ agentRuntimeId: 'agent-0123456789' })),
@@ -227,6 +256,33 @@ describe('pipeline, driven by the AWS SDK', () => {
     await expect(data.send(tooLarge)).rejects.toMatchObject({ $metadata: { httpStatusCode: 413 } });
   });
 
+  it('refuses a bearer token where none is taken before the body is there', async () => {
+    const head = (path: string) =>
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\nContent-Length: 15000000\r\n\r\n{`;
+    expect(await answerTo(head('/runtimes/'))).toMatch(/^HTTP\/1.1 403 .*MissingAuthenticationToken/s);
+    // Where one is taken, the answer waits for the body.
+    expect(await answerTo(head('/runtimes/arn/stopruntimesession'))).toBe('');
+  });
+
+  it('spools a body whose sender is known only by it, and takes it all the same', async () => {
+    const stop = async (token: string) => {
+      const path = `/runtimes/${encodeURIComponent('arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/a')}/stopruntimesession`;
+      return fetch(`${await endpointOf(control)}${path}`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
+          'x-amzn-bedrock-agentcore-runtime-session-id': 's'.repeat(33),
+        },
+        body: JSON.stringify({ clientToken: 'c'.repeat(33), filler: 'x'.repeat(3_000_000) }),
+      });
+    };
+    const before = spooled;
+    expect((await stop('good')).status).toBe(200);
+    expect((await stop('bad')).status).toBe(401);
+    expect(spooled - before).toBe(2);
+  });
+
   it('says how it is', async () => {
     const origin = await endpointOf(control);
     expect(await (await fetch(`${origin}/healthz`)).json()).toEqual({ status: 'ok', version: 'test' });
@@ -244,6 +300,20 @@ describe('pipeline, driven by the AWS SDK', () => {
     ]);
   });
 });
+
+/** What the server says within a moment to bytes of which the rest never comes. */
+async function answerTo(bytes: string): Promise<string> {
+  const { hostname, port } = new URL(await endpointOf(control));
+  const socket = connect(Number(port), hostname).setEncoding('utf8');
+  let answer = '';
+  socket.on('data', (text) => {
+    answer += text;
+  });
+  socket.write(bytes);
+  await Promise.race([once(socket, 'data'), sleep(500)]);
+  socket.destroy();
+  return answer;
+}
 
 async function endpointOf(client: BedrockAgentCoreControlClient): Promise<string> {
   const endpoint = await client.config.endpoint?.();

@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import {
   bodyRule,
   type CoverageEntry,
@@ -18,7 +20,7 @@ import type { Logger } from 'pino';
 import { gateBody } from '../auth/body-gate.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { AuthenticatedBody, Authenticator } from '../auth/sigv4.ts';
-import type { Spool } from '../auth/spool.ts';
+import type { Spool, SpooledBody } from '../auth/spool.ts';
 import type { Clock } from '../clock.ts';
 import type { OperationHandler, OperationHandlers, RequestContext } from '../service.ts';
 import type { IdempotencyStore } from '../storage/index.ts';
@@ -134,8 +136,13 @@ export class Pipeline {
     const token = bearerToken(req);
     const signed = token === undefined ? await this.#authenticate(req) : undefined;
     if (!handler) throw errors.notImplemented(route.operation);
+    if (token !== undefined && !handler.bearer) {
+      throw errors.missingAuthentication('This operation takes signed requests, not bearer tokens.', {
+        remedy: 'Sign the request with AWS Signature Version 4.',
+      });
+    }
 
-    const body = await this.#body(route.operation, req, signed?.body ?? { kind: 'unsigned' });
+    const body = await this.#body(route.operation, req, signed?.body);
     const input = decodeRequest(route.operation, {
       labels: route.labels,
       query: at < 0 ? '' : url.slice(at + 1),
@@ -143,7 +150,8 @@ export class Pipeline {
       body,
     });
 
-    const principal = signed?.principal ?? (await this.#authenticateBearer(handler, input, token ?? '', passage));
+    const principal = signed?.principal ?? (await handler.bearer?.(input, token ?? '', closeSignal(passage.res)));
+    if (!principal) throw errors.missingAuthentication('The request carries neither a signature nor a bearer token.');
     passage.principal = principal;
     const ctx = this.#context(passage, principal);
     await this.#authorize(handler, route.operation, input, ctx, passage);
@@ -166,40 +174,27 @@ export class Pipeline {
     });
   }
 
-  async #authenticateBearer(
-    handler: AnyHandler,
-    input: Parameters<AnyHandler['handle']>[0],
-    token: string,
-    { res }: Passage,
-  ): Promise<Principal> {
-    if (!handler.bearer) {
-      throw errors.missingAuthentication('This operation takes signed requests, not bearer tokens.', {
-        remedy: 'Sign the request with AWS Signature Version 4.',
-      });
-    }
-    return handler.bearer(input, token, closeSignal(res));
-  }
-
-  /** The verified body: a stream for the operations that hand it through, all bytes for the others. */
+  /** The verified body: a stream for the operations that hand it through, all bytes for the others. Without a signature, `signed` is absent. */
   async #body(
     operation: OperationName,
     req: IncomingMessage,
-    body: AuthenticatedBody,
+    signed: AuthenticatedBody | undefined,
   ): Promise<WholeBody | AsyncIterable<Uint8Array> | Uint8Array | undefined> {
     const rule = bodyRule(operation);
     const length = req.headers['content-length'];
     const hasBody = length !== undefined || req.headers['transfer-encoding'] !== undefined;
     if (!hasBody) return undefined;
-    const gated = await gateBody(req, body, {
+    const { spool } = this.#deps;
+    const maxBytes = this.#deps.maxBodyBytes(operation) ?? rule.maxBytes;
+    // Who sends it is not known before it is decoded, so that it must not gather in memory: anybody could fill that.
+    if (!signed && !rule.streams) return collect(await spool.take(req, maxBytes));
+    const gated = await gateBody(req, signed ?? { kind: 'unsigned' }, {
       contentLength: length === undefined ? undefined : Number(length),
-      maxBytes: this.#deps.maxBodyBytes(operation) ?? rule.maxBytes,
-      spool: this.#deps.spool,
+      maxBytes,
+      spool,
     });
     if (rule.streams) return gated.kind === 'buffer' ? new WholeBody(gated.data) : gated.stream;
-    if (gated.kind === 'buffer') return gated.data;
-    const parts: Uint8Array[] = [];
-    for await (const part of gated.stream) parts.push(part);
-    return Buffer.concat(parts);
+    return gated.kind === 'buffer' ? gated.data : buffer(gated.stream);
   }
 
   #context(passage: Passage, principal: Principal): RequestContext {
@@ -220,8 +215,6 @@ export class Pipeline {
     const named = handler.resource(input, ctx);
     const resource = typeof named === 'string' ? named : await named;
     passage.resource = resource;
-    // A bearer token was accepted by the resource's own authorizer: that is its permission, for this resource.
-    if (ctx.principal.kind === 'oauth') return;
     const conditions = handler.conditions?.(input) ?? {};
     for (const set of Array.isArray(conditions) ? conditions : [conditions]) {
       this.#deps.authorize({
@@ -244,7 +237,9 @@ export class Pipeline {
     if (operations[operation].responds !== 'json') return work();
     const token = clientTokenOf(operation, input);
     if (token === undefined) return work();
-    const key = { accountId: ctx.accountId, operation, token, fingerprint: inputFingerprint(operation, input) };
+    // A token is its caller's own: another's could otherwise be answered without the rights that its handler asks for, or be spoilt.
+    const own = hash('sha256', `${nameOf(ctx.principal)}\n${token}`);
+    const key = { accountId: ctx.accountId, operation, token: own, fingerprint: inputFingerprint(operation, input) };
     return this.#deps.idempotency.run(key, (stored) => stored as WireResponse, work);
   }
 
@@ -285,7 +280,7 @@ export class Pipeline {
       requestId: passage.requestId,
       operation,
       accountId: principal?.accountId,
-      principal: principal && (principal.kind === 'iam' ? principal.arn : `${principal.issuer}#${principal.subject}`),
+      principal: principal && nameOf(principal),
       resource: passage.resource,
       status: res.statusCode,
       errorCode: failure?.code,
@@ -293,6 +288,14 @@ export class Pipeline {
       userAgent,
     });
   }
+}
+
+function nameOf(principal: Principal): string {
+  return principal.kind === 'iam' ? principal.arn : `${principal.issuer}#${principal.subject}`;
+}
+
+function collect(spooled: SpooledBody): Promise<Buffer> {
+  return spooled.kind === 'memory' ? Promise.resolve(spooled.data) : buffer(spooled.open());
 }
 
 function bearerToken(req: IncomingMessage): string | undefined {

@@ -18,6 +18,10 @@ export async function respond(res: ServerResponse, response: WireResponse, reque
     res.end(body);
     return;
   }
+  if (res.destroyed) {
+    await abandon(body);
+    throw new Error('the client went away before its answer began');
+  }
   if (body instanceof PushBody) {
     if (body.length !== undefined) head.push('content-length', body.length);
     res.writeHead(status, head);
@@ -27,6 +31,15 @@ export async function respond(res: ServerResponse, response: WireResponse, reque
   res.writeHead(status, head);
   res.flushHeaders();
   await pipeline(Readable.from(body, { objectMode: true }), res);
+}
+
+/** Ends a body that nobody will read, so that what it holds (a session's lease, a command) is let go. */
+async function abandon(body: PushBody | AsyncIterable<Uint8Array>): Promise<void> {
+  if (body instanceof PushBody) return body.cancel(new Error('the client went away before the answer began'));
+  // A generator that was never begun would end without running its `finally`.
+  const parts = body[Symbol.asyncIterator]();
+  const first = await parts.next();
+  if (!first.done) await parts.return?.();
 }
 
 async function breakOnFailure(res: ServerResponse, sending: Promise<void>): Promise<void> {

@@ -7,7 +7,7 @@ import { eventTime } from './event-id.ts';
 import { keepSession } from './event-store.ts';
 import type { Batch, Extractor } from './extraction/candidate.ts';
 import { applyChanges } from './extraction/changes.ts';
-import { type ExtractDeps, extractBatch } from './extraction/extract.ts';
+import { type ExtractDeps, extractBatch, UnfitBatchError } from './extraction/extract.ts';
 import { type Message, messagesOf, type SaidIn } from './extraction/message.ts';
 import * as store from './extraction-job-store.ts';
 import type { Memories } from './memories.ts';
@@ -174,8 +174,10 @@ export class ExtractionJobs {
     try {
       await this.#extract(job, run.signal);
     } catch (error) {
-      if (run.attempt > RETRIES) await store.failJob(database, job.id, reasonOf(error));
-      throw error;
+      const unfit = error instanceof UnfitBatchError;
+      if (unfit || run.attempt > RETRIES) await store.failJob(database, job.id, reasonOf(error));
+      if (!unfit) throw error;
+      run.log.warn({ err: error, memoryId: job.memoryId }, 'events cannot be extracted as the memory is set up');
     }
   }
 

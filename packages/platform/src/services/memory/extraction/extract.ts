@@ -20,6 +20,11 @@ export interface Place {
   namespace: string;
 }
 
+/** The batch can never succeed as the memory is set up: it is not worth another attempt. */
+export class UnfitBatchError extends Error {
+  override name = 'UnfitBatchError';
+}
+
 const NEIGHBOURS = 5;
 const EPISODES = 20;
 /** The wire's bound on a record's text. */
@@ -51,7 +56,7 @@ function namespaceOf(template: string, values: NamespaceValues): string {
   const namespace = renderNamespace(template, values);
   if (namespace !== undefined) return namespace;
   const missing = ownVariables(template).filter((name) => values.variables[name] === undefined);
-  throw new Error(
+  throw new UnfitBatchError(
     `the namespace ${template} needs ${missing.join(', ')}, which extractionConfig.namespaceVariables did not give`,
   );
 }

@@ -34,7 +34,7 @@ const PHRASE = new RegExp(
  */
 export function resolveTimes(text: string, at: Date): string {
   return text.replace(PHRASE, (phrase, offset: number) => {
-    const said = /^\s*\[\d{4}/.test(text.slice(offset + phrase.length));
+    const said = /^\s*\[(?:week of )?\d{4}/.test(text.slice(offset + phrase.length));
     const moment = said ? undefined : momentOf(phrase.toLowerCase(), at);
     return moment === undefined ? phrase : `${phrase} [${moment}]`;
   });

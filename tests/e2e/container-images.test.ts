@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CreateAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore-control';
@@ -14,7 +15,8 @@ let registry: RegistryUser;
 let agent: string;
 
 beforeAll(async () => {
-  platform = await startTestPlatform();
+  // Loopback is opened so that the platform can be its own foreign registry.
+  platform = await startTestPlatform({ args: ['--allow-private-egress', '127.0.0.0/8'] });
   clients = clientsOf(platform);
   registry = new RegistryUser(platform);
   agent = await readFile(join(import.meta.dirname, '../support/probe-agent/index.mjs'), 'utf8');
@@ -65,5 +67,38 @@ describe('container images pushed to the platform', () => {
     expect(refusal).toMatchObject({ name: 'ValidationException' });
     expect(refusal.message).toContain(other);
     expect(refusal.message).toContain(mine);
+  });
+});
+
+describe('an image in a private registry', () => {
+  /** `agentcore registry …` as an operator runs it; resolves with its exit status. */
+  async function registryCommand(line: string[], password = ''): Promise<number | string | null | undefined> {
+    const main = join(import.meta.dirname, '../../packages/cli/src/main.ts');
+    return new Promise((resolve) => {
+      const env = { ...process.env, ...platform.env };
+      const child = execFile(process.execPath, [main, 'registry', ...line], { env }, (error) =>
+        resolve(error ? error.code : 0),
+      );
+      child.stdin?.end(password);
+    });
+  }
+
+  it('is fetched with the credentials that the account stored, and only while they are stored', async () => {
+    const { host } = new URL(platform.ready.endpoint);
+    const image = { base: 'base/node:22', entrypoint: ['node', '/app/index.mjs'] };
+    await registry.push('team/private', 'v1', { ...image, files: { 'app/index.mjs': `// private\n${agent}` } });
+    const uri = `${host}/team/private:v1`;
+    await expect(create('private_before', uri)).rejects.toMatchObject({ name: 'AccessDeniedException' });
+    const { accessKeyId, secretAccessKey } = platform.credentials;
+    const login = ['login', host, '--username', accessKeyId, '--password-stdin'];
+    expect(await registryCommand(login, 'not the password')).toBe(0);
+    await expect(create('private_wrong', uri)).rejects.toMatchObject({ name: 'AccessDeniedException' });
+    expect(await registryCommand(login, `${secretAccessKey}\n`)).toBe(0);
+    const { arn } = await untilReady(clients, (await create('private', uri)).agentRuntimeId ?? '');
+    expect((await invokeJson(clients, arn, sessionId('private'), { do: 'count' })).count).toBe(1);
+    expect(await registryCommand(['logout', host])).toBe(0);
+    expect(await registryCommand(['logout', host])).toBe(4);
+    await expect(create('private_after', uri)).rejects.toMatchObject({ name: 'AccessDeniedException' });
+    expect(platform.log()).not.toContain(secretAccessKey);
   });
 });

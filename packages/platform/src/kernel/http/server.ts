@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { encodeError, matchRoute, type RouteMatch } from '@agentplatform/contract';
 import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify';
 import type { Logger } from 'pino';
+import { isSignedFor } from '../auth/signed-for.ts';
 import type { Clock } from '../clock.ts';
 import type { Metrics } from '../telemetry/index.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -88,6 +89,8 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
 }
 
 function routeOf(req: IncomingMessage): RouteMatch | undefined {
+  // A bucket may be called what a path of the contract begins with, such as "runtimes".
+  if (isSignedFor('s3', req)) return undefined;
   const url = req.url ?? '/';
   const at = url.indexOf('?');
   return matchRoute(req.method ?? '', at < 0 ? url : url.slice(0, at));

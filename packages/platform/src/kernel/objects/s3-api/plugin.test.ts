@@ -298,6 +298,24 @@ describe('what must not get through', () => {
   });
 });
 
+test('a request that is signed for S3 needs no prefix; one that is not reaches nothing there', async () => {
+  const origin = new URL(server.endpoint).origin;
+  const bare = server.client('ours', { endpoint: origin });
+  await bare.send(new CreateBucketCommand({ Bucket: 'runtimes' }));
+  await bare.send(new PutObjectCommand({ Bucket: 'runtimes', Key: 'a b/ü?', Body: 'bare' }));
+  const { Body } = await client.send(new GetObjectCommand({ Bucket: 'runtimes', Key: 'a b/ü?' }));
+  expect(await Body?.transformToString()).toBe('bare');
+  expect((await bare.send(new ListBucketsCommand({}))).Buckets?.map(({ Name }) => Name)).toContain('runtimes');
+  await bare.send(new DeleteObjectsCommand({ Bucket: 'runtimes', Delete: { Objects: [{ Key: 'a b/ü?' }] } }));
+  await bare.send(new PutObjectCommand({ Bucket: 'runtimes', Key: 'k', Body: 'again' }));
+  const presigned = { method: 'GET', path: 'runtimes/k', presign: 60 };
+  expect(await sendRaw({ ...server, endpoint: origin }, presigned)).toMatchObject({ status: 200, text: 'again' });
+  for (const path of ['runtimes/k', 'runtimes', 's3x/k'])
+    expect((await fetch(`${origin}/${path}`)).status, path).toBe(404);
+  const claimed = { authorization: 'AWS4-HMAC-SHA256 Credential=AKIAX/20260101/x/s3/aws4_request' };
+  expect((await fetch(`${origin}/runtimes/k`, { headers: claimed })).status).toBe(400);
+});
+
 test('a presigned url works until it is altered', async () => {
   await client.send(new PutObjectCommand({ Bucket, Key: 'presigned key', Body: 'shared' }));
   const ask = { method: 'GET', path: `/${Bucket}/presigned%20key`, presign: 60 };

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
+import { isSignedFor } from '../../auth/signed-for.ts';
 import { ObjectError } from '../errors.ts';
 import { S3Context, type S3Deps } from './context.ts';
 import { toObjectError } from './errors.ts';
@@ -9,7 +11,11 @@ import { findRoute } from './routes.ts';
 import { writeXml } from './xml.ts';
 
 export interface S3ApiOptions extends S3Deps {
-  /** Path under which the store is served; clients take `http://host:port` and this as their endpoint, path-style. */
+  /**
+   * Path under which the store is served; clients take `http://host:port` and this as their endpoint, path-style. A request that
+   * is signed for S3 is served without it, too, so that `AWS_ENDPOINT_URL` alone is enough for an S3 client. Shorter than
+   * S3 lets the name of a bucket be (`/` and at most two characters): it can never be one.
+   */
   prefix: string;
   log: Logger;
 }
@@ -25,7 +31,8 @@ export function s3Api(options: S3ApiOptions): FastifyPluginAsync {
     const method = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'];
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       reply.headers({ 'x-amz-request-id': randomBytes(8).toString('hex').toUpperCase(), server: 'agentplatform' });
-      const target = parseTarget(request.raw.url ?? '', prefix);
+      const url = request.raw.url ?? '';
+      const target = parseTarget(url, isBelow(url, prefix) ? prefix : '');
       const authenticated = await options.authenticate(request.raw);
       // Such a signature proves nothing before the body was read, and not every handler reads one. S3 wants the header, too.
       if (authenticated.body.kind === 'undeclared') {
@@ -36,8 +43,28 @@ export function s3Api(options: S3ApiOptions): FastifyPluginAsync {
     };
     app.route({ method, url: prefix, handler });
     app.route({ method, url: `${prefix}/*`, handler });
+    app.addConstraintStrategy(signedFor);
+    app.route({ method, url: '/*', handler, constraints: { [signedFor.name]: 's3' } });
   };
 }
+
+function isBelow(url: string, prefix: string): boolean {
+  return url.startsWith(prefix) && ['/', '?', ''].includes(url.charAt(prefix.length));
+}
+
+/** Routes of requests that are signed for a service; all others pass them by. */
+const signedFor = {
+  name: 'signedFor',
+  storage() {
+    const routes = new Map<unknown, never>();
+    return {
+      get: (service: unknown) => routes.get(service) ?? null,
+      set: (service: unknown, route: never) => void routes.set(service, route),
+    };
+  },
+  deriveConstraint: (request: IncomingMessage) => (isSignedFor('s3', request) ? 's3' : undefined),
+  mustMatchWhenDerived: false,
+};
 
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Logger): FastifyReply {
   const known = toObjectError(error);

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
+import { errorCode } from '../kernel/system-error.ts';
 import { readFlags } from './flags.ts';
 import { envPrefix, type NamedSetting, namedSettings } from './names.ts';
 import { nearest } from './nearest.ts';
@@ -37,7 +38,7 @@ const hostSources = (): ConfigSources => ({
     try {
       return readFileSync(path, 'utf8');
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+      if (errorCode(error) === 'ENOENT') return undefined;
       throw error;
     }
   },

@@ -3,6 +3,7 @@ import { type FileHandle, mkdir, open, readdir, rm, unlink } from 'node:fs/promi
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { errors } from '@agentplatform/contract';
+import { isDiskFull } from '../system-error.ts';
 
 /** A body read to its end: in memory, or in a file that has no name any more. */
 export type SpooledBody = { sha256: string; length: number } & (
@@ -98,8 +99,5 @@ export function tooLarge(maxBytes: number): Error {
 }
 
 function diskFull(error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return code === 'ENOSPC' || code === 'EDQUOT'
-    ? errors.unavailable('The disk for request bodies is full.', { cause: error })
-    : error;
+  return isDiskFull(error) ? errors.unavailable('The disk for request bodies is full.', { cause: error }) : error;
 }

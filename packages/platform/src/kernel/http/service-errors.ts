@@ -10,6 +10,7 @@ import {
   TooManyTagsError,
   VersionConflictError,
 } from '../storage/index.ts';
+import { isDiskFull } from '../system-error.ts';
 
 /** The wire's error for whatever a handler threw, or undefined for what is a defect of ours. */
 export function toServiceError(error: unknown): ServiceError | undefined {
@@ -51,8 +52,4 @@ export function toServiceError(error: unknown): ServiceError | undefined {
   if (error instanceof InvalidCursorError)
     return errors.invalidField('nextToken', 'is not a token that this operation gave', { cause: error });
   return undefined;
-}
-
-function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
 }

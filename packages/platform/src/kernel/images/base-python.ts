@@ -1,7 +1,7 @@
 import { open, readFile, realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { orMissing } from '../system-error.ts';
 import { planTree } from './base-system.ts';
-import { orMissing } from './fs-error.ts';
 import { type LayerEntry, textFile } from './layer.ts';
 import { type Planned, planFile } from './planned.ts';
 import type { PythonInterpreter } from './python-interpreters.ts';

@@ -1,6 +1,6 @@
 import { readdir, readlink, realpath, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
-import { orMissing } from './fs-error.ts';
+import { orMissing } from '../system-error.ts';
 import { AGENT, type LayerEntry, textFile } from './layer.ts';
 import { type Planned, planFile } from './planned.ts';
 import { sharedLibraries } from './shared-libraries.ts';

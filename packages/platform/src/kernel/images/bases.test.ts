@@ -225,7 +225,7 @@ json.dump({'version': 'python:%d.%d' % sys.version_info[:2], 'path': sys.path, '
 describe('bases through the registry', () => {
   it('are pulled by anyone who may log in, mounted under an image of his own, and never written', async () => {
     const app = Fastify({ forceCloseConnections: true });
-    const authenticate = async (user: string) => ({ accountId: user });
+    const authenticate = async (user: string) => ({ accountId: user, require: () => undefined });
     await registerRegistry(app, {
       store: images.store,
       bases: images.bases,

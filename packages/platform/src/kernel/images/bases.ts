@@ -1,12 +1,13 @@
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
+import { replaceFile } from '../durable-file.ts';
+import { orMissing } from '../system-error.ts';
 import type { Platform } from './architecture.ts';
 import { planPython } from './base-python.ts';
 import { CERTIFICATE_FILE, planSystem } from './base-system.ts';
 import { isDigest } from './digest.ts';
-import { orMissing } from './fs-error.ts';
 import type { ImageStore } from './image-store.ts';
 import { ImageError, type ResolvedImage } from './images.ts';
 import { AGENT, writeLayer } from './layer.ts';
@@ -236,9 +237,7 @@ export class Bases {
 
   async #write(file: string, record: { key: string; digest: string; size?: number }): Promise<void> {
     await mkdir(this.#dir, { recursive: true, mode: 0o700 });
-    const temp = this.#deps.store.temp.next();
-    await writeFile(temp, JSON.stringify(record), { flush: true });
-    await rename(temp, join(this.#dir, file));
+    await replaceFile(join(this.#dir, file), JSON.stringify(record), this.#deps.store.temp.next());
   }
 
   #tell(base: string, step: BaseProgress['step'], message: string): void {

@@ -2,13 +2,15 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { syncDirectory } from '../durable-file.ts';
+import { orMissing } from '../system-error.ts';
 import { digestOf, hexOf, isDigest } from './digest.ts';
-import { syncDirectory, writeAll } from './durable.ts';
-import { orMissing, storageError } from './fs-error.ts';
 import { ImageError } from './images.ts';
 import { describeBytes } from './limits.ts';
 import { SingleFlight } from './single-flight.ts';
+import { storageError } from './storage-error.ts';
 import type { TempFiles } from './temp-files.ts';
+import { writeAll } from './write-all.ts';
 
 export interface BlobInfo {
   digest: string;

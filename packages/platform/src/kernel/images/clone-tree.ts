@@ -1,6 +1,6 @@
 import { chmodSync, copyFileSync, lchownSync, linkSync, lstatSync, mkdirSync, readdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
-import { errorCode } from './fs-error.ts';
+import { errorCode } from '../system-error.ts';
 
 /**
  * Makes `to` a copy of the directory `from` whose files are hard links to the same content. Both must stay read-only:

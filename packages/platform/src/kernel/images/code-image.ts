@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
+import { orMissing } from '../system-error.ts';
 import type { Platform } from './architecture.ts';
 import type { Bases } from './bases.ts';
 import { codeCommand, codeRuntime } from './code-command.ts';
-import { orMissing } from './fs-error.ts';
 import type { ImageStore } from './image-store.ts';
 import { ImageError, type ResolvedImage } from './images.ts';
 import { AGENT, type LayerEntry, writeLayer } from './layer.ts';

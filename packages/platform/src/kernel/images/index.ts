@@ -28,7 +28,7 @@ export {
 } from './images.ts';
 export { directoryEntries, type LayerEntry, writeLayer } from './layer.ts';
 export { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './limits.ts';
-export { parseReference } from './reference.ts';
+export { parseReference, repositoryArn } from './reference.ts';
 export { type RegistryServerDeps, type RegistryServerLimits, registerRegistry } from './registry-server.ts';
 export { type NewImage, writeImage } from './write-image.ts';
 

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { open, realpath } from 'node:fs/promises';
 import { join, sep } from 'node:path';
+import { orMissing } from '../system-error.ts';
 import { hexOf } from './digest.ts';
-import { orMissing } from './fs-error.ts';
 import type { ImageSource } from './image-source.ts';
 import { ImageError } from './images.ts';
 import { parseManifest } from './manifest.ts';

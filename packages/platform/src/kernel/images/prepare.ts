@@ -1,15 +1,16 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { replaceFile } from '../durable-file.ts';
 import type { PreparedImage } from '../sandbox/sandbox.ts';
+import { orMissing } from '../system-error.ts';
 import { hexOf, isDigest } from './digest.ts';
-import { syncDirectory } from './durable.ts';
-import { orMissing, storageError } from './fs-error.ts';
 import type { ImageStore, StoredImage } from './image-store.ts';
 import { ImageError } from './images.ts';
 import { isObject } from './manifest.ts';
 import { SingleFlight } from './single-flight.ts';
+import { storageError } from './storage-error.ts';
 import type { UnpackReport } from './unpack-job.ts';
 
 /** Kept beside an unpacked tree; its presence says that the tree is whole. */
@@ -176,11 +177,8 @@ export class PreparedImages {
     return text === undefined ? undefined : readRecord(text);
   }
 
-  async #write(digest: string, record: TreeRecord): Promise<void> {
-    const temp = this.#store.temp.next();
-    await writeFile(temp, JSON.stringify(record), { flush: true });
-    await rename(temp, join(this.#dir, `${hexOf(digest)}.json`));
-    await syncDirectory(this.#dir);
+  #write(digest: string, record: TreeRecord): Promise<void> {
+    return replaceFile(join(this.#dir, `${hexOf(digest)}.json`), JSON.stringify(record), this.#store.temp.next());
   }
 
   // Syncing every file of an image would make the first session of it wait; until it is done a crash costs an unpacking.

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { access, constants, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { orMissing } from './fs-error.ts';
+import { orMissing } from '../system-error.ts';
 import { isObject } from './manifest.ts';
 
 /** A Python of this machine, as it describes itself. */

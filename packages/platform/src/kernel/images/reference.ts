@@ -65,6 +65,11 @@ export function parseReference(text: string): Reference {
   };
 }
 
+/** What policies call a repository of the platform's own store. */
+export function repositoryArn(accountId: string, name: string): string {
+  return `arn:aws:agentplatform::${accountId}:image/${name}`;
+}
+
 /** Writes a reference so that `parseReference` gives the same one back. */
 export function formatReference(reference: Reference): string {
   const tag = reference.tag === undefined ? '' : `:${reference.tag}`;

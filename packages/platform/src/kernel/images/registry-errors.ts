@@ -1,3 +1,4 @@
+import { ServiceError } from '@agentplatform/contract';
 import { ImageError } from './images.ts';
 
 /** Error codes of the OCI distribution spec with the status that carries each. */
@@ -45,8 +46,9 @@ export class RegistryError extends Error {
   }
 }
 
-/** What an `ImageError` means to a client of the registry; `onInvalid` is what was being read. */
+/** What an `ImageError`, or a refusal by policy, means to a client of the registry; `onInvalid` is what was being read. */
 export function asRegistryError(error: unknown, onInvalid: RegistryErrorCode = 'MANIFEST_INVALID'): unknown {
+  if (error instanceof ServiceError && error.status === 403) return new RegistryError('DENIED', error.wireMessage);
   if (!(error instanceof ImageError)) return error;
   switch (error.reason) {
     case 'not-found':

@@ -12,6 +12,9 @@ export type RegistryRoute =
   | { kind: 'upload'; name: string; id: string }
   | { kind: 'tags'; name: string };
 
+/** The base images of the machine: everybody's to read, nobody's to write. */
+export const isBase = (name: string): boolean => name.startsWith('base/');
+
 const UPLOAD_ID = /^[0-9a-f-]{36}$/;
 
 /**

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
+import { errors } from '@agentplatform/contract';
 import fc from 'fast-check';
 import Fastify from 'fastify';
 import pino from 'pino';
@@ -38,7 +39,9 @@ interface Server {
   push(name: string, content: Buffer, as?: string): Promise<string>;
 }
 
-async function serve(options: { limits?: Partial<RegistryServerLimits>; clock?: Clock } = {}): Promise<Server> {
+async function serve(
+  options: { limits?: Partial<RegistryServerLimits>; clock?: Clock; denied?: Set<string> } = {},
+): Promise<Server> {
   const dir = await tempDir();
   const images = await testImages(join(dir, 'data'), { collectGraceMs: 0 });
   const app = Fastify({ forceCloseConnections: true });
@@ -50,7 +53,11 @@ async function serve(options: { limits?: Partial<RegistryServerLimits>; clock?: 
     limits: options.limits,
     authenticate: async (user, password) => {
       const accountId = ACCOUNTS[user];
-      return accountId && password === 'pw' ? { accountId } : undefined;
+      if (!accountId || password !== 'pw') return undefined;
+      const require = (action: string, name: string): void => {
+        if (options.denied?.has(`${action} ${name}`)) throw errors.accessDenied(`${action} of ${name}: not allowed.`);
+      };
+      return { accountId, require };
     },
   });
   await app.listen({ port: 0, host: '127.0.0.1' });
@@ -99,6 +106,37 @@ describe('who may', () => {
     }
     const answer = await call('GET', '/v2/');
     expect([answer.status, answer.headers.get('docker-distribution-api-version')]).toEqual([200, 'registry/2.0']);
+  });
+
+  it('a user what policies allow, by repository and by what is done to it', async () => {
+    const denied = new Set<string>();
+    const { call, push } = await serve({ denied });
+    const image = await makeImage([[{ name: 'a', content: 'a' }]]);
+    const layer = await push('app', Buffer.from('a blob'));
+    for (const blob of image.blobs.values()) await push('app', blob);
+    const put = () =>
+      call('PUT', '/v2/app/manifests/v1', {
+        body: new Uint8Array(image.manifest),
+        headers: { 'content-type': MEDIA.ociManifest },
+      });
+    expect((await put()).status).toBe(201);
+    const attempts: [string, number, () => Promise<Response>][] = [
+      ['PullImage app', 200, () => call('GET', '/v2/app/manifests/v1')],
+      ['PullImage app', 200, () => call('HEAD', `/v2/app/blobs/${layer}`)],
+      ['PullImage app', 200, () => call('GET', '/v2/app/tags/list')],
+      ['PushImage app', 201, put],
+      ['PushImage app', 202, () => call('POST', '/v2/app/blobs/uploads/')],
+      ['PushImage app', 201, () => call('POST', `/v2/app/blobs/uploads/?mount=${layer}&from=app`)],
+      ['DeleteImage app', 202, () => call('DELETE', '/v2/app/manifests/v1')],
+    ];
+    for (const [right, allowed, attempt] of attempts) {
+      denied.add(right);
+      const refused = await attempt();
+      expect([right, refused.status]).toEqual([right, 403]);
+      if (refused.headers.get('content-type')) expect(await errorCode(refused)).toBe('DENIED');
+      denied.clear();
+      expect([right, (await attempt()).status]).toEqual([right, allowed]);
+    }
   });
 
   it('another account sees no name, tag, manifest, blob or upload of mine, nor by digest', async () => {

@@ -5,7 +5,7 @@ import type { Bases } from './bases.ts';
 import type { ImageStore } from './image-store.ts';
 import { asRegistryError, RegistryError } from './registry-errors.ts';
 import { type Exchange, RegistryHandlers } from './registry-handlers.ts';
-import { parseRegistryPath } from './registry-route.ts';
+import { isBase, parseRegistryPath, type RegistryRoute } from './registry-route.ts';
 import { type UploadLimits, Uploads } from './registry-uploads.ts';
 
 export type RegistryServerLimits = UploadLimits;
@@ -19,13 +19,23 @@ export const DEFAULT_REGISTRY_LIMITS: RegistryServerLimits = {
   stallMs: 60_000,
 };
 
+/** Rights on a repository, as actions `agentplatform:…` of policies. */
+export type RegistryAction = 'PullImage' | 'PushImage' | 'DeleteImage';
+
+/** Somebody who has logged in. */
+export interface RegistryLogin {
+  accountId: string;
+  /** Throws AccessDeniedException unless policies allow the action on the repository. */
+  require(action: RegistryAction, repository: string): void;
+}
+
 export interface RegistryServerDeps {
   store: ImageStore;
   bases: Bases;
   clock: Clock;
   log: Logger;
   /** Judges HTTP Basic credentials (an access key id and its secret); undefined refuses. */
-  authenticate(user: string, password: string): Promise<{ accountId: string } | undefined>;
+  authenticate(user: string, password: string, sourceIp: string | undefined): Promise<RegistryLogin | undefined>;
   limits?: Partial<RegistryServerLimits>;
 }
 
@@ -49,22 +59,31 @@ export async function registerRegistry(app: FastifyInstance, deps: RegistryServe
     });
     scope.setErrorHandler((error, request, reply) => sendError(error, request, reply, deps.log));
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-      const account = await authenticate(request, deps);
+      const login = await authenticate(request, deps);
       const [path = '', query] = request.raw.url?.split('?') ?? [];
-      const exchange: Exchange = { account, query: new URLSearchParams(query), request, reply };
-      return handlers.handle(parseRegistryPath(path), exchange);
+      const route = parseRegistryPath(path);
+      if (route.kind !== 'version' && !isBase(route.name)) login.require(actionOf(route, request.method), route.name);
+      const exchange: Exchange = { account: login.accountId, query: new URLSearchParams(query), request, reply };
+      return handlers.handle(route, exchange);
     };
     scope.route({ method: [...METHODS], url: '/v2', handler });
     scope.route({ method: [...METHODS], url: '/v2/*', handler });
   });
 }
 
-async function authenticate(request: FastifyRequest, deps: RegistryServerDeps): Promise<string> {
+function actionOf(route: RegistryRoute, method: string): RegistryAction {
+  if (method === 'GET' || method === 'HEAD') return route.kind === 'upload' ? 'PushImage' : 'PullImage';
+  return method === 'DELETE' && route.kind === 'manifest' ? 'DeleteImage' : 'PushImage';
+}
+
+async function authenticate(request: FastifyRequest, deps: RegistryServerDeps): Promise<RegistryLogin> {
   const match = /^Basic ([A-Za-z0-9+/=_-]{1,8192})$/i.exec(request.headers.authorization ?? '');
   const pair = Buffer.from(match?.[1] ?? '', 'base64').toString('utf8');
   const colon = pair.indexOf(':');
-  const account = colon > 0 ? await deps.authenticate(pair.slice(0, colon), pair.slice(colon + 1)) : undefined;
-  if (account) return account.accountId;
+  const { remoteAddress } = request.raw.socket;
+  const login =
+    colon > 0 ? await deps.authenticate(pair.slice(0, colon), pair.slice(colon + 1), remoteAddress) : undefined;
+  if (login) return login;
   throw new RegistryError(
     'UNAUTHORIZED',
     'log in with an access key id as user and its secret access key as password',

@@ -2,11 +2,11 @@ import { createHash, type Hash, randomUUID } from 'node:crypto';
 import { open, rm, writeFile } from 'node:fs/promises';
 import type { Clock } from '../clock.ts';
 import type { BlobInfo } from './blob-store.ts';
-import { writeAll } from './durable.ts';
-import { storageError } from './fs-error.ts';
 import type { ImageStore } from './image-store.ts';
 import { describeBytes } from './limits.ts';
 import { RegistryError } from './registry-errors.ts';
+import { storageError } from './storage-error.ts';
+import { writeAll } from './write-all.ts';
 
 export interface UploadLimits {
   /** Bytes of one blob. */

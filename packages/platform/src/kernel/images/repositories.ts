@@ -1,10 +1,11 @@
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { replaceFile } from '../durable-file.ts';
+import { orMissing } from '../system-error.ts';
 import { hexOf, isDigest } from './digest.ts';
-import { syncDirectory } from './durable.ts';
-import { orMissing, storageError } from './fs-error.ts';
 import { ImageError } from './images.ts';
 import { isRepositoryName, isTag } from './reference.ts';
+import { storageError } from './storage-error.ts';
 import type { TempFiles } from './temp-files.ts';
 
 const ACCOUNT = /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/;
@@ -115,14 +116,10 @@ export class Repositories {
   }
 
   async #write(dir: string, name: string, content: string): Promise<void> {
-    const temp = this.#temp.next();
     try {
       await mkdir(dir, { recursive: true, mode: 0o700 });
-      await writeFile(temp, content, { mode: 0o600, flush: true });
-      await rename(temp, join(dir, name));
-      await syncDirectory(dir);
+      await replaceFile(join(dir, name), content, this.#temp.next());
     } catch (error) {
-      await rm(temp, { force: true });
       throw storageError(error);
     }
   }

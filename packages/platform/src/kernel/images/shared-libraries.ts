@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { errorCode } from './fs-error.ts';
+import { errorCode } from '../system-error.ts';
 import { ImageError } from './images.ts';
 
 /** A shared library of this machine and the path that a program inside finds it under. */

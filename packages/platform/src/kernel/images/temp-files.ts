@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errorCode, orMissing } from './fs-error.ts';
+import { errorCode, orMissing } from '../system-error.ts';
 
 /** Names for half-made files and trees, all in one directory, so that what a crash leaves behind can be found again. */
 export class TempFiles {

@@ -1,8 +1,8 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { cloneTree } from './clone-tree.ts';
-import { storageError } from './fs-error.ts';
 import { ImageError } from './images.ts';
+import { storageError } from './storage-error.ts';
 import { Tree } from './tree.ts';
 import { imageBudget, type LayerFile, unpackLayer, withLimit } from './unpack.ts';
 import type { UnpackFailure, UnpackJob, UnpackReport } from './unpack-job.ts';

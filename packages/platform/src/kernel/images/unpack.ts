@@ -4,10 +4,11 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { extract, type Header } from 'tar-stream';
-import { errorCode, storageError } from './fs-error.ts';
+import { errorCode } from '../system-error.ts';
 import { ImageError } from './images.ts';
 import { describeBytes } from './limits.ts';
 import { isObject } from './manifest.ts';
+import { storageError } from './storage-error.ts';
 import type { EntryMeta, Tree } from './tree.ts';
 
 export interface LayerFile {

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
+import { errorCode } from '../system-error.ts';
 import { ImageError } from './images.ts';
 import { describeBytes } from './limits.ts';
 
@@ -69,8 +70,7 @@ export async function readZip(path: string, limits: ZipLimits): Promise<ZipItem[
 /** What is left of a failure of the zip reader once it is the zip's own fault. */
 function zipError(error: unknown): unknown {
   if (error instanceof ImageError) return error;
-  if (error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('E'))
-    return error;
+  if (errorCode(error)?.startsWith('E')) return error;
   return invalid(error instanceof Error ? error.message : String(error), error);
 }
 

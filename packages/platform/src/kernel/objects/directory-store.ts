@@ -15,8 +15,9 @@ import {
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Clock } from '../clock.ts';
-import { syncDirectory } from './durable.ts';
-import { mapFileError, ObjectError } from './errors.ts';
+import { syncDirectory } from '../durable-file.ts';
+import { errorCode } from '../system-error.ts';
+import { isMissing, mapFileError, ObjectError } from './errors.ts';
 import { keyToPath } from './key-path.ts';
 import { listKeys } from './list-keys.ts';
 import { ObjectFileWriter, openObject, readInfo } from './object-file.ts';
@@ -113,7 +114,8 @@ export async function openDirectoryStore(deps: { directory: string; clock: Clock
         await syncDirectory(path);
         await syncDirectory(directory);
       } catch (error) {
-        if (isCode(error, 'EEXIST')) throw new ObjectError('BucketAlreadyExists', `The bucket ${name} exists already.`);
+        if (errorCode(error) === 'EEXIST')
+          throw new ObjectError('BucketAlreadyExists', `The bucket ${name} exists already.`);
         throw mapFileError(error);
       }
     },
@@ -212,8 +214,8 @@ async function moveIntoPlace(from: string, to: string, root: string, onlyIfAbsen
         if (made === undefined || path === root || path.length < made.length) return;
       }
     } catch (error) {
-      if (isCode(error, 'EEXIST')) throw new ObjectError('PreconditionFailed', 'The key exists already.');
-      if (!isCode(error, 'ENOENT') || attempt === PUT_ATTEMPTS) throw error;
+      if (errorCode(error) === 'EEXIST') throw new ObjectError('PreconditionFailed', 'The key exists already.');
+      if (errorCode(error) !== 'ENOENT' || attempt === PUT_ATTEMPTS) throw error;
     }
   }
 }
@@ -236,11 +238,7 @@ async function removeUnfinished(directory: string): Promise<void> {
   }
 }
 
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
-}
-
 function ignoreMissing(error: unknown): undefined {
-  if (isCode(error, 'ENOENT') || isCode(error, 'ENAMETOOLONG')) return undefined;
+  if (isMissing(error)) return undefined;
   throw error;
 }

@@ -1,3 +1,5 @@
+import { errorCode, isDiskFull } from '../system-error.ts';
+
 /** Every failure of an object store, by its S3 code, with the status it has on the wire. */
 const STATUS = {
   AccessDenied: 403,
@@ -52,12 +54,17 @@ export function isObjectErrorCode(code: string): code is ObjectErrorCode {
 
 /** What the file system says, in the words of S3. */
 export function mapFileError(error: unknown): unknown {
-  if (error instanceof ObjectError || !(error instanceof Error) || !('code' in error)) return error;
-  if (error.code === 'ENOSPC' || error.code === 'EDQUOT') {
+  if (error instanceof ObjectError) return error;
+  if (isDiskFull(error)) {
     const message = 'The object store has no space left on its disk; free some and try again.';
     return new ObjectError('InsufficientStorage', message, { cause: error });
   }
-  if (error.code === 'ENAMETOOLONG')
+  if (errorCode(error) === 'ENAMETOOLONG')
     return new ObjectError('KeyTooLongError', 'The key is too long.', { cause: error });
   return error;
+}
+
+/** Whether the file system has no such file; a name too long for it has none either. */
+export function isMissing(error: unknown): boolean {
+  return errorCode(error) === 'ENOENT' || errorCode(error) === 'ENAMETOOLONG';
 }

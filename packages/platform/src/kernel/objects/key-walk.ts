@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { orMissing } from '../system-error.ts';
 import { readName } from './key-path.ts';
 
 /** Which keys are wanted. */
@@ -41,11 +42,8 @@ async function* walk(directory: string, base: Buffer, seek: Seek, cache: WalkCac
 async function entriesOf(directory: string, base: Buffer, cache: WalkCache): Promise<Entry[]> {
   const known = cache.get(directory);
   if (known) return known;
-  const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
-    // A directory goes with its last object.
-    if (error.code === 'ENOENT') return [];
-    throw error;
-  });
+  // A directory goes with its last object.
+  const names = (await orMissing(readdir(directory))) ?? [];
   const entries = names.flatMap((name): Entry[] => {
     const read = readName(name);
     return read ? [{ kind: read.kind, key: Buffer.concat([base, read.bytes]), path: join(directory, name) }] : [];

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Checksum } from './checksums.ts';
-import { ObjectError } from './errors.ts';
+import { isMissing, ObjectError } from './errors.ts';
 import type { ObjectInfo } from './object-store.ts';
 
 /*
@@ -89,9 +89,7 @@ export async function openObject(path: string): Promise<FileHandle | undefined> 
   try {
     return await open(path, 'r');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENAMETOOLONG')) {
-      return undefined;
-    }
+    if (isMissing(error)) return undefined;
     throw error;
   }
 }

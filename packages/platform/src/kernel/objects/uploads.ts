@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
-import { syncDirectory } from './durable.ts';
+import { syncDirectory } from '../durable-file.ts';
 import { mapFileError, ObjectError } from './errors.ts';
 import { ObjectFileWriter } from './object-file.ts';
 import type { ObjectInfo, ObjectPlace, ObjectStore, Part, PutOptions, Upload, UploadPlace } from './object-store.ts';

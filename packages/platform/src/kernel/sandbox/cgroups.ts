@@ -1,5 +1,6 @@
 import { readdir, readFile, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { errorCode } from '../system-error.ts';
 import type { Usage } from './sandbox.ts';
 
 /**
@@ -94,7 +95,7 @@ async function removed(dir: string): Promise<boolean> {
     await rmdir(dir);
     return true;
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    return errorCode(error) === 'ENOENT';
   }
 }
 

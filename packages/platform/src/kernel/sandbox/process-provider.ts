@@ -201,8 +201,12 @@ export class ProcessProvider implements SandboxProvider {
   async #readRecord(id: string): Promise<ProcessRecord | undefined> {
     const text = await readFile(join(this.#dir, id, 'process.json'), 'utf8').catch(() => undefined);
     if (text === undefined) return undefined;
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
+    try {
+      const value: unknown = JSON.parse(text);
+      return isRecord(value) ? value : undefined;
+    } catch {
+      return undefined;
+    }
   }
 }
 

@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { replaceFile } from '../durable-file.ts';
+import { orMissing } from '../system-error.ts';
 import { KEY_BYTES } from './envelope.ts';
 import { MasterKeyError } from './errors.ts';
 
@@ -82,10 +84,7 @@ function parseKey(text: string, where: string): MasterKey {
 }
 
 async function readKeys(path: string): Promise<MasterKey[] | undefined> {
-  const status = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
+  const status = await orMissing(stat(path));
   if (!status) return undefined;
   if ((status.mode & 0o077) !== 0) {
     const mode = (status.mode & 0o777).toString(8);
@@ -106,22 +105,7 @@ async function readKeys(path: string): Promise<MasterKey[] | undefined> {
   return lines.map((line, index) => parseKey(line.trim(), `line ${index + 1} of ${path}`));
 }
 
-/** Whole or not at all, and on the disk before anything is sealed with it. */
-async function writeKeys(path: string, keys: MasterKey[]): Promise<void> {
-  const unfinished = `${path}.new`;
-  const file = await open(unfinished, 'w', 0o600);
-  try {
-    await file.chmod(0o600);
-    await file.write(keys.map((key) => `${Buffer.from(key.bytes).toString('base64')}\n`).join(''));
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(unfinished, path);
-  const directory = await open(dirname(path), 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
+/** On the disk before anything is sealed with it. */
+function writeKeys(path: string, keys: MasterKey[]): Promise<void> {
+  return replaceFile(path, keys.map((key) => `${Buffer.from(key.bytes).toString('base64')}\n`).join(''));
 }

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { errorCode } from '../system-error.ts';
 
 /** What a session's own health route says: healthy, or healthy and busy with work that no request shows. */
 export type Health = 'healthy' | 'busy';
@@ -49,7 +50,8 @@ function statusOf(text: string): unknown {
 }
 
 function isRefused(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ECONNREFUSED' || error.code === 'EHOSTUNREACH');
+  const code = errorCode(error);
+  return code === 'ECONNREFUSED' || code === 'EHOSTUNREACH';
 }
 
 function describe(error: unknown): string {

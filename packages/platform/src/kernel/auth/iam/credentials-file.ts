@@ -1,5 +1,7 @@
 import { link, open, readFile, rename, stat, unlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
+import { syncDirectory } from '../../durable-file.ts';
+import { orMissing } from '../../system-error.ts';
 
 export const PROFILE = 'agentplatform';
 
@@ -46,25 +48,20 @@ export async function writeCredentialsFile(
     await unlink(draft).catch(() => {});
     throw error;
   }
-  const parent = await open(dirname(path), 'r');
-  await parent.sync().finally(() => parent.close());
+  await syncDirectory(dir);
   return path;
 }
 
 async function readPrivate(path: string): Promise<string | undefined> {
-  try {
-    const { mode } = await stat(path);
-    if ((mode & 0o077) !== 0) {
-      const octal = (mode & 0o777).toString(8).padStart(4, '0');
-      throw new CredentialsFileError(
-        `${path} holds secret keys but has mode ${octal}, so others could read or change it: run chmod 600 ${path}, and make new keys if others may have seen it`,
-      );
-    }
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
+  const status = await orMissing(stat(path));
+  if (!status) return undefined;
+  if ((status.mode & 0o077) !== 0) {
+    const octal = (status.mode & 0o777).toString(8).padStart(4, '0');
+    throw new CredentialsFileError(
+      `${path} holds secret keys but has mode ${octal}, so others could read or change it: run chmod 600 ${path}, and make new keys if others may have seen it`,
+    );
   }
+  return orMissing(readFile(path, 'utf8'));
 }
 
 function withoutProfile(text: string): string {

@@ -1,4 +1,5 @@
 import { errors } from '@agentplatform/contract';
+import { Lru } from './lru.ts';
 
 /** Headers that decide what a request means; two of one leave open which is meant. */
 const SINGLE = new Set([
@@ -50,25 +51,42 @@ function foldSpace(value: string): string {
 /** Headers that steer what a request does: whoever could change one unseen could move it into another session. */
 const MEANINGFUL = /^x-amz-|^x-amzn-bedrock-agentcore-/;
 
+/** The names of signed headers as a request lists them. */
+export interface SignedNames {
+  /** Lower-case, ascending, `;` between. */
+  text: string;
+  names: readonly string[];
+  set: ReadonlySet<string>;
+  /** Why no request can be signed so; undefined when one can. */
+  problem: string | undefined;
+}
+
+/** Reads a list of signed headers; what is wrong with it is said when it is used. */
+export function signedNames(text: string): SignedNames {
+  const names = text.split(';');
+  const set = new Set(names);
+  const problem = names.some((name, i) => name <= (names[i - 1] ?? ''))
+    ? 'SignedHeaders must be ascending, each name once.'
+    : set.has('host')
+      ? undefined
+      : 'The header "host" must be signed.';
+  return { text, names, set, problem };
+}
+
 /**
- * Canonical headers and the list of their names, for a request whose `signedHeaders` must be lower-case, ascending,
- * present, and hold `host` and every header of the request that AWS or this service gives a meaning to. Throws `InvalidSignatureException`.
+ * Canonical headers of a request whose signed headers must be lower-case, ascending, present, and hold `host` and every
+ * header of the request that AWS or this service gives a meaning to. Throws `InvalidSignatureException`.
  */
-export function canonicalHeaders(headers: HeaderList, signedHeaders: string): string {
-  const names = signedHeaders.split(';');
-  const signed = new Set(names);
-  let previous = '';
+export function canonicalHeaders(headers: HeaderList, signed: SignedNames): string {
+  if (signed.problem !== undefined) throw errors.invalidSignature(signed.problem);
   let text = '';
-  for (const name of names) {
-    if (name <= previous) throw errors.invalidSignature('SignedHeaders must be ascending, each name once.');
-    previous = name;
+  for (const name of signed.names) {
     const value = headers.get(name);
     if (value === undefined) throw errors.invalidSignature(`The signed header "${printable(name)}" is missing.`);
     text += `${name}:${value}\n`;
   }
-  if (!signed.has('host')) throw errors.invalidSignature('The header "host" must be signed.');
   for (const name of headers.names()) {
-    if (MEANINGFUL.test(name) && !signed.has(name)) {
+    if (!signed.set.has(name) && MEANINGFUL.test(name)) {
       throw errors.invalidSignature(`The header "${printable(name)}" must be signed.`);
     }
   }
@@ -88,6 +106,23 @@ export function canonicalPath(path: string, service: string): string {
   return PLAIN_PATH.test(path) ? path : path.split('/').map(encode).join('/');
 }
 
+/** Canonical paths, of which the last ones are remembered: an agent is called by one path again and again. */
+export class CanonicalPaths {
+  readonly #known = new Lru<string, string>(1024);
+
+  /** As `canonicalPath`. */
+  of(path: string, service: string): string {
+    if (service === 's3' || path.length > MAX_REMEMBERED) return canonicalPath(path, service);
+    const known = this.#known.get(path);
+    if (known !== undefined) return known;
+    const canonical = canonicalPath(path, service);
+    this.#known.set(path, canonical);
+    return canonical;
+  }
+}
+
+/** Longer paths are encoded anew each time, so that what strangers send cannot fill the memory. */
+const MAX_REMEMBERED = 1024;
 const PLAIN_PATH = /^[A-Za-z0-9\-_.~/]*$/;
 const PLAIN_QUERY = /^[A-Za-z0-9\-_.~]*$/;
 

@@ -1,5 +1,6 @@
 import { errors } from '@agentplatform/contract';
-import type { HeaderList } from './sigv4-canonical.ts';
+import { Lru } from './lru.ts';
+import { type HeaderList, type SignedNames, signedNames } from './sigv4-canonical.ts';
 
 export const ALGORITHM = 'AWS4-HMAC-SHA256';
 
@@ -13,8 +14,7 @@ export interface SignatureClaim {
   service: string;
   /** `DATE/REGION/SERVICE/aws4_request` */
   scope: string;
-  /** Lower-case, ascending, `;` between. */
-  signedHeaders: string;
+  signedHeaders: SignedNames;
   /** 64 lower-case hex digits. */
   signature: string;
   /** `YYYYMMDDTHHMMSSZ` */
@@ -28,8 +28,39 @@ export interface SignatureClaim {
 
 const MAX_EXPIRES = 604_800;
 
-/** Reads the claim from the Authorization header. Throws `IncompleteSignatureException`. */
-export function claimFromHeader(authorization: string, headers: HeaderList): SignatureClaim {
+/** The parts of an Authorization header that are the same for all requests that a client signs for one service on one day. */
+interface AuthorizationHead {
+  credential: ReturnType<typeof parseCredential>;
+  signedHeaders: SignedNames;
+}
+
+const SIGNATURE_LENGTH = 64;
+const SIGNATURE = /^[0-9a-f]{64}$/;
+/** Longer ones are read anew each time, so that what strangers send cannot fill the memory. */
+const MAX_REMEMBERED = 1024;
+
+/** Reads Authorization headers, and remembers what stands before the signature: reading that again is most of the work. */
+export class AuthorizationReader {
+  readonly #heads = new Lru<string, AuthorizationHead>(1024);
+
+  /** The claim of a request signed in its header. Throws `IncompleteSignatureException`. */
+  read(authorization: string, headers: HeaderList): SignatureClaim {
+    const at = authorization.length - SIGNATURE_LENGTH;
+    const known = at > 0 ? this.#heads.get(authorization.slice(0, at)) : undefined;
+    if (known) {
+      const signature = authorization.slice(at);
+      if (SIGNATURE.test(signature)) return claim(known, signature, headers);
+    }
+    const { signature, ...head } = readAuthorization(authorization);
+    // Only where the signature is the end is what stands before it the whole rest.
+    if (at > 0 && at < MAX_REMEMBERED && SIGNATURE.test(signature) && authorization.endsWith(`=${signature}`)) {
+      this.#heads.set(authorization.slice(0, at), head);
+    }
+    return claim(head, signature, headers);
+  }
+}
+
+function readAuthorization(authorization: string): AuthorizationHead & { signature: string } {
   if (!authorization.startsWith(`${ALGORITHM} `)) {
     throw errors.incompleteSignature(`The Authorization header must use ${ALGORITHM}.`);
   }
@@ -49,18 +80,29 @@ export function claimFromHeader(authorization: string, headers: HeaderList): Sig
   const signedHeaders = part('SignedHeaders');
   const signature = part('Signature');
   if (parts.size !== 3) throw errors.incompleteSignature('The Authorization header has a part that is not known.');
+  return { credential: parseCredential(credential), signedHeaders: signedNames(signedHeaders), signature };
+}
+
+function claim(
+  { credential, signedHeaders }: AuthorizationHead,
+  signature: string,
+  headers: HeaderList,
+): SignatureClaim {
   const amzDate = headers.get('x-amz-date');
-  const timestamp = amzDate ?? httpDate(headers.get('date'));
   // A date that is used must be signed; x-amz-date always is, by the rule for x-amz-* headers.
-  if (amzDate === undefined && !signedHeaders.split(';').includes('date')) {
+  if (amzDate === undefined && headers.get('date') !== undefined && !signedHeaders.names.includes('date')) {
     throw errors.incompleteSignature('The Date header must be signed, or x-amz-date sent.');
   }
   return {
     form: 'header',
-    ...parseCredential(credential),
+    accessKeyId: credential.accessKeyId,
+    date: credential.date,
+    region: credential.region,
+    service: credential.service,
+    scope: credential.scope,
     signedHeaders,
     signature,
-    timestamp,
+    timestamp: amzDate ?? httpDate(headers.get('date')),
     sessionToken: headers.get('x-amz-security-token'),
     expires: undefined,
     contentSha256: headers.get('x-amz-content-sha256'),
@@ -89,7 +131,7 @@ export function claimFromQuery(query: readonly (readonly [string, string])[], he
   return {
     form: 'query',
     ...parseCredential(part('X-Amz-Credential')),
-    signedHeaders: part('X-Amz-SignedHeaders'),
+    signedHeaders: signedNames(part('X-Amz-SignedHeaders')),
     signature: part('X-Amz-Signature'),
     timestamp: part('X-Amz-Date'),
     sessionToken: values.get('x-amz-security-token') ?? headers.get('x-amz-security-token'),
@@ -116,6 +158,20 @@ function httpDate(date: string | undefined): string {
     : Number.NaN;
   if (Number.isNaN(time)) throw errors.incompleteSignature('The Date header is not a date.');
   return formatTimestamp(time);
+}
+
+/** Reads timestamps, and remembers those of the last seconds: all requests of a second carry the same. */
+export class TimestampReader {
+  readonly #known = new Lru<string, number>(256);
+
+  /** As `parseTimestamp`. */
+  read(text: string): number | undefined {
+    const known = this.#known.get(text);
+    if (known !== undefined) return known;
+    const time = parseTimestamp(text);
+    if (time !== undefined) this.#known.set(text, time);
+    return time;
+  }
 }
 
 /** `YYYYMMDDTHHMMSSZ` to milliseconds; `undefined` when it is not that. */

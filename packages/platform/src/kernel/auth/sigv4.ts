@@ -2,14 +2,14 @@ import { createHmac, hash, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { errors } from '@agentplatform/contract';
 import type { Clock } from '../clock.ts';
 import type { IamPrincipal } from './principal.ts';
-import { canonicalHeaders, canonicalPath, canonicalQuery, HeaderList } from './sigv4-canonical.ts';
+import { CanonicalPaths, canonicalHeaders, canonicalQuery, HeaderList } from './sigv4-canonical.ts';
 import {
   ALGORITHM,
-  claimFromHeader,
+  AuthorizationReader,
   claimFromQuery,
   formatTimestamp,
-  parseTimestamp,
   type SignatureClaim,
+  TimestampReader,
 } from './sigv4-claim.ts';
 import { SigningKeys } from './sigv4-key.ts';
 
@@ -77,11 +77,14 @@ const GLOBAL_SERVICES = new Set(['iam', 'sts']);
 /** Verifies AWS Signature Version 4, in header or query form, as the AWS services do. */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   const signingKeys = new SigningKeys();
+  const authorizations = new AuthorizationReader();
+  const timestamps = new TimestampReader();
+  const paths = new CanonicalPaths();
 
   function verify(claim: SignatureClaim, request: Parsed, credential: Credential | undefined): Authenticated {
     if (!credential) throw errors.unrecognizedClient('The security token included in the request is invalid.');
     const key = signingKeys.get(claim.accessKeyId, credential.secretAccessKey, claim.scope);
-    const head = `${request.method}\n${request.path}\n${request.query}\n${request.headerText}\n${claim.signedHeaders}\n`;
+    const head = `${request.method}\n${request.path}\n${request.query}\n${request.headerText}\n${claim.signedHeaders.text}\n`;
     const given = Buffer.from(claim.signature, 'hex');
     const fits = (payloadHash: string): boolean =>
       timingSafeEqual(given, sign(key, claim, hash('sha256', head + payloadHash, 'hex')));
@@ -110,12 +113,12 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
       const headers = new HeaderList(request.rawHeaders);
       const at = request.rawUrl.indexOf('?');
       const query = canonicalQuery(at < 0 ? '' : request.rawUrl.slice(at + 1));
-      const claim = readClaim(headers, query.pairs);
+      const claim = readClaim(headers, query.pairs, authorizations);
       assertScope(claim, request.service, deps.region);
-      assertTime(claim, deps.clock.now());
+      assertTime(claim, timestamps.read(claim.timestamp), deps.clock.now());
       const parsed: Parsed = {
         method: request.method,
-        path: canonicalPath(at < 0 ? request.rawUrl : request.rawUrl.slice(0, at), request.service),
+        path: paths.of(at < 0 ? request.rawUrl : request.rawUrl.slice(0, at), request.service),
         query: query.text,
         headerText: canonicalHeaders(headers, claim.signedHeaders),
         payload: readPayload(claim, headers, request.service),
@@ -141,7 +144,11 @@ function sign(key: KeyObject, claim: SignatureClaim, canonicalHash: string): Buf
   return createHmac('sha256', key).update(text).digest();
 }
 
-function readClaim(headers: HeaderList, query: readonly (readonly [string, string])[]): SignatureClaim {
+function readClaim(
+  headers: HeaderList,
+  query: readonly (readonly [string, string])[],
+  authorizations: AuthorizationReader,
+): SignatureClaim {
   const authorization = headers.get('authorization');
   const presigned = query.some(([name]) => name.toLowerCase() === 'x-amz-signature');
   if (authorization === undefined && !presigned) {
@@ -150,7 +157,8 @@ function readClaim(headers: HeaderList, query: readonly (readonly [string, strin
   if (authorization !== undefined && presigned) {
     throw errors.incompleteSignature('Sign a request in its header or in its query, not in both.');
   }
-  const claim = authorization === undefined ? claimFromQuery(query, headers) : claimFromHeader(authorization, headers);
+  const claim =
+    authorization === undefined ? claimFromQuery(query, headers) : authorizations.read(authorization, headers);
   if (!/^[0-9a-f]{64}$/.test(claim.signature)) {
     throw errors.incompleteSignature('The signature must be 64 lower-case hex digits.');
   }
@@ -166,8 +174,7 @@ function assertScope(claim: SignatureClaim, service: string, region: string): vo
   }
 }
 
-function assertTime(claim: SignatureClaim, now: number): void {
-  const signed = parseTimestamp(claim.timestamp);
+function assertTime(claim: SignatureClaim, signed: number | undefined, now: number): void {
   if (signed === undefined) throw errors.incompleteSignature('The date of the signature must be YYYYMMDDTHHMMSSZ.');
   if (claim.date !== claim.timestamp.slice(0, 8)) {
     throw errors.invalidSignature("Date in Credential scope does not match the request's date.");

@@ -28,6 +28,8 @@ export interface DrainOptions {
   maxBatch: number;
   /** How long new records gather before they are applied, in milliseconds. */
   delayMs: number;
+  /** From this many bytes on the disk on it does not rest: room matters more than speed then. */
+  crowdedBytes: number;
 }
 
 interface Place {
@@ -44,6 +46,8 @@ interface Batch {
 const MAX_BATCH_BYTES = 1 << 20;
 const RETRY_FIRST_MS = 250;
 const RETRY_LAST_MS = 5_000;
+/** After a full batch the drain rests for this many times as long as the batch took, so that requests keep the processor. */
+const REST_BY_WORK = 3;
 
 /** The reading end: applies what is on the disk to the database, in order and exactly once, and deletes what is done. */
 export class JournalDrain {
@@ -55,6 +59,8 @@ export class JournalDrain {
   #progress = Promise.withResolvers<void>();
   #running: Promise<void> | undefined;
   #lastError: Error | undefined;
+  #waiting = 0;
+  #hurry = Promise.withResolvers<void>();
 
   constructor(options: DrainOptions, appliedSeq: number) {
     this.#options = options;
@@ -84,9 +90,16 @@ export class JournalDrain {
     const aborted = Promise.withResolvers<never>();
     signal.addEventListener('abort', () => aborted.reject(signal.reason), { once: true });
     aborted.promise.catch(() => {});
-    while (this.#appliedSeq < seq) {
-      signal.throwIfAborted();
-      await Promise.race([this.#progress.promise, aborted.promise]);
+    this.#waiting++;
+    this.#hurry.resolve();
+    try {
+      while (this.#appliedSeq < seq) {
+        signal.throwIfAborted();
+        await Promise.race([this.#progress.promise, aborted.promise]);
+      }
+    } finally {
+      this.#waiting--;
+      if (this.#waiting === 0) this.#hurry = Promise.withResolvers();
     }
   }
 
@@ -102,6 +115,7 @@ export class JournalDrain {
     let size = this.#options.maxBatch;
     while (!this.#stop.signal.aborted) {
       try {
+        const begin = this.#options.clock.monotonic();
         const batch = await this.#read(size);
         if (batch.frames.length === 0) {
           this.#place = batch.next;
@@ -127,6 +141,9 @@ export class JournalDrain {
         pause = RETRY_FIRST_MS;
         size = Math.min(size * 2, this.#options.maxBatch);
         await this.#deleteDrained();
+        if (batch.frames.length === this.#options.maxBatch) {
+          await this.#rest((this.#options.clock.monotonic() - begin) * REST_BY_WORK);
+        }
       } catch (error) {
         this.#lastError = error instanceof Error ? error : new Error(String(error));
         this.#options.log.warn({ err: error, retryMs: pause }, 'journal records wait for the database');
@@ -207,6 +224,13 @@ export class JournalDrain {
     await this.#wake.promise;
     this.#wake = Promise.withResolvers();
     await this.#sleep(this.#options.delayMs);
+  }
+
+  /** Lets requests have the processor, unless somebody waits for the drain or the disk fills up. */
+  async #rest(ms: number): Promise<void> {
+    const { writer, crowdedBytes } = this.#options;
+    if (this.#waiting > 0 || writer.bytes >= crowdedBytes) return;
+    await Promise.race([this.#sleep(ms), this.#hurry.promise]);
   }
 
   async #sleep(ms: number): Promise<void> {

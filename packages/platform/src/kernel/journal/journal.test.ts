@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../clock.ts';
+import { FakeClock } from '../fake-clock.ts';
 import { type Database, DatabaseUnavailableError, migrate } from '../storage/index.ts';
 import { describeDatabases, silent, temporaryPglite } from '../storage/testing/databases.ts';
 import { startPostgres } from '../storage/testing/postgres.ts';
@@ -220,6 +221,36 @@ describe('journal on the disk', () => {
     expect(numbers.length).toBeGreaterThan(20);
     expect(new Set(numbers).size).toBe(numbers.length);
     expect((await readdir(dir)).filter((name) => name.endsWith('.damaged'))).toHaveLength(1);
+  });
+
+  test('between full batches the drain rests, longer than it worked, unless somebody waits or room gets short', async () => {
+    /** Each look at it finds 10 ms passed, so that a batch takes some time. */
+    class WorkingClock extends FakeClock {
+      #looks = 0;
+      override monotonic(): number {
+        this.#looks += 10;
+        return super.monotonic() + this.#looks;
+      }
+    }
+    const clock = new WorkingClock();
+    const fill = async (more: Partial<JournalOptions<Kinds>>) => {
+      const { journal } = await openOn(await temporaryDirectory(), { maxBatch: 5, drainDelayMs: 0, clock, ...more });
+      await Promise.all(Array.from({ length: 30 }, (_, n) => journal.append('number', n)));
+      await clock.advance(0);
+      return journal;
+    };
+    const journal = await fill({});
+    await vi.waitFor(() => expect(journal.stats().appliedSeq).toBe(5));
+    await clock.advance(29);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(journal.stats().appliedSeq).toBe(5);
+    await clock.advance(2);
+    await vi.waitFor(() => expect(journal.stats().appliedSeq).toBe(10));
+    await journal.flush();
+    expect(journal.stats().appliedSeq).toBe(30);
+
+    const crowded = await fill({ maxBytes: 2_000 });
+    await vi.waitFor(() => expect(crowded.stats().appliedSeq).toBeGreaterThanOrEqual(10));
   });
 
   test('it takes no more than its share, and drops only what nobody waits for, counted', async () => {

@@ -105,7 +105,18 @@ export async function createJournal<Kinds>(options: JournalOptions<Kinds>): Prom
     { ...recovered, lastSeq: Math.max(recovered.lastSeq, applied) },
   );
   const sinks = bindSinks(options.sinks);
-  const drainOptions = { directory, journalId, database, sinks, writer, clock, log, maxBatch, delayMs: drainDelayMs };
+  const drainOptions = {
+    directory,
+    journalId,
+    database,
+    sinks,
+    writer,
+    clock,
+    log,
+    maxBatch,
+    delayMs: drainDelayMs,
+    crowdedBytes: maxBytes / 4,
+  };
   const drain = new JournalDrain(drainOptions, applied);
   drain.start();
 

@@ -24,7 +24,7 @@ import { createAdminGuard } from './kernel/http/admin-guard.ts';
 import { type AuditRecord, Pipeline, type PipelineDeps } from './kernel/http/pipeline.ts';
 import { RateLimiter } from './kernel/http/rate-limiter.ts';
 import { createHttpServer } from './kernel/http/server.ts';
-import { createImages, registerRegistry } from './kernel/images/index.ts';
+import { createImages, registerRegistry, repositoryArn } from './kernel/images/index.ts';
 import { createJobs } from './kernel/jobs/index.ts';
 import { createJournal, journalMigrations } from './kernel/journal/index.ts';
 import { objectReader, s3Api } from './kernel/objects/index.ts';
@@ -318,7 +318,20 @@ export async function createPlatform(config: Config): Promise<Platform> {
             bases: images.bases,
             clock,
             log,
-            authenticate: (id, secret) => loginWithAccessKey(iam.keys, id, secret),
+            async authenticate(id, secret, sourceIp) {
+              const principal = await loginWithAccessKey(iam.keys, id, secret);
+              if (!principal) return undefined;
+              const { accountId } = principal;
+              const require = (action: string, repository: string): void =>
+                authorize({
+                  principal,
+                  action: `agentplatform:${action}`,
+                  resource: repositoryArn(accountId, repository),
+                  conditions: {},
+                  sourceIp,
+                });
+              return { accountId, require };
+            },
           }),
         s3Api({
           prefix: '/s3',

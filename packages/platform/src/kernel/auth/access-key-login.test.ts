@@ -19,7 +19,10 @@ const keys: AccessKeyStore = {
 };
 
 it('accepts a key with its own secret and nothing else', async () => {
-  expect(await loginWithAccessKey(keys, 'AKIAKNOWN', 'right')).toEqual({ accountId: '123456789012' });
+  expect(await loginWithAccessKey(keys, 'AKIAKNOWN', 'right')).toMatchObject({
+    arn: 'arn:aws:iam::123456789012:root',
+    accountId: '123456789012',
+  });
   for (const [id, secret] of [
     ['AKIAKNOWN', 'wrong'],
     ['AKIAKNOWN', ''],

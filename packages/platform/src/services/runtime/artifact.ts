@@ -4,7 +4,13 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type control, errors, type ServiceError } from '@agentplatform/contract';
-import { ImageError, type Images, type RegistryCredentials, type ResolvedImage } from '../../kernel/images/images.ts';
+import {
+  ImageError,
+  type Images,
+  type RegistryCredentials,
+  type ResolvedImage,
+  repositoryArn,
+} from '../../kernel/images/index.ts';
 
 /** An object of an `s3://` place as a stream; undefined when it does not exist. */
 export type ReadObject = (
@@ -23,9 +29,18 @@ export interface ArtifactDeps {
 
 type Artifact = control.AgentRuntimeArtifact;
 
-/** True for an image that is read from the server's own files, which only who may do `agentplatform:UseHostImage` may name. */
-export function isHostImage(artifact: Artifact): boolean {
-  return /^(oci|oci-archive|docker-archive):/.test(artifact.containerConfiguration?.containerUri ?? '');
+/**
+ * What a caller must be allowed beside the operation to name this artifact: the platform reads it with its own rights, and who
+ * runs an agent can read all that is in it. An image of another registry is judged by that registry.
+ */
+export function rightsFor(artifact: Artifact, accountId: string): { action: string; resource: string }[] {
+  const s3 = artifact.codeConfiguration?.code.s3;
+  if (s3) return [{ action: 's3:GetObject', resource: `arn:aws:s3:::${s3.bucket}/${s3.prefix}` }];
+  const uri = artifact.containerConfiguration?.containerUri ?? '';
+  if (/^(oci|oci-archive|docker-archive):/.test(uri)) return [{ action: 'agentplatform:UseHostImage', resource: '*' }];
+  const [, name] = /^platform\/([^:@]+)/.exec(uri) ?? [];
+  if (name === undefined || name.startsWith('base/')) return [];
+  return [{ action: 'agentplatform:PullImage', resource: repositoryArn(accountId, name) }];
 }
 
 /** Brings an artifact into the platform's image store, and gives its digest. Rejects with the wire's error for whatever is wrong with it. */

@@ -5,7 +5,7 @@ import type { Images, ResolvedImage } from '../../kernel/images/images.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
 import { DuplicateResourceError } from '../../kernel/storage/index.ts';
-import { isHostImage } from './artifact.ts';
+import { rightsFor } from './artifact.ts';
 import type { RuntimeCatalogue } from './catalogue.ts';
 import { checkDefinition, definitionOf, type LifecycleDefaults, lifecycleOf, protocolOf } from './definition.ts';
 import {
@@ -234,7 +234,8 @@ export class Runtimes {
         remedy: 'Make it with `agentcore iam create-role`, or use the default role that `agentcore status` shows.',
       });
     }
-    if (isHostImage(definition.agentRuntimeArtifact)) await ctx.require('agentplatform:UseHostImage', '*');
+    for (const { action, resource } of rightsFor(definition.agentRuntimeArtifact, ctx.accountId))
+      await ctx.require(action, resource);
   }
 
   /** Fetches and unpacks the image, so that the first session does not wait for it. */

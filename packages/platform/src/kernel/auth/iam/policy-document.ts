@@ -23,7 +23,8 @@ export interface Policy {
   statements: readonly Statement[];
 }
 
-export const MAX_POLICY_CHARS = 10_240;
+/** Characters of a document; those of resources are the wire's own limit (PutResourcePolicy). */
+export const MAX_POLICY_CHARS = { identity: 10_240, trust: 10_240, resource: 20_480 } as const;
 const MAX_PATTERN_CHARS = 2_048;
 const VERSIONS = ['2012-10-17', '2008-10-17'];
 
@@ -32,7 +33,7 @@ const VERSIONS = ['2012-10-17', '2008-10-17'];
  * e.g. `Statement[1].Condition.StringLike`.
  */
 export function parsePolicy(source: string, kind: PolicyKind): Policy {
-  if (source.length > MAX_POLICY_CHARS) throw wrong('', `is longer than ${MAX_POLICY_CHARS} characters`);
+  if (source.length > MAX_POLICY_CHARS[kind]) throw wrong('', `is longer than ${MAX_POLICY_CHARS[kind]} characters`);
   let document: unknown;
   try {
     document = JSON.parse(source);

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 export const SESSION_HEADER = 'x-amzn-bedrock-agentcore-runtime-session-id';
-const USER_HEADER = 'x-amzn-bedrock-agentcore-runtime-user-id';
+export const USER_HEADER = 'x-amzn-bedrock-agentcore-runtime-user-id';
 const REQUEST_HEADER = 'x-amzn-bedrock-agentcore-runtime-request-id';
 const CUSTOM_PREFIX = 'x-amzn-bedrock-agentcore-runtime-custom-';
 

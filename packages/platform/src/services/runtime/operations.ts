@@ -7,10 +7,12 @@ import type { Sessions } from '../../kernel/sessions/sessions.ts';
 import { agentCard } from './agent-card.ts';
 import type { InvocationTarget, RuntimeCatalogue } from './catalogue.ts';
 import { commandTimeout, runCommand } from './command.ts';
+import { USER_HEADER } from './container-headers.ts';
 import type { Endpoints } from './endpoints.ts';
 import { findTarget, namedRuntimeArn, runtimeIdOf } from './invocation-target.ts';
 import { acquire, type InvokeDeps, invoke } from './invoke.ts';
-import { endpointArn } from './runtime.ts';
+import { requireUser } from './require-user.ts';
+import { endpointArn, runtimeArn } from './runtime.ts';
 import type { PageRequest } from './runtime-store.ts';
 import type { Runtimes } from './runtimes.ts';
 import { endpointView, identity, runtimeSummary, runtimeView } from './views.ts';
@@ -52,7 +54,7 @@ const PAGE_SIZE = 100;
 export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<RuntimeOperation> {
   const { runtimes, endpoints, catalogue, sessions, paginator } = deps;
   const arnOf = (id: string, ctx: RequestContext): string =>
-    `arn:aws:bedrock-agentcore:${deps.region}:${ctx.accountId}:runtime/${id}`;
+    runtimeArn({ region: deps.region, accountId: ctx.accountId }, id);
   const anyRuntime = (_input: unknown, ctx: RequestContext): string => arnOf('*', ctx);
   const oneRuntime = (input: { agentRuntimeId: string }, ctx: RequestContext): string =>
     arnOf(input.agentRuntimeId, ctx);
@@ -90,6 +92,7 @@ export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<Runti
         },
       );
     }
+    if (ctx.headers[USER_HEADER] !== undefined) await requireUser(ctx, target.runtime.arn);
     return target;
   };
   const bearer = async (

@@ -23,7 +23,10 @@ const COMMANDS = [
   .split(' ');
 
 const COMMAND_DIRS = ['/usr/bin', '/bin'];
-/** Loaded at run time by name, so no `ldd` tells of them; many a Python wheel counts on the last three. */
+/**
+ * Loaded at run time by name, so no `ldd` tells of them; Python wheels count on those after the first three: what the
+ * manylinux policy lets them expect of the system.
+ */
 const LOADED_BY_NAME = [
   'libnss_files.so.2',
   'libnss_dns.so.2',
@@ -31,6 +34,11 @@ const LOADED_BY_NAME = [
   'libgcc_s.so.1',
   'libstdc++.so.6',
   'libz.so.1',
+  'libdl.so.2',
+  'libm.so.6',
+  'libpthread.so.0',
+  'librt.so.1',
+  'libutil.so.1',
 ];
 const CERTIFICATES = ['/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls/certs/ca-bundle.crt', '/etc/ssl/cert.pem'];
 const TERMINALS = [

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { canonicalJson } from './canonical-json.ts';
 import { operations } from './generated/operations.ts';
 import type { Inputs, OperationName } from './generated/types.ts';
 import { contractModel, shapeIn } from './model.ts';
-import { canonicalJson } from './pagination.ts';
 import type { DocumentValue } from './wire-types.ts';
 
 /** The name under which every operation of the model takes its idempotency token. */

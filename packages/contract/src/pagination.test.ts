@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ServiceError } from './errors.ts';
-import { canonicalJson, createPaginator } from './pagination.ts';
+import { createPaginator } from './pagination.ts';
 import type { DocumentValue } from './wire-types.ts';
 
 const paginator = createPaginator(Buffer.alloc(32, 7));
@@ -52,17 +52,5 @@ describe('page tokens', () => {
 
   it('need a key of full length', () => {
     expect(() => createPaginator(Buffer.alloc(31))).toThrow(RangeError);
-  });
-});
-
-describe('canonical JSON', () => {
-  it('does not depend on the order of keys, and is JSON', () => {
-    expect(canonicalJson({ b: [1, { d: null, c: 'x' }], a: undefined })).toBe('{"b":[1,{"c":"x","d":null}]}');
-    fc.assert(
-      fc.property(fc.jsonValue(), (value) => {
-        const plain = JSON.parse(JSON.stringify(value)) as DocumentValue;
-        expect(JSON.parse(canonicalJson(plain))).toEqual(plain);
-      }),
-    );
   });
 });

@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { canonicalJson } from './canonical-json.ts';
 import { errors } from './errors.ts';
 import type { OperationName } from './generated/types.ts';
 import type { DocumentValue } from './wire-types.ts';
@@ -21,20 +22,6 @@ export interface Paginator {
 const tagBytes = 16;
 /** Longer than any token made here; the model's own limits lie between 1,024 and 2,048 characters or more. */
 const maxToken = 8192;
-
-/** JSON with sorted keys, so that equal values give equal text. */
-export function canonicalJson(value: DocumentValue | undefined): string {
-  if (value === undefined) return 'null';
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  if (typeof value === 'object' && value !== null) {
-    const keys = Object.keys(value).filter((key) => value[key] !== undefined);
-    return `{${keys
-      .sort()
-      .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`)
-      .join(',')}}`;
-  }
-  return JSON.stringify(value);
-}
 
 /** Makes and reads page tokens, each sealed with an HMAC over cursor and scope. `key`: at least 32 secret bytes, kept over restarts. */
 export function createPaginator(key: Uint8Array): Paginator {

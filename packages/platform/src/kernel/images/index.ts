@@ -24,13 +24,12 @@ export {
   type Images,
   type RegistryCredentials,
   type ResolvedImage,
-  type ResolveOptions,
 } from './images.ts';
 export { directoryEntries, type LayerEntry, writeLayer } from './layer.ts';
-export { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './limits.ts';
+export type { ImageLimits } from './limits.ts';
 export { parseReference, repositoryArn } from './reference.ts';
-export { type RegistryServerDeps, type RegistryServerLimits, registerRegistry } from './registry-server.ts';
-export { type NewImage, writeImage } from './write-image.ts';
+export { registerRegistry } from './registry-server.ts';
+export { writeImage } from './write-image.ts';
 
 export interface ImagesDeps {
   /** The platform's data directory; images live in `images` below it. */

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
+import { replaceFile } from '../durable-file.ts';
 import type { Database } from '../storage/index.ts';
 import { JournalDrain } from './drain.ts';
 import { lockPosition } from './position.ts';
 import { recoverJournal } from './recovery.ts';
-import { syncDirectory } from './segment.ts';
 import { bindSinks, type Sinks } from './sinks.ts';
 import { JournalWriter } from './writer.ts';
 
@@ -171,14 +171,6 @@ async function identify(directory: string): Promise<string> {
   const existing = await readFile(path, 'utf8').catch(() => '');
   if (existing.trim()) return existing.trim();
   const id = randomUUID();
-  const file = await open(`${path}.new`, 'w', 0o600);
-  try {
-    await file.write(`${id}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(`${path}.new`, path);
-  await syncDirectory(directory);
+  await replaceFile(path, `${id}\n`);
   return id;
 }

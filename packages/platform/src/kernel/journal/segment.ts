@@ -1,4 +1,4 @@
-import { type FileHandle, open, readdir } from 'node:fs/promises';
+import { type FileHandle, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeFrame, type Frame, MAX_BODY_BYTES } from './frame.ts';
 
@@ -60,15 +60,5 @@ export async function* readSegment(
     if (bytesRead === 0) return rest.length === 0 ? { offset: position } : { offset: position, broken: 'a cut frame' };
     buffer = Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
     bufferStart = position;
-  }
-}
-
-/** Makes the creation or removal of a file in `directory` durable. */
-export async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

@@ -1,9 +1,10 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import type { Clock } from '../clock.ts';
+import { syncDirectory } from '../durable-file.ts';
 import { JournalBusyError, JournalFullError, JournalWriteError } from './errors.ts';
 import { encodeFrame } from './frame.ts';
 import type { Recovered } from './recovery.ts';
-import { type Segment, segmentPath, syncDirectory } from './segment.ts';
+import { type Segment, segmentPath } from './segment.ts';
 
 export interface WriterOptions {
   directory: string;

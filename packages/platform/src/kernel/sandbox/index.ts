@@ -1,9 +1,2 @@
-export {
-  type ChooseProviderOptions,
-  type ChosenProvider,
-  createSandboxProvider,
-  explainProbes,
-  probeProviders,
-} from './choose-provider.ts';
-export type { OciProviderOptions } from './oci-engine.ts';
+export { createSandboxProvider, probeProviders } from './choose-provider.ts';
 export * from './sandbox.ts';

@@ -17,8 +17,6 @@ export interface Subnet {
   base: number;
 }
 
-export const SANDBOXES_PER_SUBNET = 2 ** BLOCK_BITS - 3;
-
 export interface SubnetOptions {
   /** Shared by all platforms on the machine. */
   registryDir: string;

@@ -1,6 +1,6 @@
 import type { AuditRecord } from '../../kernel/http/pipeline.ts';
 import type { Sink } from '../../kernel/journal/index.ts';
-import type { Database, Migration } from '../../kernel/storage/index.ts';
+import type { Migration } from '../../kernel/storage/index.ts';
 
 export const auditMigrations: Migration[] = [
   {
@@ -35,14 +35,3 @@ export const auditSink: Sink<AuditRecord> = {
     );
   },
 };
-
-/** The account's newest audit records, at most `limit`. */
-export async function listAudit(database: Database, accountId: string, limit: number): Promise<AuditRecord[]> {
-  const rows = await database.query<{ record: AuditRecord }>(
-    `SELECT jsonb_build_object('at', at, 'requestId', request_id, 'operation', operation, 'accountId', account_id, 'principal', principal,
-       'resource', resource, 'status', status, 'errorCode', error_code, 'sourceIp', source_ip, 'userAgent', user_agent) AS record
-     FROM audit WHERE account_id = $1 ORDER BY at DESC LIMIT $2`,
-    [accountId, limit],
-  );
-  return rows.map((row) => row.record);
-}

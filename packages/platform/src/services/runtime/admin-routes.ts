@@ -1,10 +1,12 @@
 import { Readable } from 'node:stream';
+import { errors } from '@agentplatform/contract';
 import type { FastifyPluginAsync } from 'fastify';
 import type { AdminGuard } from '../../kernel/http/admin-guard.ts';
 import { closeSignal } from '../../kernel/http/request-context.ts';
 import type { LogArchive } from '../../kernel/sessions/log-archive.ts';
 import type { Session } from '../../kernel/sessions/session.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
+import { runtimeArn } from './runtime.ts';
 import type { Runtimes } from './runtimes.ts';
 
 export interface RuntimeAdminDeps {
@@ -29,8 +31,10 @@ interface LogLine {
 
 /** The platform's own routes about runtimes, which the vendor's API has no operation for: live sessions and what agents print. */
 export function runtimeAdminRoutes(deps: RuntimeAdminDeps): FastifyPluginAsync {
-  const arnOf = (id: string) => (accountId: string) =>
-    `arn:aws:bedrock-agentcore:${deps.region}:${accountId}:runtime/${id}`;
+  const arnOf = (id: string) => (accountId: string) => {
+    if (!/^[^/\s]+$/.test(id)) throw errors.resourceNotFound(`There is no agent runtime ${id}.`);
+    return runtimeArn({ region: deps.region, accountId }, id);
+  };
   return async (app) => {
     app.get<Route>('/_platform/runtimes/:id/sessions', async (request) => {
       const { id } = request.params;

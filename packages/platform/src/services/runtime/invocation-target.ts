@@ -1,6 +1,6 @@
 import { errors, parseArn } from '@agentplatform/contract';
 import type { InvocationTarget, RuntimeCatalogue } from './catalogue.ts';
-import { DEFAULT_ENDPOINT } from './runtime.ts';
+import { DEFAULT_ENDPOINT, runtimeArn } from './runtime.ts';
 
 interface Named {
   agentRuntimeArn: string;
@@ -24,11 +24,13 @@ export function namedRuntimeArn(
     if (!arn || !id) throw errors.invalidField('agentRuntimeArn', 'is not the ARN of an agent runtime');
     if (accountId !== undefined && accountId !== arn.accountId)
       throw errors.invalidField('accountId', 'is not the account of the ARN');
-    return `arn:aws:bedrock-agentcore:${arn.region}:${arn.accountId}:runtime/${id}`;
+    return runtimeArn(arn, id);
   }
   const account = accountId ?? home.accountId;
   if (account === undefined) throw errors.invalidField('accountId', 'is required when the runtime is named by its id');
-  return `arn:aws:bedrock-agentcore:${home.region}:${account}:runtime/${agentRuntimeArn}`;
+  if (!/^[^/\s]+$/.test(agentRuntimeArn))
+    throw errors.invalidField('agentRuntimeArn', 'is neither the ARN nor the id of an agent runtime');
+  return runtimeArn({ region: home.region, accountId: account }, agentRuntimeArn);
 }
 
 /** What a call reaches; the hot path when the catalogue knows it already. Rejects with the wire's error for why it reaches nothing. */

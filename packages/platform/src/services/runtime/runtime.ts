@@ -1,4 +1,4 @@
-import type { control } from '@agentplatform/contract';
+import { type control, resourceArn } from '@agentplatform/contract';
 
 /** Wire status of a runtime, a version and an endpoint alike. */
 export type ResourceStatus = control.AgentRuntimeStatus;
@@ -67,6 +67,11 @@ export interface RuntimeEndpoint {
 }
 
 export const DEFAULT_ENDPOINT = 'DEFAULT';
+
+/** The ARN of an agent runtime; `*` as id stands for all of an account. Throws RangeError for an id with `/` or blanks. */
+export function runtimeArn(home: { region: string; accountId: string }, id: string): string {
+  return resourceArn('runtime', home, id);
+}
 
 export function endpointArn(runtimeArn: string, name: string): string {
   return `${runtimeArn}/runtime-endpoint/${name}`;

@@ -15,6 +15,7 @@ import {
   type RuntimeDefinition,
   type RuntimeEndpoint,
   type RuntimeVersion,
+  runtimeArn,
 } from './runtime.ts';
 import type { Page, PageRequest, RuntimeFamily, RuntimeStore } from './runtime-store.ts';
 
@@ -65,7 +66,7 @@ export class Runtimes {
     const id = `${call.agentRuntimeName}-${newIdSuffix()}`;
     const now = clock.now();
     const runtime: Runtime = {
-      arn: `arn:aws:bedrock-agentcore:${region}:${ctx.accountId}:runtime/${id}`,
+      arn: runtimeArn({ region, accountId: ctx.accountId }, id),
       id,
       accountId: ctx.accountId,
       name: call.agentRuntimeName,

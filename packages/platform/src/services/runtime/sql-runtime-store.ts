@@ -1,3 +1,4 @@
+import { parseArn } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import { type Database, type Executor, ResourceStore, VersionConflictError } from '../../kernel/storage/index.ts';
 import { DEFAULT_ENDPOINT, endpointArn, type Runtime, type RuntimeEndpoint, type RuntimeVersion } from './runtime.ts';
@@ -126,5 +127,5 @@ function endpointRow(accountId: string, endpoint: RuntimeEndpoint, tags: Record<
 }
 
 function accountOf(arn: string): string {
-  return arn.split(':')[4] ?? '';
+  return parseArn(arn)?.accountId ?? '';
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { readSigned, type SignedRequestDeps } from '../signed-request.ts';
 import type { Iam } from './iam.ts';
 import type { PolicyOwner } from './iam-admin.ts';
-import { roleArn, userArn } from './iam-ids.ts';
+import { roleArn, rootArn, userArn } from './iam-ids.ts';
 import type { Role, User } from './iam-records.ts';
 import { parsePolicy } from './policy-document.ts';
 
@@ -239,7 +239,7 @@ function roleView({ policies, trustPolicy, ...role }: Role): object {
 
 function resourceOf(accountId: string, on: Route['on'], name: string): string {
   if (on === 'all') return '*';
-  if (on === 'root') return `arn:aws:iam::${accountId}:root`;
+  if (on === 'root') return rootArn(accountId);
   return on === 'user' ? userArn(accountId, name) : roleArn(accountId, name);
 }
 
@@ -273,7 +273,11 @@ function document(body: Record<string, unknown>, name: string): string {
   const value = body[name];
   if (typeof value === 'string') return value;
   if (typeof value !== 'object' || value === null) throw errors.invalidField(name, 'must be a policy document');
-  return JSON.stringify(value);
+  try {
+    return JSON.stringify(value);
+  } catch {
+    throw errors.invalidField(name, 'is nested too deeply');
+  }
 }
 
 function tagsOf(body: Record<string, unknown>): Record<string, string> {

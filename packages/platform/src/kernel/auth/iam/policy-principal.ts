@@ -1,3 +1,5 @@
+import { rootArn } from './iam-ids.ts';
+
 /** Whom a policy with a Principal element is asked about. */
 export interface PrincipalIdentity {
   /** ARN of the user, of the role session, or of the account's root; `undefined` for a bearer of an OAuth token. */
@@ -50,9 +52,10 @@ function compileOne(type: string, value: string): PrincipalTest {
   if (value === '*') return () => 'direct';
   const account = /^(?:arn:aws:iam::)?(\d{12})(?::root)?$/.exec(value);
   if (account && value.startsWith('arn:') === value.endsWith(':root')) {
-    const root = `arn:aws:iam::${account[1]}:root`;
+    const [, accountId = ''] = account;
+    const root = rootArn(accountId);
     return (principal) =>
-      principal.arn === root ? 'direct' : principal.arn && principal.accountId === account[1] ? 'account' : 'none';
+      principal.arn === root ? 'direct' : principal.arn && principal.accountId === accountId ? 'account' : 'none';
   }
   if (!/^arn:aws:(iam::\d{12}:(user|role)|sts::\d{12}:assumed-role)\/[\w+=,.@/-]+$/.test(value)) {
     throw new SyntaxError(

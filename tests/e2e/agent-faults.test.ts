@@ -136,8 +136,9 @@ describe('a caller who misbehaves', () => {
     expect(['AccessDeniedException', 'ResourceNotFoundException']).toContain(error.name);
   });
 
-  it('gets 413 for a payload over the limit', async () => {
+  it('gets ValidationException for a payload over the limit', async () => {
     const error = await failure(text(sessionId('large'), { do: 'echo', filler: 'x'.repeat(1_100_000) }));
-    expect(error.$metadata?.httpStatusCode).toBe(413);
+    expect(error).toMatchObject({ name: 'ValidationException', reason: 'FieldValidationFailed' });
+    expect(error.message).toMatch(/body is larger than \d+ bytes/);
   });
 });

@@ -146,7 +146,7 @@ export const errorCatalogue = {
   RequestEntityTooLargeException: client(
     413,
     'platform',
-    'The body is larger than this operation takes.',
+    'The body is larger than one of the platform’s own routes takes; for an operation it is a ValidationException.',
     'Send less, or raise the limit in the configuration.',
   ),
   NotImplementedException: server(

@@ -253,7 +253,10 @@ describe('pipeline, driven by the AWS SDK', () => {
       agentRuntimeArn: 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/agent-0123456789',
       payload: Buffer.alloc(2_000_001),
     });
-    await expect(data.send(tooLarge)).rejects.toMatchObject({ $metadata: { httpStatusCode: 413 } });
+    await expect(data.send(tooLarge)).rejects.toMatchObject({
+      name: 'ValidationException',
+      message: expect.stringContaining('larger than 2000000 bytes'),
+    });
   });
 
   it('refuses a bearer token where none is taken before the body is there', async () => {

@@ -27,7 +27,7 @@ import type { IdempotencyStore } from '../storage/index.ts';
 import type { Metrics, RequestMetrics } from '../telemetry/index.ts';
 import { closeSignal, HttpRequestContext } from './request-context.ts';
 import { respond } from './respond.ts';
-import { toServiceError } from './service-errors.ts';
+import { toOperationError } from './service-errors.ts';
 import { WholeBody } from './whole-body.ts';
 
 /** One answered request as the audit trail keeps it; no header, body or secret of it. */
@@ -246,7 +246,7 @@ export class Pipeline {
   /** Answers with the wire's error; what is no ServiceError is a defect of ours and logged as one. */
   async #fail(passage: Passage, error: unknown): Promise<ServiceError> {
     const { req, res, requestId } = passage;
-    const known = toServiceError(error);
+    const known = toOperationError(error);
     const failure = known ?? errors.internal('The platform failed.', { cause: error });
     const log = this.#deps.log.child({ requestId, operation: passage.route.operation });
     if (res.headersSent) {

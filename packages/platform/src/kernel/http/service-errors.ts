@@ -1,6 +1,7 @@
 import { errors, ServiceError } from '@agentplatform/contract';
 import {
   DatabaseBusyError,
+  DatabaseError,
   DatabaseUnavailableError,
   IdempotencyConflictError,
   IdempotencyPendingError,
@@ -11,6 +12,9 @@ import {
   VersionConflictError,
 } from '../storage/index.ts';
 import { isDiskFull } from '../system-error.ts';
+
+/** SQLSTATEs of a text that the database cannot hold: `\\u0000` in JSON, and a zero byte. */
+const UNSTORABLE = new Set(['22P05', '22021']);
 
 /** The wire's error for whatever a handler threw, or undefined for what is a defect of ours. */
 export function toServiceError(error: unknown): ServiceError | undefined {
@@ -29,6 +33,8 @@ export function toServiceError(error: unknown): ServiceError | undefined {
       cause: error,
     });
   }
+  if (error instanceof DatabaseError && UNSTORABLE.has(error.code ?? ''))
+    return errors.validation('The request holds the character U+0000, which no text here can have.', { cause: error });
   if (error instanceof DatabaseBusyError)
     return errors.throttling('The database is busy.', { retryAfterSeconds: 1, cause: error });
   if (error instanceof IdempotencyConflictError)
@@ -52,4 +58,11 @@ export function toServiceError(error: unknown): ServiceError | undefined {
   if (error instanceof InvalidCursorError)
     return errors.invalidField('nextToken', 'is not a token that this operation gave', { cause: error });
   return undefined;
+}
+
+/** The same for an operation of the contract, whose model knows no 413: a body over the limit breaks a rule of the input. */
+export function toOperationError(error: unknown): ServiceError | undefined {
+  const known = toServiceError(error);
+  if (known?.code !== 'RequestEntityTooLargeException') return known;
+  return errors.validation(known.message, { reason: 'FieldValidationFailed', remedy: 'Send less.', cause: known });
 }

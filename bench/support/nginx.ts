@@ -11,7 +11,7 @@ export async function startNginx(dir: string, backend: string): Promise<OwnedChi
   await writeFile(
     config,
     `worker_processes 1; daemon off; pid ${dir}/nginx.pid; error_log stderr error;
-events { worker_connections 1024; }
+events { worker_connections 8192; }
 http {
   access_log off; keepalive_requests 100000000; client_body_buffer_size 64k; client_body_temp_path ${dir}/body;
   proxy_temp_path ${dir}/proxy; fastcgi_temp_path ${dir}/fastcgi; uwsgi_temp_path ${dir}/uwsgi; scgi_temp_path ${dir}/scgi;

@@ -51,7 +51,7 @@ export async function openLoop({ host, port, rate, seconds, next }: OpenLoop): P
       if (performance.now() > deadline) throw new Error(`${underWay} requests had no answer after 30 s`);
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
-    if (failure !== undefined) throw failure;
+    if (failure !== undefined) throw new Error(`${host}:${port} at ${rate}/s: ${String(failure)}`, { cause: failure });
     return latencies;
   } finally {
     for (const connection of all) connection.close();

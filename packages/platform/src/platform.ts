@@ -46,6 +46,11 @@ import { openObjects } from './open-objects.ts';
 import { pageKey } from './page-key.ts';
 import { auditMigrations, auditSink } from './services/audit/index.ts';
 import { createMemoryService, memoryMigrations } from './services/memory/index.ts';
+import {
+  codeInterpreterMigrations,
+  createCodeInterpreterService,
+  subnetMap,
+} from './services/code-interpreter/index.ts';
 import { runtimeAdminRoutes } from './services/runtime/admin-routes.ts';
 import { createRuntimeService } from './services/runtime/index.ts';
 import { RegistryCredentialsStore, registryCredentialsRoutes } from './services/runtime/registry-credentials.ts';
@@ -130,6 +135,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
         ...journalMigrations,
         ...sessionMigrations,
         ...auditMigrations,
+        ...codeInterpreterMigrations,
         ...memoryMigrations,
       ],
       log,
@@ -265,6 +271,29 @@ export async function createPlatform(config: Config): Promise<Platform> {
       },
       log,
     });
+    const codeInterpreter = createCodeInterpreterService({
+      database,
+      images,
+      sessions,
+      roleExists: async (arn) => iam.admin.listRoles().some((role) => role.arn === arn),
+      paginator: createPaginator(await pageKey(secrets, iam.accountId)),
+      clock,
+      newIdSuffix: identifiers.suffix,
+      newSessionId: () => identifiers.session().replaceAll('-', ''),
+      region,
+      limits: config.sandbox.limits,
+      networks: {
+        builtIn: config.codeInterpreter.builtInNetwork,
+        public: { egress: config.sandbox.egress, allowCidrs: config.sandbox.allowPrivateEgress, hostPorts: [] },
+        subnets: subnetMap(config.codeInterpreter.subnets ?? ''),
+      },
+      cacheDir: cache,
+      dataDir: data,
+      image: config.codeInterpreter.image,
+      warmSessions: config.codeInterpreter.warmSessions,
+      executionSeconds: config.codeInterpreter.executionSeconds,
+      log,
+    });
     const tags = createTagsService({ database });
     const jobs = createJobs({ database, log });
     closing.add(() => jobs.stop());
@@ -283,6 +312,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const handlers: HandlersOf<Exclude<OperationName, NotImplemented>> = {
       ...runtime.operations,
       ...tags.operations,
+      ...codeInterpreter.operations,
       ...memory.operations,
     };
 
@@ -358,12 +388,22 @@ export async function createPlatform(config: Config): Promise<Platform> {
     });
 
     closing.add(
-      every(clock, HOUR_MS, 'collect unused images', async () => images.collect(await runtime.port.imagesInUse()), log),
+      every(
+        clock,
+        HOUR_MS,
+        'collect unused images',
+        async () =>
+          images.collect(
+            new Set([...(await runtime.port.imagesInUse()), ...(await codeInterpreter.port.imagesInUse())]),
+          ),
+        log,
+      ),
     );
     closing.add(every(clock, HOUR_MS, 'forget old client tokens', () => idempotency.sweep(), log));
-    await sessions.recover((row) => runtime.port.planOf(row));
+    await sessions.recover(async (row) => (await runtime.port.planOf(row)) ?? (await codeInterpreter.port.planOf(row)));
     sessions.start();
     await runtime.start();
+    closing.add(() => codeInterpreter.stop());
     closing.add(() => runtime.stop());
     await jobs.start();
     await memory.start();

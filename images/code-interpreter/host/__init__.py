@@ -1,0 +1,1 @@
+"""Runs as the first process of a code-interpreter session and owns everything that the session does."""

@@ -1,0 +1,64 @@
+"""One streaming call: lines of JSON, written as they come, ended by one line that says so."""
+
+import asyncio
+import json
+import re
+import time
+
+from .output import CallOutput
+
+FLUSH_SECONDS = 0.02
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Call(CallOutput):
+    """The output of a call, on its way to the platform. `write` sends bytes and may be awaited for room."""
+
+    def __init__(self, handler, stream_bytes, rich_bytes):
+        super().__init__(self._queue, stream_bytes, rich_bytes)
+        self._handler = handler
+        self._began = time.monotonic()
+        self._pending = []
+        self._flush = None
+        self._errors = []
+
+    def _queue(self, event):
+        last = self._pending[-1] if self._pending else None
+        if last and event["event"] == "output" and last["event"] == "output" and last["stream"] == event["stream"]:
+            last["text"] += event["text"]
+        else:
+            self._pending.append(event)
+        if self._flush is None:
+            self._flush = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._write_pending)
+
+    def error(self, lines):
+        """An error's traceback: on stderr, and kept for the result."""
+        text = COLOURS.sub("", "\n".join(lines))
+        self._errors.append(text)
+        self.text("stderr", text if text.endswith("\n") else text + "\n")
+
+    def _write_pending(self):
+        self._flush = None
+        pending, self._pending = self._pending, []
+        if pending and not self._handler.gone.is_set():
+            self._handler.write("".join(json.dumps(event) + "\n" for event in pending))
+            self._handler.flush()
+
+    async def done(self, ok, exit_code, note=None, **more):
+        self.end_streams()
+        if self._flush is not None:
+            self._flush.cancel()
+        event = {
+            "event": "done",
+            "ok": ok,
+            "exitCode": exit_code,
+            "seconds": time.monotonic() - self._began,
+            "note": note,
+            "error": "\n".join(self._errors) or None,
+            "cut": self.cut(),
+            **more,
+        }
+        self._pending.append(event)
+        self._write_pending()
+        if not self._handler.gone.is_set():
+            await self._handler.finish()

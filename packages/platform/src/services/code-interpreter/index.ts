@@ -1,0 +1,98 @@
+import { join } from 'node:path';
+import type { Paginator } from '@agentplatform/contract';
+import type { Logger } from 'pino';
+import type { Clock } from '../../kernel/clock.ts';
+import type { ImagesRoom } from '../../kernel/images/index.ts';
+import type { SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
+import type { Service } from '../../kernel/service.ts';
+import type { SessionRow } from '../../kernel/sessions/session-store.ts';
+import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
+import type { Database } from '../../kernel/storage/index.ts';
+import { interpreterIdOf } from './interpreter.ts';
+import { InterpreterImages } from './interpreter-images.ts';
+import { InterpreterSessions } from './interpreter-sessions.ts';
+import { Interpreters } from './interpreters.ts';
+import { type NetworkSettings, Networks } from './networks.ts';
+import { type CodeInterpreterOperation, codeInterpreterOperations } from './operations.ts';
+import type { Variant } from './package-trees.ts';
+import { SessionRecords } from './session-records.ts';
+
+export { subnetMap } from './networks.ts';
+export { codeInterpreterMigrations } from './tables.ts';
+
+export interface CodeInterpreterServiceDeps {
+  database: Database;
+  images: ImagesRoom;
+  sessions: Sessions;
+  roleExists(roleArn: string): Promise<boolean>;
+  paginator: Paginator;
+  clock: Clock;
+  newIdSuffix(): string;
+  newSessionId(): string;
+  region: string;
+  limits: SandboxLimits;
+  networks: NetworkSettings;
+  /** Packages that were fetched; several data directories may share it. */
+  cacheDir: string;
+  dataDir: string;
+  image: Variant;
+  warmSessions: number;
+  executionSeconds: number;
+  log: Logger;
+}
+
+export interface CodeInterpreterPort {
+  /** How to watch a session that survived a restart; undefined when it is not one of this service's, or its interpreter is gone. */
+  planOf(row: SessionRow): Promise<SessionPlan | undefined>;
+  /** Digests of images that sessions are made from. */
+  imagesInUse(): Promise<string[]>;
+}
+
+const SOURCE = join(import.meta.dirname, '../../../../../images/code-interpreter');
+const GRACE_MS = 20_000;
+
+/** Code interpreters: Python, JavaScript and TypeScript in a sandbox of their own (spec: Code Interpreter operations). */
+export function createCodeInterpreterService(
+  deps: CodeInterpreterServiceDeps,
+): Service<CodeInterpreterOperation, CodeInterpreterPort> {
+  const networks = new Networks(deps.networks);
+  const interpreters = new Interpreters({ ...deps, networks });
+  const images = new InterpreterImages({
+    images: deps.images,
+    cacheDir: join(deps.cacheDir, 'code-interpreter'),
+    sourceDir: SOURCE,
+    recordDir: join(deps.dataDir, 'images', 'code-interpreter'),
+    variant: deps.image,
+    log: deps.log,
+  });
+  const sessions = new InterpreterSessions({
+    ...deps,
+    records: new SessionRecords(deps.database),
+    images,
+    networks,
+    warm: deps.warmSessions,
+  });
+  return {
+    operations: codeInterpreterOperations({
+      ...deps,
+      interpreters,
+      sessions,
+      limits: { executionSeconds: deps.executionSeconds, graceMs: GRACE_MS },
+    }),
+    port: {
+      async planOf(row) {
+        if (!row.resourceArn.includes(':code-interpreter')) return undefined;
+        const interpreter = await interpreters
+          .get(interpreterIdOf(row.resourceArn), row.accountId)
+          .catch(() => undefined);
+        return interpreter && sessions.planOf(interpreter, row.accountId, row.sessionId);
+      },
+      imagesInUse: () => images.digests(),
+    },
+    start: async () => undefined,
+    async stop() {
+      sessions.close();
+      await images.close();
+    },
+  };
+}

@@ -1,0 +1,204 @@
+import { errors } from '@agentplatform/contract';
+import type { Logger } from 'pino';
+import type { Clock } from '../../kernel/clock.ts';
+import { SandboxError, type SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
+import { pingHealth } from '../../kernel/sessions/health.ts';
+import type { Lease } from '../../kernel/sessions/session.ts';
+import type { SessionKey, SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
+import { StartFailure } from '../../kernel/sessions/start-failure.ts';
+import { QueueFullError } from '../../kernel/sessions/start-queue.ts';
+import type { Interpreter } from './interpreter.ts';
+import type { InterpreterImages } from './interpreter-images.ts';
+import type { Networks } from './networks.ts';
+import type { SessionRecord, SessionRecords } from './session-records.ts';
+import { WarmSessions } from './warm-sessions.ts';
+
+export interface InterpreterSessionsDeps {
+  sessions: Sessions;
+  records: SessionRecords;
+  images: InterpreterImages;
+  networks: Networks;
+  limits: SandboxLimits;
+  /** Sessions kept ready per interpreter that was used lately. */
+  warm: number;
+  clock: Clock;
+  /** `[0-9a-zA-Z]{1,40}`, fresh each time. */
+  newSessionId(): string;
+  log: Logger;
+}
+
+export const DEFAULT_TIMEOUT_SECONDS = 900;
+const PORT = 8080;
+
+/** The sessions of code interpreters: started, found, stopped. An id that has ended never starts again. */
+export class InterpreterSessions {
+  readonly #deps: InterpreterSessionsDeps;
+  readonly #warm: WarmSessions;
+
+  constructor(deps: InterpreterSessionsDeps) {
+    this.#deps = deps;
+    this.#warm = new WarmSessions({
+      ...deps,
+      start: (key, plan) => this.#begin(key, plan, new AbortController().signal),
+      plan: (interpreter) => this.#plan(interpreter, DEFAULT_TIMEOUT_SECONDS),
+    });
+  }
+
+  /** Starts a session, or hands over one that was kept ready. Resolves when it takes calls. */
+  async start(
+    interpreter: Interpreter,
+    wish: { name: string | undefined; timeoutSeconds: number },
+    accountId: string,
+    signal: AbortSignal,
+  ): Promise<SessionRecord> {
+    const { records, clock, newSessionId } = this.#deps;
+    const ready = this.#warm.take(interpreter, accountId, wish.timeoutSeconds);
+    const record: SessionRecord = {
+      sessionId: ready ?? newSessionId(),
+      accountId,
+      interpreterArn: interpreter.arn,
+      name: wish.name,
+      timeoutSeconds: wish.timeoutSeconds,
+      createdAt: clock.now(),
+    };
+    await records.add(record);
+    if (ready === undefined) {
+      try {
+        await this.#begin(keyOf(record), await this.#planOrExplain(interpreter, wish.timeoutSeconds), signal);
+      } catch (error) {
+        await records.remove(record.sessionId);
+        throw error;
+      }
+    }
+    this.#warm.refill(interpreter, accountId);
+    return record;
+  }
+
+  /** A lease on a live session that was started by this account. Rejects with ResourceNotFoundException. */
+  async lease(interpreter: Interpreter, accountId: string, sessionId: string, signal: AbortSignal): Promise<Lease> {
+    const key = { accountId, resourceArn: interpreter.arn, sessionId };
+    const session = this.#deps.sessions.get(key);
+    if (session && session.row.accountId === accountId && !this.#warm.holds(sessionId)) {
+      const lease = this.#deps.sessions.tryAcquire(key) ?? (await session.acquire(signal));
+      if (lease) return lease;
+    }
+    const record = await this.#deps.records.get(accountId, interpreter.arn, sessionId);
+    const known = record
+      ? `Session ${sessionId} of ${interpreter.id} has ended.`
+      : `${interpreter.id} has no session ${sessionId}.`;
+    throw errors.resourceNotFound(known, { remedy: 'Start a session with StartCodeInterpreterSession.' });
+  }
+
+  /** The session as it was asked for, and whether it lives. Rejects with ResourceNotFoundException. */
+  async get(
+    interpreter: Interpreter,
+    accountId: string,
+    sessionId: string,
+  ): Promise<{ record: SessionRecord; live: boolean }> {
+    const record = await this.#deps.records.get(accountId, interpreter.arn, sessionId);
+    if (!record) throw errors.resourceNotFound(`${interpreter.id} has no session ${sessionId.slice(0, 100)}.`);
+    return { record, live: this.isLive(record) };
+  }
+
+  isLive(record: SessionRecord): boolean {
+    const state = this.#deps.sessions.get(keyOf(record))?.state;
+    return state === 'active' || state === 'starting';
+  }
+
+  async list(
+    interpreter: Interpreter,
+    accountId: string,
+    page: { limit: number; after: string | undefined; status: 'READY' | 'TERMINATED' | undefined },
+  ): Promise<{ items: SessionRecord[]; next: string | undefined }> {
+    const live = this.#deps.sessions
+      .of(interpreter.arn)
+      .filter((session) => session.state === 'active' || session.state === 'starting')
+      .map((session) => session.row.sessionId);
+    return this.#deps.records.list(accountId, interpreter.arn, {
+      limit: page.limit,
+      after: page.after,
+      ...(page.status ? { live: { ids: live, wanted: page.status === 'READY' } } : {}),
+    });
+  }
+
+  /** Ends a session; one that has ended already stays ended. Rejects with ResourceNotFoundException for one that never was. */
+  async stop(interpreter: Interpreter, accountId: string, sessionId: string): Promise<void> {
+    const { record } = await this.get(interpreter, accountId, sessionId);
+    await this.#deps.sessions.stop(keyOf(record));
+  }
+
+  /** How to watch a session that survived a restart of the server; undefined for one that nobody had yet. */
+  async planOf(interpreter: Interpreter, accountId: string, sessionId: string): Promise<SessionPlan | undefined> {
+    const record = await this.#deps.records.get(accountId, interpreter.arn, sessionId);
+    return record && this.#watchPlan(record.timeoutSeconds);
+  }
+
+  close(): void {
+    this.#warm.close();
+  }
+
+  async #planOrExplain(interpreter: Interpreter, timeoutSeconds: number): Promise<SessionPlan> {
+    try {
+      return await this.#plan(interpreter, timeoutSeconds);
+    } catch (error) {
+      throw explainStart(error);
+    }
+  }
+
+  async #plan(interpreter: Interpreter, timeoutSeconds: number): Promise<SessionPlan> {
+    const { images, networks, limits } = this.#deps;
+    const { digest, variant } = await images.current();
+    return {
+      ...this.#watchPlan(timeoutSeconds),
+      version: variant,
+      image: digest,
+      sandbox: async (id, signal) => ({
+        id,
+        image: await images.prepare(digest, signal),
+        env: { AGENTPLATFORM_PIDS_LIMIT: String(limits.pids) },
+        mounts: [],
+        network: networks.policy(interpreter.network),
+        limits,
+        labels: { kind: 'code-interpreter', interpreter: interpreter.arn },
+      }),
+    };
+  }
+
+  #watchPlan(timeoutSeconds: number): SessionPlan {
+    return {
+      version: '',
+      image: undefined,
+      lifecycle: { idleSeconds: timeoutSeconds, maxLifetimeSeconds: timeoutSeconds },
+      port: PORT,
+      health: pingHealth,
+      sandbox: () => Promise.reject(new Error('unreachable: a session that ended is never started again')),
+    };
+  }
+
+  async #begin(key: SessionKey, plan: SessionPlan, signal: AbortSignal): Promise<void> {
+    try {
+      const lease = await this.#deps.sessions.acquire(key, async () => plan, signal);
+      lease.release();
+    } catch (error) {
+      throw explainStart(error);
+    }
+  }
+}
+
+function keyOf(record: SessionRecord): SessionKey {
+  return { accountId: record.accountId, resourceArn: record.interpreterArn, sessionId: record.sessionId };
+}
+
+/** Why a session could not be started, as an error of the wire. */
+function explainStart(error: unknown): unknown {
+  if (error instanceof QueueFullError)
+    return errors.throttling(`Too many sessions are starting: ${error.message}.`, {
+      retryAfterSeconds: 2,
+      cause: error,
+    });
+  if (error instanceof SandboxError && error.reason === 'capacity')
+    return errors.throttling(error.message, { retryAfterSeconds: 2, cause: error });
+  if (error instanceof SandboxError || error instanceof StartFailure)
+    return errors.internal(`The session could not be started: ${error.message}`, { cause: error });
+  return error;
+}

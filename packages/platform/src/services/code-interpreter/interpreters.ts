@@ -1,0 +1,137 @@
+import { type control, errors } from '@agentplatform/contract';
+import type { Clock } from '../../kernel/clock.ts';
+import type { RequestContext } from '../../kernel/service.ts';
+import type { Sessions } from '../../kernel/sessions/sessions.ts';
+import { type Database, DuplicateResourceError, type Resource, ResourceStore } from '../../kernel/storage/index.ts';
+import { BUILT_IN, type Interpreter, interpreterArn } from './interpreter.ts';
+import type { Networks } from './networks.ts';
+
+export interface InterpretersDeps {
+  database: Database;
+  sessions: Sessions;
+  networks: Networks;
+  roleExists(roleArn: string): Promise<boolean>;
+  clock: Clock;
+  newIdSuffix(): string;
+  region: string;
+}
+
+type Kept = Pick<Interpreter, 'description' | 'executionRoleArn' | 'network'>;
+
+/** The date that the built-in interpreter says it was made: it was always there. */
+const ALWAYS = Date.UTC(2025, 0, 1);
+
+/** Code interpreters: the built-in one, and those that accounts make. */
+export class Interpreters {
+  readonly #deps: InterpretersDeps;
+  readonly #store: ResourceStore<Kept>;
+
+  constructor(deps: InterpretersDeps) {
+    this.#deps = deps;
+    this.#store = new ResourceStore<Kept>({
+      executor: deps.database,
+      clock: deps.clock,
+      kind: 'code-interpreter',
+      parse: (data) => data as Kept,
+    });
+  }
+
+  /** CreateCodeInterpreter. Refuses what would be ignored: a network that is not there, certificates, mounts. */
+  async create(call: control.CreateCodeInterpreterRequest, ctx: RequestContext): Promise<Interpreter> {
+    const { newIdSuffix, region, networks } = this.#deps;
+    refuseUnsupported(call);
+    networks.check(call.networkConfiguration);
+    if (call.executionRoleArn !== undefined) await this.#checkRole(call.executionRoleArn, ctx);
+    const id = `${call.name}-${newIdSuffix()}`;
+    try {
+      const made = await this.#store.create({
+        arn: interpreterArn(id, region, ctx.accountId),
+        accountId: ctx.accountId,
+        id,
+        name: call.name,
+        data: {
+          description: call.description,
+          executionRoleArn: call.executionRoleArn,
+          network: call.networkConfiguration,
+        },
+        tags: call.tags ?? {},
+      });
+      return fromResource(made);
+    } catch (error) {
+      if (!(error instanceof DuplicateResourceError)) throw error;
+      throw errors.conflict(`A code interpreter named ${call.name} already exists in this account.`, {
+        remedy: 'Delete it, or choose another name.',
+        cause: error,
+      });
+    }
+  }
+
+  /** The interpreter of this id as an account sees it. Rejects with ResourceNotFoundException. */
+  async get(id: string, accountId: string): Promise<Interpreter> {
+    if (id === BUILT_IN) return this.builtIn(accountId);
+    const found = await this.#store.get(interpreterArn(id, this.#deps.region, accountId));
+    if (found) return fromResource(found);
+    throw errors.resourceNotFound(`There is no code interpreter ${id.slice(0, 100)} in this account.`, {
+      remedy: `ListCodeInterpreters shows those that there are; ${BUILT_IN} is always there.`,
+    });
+  }
+
+  builtIn(accountId: string): Interpreter {
+    return {
+      arn: interpreterArn(BUILT_IN, this.#deps.region, accountId),
+      id: BUILT_IN,
+      accountId,
+      name: BUILT_IN,
+      description: 'Runs Python, JavaScript and TypeScript in an isolated session.',
+      executionRoleArn: undefined,
+      network: { networkMode: this.#deps.networks.builtInMode },
+      createdAt: ALWAYS,
+      updatedAt: ALWAYS,
+    };
+  }
+
+  /** Own interpreters in the order of creation; `after` is `next` of the page before. */
+  async list(
+    accountId: string,
+    page: { limit: number; after: string | undefined },
+  ): Promise<{ items: Interpreter[]; next: string | undefined }> {
+    const { limit, after } = page;
+    const found = await this.#store.list({ accountId, limit, ...(after === undefined ? {} : { after }) });
+    return { items: found.items.map(fromResource), next: found.next };
+  }
+
+  /** DeleteCodeInterpreter: its sessions end with it. */
+  async delete(id: string, accountId: string): Promise<void> {
+    if (id === BUILT_IN) throw errors.validation(`${BUILT_IN} is built in and cannot be deleted.`);
+    const { arn } = await this.get(id, accountId);
+    await this.#store.delete(arn);
+    await this.#deps.sessions.stopAll(arn, 'deleted');
+  }
+
+  async #checkRole(roleArn: string, ctx: RequestContext): Promise<void> {
+    await ctx.require('iam:PassRole', roleArn);
+    if (!(await this.#deps.roleExists(roleArn))) {
+      throw errors.invalidField('executionRoleArn', `names a role that does not exist: ${roleArn}`, {
+        remedy: 'agentcore iam list-roles shows the roles that there are.',
+      });
+    }
+  }
+}
+
+/** Settings of the wire that nothing here would heed are refused rather than forgotten. */
+export function refuseUnsupported(call: {
+  certificates?: readonly unknown[];
+  filesystemConfigurations?: readonly unknown[];
+}): void {
+  for (const field of ['certificates', 'filesystemConfigurations'] as const) {
+    if ((call[field]?.length ?? 0) > 0)
+      throw errors.invalidField(field, 'is not supported by this platform yet', {
+        remedy: 'Leave it out and bring files in by writeFiles.',
+      });
+  }
+}
+
+function fromResource(found: Resource<Kept>): Interpreter {
+  const { arn, id, accountId, name, data, createdAt, updatedAt } = found;
+  return { arn, id, accountId, name, ...data, createdAt: createdAt.getTime(), updatedAt: updatedAt.getTime() };
+}

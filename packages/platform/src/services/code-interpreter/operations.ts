@@ -1,0 +1,214 @@
+import type { control, data, OperationName, Paginator } from '@agentplatform/contract';
+import type { HandlersOf, RequestContext } from '../../kernel/service.ts';
+import { type Interpreter, interpreterArn, interpreterIdOf } from './interpreter.ts';
+import { DEFAULT_TIMEOUT_SECONDS, type InterpreterSessions } from './interpreter-sessions.ts';
+import { type Interpreters, refuseUnsupported } from './interpreters.ts';
+import { type InvokeLimits, invokeTool } from './invoke.ts';
+import type { SessionRecord } from './session-records.ts';
+import { toolCall } from './tool-arguments.ts';
+
+export interface CodeInterpreterOperationsDeps {
+  interpreters: Interpreters;
+  sessions: InterpreterSessions;
+  paginator: Paginator;
+  limits: InvokeLimits;
+  clock: { now(): number };
+  region: string;
+}
+
+/** What this service serves. */
+export type CodeInterpreterOperation =
+  | 'CreateCodeInterpreter'
+  | 'GetCodeInterpreter'
+  | 'ListCodeInterpreters'
+  | 'DeleteCodeInterpreter'
+  | 'StartCodeInterpreterSession'
+  | 'GetCodeInterpreterSession'
+  | 'ListCodeInterpreterSessions'
+  | 'StopCodeInterpreterSession'
+  | 'InvokeCodeInterpreter';
+
+const PAGE_SIZE = 100;
+/** Names the built-in interpreter's place in a list: before all others. */
+const AFTER_BUILT_IN = 'built-in';
+
+/** The `code-interpreters` operations of the wire API. */
+export function codeInterpreterOperations(deps: CodeInterpreterOperationsDeps): HandlersOf<CodeInterpreterOperation> {
+  const { interpreters, sessions, paginator, limits, clock, region } = deps;
+  const arnOf = (id: string, ctx: RequestContext): string => interpreterArn(id, region, ctx.accountId);
+  const any = (_input: unknown, ctx: RequestContext): string => arnOf('*', ctx);
+  const one = (input: { codeInterpreterId: string }, ctx: RequestContext): string =>
+    arnOf(input.codeInterpreterId, ctx);
+  const named = (input: { codeInterpreterIdentifier: string }, ctx: RequestContext): string =>
+    arnOf(interpreterIdOf(input.codeInterpreterIdentifier), ctx);
+  const find = (input: { codeInterpreterIdentifier: string }, ctx: RequestContext): Promise<Interpreter> =>
+    interpreters.get(interpreterIdOf(input.codeInterpreterIdentifier), ctx.accountId);
+
+  const page = (operation: OperationName, input: { nextToken?: string }, ctx: RequestContext, filter: string) => {
+    const scope = { operation, accountId: ctx.accountId, filter };
+    return {
+      after: input.nextToken === undefined ? undefined : String(paginator.decode(scope, input.nextToken)),
+      token: (next: string | undefined) => (next === undefined ? undefined : paginator.encode(scope, next)),
+    };
+  };
+
+  return {
+    CreateCodeInterpreter: {
+      resource: any,
+      async handle(input, ctx) {
+        const made = await interpreters.create(input, ctx);
+        return {
+          codeInterpreterId: made.id,
+          codeInterpreterArn: made.arn,
+          createdAt: new Date(made.createdAt),
+          status: 'READY',
+        };
+      },
+    },
+    GetCodeInterpreter: {
+      resource: one,
+      handle: async (input, ctx) => view(await interpreters.get(input.codeInterpreterId, ctx.accountId)),
+    },
+    ListCodeInterpreters: {
+      resource: any,
+      async handle(input, ctx) {
+        const { after, token } = page('ListCodeInterpreters', input, ctx, input.type ?? '');
+        const limit = input.maxResults ?? PAGE_SIZE;
+        const builtIn = input.type === 'CUSTOM' || after !== undefined ? [] : [interpreters.builtIn(ctx.accountId)];
+        if (input.type === 'SYSTEM') return { codeInterpreterSummaries: builtIn.map(summary) };
+        const room = limit - builtIn.length;
+        if (room === 0) return { codeInterpreterSummaries: builtIn.map(summary), nextToken: token(AFTER_BUILT_IN) };
+        const own = await interpreters.list(ctx.accountId, {
+          limit: room,
+          after: after === AFTER_BUILT_IN ? undefined : after,
+        });
+        return {
+          codeInterpreterSummaries: [...builtIn, ...own.items].map(summary),
+          nextToken: token(own.next),
+        };
+      },
+    },
+    DeleteCodeInterpreter: {
+      resource: one,
+      async handle({ codeInterpreterId }, ctx) {
+        await interpreters.delete(codeInterpreterId, ctx.accountId);
+        return { codeInterpreterId, status: 'DELETING', lastUpdatedAt: new Date(clock.now()) };
+      },
+    },
+    StartCodeInterpreterSession: {
+      resource: named,
+      async handle(input, ctx) {
+        refuseUnsupported(input);
+        const interpreter = await find(input, ctx);
+        const wish = { name: input.name, timeoutSeconds: input.sessionTimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS };
+        const record = await sessions.start(interpreter, wish, ctx.accountId, ctx.signal);
+        return {
+          codeInterpreterIdentifier: interpreter.id,
+          sessionId: record.sessionId,
+          createdAt: new Date(record.createdAt),
+        };
+      },
+    },
+    GetCodeInterpreterSession: {
+      resource: named,
+      async handle(input, ctx) {
+        const interpreter = await find(input, ctx);
+        const { record, live } = await sessions.get(interpreter, ctx.accountId, input.sessionId);
+        return {
+          ...sessionSummary(record, interpreter, live),
+          sessionTimeoutSeconds: record.timeoutSeconds,
+        };
+      },
+    },
+    ListCodeInterpreterSessions: {
+      resource: named,
+      async handle(input, ctx) {
+        const interpreter = await find(input, ctx);
+        const filter = `${interpreter.id} ${input.status ?? ''}`;
+        const { after, token } = page('ListCodeInterpreterSessions', input, ctx, filter);
+        const { items, next } = await sessions.list(interpreter, ctx.accountId, {
+          limit: input.maxResults ?? PAGE_SIZE,
+          after,
+          status: input.status,
+        });
+        return {
+          items: items.map((record) => sessionSummary(record, interpreter, sessions.isLive(record))),
+          nextToken: token(next),
+        };
+      },
+    },
+    StopCodeInterpreterSession: {
+      resource: named,
+      async handle(input, ctx) {
+        const interpreter = await find(input, ctx);
+        await sessions.stop(interpreter, ctx.accountId, input.sessionId);
+        return {
+          codeInterpreterIdentifier: interpreter.id,
+          sessionId: input.sessionId,
+          lastUpdatedAt: new Date(clock.now()),
+        };
+      },
+    },
+    InvokeCodeInterpreter: {
+      resource: named,
+      async handle(input, ctx) {
+        const call = toolCall(input.name, input.arguments);
+        const interpreter = await find(input, ctx);
+        // Without a session the call gets one of its own, which it may go on with.
+        const sessionId =
+          input.sessionId ??
+          (
+            await sessions.start(
+              interpreter,
+              { name: undefined, timeoutSeconds: DEFAULT_TIMEOUT_SECONDS },
+              ctx.accountId,
+              ctx.signal,
+            )
+          ).sessionId;
+        const lease = await sessions.lease(interpreter, ctx.accountId, sessionId, ctx.signal);
+        return { sessionId, stream: await invokeTool(call, lease, ctx, limits) };
+      },
+    },
+  };
+}
+
+function view(interpreter: Interpreter): control.GetCodeInterpreterResponse {
+  const { id, arn, name, description, executionRoleArn, network, createdAt, updatedAt } = interpreter;
+  return {
+    codeInterpreterId: id,
+    codeInterpreterArn: arn,
+    name,
+    description,
+    executionRoleArn,
+    networkConfiguration: network,
+    status: 'READY',
+    createdAt: new Date(createdAt),
+    lastUpdatedAt: new Date(updatedAt),
+  };
+}
+
+function summary({ id, arn, name, description, createdAt, updatedAt }: Interpreter): control.CodeInterpreterSummary {
+  return {
+    codeInterpreterId: id,
+    codeInterpreterArn: arn,
+    name,
+    description,
+    status: 'READY',
+    createdAt: new Date(createdAt),
+    lastUpdatedAt: new Date(updatedAt),
+  };
+}
+
+function sessionSummary(
+  record: SessionRecord,
+  interpreter: Interpreter,
+  live: boolean,
+): data.CodeInterpreterSessionSummary {
+  return {
+    codeInterpreterIdentifier: interpreter.id,
+    sessionId: record.sessionId,
+    name: record.name,
+    status: live ? 'READY' : 'TERMINATED',
+    createdAt: new Date(record.createdAt),
+  };
+}

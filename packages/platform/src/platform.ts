@@ -42,15 +42,21 @@ import { applyUsageSamples } from './kernel/sessions/usage-store.ts';
 import { IdempotencyStore, migrate, openDatabase, storageMigrations } from './kernel/storage/index.ts';
 import { createLogger, createMetrics, logFormat } from './kernel/telemetry/index.ts';
 import type { NotImplemented } from './not-implemented.ts';
+import { openEmbedder } from './open-embedder.ts';
 import { openObjects } from './open-objects.ts';
 import { pageKey } from './page-key.ts';
 import { auditMigrations, auditSink } from './services/audit/index.ts';
-import { createMemoryService, memoryMigrations } from './services/memory/index.ts';
 import {
   codeInterpreterMigrations,
   createCodeInterpreterService,
   subnetMap,
 } from './services/code-interpreter/index.ts';
+import { createMemoryService, memoryMigrations } from './services/memory/index.ts';
+import {
+  createResourcePoliciesService,
+  ResourcePolicies,
+  resourcePolicyMigrations,
+} from './services/resource-policies/index.ts';
 import { runtimeAdminRoutes } from './services/runtime/admin-routes.ts';
 import { createRuntimeService } from './services/runtime/index.ts';
 import { RegistryCredentialsStore, registryCredentialsRoutes } from './services/runtime/registry-credentials.ts';
@@ -136,6 +142,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
         ...sessionMigrations,
         ...auditMigrations,
         ...codeInterpreterMigrations,
+        ...resourcePolicyMigrations,
         ...memoryMigrations,
       ],
       log,
@@ -176,10 +183,22 @@ export async function createPlatform(config: Config): Promise<Platform> {
       onRefreshError: (error) => log.warn({ err: error }, 'access management could not be refreshed'),
     });
     closing.add(async () => iam.stop());
+    const resourcePolicies = await ResourcePolicies.open(database);
     const authenticator = createAuthenticator({ keys: iam.keys, clock, region });
     const authorize: PipelineDeps['authorize'] = ({ principal, action, resource, conditions, sourceIp }) => {
       const context = sourceIp === undefined ? conditions : { ...conditions, 'aws:SourceIp': sourceIp };
-      const { allowed, reason } = iam.authorizer.authorize({ principal, action, resource, context });
+      // What manages a resource's policy is not subject to it: a mistake in one must not lock its owner out.
+      const resourcePolicy = /:(Put|Get|Delete)ResourcePolicy$/.test(action)
+        ? undefined
+        : resourcePolicies.of(resource);
+      const request = {
+        principal,
+        action,
+        resource,
+        context,
+        ...(resourcePolicy === undefined ? {} : { resourcePolicy }),
+      };
+      const { allowed, reason } = iam.authorizer.authorize(request);
       if (!allowed)
         throw errors.accessDenied(`${reason}.`, {
           remedy: 'Ask for a policy that allows it: agentcore iam put-policy.',
@@ -297,8 +316,10 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const tags = createTagsService({ database });
     const jobs = createJobs({ database, log });
     closing.add(() => jobs.stop());
+    const embedder = await openEmbedder(config, log);
     const memory = createMemoryService({
       database,
+      ...(embedder ? { embedder } : {}),
       jobs,
       paginator: createPaginator(await pageKey(secrets, iam.accountId)),
       clock,
@@ -313,6 +334,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       ...runtime.operations,
       ...tags.operations,
       ...codeInterpreter.operations,
+      ...createResourcePoliciesService(resourcePolicies).operations,
       ...memory.operations,
     };
 

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
+import type { Embedder } from '../../kernel/embeddings/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Database } from '../../kernel/storage/index.ts';
@@ -14,6 +15,7 @@ import { Memories } from './memories.ts';
 import { type MemoryOperation, memoryOperations } from './operations.ts';
 import { Records } from './records.ts';
 import { Retrieval } from './retrieval.ts';
+import { VectorIndex } from './vector-index.ts';
 
 export { memoryMigrations } from './tables.ts';
 
@@ -29,6 +31,8 @@ export interface MemoryServiceDeps {
   newUuid(): string;
   /** How long events may gather before they are extracted together, in milliseconds. */
   extractionDelayMs: number;
+  /** Absent: search is by words alone. */
+  embedder?: Embedder;
 }
 
 /** What other services may use of it. */
@@ -43,9 +47,10 @@ export interface MemoryPort {
 export function createMemoryService(deps: MemoryServiceDeps): Service<MemoryOperation, MemoryPort> {
   const { database, clock, log, jobs: queue } = deps;
   const memories = new Memories(deps);
-  const retrieval = new Retrieval({ database });
+  const vectors = vectorIndex(deps);
+  const retrieval = new Retrieval({ database, log, ...(vectors ? { vectors } : {}) });
   const newRecordId = (): string => `mem-${deps.newUuid()}`;
-  const onContent = (): void => undefined;
+  const onContent = (): void => vectors?.wake();
   const records = new Records({ database, clock, newRecordId, onContent });
   const jobs = new ExtractionJobs({
     database,
@@ -73,12 +78,25 @@ export function createMemoryService(deps: MemoryServiceDeps): Service<MemoryOper
     operations: memoryOperations({ ...deps, memories, events, records, retrieval, jobs }),
     port: { memories, events, records, retrieval },
     async start() {
+      await vectors?.start();
       await jobs.start();
       housekeeping.start();
     },
     async stop() {
       await jobs.stop();
       await housekeeping.stop();
+      await vectors?.stop();
+      await deps.embedder?.close();
     },
   };
+}
+
+function vectorIndex({ embedder, database, clock, log }: MemoryServiceDeps): VectorIndex | undefined {
+  if (!embedder) {
+    log.warn('memory searches by words alone: no embedding model is set up (embeddings.directory or embeddings.url)');
+    return undefined;
+  }
+  if (database.vector.available) return new VectorIndex({ database, embedder, clock, log });
+  log.warn({ reason: database.vector.reason }, 'memory searches by words alone: the database has no vectors');
+  return undefined;
 }

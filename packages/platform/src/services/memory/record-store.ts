@@ -36,14 +36,14 @@ export interface NewRecord extends Omit<StoredRecord, 'validTo' | 'supersededBy'
   sessionId?: string;
 }
 
-/** The filter as SQL on `memory_records`; appends its parameters. */
-export function recordFilterSql(filter: RecordFilter, params: unknown[]): string {
+/** The filter as SQL on `memory_records`; appends its parameters. `prefix` is the table's alias and a dot. */
+export function recordFilterSql(filter: RecordFilter, params: unknown[], prefix = ''): string {
   const conditions = [
-    `memory_id = $${params.push(filter.memoryId)}`,
-    'valid_to IS NULL',
-    scopeSql(filter.scope, params),
+    `${prefix}memory_id = $${params.push(filter.memoryId)}`,
+    `${prefix}valid_to IS NULL`,
+    scopeSql(filter.scope, params, `${prefix}namespace_key`),
   ];
-  if (filter.strategyId !== undefined) conditions.push(`strategy_id = $${params.push(filter.strategyId)}`);
+  if (filter.strategyId !== undefined) conditions.push(`${prefix}strategy_id = $${params.push(filter.strategyId)}`);
   conditions.push(...metadataFilterSql(filter.metadata, params, filter.metadataField));
   return conditions.join(' AND ');
 }
@@ -102,6 +102,7 @@ export async function updateRecord(
   if (change.content !== undefined) {
     set('content', change.content);
     set('content_hash', contentHash(change.content));
+    sets.push('needs_vector = true');
   }
   if (change.namespace !== undefined) {
     set('namespace', change.namespace);

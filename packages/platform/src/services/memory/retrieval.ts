@@ -1,14 +1,25 @@
 import type { data } from '@agentplatform/contract';
+import type { Logger } from 'pino';
 import type { Database } from '../../kernel/storage/index.ts';
 import type { Place } from './extraction/extract.ts';
 import { type Hit, lexicalSearch } from './lexical-search.ts';
 import { namespaceKey, namespaceScope } from './namespaces.ts';
 import type { StoredRecord } from './record.ts';
 import { type RecordFilter, recordsOf } from './record-store.ts';
+import type { VectorIndex } from './vector-index.ts';
 
 export interface RetrievalDeps {
   database: Database;
+  log: Logger;
+  /** Absent: search is by words alone. */
+  vectors?: VectorIndex;
 }
+
+/** Hits of each kind that are fused: more than are given back, since the best of both need not be the best of one. */
+const POOL = 50;
+/** What nearness of meaning weighs beside shared words. */
+const VECTOR_WEIGHT = 0.7;
+const EMBED_TIMEOUT_MS = 5_000;
 
 export interface Found {
   record: StoredRecord;
@@ -64,7 +75,47 @@ export class Retrieval {
     return hits.flatMap(({ id }) => records.get(id) ?? []);
   }
 
-  #rank(filter: RecordFilter, query: string, topK: number): Promise<Hit[]> {
-    return lexicalSearch(this.#deps.database, filter, query, topK);
+  async #rank(filter: RecordFilter, query: string, topK: number): Promise<Hit[]> {
+    const { database, vectors, log } = this.#deps;
+    const pool = Math.max(POOL, topK * 2);
+    const words = lexicalSearch(database, filter, query, pool);
+    if (!vectors) return (await words).slice(0, topK);
+    const [byWords, near] = await Promise.all([
+      words,
+      this.#near(vectors, filter, query, pool).catch((error: unknown) => {
+        log.warn({ err: error }, 'the embedding model failed; this search is by words alone');
+        return undefined;
+      }),
+    ]);
+    if (!near) return byWords.slice(0, topK);
+    const missing = byWords.map(({ id }) => id).filter((id) => !near.hits.some((hit) => hit.id === id));
+    const cosines = missing.length === 0 ? new Map<string, number>() : await vectors.cosines(missing, near.vector);
+    return fuse(byWords, near.hits, cosines).slice(0, topK);
   }
+
+  async #near(
+    vectors: VectorIndex,
+    filter: RecordFilter,
+    query: string,
+    limit: number,
+  ): Promise<{ vector: string; hits: Hit[] }> {
+    const vector = await vectors.embed(query, AbortSignal.timeout(EMBED_TIMEOUT_MS));
+    return { vector, hits: await vectors.search(filter, vector, limit) };
+  }
+}
+
+/**
+ * One ranking of two: the weighted sum of cosine and share of words, both from 0 to 1, so that a score means the same in
+ * every search. `cosines`: of records that only the words found.
+ */
+export function fuse(byWords: readonly Hit[], near: readonly Hit[], cosines: ReadonlyMap<string, number>): Hit[] {
+  const words = new Map(byWords.map(({ id, score }) => [id, score]));
+  const meaning = new Map([...cosines, ...near.map(({ id, score }): [string, number] => [id, score])]);
+  const ids = new Set([...meaning.keys(), ...words.keys()]);
+  return [...ids]
+    .map((id) => ({
+      id,
+      score: VECTOR_WEIGHT * Math.max(0, meaning.get(id) ?? 0) + (1 - VECTOR_WEIGHT) * (words.get(id) ?? 0),
+    }))
+    .sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
 }

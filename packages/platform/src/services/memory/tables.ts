@@ -106,4 +106,12 @@ export const memoryMigrations: Migration[] = [
       );
       CREATE TABLE memory_purges (memory_id text PRIMARY KEY);`,
   },
+  {
+    id: 'memory/0004-vectors',
+    sql: `
+      /* Whether a vector of the present content by the present model is still to be made. */
+      ALTER TABLE memory_records ADD COLUMN needs_vector boolean NOT NULL DEFAULT true;
+      CREATE INDEX memory_records_vectors ON memory_records (inserted_at) WHERE needs_vector AND valid_to IS NULL;
+      CREATE TABLE memory_vector_models (model text PRIMARY KEY, table_name text NOT NULL);`,
+  },
 ];

@@ -1,0 +1,207 @@
+import { createHash } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Embedder } from '../../kernel/embeddings/index.ts';
+import type { Database, Executor } from '../../kernel/storage/index.ts';
+import type { Hit } from './lexical-search.ts';
+import { type RecordFilter, recordFilterSql } from './record-store.ts';
+
+export interface VectorIndexDeps {
+  database: Database;
+  embedder: Embedder;
+  clock: Clock;
+  log: Logger;
+}
+
+const BATCH = 32;
+const RETRY_MS = 15_000;
+/** How often to look for records that another server has written. */
+const SWEEP_MS = 60_000;
+/** Up to so many records a filter's own are compared one by one, which is exact; beyond, the graph is searched. */
+const EXACT_AT_MOST = 10_000;
+const EF_SEARCH = 200;
+
+/**
+ * Vectors of long-term records, made in the background and searched by nearness. Each model has a table of its own: when
+ * the model changes, the new table fills while search goes on, and the old one goes once nothing is left to make.
+ */
+export class VectorIndex {
+  readonly #deps: VectorIndexDeps;
+  readonly #table: string;
+  readonly #stopping = new AbortController();
+  #cancel: () => void = () => undefined;
+  #due = Number.POSITIVE_INFINITY;
+  #working: Promise<void> = Promise.resolve();
+  #iterative = false;
+
+  constructor(deps: VectorIndexDeps) {
+    this.#deps = deps;
+    const { model, dimensions } = deps.embedder;
+    this.#table = `memory_vectors_${createHash('sha256').update(`${model} ${dimensions}`).digest('hex').slice(0, 12)}`;
+  }
+
+  /** Makes the model's table, marks every record when the model is another than before, and begins to work. */
+  async start(): Promise<void> {
+    const { database, embedder, log } = this.#deps;
+    const [extension] = await database.query<{ extversion: string }>(
+      "SELECT extversion FROM pg_extension WHERE extname = 'vector'",
+    );
+    const [major = 0, minor = 0] = (extension?.extversion ?? '0').split('.').map(Number);
+    this.#iterative = major > 0 || minor >= 8;
+    await database.transaction(async (tx) => {
+      await tx.exec(`
+        SELECT pg_advisory_xact_lock(4100043);
+        CREATE TABLE IF NOT EXISTS ${this.#table} (
+          record_id text COLLATE "C" PRIMARY KEY,
+          memory_id text NOT NULL,
+          strategy_id text NOT NULL,
+          namespace_key text COLLATE "C" NOT NULL,
+          embedding vector(${embedder.dimensions}) NOT NULL);
+        CREATE INDEX IF NOT EXISTS ${this.#table}_near ON ${this.#table} USING hnsw (embedding vector_cosine_ops);`);
+      const added = await tx.execute(
+        'INSERT INTO memory_vector_models (model, table_name) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+        [embedder.model, this.#table],
+      );
+      if (added === 0) return;
+      const marked = await tx.execute('UPDATE memory_records SET needs_vector = true WHERE NOT needs_vector');
+      if (marked > 0)
+        log.info({ model: embedder.model, records: marked }, 'the embedding model changed: vectors are made anew');
+    });
+    this.wake(0);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('the server stops'));
+    this.#cancel();
+    await this.#working;
+  }
+
+  /** Says that there may be records without vectors. */
+  wake(ms = 20): void {
+    const due = this.#deps.clock.monotonic() + ms;
+    if (this.#stopping.signal.aborted || due >= this.#due) return;
+    this.#cancel();
+    this.#due = due;
+    this.#cancel = this.#deps.clock.after(ms, () => {
+      this.#due = Number.POSITIVE_INFINITY;
+      this.#working = this.#working.then(() => this.#work());
+    });
+  }
+
+  /** The vector of a query. */
+  async embed(text: string, signal?: AbortSignal): Promise<string> {
+    const [vector] = await this.#deps.embedder.embed([text], signal);
+    if (!vector) throw new Error('the embedding model gave no vector');
+    return sqlVector(vector);
+  }
+
+  /** The records nearest to a query's vector; the score is the cosine. */
+  async search(filter: RecordFilter, vector: string, limit: number): Promise<Hit[]> {
+    const { database } = this.#deps;
+    if (await this.#isSmall(filter)) return this.#exact(database, filter, vector, limit);
+    return database.transaction(async (tx) => {
+      await tx.exec(`SET LOCAL hnsw.ef_search = ${Math.max(EF_SEARCH, Math.min(1000, limit * 2))}`);
+      // Goes on through the graph until enough of what the filter lets through is found.
+      if (this.#iterative)
+        await tx.exec('SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.max_scan_tuples = 40000');
+      return this.#exact(tx, filter, vector, limit);
+    });
+  }
+
+  /** The cosines of these records, of those that have a vector. */
+  async cosines(ids: readonly string[], vector: string): Promise<Map<string, number>> {
+    const rows = await this.#deps.database.query<{ record_id: string; score: number }>(
+      `SELECT record_id, 1 - (embedding <=> $2::vector) AS score FROM ${this.#table}
+       WHERE record_id IN (SELECT jsonb_array_elements_text($1::jsonb))`,
+      [JSON.stringify(ids), vector],
+    );
+    return new Map(rows.map(({ record_id: id, score }) => [id, score]));
+  }
+
+  async #exact(executor: Executor, filter: RecordFilter, vector: string, limit: number): Promise<Hit[]> {
+    const params: unknown[] = [vector];
+    const where = recordFilterSql(filter, params, 'r.');
+    return executor.query<Hit>(
+      `SELECT r.id, 1 - (v.embedding <=> $1::vector) AS score FROM ${this.#table} v JOIN memory_records r ON r.id = v.record_id
+       WHERE ${where} ORDER BY v.embedding <=> $1::vector LIMIT $${params.push(limit)}`,
+      params,
+    );
+  }
+
+  async #isSmall(filter: RecordFilter): Promise<boolean> {
+    const params: unknown[] = [];
+    const where = recordFilterSql({ ...filter, metadata: [], strategyId: undefined }, params);
+    const [row] = await this.#deps.database.query<{ n: number }>(
+      `SELECT count(*) AS n FROM (SELECT 1 FROM memory_records WHERE ${where} LIMIT ${EXACT_AT_MOST + 1}) few`,
+      params,
+    );
+    return (row?.n ?? 0) <= EXACT_AT_MOST;
+  }
+
+  async #work(): Promise<void> {
+    const { log } = this.#deps;
+    try {
+      while (!this.#stopping.signal.aborted && (await this.#batch()));
+      if (!this.#stopping.signal.aborted) await this.#dropOthers();
+      this.wake(SWEEP_MS);
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return;
+      log.warn({ err: error }, 'vectors of memory records could not be made; search is by words until they are');
+      this.wake(RETRY_MS);
+    }
+  }
+
+  /** Whether there may be more. */
+  async #batch(): Promise<boolean> {
+    const { database, embedder } = this.#deps;
+    const rows = await database.query<{ id: string; content: string; content_hash: string }>(
+      `SELECT id, content, content_hash FROM memory_records WHERE needs_vector AND valid_to IS NULL ORDER BY inserted_at LIMIT ${BATCH}`,
+    );
+    if (rows.length === 0) return false;
+    const vectors = await embedder.embed(
+      rows.map((row) => row.content),
+      this.#stopping.signal,
+    );
+    const made = rows.map(({ id, content_hash: hash }, index) => ({
+      id,
+      hash,
+      embedding: sqlVector(vectors[index] ?? []),
+    }));
+    await database.execute(
+      `WITH made AS (SELECT * FROM json_to_recordset($1::json) AS x(id text, hash text, embedding text)),
+       marked AS (
+         UPDATE memory_records r SET needs_vector = false FROM made m
+         WHERE r.id = m.id AND r.content_hash = m.hash RETURNING r.id, r.memory_id, r.strategy_id, r.namespace_key, m.embedding)
+       INSERT INTO ${this.#table} (record_id, memory_id, strategy_id, namespace_key, embedding)
+       SELECT id, memory_id, strategy_id, namespace_key, embedding::vector FROM marked
+       ON CONFLICT (record_id) DO UPDATE SET embedding = excluded.embedding`,
+      [JSON.stringify(made)],
+    );
+    return true;
+  }
+
+  /** Vectors of records that are gone, and the tables of models that are no longer used. */
+  async #dropOthers(): Promise<void> {
+    const { database } = this.#deps;
+    const others = await database.query<{ table_name: string }>(
+      'SELECT table_name FROM memory_vector_models WHERE table_name <> $1',
+      [this.#table],
+    );
+    for (const { table_name: table } of others) {
+      if (!/^memory_vectors_[0-9a-f]{12}$/.test(table)) continue;
+      await database.transaction(async (tx) => {
+        await tx.execute('DELETE FROM memory_vector_models WHERE table_name = $1', [table]);
+        await tx.exec(`DROP TABLE IF EXISTS ${table}`);
+      });
+    }
+    await database.execute(
+      `DELETE FROM ${this.#table} WHERE record_id IN (
+         SELECT v.record_id FROM ${this.#table} v LEFT JOIN memory_records r ON r.id = v.record_id
+         WHERE r.id IS NULL OR r.valid_to IS NOT NULL LIMIT 1000)`,
+    );
+  }
+}
+
+function sqlVector(vector: ArrayLike<number>): string {
+  return `[${Array.from(vector, (value) => value.toPrecision(7)).join(',')}]`;
+}

@@ -1,0 +1,71 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
+import { openDatabase } from '../../packages/platform/src/kernel/storage/index.ts';
+import { clientsOf } from '../support/clients.ts';
+import { deployAgent } from '../support/deploy.ts';
+import { invokeJson, sessionId } from '../support/invoke.ts';
+import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+
+let dataDir: string;
+let platform: TestPlatform | undefined;
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'agentplatform-usage-'));
+});
+afterAll(async () => {
+  await platform?.dispose();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+const start = async (): Promise<TestPlatform> => {
+  platform = await startTestPlatform({ dataDir, args: ['--session-usage-interval-seconds', '1'] });
+  return platform;
+};
+
+/** Reads the database of a server that has ended. */
+async function query<Row extends object>(sql: string): Promise<Row[]> {
+  const database = await openDatabase({ dataDir, clock: systemClock, log: pino({ enabled: false }) });
+  try {
+    return await database.query<Row>(sql);
+  } finally {
+    await database.close();
+  }
+}
+
+describe('what a session used and who called', () => {
+  it('is in the database after kill -9, and goes on in the same row after the next start', async () => {
+    const killed = await start();
+    const clients = clientsOf(killed);
+    const { arn } = await deployAgent(killed, clients, { folder: join(import.meta.dirname, '../support/probe-agent') });
+    const session = sessionId('used');
+    await invokeJson(clients, arn, session, { do: 'count' });
+    // Two samples' worth; the row may be anywhere between journal and database when the server is killed.
+    await sleep(2500);
+    clients.close();
+    await killed.end('SIGKILL');
+
+    const again = await start();
+    const next = clientsOf(again);
+    expect((await invokeJson(next, arn, session, { do: 'count' })).count).toBe(2);
+    next.close();
+    expect(await again.end('SIGTERM')).toBe(0);
+
+    const [row, ...more] = await query<Record<string, unknown>>('SELECT * FROM session_usage');
+    expect(more).toEqual([]);
+    expect(row).toMatchObject({ session_id: session, resource_arn: arn, final: true });
+    expect(Number(row?.cpu_seconds)).toBeGreaterThan(0);
+    // A Node process has some megabytes at least; a sample of nothing would be zero.
+    expect(Number(row?.memory_high_water_bytes)).toBeGreaterThan(8 * 2 ** 20);
+    expect(Number(row?.last_sample_at) - Number(row?.started_at)).toBeGreaterThan(2000);
+
+    const calls = await query<{ operation: string }>(
+      "SELECT operation FROM audit WHERE operation LIKE 'InvokeAgentRuntime'",
+    );
+    expect(calls).toHaveLength(2);
+  });
+});

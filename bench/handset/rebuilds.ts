@@ -16,8 +16,8 @@ export interface Rebuilds {
 }
 
 /** Save one file again and again under `handset watch --server` with a page open in Chromium. */
-export async function measureRebuilds(root: string, saves: number): Promise<Rebuilds> {
-  const watching = await startWatch(root);
+export async function measureRebuilds(handset: string, root: string, saves: number): Promise<Rebuilds> {
+  const watching = await startWatch(handset, root);
   const browser = await launchChromium({ headless: true, webSecurity: true, env: process.env });
   try {
     const page = await browser.newPage();

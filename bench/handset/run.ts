@@ -9,9 +9,10 @@ import { withSection } from '../../scripts/docs/pages.ts';
 import { type Machine, thisMachine } from '../support/machine.ts';
 import { median, percentile, rounded } from '../support/statistics.ts';
 import { installBrunch } from './brunch.ts';
+import { publishTo } from './published.ts';
 import { measureRebuilds, type Rebuilds } from './rebuilds.ts';
 import { FORTY_SIX, fileCount, TWO_THOUSAND, writeSampleApp } from './sample-app.ts';
-import { HANDSET, startWatch } from './watching.ts';
+import { startWatch } from './watching.ts';
 
 const FULL = { builds: 15, saves: 60, starts: 9 };
 const QUICK = { builds: 3, saves: 10, starts: 2 };
@@ -63,19 +64,21 @@ export async function run(args: string[]): Promise<void> {
     for (const root of [ours, peer]) await writeSampleApp(root, FORTY_SIX, files);
     await writeSampleApp(many, TWO_THOUSAND, files);
     say('Building handset as it is published …');
-    await execute(process.execPath, [
-      fileURLToPath(new URL('../../packages/handset/tools/build-dist.mjs', import.meta.url)),
-    ]);
+    const handset = await publishTo(path.join(folder, 'published'));
     say('Installing Brunch 4.0.2 in a temporary folder …');
     const brunch = await installBrunch(peer);
     say('Full builds, in turn …');
-    const fullBuild = await compareBuilds(ours, peer, brunch, size.builds);
+    const fullBuild = await compareBuilds(
+      { root: ours, program: handset },
+      { root: peer, program: brunch },
+      size.builds,
+    );
     say('Saves of one file …');
-    const one = await measureRebuilds(ours, size.saves);
+    const one = await measureRebuilds(handset, ours, size.saves);
     say('Saves of one file among 2,000 …');
-    const among = await measureRebuilds(many, size.saves);
+    const among = await measureRebuilds(handset, many, size.saves);
     say('Cold starts …');
-    const coldStart = await measureStarts(ours, size.starts);
+    const coldStart = await measureStarts(handset, ours, size.starts);
     const results: HandsetResults = {
       at: new Date().toISOString(),
       quick: size === QUICK,
@@ -96,30 +99,29 @@ export async function run(args: string[]): Promise<void> {
   }
 }
 
+interface Contestant {
+  readonly root: string;
+  readonly program: string;
+}
+
 /** One build each in turn, so that both meet the same noise; outputs of the build before are removed. */
-async function compareBuilds(
-  ours: string,
-  peer: string,
-  brunch: string,
-  builds: number,
-): Promise<HandsetResults['fullBuild']> {
+async function compareBuilds(ours: Contestant, peer: Contestant, builds: number): Promise<HandsetResults['fullBuild']> {
   const handset: number[] = [];
   const other: number[] = [];
-  const time = async (root: string, argv: readonly string[]): Promise<number> => {
+  const time = async ({ root, program }: Contestant): Promise<number> => {
     await rm(path.join(root, 'public'), { recursive: true, force: true });
     await rm(path.join(root, '.handset'), { recursive: true, force: true });
     const start = performance.now();
-    await execute(process.execPath, argv, { cwd: root });
+    await execute(process.execPath, [program, 'build'], { cwd: root });
     const took = performance.now() - start;
     // A build that made nothing would be the fastest.
     const app = await readFile(path.join(root, 'public/javascripts/app.js'), 'utf8');
-    if (!app.includes('List23') || !app.includes('range8'))
-      throw new Error(`${argv.join(' ')} did not build the application`);
+    if (!app.includes('List23') || !app.includes('range8')) throw new Error(`${program} did not build the application`);
     return took;
   };
   for (let i = -1; i < builds; i += 1) {
-    const a = await time(ours, [HANDSET, 'build']);
-    const b = await time(peer, [brunch, 'build']);
+    const a = await time(ours);
+    const b = await time(peer);
     if (i < 0) continue;
     handset.push(a);
     other.push(b);
@@ -128,11 +130,11 @@ async function compareBuilds(
   return { files: fileCount(FORTY_SIX), handset: times(handset), brunch: times(other), ratio: rounded(ratio, 3) };
 }
 
-async function measureStarts(root: string, starts: number): Promise<Times> {
+async function measureStarts(handset: string, root: string, starts: number): Promise<Times> {
   const taken: number[] = [];
   for (let i = 0; i < starts; i += 1) {
     await rm(path.join(root, 'public'), { recursive: true, force: true });
-    const watching = await startWatch(root);
+    const watching = await startWatch(handset, root);
     taken.push(watching.firstServe);
     await watching.end();
   }

@@ -1,9 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-
-/** The published form: the sources would be stripped of their types at each start. */
-export const HANDSET = fileURLToPath(new URL('../../packages/handset/dist/main.js', import.meta.url));
 
 /** A `handset watch` that runs; it is ended by `end`. */
 export interface Watching {
@@ -16,9 +12,9 @@ export interface Watching {
 const START_MS = 60_000;
 
 /** Start `handset watch --server` on a free port and wait until `/` is served with a built page. */
-export async function startWatch(root: string): Promise<Watching> {
+export async function startWatch(handset: string, root: string): Promise<Watching> {
   const start = performance.now();
-  const child = spawn(process.execPath, [HANDSET, 'watch', '--server', '--port', '0'], {
+  const child = spawn(process.execPath, [handset, 'watch', '--server', '--port', '0'], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],
   });

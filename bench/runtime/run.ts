@@ -36,10 +36,13 @@ const QUICK = {
 export async function run(args: string[]): Promise<void> {
   const size = args.includes('--quick') ? QUICK : FULL;
   const say = (text: string): void => void process.stderr.write(`${text}\n`);
+  const machine = thisMachine({ nginx: ['nginx', '-v'], wrk: ['wrk', '-v'], runc: ['runc', '--version'] });
+  const missing = Object.keys(machine.tools).filter((tool) => machine.tools[tool] === 'unknown');
+  if (missing.length > 0)
+    throw new Error(`This benchmark needs ${missing.join(', ')}; npm run bench installs them on Debian as root.`);
   const dir = await newDirectory();
   // The runtime passes through it as another user.
   await chmod(dir, 0o711);
-  const machine = thisMachine({ nginx: ['nginx', '-v'], wrk: ['wrk', '-v'], runc: ['runc', '--version'] });
   const dataDir = join(dir, 'data');
   await mkdir(dataDir, { mode: 0o700 });
   say('Starting the platform and deploying the agent …');

@@ -232,6 +232,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       provider,
       store: createSqlSessionStore(database),
       recordUsage: (sample) => void journal.record('usage', sample),
+      recordStart: (outcome, seconds) => metrics.sandboxStart(report.provider, outcome).observe(seconds),
       keepLog: (row, endedAt, text) => archive.keep(row, endedAt, text),
       clock,
       newSandboxId: identifiers.sandbox,
@@ -360,6 +361,11 @@ export async function createPlatform(config: Config): Promise<Platform> {
       'journal_lag_records',
       'Journal records that the database does not have yet.',
       () => journal.stats().durableSeq - journal.stats().appliedSeq,
+    );
+    metrics.watch(
+      'journal_dropped_records',
+      'Journal records that were dropped for want of room since the start.',
+      () => journal.stats().dropped,
     );
     const server = await createHttpServer({
       pipeline,

@@ -98,6 +98,19 @@ export class Session {
   }
 
   async #create(): Promise<void> {
+    const { clock, recordStart } = this.#deps;
+    const began = clock.monotonic();
+    const seconds = (): number => (clock.monotonic() - began) / 1000;
+    try {
+      await this.#make();
+      recordStart('ready', seconds());
+    } catch (error) {
+      recordStart('failed', seconds());
+      throw error;
+    }
+  }
+
+  async #make(): Promise<void> {
     const { store, provider, clock, options } = this.#deps;
     const signal = this.#abort.signal;
     const [, spec] = await Promise.all([

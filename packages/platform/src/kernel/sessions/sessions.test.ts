@@ -20,12 +20,14 @@ function house(overrides: Partial<SessionsOptions> = {}) {
   const provider = new FakeProvider();
   const store = new MemorySessionStore();
   const samples: UsageSample[] = [];
+  const starts: string[] = [];
   let made = 0;
   const sessions = new Sessions({
     provider,
     store,
     clock,
     recordUsage: (sample) => samples.push(sample),
+    recordStart: (outcome, seconds) => starts.push(`${outcome} after ${seconds} s`),
     keepLog: async () => undefined,
     newSandboxId: () => `sandbox-${++made}`,
     log: pino({ level: 'silent' }),
@@ -72,6 +74,7 @@ function house(overrides: Partial<SessionsOptions> = {}) {
     provider,
     store,
     samples,
+    starts,
     sessions,
     agent,
     plan,
@@ -94,13 +97,14 @@ function gate(): { promise: Promise<void>; open: () => void } {
 
 describe('sessions', () => {
   it('gives the same id the same sandbox, and another id another', async () => {
-    const { acquire, provider, sessions } = house();
+    const { acquire, provider, sessions, starts } = house();
     const first = await acquire();
     first.release();
     expect((await acquire()).sandbox).toBe(first.sandbox);
     expect(sessions.tryAcquire(key)?.sandbox).toBe(first.sandbox);
     expect((await acquire({ ...key, sessionId: 't'.repeat(33) })).sandbox).not.toBe(first.sandbox);
     expect(provider.created).toHaveLength(2);
+    expect(starts).toEqual(['ready after 0 s', 'ready after 0 s']);
   });
 
   it('keeps the same id of another owner apart', async () => {
@@ -234,12 +238,13 @@ describe('sessions', () => {
   });
 
   it('tells an agent that never opens its port', async () => {
-    const { acquire, agent, clock, sessions } = house();
+    const { acquire, agent, clock, sessions, starts } = house();
     agent.health = new HealthFailure('refused', true);
     const failure = expect(acquire()).rejects.toThrow(/did not answer GET \/ping on port 8080 within 30 s/);
     await clock.advance(31_000);
     await failure;
     expect(sessions.size).toBe(0);
+    expect(starts).toEqual([expect.stringMatching(/^failed after 30(\.\d+)? s$/)]);
   });
 
   it('queues starts with a bound and refuses beyond it', async () => {

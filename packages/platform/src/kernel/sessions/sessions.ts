@@ -45,6 +45,8 @@ export interface SessionsDeps {
   provider: SandboxProvider;
   store: SessionStore;
   recordUsage: RecordUsage;
+  /** Told how long a start took, waiting for its turn not counted, until the sandbox answered or the start failed. */
+  recordStart(outcome: 'ready' | 'failed', seconds: number): void;
   /** Keeps what an ended session's agent printed last. Never rejects. */
   keepLog(row: SessionRow, endedAt: number, text: string): Promise<void>;
   clock: Clock;

@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 /** What one operation counts; made once at start, so that a request costs no look-up of labels. */
 export interface RequestMetrics {
@@ -17,10 +17,8 @@ export interface Timer {
 export interface Metrics {
   /** The same object for the same name, always. */
   request(operation: string): RequestMetrics;
-  /** How long sandboxes of a provider take until they answer; `outcome` is `ready` or why not. */
-  sandboxStart(provider: string, outcome: string): Timer;
-  /** Counts something that happened: `name` without prefix and `_total`, one label at most. */
-  counter(name: string, help: string, label?: string): { add(labelValue?: string, amount?: number): void };
+  /** How long sandboxes of a provider take until they answer, or until their start has failed. */
+  sandboxStart(provider: string, outcome: 'ready' | 'failed'): Timer;
   /**
    * A value that is read when someone asks for the metrics: a number, or one per value of `label`.
    * For sessions by state, journal lag, queue lengths. Registering a name again replaces its reader.
@@ -65,7 +63,6 @@ export function createMetrics({ process: withProcess = true }: { process?: boole
     registers,
   });
   const requests = new Map<string, RequestMetrics>();
-  const counters = new Map<string, Counter>();
   const readers = new Map<string, { read: () => number | Record<string, number>; label: string | undefined }>();
 
   const requestMetrics = (operation: string): RequestMetrics => {
@@ -92,16 +89,6 @@ export function createMetrics({ process: withProcess = true }: { process?: boole
       return known;
     },
     sandboxStart: (provider, outcome) => starts.labels(provider, outcome),
-    counter(name, help, label) {
-      const full = `${prefix}${name}_total`;
-      const labelNames = label === undefined ? [] : [label];
-      const counter = counters.get(full) ?? new Counter({ name: full, help, labelNames, registers });
-      counters.set(full, counter);
-      return {
-        add: (labelValue, amount = 1) =>
-          label === undefined ? counter.inc(amount) : counter.labels(labelValue ?? '').inc(amount),
-      };
-    },
     watch(name: string, help: string, read: () => number | Record<string, number>, label?: string) {
       const full = prefix + name;
       const isNew = !readers.has(full);

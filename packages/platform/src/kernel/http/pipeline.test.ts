@@ -178,6 +178,21 @@ describe('pipeline, driven by the AWS SDK', () => {
     });
   });
 
+  it('audits what callers write about themselves in bounded, storable form', async () => {
+    const agentRuntimeArn = `arn:\0${'x'.repeat(100)}`;
+    const client = new BedrockAgentCoreClient({
+      endpoint: await endpointOf(control),
+      region: 'us-east-1',
+      maxAttempts: 1,
+      credentials: { accessKeyId: 'AKIATEST', secretAccessKey },
+      customUserAgent: 'y'.repeat(5000),
+    });
+    await client.send(new InvokeAgentRuntimeCommand({ agentRuntimeArn, payload: Buffer.from('{}') }));
+    client.destroy();
+    expect(audited.at(-1)).toMatchObject({ status: 200, resource: agentRuntimeArn.replace('\0', '\ufffd') });
+    expect(audited.at(-1)?.userAgent).toHaveLength(256);
+  });
+
   it('keeps a clientToken to the caller who used it', async () => {
     const mate = new BedrockAgentCoreControlClient({
       endpoint: await endpointOf(control),

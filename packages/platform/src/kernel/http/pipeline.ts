@@ -280,18 +280,24 @@ export class Pipeline {
       requestId: passage.requestId,
       operation,
       accountId: principal?.accountId,
-      principal: principal && nameOf(principal),
-      resource: passage.resource,
+      principal: principal && auditText(nameOf(principal)),
+      resource: auditText(passage.resource),
       status: res.statusCode,
       errorCode: failure?.code,
       sourceIp: req.socket.remoteAddress,
-      userAgent,
+      userAgent: auditText(userAgent, 256),
     });
   }
 }
 
-function nameOf(principal: Principal): string {
+/** How the audit trail names a caller. */
+export function nameOf(principal: Principal): string {
   return principal.kind === 'iam' ? principal.arn : `${principal.issuer}#${principal.subject}`;
+}
+
+/** What a caller wrote, fit to be kept: nobody fills the trail with it, nor keeps a record out by a character that cannot be stored. */
+export function auditText(text: string | undefined, maxChars = 2048): string | undefined {
+  return text?.slice(0, maxChars).replaceAll('\0', '\ufffd').toWellFormed();
 }
 
 function collect(spooled: SpooledBody): Promise<Buffer> {

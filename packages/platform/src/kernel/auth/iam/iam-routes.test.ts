@@ -158,6 +158,15 @@ describe('the administration over HTTP', () => {
     expect((await call('DELETE', '/roles/r')).status).toBe(204);
   });
 
+  it('refuses a policy that is nested without end, and takes one that is not', async () => {
+    const deep = (levels: number) =>
+      `{"kind":"identity","policyDocument":${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}}`;
+    expect(await call('POST', '/validate', deep(10_000))).toMatchObject({ status: 400 });
+    expect(await call('POST', '/validate', deep(1))).toMatchObject({ status: 400 });
+    const Statement = { Effect: 'Allow', Action: 's3:*', Resource: '*' };
+    expect(await call('POST', '/validate', { policyDocument: { Statement } })).toMatchObject({ status: 200 });
+  });
+
   it('says what is wrong', async () => {
     const message = async (...args: Parameters<typeof call>): Promise<string> => {
       const { status, body } = await call(...args);

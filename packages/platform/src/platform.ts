@@ -21,12 +21,14 @@ import { createSpool } from './kernel/auth/spool.ts';
 import { systemClock } from './kernel/clock.ts';
 import { every } from './kernel/every.ts';
 import { createAdminGuard } from './kernel/http/admin-guard.ts';
-import { type AuditRecord, Pipeline, type PipelineDeps } from './kernel/http/pipeline.ts';
+import { type AuditRecord, auditText, nameOf, Pipeline, type PipelineDeps } from './kernel/http/pipeline.ts';
 import { RateLimiter } from './kernel/http/rate-limiter.ts';
 import { createHttpServer } from './kernel/http/server.ts';
+import { toServiceError } from './kernel/http/service-errors.ts';
 import { createImages, registerRegistry, repositoryArn } from './kernel/images/index.ts';
 import { createJobs } from './kernel/jobs/index.ts';
 import { createJournal, journalMigrations } from './kernel/journal/index.ts';
+import { createChatModel, modelEndpoint } from './kernel/models/index.ts';
 import { objectReader, s3Api } from './kernel/objects/index.ts';
 import { createOutbound } from './kernel/outbound/index.ts';
 import { createSandboxProvider, probeProviders } from './kernel/sandbox/index.ts';
@@ -82,6 +84,9 @@ export interface Platform {
 }
 
 const HOUR_MS = 3_600_000;
+
+/** A message as large as a chunk of a streamed answer may be, a look every 30 s whether the peer is there, and time to answer. */
+const STREAMS = { maxMessageBytes: 10 * 2 ** 20, pingIntervalMs: 30_000, handshakeMs: 30_000 };
 
 /** Largest object in one request to the embedded store: S3's own limit of a single PUT. */
 const MAX_OBJECT_BYTES = 5 * 2 ** 30;
@@ -321,6 +326,9 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const memory = createMemoryService({
       database,
       ...(embedder ? { embedder } : {}),
+      ...(config.models.url === undefined
+        ? {}
+        : { chat: createChatModel(modelEndpoint(config.models.url, config.models)) }),
       jobs,
       paginator: createPaginator(await pageKey(secrets, iam.accountId)),
       clock,
@@ -367,8 +375,29 @@ export async function createPlatform(config: Config): Promise<Platform> {
       'Journal records that were dropped for want of room since the start.',
       () => journal.stats().dropped,
     );
+    const streams = runtime.port.createStreams({
+      authenticator,
+      authorize,
+      toError: toServiceError,
+      record: ({ requestId, operation, principal, resource, status, error, req }) =>
+        void journal.record('audit', {
+          at: clock.now(),
+          requestId,
+          operation,
+          accountId: principal?.accountId,
+          principal: principal && auditText(nameOf(principal)),
+          resource: auditText(resource),
+          status,
+          errorCode: error?.name,
+          sourceIp: req.socket.remoteAddress,
+          userAgent: auditText(req.headers['user-agent'], 256),
+        }),
+      newRequestId: identifiers.request,
+      streams: STREAMS,
+    });
     const server = await createHttpServer({
       pipeline,
+      upgrade: streams.upgrade,
       plugins: [
         (app) =>
           registerRegistry(app, {
@@ -445,6 +474,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
           : join(data, 'credentials');
         const { origin } = await server.listen(config.host, config.port);
         closing.add(() => server.close(config.shutdownGraceSeconds * 1000));
+        closing.add(() => streams.close());
         const ready: Ready = {
           ready: true,
           endpoint: origin,

@@ -1,2 +1,2 @@
 export { type ChatAnswer, type ChatModel, type ChatRequest, createChatModel } from './chat-model.ts';
-export { type ModelEndpoint, ModelError, postJson } from './post-json.ts';
+export { type ModelEndpoint, ModelError, modelEndpoint, postJson } from './post-json.ts';

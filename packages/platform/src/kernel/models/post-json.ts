@@ -9,6 +9,11 @@ export interface ModelEndpoint {
   timeoutMs?: number;
 }
 
+/** The endpoint that settings name. */
+export function modelEndpoint(url: string, { name, key }: { name: string; key: string | undefined }): ModelEndpoint {
+  return { url, model: name, ...(key === undefined ? {} : { apiKey: key }) };
+}
+
 /** The service did not answer, or not with what was asked for. */
 export class ModelError extends Error {
   override name = 'ModelError';

@@ -4,14 +4,17 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Embedder } from '../../kernel/embeddings/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
+import type { ChatModel } from '../../kernel/models/index.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import { createEventIds } from './event-id.ts';
 import { Events } from './events.ts';
 import { localExtractor } from './extraction/local-extractor.ts';
+import { createModelExtractor } from './extraction/model-extractor.ts';
 import { ExtractionJobs } from './extraction-jobs.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { Memories } from './memories.ts';
+import { meterModel } from './model-usage.ts';
 import { type MemoryOperation, memoryOperations } from './operations.ts';
 import { Records } from './records.ts';
 import { Retrieval } from './retrieval.ts';
@@ -33,6 +36,8 @@ export interface MemoryServiceDeps {
   extractionDelayMs: number;
   /** Absent: search is by words alone. */
   embedder?: Embedder;
+  /** Absent: long-term records are made by rules. */
+  chat?: ChatModel;
 }
 
 /** What other services may use of it. */
@@ -51,6 +56,10 @@ export function createMemoryService(deps: MemoryServiceDeps): Service<MemoryOper
   const retrieval = new Retrieval({ database, log, ...(vectors ? { vectors } : {}) });
   const newRecordId = (): string => `mem-${deps.newUuid()}`;
   const onContent = (): void => vectors?.wake();
+  const { chat } = deps;
+  const extractor = chat
+    ? createModelExtractor({ chat, meter: (use) => meterModel(database, clock, use) })
+    : localExtractor;
   const records = new Records({ database, clock, newRecordId, onContent });
   const jobs = new ExtractionJobs({
     database,
@@ -58,7 +67,7 @@ export function createMemoryService(deps: MemoryServiceDeps): Service<MemoryOper
     log,
     jobs: queue,
     memories,
-    extractorFor: () => localExtractor,
+    extractorFor: () => extractor,
     nearest: (place, text, limit) => retrieval.nearest(place, text, limit),
     newRecordId,
     newJobId: deps.newUuid,

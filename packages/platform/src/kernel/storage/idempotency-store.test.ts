@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { systemClock } from '../clock.ts';
 import { FakeClock } from '../fake-clock.ts';
-import { fingerprintOf } from './fingerprint.ts';
 import { IdempotencyConflictError, IdempotencyPendingError, IdempotencyStore } from './idempotency-store.ts';
 import { storageMigrations } from './tables.ts';
 import { describeDatabases } from './testing/databases.ts';
@@ -116,30 +114,5 @@ describeDatabases('idempotency store', storageMigrations, (database) => {
     });
     await expect(work).rejects.toThrow('died');
     expect(await newStore().run(one, parse, async () => 'again')).toBe('committed');
-  });
-});
-
-describe('fingerprint', () => {
-  test('the order of keys does not matter, everything else does', () => {
-    expect(fingerprintOf({ a: 1, b: { c: [1, 2], d: 'x' } })).toBe(fingerprintOf({ b: { d: 'x', c: [1, 2] }, a: 1 }));
-    const different = [
-      { a: 1 },
-      { a: '1' },
-      { a: [1] },
-      [{ a: 1 }],
-      { b: 1 },
-      {},
-      [],
-      null,
-      undefined,
-      { a: new Uint8Array([1]) },
-    ];
-    expect(new Set(different.map(fingerprintOf)).size).toBe(different.length);
-  });
-
-  test('equal values have equal fingerprints', () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), (value) => fingerprintOf(value) === fingerprintOf(JSON.parse(JSON.stringify(value)))),
-    );
   });
 });

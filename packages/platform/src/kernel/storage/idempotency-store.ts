@@ -7,7 +7,7 @@ export interface IdempotencyKey {
   accountId: string;
   operation: string;
   token: string;
-  /** Of the input without the token; see `fingerprintOf`. */
+  /** Equal for equal inputs (the contract's `inputFingerprint`). */
   fingerprint: string;
 }
 

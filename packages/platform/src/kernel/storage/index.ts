@@ -6,7 +6,6 @@ export {
   DatabaseUnavailableError,
   StorageFullError,
 } from './errors.ts';
-export { fingerprintOf } from './fingerprint.ts';
 export { IdempotencyConflictError, IdempotencyPendingError, IdempotencyStore } from './idempotency-store.ts';
 export type { Migration } from './migrations.ts';
 export { migrate } from './migrations.ts';

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
@@ -49,7 +50,10 @@ export async function startPostgres(): Promise<TestPostgres> {
     server = undefined;
     if (!ending || ending.exitCode !== null || ending.signalCode !== null) return;
     const exited = new Promise((resolve) => ending.once('exit', resolve));
+    // A crash takes the servers of the connections along; alone, they would answer for a while.
+    const connections = signal === 'SIGKILL' ? childrenOf(ending.pid) : [];
     ending.kill(signal);
+    for (const pid of connections) killIfThere(pid);
     await exited;
   };
 
@@ -124,4 +128,22 @@ async function freePort(): Promise<number> {
   await new Promise((resolve) => server.close(resolve));
   if (address === null || typeof address === 'string') throw new Error('no port');
   return address.port;
+}
+
+/** The processes that a process has started; none where the system does not tell. */
+function childrenOf(pid: number | undefined): number[] {
+  try {
+    const list = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+    return list === '' ? [] : list.split(' ').map(Number);
+  } catch {
+    return [];
+  }
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended meanwhile.
+  }
 }

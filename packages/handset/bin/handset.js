@@ -1,6 +1,12 @@
 #!/usr/bin/env node
 // In a checkout the TypeScript sources run as they are; the published package holds only what was built from them.
 import { existsSync } from 'node:fs';
+import module from 'node:module';
+import { homedir } from 'node:os';
+import path from 'node:path';
+
+// Most of a short build is loading the compilers: Node keeps their compiled form in a folder of this user.
+module.enableCompileCache?.(path.join(process.env.XDG_CACHE_HOME ?? path.join(homedir(), '.cache'), 'handset'));
 
 const source = new URL('../src/main.ts', import.meta.url);
 await import(existsSync(source) ? source.href : new URL('../dist/main.js', import.meta.url).href);

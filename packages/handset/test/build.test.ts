@@ -127,6 +127,25 @@ describe('handset build', () => {
     expect(html.indexOf('vendor.js')).toBeLessThan(html.indexOf('app.js'));
   });
 
+  it('makes the same of what an earlier build compiled, and looks at includes and contents', async () => {
+    const root = newsCopy();
+    const build = async () => JSON.parse((await handset(root, ['build', '--json'])).stdout) as { compiled: number };
+    const first = await build();
+    const before = [...tree(path.join(root, 'public'))];
+    rmSync(path.join(root, 'public'), { recursive: true });
+    const again = await build();
+    expect([...tree(path.join(root, 'public'))]).toEqual(before);
+    // Plain JavaScript costs nothing to compile and is not kept.
+    expect([first.compiled, again.compiled]).toEqual([12, 5]);
+    write(root, { 'app/templates/_stories.pug': 'p changed' });
+    expect((await build()).compiled).toBe(7);
+    expect(text(root, 'public/javascripts/templates.js')).toContain('changed');
+    write(root, { '.handset/compiled.json': '{ broken' });
+    expect((await build()).compiled).toBe(12);
+    write(root, { 'app/news.coffee': 'a = (' });
+    expect((await handset(root, ['build'])).status).toBe(1);
+  });
+
   it('takes another language from one file', async () => {
     const plugin = `export const plugin = {
       name: 'shout', extensions: ['.shout'], targets: ['script'],

@@ -4,7 +4,9 @@ import { compareNames, projectPath } from '../project/paths.ts';
 import type { Settings } from '../project/settings.ts';
 import { parseXml } from '../project/xml.ts';
 import { type BundlePart, joinParts, scriptPart, templatePart } from './bundle.ts';
-import { type Compiled, compileSource } from './compiler.ts';
+import { type CompileJob, compileAll } from './compile-all.ts';
+import { createCompileCache } from './compile-cache.ts';
+import type { Compiled } from './compiler.ts';
 import { createMinifier } from './minify.ts';
 import { orderSources } from './order.ts';
 import { copyOutput, type Output, textOutput } from './output.ts';
@@ -24,7 +26,7 @@ export interface Assembly {
   /** Files below public/ by name, in order; undefined when an error stands in the way. */
   readonly outputs: ReadonlyMap<string, Output> | undefined;
   readonly problems: readonly Problem[];
-  /** Number of source files that were compiled anew. */
+  /** Number of source files that were compiled anew; what an earlier build compiled from the same contents is not counted. */
   readonly compiled: number;
 }
 
@@ -48,28 +50,40 @@ export function createAssembler({ root, settings, plugins, production }: Assembl
   const parts = new Map<string, { readonly of: Compiled; readonly part: BundlePart }>();
   const bundles = new Map<string, { readonly key: readonly BundlePart[]; readonly outputs: Map<string, Output> }>();
   const minify = createMinifier();
+  const cache = createCompileCache(root, plugins, store);
+  let groups: { readonly generation: number; readonly byRole: ByRole } | undefined;
 
-  const assembleChanged = async (changed: ReadonlySet<string>): Promise<Assembly> => {
+  const useKept = (job: CompileJob): boolean => {
+    const kept = cache.find(job);
+    if (kept) compiled.set(job.name, kept);
+    return kept !== undefined;
+  };
+
+  const assembleChanged = async (changed: ReadonlySet<string>, full: boolean): Promise<Assembly> => {
     const dirty = new Set(changed);
     for (const [name, { dependencies }] of compiled) {
       for (const dependency of dependencies) if (changed.has(dependency)) dirty.add(name);
     }
-    let count = 0;
+    const requests: CompileJob[] = [];
     for (const name of dirty) {
       const role = store.has(name) ? roleOf(name, plugins) : 'other';
-      if (role === 'asset' || role === 'other') {
+      if (role !== 'asset' && role !== 'other') requests.push({ name, target: TARGETS[role] });
+      else {
         compiled.delete(name);
         parts.delete(name);
-        continue;
       }
-      compiled.set(name, await compileSource(name, TARGETS[role], plugins, store));
-      count += 1;
     }
-    return { ...(await outputsOf()), compiled: count };
+    const missed = full ? requests.filter((job) => !useKept(job)) : requests;
+    for (const [name, result] of await compileAll(missed, plugins, store)) compiled.set(name, result);
+    if (full && missed.length > 0) cache.save(compiled);
+    return { ...(await outputsOf()), compiled: missed.length };
   };
 
   const outputsOf = async (): Promise<Omit<Assembly, 'compiled'>> => {
-    const byRole = groupByRole(store.names(), plugins);
+    if (groups?.generation !== store.generation) {
+      groups = { generation: store.generation, byRole: groupByRole(store.names(), plugins) };
+    }
+    const { byRole } = groups;
     const problems: Problem[] = [...store.problems, ...missingParts(byRole), ...checkConfig()];
     for (const result of compiled.values()) if (!result.ok) problems.push(result.problem);
     if (problems.some((p) => p.severity === 'error')) return { outputs: undefined, problems: sortProblems(problems) };
@@ -174,10 +188,10 @@ export function createAssembler({ root, settings, plugins, production }: Assembl
   };
 
   return {
-    assemble: () => assembleChanged(store.readAll()),
+    assemble: () => assembleChanged(store.readAll(), true),
     async reassemble(names) {
       const changed = store.refresh(names);
-      return changed.size === 0 ? undefined : assembleChanged(changed);
+      return changed.size === 0 ? undefined : assembleChanged(changed, false);
     },
   };
 }

@@ -12,6 +12,8 @@ export interface SourceStore {
   /** Read what these names (files or folders, present or vanished) hold now; returns what changed. */
   refresh(names: Iterable<string>): Set<string>;
   names(): Iterable<string>;
+  /** Changes whenever a name is added or removed, and only then. */
+  readonly generation: number;
   has(name: string): boolean;
   /** The hash of a file's content, undefined if there is no such file. */
   hash(name: string): string | undefined;
@@ -33,6 +35,7 @@ interface Entry {
 export function createSourceStore(root: string, folders: readonly string[] = SOURCE_FOLDERS): SourceStore {
   const entries = new Map<string, Entry>();
   let listProblems: Problem[] = [];
+  let generation = 0;
 
   const read = (name: string): Entry | undefined => {
     try {
@@ -55,6 +58,7 @@ export function createSourceStore(root: string, folders: readonly string[] = SOU
     const now = read(name);
     if (before?.hash === now?.hash) return;
     changed.add(name);
+    if (!before || !now) generation += 1;
     if (now) entries.set(name, now);
     else entries.delete(name);
   };
@@ -94,6 +98,9 @@ export function createSourceStore(root: string, folders: readonly string[] = SOU
       if (!entry) throw new ProblemError('include-missing', { file: name, message: `There is no file ${name}.` });
       if (entry.fault) throw new ProblemError(entry.fault.code, entry.fault);
       return decodeSource(entry.bytes ?? readFileSync(projectPath(root, name)), name);
+    },
+    get generation() {
+      return generation;
     },
     get problems() {
       return [...listProblems, ...[...entries.values()].flatMap((entry) => entry.fault ?? [])];

@@ -6,6 +6,9 @@ interface CoffeeCompiler {
   compile(text: string, options: object): { js: string; v3SourceMap: string };
 }
 
+/** Names this plugin and no other: a project's own CoffeeScript plugin is not the built-in one. */
+export const COFFEE_PLUGIN_NAME = 'coffeescript 1.12.7 (built in)';
+
 /**
  * CoffeeScript. The last release of the 1.x line is pinned on purpose: it is the one whose output is ES5 throughout
  * (2.x writes classes, arrow functions and template literals, which these devices' rules forbid).
@@ -13,7 +16,7 @@ interface CoffeeCompiler {
 export function createCoffeePlugin(): CompilePlugin {
   let compiler: CoffeeCompiler | undefined;
   return {
-    name: 'coffeescript',
+    name: COFFEE_PLUGIN_NAME,
     extensions: ['.coffee'],
     targets: ['script'],
     compile({ path, text }) {

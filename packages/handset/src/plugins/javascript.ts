@@ -1,5 +1,5 @@
+import { createRequire } from 'node:module';
 import vm from 'node:vm';
-import { parse } from 'acorn';
 import { ProblemError } from '../problem.ts';
 import type { CompilePlugin } from './plugin.ts';
 
@@ -27,6 +27,8 @@ function checkSyntax(file: string, text: string): void {
 }
 
 function errorPosition(text: string): { line?: number; column?: number } {
+  // Loaded only when there is an error to point at.
+  const { parse } = createRequire(import.meta.url)('acorn') as typeof import('acorn');
   try {
     parse(text, { ecmaVersion: 'latest', sourceType: 'script', allowHashBang: false });
   } catch (error) {

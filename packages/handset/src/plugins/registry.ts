@@ -10,24 +10,29 @@ import { createPugPlugin } from './pug.ts';
 export interface PluginRegistry {
   /** The plugin for a source of this name, or undefined if no language has its extension. */
   find(name: string): CompilePlugin | undefined;
-  readonly extensions: ReadonlySet<string>;
+  /** Plugins whose results depend on their request alone, so that they may be kept. */
+  readonly builtIn: ReadonlySet<CompilePlugin>;
 }
 
 /** Load a project's own plugin files, then the built-in languages; a project's plugin wins over a built-in one. */
 export async function loadPlugins(root: string, files: readonly string[]): Promise<PluginRegistry> {
   const own = await Promise.all(files.map((file) => loadPlugin(root, file)));
-  return createRegistry([...own, createCoffeePlugin(), createJavaScriptPlugin(), createPugPlugin()]);
+  const [coffee, pug] = [createCoffeePlugin(), createPugPlugin()];
+  return createRegistry([...own, coffee, createJavaScriptPlugin(), pug], [coffee, pug]);
 }
 
 /** A registry in which the earlier plugin of two with the same extension wins. */
-export function createRegistry(plugins: readonly CompilePlugin[]): PluginRegistry {
+export function createRegistry(
+  plugins: readonly CompilePlugin[],
+  builtIn: readonly CompilePlugin[] = [],
+): PluginRegistry {
   const byExtension = new Map<string, CompilePlugin>();
   for (const plugin of plugins) {
     for (const extension of plugin.extensions) {
       if (!byExtension.has(extension)) byExtension.set(extension, plugin);
     }
   }
-  return { find: (name) => byExtension.get(extensionOf(name)), extensions: new Set(byExtension.keys()) };
+  return { find: (name) => byExtension.get(extensionOf(name)), builtIn: new Set(builtIn) };
 }
 
 async function loadPlugin(root: string, file: string): Promise<CompilePlugin> {

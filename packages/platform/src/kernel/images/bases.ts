@@ -175,7 +175,10 @@ export class Bases {
     if (!pythons.has(version)) pythons = await this.#findPythons(true);
     const python = pythons.get(version);
     if (python) return planPython(python, system);
-    const have = pythons.size === 0 ? 'no Python at all' : `Python ${[...pythons.keys()].join(', ')}`;
+    const have =
+      pythons.size === 0
+        ? 'no Python at all'
+        : `Python ${PYTHON_VERSIONS.filter((one) => pythons.has(one)).join(', ')}`;
     throw new ImageError(
       'runtime-unavailable',
       `Python ${version} is not on this machine, which has ${have}. Install it ("apt-get install -y python${version}", or ` +

@@ -171,5 +171,5 @@ function show(text: string): string {
 }
 
 function invalid(why: string, cause?: unknown): ImageError {
-  return new ImageError('invalid', `The zip cannot be used: ${why}.`, { cause });
+  return new ImageError('invalid', `The zip cannot be used: ${why.replace(/\.+$/, '')}.`, { cause });
 }

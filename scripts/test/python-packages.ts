@@ -9,11 +9,14 @@ import { withProgress } from '../bootstrap/progress.mjs';
 const run = promisify(execFile);
 
 /**
- * Installs the Python packages of the compatibility tests into `.cache`, once per version, and returns the folder for
- * PYTHONPATH. Undefined, said loudly, when there is no Python, no pip or no network: those tests are skipped then.
+ * Installs the Python packages that a requirements file names (default: those of the compatibility tests) into `.cache`, once
+ * per version, and returns the folder for PYTHONPATH. Undefined, said loudly, when there is no Python, no pip or no network:
+ * those tests are skipped then.
  */
-export async function pythonPackages(root: string): Promise<string | undefined> {
-  const requirements = join(root, 'tests', 'python-requirements.txt');
+export async function pythonPackages(
+  root: string,
+  requirements: string = join(root, 'tests', 'python-requirements.txt'),
+): Promise<string | undefined> {
   const hash = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12);
   const folder = join(root, '.cache', `python-${hash}`);
   if (existsSync(folder)) return folder;
@@ -21,7 +24,7 @@ export async function pythonPackages(root: string): Promise<string | undefined> 
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--only-binary=:all:'];
   try {
     await mkdir(join(root, '.cache'), { recursive: true });
-    await withProgress('Installing boto3 for the compatibility tests (pip)', () =>
+    await withProgress('Installing Python packages for the compatibility tests (pip)', () =>
       run('python3', [...pip, '--target', unfinished, '--requirement', requirements], { timeout: 300_000 }),
     );
     await rename(unfinished, folder);
@@ -32,7 +35,7 @@ export async function pythonPackages(root: string): Promise<string | undefined> 
     if (existsSync(folder)) return folder;
     const reason = error instanceof Error ? error.message.trim().split('\n').slice(-3).join(' ') : String(error);
     process.stderr.write(
-      `No boto3 for the compatibility tests: ${reason}\nInstall python3 with pip (Debian: python3-pip).\n`,
+      `No Python packages for the compatibility tests: ${reason}\nInstall python3 with pip (Debian: python3-pip).\n`,
     );
     return undefined;
   }

@@ -49,6 +49,7 @@ describe('each example', () => {
   it.each([
     ['hello-agent', 'Hello there! You said "hi". This is call 1 of this session.\n', 'call 2 of this session'],
     ['python-plain', 'Hello! You said "hi". This is call 1 of this session.\n', 'call 2 of this session'],
+    ['python-agent', 'Hello! You said "hi". This is call 1 of this session.\n', 'call 2 of this session'],
     ['typescript-plain', /^\{"echo":\{"prompt":"hi"\},"calls":1,"session":"[0-9a-f-]{36}"\}\n$/, '"calls":2'],
     ['framework-agent', 'That has 2 letters. You have asked 1 time.\n', 'You have asked 2 times.'],
   ])('%s deploys, answers, remembers its session, and is not deployed twice', async (name, first, second) => {

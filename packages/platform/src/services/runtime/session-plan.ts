@@ -26,7 +26,13 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
       return {
         id,
         image: await deps.images.prepare(imageDigest, signal),
-        env: { AWS_REGION: deps.region, AWS_DEFAULT_REGION: deps.region, ...definition.environmentVariables },
+        env: {
+          AWS_REGION: deps.region,
+          AWS_DEFAULT_REGION: deps.region,
+          // Vendor SDK servers listen on loopback alone unless told that they run in a container.
+          DOCKER_CONTAINER: '1',
+          ...definition.environmentVariables,
+        },
         mounts: [],
         network: deps.network,
         limits: deps.limits,

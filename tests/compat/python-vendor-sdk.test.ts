@@ -1,0 +1,56 @@
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { defaultPythonRuntime } from '../../packages/cli/src/package/python.ts';
+import { pythonPackages } from '../../scripts/test/python-packages.ts';
+import { type Clients, clientsOf } from '../support/clients.ts';
+import { deployAgent } from '../support/deploy.ts';
+import { invokeJson, invokeText, sessionId } from '../support/invoke.ts';
+import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+
+const agent = resolve(import.meta.dirname, '../support/vendor-python-agent');
+const packages = await pythonPackages(resolve(import.meta.dirname, '../..'), join(agent, 'requirements.txt'));
+let platform: TestPlatform;
+let clients: Clients;
+let arn: string;
+
+beforeAll(async () => {
+  if (packages === undefined) return;
+  const folder = await mkdtemp(join(tmpdir(), 'vendor-agent-'));
+  try {
+    await cp(packages, folder, { recursive: true, filter: (path) => !path.endsWith('__pycache__') });
+    await cp(join(agent, 'main.py'), join(folder, 'main.py'));
+    platform = await startTestPlatform();
+    clients = clientsOf(platform);
+    const runtime = (await defaultPythonRuntime(folder)) as 'PYTHON_3_11';
+    ({ arn } = await deployAgent(platform, clients, { folder, runtime, entryPoint: ['main.py'] }));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+afterAll(async () => {
+  clients?.close();
+  await platform?.dispose();
+});
+
+describe.skipIf(!packages)("an agent on the vendor's Python package, unmodified, in a sandbox", () => {
+  it('answers, remembers its session and sees its headers', async () => {
+    const session = sessionId('vendor');
+    await invokeJson(clients, arn, session, {});
+    expect(await invokeJson(clients, arn, session, {})).toMatchObject({ count: 2, session });
+  });
+
+  it('streams', async () => {
+    expect(await invokeText(clients, arn, sessionId('stream'), { do: 'stream' })).toBe(
+      'data: {"part": 1}\n\ndata: {"part": 2}\n\ndata: {"part": 3}\n\n',
+    );
+  });
+
+  it('fails with its own words', async () => {
+    await expect(invokeText(clients, arn, sessionId('fail'), { do: 'fail' })).rejects.toMatchObject({
+      name: 'RuntimeClientError',
+      message: expect.stringContaining('on purpose'),
+    });
+  });
+});

@@ -70,6 +70,29 @@ describe('an OCI layout directory', () => {
     expect(await images.store.blobs.has(layer)).toBe(false);
   });
 
+  it('of several images for this machine is not guessed from: the tags are named', async () => {
+    const dir = await tempDir();
+    const [one, two] = [
+      await makeImage([[{ name: 'a', content: '1' }]]),
+      await makeImage([[{ name: 'a', content: '2' }]]),
+    ];
+    const index = makeIndex([
+      { image: one, architecture: here, tag: 'v1' },
+      { image: two, architecture: here, tag: 'v2' },
+    ]).toString();
+    await writeLayout(join(dir, 'same'), Buffer.from(index), [one, two]);
+    // As umoci and skopeo write them, without a platform.
+    await writeLayout(join(dir, 'silent'), Buffer.from(index.replace(/,"platform":\{[^}]*\}/g, '')), [one, two]);
+    const images = await testImages(join(dir, 'data'));
+    for (const name of ['same', 'silent']) {
+      await expect(images.resolve(`oci:${dir}/${name}`)).rejects.toMatchObject({
+        reason: 'invalid',
+        message: expect.stringContaining(`tagged v1, v2; name one by its tag, as in oci:${dir}/${name}:v1`),
+      });
+      expect((await images.resolve(`oci:${dir}/${name}:v2`)).digest).toBe(two.digest);
+    }
+  });
+
   it.each([
     ['not there', async (dir: string) => rm(join(dir, 'layout'), { recursive: true }), 'not-found'],
     ['without index', async (dir: string) => rm(join(dir, 'layout/index.json')), 'not-found'],

@@ -2,10 +2,11 @@ import { createReadStream } from 'node:fs';
 import { open, realpath } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { orMissing } from '../system-error.ts';
+import { describePlatform } from './architecture.ts';
 import { hexOf } from './digest.ts';
 import type { ImageSource } from './image-source.ts';
 import { ImageError } from './images.ts';
-import { parseManifest } from './manifest.ts';
+import { type Descriptor, parseManifest } from './manifest.ts';
 import { MEDIA } from './media-types.ts';
 
 const REF_NAME = 'org.opencontainers.image.ref.name';
@@ -40,7 +41,16 @@ export function ociLayoutSource(
 function selectTag(bytes: Uint8Array, tag: string | undefined, what: string): Uint8Array {
   const index = parseManifest(bytes, MEDIA.ociIndex);
   if (index.kind !== 'index') throw new ImageError('invalid', `${what}: its index.json is not an image index.`);
-  if (tag === undefined) return bytes;
+  if (tag === undefined) {
+    if (isAmbiguous(index.manifests)) {
+      const tags = index.manifests.flatMap((item) => item.annotations?.[REF_NAME] ?? []);
+      throw new ImageError(
+        'invalid',
+        `${what} holds several images for one machine${tags.length > 0 ? `, tagged ${tags.slice(0, 10).join(', ')}` : ''}; name one by its tag, as in ${what}:${tags[0] ?? 'TAG'}.`,
+      );
+    }
+    return bytes;
+  }
   const named = (item: (typeof index.manifests)[number]): boolean =>
     item.annotations?.[REF_NAME] === tag || item.annotations?.[CONTAINERD_NAME]?.endsWith(`:${tag}`) === true;
   const manifests = index.manifests.filter(named);
@@ -52,6 +62,16 @@ function selectTag(bytes: Uint8Array, tag: string | undefined, what: string): Ui
     );
   }
   return Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: MEDIA.ociIndex, manifests }));
+}
+
+/** Whether one of several images would have to be guessed: two for the same platform, or one that does not say for which. */
+function isAmbiguous(manifests: readonly Descriptor[]): boolean {
+  if (manifests.length < 2) return false;
+  const platforms = manifests
+    .map(({ platform }) => platform && describePlatform(platform))
+    // What builders attach to an image, such as its provenance.
+    .filter((platform) => platform !== 'unknown/unknown');
+  return platforms.includes(undefined) || new Set(platforms).size < platforms.length;
 }
 
 export async function readSmall(dir: string, path: string, what: string, maxBytes: number): Promise<Buffer> {

@@ -7,6 +7,8 @@ import { containerHeaders } from './container-headers.ts';
 
 const CARD_PATH = '/.well-known/agent-card.json';
 const MAX_CARD_BYTES = 1_000_000;
+/** A card is at hand; an agent that dawdles over it must not hold its session. */
+const CARD_TIMEOUT_MS = 30_000;
 
 /** GetAgentCard: the card that an A2A container serves of itself. Rejects with RuntimeClientError when it serves none. */
 export async function agentCard(
@@ -18,6 +20,8 @@ export async function agentCard(
   const answer = await requestUpstream(lease.connection, {
     method: 'GET',
     path: CARD_PATH,
+    headersTimeout: CARD_TIMEOUT_MS,
+    bodyTimeout: CARD_TIMEOUT_MS,
     headers: containerHeaders({
       headers: ctx.headers,
       sessionId,

@@ -43,7 +43,7 @@ class NodeKernel(Kernel):
                 os.close(fd)
         loop = asyncio.get_running_loop()
         self._streams = {out_read: "stdout", err_read: "stderr"}
-        for fd in (*self._streams, self._answers):
+        for fd in (*self._streams, self._answers, self._requests):
             os.set_blocking(fd, False)
         for fd in self._streams:
             loop.add_reader(fd, self._read_stream, fd)
@@ -56,7 +56,7 @@ class NodeKernel(Kernel):
         self._done = asyncio.get_running_loop().create_future()
         request = json.dumps({"code": code}).encode() + b"\n"
         try:
-            await asyncio.get_running_loop().run_in_executor(None, _write_all, self._requests, request)
+            await self._send(request)
             answer = await self._answer(None)
         except BrokenPipeError:
             await asyncio.sleep(0.05)
@@ -74,6 +74,16 @@ class NodeKernel(Kernel):
         if answer.get("html") is not None:
             output.blocks([{"kind": "resource", "mimeType": "text/html", "text": answer["html"]}])
         return True
+
+    async def _send(self, request):
+        view = memoryview(request)
+        while view:
+            try:
+                view = view[os.write(self._requests, view) :]
+            except BlockingIOError:
+                if not self.alive:
+                    raise BrokenPipeError from None
+                await asyncio.sleep(0.005)
 
     async def _answer(self, seconds):
         waited = 0.0
@@ -138,9 +148,3 @@ class NodeKernel(Kernel):
             self._answers = self._requests = None
         if self.process is not None:
             processes.finish(self.process)
-
-
-def _write_all(fd, data):
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]

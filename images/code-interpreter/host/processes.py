@@ -14,13 +14,33 @@ NICE = 10
 """So that this server gets its turn beside a thousand processes of the caller's. Counts inside the sandbox only."""
 
 _owned = set()
+_listeners = []
 
 
 def start(argv, **options):
-    """`subprocess.Popen` in a new session, which `finish` must be called for."""
-    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_prepare, **options)
+    """`subprocess.Popen` in a new session, which `finish` or `release` must be called for. Makes room first where there is none."""
+    try:
+        process = _start(argv, options)
+    except BlockingIOError:
+        clear()
+        process = _start(argv, options)
     _owned.add(process.pid)
     return process
+
+
+def _start(argv, options):
+    return subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_prepare, **options)
+
+
+def when_cleared(tell):
+    """`tell` is called whenever everything was ended to make room."""
+    _listeners.append(tell)
+
+
+def clear():
+    kill_everything()
+    for tell in _listeners:
+        tell()
 
 
 def finish(process):

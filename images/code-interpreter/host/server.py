@@ -34,6 +34,11 @@ class House:
     def __init__(self):
         self._slots = {}
         self.tasks = Tasks()
+        processes.when_cleared(self._lose_kernels)
+
+    def _lose_kernels(self):
+        for slot in self._slots.values():
+            slot.kill()
 
     def slot(self, language, runtime):
         kind = KERNELS.get((language, runtime or ("python" if language == "python" else "nodejs")))
@@ -55,9 +60,7 @@ class House:
             crowded = crowded + 1 if processes.crowded() else 0
             if crowded >= CROWDED_LOOKS:
                 crowded = 0
-                processes.kill_everything()
-                for slot in self._slots.values():
-                    slot.kill()
+                processes.clear()
 
 
 class Base(tornado.web.RequestHandler):
@@ -134,18 +137,28 @@ class Files(Base):
     """The path is in the query: `/files?path=…`."""
 
     _writing = None
+    _refused = None
 
     def prepare(self):
         self.path = self.get_query_argument("path", strip=False)
         if self.request.method == "PUT":
             self.request.connection.set_max_body_size(MAX_BODY)
-            self._writing = files.Writing(self.path)
+            self._try(lambda: setattr(self, "_writing", files.Writing(self.path)))
 
     def data_received(self, chunk):
-        if self._writing is not None:
-            self._writing.write(chunk)
+        if self._writing is not None and self._refused is None:
+            self._try(lambda: self._writing.write(chunk))
+
+    def _try(self, step):
+        # The rest of the body is read all the same: an answer before its end would look like a broken connection.
+        try:
+            step()
+        except Problem as problem:
+            self._refused = problem
 
     def put(self):
+        if self._refused is not None:
+            raise self._refused
         self._writing.commit()
         self.finish({"size": self._writing.size})
 

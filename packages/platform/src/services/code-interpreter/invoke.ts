@@ -14,6 +14,9 @@ export interface InvokeLimits {
   graceMs: number;
 }
 
+/** How the vendor's Python SDK names itself; the AWS SDKs say `api/bedrock_agentcore#…`. */
+const VENDOR_SDK = /(^|\s)bedrock-agentcore\/\d/;
+
 type Events = AsyncIterable<data.CodeInterpreterStreamOutput>;
 
 /**
@@ -82,9 +85,7 @@ function readsOneEvent(ctx: RequestContext): boolean {
   const wish = ctx.headers['x-agentplatform-events'];
   if (wish === 'whole') return true;
   if (wish === 'streamed') return false;
-  return /bedrock-agentcore-sdk|bedrock_agentcore|bedrock-agentcore-python/i.test(
-    String(ctx.headers['user-agent'] ?? ''),
-  );
+  return VENDOR_SDK.test(String(ctx.headers['user-agent'] ?? ''));
 }
 
 function taskResult(task: HostTask): data.CodeInterpreterResult {

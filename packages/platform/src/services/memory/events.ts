@@ -1,6 +1,6 @@
-import { type data, errors } from '@agentplatform/contract';
+import { type data, errors, inputFingerprint } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
-import { type Database, fingerprintOf } from '../../kernel/storage/index.ts';
+import type { Database } from '../../kernel/storage/index.ts';
 import type { SessionKey, StoredEvent } from './event.ts';
 import { eventTime, type NewEventId } from './event-id.ts';
 import * as store from './event-store.ts';
@@ -43,8 +43,9 @@ export class Events {
     const { clock, newEventId, newSessionId } = this.#deps;
     const variables = input.extractionConfig?.namespaceVariables ?? {};
     checkVariables(variables, memory.data.namespaceKeys ?? []);
-    const { clientToken, ...rest } = input;
-    const fingerprint = fingerprintOf({ ...rest, memoryId: memory.id });
+    const { clientToken } = input;
+    // By id or by ARN: it is the same memory.
+    const fingerprint = inputFingerprint('CreateEvent', { ...input, memoryId: memory.id });
     const at = eventTime(input.eventTimestamp, 'eventTimestamp');
     const key = { memoryId: memory.id, actorId: input.actorId, sessionId: input.sessionId ?? newSessionId() };
     const branch = input.branch && (await this.#branch(key, input.branch));

@@ -8,7 +8,8 @@ import { type ProxyOptions, startProxy } from '../src/proxy/proxy-server.ts';
 import { useChromium } from './support/chromium.ts';
 import { smallProject } from './support/project.ts';
 
-const { browser } = useChromium();
+// As `handset proxy` starts it: what keeps a page in must not be the browser's own rules.
+const { browser } = useChromium(false);
 const LIBRARY = readFileSync(new URL('../client/handset.js', import.meta.url), 'utf8');
 
 async function proxied(script: string, { config = '', ...options }: Partial<ProxyOptions> & { config?: string } = {}) {

@@ -29,7 +29,9 @@ export async function launchChromium({ headless, webSecurity, env, args = [] }: 
   const { chromium } = await import('playwright-core');
   // Chromium refuses to run its sandbox as root, as in most containers.
   const isRoot = process.getuid?.() === 0;
-  const open = webSecurity ? [] : ['--disable-web-security', '--disable-features=IsolateOrigins,site-per-process'];
+  const open = webSecurity
+    ? []
+    : ['--disable-web-security', '--disable-features=IsolateOrigins,site-per-process,LocalNetworkAccessChecks'];
   try {
     return await chromium.launch({
       executablePath,

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { InvokeAgentRuntimeCommand, StopRuntimeSessionCommand } from '@aws-sdk/client-bedrock-agentcore';
 import { type Clients, clientsOf } from '../../tests/support/clients.ts';
 import { deployAgent } from '../../tests/support/deploy.ts';
@@ -23,6 +24,8 @@ export interface BenchPlatform {
   /** Starts a session, or finds it. */
   session(sessionId: string): Promise<LiveSession>;
   stop(sessionId: string): Promise<void>;
+  /** Resolves when no work of earlier requests is left, so that it does not slow down whoever is measured next. */
+  settled(): Promise<void>;
   /** An invocation signed as of `at`. */
   invocation(sessionId: string, body: string, at?: Date): Promise<SignedRequest>;
   close(): Promise<void>;
@@ -74,6 +77,13 @@ function benchPlatform(platform: TestPlatform, clients: Clients, arn: string, id
       const found = sessions.find((session) => session.sessionId === sessionId);
       if (!found) throw new Error(`the session ${sessionId} is not listed`);
       return found;
+    },
+    async settled() {
+      for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(100)) {
+        const metrics = await (await fetch(new URL('/metrics', endpoint))).text();
+        if (/^agentplatform_journal_lag_records 0$/m.test(metrics)) return;
+      }
+      throw new Error('the journal of the platform is not empty after a minute');
     },
     stop: async (sessionId) => {
       await clients.data.send(new StopRuntimeSessionCommand({ agentRuntimeArn: arn, runtimeSessionId: sessionId }));

@@ -56,13 +56,24 @@ export async function run(args: string[]): Promise<void> {
       const contestants = contestantsOf(bench, session, nginx.port);
       const wires = async () => (await signedKilobytes(bench, sessionId)).map(({ wire }) => wire);
       const one = async (body: object) => (await bench.invocation(sessionId, JSON.stringify(body))).wire;
-      say('One connection …');
-      const sequential = await oneConnection(contestants, await wires(), size.sequential);
-      say(`${size.rate.rate} requests a second …`);
-      const offered = await fixedRate(contestants, await wires(), size.rate);
+      const settled = () => bench.settled();
+      // The heaviest first: it warms everything up, so that what follows meets a server that has been in use.
       say('32 connections …');
       const requests = await signedKilobytes(bench, sessionId);
-      const saturated = await saturation(contestants, { dir, path: bench.path, requests, pid, ...size.saturated });
+      const saturated = await saturation(contestants, {
+        dir,
+        path: bench.path,
+        requests,
+        pid,
+        ...size.saturated,
+        settled,
+      });
+      say(`${size.rate.rate} requests a second …`);
+      const offered = await fixedRate(contestants, await wires(), { ...size.rate, settled });
+      await settled();
+      say('One connection …');
+      const sequential = await oneConnection(contestants, await wires(), size.sequential);
+      await settled();
       say('Streams …');
       const first = await firstByte(contestants, await one({ chunks: 3, everyMs: 5 }), size.streams);
       const [, , own] = contestants;

@@ -23,6 +23,7 @@ export async function saturation(
     pid,
     seconds,
     rounds,
+    settled,
   }: {
     dir: string;
     path: string;
@@ -31,6 +32,7 @@ export async function saturation(
     pid: number;
     seconds: number;
     rounds: number;
+    settled(): Promise<void>;
   },
 ): Promise<SaturationResult> {
   const taken: Record<Contestant['name'], number[]> = { direct: [], nginx: [], platform: [] };
@@ -40,6 +42,7 @@ export async function saturation(
   for (let round = -1; round < rounds; round += 1) {
     for (const { name, host, port } of contestants) {
       const url = `http://${host}:${port}`;
+      await settled();
       const before = await cpuSeconds(pid);
       const perSecond = await saturate(dir, { url, connections: 32, seconds, path, body: 'y'.repeat(1024), headers });
       if (round < 0) continue;

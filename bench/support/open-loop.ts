@@ -10,12 +10,17 @@ export interface OpenLoop {
   next(): Buffer;
 }
 
-/** More requests than these under way at once mean that the other side has stopped; the run fails. */
+/** More requests than these under way at once mean that the other side does not keep up. */
 const MAX_UNDER_WAY = 2000;
+
+/** The offered rate is more than the other side, or this machine, can do. */
+export class TooMuchError extends Error {
+  override name = 'TooMuchError';
+}
 
 /**
  * Offers a fixed rate and gives the latency of every request in milliseconds, counted from the moment at which it was due:
- * what waits because its forerunners are slow is part of the latency (no coordinated omission).
+ * what waits because its forerunners are slow is part of the latency (no coordinated omission). Rejects with TooMuchError.
  */
 export async function openLoop({ host, port, rate, seconds, next }: OpenLoop): Promise<number[]> {
   const idle = await Promise.all(Array.from({ length: 32 }, () => Connection.open(host, port)));
@@ -38,7 +43,7 @@ export async function openLoop({ host, port, rate, seconds, next }: OpenLoop): P
   try {
     for (let sent = 0; sent < total && failure === undefined; ) {
       for (; sent < total && begin + (sent * 1000) / rate <= performance.now(); sent += 1) {
-        if (underWay >= MAX_UNDER_WAY) throw new Error(`${underWay} requests are under way: ${rate}/s is too much`);
+        if (underWay >= MAX_UNDER_WAY) throw new TooMuchError(`${host}:${port} does not keep up with ${rate}/s`);
         one(begin + (sent * 1000) / rate).catch((error: unknown) => {
           failure = error;
         });

@@ -1,4 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
+import { codeCommand } from './commands/code.ts';
 import { createCommand } from './commands/create.ts';
 import { deployCommand } from './commands/deploy.ts';
 import { destroyCommand } from './commands/destroy.ts';
@@ -9,6 +10,7 @@ import { iamCommand } from './commands/iam.ts';
 import { invokeCommand } from './commands/invoke.ts';
 import { listCommand } from './commands/list.ts';
 import { logsCommand } from './commands/logs.ts';
+import { memoryCommand } from './commands/memory.ts';
 import { registryCommand } from './commands/registry.ts';
 import { statusCommand } from './commands/status.ts';
 import { stopSessionCommand } from './commands/stop-session.ts';
@@ -28,6 +30,7 @@ export function createProgram(terminal: Terminal): Command {
     devCommand,
     deployCommand,
     invokeCommand,
+    codeCommand,
     stopSessionCommand,
     logsCommand,
     statusCommand,
@@ -37,6 +40,7 @@ export function createProgram(terminal: Terminal): Command {
     envCommand,
   ];
   for (const make of commands) program.addCommand(make(terminal));
+  program.addCommand(memoryCommand(terminal));
   program.addCommand(registryCommand(terminal));
   program.addCommand(iamCommand(terminal));
   return program;

@@ -34,7 +34,8 @@ import { WholeBody } from './whole-body.ts';
 export interface AuditRecord {
   at: number;
   requestId: string;
-  operation: OperationName;
+  /** Of the contract, or the action of a stream, which the contract does not list. */
+  operation: string;
   accountId: string | undefined;
   principal: string | undefined;
   resource: string | undefined;

@@ -8,6 +8,7 @@ import type { Clock } from '../clock.ts';
 import type { Metrics } from '../telemetry/index.ts';
 import type { Pipeline } from './pipeline.ts';
 import { toServiceError } from './service-errors.ts';
+import type { UpgradeHandler } from './upgrade.ts';
 
 /** One thing that must work before the server takes requests, e.g. the database. */
 export interface ReadinessCheck {
@@ -19,6 +20,8 @@ export interface HttpServerDeps {
   pipeline: Pipeline;
   /** Everything that is no operation of the contract: the S3 subset, the OCI registry, the platform's own administration. */
   plugins: FastifyPluginAsync[];
+  /** Takes the requests that ask for WebSocket; without it the offer is passed over. */
+  upgrade?: UpgradeHandler;
   readiness: ReadinessCheck[];
   /** What `/healthz` shows beside its status. */
   about: Record<string, unknown>;
@@ -44,10 +47,13 @@ const KEEP_ALIVE_MS = 75_000;
  */
 export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
   const { pipeline } = deps;
+  // An offer of any other protocol is passed over, as HTTP allows.
+  const shouldUpgradeCallback = ({ headers }: IncomingMessage): boolean =>
+    deps.upgrade !== undefined && headers.upgrade?.toLowerCase() === 'websocket';
   const app = Fastify({
     logger: false,
     serverFactory: (fastify, options) =>
-      createServer(options as ServerOptions, (req, res) => {
+      createServer({ ...(options as ServerOptions), shouldUpgradeCallback }, (req, res) => {
         const route = routeOf(req);
         if (route) void pipeline.handle(req, res, route);
         else fastify(req, res);
@@ -57,6 +63,7 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
     forceCloseConnections: 'idle',
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 4096 },
   });
+  if (deps.upgrade) app.server.on('upgrade', deps.upgrade);
   // A plugin that speaks another protocol sets its own; the rest answers errors as the wire does.
   app.setErrorHandler((error, _request, reply) => {
     const { status, headers, body } = encodeError(toServiceError(error) ?? error);

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 export const SESSION_HEADER = 'x-amzn-bedrock-agentcore-runtime-session-id';
 export const USER_HEADER = 'x-amzn-bedrock-agentcore-runtime-user-id';
 const REQUEST_HEADER = 'x-amzn-bedrock-agentcore-runtime-request-id';
-const CUSTOM_PREFIX = 'x-amzn-bedrock-agentcore-runtime-custom-';
+export const CUSTOM_PREFIX = 'x-amzn-bedrock-agentcore-runtime-custom-';
 
 /** Request headers that reach every container as they came. */
 const PASSED = [

@@ -16,6 +16,7 @@ import { type RuntimeOperation, runtimeOperations } from './operations.ts';
 import { Runtimes } from './runtimes.ts';
 import { type SessionPlanDeps, sessionPlan } from './session-plan.ts';
 import { createSqlRuntimeStore } from './sql-runtime-store.ts';
+import { StreamGateway, type StreamGatewayDeps } from './websocket/gateway.ts';
 
 export interface RuntimeServiceDeps {
   database: Database;
@@ -37,7 +38,15 @@ export interface RuntimeServiceDeps {
   log: Logger;
 }
 
+/** What WebSockets need beside what the service has. */
+export type StreamAccess = Pick<
+  StreamGatewayDeps,
+  'authenticator' | 'authorize' | 'toError' | 'record' | 'newRequestId' | 'streams'
+>;
+
 export interface RuntimePort {
+  /** WebSockets of agents and shells in their sandboxes. */
+  createStreams(access: StreamAccess): StreamGateway;
   /** How to watch a session that survived a restart; undefined when its runtime is gone. */
   planOf(row: SessionRow): Promise<SessionPlan | undefined>;
   runtimes: Runtimes;
@@ -59,6 +68,8 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
   const endpoints = new Endpoints({ ...deps, runtimes, store, catalogue });
   const planDeps: SessionPlanDeps = { ...deps.sandbox, images: deps.images, region: deps.region };
 
+  const planFor = async (target: InvocationTarget): Promise<SessionPlan> => sessionPlan(target.version, planDeps);
+
   return {
     operations: runtimeOperations({
       ...deps,
@@ -66,9 +77,10 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
       endpoints,
       catalogue,
       after: (ms, run) => deps.clock.after(ms, run),
-      planFor: async (target) => sessionPlan(target.version, planDeps),
+      planFor,
     }),
     port: {
+      createStreams: (access) => new StreamGateway({ ...deps, ...access, catalogue, planFor }),
       runtimes,
       async imagesInUse() {
         const live = deps.sessions.all().map((session) => session.image);

@@ -48,7 +48,7 @@ export async function invoke(
 export async function acquire(
   key: { accountId: string; resourceArn: string; sessionId: string },
   target: InvocationTarget,
-  ctx: RequestContext,
+  ctx: Pick<RequestContext, 'signal'>,
   deps: Pick<InvokeDeps, 'sessions' | 'planFor'>,
 ): Promise<Lease> {
   try {

@@ -1,0 +1,111 @@
+import type { IncomingMessage } from 'node:http';
+import { errors } from '@agentplatform/contract';
+import { CUSTOM_PREFIX, SESSION_HEADER } from '../container-headers.ts';
+
+/** A request to open a WebSocket, as far as it can be read before anybody has said who sent it. */
+export interface StreamRequest {
+  kind: 'agent' | 'shell';
+  /** ARN or id. */
+  runtime: string;
+  qualifier: string | undefined;
+  accountId: string | undefined;
+  sessionId: string | undefined;
+  shellId: string | undefined;
+  /** Headers of the agent that came as query parameters: a browser can set no others. */
+  queryHeaders: Record<string, string>;
+  bearer: string | undefined;
+  /** What the client offered beside the credentials. */
+  protocols: string[];
+  /** The subprotocol to answer with when the agent chooses none. */
+  answeredProtocol: string | undefined;
+}
+
+const PATH = /^\/runtimes\/([^/]+)\/ws(\/shells)?$/;
+const BEARER_PROTOCOL = 'base64UrlBearerAuthorization';
+const MAX_PROTOCOLS = 16;
+const SHELL_ID = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,127}$/;
+
+/** Reads a request to upgrade (COMPATIBILITY 1, "WebSocket"); undefined when its path is no stream. Throws ValidationException. */
+export function readStreamRequest(req: IncomingMessage): StreamRequest | undefined {
+  const url = req.url ?? '/';
+  const at = url.indexOf('?');
+  const match = PATH.exec(at < 0 ? url : url.slice(0, at));
+  if (!match) return undefined;
+  const query = new URLSearchParams(at < 0 ? '' : url.slice(at + 1));
+  const queryHeaders: Record<string, string> = {};
+  let sessionInQuery: string | undefined;
+  for (const [name, value] of query) {
+    const lower = name.toLowerCase();
+    if (lower === SESSION_HEADER) sessionInQuery = value;
+    else if (lower.startsWith(CUSTOM_PREFIX) && /^[\w-]+$/.test(lower) && isHeaderValue(value))
+      queryHeaders[lower] = value;
+  }
+  const header = req.headers[SESSION_HEADER];
+  const sessionId = (typeof header === 'string' ? header : undefined) ?? sessionInQuery;
+  if (sessionId !== undefined && (sessionId.length < 33 || sessionId.length > 256 || !isHeaderValue(sessionId)))
+    throw errors.invalidField('runtimeSessionId', 'must be 33 to 256 visible characters');
+  const shellId = query.get('shellId') ?? undefined;
+  if (shellId !== undefined && !SHELL_ID.test(shellId))
+    throw errors.invalidField(
+      'shellId',
+      'must be 1 to 128 letters, digits, "-" or "_", and begin with a letter or digit',
+    );
+  return {
+    kind: match[2] ? 'shell' : 'agent',
+    runtime: decoded(match[1] ?? ''),
+    qualifier: query.get('qualifier') ?? undefined,
+    accountId: query.get('accountId') ?? undefined,
+    sessionId,
+    shellId,
+    queryHeaders,
+    ...credentials(req),
+  };
+}
+
+/** The bearer token of the Authorization header or of the subprotocol `base64UrlBearerAuthorization.{b64url}`. */
+function credentials(req: IncomingMessage): Pick<StreamRequest, 'bearer' | 'protocols' | 'answeredProtocol'> {
+  const offered = (req.headers['sec-websocket-protocol'] ?? '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  if (offered.length > MAX_PROTOCOLS) throw errors.validation('The request offers too many subprotocols.');
+  const carrier = offered.find((name) => name.startsWith(`${BEARER_PROTOCOL}.`));
+  const protocols = offered.filter((name) => name !== BEARER_PROTOCOL && !name.startsWith(`${BEARER_PROTOCOL}.`));
+  const answeredProtocol = offered.includes(BEARER_PROTOCOL) ? BEARER_PROTOCOL : undefined;
+  const header = req.headers.authorization;
+  const inHeader = header !== undefined && /^bearer /i.test(header) ? header.slice(7).trim() : undefined;
+  const inProtocol =
+    carrier === undefined
+      ? undefined
+      : Buffer.from(carrier.slice(BEARER_PROTOCOL.length + 1), 'base64url').toString('latin1');
+  if (header !== undefined && inProtocol !== undefined)
+    throw errors.validation('The request carries credentials both in its Authorization header and in a subprotocol.');
+  return { bearer: inHeader ?? inProtocol, protocols, answeredProtocol };
+}
+
+/**
+ * The headers to verify a signature with. The vendor's client signs all but the session id of a stream, so an unsigned one is
+ * left out; a signed one is verified.
+ */
+export function headersForSignature(req: IncomingMessage): string[] {
+  const signed = /SignedHeaders=([^,\s]*)/.exec(req.headers.authorization ?? '')?.[1]?.split(';') ?? [];
+  if (signed.includes(SESSION_HEADER)) return req.rawHeaders;
+  const kept: string[] = [];
+  for (let i = 0; i + 1 < req.rawHeaders.length; i += 2) {
+    const name = req.rawHeaders[i] ?? '';
+    if (name.toLowerCase() !== SESSION_HEADER) kept.push(name, req.rawHeaders[i + 1] ?? '');
+  }
+  return kept;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw errors.invalidField('agentRuntimeArn', 'is not valid percent encoding');
+  }
+}
+
+function isHeaderValue(text: string): boolean {
+  return /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text);
+}

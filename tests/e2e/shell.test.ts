@@ -1,3 +1,5 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { StopRuntimeSessionCommand } from '@aws-sdk/client-bedrock-agentcore';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -151,5 +153,55 @@ describe('the interactive shell', () => {
     const shell = await ShellClient.open(session);
     await clients.data.send(new StopRuntimeSessionCommand({ agentRuntimeArn: arn, runtimeSessionId: session }));
     expect([1000, 1001]).toContain((await shell.stream.closed).code);
+  });
+});
+
+const root = resolve(import.meta.dirname, '../..');
+
+describe('agentcore shell', () => {
+  const main = join(root, 'packages/cli/src/main.ts');
+  const line = (session: string) => [process.execPath, main, 'shell', '--agent', arn, '--session', session];
+
+  it('types what is piped in, and ends as the shell ends', async () => {
+    const session = sessionId('piped');
+    await invokeText(clients, arn, session, { do: 'write', text: 'kept by the agent' });
+    const [file = '', ...args] = line(session);
+    const child = spawn(file, args, { env: { ...process.env, ...platform.env } });
+    let said = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        said += text;
+      });
+    }
+    child.stdin.end('cat /tmp/kept\nexit 4\n');
+    expect([(await once(child, 'close'))[0], said]).toEqual([1, expect.stringContaining('kept by the agent')]);
+    expect(said).toContain('The shell ended with status 4.');
+  });
+
+  it.skipIf(spawnSync('tmux', ['-V']).status !== 0)('is a real terminal: size, resize, Ctrl-C', async () => {
+    const socket = `shell-test-${process.pid}`;
+    const tmux = (...args: string[]) => spawnSync('tmux', ['-L', socket, ...args], { encoding: 'utf8' });
+    const shows = (text: string) =>
+      expect.poll(() => tmux('capture-pane', '-p').stdout, { timeout: 15_000, interval: 200 }).toContain(text);
+    const env = Object.entries(platform.env).map(([name, value]) => `${name}='${value}'`);
+    const command = [...env, ...line(sessionId('tmux'))].join(' ');
+    tmux('-f', '/dev/null', 'new-session', '-d', '-x', '101', '-y', '31', `env ${command}; sleep 60`);
+    try {
+      await shows('$');
+      tmux('send-keys', 'stty size', 'Enter');
+      await shows('31 101');
+      tmux('resize-window', '-x', '90', '-y', '25');
+      tmux('send-keys', 'stty size', 'Enter');
+      await shows('25 90');
+      tmux('send-keys', 'sleep 60; echo never', 'Enter');
+      await shows('echo never');
+      tmux('send-keys', 'C-c');
+      tmux('send-keys', 'echo st""ill', 'Enter');
+      await shows('still');
+      tmux('send-keys', 'exit 3', 'Enter');
+      await shows('The shell ended with status 3.');
+    } finally {
+      tmux('kill-server');
+    }
   });
 });

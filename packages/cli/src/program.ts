@@ -12,6 +12,7 @@ import { listCommand } from './commands/list.ts';
 import { logsCommand } from './commands/logs.ts';
 import { memoryCommand } from './commands/memory.ts';
 import { registryCommand } from './commands/registry.ts';
+import { shellCommand } from './commands/shell.ts';
 import { statusCommand } from './commands/status.ts';
 import { stopSessionCommand } from './commands/stop-session.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -31,6 +32,7 @@ export function createProgram(terminal: Terminal): Command {
     deployCommand,
     invokeCommand,
     codeCommand,
+    shellCommand,
     stopSessionCommand,
     logsCommand,
     statusCommand,

@@ -47,7 +47,8 @@ export async function adminJson(connection: Connection, request: AdminRequest): 
   }
 }
 
-async function sign(
+/** The headers of a request with a signature among them. */
+export async function sign(
   connection: Connection,
   {
     method,

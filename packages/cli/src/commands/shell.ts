@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import type { RawData, WebSocket } from 'ws';
+import { CliError } from '../cli-error.ts';
+import { platformCommand } from '../command.ts';
+import { findConnection } from '../platform/connection.ts';
+import { resolveRuntime } from '../platform/runtimes.ts';
+import { openShell } from '../platform/shell-stream.ts';
+import { note, styled, type Terminal } from '../terminal/terminal.ts';
+import { checkSessionId, lastSession } from './invoke.ts';
+
+const STDIN = 0;
+const STDOUT = 1;
+const STDERR = 2;
+const STATUS = 3;
+const RESIZE = 4;
+/** What a frame holds beside its channel. */
+const MAX_DATA_BYTES = 64 * 1024 - 1;
+const END_OF_INPUT = '\x04';
+
+export function shellCommand(terminal: Terminal) {
+  return platformCommand('shell', {
+    summary: 'Open a terminal in the sandbox of a session, beside the agent.',
+    details: 'Without --session a new session begins. What is piped in is typed for you.',
+    examples: [
+      { does: 'look around in a new session of the agent in this folder', line: 'agentcore shell' },
+      { does: 'look into the session of the last call', line: 'agentcore shell --continue' },
+      { does: 'run what a file says', line: 'agentcore shell --continue < commands.sh' },
+    ],
+  })
+    .option('-s, --session <id>', 'session to open it in, 33 to 256 characters (default: a new one)')
+    .option('-c, --continue', 'the session of the last call from this folder')
+    .option('-a, --agent <name>', 'agent by name, id or ARN (default: the one in this folder)')
+    .option('-q, --qualifier <endpoint>', 'endpoint of the agent (default: DEFAULT)')
+    .action(async (options) => {
+      if (options.session !== undefined && options.continue)
+        throw new CliError('usage', 'Give either --session or --continue, not both.');
+      if (options.session !== undefined) checkSessionId(options.session);
+      const connection = await findConnection(terminal, options);
+      const runtime = await resolveRuntime(terminal, connection, options.agent);
+      const sessionId = options.session ?? (options.continue ? await lastSession(runtime, connection) : randomUUID());
+      const { signal } = terminal;
+      const socket = await openShell(connection, { arn: runtime.arn, sessionId, qualifier: options.qualifier, signal });
+      note(terminal, styled(terminal, 'stderr', 'dim', `session ${sessionId}`));
+      const status = await converse(terminal, socket);
+      if (status !== 0) throw new CliError('failure', `The shell ended with status ${status}.`);
+    });
+}
+
+/** Joins the terminal with the shell until it ends; resolves with the shell's exit status. */
+async function converse(terminal: Terminal, socket: WebSocket): Promise<number> {
+  const { stdin, stdout, stderr } = terminal;
+  const send = (channel: number, data: Uint8Array | string): void => {
+    if (socket.readyState === socket.OPEN) socket.send(Buffer.concat([Buffer.from([channel]), Buffer.from(data)]));
+  };
+  const resize = (): void => {
+    if (stdout.isTTY) send(RESIZE, JSON.stringify({ width: stdout.columns, height: stdout.rows }));
+  };
+  const type = (data: Buffer): void => {
+    for (let at = 0; at < data.length; at += MAX_DATA_BYTES) send(STDIN, data.subarray(at, at + MAX_DATA_BYTES));
+  };
+  const finish = (): void => send(STDIN, END_OF_INPUT);
+  let status: number | undefined;
+  socket.on('message', (data: RawData) => {
+    const frame = data as Buffer;
+    if (frame[0] === STDOUT) stdout.write(frame.subarray(1));
+    else if (frame[0] === STDERR) stderr.write(frame.subarray(1));
+    else if (frame[0] === STATUS) status = exitStatus(frame.subarray(1)) ?? status;
+  });
+  if (stdin.isTTY) stdin.setRawMode(true);
+  stdin.on('data', type).once('end', finish);
+  stdout.on('resize', resize);
+  resize();
+  try {
+    const [code, reason] = await new Promise<[number, string]>((resolve) =>
+      socket.once('close', (closeCode, said) => resolve([closeCode, said.toString()])),
+    );
+    if (status !== undefined) return status;
+    throw new CliError('failure', `The shell was cut off${reason ? `: ${reason}` : ` (${code})`}.`);
+  } finally {
+    stdin.off('data', type).off('end', finish).pause();
+    stdout.off('resize', resize);
+    if (stdin.isTTY) stdin.setRawMode(false);
+  }
+}
+
+/** The exit status in a status frame; undefined for one that only confirms the connection. */
+function exitStatus(frame: Buffer): number | undefined {
+  const { metadata, status, details, message } = Object(JSON.parse(frame.toString()));
+  if (metadata?.shellId !== undefined) return undefined;
+  if (status === 'Success') return 0;
+  const cause = details?.causes?.find((each: { reason?: string }) => each.reason === 'ExitCode');
+  if (cause === undefined) throw new CliError('failure', String(message));
+  return Number(cause.message);
+}

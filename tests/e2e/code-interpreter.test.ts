@@ -166,7 +166,7 @@ describe('files', () => {
       { type: 'resource_link', name: 'b.bin', size: 4 },
     ]);
     const read = await session.call('readFiles', { paths: ['data/a.csv', 'data/b.bin'] });
-    expect(read.content?.[0]?.resource).toMatchObject({ type: 'text', text: 'x,y\n1,é', uri: 'file:///data/a.csv' });
+    expect(read.content?.[0]?.resource).toMatchObject({ type: 'text', text: 'x,y\n1,é', uri: 'file://data/a.csv' });
     expect(read.content?.[1]?.resource).toMatchObject({ type: 'blob', blob });
     expect((await session.python('open("data/a.csv").read()')).text).toContain('x,y');
     expect((await session.call('removeFiles', { paths: ['data'] })).isError).toBe(false);

@@ -1,6 +1,7 @@
 // The other end of node_kernel.py: one line of JSON in, one line out, per call. Code sees an ordinary Node of its own.
-import { closeSync, createReadStream, writeSync } from 'node:fs';
+import { closeSync, writeSync } from 'node:fs';
 import { createRequire, stripTypeScriptTypes } from 'node:module';
+import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { inspect } from 'node:util';
 import vm from 'node:vm';
@@ -68,7 +69,8 @@ function traceOf(error) {
 }
 
 answer({ ready: true });
-const input = createInterface({ input: createReadStream('', { fd: requests, autoClose: false }), crlfDelay: Infinity });
+// Not a file stream: its pending read would hold `process.exit` up.
+const input = createInterface({ input: new Socket({ fd: requests, readable: true, writable: false }), crlfDelay: Infinity });
 for await (const line of input) {
   try {
     answer(shown(await run(JSON.parse(line).code)));

@@ -72,7 +72,7 @@ class Slot:
                     return {"ok": False, "note": f"{why} The code was interrupted; variables are kept."}
             else:
                 run.cancel()
-            self._discard("was ended because its code did not stop when interrupted")
+            self._discard(None)
             return {"ok": False, "note": f"{why} The code did not stop when interrupted, so its kernel was ended: variables are lost, files are kept."}
         except KernelDied as error:
             self._discard(None)

@@ -23,7 +23,8 @@ export async function readFiles(host: KernelHost, paths: readonly string[]): Pro
   return each(paths, async (path) => {
     const bytes = await host.read(path, left);
     left -= bytes.length;
-    const uri = fileUri(path);
+    // The path as it was named: the vendor's client finds a file by what follows `file://`.
+    const uri = `file://${path}`;
     const text = utf8(bytes);
     const mimeType = mimeTypeOf(path, text !== undefined);
     return {

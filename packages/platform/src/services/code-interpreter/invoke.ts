@@ -130,7 +130,6 @@ async function explain(error: unknown, lease: Lease, bound: AbortSignal): Promis
     if (error.kind === 'invalid') return errors.validation(error.message);
     if (error.kind === 'not-found') return errors.resourceNotFound(error.message);
     if (error.kind === 'busy') return errors.throttling(error.message, { retryAfterSeconds: 1 });
-    return errors.internal(error.message);
   }
   const ended = await Promise.race([
     lease.sandbox.exited.then(() => true),

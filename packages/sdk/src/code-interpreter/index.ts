@@ -1,0 +1,6 @@
+export {
+  CodeInterpreter,
+  type CodeInterpreterOptions,
+  type InvokeOptions,
+  type StartOptions,
+} from './code-interpreter.ts';

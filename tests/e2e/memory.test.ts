@@ -137,6 +137,17 @@ describe('memories', () => {
       name: 'ValidationException',
       fieldList: [{ name: 'memoryStrategies[0].namespaceTemplates[0]' }],
     });
+    const invocationConfiguration = {
+      topicArn: 'arn:aws:sns:us-east-1:000000000000:t',
+      payloadDeliveryBucketName: 'payloads',
+    };
+    const selfManaged = { name: 'own', configuration: { selfManagedConfiguration: { invocationConfiguration } } };
+    await expect(newMemory('own', { memoryStrategies: [{ customMemoryStrategy: selfManaged }] })).rejects.toMatchObject(
+      {
+        name: 'ValidationException',
+        message: /selfManagedConfiguration is not served yet/,
+      },
+    );
     await expect(newMemory('short', { eventExpiryDuration: 1 })).rejects.toMatchObject({ name: 'ValidationException' });
   });
 });
@@ -307,6 +318,9 @@ describe('events', () => {
       message: /namespaceVariables.team is not declared/,
     });
     await expect(say('jane', 's', 'x', { eventTimestamp: new Date(-5000) })).rejects.toMatchObject({
+      message: /eventTimestamp/,
+    });
+    await expect(say('jane', 's', 'x', { eventTimestamp: new Date(8e15) })).rejects.toMatchObject({
       message: /eventTimestamp/,
     });
     const input = { memoryId, actorId: 'jane', sessionId: 'pages' };

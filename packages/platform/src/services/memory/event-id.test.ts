@@ -28,7 +28,9 @@ describe('event ids', () => {
     expect(ids[0]).toMatch(/^[0-9]+#[a-fA-F0-9]+$/);
   });
 
-  it('refuse a moment before 1970', () => {
+  it('refuse a moment before 1970 or after 9999', () => {
+    expect(() => eventTime(new Date(253_402_300_800_000), 'x')).toThrow(/x must be/);
+    expect(() => eventTime(new Date(Number.NaN), 'x')).toThrow(/x must be/);
     expect(() => eventTime(new Date(-1), 'eventTimestamp')).toThrow(/eventTimestamp must be/);
     expect(eventTime(new Date(0), 'eventTimestamp')).toBe(0);
   });

@@ -25,9 +25,12 @@ export function createEventIds(clock: Clock, random: () => number): NewEventId {
   };
 }
 
-/** The event's moment in whole milliseconds; throws a ValidationException naming `field` for one before 1970. */
+/** The last moment of the year 9999: what comes later, databases and ISO 8601 write in other ways. */
+const LATEST = 253_402_300_799_999;
+
+/** The event's moment in whole milliseconds; throws a ValidationException naming `field` for one outside 1970 to 9999. */
 export function eventTime(timestamp: Date, field: string): number {
   const at = Math.round(timestamp.getTime());
-  if (Number.isFinite(at) && at >= 0) return at;
-  throw errors.invalidField(field, 'must be a moment after 1970-01-01T00:00:00Z');
+  if (at >= 0 && at <= LATEST) return at;
+  throw errors.invalidField(field, 'must be a moment from 1970 to 9999');
 }

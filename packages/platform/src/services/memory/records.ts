@@ -1,6 +1,7 @@
 import { type data, errors, ServiceError } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/storage/index.ts';
+import { eventTime } from './event-id.ts';
 import type { Memory } from './memory.ts';
 import { namespaceKey } from './namespaces.ts';
 import { NO_STRATEGY, type StoredRecord } from './record.ts';
@@ -42,7 +43,7 @@ export class Records {
           namespace: input.namespaces[0] ?? '',
           content: textOf(input.content),
           metadata: input.metadata ?? {},
-          at: input.timestamp,
+          at: new Date(eventTime(input.timestamp, 'timestamp')),
           insertedAt: new Date(this.#deps.clock.now()),
           eventIds: [],
         });
@@ -61,7 +62,7 @@ export class Records {
         const namespace = input.namespaces?.[0];
         const strategyId = strategyOf(input.memoryStrategyId, memory);
         const changed = await store.updateRecord(this.#deps.database, memory.id, id, {
-          at: input.timestamp,
+          at: new Date(eventTime(input.timestamp, 'timestamp')),
           ...(input.content === undefined ? {} : { content: textOf(input.content) }),
           ...(input.namespaces === undefined ? {} : { namespace: namespace ?? '' }),
           ...(strategyId === undefined ? {} : { strategyId }),

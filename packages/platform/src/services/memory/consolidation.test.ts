@@ -1,0 +1,110 @@
+import { expect, it } from 'vitest';
+import { storageMigrations } from '../../kernel/storage/index.ts';
+import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
+import { listEvents } from './event-store.ts';
+import { EventWriter, type NewEvent } from './event-writer.ts';
+import { applyChanges, OvertakenError } from './extraction/changes.ts';
+import { addJob, endJob, failedJobs, failJob, requeueJob } from './extraction-job-store.ts';
+import { findRecord, listRecords, type NewRecord, type RecordFilter } from './record-store.ts';
+import { memoryMigrations } from './tables.ts';
+
+const now = new Date('2026-01-01T00:00:00Z');
+const everything: RecordFilter = {
+  memoryId: 'm',
+  scope: { kind: 'all' },
+  strategyId: undefined,
+  metadata: [],
+  metadataField: '',
+};
+
+function record(id: string, content: string, more: Partial<NewRecord> = {}): NewRecord {
+  const place = { memoryId: 'm', strategyId: 's', namespace: '/a' };
+  return { ...place, id, content, metadata: {}, at: now, insertedAt: now, eventIds: [`1#${id}`], ...more };
+}
+
+describeDatabases('memory', [...storageMigrations, ...memoryMigrations], (database) => {
+  it('replaces a record once, keeps it out of lists, and confirms what is known', async () => {
+    const insert = (id: string, content: string, supersedes: string[] = []) =>
+      database().transaction((tx) =>
+        applyChanges(tx, [{ kind: 'insert', record: record(id, content), supersedes }], now),
+      );
+    await insert('a', 'Lives in Berlin.');
+    await insert('b', 'lives in  BERLIN');
+    await insert('c', 'Lives in Madrid.', ['a']);
+    await expect(insert('d', 'Lives in Rome.', ['a'])).rejects.toBeInstanceOf(OvertakenError);
+    expect((await listRecords(database(), everything, 10, undefined)).map(({ id }) => id)).toEqual(['c']);
+    const replaced = await findRecord(database(), 'm', 'a');
+    expect(replaced).toMatchObject({ supersededBy: 'c', validTo: now });
+    expect(replaced?.eventIds.toSorted()).toEqual(['1#a', '1#b']);
+    expect(await findRecord(database(), 'm', 'd')).toBeUndefined();
+    expect(await findRecord(database(), 'other', 'a')).toBeUndefined();
+  });
+
+  it('ends a job once, and never while it is failed', async () => {
+    const job = {
+      memoryId: 'm',
+      accountId: '1',
+      strategyId: 's',
+      actorId: 'a',
+      sessionId: 'x',
+      status: 'QUEUED' as const,
+    };
+    await addJob(database(), {
+      ...job,
+      id: 'j',
+      events: [{ eventId: '1#a', count: 2 }],
+      inline: undefined,
+      variables: {},
+      createdAt: now,
+    });
+    await failJob(database(), 'j', 'because \u0000');
+    expect(await endJob(database(), 'j')).toBe(false);
+    expect(await failedJobs(database(), 'm', { actorId: 'a' }, 5, undefined)).toMatchObject([
+      { id: 'j', failureReason: 'because ' },
+    ]);
+    expect(await failedJobs(database(), 'm', { actorId: 'b' }, 5, undefined)).toEqual([]);
+    expect(await requeueJob(database(), 'other', 'j')).toBeUndefined();
+    expect(await requeueJob(database(), 'm', 'j')).toMatchObject({ status: 'QUEUED', failureReason: undefined });
+    expect([await endJob(database(), 'j'), await endJob(database(), 'j')]).toEqual([true, false]);
+  });
+
+  it('writes events in groups: each once, one bad one alone', async () => {
+    const writer = new EventWriter(database());
+    const event = (n: number, more: Partial<NewEvent> = {}): NewEvent => ({
+      memoryId: 'm',
+      actorId: 'a',
+      sessionId: 'x',
+      eventId: `${String(n).padStart(19, '0')}#a`,
+      at: now,
+      createdAt: now,
+      expiresAt: new Date(now.getTime() + 1000),
+      payload: [{ blob: `\u0000 ${n}` }],
+      metadata: {},
+      branch: undefined,
+      variables: {},
+      clientToken: `token ${n % 40}`,
+      fingerprint: 'f',
+      pending: false,
+      ...more,
+    });
+    const outcomes = await Promise.allSettled([
+      ...Array.from({ length: 50 }, (_, n) => writer.write(event(n))),
+      writer.write(event(60, { metadata: { a: { stringValue: 'nul \u0000' } }, clientToken: undefined })),
+    ]);
+    expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(1);
+    const query = {
+      memoryId: 'm',
+      actorId: 'a',
+      sessionId: 'x',
+      limit: 100,
+      after: undefined,
+      branches: undefined,
+      metadata: [],
+    };
+    const found = await listEvents(database(), { ...query, now });
+    expect(found.map(({ payload }) => payload[0]?.blob)).toEqual(
+      Array.from({ length: 40 }, (_, n) => `\u0000 ${39 - n}`),
+    );
+    expect(await listEvents(database(), { ...query, now: new Date(now.getTime() + 1000) })).toEqual([]);
+  });
+});

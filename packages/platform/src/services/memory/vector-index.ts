@@ -11,13 +11,14 @@ export interface VectorIndexDeps {
   embedder: Embedder;
   clock: Clock;
   log: Logger;
+  /** Up to so many records that a filter lets through are compared one by one, which is exact; of more, the graph is searched. */
+  exactAtMost?: number;
 }
 
 const BATCH = 32;
 const RETRY_MS = 15_000;
 /** How often to look for records that another server has written. */
 const SWEEP_MS = 60_000;
-/** Up to so many records a filter's own are compared one by one, which is exact; beyond, the graph is searched. */
 const EXACT_AT_MOST = 10_000;
 const EF_SEARCH = 200;
 
@@ -129,13 +130,14 @@ export class VectorIndex {
   }
 
   async #isSmall(filter: RecordFilter): Promise<boolean> {
+    const most = this.#deps.exactAtMost ?? EXACT_AT_MOST;
     const params: unknown[] = [];
     const where = recordFilterSql({ ...filter, metadata: [], strategyId: undefined }, params);
     const [row] = await this.#deps.database.query<{ n: number }>(
-      `SELECT count(*) AS n FROM (SELECT 1 FROM memory_records WHERE ${where} LIMIT ${EXACT_AT_MOST + 1}) few`,
+      `SELECT count(*) AS n FROM (SELECT 1 FROM memory_records WHERE ${where} LIMIT ${most + 1}) few`,
       params,
     );
-    return (row?.n ?? 0) <= EXACT_AT_MOST;
+    return (row?.n ?? 0) <= most;
   }
 
   async #work(): Promise<void> {

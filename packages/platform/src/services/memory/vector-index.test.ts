@@ -1,0 +1,77 @@
+import { expect, it } from 'vitest';
+import { systemClock } from '../../kernel/clock.ts';
+import type { Embedder } from '../../kernel/embeddings/index.ts';
+import { storageMigrations } from '../../kernel/storage/index.ts';
+import { describeDatabases, silent } from '../../kernel/storage/testing/databases.ts';
+import { insertRecord, type RecordFilter } from './record-store.ts';
+import { memoryMigrations } from './tables.ts';
+import { VectorIndex } from './vector-index.ts';
+
+/** A vector from a text that is a number: points on a curve, near when the numbers are near. */
+function embedder(model: string): Embedder & { asked: string[] } {
+  const asked: string[] = [];
+  const vector = (text: string): Float32Array => {
+    const t = Number(text) / 300;
+    return Float32Array.from(
+      [Math.cos(t), Math.sin(t), Math.cos(2 * t), Math.sin(2 * t)],
+      (value) => value / Math.SQRT2,
+    );
+  };
+  const embed = async (texts: readonly string[]) => {
+    asked.push(...texts);
+    return texts.map(vector);
+  };
+  return { model, dimensions: 4, asked, embed, close: async () => undefined };
+}
+
+const filterOf = (key: string): RecordFilter => {
+  return { memoryId: 'm', scope: { kind: 'path', key }, strategyId: undefined, metadata: [], metadataField: '' };
+};
+
+describeDatabases('vector index', [...storageMigrations, ...memoryMigrations], (database) => {
+  const until = (done: () => boolean) => expect.poll(done, { timeout: 20_000 }).toBe(true);
+
+  it('finds the nearest in a namespace, one by one and through the graph alike', async () => {
+    const at = new Date();
+    for (let n = 0; n < 600; n++) {
+      const place = { memoryId: 'm', strategyId: 's', namespace: n % 50 === 0 ? '/rare' : `/often/${n % 2}` };
+      await insertRecord(database(), {
+        ...place,
+        id: `r${n}`,
+        content: String(n),
+        metadata: {},
+        at,
+        insertedAt: at,
+        eventIds: [],
+      });
+    }
+    const model = embedder('one');
+    const common = { database: database(), clock: systemClock, log: silent };
+    const exact = new VectorIndex({ ...common, embedder: model });
+    const graph = new VectorIndex({ ...common, embedder: model, exactAtMost: 5 });
+    await exact.start();
+    await until(() => model.asked.length === 600);
+    await expect
+      .poll(() => database().query('SELECT 1 FROM memory_records WHERE needs_vector'), { timeout: 20_000 })
+      .toEqual([]);
+    for (const key of ['/rare', '/often', '/often/1', '']) {
+      const vector = await exact.embed('301');
+      const wanted = (await exact.search(filterOf(key), vector, 10)).map(({ id }) => id);
+      const found = (await graph.search(filterOf(key), vector, 10)).map(({ id }) => id);
+      expect(wanted).toHaveLength(10);
+      expect(wanted[0]).toBe({ '/rare': 'r300', '/often': 'r301', '/often/1': 'r301', '': 'r301' }[key]);
+      expect(found.filter((id) => wanted.includes(id)).length).toBeGreaterThanOrEqual(9);
+    }
+    expect(await exact.search({ ...filterOf(''), memoryId: 'other' }, await exact.embed('1'), 10)).toEqual([]);
+    await exact.stop();
+
+    const other = embedder('two');
+    const anew = new VectorIndex({ ...common, embedder: other });
+    await anew.start();
+    await until(() => other.asked.length === 600);
+    await expect
+      .poll(() => database().query('SELECT model FROM memory_vector_models'), { timeout: 20_000 })
+      .toEqual([{ model: 'two' }]);
+    await anew.stop();
+  }, 120_000);
+});

@@ -28,6 +28,9 @@ const manifest = {
   engines: { node: '>=20' },
   exports: { '.': { types: './index.d.ts', default: './index.js' } },
   types: './index.d.ts',
+  // Only a WebSocket handler needs it.
+  peerDependencies: { ws: '^8.18.0' },
+  peerDependenciesMeta: { ws: { optional: true } },
 };
 await writeFile(new URL('package.json', dist), `${JSON.stringify(manifest, undefined, 2)}\n`);
 await copyFile(new URL('README.md', root), new URL('README.md', dist));

@@ -6,6 +6,7 @@ import { Health, type PingHandler, type PingStatus, type RunningTask } from './h
 import { decodePayload, readBody } from './read-body.ts';
 import { messageOf, RequestError } from './request-error.ts';
 import { type RunningApp, serve } from './serve.ts';
+import { serveWebSockets, type WebSocketHandler } from './websocket.ts';
 
 /** A JSON object as it arrives; its fields are the agent's own affair. */
 export type Payload = Record<string, unknown>;
@@ -39,6 +40,7 @@ export interface RunOptions {
  */
 export class AgentPlatformApp<Input = Payload> {
   #entrypoint: Entrypoint<Input> | undefined;
+  #websocket: WebSocketHandler | undefined;
   readonly #parse: (payload: unknown) => Input | Promise<Input>;
   readonly #limit: number;
   readonly #report: (message: string, error: unknown) => void;
@@ -56,6 +58,12 @@ export class AgentPlatformApp<Input = Payload> {
   /** Sets the function that serves invocations and returns it. */
   entrypoint<Handler extends Entrypoint<Input>>(handler: Handler): Handler {
     this.#entrypoint = handler;
+    return handler;
+  }
+
+  /** Sets the function that serves `/ws`; it needs the package `ws`. Without it there is no such route. */
+  websocket<Handler extends WebSocketHandler>(handler: Handler): Handler {
+    this.#websocket = handler;
     return handler;
   }
 
@@ -100,13 +108,15 @@ export class AgentPlatformApp<Input = Payload> {
 
   /** Listens until SIGTERM, SIGINT or `close()`. Rejects when the port cannot be had or no entrypoint is set. */
   async run(options: RunOptions = {}): Promise<RunningApp> {
-    if (!this.#entrypoint)
+    if (!this.#entrypoint && !this.#websocket)
       throw new Error('No entrypoint: pass a function to new AgentPlatformApp() or to app.entrypoint().');
     const server = createServer((request, response) => void this.#route(request, response));
+    const onClose = this.#websocket ? await serveWebSockets(server, this.#websocket, this.#report) : undefined;
     return serve(server, {
       port: options.port ?? portFromEnvironment(),
       host: options.host ?? '0.0.0.0',
       graceMs: options.shutdownGraceMs ?? 5000,
+      onClose,
     });
   }
 
@@ -132,6 +142,7 @@ export class AgentPlatformApp<Input = Payload> {
     if (path !== '/invocations')
       throw new RequestError(404, 'Not found; an agent serves POST /invocations and GET /ping.');
     allow(request, response, ['POST']);
+    if (!this.#entrypoint) throw new RequestError(404, 'This agent serves only /ws; it has no entrypoint.');
     const context = contextFrom(request.headers, signal);
     const payload = await this.#payload(request);
     await runInContext(context, async () => {

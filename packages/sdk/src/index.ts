@@ -2,3 +2,4 @@ export { AgentPlatformApp, type AppOptions, type Entrypoint, type Payload, type 
 export { getContext, type InvocationContext } from './context.ts';
 export type { PingHandler, PingStatus, RunningTask } from './health.ts';
 export type { RunningApp } from './serve.ts';
+export type { AgentSocket, WebSocketHandler } from './websocket.ts';

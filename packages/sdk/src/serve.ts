@@ -11,7 +11,7 @@ export interface RunningApp {
 /** Listens and ties the server's life to SIGTERM and SIGINT, after which the process exits with 0. */
 export async function serve(
   server: Server,
-  options: { port: number; host: string; graceMs: number },
+  options: { port: number; host: string; graceMs: number; onClose?: (() => void) | undefined },
 ): Promise<RunningApp> {
   // Longer than any pooling client keeps an idle connection, so that it is never us who closes one just being reused.
   server.keepAliveTimeout = 75_000;
@@ -33,6 +33,7 @@ export async function serve(
     response.once('close', () => setImmediate(() => closed && server.closeIdleConnections()));
   });
   const close = (): Promise<void> => {
+    if (!closed) options.onClose?.();
     closed ??= closeGently(server, options.graceMs).finally(() => {
       process.off('SIGTERM', exit);
       process.off('SIGINT', exit);

@@ -1,0 +1,139 @@
+import { execFile } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { testPython } from '../support/python.ts';
+
+const run = promisify(execFile);
+const ROOT = resolve(import.meta.dirname, '../..');
+/** The vendor's own SDKs, unmodified, at the versions that COMPATIBILITY speaks of. */
+const VENDOR_PYTHON = 'bedrock-agentcore==1.25.0';
+const VENDOR_NODE = 'bedrock-agentcore@0.4.4';
+
+const python = await testPython();
+let platform: TestPlatform;
+
+beforeAll(async () => {
+  platform = await startTestPlatform({ env: { AGENTPLATFORM_CODE_INTERPRETER_IMAGE: 'slim' } });
+  Object.assign(process.env, platform.env, { TEST_ROLE_ARN: platform.ready.defaultRoleArn });
+});
+afterAll(() => platform?.dispose());
+
+describe.skipIf(!python)('boto3, unmodified', () => {
+  it('drives every operation', { timeout: 400_000 }, async () => {
+    const seen = await python?.run(join(import.meta.dirname, 'code_interpreter_boto3.py'), {
+      roleArn: platform.ready.defaultRoleArn,
+    });
+    expect(seen).toEqual({
+      status: 'READY',
+      got: {
+        name: 'from_boto3',
+        description: 'of a test',
+        executionRoleArn: platform.ready.defaultRoleArn,
+        networkConfiguration: { networkMode: 'SANDBOX' },
+        status: 'READY',
+      },
+      arn: true,
+      tags: { team: 'red' },
+      listed: {
+        ALL: ['aws.codeinterpreter.v1', 'from_boto3'],
+        SYSTEM: ['aws.codeinterpreter.v1'],
+        CUSTOM: ['from_boto3'],
+      },
+      pages: [['aws.codeinterpreter.v1'], ['from_boto3']],
+      twice: 'ConflictException',
+      vpc: 'ValidationException',
+      keepsBuiltIn: 'ValidationException',
+      session: { name: 'first', status: 'READY', sessionTimeoutSeconds: 600, codeInterpreterIdentifier: true },
+      code: {
+        content: [
+          { type: 'text', text: 'hi\n' },
+          { type: 'text', text: '42' },
+        ],
+        stdout: 'hi\n',
+        isError: false,
+      },
+      typescript: '4',
+      command: 2,
+      wrote: false,
+      read: ['text', [0, 255]],
+      files: ['a.txt', 'b.bin'],
+      removed: false,
+      task: { taskStatus: 'completed', stdout: 'background\n', exitCode: 0 },
+      stoppedTask: 'canceled',
+      badLanguage: 'ValidationException',
+      noArguments: 'ValidationException',
+      sessions: [[true], []],
+      afterStop: [[], [true]],
+      ended: 'ResourceNotFoundException',
+      unknownSession: 'ResourceNotFoundException',
+      withoutSession: '7',
+      deleted: 'DELETING',
+      gone: 'ResourceNotFoundException',
+    });
+  });
+
+  it("serves the vendor's Python client", { timeout: 300_000 }, async () => {
+    const target = join(ROOT, '.cache/vendor-python-1.25.0');
+    await run('python3', ['-m', 'pip', 'install', '--quiet', '--no-deps', '--target', target, VENDOR_PYTHON]);
+    const own = { ...process.env, PYTHONPATH: `${python?.env.PYTHONPATH}:${target}` };
+    const need = ['pydantic', 'starlette', 'typing-extensions', 'uvicorn', 'websockets', 'urllib3'];
+    await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', target, ...need]);
+    const { stdout } = await run('python3', [join(import.meta.dirname, 'code_interpreter_vendor.py')], { env: own });
+    expect(JSON.parse(stdout)).toEqual({
+      code: '0\n1\n2\n',
+      state: '2',
+      command: 'shell\n',
+      downloaded: 'x,y\n1,2',
+      both: ['x,y\n1,2', [0, 255]],
+      cleared: true,
+      listed: 'READY',
+      made: 'READY',
+      known: 'vendor_made',
+      deleted: 'DELETING',
+    });
+  });
+});
+
+describe("the vendor's TypeScript client", () => {
+  it('runs code, commands and files', { timeout: 300_000 }, async () => {
+    const folder = join(ROOT, '.cache/vendor-node-0.4.4');
+    await mkdir(folder, { recursive: true });
+    const install = [
+      'install',
+      '--prefix',
+      folder,
+      '--ignore-scripts',
+      '--no-audit',
+      '--no-fund',
+      '--no-save',
+      '--silent',
+    ];
+    await run('npm', [...install, '--legacy-peer-deps', VENDOR_NODE], { cwd: folder });
+    const script = `
+      import { CodeInterpreter } from '${folder}/node_modules/bedrock-agentcore/dist/src/tools/code-interpreter/client.js';
+      const client = new CodeInterpreter({ region: process.env.AWS_REGION });
+      const seen = {};
+      seen.code = await client.executeCode({ code: 'import time\\nfor i in range(3):\\n    print(i, flush=True)\\n    time.sleep(0.3)' });
+      seen.javascript = await client.executeCode({ code: 'await Promise.resolve(5)', language: 'javascript' });
+      seen.command = await client.executeCommand({ command: 'echo shell' });
+      await client.writeFiles({ files: [{ path: 'a.txt', content: 'text' }] });
+      seen.read = await client.readFiles({ paths: ['a.txt'] });
+      seen.list = await client.listFiles({ path: '.' });
+      await client.removeFiles({ paths: ['a.txt'] });
+      seen.missing = await client.readFiles({ paths: ['a.txt'] });
+      seen.session = (await client.getSession()).status;
+      seen.ready = (await client.listSessions({ status: 'READY' })).items.length;
+      await client.stopSession();
+      console.log(JSON.stringify(seen));`;
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script]);
+    const seen = JSON.parse(stdout);
+    expect(seen).toMatchObject({ code: '0\n1\n2\n', javascript: '5', command: 'shell\n', session: 'READY' });
+    expect(seen.ready).toBeGreaterThan(0);
+    expect(seen.read).toContain('text');
+    expect(seen.list).toContain('a.txt');
+    expect(seen.missing).toContain('There is no a.txt');
+  });
+});

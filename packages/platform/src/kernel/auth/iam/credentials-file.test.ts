@@ -17,7 +17,10 @@ it('is private from its first moment and read by the AWS SDK', async () => {
   const path = await writeCredentialsFile(dir, one);
   expect(path).toBe(join(dir, 'credentials'));
   expect((await stat(path)).mode & 0o777).toBe(0o600);
-  expect(await fromIni({ filepath: path, profile: 'agentplatform', ignoreCache: true })()).toMatchObject({ accessKeyId: one.accessKeyId, secretAccessKey: one.secretAccessKey });
+  expect(await fromIni({ filepath: path, profile: 'agentplatform', ignoreCache: true })()).toMatchObject({
+    accessKeyId: one.accessKeyId,
+    secretAccessKey: one.secretAccessKey,
+  });
   expect(await readdir(dir)).toEqual(['credentials']);
 });
 

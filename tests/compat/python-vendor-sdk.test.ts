@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -51,6 +52,23 @@ describe.skipIf(!packages)("an agent on the vendor's Python package, unmodified,
     await expect(invokeText(clients, arn, sessionId('fail'), { do: 'fail' })).rejects.toMatchObject({
       name: 'RuntimeClientError',
       message: expect.stringContaining('on purpose'),
+    });
+  });
+
+  it("talks over a WebSocket and a shell with the vendor's own client", async () => {
+    const session = sessionId('streams');
+    const { endpoint, region } = platform.ready;
+    const ran = spawnSync('python3', [join(import.meta.dirname, 'vendor_streams.py')], {
+      env: { ...process.env, ...platform.env, PYTHONPATH: packages ?? '', PYTHONDONTWRITEBYTECODE: '1' },
+      input: JSON.stringify({ endpoint, region, arn, session }),
+      encoding: 'utf8',
+      timeout: 60_000,
+    });
+    expect(ran.status, ran.stderr).toBe(0);
+    expect(JSON.parse(ran.stdout)).toEqual({
+      first: { session },
+      echo: 'HELLO',
+      shell: { id: 'mine', session, exit: 7, size: true },
     });
   });
 });

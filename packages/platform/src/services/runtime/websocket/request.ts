@@ -84,16 +84,20 @@ function credentials(req: IncomingMessage): Pick<StreamRequest, 'bearer' | 'prot
 }
 
 /**
- * The headers to verify a signature with. The vendor's client signs all but the session id of a stream, so an unsigned one is
- * left out; a signed one is verified.
+ * The headers to verify a signature with. The vendor's clients sign all but the session id of a stream, so an unsigned one is
+ * left out; a signed one is verified. Their shell repeats the very same Host, which says nothing new.
  */
 export function headersForSignature(req: IncomingMessage): string[] {
   const signed = /SignedHeaders=([^,\s]*)/.exec(req.headers.authorization ?? '')?.[1]?.split(';') ?? [];
-  if (signed.includes(SESSION_HEADER)) return req.rawHeaders;
   const kept: string[] = [];
+  let host: string | undefined;
   for (let i = 0; i + 1 < req.rawHeaders.length; i += 2) {
-    const name = req.rawHeaders[i] ?? '';
-    if (name.toLowerCase() !== SESSION_HEADER) kept.push(name, req.rawHeaders[i + 1] ?? '');
+    const [name = '', value = ''] = req.rawHeaders.slice(i, i + 2);
+    const lower = name.toLowerCase();
+    if (lower === SESSION_HEADER && !signed.includes(SESSION_HEADER)) continue;
+    if (lower === 'host' && value === host) continue;
+    if (lower === 'host') host = value;
+    kept.push(name, value);
   }
   return kept;
 }

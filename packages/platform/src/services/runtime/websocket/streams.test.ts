@@ -73,6 +73,9 @@ describe('a request for a stream', () => {
     expect(headersForSignature(request('/', signed))).toEqual(['Authorization', signed.Authorization]);
     const both = signed.Authorization.replace('host', `host;${SESSION.toLowerCase()}`);
     expect(headersForSignature(request('/', { ...signed, Authorization: both }))).toContain('id');
+    const hosts = ['Host', 'a', 'host', 'a', 'Host', 'b'];
+    const req = { headers: {}, rawHeaders: hosts } as unknown as IncomingMessage;
+    expect(headersForSignature(req)).toEqual(['Host', 'a', 'Host', 'b']);
   });
 });
 

@@ -154,6 +154,7 @@ describe('code that misbehaves', () => {
 
 describe('a client that goes away', () => {
   it('interrupts the kernel within 5 s', async () => {
+    expect((await session.python('1')).isError).toBe(false);
     const abort = new AbortController();
     const call = session.call(
       'executeCode',
@@ -167,7 +168,7 @@ describe('a client that goes away', () => {
     await expect(call).rejects.toThrow();
     // Waits its turn behind the interrupted call; without the interrupt it would wait until the 4 s are over.
     const seen = await session.python('ended - begun');
-    expect(Number(seen.text)).toBeGreaterThan(0.3);
+    expect(Number(seen.text)).toBeGreaterThan(0);
     expect(Number(seen.text)).toBeLessThan(3.5);
   });
 

@@ -10,6 +10,7 @@ EXECUTION_SECONDS = 600
 INTERRUPT_SECONDS = 2.5
 """How long a kernel may take to obey an interrupt before it is killed: a client that went away has its work ended within 5 s."""
 
+INTERRUPTS = 4
 START_SECONDS = 60
 WAITING_CALLS = 16
 TASKS = 100

@@ -61,12 +61,13 @@ class Slot:
         lost, self._lost = self._lost, None
         try:
             kernel = await self._ready()
+            if gone.is_set():
+                return {"ok": False, "note": "The caller went away before its code ran."}
             run = asyncio.ensure_future(kernel.run(code, output))
             why = await self._wait(run, seconds, gone)
             if why is None:
                 return {"ok": run.result(), "note": lost}
-            kernel.interrupt()
-            if await self._wait(run, limits.INTERRUPT_SECONDS, None) is None:
+            if await self._interrupt(kernel, run):
                 run.exception()
                 if kernel.alive:
                     return {"ok": False, "note": f"{why} The code was interrupted; variables are kept."}
@@ -80,6 +81,14 @@ class Slot:
                 "ok": False,
                 "note": f"The {self.name} kernel {error}. Variables are lost, files are kept; the next call starts a new kernel.",
             }
+
+    async def _interrupt(self, kernel, run):
+        """Whether it obeyed. Said again and again: the first may come before the kernel has begun with the code."""
+        for _ in range(limits.INTERRUPTS):
+            kernel.interrupt()
+            if await self._wait(run, limits.INTERRUPT_SECONDS / limits.INTERRUPTS, None) is None:
+                return True
+        return False
 
     async def _wait(self, run, seconds, gone):
         """None when `run` is done, else why it was not waited for any longer."""

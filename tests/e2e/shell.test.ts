@@ -5,6 +5,7 @@ import { StopRuntimeSessionCommand } from '@aws-sdk/client-bedrock-agentcore';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
+import { assumeNewRole } from '../support/iam.ts';
 import { invokeText, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 import { type Stream, StreamSigner } from '../support/websocket.ts';
@@ -146,6 +147,24 @@ describe('the interactive shell', () => {
       shell.output = shell.output.replaceAll('x', '');
     }
     expect(count).toBeGreaterThanOrEqual(5_000_000);
+  });
+
+  it('needs a right of its own, beside that to invoke and to talk', async () => {
+    const stream = 'bedrock-agentcore:InvokeAgentRuntimeWithWebSocketStream';
+    const shell = 'bedrock-agentcore:InvokeAgentRuntimeCommandShell';
+    for (const [name, allowed, refusal] of [
+      ['talker', [stream, 'bedrock-agentcore:InvokeAgentRuntime'], 403],
+      ['operator', [shell], undefined],
+    ] as const) {
+      const role = await assumeNewRole(platform, name, [{ Effect: 'Allow', Action: [...allowed], Resource: '*' }]);
+      const own = new StreamSigner(platform, role);
+      const opening = own.open({ arn, path: 'ws/shells' }, sessionId(name));
+      if (refusal) await expect(opening).rejects.toMatchObject({ status: refusal, type: 'AccessDeniedException' });
+      else expect((await (await opening).next())[0]).toBe(3);
+      // The probe agent has no /ws: who may talk gets as far as that.
+      const talking = own.open({ arn }, sessionId(name));
+      await expect(talking).rejects.toMatchObject({ status: refusal ? 424 : 403 });
+    }
   });
 
   it('ends with its session', async () => {

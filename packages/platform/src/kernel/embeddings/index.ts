@@ -1,3 +1,3 @@
 export type { Embedder } from './embedder.ts';
 export { openHttpEmbedder } from './http-embedder.ts';
-export { type LocalEmbedderOptions, openLocalEmbedder } from './local-embedder.ts';
+export { openLocalEmbedder } from './local-embedder.ts';

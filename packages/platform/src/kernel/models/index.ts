@@ -1,2 +1,2 @@
-export { type ChatAnswer, type ChatModel, type ChatRequest, createChatModel } from './chat-model.ts';
+export { type ChatModel, createChatModel } from './chat-model.ts';
 export { type ModelEndpoint, ModelError, modelEndpoint, postJson } from './post-json.ts';

@@ -16,7 +16,9 @@ export function toCell(source) {
   const edits = [];
   const hoisted = [];
   const globals = [];
-  program.body.forEach((node, index) => edit(node, index === program.body.length - 1, { source, edits, hoisted, globals }));
+  for (const [index, node] of program.body.entries()) {
+    edit(node, index === program.body.length - 1, { source, edits, hoisted, globals });
+  }
   let text = '';
   let at = 0;
   for (const { start, end, text: replacement } of edits) {
@@ -24,7 +26,9 @@ export function toCell(source) {
     at = end;
   }
   text += source.slice(at);
-  const declared = globals.map((name) => `if(!(${JSON.stringify(name)} in globalThis))globalThis[${JSON.stringify(name)}]=undefined;`);
+  const declared = globals.map(
+    (name) => `if(!(${JSON.stringify(name)} in globalThis))globalThis[${JSON.stringify(name)}]=undefined;`,
+  );
   // On one line before the caller's first, so that line numbers stay his.
   return `(async()=>{${declared.join('')}${hoisted.join('')}${text}\n})()`;
 }
@@ -101,7 +105,8 @@ function importOf(node, globals) {
     globals.push(specifier.local.name);
     const local = `globalThis[${JSON.stringify(specifier.local.name)}]`;
     if (specifier.type === 'ImportNamespaceSpecifier') return `${local}=m;`;
-    const imported = specifier.type === 'ImportDefaultSpecifier' ? 'default' : (specifier.imported.name ?? specifier.imported.value);
+    const imported =
+      specifier.type === 'ImportDefaultSpecifier' ? 'default' : (specifier.imported.name ?? specifier.imported.value);
     // Of a CommonJS module only some names are exports; the others are properties of what it exports.
     const name = JSON.stringify(imported);
     const none = JSON.stringify(`The module ${node.source.value} has no export named ${imported}.`);
@@ -116,7 +121,8 @@ function namesOf(pattern, into) {
       into.push(pattern.name);
       return;
     case 'ObjectPattern':
-      for (const property of pattern.properties) namesOf(property.type === 'RestElement' ? property.argument : property.value, into);
+      for (const property of pattern.properties)
+        namesOf(property.type === 'RestElement' ? property.argument : property.value, into);
       return;
     case 'ArrayPattern':
       for (const element of pattern.elements) namesOf(element, into);

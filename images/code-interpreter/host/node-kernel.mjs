@@ -56,7 +56,8 @@ async function run(code) {
 function shown(value) {
   if (value === undefined) return {};
   const text = inspect(value, { depth: 4, maxArrayLength: 200, maxStringLength: MAX_TEXT }).slice(0, MAX_TEXT);
-  const html = typeof value === 'object' && value !== null && typeof value.toHTML === 'function' ? value.toHTML() : undefined;
+  const html =
+    typeof value === 'object' && value !== null && typeof value.toHTML === 'function' ? value.toHTML() : undefined;
   return { text, ...(typeof html === 'string' ? { html } : {}) };
 }
 
@@ -70,7 +71,10 @@ function traceOf(error) {
 
 answer({ ready: true });
 // Not a file stream: its pending read would hold `process.exit` up.
-const input = createInterface({ input: new Socket({ fd: requests, readable: true, writable: false }), crlfDelay: Infinity });
+const input = createInterface({
+  input: new Socket({ fd: requests, readable: true, writable: false }),
+  crlfDelay: Infinity,
+});
 for await (const line of input) {
   try {
     answer(shown(await run(JSON.parse(line).code)));

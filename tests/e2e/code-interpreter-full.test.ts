@@ -1,0 +1,62 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Clients, clientsOf } from '../support/clients.ts';
+import { startCodeSession } from '../support/code-session.ts';
+import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+
+const run = promisify(execFile);
+const example = resolve(import.meta.dirname, '../../examples/data-analyst');
+let platform: TestPlatform;
+let clients: Clients;
+let work: string;
+
+beforeAll(async () => {
+  platform = await startTestPlatform({ env: { AGENTPLATFORM_CODE_INTERPRETER_WARM_SESSIONS: '0' } });
+  clients = clientsOf(platform);
+  work = await mkdtemp(join(tmpdir(), 'data-analyst-'));
+});
+afterAll(async () => {
+  clients?.close();
+  await platform?.dispose();
+  await rm(work, { recursive: true, force: true });
+});
+
+describe('the full image', () => {
+  it('is made behind the slim one, has the libraries for data work, and draws', { timeout: 900_000 }, async () => {
+    const libraries = 'import numpy, pandas, matplotlib, scipy, sklearn, openpyxl, PIL, requests';
+    const first = await startCodeSession(clients);
+    expect((await first.python('1 + 1')).text).toBe('2');
+    await first.stop();
+    let session = await startCodeSession(clients);
+    for (const deadline = Date.now() + 800_000; Date.now() < deadline; session = await startCodeSession(clients)) {
+      if (!(await session.python(libraries)).isError) break;
+      await session.stop();
+      await sleep(5000);
+    }
+    const drawn = await session.python('import matplotlib.pyplot as plt\nplt.plot([1, 2, 3]);');
+    expect(drawn.content?.filter((block) => block.type === 'image')).toMatchObject([{ mimeType: 'image/png' }]);
+    const table = await session.python('import pandas as pd\npd.DataFrame({"a": [1, 2]})');
+    expect(table.content?.find((block) => block.type === 'resource')?.resource?.text).toContain('<table');
+    const excel = 'pd.DataFrame({"a": [1, 2]}).to_excel("t.xlsx", index=False); int(pd.read_excel("t.xlsx").a.sum())';
+    expect((await session.python(excel)).text).toBe('3');
+    await session.stop();
+  });
+
+  it('examples/data-analyst gives a CSV to an agent and gets a chart back', { timeout: 300_000 }, async () => {
+    const chart = join(work, 'chart.png');
+    const { stdout } = await run(
+      process.execPath,
+      [join(example, 'index.ts'), join(example, 'sales.csv'), 'How do sales develop by month?', chart],
+      { env: { ...process.env, ...platform.env } },
+    );
+    expect(stdout).toMatch(/January\s+200\nFebruary\s+245\nMarch\s+300\n/);
+    const png = await readFile(chart);
+    expect(png.subarray(1, 4).toString()).toBe('PNG');
+    expect(png.length).toBeGreaterThan(5000);
+  });
+});

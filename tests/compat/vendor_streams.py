@@ -39,10 +39,12 @@ async def main():
 
     async with client.open_shell(arn, session_id=session, shell_id="mine") as shell:
         await shell.resize(99, 33)
-        await shell.send('stty size; exit 7\n')
         output = ""
         async for frame in shell:
             if frame.channel == ShellChannel.STDOUT:
+                # At the prompt, as a person types; the new size travels to the terminal by another way than what is typed.
+                if output == "":
+                    await shell.send('sleep 0.5; stty size; exit 7\n')
                 output += frame.text
         seen["shell"] = {"id": shell.shell_id, "session": shell.session_id, "exit": shell.exit_code, "size": "33 99" in output}
 

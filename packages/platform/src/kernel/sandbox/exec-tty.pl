@@ -43,6 +43,15 @@ while (1) {
     last unless sysread $master, my $bytes, 65536;
     for (my $at = 0; $at < length $bytes; ) { $at += syswrite(STDOUT, $bytes, 65536, $at) // last }
   }
+  # The size before what is typed: a command may ask for it at once.
+  if (vec $ready, $ctl, 1) {
+    if (sysread $control, my $bytes, 4096) {
+      $pending .= $bytes;
+      size($master, $1, $2) while $pending =~ s/^(\d+) (\d+)\n//;
+    } else {
+      vec($want, $ctl, 1) = 0;
+    }
+  }
   if (vec $ready, $in, 1) {
     if (sysread STDIN, my $bytes, 4096) {
       for (my $at = 0; $at < length $bytes; ) { $at += syswrite($master, $bytes, 4096, $at) // last }
@@ -50,14 +59,6 @@ while (1) {
       # The end of input is typed, as at a terminal.
       syswrite $master, "\x04";
       vec($want, $in, 1) = 0;
-    }
-  }
-  if (vec $ready, $ctl, 1) {
-    if (sysread $control, my $bytes, 4096) {
-      $pending .= $bytes;
-      size($master, $1, $2) while $pending =~ s/^(\d+) (\d+)\n//;
-    } else {
-      vec($want, $ctl, 1) = 0;
     }
   }
 }

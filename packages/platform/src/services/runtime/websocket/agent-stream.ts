@@ -37,10 +37,10 @@ export async function dialAgent(lease: Lease, port: number, dial: AgentDial): Pr
     failure ??= error;
   });
   const refused = once(socket, 'unexpected-response', { signal: dial.signal });
-  const opened = once(socket, 'open', { signal: dial.signal }).then(() => {
-    socket.pause();
-    return undefined;
-  });
+  // In the very turn of the event: a first message may have come in one piece with the agent's answer, and a turn later it
+  // would be handed to nobody.
+  socket.once('open', () => socket.pause());
+  const opened = once(socket, 'open', { signal: dial.signal }).then(() => undefined);
   refused.catch(() => undefined);
   opened.catch(() => undefined);
   try {

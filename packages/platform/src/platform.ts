@@ -256,6 +256,8 @@ export async function createPlatform(config: Config): Promise<Platform> {
     closing.add(() => sessions.close());
 
     // Services
+    const paginator = createPaginator(await pageKey(secrets, iam.accountId));
+    const roleExists = async (arn: string): Promise<boolean> => iam.admin.listRoles().some((role) => role.arn === arn);
     const invocations = new RateLimiter(config.quotas.invocationsPerSecond, clock);
     const temporary = join(data, 'tmp');
     await rm(temporary, { recursive: true, force: true });
@@ -269,7 +271,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
         registryCredentials: (accountId, uri) => registryCredentials.forImage(accountId, uri),
         temporaryDirectory: temporary,
       },
-      roleExists: async (arn) => iam.admin.listRoles().some((role) => role.arn === arn),
+      roleExists,
       verifyToken: ({ runtime: { accountId }, version }, token) => {
         const configuration = version.definition.authorizerConfiguration?.customJWTAuthorizer;
         if (configuration) return jwt.authenticate(token, { accountId, configuration });
@@ -279,7 +281,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
         );
       },
       takeInvocation: (endpoint) => invocations.take(endpoint),
-      paginator: createPaginator(await pageKey(secrets, iam.accountId)),
+      paginator,
       clock,
       newIdSuffix: identifiers.suffix,
       newSessionId: identifiers.session,
@@ -300,8 +302,8 @@ export async function createPlatform(config: Config): Promise<Platform> {
       database,
       images,
       sessions,
-      roleExists: async (arn) => iam.admin.listRoles().some((role) => role.arn === arn),
-      paginator: createPaginator(await pageKey(secrets, iam.accountId)),
+      roleExists,
+      paginator,
       clock,
       newIdSuffix: identifiers.suffix,
       newSessionId: () => identifiers.session().replaceAll('-', ''),
@@ -330,7 +332,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
         ? {}
         : { chat: createChatModel(modelEndpoint(config.models.url, config.models)) }),
       jobs,
-      paginator: createPaginator(await pageKey(secrets, iam.accountId)),
+      paginator,
       clock,
       log,
       region,

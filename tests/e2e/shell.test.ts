@@ -114,11 +114,13 @@ describe('the interactive shell', () => {
 
   it('interrupts with Ctrl-C', async () => {
     const shell = await ShellClient.open(sessionId('interrupt'));
-    shell.send(0, 'echo be"gun"; sleep 60; echo went-"on"\n');
+    // The word comes from the foreground process itself: before it is that, a terminal's signal would go to the shell.
+    shell.send(0, `sh -c 'echo be"gun"; exec sleep 60'\n`);
     await shell.until('begun');
     shell.send(0, '\x03');
-    shell.send(0, 'echo af"ter"\n');
-    await shell.until('after');
+    await shell.until('$');
+    shell.send(0, 'echo status-$?\n');
+    await shell.until('status-130');
   });
 
   it('refuses what is no frame, or too large', async () => {
@@ -212,8 +214,8 @@ describe('agentcore shell', () => {
       tmux('resize-window', '-x', '90', '-y', '25');
       tmux('send-keys', 'stty size', 'Enter');
       await shows('25 90');
-      tmux('send-keys', 'sleep 60; echo never', 'Enter');
-      await shows('echo never');
+      tmux('send-keys', `sh -c 'echo be""gun; exec sleep 60'`, 'Enter');
+      await shows('begun');
       tmux('send-keys', 'C-c');
       tmux('send-keys', 'echo st""ill', 'Enter');
       await shows('still');

@@ -141,8 +141,10 @@ export class ProcessProvider implements SandboxProvider {
       child.once('exit', () => resolve());
       child.once('error', () => resolve());
     });
+    // Listened to before anything is waited for: Node throws away what nobody reads when a child has ended.
+    const answer = firstLine(child.stdio[3]);
     const owner = child.pid === undefined ? undefined : await identify(child.pid);
-    const said = await firstLine(child.stdio[3]);
+    const said = await answer;
     const pid = Number(/^started (\d+)$/.exec(said)?.[1]);
     if (!owner || !pid)
       throw new SandboxError(

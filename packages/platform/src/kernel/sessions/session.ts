@@ -117,6 +117,7 @@ export class Session {
       this.#deps.ends.flush().then(() => store.begin(this.row)),
       this.#plan.sandbox(this.row.sandboxId, signal),
     ]);
+    await this.#plan.belongings?.attach(this.row, signal);
     const sandbox = await provider.create(spec, signal);
     this.#adopt(sandbox);
     await this.#ready(sandbox, clock.monotonic() + options.startTimeoutMs);
@@ -282,6 +283,11 @@ export class Session {
         );
       }
     }
+    await this.#plan.belongings
+      ?.detach(this.row.sandboxId)
+      .catch((error: unknown) =>
+        log.error({ err: error, sandboxId: this.row.sandboxId }, "a session's storage could not be let go of"),
+      );
     // Before the id is free again: two live rows of one id must never meet.
     await this.#deps.ends.store(this.row.sandboxId, reason, clock.now());
     this.#on({ event: 'torn-down' });

@@ -26,6 +26,19 @@ export interface SessionPlan {
   health: HealthCheck;
   /** The sandbox to create; called once, when the start's turn has come. */
   sandbox(sandboxId: string, signal: AbortSignal): Promise<SandboxSpec>;
+  /** What belongs to the session and outlives its sandbox, such as its storage; absent when there is none. */
+  belongings?: SessionBelongings;
+}
+
+/**
+ * What one session brings along into whichever sandbox it gets. For a sandbox that is made for it, `attach` is called before
+ * `create`; for one that was made before anybody asked, at adoption, where it appears below the mounts that `propagate`.
+ */
+export interface SessionBelongings {
+  /** Rejects when it cannot be had; the session does not start then. */
+  attach(session: SessionKey & { sandboxId: string; version: string }, signal: AbortSignal): Promise<void>;
+  /** Called once the sandbox is gone, attached or not. Idempotent; rejects when something could not be let go. */
+  detach(sandboxId: string): Promise<void>;
 }
 
 export interface SessionsOptions {

@@ -2,18 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createPaginator, errors, type OperationName } from '@agentplatform/contract';
+import { createAuthorize } from './authorize.ts';
 import { Closing } from './closing.ts';
 import type { Config } from './config.ts';
 import { writeConnectionFile } from './connection-file.ts';
 import { operationCoverage } from './coverage.ts';
-import { doctorRoutes } from './doctor-routes.ts';
+import { httpPlugins } from './http-plugins.ts';
 import { identifiers } from './identifiers.ts';
-import { loginWithAccessKey } from './kernel/auth/access-key-login.ts';
+import { journalSinks } from './journal-sinks.ts';
 import { PROFILE, writeCredentialsFile } from './kernel/auth/iam/credentials-file.ts';
 import { openIam } from './kernel/auth/iam/iam.ts';
-import { iamRoutes } from './kernel/auth/iam/iam-routes.ts';
-import { createSqlIamStore, iamMigrations } from './kernel/auth/iam/sql-iam-store.ts';
-import { stsRoutes } from './kernel/auth/iam/sts-routes.ts';
+import { createSqlIamStore } from './kernel/auth/iam/sql-iam-store.ts';
 import { createJwtAuthenticator } from './kernel/auth/jwt.ts';
 import { createOidcDiscovery } from './kernel/auth/oidc-discovery.ts';
 import { createAuthenticator } from './kernel/auth/sigv4.ts';
@@ -21,48 +20,39 @@ import { createSpool } from './kernel/auth/spool.ts';
 import { systemClock } from './kernel/clock.ts';
 import { every } from './kernel/every.ts';
 import { createAdminGuard } from './kernel/http/admin-guard.ts';
-import { type AuditRecord, auditText, nameOf, Pipeline, type PipelineDeps } from './kernel/http/pipeline.ts';
+import { Pipeline } from './kernel/http/pipeline.ts';
 import { RateLimiter } from './kernel/http/rate-limiter.ts';
 import { createHttpServer } from './kernel/http/server.ts';
 import { toServiceError } from './kernel/http/service-errors.ts';
-import { createImages, registerRegistry, repositoryArn } from './kernel/images/index.ts';
+import { createImages } from './kernel/images/index.ts';
 import { createJobs } from './kernel/jobs/index.ts';
-import { createJournal, journalMigrations } from './kernel/journal/index.ts';
+import { createJournal } from './kernel/journal/index.ts';
 import { createChatModel, modelEndpoint } from './kernel/models/index.ts';
-import { objectReader, s3Api } from './kernel/objects/index.ts';
+import { objectReader } from './kernel/objects/index.ts';
 import { createOutbound } from './kernel/outbound/index.ts';
 import { createSandboxProvider, probeProviders } from './kernel/sandbox/index.ts';
-import { configuredMasterKeys, createSecrets, openMasterKeyFile, secretMigrations } from './kernel/secrets/index.ts';
+import { configuredMasterKeys, createSecrets, openMasterKeyFile } from './kernel/secrets/index.ts';
 import { createSealer } from './kernel/secrets/sealer.ts';
 import type { HandlersOf } from './kernel/service.ts';
 import { LogArchive } from './kernel/sessions/log-archive.ts';
 import { Sessions } from './kernel/sessions/sessions.ts';
 import { createSqlSessionStore } from './kernel/sessions/sql-session-store.ts';
-import { sessionMigrations } from './kernel/sessions/tables.ts';
-import type { UsageSample } from './kernel/sessions/usage.ts';
-import { applyUsageSamples } from './kernel/sessions/usage-store.ts';
-import { IdempotencyStore, migrate, openDatabase, storageMigrations } from './kernel/storage/index.ts';
+import { IdempotencyStore, migrate, openDatabase } from './kernel/storage/index.ts';
 import { createLogger, createMetrics, logFormat } from './kernel/telemetry/index.ts';
+import { migrations } from './migrations.ts';
 import type { NotImplemented } from './not-implemented.ts';
 import { openEmbedder } from './open-embedder.ts';
 import { openObjects } from './open-objects.ts';
 import { pageKey } from './page-key.ts';
-import { auditMigrations, auditSink } from './services/audit/index.ts';
-import {
-  codeInterpreterMigrations,
-  createCodeInterpreterService,
-  subnetMap,
-} from './services/code-interpreter/index.ts';
-import { createMemoryService, memoryMigrations } from './services/memory/index.ts';
-import {
-  createResourcePoliciesService,
-  ResourcePolicies,
-  resourcePolicyMigrations,
-} from './services/resource-policies/index.ts';
-import { runtimeAdminRoutes } from './services/runtime/admin-routes.ts';
+import { createCodeInterpreterService, subnetMap } from './services/code-interpreter/index.ts';
+import { createMemoryService } from './services/memory/index.ts';
+import { createResourcePoliciesService, ResourcePolicies } from './services/resource-policies/index.ts';
 import { createRuntimeService } from './services/runtime/index.ts';
-import { RegistryCredentialsStore, registryCredentialsRoutes } from './services/runtime/registry-credentials.ts';
+import { RegistryCredentialsStore } from './services/runtime/registry-credentials.ts';
 import { createTagsService } from './services/tags/index.ts';
+import { sessionOptions } from './session-options.ts';
+import { auditOfStream } from './stream-audit.ts';
+import { watchMetrics } from './watch-metrics.ts';
 
 /** What the server prints when it serves; `connection.json` in the data directory holds the same. */
 export interface Ready {
@@ -87,15 +77,6 @@ const HOUR_MS = 3_600_000;
 
 /** A message as large as a chunk of a streamed answer may be, a look every 30 s whether the peer is there, and time to answer. */
 const STREAMS = { maxMessageBytes: 10 * 2 ** 20, pingIntervalMs: 30_000, handshakeMs: 30_000 };
-
-/** Largest object in one request to the embedded store: S3's own limit of a single PUT. */
-const MAX_OBJECT_BYTES = 5 * 2 ** 30;
-
-/** What the journal carries to the database. */
-interface Journaled {
-  usage: UsageSample;
-  audit: AuditRecord;
-}
 
 /** Builds the platform, part by part, each from those above it. Nothing else constructs parts. */
 export async function createPlatform(config: Config): Promise<Platform> {
@@ -137,41 +118,17 @@ export async function createPlatform(config: Config): Promise<Platform> {
       ...(config.databaseUrl ? { url: config.databaseUrl } : {}),
     });
     closing.add(() => database.close());
-    await migrate(
-      database,
-      [
-        ...storageMigrations,
-        ...secretMigrations,
-        ...iamMigrations,
-        ...journalMigrations,
-        ...sessionMigrations,
-        ...auditMigrations,
-        ...codeInterpreterMigrations,
-        ...resourcePolicyMigrations,
-        ...memoryMigrations,
-      ],
-      log,
-    );
+    await migrate(database, migrations, log);
     const masterKeys = config.secrets.key
       ? configuredMasterKeys(config.secrets.key)
       : await openMasterKeyFile(config.secrets.keyFile ?? join(data, 'keys'));
     const secrets = createSecrets({ database, keys: masterKeys, clock });
-    const journal = await createJournal<Journaled>({
+    const journal = await createJournal({
       dir: join(data, 'journal'),
       database,
       clock,
       log,
-      sinks: {
-        usage: {
-          parse: (sample) => sample as UsageSample,
-          apply: (tx, records) =>
-            applyUsageSamples(
-              tx,
-              records.map((record) => record.data),
-            ),
-        },
-        audit: auditSink,
-      },
+      sinks: journalSinks,
     });
     closing.add(() => journal.close());
 
@@ -190,25 +147,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
     closing.add(async () => iam.stop());
     const resourcePolicies = await ResourcePolicies.open(database);
     const authenticator = createAuthenticator({ keys: iam.keys, clock, region });
-    const authorize: PipelineDeps['authorize'] = ({ principal, action, resource, conditions, sourceIp }) => {
-      const context = sourceIp === undefined ? conditions : { ...conditions, 'aws:SourceIp': sourceIp };
-      // What manages a resource's policy is not subject to it: a mistake in one must not lock its owner out.
-      const resourcePolicy = /:(Put|Get|Delete)ResourcePolicy$/.test(action)
-        ? undefined
-        : resourcePolicies.of(resource);
-      const request = {
-        principal,
-        action,
-        resource,
-        context,
-        ...(resourcePolicy === undefined ? {} : { resourcePolicy }),
-      };
-      const { allowed, reason } = iam.authorizer.authorize(request);
-      if (!allowed)
-        throw errors.accessDenied(`${reason}.`, {
-          remedy: 'Ask for a policy that allows it: agentcore iam put-policy.',
-        });
-    };
+    const authorize = createAuthorize(iam, resourcePolicies);
     const spool = await createSpool({ dir: join(data, 'spool') });
     const guard = createAdminGuard({ authenticator, authorize, spool });
 
@@ -242,16 +181,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       clock,
       newSandboxId: identifiers.sandbox,
       log,
-      options: {
-        pingIntervalMs: config.session.pingIntervalSeconds * 1000,
-        pingTimeoutMs: config.session.pingTimeoutSeconds * 1000,
-        pingFailures: config.session.pingFailures,
-        usageIntervalMs: config.session.usageIntervalSeconds * 1000,
-        startTimeoutMs: config.sandbox.startTimeoutSeconds * 1000,
-        teardownTimeoutMs: config.session.teardownSeconds * 1000,
-        maxConcurrentStarts: config.sandbox.maxConcurrentStarts,
-        maxQueuedStarts: config.sandbox.maxQueuedStarts,
-      },
+      options: sessionOptions(config),
     });
     closing.add(() => sessions.close());
 
@@ -366,79 +296,36 @@ export async function createPlatform(config: Config): Promise<Platform> {
       region,
       log,
     });
-    metrics.watch('sessions', 'Live sessions by state.', () => sessions.counts(), 'state');
-    metrics.watch(
-      'journal_lag_records',
-      'Journal records that the database does not have yet.',
-      () => journal.stats().durableSeq - journal.stats().appliedSeq,
-    );
-    metrics.watch(
-      'journal_dropped_records',
-      'Journal records that were dropped for want of room since the start.',
-      () => journal.stats().dropped,
-    );
+    watchMetrics(metrics, { sessions, journal });
     const streams = runtime.port.createStreams({
       authenticator,
       authorize,
       toError: toServiceError,
-      record: ({ requestId, operation, principal, resource, status, error, req }) =>
-        void journal.record('audit', {
-          at: clock.now(),
-          requestId,
-          operation,
-          accountId: principal?.accountId,
-          principal: principal && auditText(nameOf(principal)),
-          resource: auditText(resource),
-          status,
-          errorCode: error?.name,
-          sourceIp: req.socket.remoteAddress,
-          userAgent: auditText(req.headers['user-agent'], 256),
-        }),
+      record: (stream) => void journal.record('audit', auditOfStream(stream, clock.now())),
       newRequestId: identifiers.request,
       streams: STREAMS,
     });
     const server = await createHttpServer({
       pipeline,
       upgrade: streams.upgrade,
-      plugins: [
-        (app) =>
-          registerRegistry(app, {
-            store: images.store,
-            bases: images.bases,
-            clock,
-            log,
-            async authenticate(id, secret, sourceIp) {
-              const principal = await loginWithAccessKey(iam.keys, id, secret);
-              if (!principal) return undefined;
-              const { accountId } = principal;
-              const require = (action: string, repository: string): void =>
-                authorize({
-                  principal,
-                  action: `agentplatform:${action}`,
-                  resource: repositoryArn(accountId, repository),
-                  conditions: {},
-                  sourceIp,
-                });
-              return { accountId, require };
-            },
-          }),
-        s3Api({
-          prefix: '/s3',
-          store: objects,
-          authenticate: ({ method = '', url = '/', rawHeaders }) =>
-            authenticator.authenticate({ method, rawUrl: url, rawHeaders, service: 's3' }),
-          authorize: (request) => authorize({ ...request, conditions: {} }),
-          spool,
-          maxObjectBytes: MAX_OBJECT_BYTES,
-          region,
-          log,
-        }),
-        iamRoutes({ iam, authenticator, spool }),
-        stsRoutes({ iam, authenticator, spool, newRequestId: identifiers.request }),
-        registryCredentialsRoutes(registryCredentials, guard),
-        doctorRoutes({ guard, probe: () => probeProviders(sandboxOptions), codeRuntimes: () => images.codeRuntimes() }),
-        runtimeAdminRoutes({ runtimes: runtime.port.runtimes, sessions, archive, guard, region }),
-      ],
+      plugins: httpPlugins({
+        iam,
+        authenticator,
+        authorize,
+        guard,
+        spool,
+        images,
+        objects,
+        registryCredentials,
+        runtimes: runtime.port.runtimes,
+        sessions,
+        archive,
+        probe: () => probeProviders(sandboxOptions),
+        newRequestId: identifiers.request,
+        region,
+        clock,
+        log,
+      }),
       readiness: [{ name: 'database', check: () => database.health() }],
       about: { isolation: report.isolation },
       metrics: config.metrics ? metrics : undefined,

@@ -1,3 +1,3 @@
-export { createJournal } from './journal.ts';
+export { createJournal, type Journal } from './journal.ts';
 export type { Sink } from './sinks.ts';
 export { journalMigrations } from './tables.ts';

@@ -16,7 +16,9 @@ import { type RuntimeOperation, runtimeOperations } from './operations.ts';
 import { Runtimes } from './runtimes.ts';
 import { type SessionPlanDeps, sessionPlan } from './session-plan.ts';
 import { createSqlRuntimeStore } from './sql-runtime-store.ts';
-import { StreamGateway, type StreamGatewayDeps } from './websocket/gateway.ts';
+import { StreamGateway, type StreamGatewayDeps, type StreamRecord } from './websocket/gateway.ts';
+
+export type { StreamRecord };
 
 export interface RuntimeServiceDeps {
   database: Database;

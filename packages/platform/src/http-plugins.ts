@@ -1,0 +1,93 @@
+import type { FastifyPluginAsync } from 'fastify';
+import type { Logger } from 'pino';
+import { type DoctorDeps, doctorRoutes } from './doctor-routes.ts';
+import { loginWithAccessKey } from './kernel/auth/access-key-login.ts';
+import type { Iam } from './kernel/auth/iam/iam.ts';
+import { iamRoutes } from './kernel/auth/iam/iam-routes.ts';
+import { stsRoutes } from './kernel/auth/iam/sts-routes.ts';
+import type { Authenticator } from './kernel/auth/sigv4.ts';
+import type { Spool } from './kernel/auth/spool.ts';
+import type { Clock } from './kernel/clock.ts';
+import type { AdminGuard } from './kernel/http/admin-guard.ts';
+import type { PipelineDeps } from './kernel/http/pipeline.ts';
+import { type ImagesRoom, registerRegistry, repositoryArn } from './kernel/images/index.ts';
+import { type ObjectStore, s3Api } from './kernel/objects/index.ts';
+import type { LogArchive } from './kernel/sessions/log-archive.ts';
+import type { Sessions } from './kernel/sessions/sessions.ts';
+import { runtimeAdminRoutes } from './services/runtime/admin-routes.ts';
+import type { RuntimePort } from './services/runtime/index.ts';
+import { type RegistryCredentialsStore, registryCredentialsRoutes } from './services/runtime/registry-credentials.ts';
+
+/** The parts that the doors beside the contract open on. */
+export interface HttpParts {
+  iam: Iam;
+  authenticator: Authenticator;
+  authorize: PipelineDeps['authorize'];
+  guard: AdminGuard;
+  spool: Spool;
+  images: ImagesRoom;
+  objects: ObjectStore;
+  registryCredentials: RegistryCredentialsStore;
+  runtimes: RuntimePort['runtimes'];
+  sessions: Sessions;
+  archive: LogArchive;
+  /** What isolation the machine offers. */
+  probe: DoctorDeps['probe'];
+  newRequestId(): string;
+  region: string;
+  clock: Clock;
+  log: Logger;
+}
+
+/** Largest object in one request to the embedded store: S3's own limit of a single PUT. */
+const MAX_OBJECT_BYTES = 5 * 2 ** 30;
+
+/** Everything that is served and is no operation of the contract, in the order in which it is registered. */
+export function httpPlugins(parts: HttpParts): FastifyPluginAsync[] {
+  const { iam, authenticator, authorize, guard, spool, images, region, clock, log } = parts;
+  return [
+    (app) =>
+      registerRegistry(app, {
+        store: images.store,
+        bases: images.bases,
+        clock,
+        log,
+        async authenticate(id, secret, sourceIp) {
+          const principal = await loginWithAccessKey(iam.keys, id, secret);
+          if (!principal) return undefined;
+          const { accountId } = principal;
+          const require = (action: string, repository: string): void =>
+            authorize({
+              principal,
+              action: `agentplatform:${action}`,
+              resource: repositoryArn(accountId, repository),
+              conditions: {},
+              sourceIp,
+            });
+          return { accountId, require };
+        },
+      }),
+    s3Api({
+      prefix: '/s3',
+      store: parts.objects,
+      authenticate: ({ method = '', url = '/', rawHeaders }) =>
+        authenticator.authenticate({ method, rawUrl: url, rawHeaders, service: 's3' }),
+      authorize: (request) => authorize({ ...request, conditions: {} }),
+      spool,
+      maxObjectBytes: MAX_OBJECT_BYTES,
+      region,
+      log,
+    }),
+    iamRoutes({ iam, authenticator, spool }),
+    stsRoutes({ iam, authenticator, spool, newRequestId: parts.newRequestId }),
+    registryCredentialsRoutes(parts.registryCredentials, guard),
+    doctorRoutes({ guard, probe: parts.probe, codeRuntimes: () => images.codeRuntimes() }),
+    runtimeAdminRoutes({
+      runtimes: parts.runtimes,
+      sessions: parts.sessions,
+      archive: parts.archive,
+      guard,
+      region,
+    }),
+  ];
+}

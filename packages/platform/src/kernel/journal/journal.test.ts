@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFile, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../clock.ts';
@@ -164,6 +164,25 @@ describe('journal on the disk', () => {
   };
   const numbersOf = async (database: Database) =>
     (await database.query<{ n: number }>('SELECT n FROM numbers ORDER BY seq')).map((row) => row.n);
+
+  test('what nobody waits for is safe from a killed process long before it is synced', async () => {
+    const dir = await temporaryDirectory();
+    const { journal } = await openOn(dir, { lingerMs: 3_600_000 });
+    for (const n of [1, 2, 3]) expect(journal.record('number', n)).toBe(true);
+    // What the file system knows now is what the next start finds after `kill -9`.
+    const copy = await temporaryDirectory();
+    const seen = async () => {
+      const [segment] = await listSegments(dir);
+      const bytes = await readFile(segment?.path ?? '');
+      await writeFile(join(copy, basename(segment?.path ?? '')), bytes);
+      return bytes.toString('latin1').match(/number/g) ?? [];
+    };
+    await vi.waitFor(async () => expect(await seen()).toHaveLength(3));
+    expect(journal.stats()).toMatchObject({ durableSeq: 0, appliedSeq: 0 });
+    const next = await openOn(copy);
+    await next.journal.flush();
+    expect(await numbersOf(next.database)).toEqual([1, 2, 3]);
+  });
 
   test('a torn end is cut off; whatever it looks like, the records before it stay', async () => {
     const tails = [

@@ -21,7 +21,10 @@ export interface Journal<Kinds> extends AsyncDisposable {
    * `RecordTooLargeError`; after a `JournalWriteError` or a full disk the record may have been written or not.
    */
   append<K extends keyof Kinds & string>(sink: K, record: Kinds[K]): Promise<void>;
-  /** Takes a record without waiting; it is on the disk within `lingerMs`. False when it was dropped for want of room. */
+  /**
+   * Takes a record without waiting; within `gatherMs` it is beyond what a killed process loses, within `lingerMs` more on
+   * the disk. False when it was dropped for want of room.
+   */
   record<K extends keyof Kinds & string>(sink: K, record: Kinds[K]): boolean;
   /** Resolves when everything taken before is in the database; rejects with a TimeoutError after `timeoutMs`. */
   flush(timeoutMs?: number): Promise<void>;
@@ -54,6 +57,7 @@ export interface JournalOptions<Kinds> {
   maxPendingBytes?: number;
   /** All segments together; beyond it records are refused until the database has taken some. */
   maxBytes?: number;
+  gatherMs?: number;
   lingerMs?: number;
   retryMs?: number;
   maxBatch?: number;
@@ -64,6 +68,7 @@ const DEFAULTS = {
   segmentBytes: 16 << 20,
   maxPendingBytes: 8 << 20,
   maxBytes: 1 << 30,
+  gatherMs: 1,
   lingerMs: 20,
   retryMs: 1_000,
   maxBatch: 500,
@@ -73,7 +78,7 @@ const DEFAULTS = {
 /** Opens the journal in `dir`, repairs its end after a crash, and starts to apply what the database lacks. */
 export async function createJournal<Kinds>(options: JournalOptions<Kinds>): Promise<Journal<Kinds>> {
   const { dir: directory, database, clock, log } = options;
-  const { segmentBytes, maxPendingBytes, maxBytes, lingerMs, retryMs, maxBatch, drainDelayMs } = {
+  const { segmentBytes, maxPendingBytes, maxBytes, gatherMs, lingerMs, retryMs, maxBatch, drainDelayMs } = {
     ...DEFAULTS,
     ...definedOf(options),
   };
@@ -90,6 +95,7 @@ export async function createJournal<Kinds>(options: JournalOptions<Kinds>): Prom
       segmentBytes: Math.min(segmentBytes, maxBytes / 4),
       maxPendingBytes,
       maxBytes,
+      gatherMs,
       lingerMs,
       retryMs,
       onDurable: () => {

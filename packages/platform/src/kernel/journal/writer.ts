@@ -15,7 +15,9 @@ export interface WriterOptions {
   maxPendingBytes: number;
   /** All segments together, in bytes. */
   maxBytes: number;
-  /** How long records that nobody waits for may gather before they are written, in milliseconds. */
+  /** How long records that nobody waits for gather before they are written (a killed process loses those), in milliseconds. */
+  gatherMs: number;
+  /** How long what is written may wait for a sync that nobody waits for (a power cut loses that), in milliseconds. */
   lingerMs: number;
   /** Pause after a failed write, in milliseconds. */
   retryMs: number;
@@ -32,17 +34,26 @@ interface Entry {
 
 interface Open extends Segment {
   file: FileHandle;
-  /** Bytes that are synced; whatever lies beyond is cut before the next write. */
+  /** Bytes that are synced; whatever lies beyond is cut after a failure. */
   size: number;
+  /** Bytes that are written. */
+  written: number;
 }
 
 const MAX_WAITING = 10_000;
 const MAX_GROUP_BYTES = 4 << 20;
 
-/** The writing end: numbers records, and writes and syncs them in groups, so that many share one sync. */
+/**
+ * The writing end: numbers records, writes them at once, where a killed process cannot lose them any more, and syncs them a
+ * little later, so that many share one sync.
+ */
 export class JournalWriter {
   readonly #options: WriterOptions;
   #pending: Entry[] = [];
+  /** Written, not synced. */
+  #unsynced: Entry[] = [];
+  /** Clock time from which on the unsynced are overdue. */
+  #syncAt = 0;
   #pendingBytes = 0;
   #waitingForRoom: (() => void)[] = [];
   #nextSeq: number;
@@ -52,6 +63,10 @@ export class JournalWriter {
   #totalBytes: number;
   #writing: Promise<void> | undefined;
   #wake: (() => void) | undefined;
+  /** Someone waits for all that was taken. */
+  #hurry = false;
+  /** Records taken for which someone waits. */
+  #waiters = 0;
   #ended = false;
   #durableSeq: number;
 
@@ -101,6 +116,8 @@ export class JournalWriter {
 
   /** Resolves when everything taken so far was written or has failed. */
   async settle(): Promise<void> {
+    if (!this.#writing) return;
+    this.#hurry = true;
     this.#wake?.();
     await this.#writing;
   }
@@ -114,9 +131,8 @@ export class JournalWriter {
   async close(): Promise<void> {
     this.#ended = true;
     await this.settle();
-    const unwritten = this.#pending.splice(0);
-    for (const entry of unwritten) entry.done?.reject(new JournalWriteError('the journal is closed'));
-    for (const resume of this.#waitingForRoom.splice(0)) resume();
+    const closed = new JournalWriteError('the journal is closed');
+    this.#settleEntries(this.#pending.splice(0), (entry) => entry.done?.reject(closed));
     await this.#segment?.file.close();
   }
 
@@ -131,34 +147,44 @@ export class JournalWriter {
     this.#nextSeq++;
     this.#pending.push({ bytes, seq, done });
     this.#pendingBytes += bytes.length;
-    if (done) this.#wake?.();
+    if (done) this.#waiters++;
+    if (done || this.#pending.length === 1) this.#wake?.();
     this.#writing ??= this.#writeAll();
   }
 
   async #writeAll(): Promise<void> {
     let failures = 0;
-    while (this.#pending.length > 0) {
-      const awaited = this.#pending.some((entry) => entry.done);
+    while (this.#pending.length + this.#unsynced.length > 0) {
       if (failures > 0) await this.#pause(this.#options.retryMs);
-      else if (!awaited) await this.#pause(this.#options.lingerMs);
-      const group = this.#takeGroup();
+      else if (this.#pending.length === 0) await this.#pause(this.#syncAt - this.#now());
+      else if (!this.#awaited) await this.#pause(this.#options.gatherMs);
       try {
-        await this.#writeGroup(group);
+        if (this.#pending.length > 0) await this.#write(this.#takeGroup());
+        if (this.#awaited || this.#now() >= this.#syncAt || this.#isFull()) await this.#sync();
         failures = 0;
       } catch (error) {
         failures++;
-        this.#fail(group, error);
+        this.#fail(error);
         // Once closing, what cannot be written now never will be.
         if (this.#ended) break;
       }
     }
+    this.#hurry = false;
     // In the same turn as the last look at the queue, so that no record slips in between unseen.
     this.#writing = undefined;
   }
 
-  /** Ends early when someone waits for a record or wants everything settled. */
+  get #awaited(): boolean {
+    return this.#hurry || this.#waiters > 0;
+  }
+
+  #now(): number {
+    return this.#options.clock.monotonic();
+  }
+
+  /** Ends early when someone waits for a record, wants everything settled, or brings the first record since the last write. */
   async #pause(ms: number): Promise<void> {
-    if (this.#ended) return;
+    if (this.#ended || ms <= 0) return;
     await new Promise<void>((resolve) => {
       const cancel = this.#options.clock.after(ms, resolve);
       this.#wake = () => {
@@ -180,37 +206,54 @@ export class JournalWriter {
     return this.#pending.splice(0, count);
   }
 
-  async #writeGroup(group: Entry[]): Promise<void> {
+  async #write(group: Entry[]): Promise<void> {
     const { maxBytes, segmentBytes, directory } = this.#options;
+    if (this.#unsynced.length === 0) this.#syncAt = this.#now() + this.#options.lingerMs;
+    // Unsynced from here on: a failure may leave a part of them behind.
+    this.#unsynced.push(...group);
     if (this.#totalBytes >= maxBytes) throw new JournalFullError(directory, 'too much waits for the database');
-    const first = group[0];
-    const last = group.at(-1);
-    if (!first || !last) return;
-    const segment = await this.#openSegment(first.seq, segmentBytes);
+    const segment = await this.#openSegment(group[0]?.seq ?? this.#nextSeq, segmentBytes);
     const bytes = Buffer.concat(group.map((entry) => entry.bytes));
     this.#dirty = true;
-    for (let written = 0; written < bytes.length; ) {
-      const { bytesWritten } = await segment.file.write(bytes, written, bytes.length - written, segment.size + written);
-      written += bytesWritten;
+    for (let done = 0; done < bytes.length; ) {
+      const { bytesWritten } = await segment.file.write(bytes, done, bytes.length - done, segment.written + done);
+      done += bytesWritten;
     }
+    this.#dirty = false;
+    segment.written += bytes.length;
+  }
+
+  /** Whether the open segment takes nothing more; what is in it is synced before the next one is begun. */
+  #isFull(): boolean {
+    return (this.#segment?.written ?? 0) >= this.#options.segmentBytes;
+  }
+
+  async #sync(): Promise<void> {
+    const segment = this.#segment;
+    const synced = this.#unsynced;
+    const last = synced.at(-1);
+    if (!segment || !last) return;
+    this.#dirty = true;
     await segment.file.datasync();
     this.#dirty = false;
-    segment.size += bytes.length;
-    this.#totalBytes += bytes.length;
+    const bytes = segment.written - segment.size;
+    segment.size = segment.written;
+    this.#totalBytes += bytes;
     this.#durableSeq = last.seq;
-    this.#release(bytes.length);
-    for (const entry of group) entry.done?.resolve();
+    this.#unsynced = [];
+    this.#settleEntries(synced, (entry) => entry.done?.resolve());
     this.#options.onDurable();
   }
 
   async #openSegment(firstSeq: number, limit: number): Promise<Open> {
     const current = this.#segment;
     // A sync that failed may have lost pages for good: after a failure the rest is cut off and a new file begun.
-    if (current && !this.#dirty && current.size < limit) return current;
+    if (current && !this.#dirty && current.written < limit) return current;
     if (current) {
       if (this.#dirty) {
         await current.file.truncate(current.size);
         await current.file.datasync();
+        current.written = current.size;
       }
       this.#dirty = false;
       if (current.size === 0) return current;
@@ -220,23 +263,33 @@ export class JournalWriter {
     }
     const path = segmentPath(this.#options.directory, firstSeq);
     const file = await open(path, 'w+', 0o600);
-    this.#segment = { path, firstSeq, file, size: 0 };
+    this.#segment = { path, firstSeq, file, size: 0, written: 0 };
     await syncDirectory(this.#options.directory);
     return this.#segment;
   }
 
   /** Those who wait are told; what nobody waits for stays for the next try. */
-  #fail(group: Entry[], cause: unknown): void {
+  #fail(cause: unknown): void {
     const error = writeError(this.#options.directory, cause);
-    const kept = group.filter((entry) => !entry.done);
-    this.#pending = [...kept, ...this.#pending];
-    this.#release(group.reduce((sum, entry) => sum + (entry.done ? entry.bytes.length : 0), 0));
-    for (const entry of group) entry.done?.reject(error);
+    // Whatever of it reached the disk is cut off there before the next write.
+    if (this.#unsynced.length > 0) this.#dirty = true;
+    const failed = this.#unsynced;
+    this.#unsynced = [];
+    this.#pending = [...failed.filter((entry) => !entry.done), ...this.#pending];
+    this.#settleEntries(
+      failed.filter((entry) => entry.done),
+      (entry) => entry.done?.reject(error),
+    );
     this.#options.onFailure(error);
   }
 
-  #release(bytes: number): void {
-    this.#pendingBytes -= bytes;
+  /** Records that are done with, for good or ill: their room is free, and those who wait for it go on. */
+  #settleEntries(entries: Entry[], settle: (entry: Entry) => void): void {
+    for (const entry of entries) {
+      this.#pendingBytes -= entry.bytes.length;
+      if (entry.done) this.#waiters--;
+      settle(entry);
+    }
     for (const resume of this.#waitingForRoom.splice(0)) resume();
   }
 }

@@ -1,9 +1,13 @@
 /** The thread that runs the embedded database: WebAssembly computes synchronously, and requests must not wait for it. */
+import { readlinkSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { PGlite } from '@electric-sql/pglite';
 import type { RunResult } from './driver.ts';
 import { openPglite } from './pglite-open.ts';
 import type { PgliteFailure, PgliteReply, PgliteRequest, PgliteWorkerData } from './pglite-protocol.ts';
+
+const NICENESS = 10;
 
 const data: PgliteWorkerData = workerData;
 const reply = (message: PgliteReply): void => parentPort?.postMessage(message);
@@ -36,7 +40,16 @@ async function perform(database: PGlite, request: PgliteRequest): Promise<RunRes
   return { rows: result.rows, affected: result.affectedRows ?? 0 };
 }
 
+/** Requests go first where processors are scarce: no live invocation waits for the database, and it computes in bursts. */
+function giveWay(): void {
+  try {
+    // Read synchronously, so in this thread; Linux knows priorities of threads, other systems go without.
+    setPriority(Number(readlinkSync('/proc/thread-self').split('/').at(-1)), NICENESS);
+  } catch {}
+}
+
 async function main(): Promise<void> {
+  giveWay();
   const database = await openPglite(data.directory);
   let last: Promise<void> = Promise.resolve();
   parentPort?.on('message', (request: PgliteRequest) => {

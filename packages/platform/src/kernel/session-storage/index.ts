@@ -1,0 +1,1 @@
+export { SessionStorage } from './session-storage.ts';

@@ -93,6 +93,21 @@ export const settings = {
       flag: 'allow-private-egress',
     }),
   },
+  notifications: {
+    webhooks: optionalWord({
+      about:
+        'Where notifications to topics are sent, which memory strategies that you manage yourself name by ARN: a URL for each topic.',
+      unit: 'ARN=URL[,…]',
+      pattern: /^arn:aws[a-z-]*:sns:[^=\s,]+=https?:\/\/\S+$/,
+      expected: 'topics with URLs, such as arn:aws:sns:us-east-1:123456789012:memory=https://example.com/hook',
+    }),
+    key: optionalWord({
+      about: 'Key with which notifications are signed (HMAC-SHA-256 of the body, header x-agentplatform-signature).',
+      secret: true,
+      pattern: /^\S+$/,
+      expected: 'a key without spaces',
+    }),
+  },
   embeddings: {
     directory: optionalWord({
       about:
@@ -375,6 +390,29 @@ export const settings = {
       default: 25,
       min: 0,
       max: 1_000_000,
+    }),
+  },
+  retention: {
+    auditDays: integer({
+      about: 'How long the audit trail keeps an answered request.',
+      unit: 'days',
+      default: 90,
+      min: 1,
+      max: 36_500,
+    }),
+    sessionDays: integer({
+      about: 'How long ended sessions and what their agents printed last are kept.',
+      unit: 'days',
+      default: 30,
+      min: 1,
+      max: 36_500,
+    }),
+    usageDays: integer({
+      about: 'How long it is kept what each session used; longer than a month, for that is what bills are about.',
+      unit: 'days',
+      default: 400,
+      min: 1,
+      max: 36_500,
     }),
   },
   objects: {

@@ -1,6 +1,7 @@
 import { iamMigrations } from './kernel/auth/iam/sql-iam-store.ts';
 import { journalMigrations } from './kernel/journal/index.ts';
 import { secretMigrations } from './kernel/secrets/index.ts';
+import { sessionRetentionMigrations } from './kernel/sessions/retention.ts';
 import { sessionMigrations } from './kernel/sessions/tables.ts';
 import { type Migration, storageMigrations } from './kernel/storage/index.ts';
 import { auditMigrations } from './services/audit/index.ts';
@@ -15,6 +16,7 @@ export const migrations: readonly Migration[] = [
   ...iamMigrations,
   ...journalMigrations,
   ...sessionMigrations,
+  ...sessionRetentionMigrations,
   ...auditMigrations,
   ...codeInterpreterMigrations,
   ...resourcePolicyMigrations,

@@ -28,7 +28,8 @@ import { createImages } from './kernel/images/index.ts';
 import { createJobs } from './kernel/jobs/index.ts';
 import { createJournal } from './kernel/journal/index.ts';
 import { createChatModel, modelEndpoint } from './kernel/models/index.ts';
-import { objectReader } from './kernel/objects/index.ts';
+import { objectReader, objectWriter } from './kernel/objects/index.ts';
+import { createTopics, webhookMap } from './kernel/notifications/index.ts';
 import { createOutbound } from './kernel/outbound/index.ts';
 import { createSandboxProvider, probeProviders } from './kernel/sandbox/index.ts';
 import { configuredMasterKeys, createSecrets, openMasterKeyFile } from './kernel/secrets/index.ts';
@@ -37,13 +38,14 @@ import type { HandlersOf } from './kernel/service.ts';
 import { LogArchive } from './kernel/sessions/log-archive.ts';
 import { Sessions } from './kernel/sessions/sessions.ts';
 import { createSqlSessionStore } from './kernel/sessions/sql-session-store.ts';
-import { IdempotencyStore, migrate, openDatabase } from './kernel/storage/index.ts';
+import { IdempotencyStore, migrate, openDatabase, Retention } from './kernel/storage/index.ts';
 import { createLogger, createMetrics, logFormat } from './kernel/telemetry/index.ts';
 import { migrations } from './migrations.ts';
 import type { NotImplemented } from './not-implemented.ts';
 import { openEmbedder } from './open-embedder.ts';
 import { openObjects } from './open-objects.ts';
 import { pageKey } from './page-key.ts';
+import { retentionRules } from './retention.ts';
 import { createCodeInterpreterService, subnetMap } from './services/code-interpreter/index.ts';
 import { createMemoryService } from './services/memory/index.ts';
 import { createResourcePoliciesService, ResourcePolicies } from './services/resource-policies/index.ts';
@@ -255,8 +257,18 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const jobs = createJobs({ database, log });
     closing.add(() => jobs.stop());
     const embedder = await openEmbedder(config, log);
+    const { webhooks = '', key: webhookKey } = config.notifications;
+    const topics = createTopics({
+      webhooks: webhookMap(webhooks),
+      ...(webhookKey === undefined ? {} : { key: webhookKey }),
+      outbound,
+      clock,
+      newId: identifiers.request,
+    });
     const memory = createMemoryService({
       database,
+      objects: objectWriter(objects),
+      topics,
       ...(embedder ? { embedder } : {}),
       ...(config.models.url === undefined
         ? {}
@@ -345,6 +357,8 @@ export async function createPlatform(config: Config): Promise<Platform> {
         log,
       ),
     );
+    const retention = new Retention({ rules: retentionRules(config, { database, archive }), clock, log });
+    closing.add(() => retention.stop());
     closing.add(every(clock, HOUR_MS, 'forget old client tokens', () => idempotency.sweep(), log));
     await sessions.recover(async (row) => (await runtime.port.planOf(row)) ?? (await codeInterpreter.port.planOf(row)));
     sessions.start();
@@ -353,6 +367,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
     closing.add(() => runtime.stop());
     await jobs.start();
     await memory.start();
+    retention.start();
     closing.add(() => memory.stop());
 
     return {

@@ -18,4 +18,5 @@ export {
 } from './resource-errors.ts';
 export type { Page, Resource } from './resource-store.ts';
 export { ResourceStore } from './resource-store.ts';
+export { forgetRows, Retention, type RetentionRule } from './retention.ts';
 export { storageMigrations } from './tables.ts';

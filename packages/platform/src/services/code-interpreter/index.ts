@@ -18,6 +18,7 @@ import type { Variant } from './package-trees.ts';
 import { SessionRecords } from './session-records.ts';
 
 export { subnetMap } from './networks.ts';
+export { codeInterpreterRetention } from './retention.ts';
 export { codeInterpreterMigrations } from './tables.ts';
 
 export interface CodeInterpreterServiceDeps {

@@ -1,0 +1,10 @@
+import { type Executor, forgetRows, type RetentionRule } from '../../kernel/storage/index.ts';
+
+/** What callers asked of sessions is forgotten after so long, in milliseconds: a day at least, so that none of them still lives. */
+export function codeInterpreterRetention(database: Executor, keepMs: number): RetentionRule {
+  return {
+    name: 'code-interpreter sessions',
+    keepMs,
+    forget: forgetRows(database, 'code_interpreter_sessions', 'created_at'),
+  };
+}

@@ -96,7 +96,8 @@ async function* positions(
   }
 }
 
-class LineSplitter {
+/** Cuts text into lines, wherever its chunks end. */
+export class LineSplitter {
   #decoder = new StringDecoder('utf8');
   #partial = '';
 

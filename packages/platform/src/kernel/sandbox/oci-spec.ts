@@ -43,7 +43,7 @@ const CPU_PERIOD_US = 100_000;
 const MIB = 1024 * 1024;
 
 /** Answers nothing useful to a sandbox and has leaked before; the usual list of container engines. */
-const MASKED_PATHS = [
+export const MASKED_PATHS = [
   '/proc/acpi',
   '/proc/asound',
   '/proc/interrupts',
@@ -65,7 +65,7 @@ const MASKED_PATHS = [
   '/sys/kernel',
   '/sys/module',
 ];
-const READONLY_PATHS = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
+export const READONLY_PATHS = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
 /** The first process of the sandbox: its command, environment and identity, with no capability and no way to gain one. */
 export function ociProcess(spec: SandboxSpec, user: ImageUser): OciProcess {
@@ -146,8 +146,12 @@ function resources(limits: SandboxLimits, swapLimit: boolean): Record<string, un
   };
 }
 
+/** Size of /dev/shm, which counts as memory. */
+export function shmBytes(limits: SandboxLimits): number {
+  return Math.min(64 * MIB, Math.floor(limits.memoryBytes / 2));
+}
+
 function systemMounts(limits: SandboxLimits): Record<string, unknown>[] {
-  const shm = Math.min(64 * MIB, Math.floor(limits.memoryBytes / 2));
   return [
     { destination: '/proc', type: 'proc', source: 'proc', options: ['nosuid', 'noexec', 'nodev'] },
     {
@@ -166,7 +170,7 @@ function systemMounts(limits: SandboxLimits): Record<string, unknown>[] {
       destination: '/dev/shm',
       type: 'tmpfs',
       source: 'shm',
-      options: ['nosuid', 'noexec', 'nodev', 'mode=1777', `size=${shm}`],
+      options: ['nosuid', 'noexec', 'nodev', 'mode=1777', `size=${shmBytes(limits)}`],
     },
     { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: ['nosuid', 'noexec', 'nodev'] },
     { destination: '/sys', type: 'sysfs', source: 'sysfs', options: ['nosuid', 'noexec', 'nodev', 'ro'] },

@@ -5,7 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { type CniAddress, parseCniResult } from './cni.ts';
 import { identify, type ProcessIdentity } from './process-table.ts';
-import { HELPER_ENV } from './run-command.ts';
+import { HELPER_ENV, type RunCommand } from './run-command.ts';
 import { SandboxError } from './sandbox.ts';
 
 const SCRIPT = fileURLToPath(new URL('./owner.pl', import.meta.url));
@@ -142,21 +142,7 @@ export class Owner {
 
   /** Makes the sandbox's file system: its own bounded layer over the image. Rejects with SandboxError `failed`. */
   async mount(request: MountRequest): Promise<void> {
-    this.#tell([
-      'mount',
-      request.dir,
-      request.image,
-      request.diskMount,
-      request.rootMount,
-      String(request.diskBytes),
-      request.diskTemplate ?? '',
-      String(request.uid),
-      String(request.gid),
-      request.workingDir,
-      request.ownWorkingDir ? '1' : '',
-      request.files.map((file) => `${encode(file.path)} ${encode(file.text)}`).join('\n'),
-      request.mountTargets.map((mount) => `${mount.kind} ${encode(mount.path)}`).join('\n'),
-    ]);
+    this.#tell(mountFields(request));
     await this.#lines.expect('mounted', START_TIMEOUT_MS);
   }
 
@@ -171,7 +157,7 @@ export class Owner {
   }
 
   #tell(fields: string[]): void {
-    this.#child.stdin.write(`${fields.map(encode).join(' ')}\n`);
+    this.#child.stdin.write(line(fields));
   }
 
   /** Says no more to it. One that was not started ends by itself, and its namespaces with it. */
@@ -179,6 +165,47 @@ export class Owner {
     this.#child.stdin.destroy();
     this.#lines.close();
   }
+}
+
+/**
+ * Makes only the file system of `request`, in the server's own mount namespace, where it stays until it is unmounted: for containers
+ * that somebody else starts. Rejects with SandboxError `failed`.
+ */
+export async function makeRoot(request: MountRequest, run: RunCommand): Promise<void> {
+  const numbers = syscalls[process.arch] ?? [];
+  const { stdout } = await run(['perl', SCRIPT, ...numbers.map(String), '0', '', ''], {
+    // Its input ends where the request to start would come, and so does it.
+    input: line(mountFields(request)),
+    timeoutMs: START_TIMEOUT_MS,
+  });
+  const said = stdout.trim().split('\n').at(-1) ?? '';
+  if (said !== 'mounted') throw refused(said.replace(/^\w+ /, ''));
+}
+
+function mountFields(request: MountRequest): string[] {
+  return [
+    'mount',
+    request.dir,
+    request.image,
+    request.diskMount,
+    request.rootMount,
+    String(request.diskBytes),
+    request.diskTemplate ?? '',
+    String(request.uid),
+    String(request.gid),
+    request.workingDir,
+    request.ownWorkingDir ? '1' : '',
+    request.files.map((file) => `${encode(file.path)} ${encode(file.text)}`).join('\n'),
+    request.mountTargets.map((mount) => `${mount.kind} ${encode(mount.path)}`).join('\n'),
+  ];
+}
+
+function line(fields: string[]): string {
+  return `${fields.map(encode).join(' ')}\n`;
+}
+
+function refused(encoded: string): SandboxError {
+  return new SandboxError('failed', `The sandbox could not be started: ${explain(decodeURIComponent(encoded))}`);
 }
 
 type OwnerProcess = ChildProcessByStdio<Writable, Readable, null>;
@@ -206,10 +233,7 @@ class LineReader {
     const said = await Promise.race([line, this.#ended.then((why) => `error ${encode(why)}`)]);
     const [first, ...fields] = said.split(' ');
     if (first === word) return fields;
-    throw new SandboxError(
-      'failed',
-      `The sandbox could not be started: ${explain(decodeURIComponent(fields.join(' ')))}`,
-    );
+    throw refused(fields.join(' '));
   }
 
   close(): void {

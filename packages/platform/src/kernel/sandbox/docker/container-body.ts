@@ -1,0 +1,108 @@
+import { join } from 'node:path';
+import type { ImageUser } from '../image-user.ts';
+import { MASKED_PATHS, ociProcess, READONLY_PATHS, shmBytes } from '../oci-spec.ts';
+import type { SandboxSpec } from '../sandbox.ts';
+import { seccompProfile } from '../seccomp.ts';
+import type { RootEntries } from './docker-root.ts';
+
+export interface ContainerOptions {
+  spec: SandboxSpec;
+  user: ImageUser;
+  skeleton: string;
+  /** Where the root file system is on the host, and what is in it. */
+  root: string;
+  entries: RootEntries;
+  /** Host files for /etc/hosts and its kin. */
+  files: { path: string; source: string }[];
+  hostname: string;
+  runtime: string | undefined;
+  cgroupParent: string;
+  networkName: string;
+  ip: string;
+  nameserver: string;
+  logBytes: number;
+  swapLimit: boolean;
+  labels: Record<string, string>;
+}
+
+const CPU_PERIOD_US = 100_000;
+
+/** Body of the Engine API's ContainerCreate for one sandbox: the same process, limits and filters as with an OCI runtime. */
+export function containerBody(options: ContainerOptions): Record<string, unknown> {
+  const { spec, user, root, entries } = options;
+  const { limits } = spec;
+  const first = ociProcess(spec, user);
+  const [command = '', ...args] = first.args;
+  return {
+    Image: options.skeleton,
+    Entrypoint: [command],
+    Cmd: args,
+    Env: first.env,
+    WorkingDir: first.cwd,
+    User: `${user.uid}:${user.gid}`,
+    Hostname: options.hostname,
+    Labels: options.labels,
+    HostConfig: {
+      ...(options.runtime === undefined ? {} : { Runtime: options.runtime }),
+      Mounts: mounts(spec, root, entries, options.files),
+      // New names directly below / would be written past the sandbox's own disk.
+      ReadonlyRootfs: true,
+      NetworkMode: options.networkName,
+      // The engine's own resolver asks this one, from inside the sandbox's network and so under its rules.
+      Dns: [options.nameserver],
+      CgroupParent: options.cgroupParent,
+      CgroupnsMode: 'private',
+      IpcMode: 'private',
+      UsernsMode: 'host',
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges', `seccomp=${JSON.stringify(seccompProfile(process.arch))}`],
+      MaskedPaths: MASKED_PATHS,
+      ReadonlyPaths: READONLY_PATHS,
+      Sysctls: { 'net.ipv4.ping_group_range': '1 0' },
+      Memory: limits.memoryBytes,
+      ...(options.swapLimit ? { MemorySwap: limits.memoryBytes } : {}),
+      PidsLimit: limits.pids,
+      CpuPeriod: CPU_PERIOD_US,
+      CpuQuota: Math.max(1000, Math.round(limits.cpu * CPU_PERIOD_US)),
+      CpuShares: Math.max(2, Math.round(limits.cpu * 1024)),
+      ShmSize: shmBytes(limits),
+      Ulimits: [
+        { Name: 'nofile', Soft: limits.openFiles, Hard: limits.openFiles },
+        { Name: 'core', Soft: 0, Hard: 0 },
+      ],
+      LogConfig: {
+        Type: 'local',
+        Config: { 'max-size': `${Math.ceil(options.logBytes / 2)}`, 'max-file': '2', compress: 'false' },
+      },
+    },
+    NetworkingConfig: {
+      EndpointsConfig: { [options.networkName]: { IPAMConfig: { IPv4Address: options.ip } } },
+    },
+  };
+}
+
+function mounts(
+  spec: SandboxSpec,
+  root: string,
+  entries: RootEntries,
+  files: ContainerOptions['files'],
+): Record<string, unknown>[] {
+  const given = spec.mounts.map((mount) => bind(mount.source, mount.target, mount.readOnly, mount.propagate));
+  const targets = new Set(spec.mounts.map((mount) => mount.target));
+  const own = [...entries.directories, ...entries.files].filter((name) => !targets.has(`/${name}`));
+  return [
+    ...own.map((name) => bind(join(root, name), `/${name}`, false)),
+    ...files.filter(({ path }) => !targets.has(path)).map(({ path, source }) => bind(source, path, true)),
+    ...given,
+  ];
+}
+
+function bind(source: string, target: string, readOnly: boolean, propagate = false): Record<string, unknown> {
+  return {
+    Type: 'bind',
+    Source: source,
+    Target: target,
+    ReadOnly: readOnly,
+    BindOptions: { Propagation: propagate ? 'rslave' : 'rprivate', NonRecursive: !propagate },
+  };
+}

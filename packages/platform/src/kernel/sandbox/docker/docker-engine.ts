@@ -1,0 +1,157 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Clock } from '../../clock.ts';
+import { type CgroupLayout, listGroups, readCgroupLayout, removeGroup } from '../cgroups.ts';
+import { type Instance, openInstance } from '../instance.ts';
+import { items, property } from '../json-path.ts';
+import { SandboxNetwork } from '../network.ts';
+import { Nft } from '../nft.ts';
+import type { Nameserver } from '../nft-rules.ts';
+import type { RunCommand } from '../run-command.ts';
+import { SandboxError } from '../sandbox.ts';
+import { DockerApi, DockerError } from './docker-api.ts';
+import { DockerNetworks } from './docker-network.ts';
+import { DATA_LABEL, type DockerRecord, INSTANCE_LABEL, readLabels } from './docker-record.ts';
+import { checkDaemon, dockerIsolation } from './probe-docker.ts';
+
+export interface DockerProviderOptions {
+  dataDir: string;
+  clock: Clock;
+  log: Logger;
+  /** Where the daemon listens (default /var/run/docker.sock). */
+  socketPath?: string;
+  /** The daemon's runtime by name, e.g. `runsc`; its default when not given. */
+  dockerRuntime?: string;
+  nft?: string;
+  nameserver?: Nameserver;
+  /** Creates at work at once (default 8) and waiting (default 256). */
+  creates?: { running: number; waiting: number };
+  /** Bytes of a sandbox's log that are kept (default 4 MiB). */
+  logBytes?: number;
+  disk?: 'loop' | 'tmpfs';
+  run?: RunCommand;
+  runBase?: string;
+}
+
+export const DOCKER_DEFAULTS = {
+  socketPath: '/var/run/docker.sock',
+  nft: 'nft',
+  disk: 'loop',
+  runBase: '/run/agentplatform',
+  logBytes: 4 * 1024 * 1024,
+} as const;
+
+/** A container that carries this platform's labels. */
+export interface Labelled {
+  container: string;
+  running: boolean;
+  record: DockerRecord;
+}
+
+/** What exists once the provider was used for the first time. */
+export interface DockerEngine {
+  api: DockerApi;
+  instance: Instance;
+  layout: CgroupLayout;
+  firewall: SandboxNetwork;
+  networks: DockerNetworks;
+  isolation: string;
+  swapLimit: boolean;
+  /** How the daemon makes control groups: by itself, or by systemd. */
+  cgroupDriver: 'cgroupfs' | 'systemd';
+}
+
+/** Checks the daemon, claims names and addresses and puts the network rules in force. Rejects with SandboxError; nothing is half open then. */
+export async function openDockerEngine(options: DockerProviderOptions, run: RunCommand): Promise<DockerEngine> {
+  const { socketPath, nft, runBase } = { ...DOCKER_DEFAULTS, ...options };
+  const api = new DockerApi(socketPath);
+  const info = await api.json('GET', '/info').catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new SandboxError('unavailable', `Sandboxes cannot be made: ${why}. Start dockerd, or use another provider.`);
+  });
+  const lacking = checkDaemon(info, options.dockerRuntime).map(({ what, remedy }) => `${what} (${remedy})`);
+  if (lacking.length > 0) throw new SandboxError('unavailable', `The Docker daemon lacks ${lacking.join('; ')}.`);
+  const instance = await openInstance(options.dataDir, runBase);
+  await removeLapsed(api);
+  const firewall = await SandboxNetwork.open({
+    instance,
+    run,
+    nft: new Nft(run, nft),
+    cniDir: undefined,
+    registryDir: join(runBase, 'subnets'),
+    nameserver: options.nameserver,
+  });
+  const networks = new DockerNetworks({ api, firewall, prefix: instance.prefix });
+  await networks.load();
+  return {
+    api,
+    instance,
+    layout: await readCgroupLayout(),
+    firewall,
+    networks,
+    isolation: dockerIsolation(info, options.dockerRuntime),
+    swapLimit: property(info, 'SwapLimit') === true,
+    cgroupDriver: property(info, 'CgroupDriver') === 'systemd' ? 'systemd' : 'cgroupfs',
+  };
+}
+
+/** Containers of this platform, those that have ended included. */
+export async function listContainers({ api, instance }: DockerEngine): Promise<Labelled[]> {
+  const found = await containers(api, `${INSTANCE_LABEL}=${instance.prefix}`);
+  return found.flatMap((container) => {
+    const record = readLabels(property(container, 'Labels'));
+    const running = property(container, 'State') === 'running';
+    return record ? [{ container: String(property(container, 'Id')), running, record }] : [];
+  });
+}
+
+/** Ends and removes a container; gone already is no error. */
+export async function removeContainer(api: DockerApi, container: string): Promise<void> {
+  await api.json('DELETE', `/containers/${container}`, { query: { force: '1', v: '1' } }).catch((error: unknown) => {
+    // 409: somebody else is removing it.
+    if (!(error instanceof DockerError && [404, 409].includes(error.status))) throw error;
+  });
+}
+
+/** What the daemon is told, and where its group then is: one of the sandbox's own above the container's keeps its counts past the end. */
+export function cgroupOf(
+  { instance, cgroupDriver }: Pick<DockerEngine, 'instance' | 'cgroupDriver'>,
+  id: string,
+): { parent: string; group(container: string): string } {
+  if (cgroupDriver === 'cgroupfs') {
+    const parent = `${instance.cgroupParent}/${id}`;
+    return { parent, group: () => parent };
+  }
+  const slice = `${instance.prefix}.slice`;
+  return { parent: slice, group: (container) => `/${slice}/docker-${container}.scope` };
+}
+
+export async function removeGroups({ layout, instance }: DockerEngine, id: string): Promise<void> {
+  const parent = `${instance.cgroupParent}/${id}`;
+  for (const name of await listGroups(layout, parent)) await removeGroup(layout, `${parent}/${name}`);
+  await removeGroup(layout, parent);
+}
+
+/** Removes containers of platforms whose data directory is gone, e.g. a test that was killed: no server can take them over any more. */
+async function removeLapsed(api: DockerApi): Promise<void> {
+  for (const container of await containers(api, INSTANCE_LABEL)) {
+    const dataDir = property(property(container, 'Labels'), DATA_LABEL);
+    if (typeof dataDir !== 'string' || (await exists(dataDir))) continue;
+    await removeContainer(api, String(property(container, 'Id')));
+  }
+}
+
+async function containers(api: DockerApi, label: string): Promise<unknown[]> {
+  const found = await api.json('GET', '/containers/json', {
+    query: { all: '1', filters: JSON.stringify({ label: [label] }) },
+  });
+  return items({ found }, 'found');
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

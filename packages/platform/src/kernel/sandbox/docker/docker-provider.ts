@@ -1,0 +1,217 @@
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readUsage, removeGroup } from '../cgroups.ts';
+import { CreateQueue } from '../create-queue.ts';
+import { property } from '../json-path.ts';
+import { identify } from '../process-table.ts';
+import { type RunCommand, runCommand } from '../run-command.ts';
+import {
+  type NetworkPolicy,
+  type ProbeReport,
+  type Sandbox,
+  SandboxError,
+  type SandboxProvider,
+  type SandboxSpec,
+} from '../sandbox.ts';
+import { checkSpec } from '../spec-check.ts';
+import {
+  cgroupOf,
+  DOCKER_DEFAULTS,
+  type DockerEngine,
+  type DockerProviderOptions,
+  type Labelled,
+  listContainers,
+  openDockerEngine,
+  removeContainer,
+  removeGroups,
+} from './docker-engine.ts';
+import { listRoots, unmountRoot } from './docker-root.ts';
+import { DockerSandbox } from './docker-sandbox.ts';
+import { type DockerStarted, startContainer } from './docker-start.ts';
+import { probeDocker } from './probe-docker.ts';
+
+/** Sandboxes as containers of a Docker daemon on this host, each in a network of its own under the platform's packet rules. */
+export class DockerProvider implements SandboxProvider {
+  readonly name = 'docker';
+  #options: DockerProviderOptions;
+  #run: RunCommand;
+  #queue: CreateQueue;
+  #engine: Promise<DockerEngine> | undefined;
+  /** Sandboxes of this process, those being made included. */
+  #known = new Map<string, DockerSandbox | 'making'>();
+  #closing = new AbortController();
+
+  constructor(options: DockerProviderOptions) {
+    this.#options = options;
+    this.#run = options.run ?? runCommand;
+    this.#queue = new CreateQueue(options.creates ?? { running: 8, waiting: 256 });
+  }
+
+  probe(): Promise<ProbeReport> {
+    const { socketPath, nft, disk, dockerRuntime: runtime } = { ...DOCKER_DEFAULTS, ...this.#options };
+    return probeDocker({ socketPath, runtime, nft, disk, run: this.#run });
+  }
+
+  async create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
+    await checkSpec(spec);
+    return this.#queue.run(async () => {
+      if (this.#closing.signal.aborted) throw new SandboxError('unavailable', 'The sandbox provider is closed.');
+      const engine = await this.#ready();
+      if (this.#known.has(spec.id))
+        throw new SandboxError('refused', `A sandbox with the id ${spec.id} exists already.`);
+      this.#known.set(spec.id, 'making');
+      try {
+        const sandbox = await this.#make(engine, spec, signal);
+        this.#known.set(spec.id, sandbox);
+        return sandbox;
+      } catch (error) {
+        this.#known.delete(spec.id);
+        throw asSandboxError(error);
+      }
+    }, signal);
+  }
+
+  async *reattach(): AsyncIterable<Sandbox> {
+    const engine = await this.#ready();
+    for (const { container, running, record } of await listContainers(engine)) {
+      if (!running || this.#known.has(record.id)) continue;
+      const inspected = await engine.api.json('GET', `/containers/${container}/json`);
+      const pid = Number(property(property(inspected, 'State'), 'Pid'));
+      const sandbox = this.#sandbox(engine, { record, container, init: pid > 1 ? await identify(pid) : undefined });
+      this.#known.set(record.id, sandbox);
+      yield sandbox;
+    }
+  }
+
+  async sweep(keep: ReadonlySet<string>): Promise<string[]> {
+    const engine = await this.#ready();
+    const { instance, networks } = engine;
+    const removed = new Set<string>();
+    const making = new Set([...this.#known].filter(([, sandbox]) => sandbox === 'making').map(([id]) => id));
+    const stays = (id: string): boolean => keep.has(id) || making.has(id);
+    // Those of this process end the usual way, so that whoever waits for their exit learns of it.
+    for (const [id, sandbox] of this.#known) {
+      if (sandbox === 'making' || stays(id)) continue;
+      await sandbox.stop();
+      removed.add(id);
+    }
+    const found = await listContainers(engine);
+    const directories = await readdir(instance.sandboxes);
+    const ids = new Set([...found.map(({ record }) => record.id), ...directories, ...(await listRoots(instance))]);
+    const errors: unknown[] = [];
+    for (const id of ids) {
+      if (stays(id)) continue;
+      const labelled = found.find(({ record }) => record.id === id);
+      await this.#remove(engine, id, labelled).catch((error: unknown) => errors.push(error));
+      removed.add(id);
+    }
+    if (making.size === 0 && this.#making() === 0) {
+      const slots = new Set(found.filter(({ record }) => stays(record.id)).map(({ record }) => record.slot));
+      await networks.sweep(slots).catch((error: unknown) => errors.push(error));
+    }
+    if (errors.length > 0)
+      throw new AggregateError(errors, `${errors.length} things of ended sandboxes could not be removed`);
+    return [...removed];
+  }
+
+  /** Leaves running sandboxes to the next server; with none left it removes the table and the address claim as well. */
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort();
+    const engine = await this.#engine?.catch(() => undefined);
+    if (!engine) return;
+    const { instance, firewall, layout, api } = engine;
+    const remaining = await readdir(instance.sandboxes).catch(() => ['unknown']);
+    if (remaining.length === 0) {
+      await firewall.dispose();
+      await removeGroup(layout, instance.cgroupParent).catch(() => undefined);
+      await rm(instance.run, { recursive: true, force: true });
+    }
+    api.close();
+  }
+
+  #making(): number {
+    return [...this.#known.values()].filter((sandbox) => sandbox === 'making').length;
+  }
+
+  #ready(): Promise<DockerEngine> {
+    this.#engine ??= openDockerEngine(this.#options, this.#run).catch((error: unknown) => {
+      this.#engine = undefined;
+      throw asSandboxError(error);
+    });
+    return this.#engine;
+  }
+
+  async #make(engine: DockerEngine, spec: SandboxSpec, signal: AbortSignal | undefined): Promise<DockerSandbox> {
+    const { log, disk, logBytes, dockerRuntime: runtime } = { ...DOCKER_DEFAULTS, ...this.#options };
+    const dir = join(engine.instance.sandboxes, spec.id);
+    await mkdir(dir, { mode: 0o700 }).catch((error: unknown) => {
+      throw new SandboxError('refused', `A sandbox with the id ${spec.id} is still there; sweep removes it.`, {
+        cause: error,
+      });
+    });
+    let attached: Attached | undefined;
+    try {
+      signal?.throwIfAborted();
+      const slot = await engine.networks.take(spec.network);
+      attached = { container: `${engine.instance.prefix}-${spec.id}`, slot, network: spec.network };
+      const options = { engine, spec, slot, dir, disk, runtime, logBytes, run: this.#run, signal };
+      return this.#sandbox(engine, await startContainer(options));
+    } catch (error) {
+      await this.#removeAttached(engine, spec.id, attached).catch((cause: unknown) => {
+        log.error(
+          { err: cause, sandbox: spec.id },
+          'a sandbox that failed to start left something behind; the next sweep tries again',
+        );
+      });
+      throw error;
+    }
+  }
+
+  #sandbox(engine: DockerEngine, { record, container, init }: DockerStarted): DockerSandbox {
+    const { id, slot, network } = record;
+    const group = cgroupOf(engine, id).group(container);
+    return new DockerSandbox({
+      api: engine.api,
+      record,
+      container,
+      init,
+      clock: this.#options.clock,
+      closing: this.#closing.signal,
+      readUsage: () => readUsage(engine.layout, group),
+      remove: async () => {
+        await this.#removeAttached(engine, id, { container, slot, network });
+        this.#known.delete(id);
+      },
+    });
+  }
+
+  #remove(engine: DockerEngine, id: string, labelled: Labelled | undefined): Promise<void> {
+    const attached = labelled && { container: labelled.container, ...labelled.record };
+    return this.#removeAttached(engine, id, attached);
+  }
+
+  async #removeAttached(engine: DockerEngine, id: string, attached: Attached | undefined): Promise<void> {
+    const { api, instance, networks } = engine;
+    if (attached) {
+      await removeContainer(api, attached.container);
+      await networks.release(attached.slot, attached.network);
+    }
+    await unmountRoot(instance, id, this.#run);
+    await removeGroups(engine, id);
+    await rm(join(instance.sandboxes, id), { recursive: true, force: true });
+  }
+}
+
+interface Attached {
+  /** Id or name. */
+  container: string;
+  slot: number;
+  network: NetworkPolicy;
+}
+
+function asSandboxError(error: unknown): SandboxError {
+  if (error instanceof SandboxError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new SandboxError('failed', `The sandbox could not be made: ${message}`, { cause: error });
+}

@@ -1,0 +1,131 @@
+import { stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ImageUser, resolveImageUser } from '../image-user.ts';
+import { property } from '../json-path.ts';
+import { identify, type ProcessIdentity } from '../process-table.ts';
+import type { RunCommand } from '../run-command.ts';
+import { SandboxError, type SandboxSpec } from '../sandbox.ts';
+import { containerBody } from './container-body.ts';
+import { cgroupOf, type DockerEngine } from './docker-engine.ts';
+import { inContainer } from './docker-exec.ts';
+import { DATA_LABEL, type DockerRecord, INSTANCE_LABEL, recordLabels } from './docker-record.ts';
+import { mountRoot, rootPlaces } from './docker-root.ts';
+import { ensureSkeleton } from './skeleton-image.ts';
+
+export interface DockerStartOptions {
+  engine: DockerEngine;
+  spec: SandboxSpec;
+  /** Its network, whose rules are in force. */
+  slot: number;
+  /** The sandbox's own directory, which exists. */
+  dir: string;
+  disk: 'loop' | 'tmpfs';
+  runtime: string | undefined;
+  logBytes: number;
+  run: RunCommand;
+  signal: AbortSignal | undefined;
+}
+
+export interface DockerStarted {
+  record: DockerRecord;
+  container: string;
+  init: ProcessIdentity | undefined;
+}
+
+/** Makes files and container and starts it. Rejects with SandboxError, DockerError or the signal's reason, and leaves the cleaning to the caller. */
+export async function startContainer(options: DockerStartOptions): Promise<DockerStarted> {
+  const { engine, spec, slot, dir, signal } = options;
+  const { api, instance, networks } = engine;
+  const user = await unprivileged(spec);
+  const { ip } = networks.address(slot);
+  const hostname = spec.id.replace(/^-+|-+$/g, '') || 'sandbox';
+  const files = await writeFiles(engine.firewall.files(hostname, ip, spec.network), dir);
+  const entries = await prepareRoot(options, user);
+  const { root } = rootPlaces(instance, spec.id);
+  const record: DockerRecord = {
+    id: spec.id,
+    labels: spec.labels,
+    isolation: engine.isolation,
+    slot,
+    ip,
+    user: `${user.uid}:${user.gid}`,
+    cwd: spec.image.config.workingDir || '/',
+    network: spec.network,
+  };
+  const made = await api.json('POST', '/containers/create', {
+    query: { name: `${instance.prefix}-${spec.id}` },
+    signal,
+    body: containerBody({
+      spec,
+      user,
+      skeleton: await ensureSkeleton(api, root, entries),
+      root,
+      entries,
+      files,
+      hostname,
+      runtime: options.runtime,
+      cgroupParent: cgroupOf(engine, spec.id).parent,
+      networkName: networks.name(slot),
+      ip,
+      nameserver: engine.firewall.subnet.gateway,
+      logBytes: options.logBytes,
+      swapLimit: engine.swapLimit,
+      labels: { [INSTANCE_LABEL]: instance.prefix, [DATA_LABEL]: instance.dataDir, ...recordLabels(record) },
+    }),
+  });
+  const container = String(property(made, 'Id'));
+  signal?.throwIfAborted();
+  await api.json('POST', `/containers/${container}/start`);
+  signal?.throwIfAborted();
+  const state = property(await api.json('GET', `/containers/${container}/json`), 'State');
+  const pid = Number(property(state, 'Pid'));
+  const init = pid > 1 ? await identify(pid) : undefined;
+  // One that ended at once has none any more; one that is seen elsewhere is not on this host.
+  if (init && !(await inContainer(pid, container)) && (await identify(pid)))
+    throw new SandboxError('refused', 'The Docker daemon runs its containers somewhere else than on this host.');
+  return { record, container, init };
+}
+
+/** Root inside would be root outside: the daemon has one user namespace for all at most. */
+async function unprivileged(spec: SandboxSpec): Promise<ImageUser> {
+  const user = await resolveImageUser(spec.image.rootfs, spec.image.config.user);
+  if (user.uid !== 0) return user;
+  throw new SandboxError(
+    'refused',
+    'The image runs as root, which the provider "docker" cannot hold apart from the host\'s root. Set USER to another id, or none, or use the provider "oci".',
+  );
+}
+
+/** Not in the image's own /etc, which may be a link to anywhere. */
+function writeFiles(files: { path: string; text: string }[], dir: string): Promise<{ path: string; source: string }[]> {
+  return Promise.all(
+    files.map(async ({ path, text }) => {
+      const source = join(dir, path.replaceAll('/', '_'));
+      await writeFile(source, text, { mode: 0o644 });
+      return { path, source };
+    }),
+  );
+}
+
+async function prepareRoot({ engine, spec, dir, disk, run }: DockerStartOptions, user: ImageUser) {
+  const workingDir = spec.image.config.workingDir || '/';
+  const mountTargets = await Promise.all(
+    spec.mounts.map(async ({ source, target }) => ({
+      kind: (await stat(source)).isDirectory() ? ('dir' as const) : ('file' as const),
+      path: target,
+    })),
+  );
+  const request = {
+    dir,
+    image: spec.image.rootfs,
+    diskBytes: spec.limits.diskBytes,
+    diskTemplate: disk === 'loop' ? join(engine.instance.run, `disk-${spec.limits.diskBytes}.ext4`) : undefined,
+    uid: user.uid,
+    gid: user.gid,
+    workingDir,
+    ownWorkingDir: user.isDefault && workingDir !== '/',
+    files: [],
+    mountTargets,
+  };
+  return mountRoot(engine.instance, spec.id, request, run);
+}

@@ -134,10 +134,9 @@ describe('code that misbehaves', () => {
   });
 
   it('a background program does not hold the call up', async () => {
-    const began = Date.now();
+    // The session's limit on a call is 4 s here: one that waited for the sleeper would be an error.
     const seen = await session.call('executeCommand', { command: 'sleep 30 & echo started' });
     expect(seen).toMatchObject({ isError: false, structuredContent: { stdout: 'started\n' } });
-    expect(Date.now() - began).toBeLessThan(3500);
   });
 
   it('JavaScript: endless loop, before and after an await, and process.exit', async () => {

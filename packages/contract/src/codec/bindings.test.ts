@@ -160,9 +160,8 @@ describe('bindings', () => {
     expect(splitHeader(' , ,,', false)).toEqual([]);
   });
 
-  it('split hostile headers at once', () => {
-    const began = performance.now();
-    for (const unit of ['",', '"', ' ', ',', '\\"', '" ']) splitHeader(unit.repeat(64_000 / unit.length), false);
-    expect(performance.now() - began).toBeLessThan(2000);
+  // Its time-out is the assertion: whatever looks back at each character takes hours.
+  it('split hostile headers at once', { timeout: 30_000 }, () => {
+    for (const unit of ['",', '"', ' ', ',', '\\"', '" ']) splitHeader(unit.repeat(640_000 / unit.length), false);
   });
 });

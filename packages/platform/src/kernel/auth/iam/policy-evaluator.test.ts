@@ -312,11 +312,10 @@ describe('against a naive reading of the same documents', () => {
     );
   });
 
-  it('no pattern takes long', () => {
+  // Its time-out is the assertion: a matcher that tries every way would never end.
+  it('no pattern takes long', { timeout: 30_000 }, () => {
     const compiled = compileTemplate(parseTemplate(`${'*a'.repeat(1_000)}b`, { wildcards: true, variables: false }));
-    const start = performance.now();
     expect(compiled('a'.repeat(2_048), () => undefined)).toBe(false);
-    expect(performance.now() - start).toBeLessThan(500);
   });
 
   interface Plain {

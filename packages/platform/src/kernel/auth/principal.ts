@@ -10,6 +10,8 @@ export interface IamPrincipal {
   accessKeyId: string;
   /** Tags of the role session (condition keys `aws:PrincipalTag/…`). */
   tags: Record<string, string>;
+  /** Sandbox that the credentials were issued to, or that they were assumed with; they end with it. */
+  sandboxId?: string | undefined;
 }
 
 /** A bearer token that a resource's own JWT authorizer accepted. */

@@ -3,7 +3,7 @@ import { isAbsolute, join } from 'node:path';
 import { startExec } from './exec-handle.ts';
 import { mergeEnv } from './oci-spec.ts';
 import { HELPER_ENV } from './run-command.ts';
-import type { ExecHandle, ExecOptions, SandboxSpec } from './sandbox.ts';
+import { DOOR_ADDRESS, type ExecHandle, type ExecOptions, type SandboxSpec } from './sandbox.ts';
 
 export interface HostCommand {
   command: string[];
@@ -16,7 +16,10 @@ export interface HostCommand {
  * How the image's command runs on the host: an absolute path that exists in the image's root file system is taken from there,
  * anything else is the host's. The environment holds what the image and the caller say, and nothing of the server's own.
  */
-export function hostCommand(spec: SandboxSpec, place: { temp: string; port: number }): HostCommand {
+export function hostCommand(
+  spec: SandboxSpec,
+  place: { temp: string; port: number; door?: number | undefined },
+): HostCommand {
   const { rootfs, config } = spec.image;
   const inImage = (path: string): string => {
     const mapped = rootfs !== '' && isAbsolute(path) ? join(rootfs, path) : path;
@@ -25,7 +28,9 @@ export function hostCommand(spec: SandboxSpec, place: { temp: string; port: numb
   const port = String(place.port);
   const given = Object.entries(spec.env).map(([name, value]): [string, string] => [
     name,
-    value.replaceAll('platform.internal', '127.0.0.1'),
+    value
+      .replaceAll('platform.internal', '127.0.0.1')
+      .replaceAll(`http://${DOOR_ADDRESS}`, place.door === undefined ? '' : `http://127.0.0.1:${place.door}`),
   ]);
   const env = mergeEnv([`PATH=${HELPER_ENV.PATH}`, ...config.env, `HOME=${place.temp}`, `TMPDIR=${place.temp}`], {
     ...Object.fromEntries(given),

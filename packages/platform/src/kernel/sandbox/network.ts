@@ -13,12 +13,14 @@ export interface NetworkOptions {
   instance: Instance;
   run: RunCommand;
   nft: Nft;
-  /** Where the CNI plugins are; undefined when somebody else gives addresses and interfaces. */
-  cniDir: string | undefined;
+  /** Where the CNI plugins are. */
+  cniDir: string;
   /** Where platforms on this machine agree on address ranges. */
   registryDir: string;
   /** The host's resolver; read from /etc/resolv.conf when not given. */
   nameserver?: Nameserver;
+  /** Port of 127.0.0.1 behind `DOOR_ADDRESS`. */
+  door?: number | undefined;
 }
 
 /** An interface of the host that leads to one sandbox. */
@@ -50,6 +52,7 @@ export class SandboxNetwork {
         subnet: subnet.cidr,
         gateway: subnet.gateway,
         nameserver: network.#nameserver,
+        door: options.door,
       }),
     );
     return network;
@@ -72,7 +75,7 @@ export class SandboxNetwork {
 
   /** Opens what `policy` names. */
   async open(hostInterface: string, policy: NetworkPolicy): Promise<void> {
-    const toLoopback = policy.hostPorts.length > 0 || this.#nameserver?.address.startsWith('127.');
+    const toLoopback = policy.door || policy.hostPorts.length > 0 || this.#nameserver?.address.startsWith('127.');
     // A packet that we translate to 127.0.0.1 is dropped on arrival otherwise. What the sandbox itself addresses to 127/8 the table drops first.
     if (toLoopback) await this.#sysctl(hostInterface, 'route_localnet', '1');
     await this.#enforce(policyRules(this.#options.instance.prefix, hostInterface, policy));
@@ -94,14 +97,12 @@ export class SandboxNetwork {
 
   /** Gives the address back and forgets the interface; what is gone already is no error. */
   async release({ slot, hostInterface }: Attachment, policy: NetworkPolicy | undefined): Promise<void> {
-    const results = await Promise.allSettled([this.forget(hostInterface, policy), this.#releaseLease(slot)]);
+    const results = await Promise.allSettled([
+      this.#options.nft.apply(forgetRules(this.#options.instance.prefix, hostInterface, policy)),
+      this.#releaseLease(slot),
+    ]);
     const failed = results.find((result) => result.status === 'rejected');
     if (failed) throw failed.reason;
-  }
-
-  /** Takes an interface out of the rules: its sandbox has no network from then on. */
-  forget(hostInterface: string, policy: NetworkPolicy | undefined): Promise<void> {
-    return this.#options.nft.apply(forgetRules(this.#options.instance.prefix, hostInterface, policy));
   }
 
   /** Releases leases and interfaces that none of `owned` holds. Returns how many there were. */
@@ -112,7 +113,7 @@ export class SandboxNetwork {
     const orphans = (await this.#leases()).filter((slot) => !slots.has(slot));
     for (const slot of orphans) await this.#releaseLease(slot);
     let removed = orphans.length;
-    for (const set of ['members', 'restricted', 'hostports', 'allowed']) {
+    for (const set of ['members', 'restricted', 'hostports', 'doors', 'allowed']) {
       const stale = (await nft.list(instance.prefix, set)).filter(({ ifname }) => !interfaces.has(ifname));
       await nft.apply(
         stale.map(({ element }) => `delete element inet ${instance.prefix} ${set} { ${element} }\n`).join(''),
@@ -157,7 +158,6 @@ export class SandboxNetwork {
 
   async #releaseLease(slot: string): Promise<void> {
     const { run, cniDir } = this.#options;
-    if (cniDir === undefined) return;
     const { code, stdout, stderr } = await run([`${cniDir}/ptp`], {
       input: this.cniConfig,
       env: { ...HELPER_ENV, CNI_COMMAND: 'DEL', CNI_CONTAINERID: slot, CNI_IFNAME: 'eth0', CNI_PATH: cniDir },

@@ -1,4 +1,4 @@
-import type { NetworkPolicy } from './sandbox.ts';
+import { DOOR_ADDRESS, type NetworkPolicy } from './sandbox.ts';
 
 export interface Nameserver {
   address: string;
@@ -11,6 +11,8 @@ export interface FirewallOptions {
   gateway: string;
   /** Where questions to port 53 of the gateway go; undefined when the host has no IPv4 resolver. */
   nameserver: Nameserver | undefined;
+  /** Port of 127.0.0.1 behind the door for sandboxes; undefined when there is none. */
+  door?: number | undefined;
 }
 
 /** Not the public internet (IANA special-purpose registry): closed unless a policy opens a range by name. */
@@ -38,7 +40,7 @@ const MAX_CONNECTIONS = 2048;
  * The whole table as one transaction, which can be run again: rules are replaced, the sets of known interfaces stay. What is not
  * allowed by name is refused; a sandbox whose interface is not in the sets has no network at all.
  */
-export function baseRules({ table, subnet, gateway, nameserver }: FirewallOptions): string {
+export function baseRules({ table, subnet, gateway, nameserver, door }: FirewallOptions): string {
   const t = `inet ${table}`;
   const refuse = 'reject with icmpx type admin-prohibited';
   const flood = `ct state new add @flows { ip saddr ct count over ${MAX_CONNECTIONS} } ${refuse}`;
@@ -63,6 +65,9 @@ export function baseRules({ table, subnet, gateway, nameserver }: FirewallOption
             ]
           : []),
         `ip daddr ${gateway} iifname . tcp dport @hostports dnat ip to 127.0.0.1`,
+        ...(door === undefined
+          ? []
+          : [`iifname @doors ip daddr ${DOOR_ADDRESS} tcp dport 80 dnat ip to 127.0.0.1:${door}`]),
       ],
     },
     inward: {
@@ -72,6 +77,7 @@ export function baseRules({ table, subnet, gateway, nameserver }: FirewallOption
         'ct state established,related accept',
         flood,
         'ct status dnat ip daddr 127.0.0.1 iifname . tcp dport @hostports accept',
+        ...(door === undefined ? [] : [`ct status dnat ip daddr 127.0.0.1 iifname @doors tcp dport ${door} accept`]),
         ...resolver(nameserver),
         'iifname . ip daddr @allowed accept',
         refuse,
@@ -102,6 +108,7 @@ export function baseRules({ table, subnet, gateway, nameserver }: FirewallOption
     `add set ${t} members { type ifname; }`,
     `add set ${t} restricted { type ifname; }`,
     `add set ${t} hostports { type ifname . inet_service; }`,
+    `add set ${t} doors { type ifname; }`,
     `add set ${t} allowed { type ifname . ipv4_addr; flags interval; }`,
     `add set ${t} closed { type ipv4_addr; flags interval; elements = { ${CLOSED_RANGES.join(', ')} }; }`,
     `add set ${t} flows { type ipv4_addr; flags dynamic; size 65536; }`,
@@ -147,6 +154,7 @@ function elements(ifname: string, policy: NetworkPolicy): [set: string, element:
   const name = `"${ifname}"`;
   return [
     ...(policy.egress === 'restricted' ? [['restricted', name] satisfies [string, string]] : []),
+    ...(policy.door ? [['doors', name] satisfies [string, string]] : []),
     ...policy.hostPorts.map((port): [string, string] => ['hostports', `${name} . ${port}`]),
     ...policy.allowCidrs.map((cidr): [string, string] => ['allowed', `${name} . ${cidr}`]),
   ];

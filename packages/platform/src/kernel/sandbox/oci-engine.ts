@@ -24,6 +24,8 @@ export interface OciProviderOptions {
   nft?: string;
   cniDir?: string;
   nameserver?: Nameserver;
+  /** Port of 127.0.0.1 that sandboxes with a door reach the platform by; asked when the first one is made. */
+  door?: () => number | undefined;
   /** Network namespaces kept ready (default 2). */
   poolSize?: number;
   /** Creates at work at once (default 8) and waiting (default 256). */
@@ -86,6 +88,7 @@ export async function openEngine(options: OciProviderOptions, run: RunCommand): 
     cniDir,
     registryDir,
     nameserver,
+    door: options.door?.(),
   });
   let serial = 0;
   const pool = new OwnerPool({

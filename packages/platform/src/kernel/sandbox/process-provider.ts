@@ -22,6 +22,8 @@ export interface ProcessProviderOptions {
   acceptNoIsolation: true;
   /** Bytes of a process's log that are kept (default 4 MiB). */
   logBytes?: number;
+  /** Port of 127.0.0.1 that an agent with a door reaches the platform by. */
+  door?: () => number | undefined;
 }
 
 /** What this provider cannot hold a sandbox to. */
@@ -132,7 +134,7 @@ export class ProcessProvider implements SandboxProvider {
     const port = await freePort();
     const temp = join(dir, 'tmp');
     await mkdir(temp, { mode: 0o700 });
-    const { command, cwd, env } = hostCommand(spec, { temp, port });
+    const { command, cwd, env } = hostCommand(spec, { temp, port, door: this.#options.door?.() });
     await mkdir(cwd, { recursive: true });
     const logBytes = String(this.#options.logBytes ?? 4 * 1024 * 1024);
     const [file, ...args] = limited(spec.limits.openFiles, ['perl', OWNER, dir, logBytes, ...command]);

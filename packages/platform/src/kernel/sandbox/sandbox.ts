@@ -41,6 +41,12 @@ export interface SandboxMount {
   propagate?: boolean;
 }
 
+/**
+ * Where a sandbox finds the platform itself, on port 80: an address that AWS SDKs take credentials of a container from. It leads
+ * to the door that the provider was opened with, and only for a sandbox whose policy says so.
+ */
+export const DOOR_ADDRESS = '169.254.170.2';
+
 export interface NetworkPolicy {
   /** none: loopback only · restricted: the internet without private ranges. */
   egress: 'none' | 'restricted';
@@ -48,6 +54,8 @@ export interface NetworkPolicy {
   allowCidrs: string[];
   /** Host services that a sandbox may reach, by name: `http://platform.internal:<port>` goes to a listener of ours. */
   hostPorts: number[];
+  /** Opens `DOOR_ADDRESS`. */
+  door?: boolean;
 }
 
 export interface SandboxSpec {

@@ -14,6 +14,8 @@ export interface CredentialStoreDeps {
   tokens: SessionTokens;
   accountId: string;
   clock: Clock;
+  /** Whether a sandbox that credentials were issued to is still there. */
+  sandboxLives(sandboxId: string): boolean;
 }
 
 /** What binds a sealed secret to its access key. */
@@ -50,9 +52,9 @@ export function createCredentialStore(deps: CredentialStoreDeps): AccessKeyStore
     if (!session) {
       const claims = deps.tokens.open(token);
       if (!claims) return undefined;
-      const { secretAccessKey, roleName, sessionName, tags } = claims;
+      const { secretAccessKey, roleName, sessionName, tags, sandboxId } = claims;
       const arn = roleSessionArn(accountId, roleName, sessionName);
-      const principal = { kind: 'iam', accountId, arn, accessKeyId: claims.accessKeyId, tags } as const;
+      const principal = { kind: 'iam', accountId, arn, accessKeyId: claims.accessKeyId, tags, sandboxId } as const;
       session = { claims, credential: { secretAccessKey, principal } };
       sessions.set(token, session);
     }
@@ -60,6 +62,9 @@ export function createCredentialStore(deps: CredentialStoreDeps): AccessKeyStore
     if (claims.accessKeyId !== accessKeyId) return undefined;
     if (claims.expiresAt <= deps.clock.now()) {
       throw errors.expiredToken('The security token included in the request is expired.');
+    }
+    if (claims.sandboxId !== undefined && !deps.sandboxLives(claims.sandboxId)) {
+      throw errors.expiredToken('The session that the security token was issued to has ended.');
     }
     const role = deps.directory.state.roles.get(claims.roleName);
     return role?.roleId === claims.roleId ? credential : undefined;

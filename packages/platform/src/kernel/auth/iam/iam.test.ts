@@ -248,6 +248,43 @@ describe('role sessions', () => {
     expect(await find(accessKeyId, sessionToken, await open({ accountId: iam.accountId }))).toBeUndefined();
   });
 
+  it('that were issued to a sandbox end with it, and so does what is assumed with them', async () => {
+    const live = new Set(['sandbox-1']);
+    iam = await open({ sandboxLives: (id) => live.has(id) });
+    const roleArn = iam.defaultRoleArn;
+    await iam.admin.putPolicy({ kind: 'role', name: 'default' }, 'assume', policy('sts:AssumeRole', roleArn));
+    const issued = iam.issueRoleCredentials({ ...session, roleArn, sandboxId: 'sandbox-1' });
+    const principal = await find(issued.accessKeyId, issued.sessionToken);
+    if (!principal) throw new Error('no principal');
+    const chained = iam.assumeRole(principal, { ...session, roleArn });
+    const free = iam.issueRoleCredentials({ ...session, roleArn });
+    expect(await find(chained.accessKeyId, chained.sessionToken)).toBeDefined();
+    live.clear();
+    for (const { accessKeyId, sessionToken } of [issued, chained]) {
+      await expect(find(accessKeyId, sessionToken)).rejects.toMatchObject({ code: 'ExpiredTokenException' });
+    }
+    expect(await find(free.accessKeyId, free.sessionToken)).toBeDefined();
+    // A server that knows nothing of sandboxes takes none of their credentials.
+    await expect(find(issued.accessKeyId, issued.sessionToken, await open())).rejects.toThrow(/has ended/);
+  });
+
+  it('are issued for whom the trust policy names as source', async () => {
+    const sourceArn = `arn:aws:bedrock-agentcore:us-east-1:${iam.accountId}:runtime/a-0123456789`;
+    const Condition = {
+      StringEquals: { 'aws:SourceAccount': iam.accountId },
+      ArnLike: { 'aws:SourceArn': `arn:aws:bedrock-agentcore:us-east-1:${iam.accountId}:*` },
+    };
+    const Principal = { Service: 'bedrock-agentcore.amazonaws.com' };
+    const trustPolicy = JSON.stringify({
+      Statement: { Effect: 'Allow', Principal, Action: 'sts:AssumeRole', Condition },
+    });
+    const role = await iam.admin.createRole({ roleName: 'confused-deputy', trustPolicy });
+    const issue = (more: object) => iam.issueRoleCredentials({ ...session, roleArn: role.arn, ...more });
+    expect(issue({ sourceArn }).arn).toMatch(/confused-deputy/);
+    expect(() => issue({})).toThrow(/not authorized/);
+    expect(() => issue({ sourceArn: 'arn:aws:bedrock-agentcore:us-east-1:999999999999:runtime/a' })).toThrow();
+  });
+
   it('end when the role is deleted, and do not come back with a new one of that name', async () => {
     const trustPolicy = iam.admin.getRole('default').trustPolicy;
     const role = await iam.admin.createRole({ roleName: 'r', trustPolicy });

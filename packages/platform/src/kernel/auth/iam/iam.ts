@@ -21,6 +21,8 @@ export interface IamDeps {
   accountId?: string;
   /** How often to look for what other servers on the same store have written; 0 for a server alone. */
   refreshSeconds?: number;
+  /** Whether a sandbox that role credentials were issued to is still there; without it such credentials count for nothing. */
+  sandboxLives?(sandboxId: string): boolean;
   /** Told when looking fails; what is in memory keeps serving. */
   onRefreshError?(error: unknown): void;
 }
@@ -67,7 +69,14 @@ export async function openIam(deps: IamDeps): Promise<Iam> {
     ...sessions,
     accountId,
     defaultRoleArn: roleArn(accountId, DEFAULT_ROLE),
-    keys: createCredentialStore({ directory, sealer, tokens, accountId, clock }),
+    keys: createCredentialStore({
+      directory,
+      sealer,
+      tokens,
+      accountId,
+      clock,
+      sandboxLives: (id) => deps.sandboxLives?.(id) ?? false,
+    }),
     authorizer,
     admin: createIamAdmin({ directory, sealer, clock, random, accountId }),
     async rootCredentials() {

@@ -16,6 +16,10 @@ export interface RoleSessionRequest {
   /** 900 seconds to the role's maximum; 3600 when not given. */
   ttlSeconds?: number;
   externalId?: string;
+  /** For whom the platform asks, e.g. the ARN of a runtime: what the role's trust policy finds as `aws:SourceArn`. */
+  sourceArn?: string;
+  /** The credentials end with this sandbox, and so do those that are assumed with them. */
+  sandboxId?: string;
 }
 
 export interface RoleCredentials {
@@ -61,9 +65,13 @@ export function createRoleSessions(deps: RoleSessionsDeps): RoleSessions {
     }
     assertTags(tags);
     const role = [...deps.directory.state.roles.values()].find((one) => one.arn === request.roleArn);
+    const sandboxId = caller.kind === 'iam' ? caller.sandboxId : request.sandboxId;
     const context: Record<string, string | string[]> = {
       'sts:RoleSessionName': sessionName,
       ...(request.externalId === undefined ? {} : { 'sts:ExternalId': request.externalId }),
+      ...(caller.kind === 'service' && request.sourceArn !== undefined
+        ? { 'aws:SourceArn': request.sourceArn, 'aws:SourceAccount': deps.accountId }
+        : {}),
       ...Object.fromEntries(Object.entries(tags).map(([key, value]) => [`aws:RequestTag/${key}`, value])),
       'aws:TagKeys': Object.keys(tags),
     };
@@ -94,7 +102,16 @@ export function createRoleSessions(deps: RoleSessionsDeps): RoleSessions {
     const secret = { accessKeyId: newId('ASIA', deps.random), secretAccessKey: newSecret(deps.random) };
     const expiresAt = issuedAt + ttlSeconds * 1000;
     const { roleName, roleId } = role;
-    const sessionToken = deps.tokens.seal({ ...secret, roleName, roleId, sessionName, tags: all, issuedAt, expiresAt });
+    const sessionToken = deps.tokens.seal({
+      ...secret,
+      roleName,
+      roleId,
+      sessionName,
+      tags: all,
+      issuedAt,
+      expiresAt,
+      sandboxId,
+    });
     const arn = roleSessionArn(deps.accountId, roleName, sessionName);
     return { ...secret, sessionToken, expiresAt, arn, assumedRoleId: `${roleId}:${sessionName}` };
   }

@@ -13,6 +13,8 @@ export interface SessionClaims {
   /** Milliseconds since the epoch. */
   issuedAt: number;
   expiresAt: number;
+  /** Sandbox without which they count for nothing. */
+  sandboxId?: string | undefined;
 }
 
 const VERSION = 1;

@@ -13,8 +13,8 @@ export interface NetworkOptions {
   instance: Instance;
   run: RunCommand;
   nft: Nft;
-  /** Where the CNI plugins are. */
-  cniDir: string;
+  /** Where the CNI plugins are; undefined when somebody else gives addresses and interfaces. */
+  cniDir: string | undefined;
   /** Where platforms on this machine agree on address ranges. */
   registryDir: string;
   /** The host's resolver; read from /etc/resolv.conf when not given. */
@@ -97,12 +97,14 @@ export class SandboxNetwork {
 
   /** Gives the address back and forgets the interface; what is gone already is no error. */
   async release({ slot, hostInterface }: Attachment, policy: NetworkPolicy | undefined): Promise<void> {
-    const results = await Promise.allSettled([
-      this.#options.nft.apply(forgetRules(this.#options.instance.prefix, hostInterface, policy)),
-      this.#releaseLease(slot),
-    ]);
+    const results = await Promise.allSettled([this.forget(hostInterface, policy), this.#releaseLease(slot)]);
     const failed = results.find((result) => result.status === 'rejected');
     if (failed) throw failed.reason;
+  }
+
+  /** Takes an interface out of the rules: its sandbox has no network from then on. */
+  forget(hostInterface: string, policy: NetworkPolicy | undefined): Promise<void> {
+    return this.#options.nft.apply(forgetRules(this.#options.instance.prefix, hostInterface, policy));
   }
 
   /** Releases leases and interfaces that none of `owned` holds. Returns how many there were. */
@@ -158,6 +160,7 @@ export class SandboxNetwork {
 
   async #releaseLease(slot: string): Promise<void> {
     const { run, cniDir } = this.#options;
+    if (cniDir === undefined) return;
     const { code, stdout, stderr } = await run([`${cniDir}/ptp`], {
       input: this.cniConfig,
       env: { ...HELPER_ENV, CNI_COMMAND: 'DEL', CNI_CONTAINERID: slot, CNI_IFNAME: 'eth0', CNI_PATH: cniDir },

@@ -51,6 +51,7 @@ function decode(value: unknown): DockerRecord {
       egress: property(network, 'egress') === 'restricted' ? 'restricted' : 'none',
       allowCidrs: items(network, 'allowCidrs').map(String),
       hostPorts: items(network, 'hostPorts').map(Number),
+      door: property(network, 'door') === true,
     },
   };
 }

@@ -137,17 +137,6 @@ describe('memories', () => {
       name: 'ValidationException',
       fieldList: [{ name: 'memoryStrategies[0].namespaceTemplates[0]' }],
     });
-    const invocationConfiguration = {
-      topicArn: 'arn:aws:sns:us-east-1:000000000000:t',
-      payloadDeliveryBucketName: 'payloads',
-    };
-    const selfManaged = { name: 'own', configuration: { selfManagedConfiguration: { invocationConfiguration } } };
-    await expect(newMemory('own', { memoryStrategies: [{ customMemoryStrategy: selfManaged }] })).rejects.toMatchObject(
-      {
-        name: 'ValidationException',
-        message: /selfManagedConfiguration is not served yet/,
-      },
-    );
     await expect(newMemory('short', { eventExpiryDuration: 1 })).rejects.toMatchObject({ name: 'ValidationException' });
   });
 });

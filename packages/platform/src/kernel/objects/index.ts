@@ -1,5 +1,6 @@
 export { openDirectoryStore } from './directory-store.ts';
 export { objectReader } from './object-reader.ts';
 export type { ObjectStore } from './object-store.ts';
+export { type ObjectWriter, objectWriter } from './object-writer.ts';
 export { s3Api } from './s3-api/plugin.ts';
 export { createS3Store } from './s3-store.ts';

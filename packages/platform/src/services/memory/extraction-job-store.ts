@@ -1,7 +1,7 @@
 import type { data } from '@agentplatform/contract';
 import type { Executor } from '../../kernel/storage/index.ts';
 
-/** `HELD`: of a self-managed strategy, waiting for a trigger. A finished job has no row. */
+/** `HELD`: of a self-managed strategy, waiting for a trigger (self-managed/held-store.ts). A finished job has no row. */
 export type JobStatus = 'QUEUED' | 'HELD' | 'FAILED';
 
 /** One batch of one session for one strategy, waiting to be extracted. */
@@ -31,7 +31,7 @@ export interface InlineContent {
 
 export type NewJob = Omit<ExtractionJob, 'seq' | 'failureReason'>;
 
-interface Row {
+export interface JobRow {
   id: string;
   memory_id: string;
   account_id: string;
@@ -47,7 +47,7 @@ interface Row {
   created_at: Date;
 }
 
-const COLUMNS =
+export const JOB_COLUMNS =
   'id, memory_id, account_id, strategy_id, actor_id, session_id, status, failure_reason, event_ids, inline, variables, seq, created_at';
 
 export async function addJob(executor: Executor, job: NewJob): Promise<void> {
@@ -71,7 +71,7 @@ export async function addJob(executor: Executor, job: NewJob): Promise<void> {
 }
 
 export async function findJob(executor: Executor, id: string): Promise<ExtractionJob | undefined> {
-  const [row] = await executor.query<Row>(`SELECT ${COLUMNS} FROM memory_extraction_jobs WHERE id = $1`, [id]);
+  const [row] = await executor.query<JobRow>(`SELECT ${JOB_COLUMNS} FROM memory_extraction_jobs WHERE id = $1`, [id]);
   return row && jobOf(row);
 }
 
@@ -89,17 +89,17 @@ export async function failJob(executor: Executor, id: string, reason: string): P
 
 /** A failed job of the memory waits again; undefined when there is none of that id. */
 export async function requeueJob(executor: Executor, memoryId: string, id: string): Promise<ExtractionJob | undefined> {
-  const [row] = await executor.query<Row>(
+  const [row] = await executor.query<JobRow>(
     `UPDATE memory_extraction_jobs SET status = 'QUEUED', failure_reason = NULL
-     WHERE id = $1 AND memory_id = $2 AND status = 'FAILED' RETURNING ${COLUMNS}`,
+     WHERE id = $1 AND memory_id = $2 AND status = 'FAILED' RETURNING ${JOB_COLUMNS}`,
     [id, memoryId],
   );
   return row && jobOf(row);
 }
 
 export async function queuedJobs(executor: Executor): Promise<ExtractionJob[]> {
-  const rows = await executor.query<Row>(
-    `SELECT ${COLUMNS} FROM memory_extraction_jobs WHERE status = 'QUEUED' ORDER BY seq`,
+  const rows = await executor.query<JobRow>(
+    `SELECT ${JOB_COLUMNS} FROM memory_extraction_jobs WHERE status = 'QUEUED' ORDER BY seq`,
   );
   return rows.map(jobOf);
 }
@@ -120,14 +120,14 @@ export async function failedJobs(
   equal('session_id', filter.sessionId);
   equal('actor_id', filter.actorId);
   if (after !== undefined) conditions.push(`seq > $${params.push(after)}`);
-  const rows = await executor.query<Row>(
-    `SELECT ${COLUMNS} FROM memory_extraction_jobs WHERE ${conditions.join(' AND ')} ORDER BY seq LIMIT $${params.push(limit)}`,
+  const rows = await executor.query<JobRow>(
+    `SELECT ${JOB_COLUMNS} FROM memory_extraction_jobs WHERE ${conditions.join(' AND ')} ORDER BY seq LIMIT $${params.push(limit)}`,
     params,
   );
   return rows.map(jobOf);
 }
 
-function jobOf(row: Row): ExtractionJob {
+export function jobOf(row: JobRow): ExtractionJob {
   return {
     id: row.id,
     memoryId: row.memory_id,

@@ -2,6 +2,8 @@ import { type data, errors } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
 import type { JobQueue, JobRun, Jobs } from '../../kernel/jobs/index.ts';
+import type { Topics } from '../../kernel/notifications/index.ts';
+import type { ObjectWriter } from '../../kernel/objects/index.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import { eventTime } from './event-id.ts';
 import { keepSession } from './event-store.ts';
@@ -11,9 +13,10 @@ import { type ExtractDeps, extractBatch, UnfitBatchError } from './extraction/ex
 import { type Message, messagesOf, type SaidIn } from './extraction/message.ts';
 import * as store from './extraction-job-store.ts';
 import type { Memories } from './memories.ts';
-import { extractionKind, type Memory, type Strategy } from './memory.ts';
+import { extractionKind, isFed, type Memory, type Strategy, selfManaged } from './memory.ts';
 import { checkVariables } from './namespace-variables.ts';
 import { planJobs } from './plan-jobs.ts';
+import { deliverBatch } from './self-managed/delivery.ts';
 
 export interface ExtractionJobsDeps {
   database: Database;
@@ -24,6 +27,9 @@ export interface ExtractionJobsDeps {
   /** The extractor for a strategy: by a model when there is one, by rules otherwise. */
   extractorFor(strategy: Strategy): Extractor;
   nearest: ExtractDeps['nearest'];
+  /** Where batches of self-managed strategies go. */
+  objects: ObjectWriter;
+  topics: Topics;
   newRecordId(): string;
   newJobId(): string;
   newSessionId(): string;
@@ -94,7 +100,8 @@ export class ExtractionJobs {
       payload: input.source.inline.payload as data.PayloadType[],
       metadata: input.metadata ?? {},
     };
-    const jobs = memory.data.strategies.filter(extractionKind).map(
+    // Nothing says when ingested data would be complete, so no trigger of a self-managed strategy is waited for.
+    const jobs = memory.data.strategies.filter(isFed).map(
       (strategy): store.NewJob => ({
         id: newJobId(),
         memoryId: memory.id,
@@ -158,9 +165,10 @@ export class ExtractionJobs {
   async #plan(): Promise<void> {
     const { log } = this.#deps;
     try {
-      const { jobs, more } = await planJobs(this.#deps);
+      const { jobs, more, nextIdleAt = Number.POSITIVE_INFINITY } = await planJobs(this.#deps);
       for (const job of jobs) await this.#enqueue(job);
-      this.#wake(more ? this.#deps.delayMs : SWEEP_MS);
+      const idleMs = Math.max(this.#deps.delayMs, nextIdleAt - this.#deps.clock.now());
+      this.#wake(more ? this.#deps.delayMs : Math.min(SWEEP_MS, idleMs));
     } catch (error) {
       log.warn({ err: error }, 'events could not be given to extraction; it is tried again');
       this.#wake(SWEEP_MS);
@@ -186,7 +194,9 @@ export class ExtractionJobs {
     const memory = await memories.find(job.accountId, job.memoryId);
     const strategy = memory?.data.strategies.find(({ id }) => id === job.strategyId);
     const kind = strategy && extractionKind(strategy);
-    // The memory or the strategy was deleted meanwhile: there is nobody to extract for.
+    const delivery = strategy && selfManaged(strategy);
+    if (delivery) await deliverBatch({ ...this.#deps, executor: database }, job, delivery, signal);
+    // Delivered; or the memory or the strategy was deleted meanwhile, and there is nobody to extract for.
     if (!memory || !strategy || !kind) return void (await store.endJob(database, job.id));
     const now = (): Date => new Date(clock.now());
     const values = {

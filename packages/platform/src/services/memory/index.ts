@@ -5,6 +5,8 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Embedder } from '../../kernel/embeddings/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { ChatModel } from '../../kernel/models/index.ts';
+import type { Topics } from '../../kernel/notifications/index.ts';
+import type { ObjectWriter } from '../../kernel/objects/index.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import { createEventIds } from './event-id.ts';
@@ -34,6 +36,9 @@ export interface MemoryServiceDeps {
   newUuid(): string;
   /** How long events may gather before they are extracted together, in milliseconds. */
   extractionDelayMs: number;
+  /** Where batches of self-managed strategies go. */
+  objects: ObjectWriter;
+  topics: Topics;
   /** Absent: search is by words alone. */
   embedder?: Embedder;
   /** Absent: long-term records are made by rules. */
@@ -69,6 +74,8 @@ export function createMemoryService(deps: MemoryServiceDeps): Service<MemoryOper
     memories,
     extractorFor: () => extractor,
     nearest: (place, text, limit) => retrieval.nearest(place, text, limit),
+    objects: deps.objects,
+    topics: deps.topics,
     newRecordId,
     newJobId: deps.newUuid,
     newSessionId: deps.newUuid,

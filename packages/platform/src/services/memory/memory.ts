@@ -57,6 +57,16 @@ export function extractionKind(strategy: Strategy): ExtractionKind | undefined {
   return override === undefined ? KINDS[strategy.type] : OVERRIDES[override];
 }
 
+/** Whether something becomes of a strategy's events: inside by extraction, or outside by whoever manages it. */
+export function isFed(strategy: Strategy): boolean {
+  return extractionKind(strategy) !== undefined || selfManaged(strategy) !== undefined;
+}
+
+/** How a self-managed strategy is delivered; undefined for every other one. */
+export function selfManaged(strategy: Strategy): control.SelfManagedConfiguration | undefined {
+  return strategy.configuration?.selfManagedConfiguration;
+}
+
 export function createMemoryStore(executor: Executor, clock: Clock): ResourceStore<MemoryData> {
   return new ResourceStore({ executor, clock, kind: 'memory', parse: parseMemory });
 }

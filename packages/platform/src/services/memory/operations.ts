@@ -15,8 +15,14 @@ import { namespaceScope } from './namespaces.ts';
 import { recordView } from './record.ts';
 import type { Records } from './records.ts';
 import type { Retrieval } from './retrieval.ts';
+import {
+  checkInvocations,
+  type InvocationCheckDeps,
+  wantedByChange,
+  wantedByNew,
+} from './self-managed/invocation-check.ts';
 
-export interface MemoryOperationsDeps {
+export interface MemoryOperationsDeps extends InvocationCheckDeps {
   memories: Memories;
   events: Events;
   records: Records;
@@ -95,7 +101,10 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
   return {
     CreateMemory: {
       resource: anyMemory,
-      handle: async (input, ctx) => ({ memory: memoryView(await memories.create(input, ctx.accountId)) }),
+      async handle(input, ctx) {
+        await checkInvocations(wantedByNew(input.memoryStrategies, 'memoryStrategies'), ctx, deps);
+        return { memory: memoryView(await memories.create(input, ctx.accountId)) };
+      },
     },
     GetMemory: {
       resource: oneMemory,
@@ -116,6 +125,7 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
       resource: oneMemory,
       async handle(input, ctx) {
         const { id } = await memoryOf(input, ctx);
+        await checkInvocations(wantedByChange(input.memoryStrategies), ctx, deps);
         return { memory: memoryView(await memories.update(input, ctx.accountId, id)) };
       },
     },

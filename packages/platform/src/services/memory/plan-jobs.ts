@@ -1,8 +1,12 @@
+import type { data } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database, Executor } from '../../kernel/storage/index.ts';
+import { isSaid } from './extraction/message.ts';
 import { addJob, type NewJob } from './extraction-job-store.ts';
 import type { Memories } from './memories.ts';
-import { extractionKind, type Memory } from './memory.ts';
+import { isFed, type Memory, type Strategy, selfManaged } from './memory.ts';
+import { holdJob, idleGroups, nextIdle, releaseGroup } from './self-managed/held-store.ts';
+import { type Held, idleSecondsOf, isEnough, tokensOf } from './self-managed/triggers.ts';
 
 export interface PlanDeps {
   database: Database;
@@ -12,10 +16,28 @@ export interface PlanDeps {
   delayMs: number;
 }
 
+export interface Plan {
+  /** Ready to run. */
+  jobs: NewJob[];
+  /** There were more than one look takes. */
+  more: boolean;
+  /** When the next session of a self-managed strategy will have been idle for long enough, epoch milliseconds. */
+  nextIdleAt: number | undefined;
+}
+
 interface PendingSession {
   memory_id: string;
   actor_id: string;
   session_id: string;
+}
+
+interface PlannedEvent {
+  event_id: string;
+  items: number;
+  variables: Record<string, string>;
+  /** Only where a strategy counts what was said. */
+  payload: string | null;
+  metadata: Record<string, data.MetadataValue>;
 }
 
 const SESSIONS_AT_ONCE = 50;
@@ -24,12 +46,13 @@ const EVENTS_PER_JOB = 50;
 
 /**
  * Turns events that wait into jobs, each session in one transaction: an event stops waiting exactly when its jobs exist.
- * `more`: there were more than one look takes.
+ * Jobs of self-managed strategies are held until one of their triggers fires.
  */
-export async function planJobs(deps: PlanDeps): Promise<{ jobs: NewJob[]; more: boolean }> {
+export async function planJobs(deps: PlanDeps): Promise<Plan> {
+  const { database } = deps;
   const now = deps.clock.now();
   // The newest events are left a moment to gather company, unless something older waits with them.
-  const sessions = await deps.database.query<PendingSession>(
+  const sessions = await database.query<PendingSession>(
     `SELECT memory_id, actor_id, session_id FROM memory_events WHERE pending AND created_at <= $1
      GROUP BY memory_id, actor_id, session_id ORDER BY min(created_at) LIMIT ${SESSIONS_AT_ONCE}`,
     [new Date(now - deps.delayMs / 2)],
@@ -37,31 +60,40 @@ export async function planJobs(deps: PlanDeps): Promise<{ jobs: NewJob[]; more: 
   const jobs: NewJob[] = [];
   for (const session of sessions) {
     const memory = await deps.memories.findById(session.memory_id);
-    jobs.push(...(await deps.database.transaction((tx) => planSession(tx, session, memory, deps))));
+    jobs.push(...(await database.transaction((tx) => planSession(tx, session, memory, deps))));
   }
-  const left = await deps.database.query('SELECT 1 FROM memory_events WHERE pending LIMIT 1');
-  return { jobs, more: left.length > 0 };
+  const idle = await idleGroups(database, new Date(now), SESSIONS_AT_ONCE);
+  for (const group of idle) {
+    const released = await database.transaction((tx) => releaseGroup(tx, group));
+    if (released) jobs.push(released);
+  }
+  const left = await database.query('SELECT 1 FROM memory_events WHERE pending LIMIT 1');
+  const nextIdleAt = (await nextIdle(database))?.getTime();
+  return { jobs, more: left.length > 0, nextIdleAt };
 }
 
 async function planSession(
   tx: Executor,
   session: PendingSession,
   memory: Memory | undefined,
-  { clock, newJobId }: PlanDeps,
+  deps: PlanDeps,
 ): Promise<NewJob[]> {
-  const events = await tx.query<{ event_id: string; items: number; variables: Record<string, string> }>(
+  const strategies = (memory?.data.strategies ?? []).filter(isFed);
+  const events = await tx.query<PlannedEvent>(
     `WITH batch AS (
        SELECT event_id FROM memory_events WHERE memory_id = $1 AND actor_id = $2 AND session_id = $3 AND pending
        ORDER BY event_id LIMIT ${EVENTS_PER_JOB} FOR UPDATE SKIP LOCKED)
      UPDATE memory_events e SET pending = false FROM batch
      WHERE e.memory_id = $1 AND e.actor_id = $2 AND e.session_id = $3 AND e.event_id = batch.event_id
-     RETURNING e.event_id, json_array_length(e.payload::json) AS items, e.variables`,
+     RETURNING e.event_id, json_array_length(e.payload::json) AS items, e.variables, e.metadata,
+       ${strategies.some(selfManaged) ? 'e.payload' : 'NULL'} AS payload`,
     [session.memory_id, session.actor_id, session.session_id],
   );
-  const jobs = (memory ? byVariables(events) : []).flatMap((group) =>
-    (memory?.data.strategies ?? []).filter(extractionKind).map(
-      (strategy): NewJob => ({
-        id: newJobId(),
+  const jobs: NewJob[] = [];
+  for (const group of byVariables(events))
+    for (const strategy of strategies) {
+      const job: NewJob = {
+        id: deps.newJobId(),
         memoryId: session.memory_id,
         accountId: memory?.accountId ?? '',
         strategyId: strategy.id,
@@ -71,19 +103,49 @@ async function planSession(
         events: group.map(({ event_id: eventId, items: count }) => ({ eventId, count })),
         inline: undefined,
         variables: group[0]?.variables ?? {},
-        createdAt: new Date(clock.now()),
-      }),
-    ),
-  );
-  for (const job of jobs) await addJob(tx, job);
+        createdAt: new Date(deps.clock.now()),
+      };
+      const ready = await readyJob(tx, job, strategy, group);
+      if (ready) jobs.push(ready);
+    }
   return jobs;
 }
 
+/** The job as it may run now; undefined when it is held for a trigger, with what is held already. */
+async function readyJob(
+  tx: Executor,
+  job: NewJob,
+  strategy: Strategy,
+  events: readonly PlannedEvent[],
+): Promise<NewJob | undefined> {
+  const conditions = selfManaged(strategy)?.triggerConditions;
+  if (!conditions) {
+    await addJob(tx, job);
+    return job;
+  }
+  const said = heldOf(events);
+  if (said.messages === 0) return undefined;
+  const idleSeconds = idleSecondsOf(conditions);
+  const dueAt = idleSeconds === undefined ? undefined : new Date(job.createdAt.getTime() + idleSeconds * 1000);
+  const held = await holdJob(tx, job, said, dueAt);
+  return isEnough(conditions, held) ? releaseGroup(tx, job) : undefined;
+}
+
+/** What triggers count: every item of the payloads, and the text of the messages. */
+function heldOf(events: readonly PlannedEvent[]): Held {
+  const held = { messages: 0, tokens: 0 };
+  for (const { payload, metadata } of events) {
+    if (payload === null || !isSaid(metadata)) continue;
+    const items = JSON.parse(payload) as data.PayloadType[];
+    held.messages += items.length;
+    for (const item of items) held.tokens += tokensOf(item.conversational?.content.text ?? JSON.stringify(item));
+  }
+  return held;
+}
+
 /** Events whose own namespace variables differ go to different places, so into different jobs. */
-function byVariables<Event extends { event_id: string; variables: Record<string, string> }>(
-  events: readonly Event[],
-): Event[][] {
-  const groups = new Map<string, Event[]>();
+function byVariables(events: readonly PlannedEvent[]): PlannedEvent[][] {
+  const groups = new Map<string, PlannedEvent[]>();
   for (const event of events.toSorted((a, b) => (a.event_id < b.event_id ? -1 : 1))) {
     const key = JSON.stringify(Object.entries(event.variables).sort());
     groups.set(key, [...(groups.get(key) ?? []), event]);

@@ -56,13 +56,6 @@ function newStrategy(input: control.MemoryStrategyInput, making: StrategyMaking,
     );
   }
   const custom = input.customMemoryStrategy;
-  if (custom.configuration?.selfManagedConfiguration) {
-    throw errors.invalidField(
-      `${at}.customMemoryStrategy.configuration.selfManagedConfiguration`,
-      'is not served yet: nothing would deliver its payloads',
-      { remedy: 'Read events with ListEvents and write records with BatchCreateMemoryRecords.' },
-    );
-  }
   const { configuration, sessionScoped, reflection } = customConfiguration(custom.configuration);
   const strategy = plain('CUSTOM', custom, sessionScoped ? SESSION_NAMESPACE : ACTOR_NAMESPACE, making, at);
   const configured = { ...strategy, configuration };

@@ -114,4 +114,14 @@ export const memoryMigrations: Migration[] = [
       CREATE INDEX memory_records_vectors ON memory_records (inserted_at) WHERE needs_vector AND valid_to IS NULL;
       CREATE TABLE memory_vector_models (model text PRIMARY KEY, table_name text NOT NULL);`,
   },
+  {
+    id: 'memory/0005-held',
+    sql: `
+      /* Of HELD rows: what triggers count, and when the session will have been idle for long enough. */
+      ALTER TABLE memory_extraction_jobs ADD COLUMN messages int NOT NULL DEFAULT 0;
+      ALTER TABLE memory_extraction_jobs ADD COLUMN tokens bigint NOT NULL DEFAULT 0;
+      ALTER TABLE memory_extraction_jobs ADD COLUMN due_at timestamptz;
+      CREATE INDEX memory_extraction_jobs_held ON memory_extraction_jobs (memory_id, strategy_id, actor_id, session_id)
+        WHERE status = 'HELD';`,
+  },
 ];

@@ -54,7 +54,7 @@ export interface SaidIn {
  * tool text, code and blobs are left out, so that nothing is learnt from what the platform or the agent itself put there.
  */
 export function messagesOf({ eventId, at, payload, metadata }: SaidIn): Message[] {
-  if (NOT_SAID.has(metadata[SOURCE_KEY]?.stringValue ?? '')) return [];
+  if (!isSaid(metadata)) return [];
   return payload.flatMap((item, index): Message[] => {
     const said = item.conversational;
     if (said) {
@@ -66,6 +66,11 @@ export function messagesOf({ eventId, at, payload, metadata }: SaidIn): Message[
     const text = JSON.stringify(item.json.content);
     return [{ eventId, index, role: 'USER', text, at }];
   });
+}
+
+/** False for an event whose metadata says that nobody said its content. */
+export function isSaid(metadata: Readonly<Record<string, data.MetadataValue>>): boolean {
+  return !NOT_SAID.has(metadata[SOURCE_KEY]?.stringValue ?? '');
 }
 
 /** The words themselves: framework envelopes opened, marked blocks and code removed. */

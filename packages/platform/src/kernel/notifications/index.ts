@@ -1,0 +1,1 @@
+export { createTopics, type Topics, webhookMap } from './topics.ts';

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { requestIdHeader, type WireResponse } from '@agentplatform/contract';
+import { INERT_HEADERS, mayRun } from './inert.ts';
 import { PushBody } from './push-body.ts';
 
 /**
@@ -12,6 +13,8 @@ export async function respond(res: ServerResponse, response: WireResponse, reque
   const { status, headers, body } = response;
   const head = [requestIdHeader, requestId];
   for (const name in headers) head.push(name, headers[name] ?? '');
+  if (mayRun(headers['content-type']))
+    for (const [name, value] of Object.entries(INERT_HEADERS)) head.push(name, value);
   if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
     if (status !== 204) head.push('content-length', String(body === undefined ? 0 : Buffer.byteLength(body)));
     res.writeHead(status, head);

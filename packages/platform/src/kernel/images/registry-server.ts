@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
+import { INERT_HEADERS } from '../http/inert.ts';
 import type { Bases } from './bases.ts';
 import type { ImageStore } from './image-store.ts';
 import { asRegistryError, RegistryError } from './registry-errors.ts';
@@ -55,7 +56,7 @@ export async function registerRegistry(app: FastifyInstance, deps: RegistryServe
     scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
     scope.addHook('onClose', () => uploads.close());
     scope.addHook('onSend', async (_request, reply) => {
-      reply.header('docker-distribution-api-version', 'registry/2.0');
+      reply.headers({ 'docker-distribution-api-version': 'registry/2.0', ...INERT_HEADERS });
     });
     scope.setErrorHandler((error, request, reply) => sendError(error, request, reply, deps.log));
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {

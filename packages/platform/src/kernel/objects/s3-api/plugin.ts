@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { isSignedFor } from '../../auth/signed-for.ts';
+import { INERT_HEADERS } from '../../http/inert.ts';
 import { ObjectError } from '../errors.ts';
 import { S3Context, type S3Deps } from './context.ts';
 import { toObjectError } from './errors.ts';
@@ -30,7 +31,11 @@ export function s3Api(options: S3ApiOptions): FastifyPluginAsync {
     app.setErrorHandler((error, request, reply) => sendError(error, request, reply, log));
     const method = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'];
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-      reply.headers({ 'x-amz-request-id': randomBytes(8).toString('hex').toUpperCase(), server: 'agentplatform' });
+      reply.headers({
+        'x-amz-request-id': randomBytes(8).toString('hex').toUpperCase(),
+        server: 'agentplatform',
+        ...INERT_HEADERS,
+      });
       const url = request.raw.url ?? '';
       const target = parseTarget(url, isBelow(url, prefix) ? prefix : '');
       const authenticated = await options.authenticate(request.raw);

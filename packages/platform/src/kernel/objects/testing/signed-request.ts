@@ -31,11 +31,14 @@ export interface RawRequest {
   alter?(sent: { path: string; headers: Record<string, string>; body: string | Buffer | undefined }): void;
 }
 
-/** Signs with the official signer and sends by plain HTTP: what no client would send can be sent too. */
-export async function sendRaw(
-  server: TestS3,
-  raw: RawRequest,
-): Promise<{ status: number; headers: object; text: string }> {
+interface Signed {
+  hostname: string;
+  port: string;
+  path: string;
+  headers: Record<string, string>;
+}
+
+async function sign(server: TestS3, raw: RawRequest): Promise<Signed> {
   const { hostname, port, pathname } = new URL(server.endpoint);
   const signer = new SignatureV4({
     credentials: server.credentials,
@@ -63,8 +66,23 @@ export async function sendRaw(
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(signed.query ?? {})) query.set(name, String(value));
   const path = query.size === 0 ? signed.path : `${signed.path}?${query.toString().replace(/\+/g, '%20')}`;
-  const sent = { path, headers: { ...signed.headers }, body: raw.body };
-  if (raw.presign !== undefined) delete sent.headers['x-amz-content-sha256'];
+  const headers: Record<string, string> = { ...signed.headers };
+  if (raw.presign !== undefined) delete headers['x-amz-content-sha256'];
+  return { hostname, port, path, headers };
+}
+
+/** An address that a browser may open, for a minute. */
+export async function presignedUrl(server: TestS3, path: string): Promise<string> {
+  const { hostname, port, path: signed } = await sign(server, { method: 'GET', path, presign: 60 });
+  return `http://${hostname}:${port}${signed}`;
+}
+
+/** Signs with the official signer and sends by plain HTTP: what no client would send can be sent too. */
+export async function sendRaw(
+  server: TestS3,
+  raw: RawRequest,
+): Promise<{ status: number; headers: object; text: string }> {
+  const { hostname, port, ...sent } = { ...(await sign(server, raw)), body: raw.body };
   raw.alter?.(sent);
   return new Promise((resolve, reject) => {
     const outgoing = request(

@@ -77,7 +77,8 @@ describe('sessions in real sandboxes', () => {
     });
     expect((await stopping).runtimeSessionId).toBe(session);
     for (const answer of await Promise.all(during)) {
-      if (typeof answer === 'string') expect(answer).toContain('The session ended (stopped) before the agent answered.');
+      if (typeof answer === 'string')
+        expect(answer).toContain('The session ended (stopped) before the agent answered.');
       else expect(Number(answer.count)).toBeGreaterThan(0);
     }
     expect(Number((await ask(session, { do: 'count' })).count)).toBeLessThan(12);

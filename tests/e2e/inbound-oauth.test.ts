@@ -1,5 +1,10 @@
 import { join } from 'node:path';
 import { InvokeAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore';
+import {
+  CreateAgentRuntimeCommand,
+  GetAgentRuntimeCommand,
+  UpdateAgentRuntimeCommand,
+} from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type OidcServer, startOidcServer } from '../../packages/platform/src/kernel/auth/testing/oidc-server.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
@@ -49,6 +54,29 @@ function call(token: string, headers: Record<string, string> = {}): Promise<Resp
 }
 
 describe('a runtime with a JWT authorizer', () => {
+  it.each([
+    'http://10.1.2.3/.well-known/openid-configuration',
+    'http://169.254.169.254/.well-known/openid-configuration',
+    'http://[::1]:8080/.well-known/openid-configuration',
+  ])('is refused at create and update when its provider is at %s', async (discoveryUrl) => {
+    const found = await clients.control.send(new GetAgentRuntimeCommand({ agentRuntimeId: arn.split('/')[1] }));
+    const { agentRuntimeId, authorizerConfiguration } = found;
+    const { agentRuntimeArtifact, roleArn, networkConfiguration, requestHeaderConfiguration } = found;
+    const call = { agentRuntimeArtifact, roleArn, networkConfiguration, requestHeaderConfiguration };
+    const refused = { authorizerConfiguration: { customJWTAuthorizer: { discoveryUrl, allowedAudience: ['a'] } } };
+    const problem = {
+      name: 'ValidationException',
+      fieldList: [{ name: 'authorizerConfiguration.customJWTAuthorizer.discoveryUrl', message: expect.any(String) }],
+    };
+    const create = new CreateAgentRuntimeCommand({ ...call, ...refused, agentRuntimeName: 'elsewhere' });
+    await expect(clients.control.send(create)).rejects.toMatchObject(problem);
+    const update = new UpdateAgentRuntimeCommand({ ...call, ...refused, agentRuntimeId });
+    await expect(clients.control.send(update)).rejects.toMatchObject(problem);
+    // With the provider whose range was opened the same call is taken.
+    const good = new UpdateAgentRuntimeCommand({ ...call, authorizerConfiguration, agentRuntimeId });
+    expect((await clients.control.send(good)).agentRuntimeId).toBe(agentRuntimeId);
+  });
+
   it('takes tokens of its provider and passes on what its allowlist names', async () => {
     const token = await provider.token();
     const answer = await call(token, { 'x-tenant': 'blue', 'x-other': 'no' });

@@ -30,7 +30,7 @@ import { createJournal } from './kernel/journal/index.ts';
 import { createChatModel, modelEndpoint } from './kernel/models/index.ts';
 import { objectReader, objectWriter } from './kernel/objects/index.ts';
 import { createTopics, webhookMap } from './kernel/notifications/index.ts';
-import { createOutbound } from './kernel/outbound/index.ts';
+import { createOutbound, refusalOf } from './kernel/outbound/index.ts';
 import { createSandboxProvider, probeProviders } from './kernel/sandbox/index.ts';
 import { configuredMasterKeys, createSecrets, openMasterKeyFile } from './kernel/secrets/index.ts';
 import { createSealer } from './kernel/secrets/sealer.ts';
@@ -204,6 +204,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
         temporaryDirectory: temporary,
       },
       roleExists,
+      refusalOf: (url) => refusalOf(outbound, url),
       verifyToken: ({ runtime: { accountId }, version }, token) => {
         const configuration = version.definition.authorizerConfiguration?.customJWTAuthorizer;
         if (configuration) return jwt.authenticate(token, { accountId, configuration });

@@ -26,6 +26,7 @@ export interface RuntimeServiceDeps {
   sessions: Sessions;
   artifacts: Omit<ArtifactDeps, 'images'>;
   roleExists(roleArn: string): Promise<boolean>;
+  refusalOf(url: string): Promise<string | undefined>;
   verifyToken(target: InvocationTarget, token: string, signal: AbortSignal): Promise<OAuthPrincipal>;
   takeInvocation(endpointArn: string): void;
   paginator: Paginator;

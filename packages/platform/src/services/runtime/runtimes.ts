@@ -30,6 +30,8 @@ export interface RuntimesDeps {
     signal: AbortSignal,
   ): Promise<ResolvedImage>;
   roleExists(roleArn: string): Promise<boolean>;
+  /** Why the platform will not call an address; undefined when it may. */
+  refusalOf(url: string): Promise<string | undefined>;
   clock: Clock;
   /** Ten characters of `[a-zA-Z0-9]`, fresh each time. */
   newIdSuffix(): string;
@@ -237,6 +239,13 @@ export class Runtimes {
     }
     for (const { action, resource } of rightsFor(definition.agentRuntimeArtifact, ctx.accountId))
       await ctx.require(action, resource);
+    const discoveryUrl = definition.authorizerConfiguration?.customJWTAuthorizer?.discoveryUrl;
+    const refusal = discoveryUrl === undefined ? undefined : await this.#deps.refusalOf(discoveryUrl);
+    if (refusal) {
+      throw errors.invalidField('authorizerConfiguration.customJWTAuthorizer.discoveryUrl', refusal, {
+        remedy: 'Name a provider at a public address, or have the operator open the range with --allow-private-egress.',
+      });
+    }
   }
 
   /** Fetches and unpacks the image, so that the first session does not wait for it. */

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -8,36 +8,46 @@ import pino from 'pino';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
 import type { OciProviderOptions } from '../../packages/platform/src/kernel/sandbox/oci-engine.ts';
 import { OciProvider } from '../../packages/platform/src/kernel/sandbox/oci-provider.ts';
-import type { PreparedImage, Sandbox, SandboxSpec } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
+import type {
+  PreparedImage,
+  Sandbox,
+  SandboxProvider,
+  SandboxSpec,
+} from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
 import { busyboxImage } from '../../packages/platform/src/kernel/sandbox/testing/rootfs.ts';
 import { runIn } from '../../packages/platform/src/kernel/sandbox/testing/sandbox-contract.ts';
 import { smallSpec } from '../../packages/platform/src/kernel/sandbox/testing/small-spec.ts';
 
 const execute = promisify(execFile);
 
+/** What both providers that isolate can be given. */
+type LabOptions = Partial<Pick<OciProviderOptions, 'nft' | 'nameserver' | 'run' | 'poolSize'>>;
+type MakeProvider = (options: LabOptions & Pick<OciProviderOptions, 'dataDir' | 'clock' | 'log'>) => SandboxProvider;
+
+/** Opens a lab on the provider that is attacked. */
+export type OpenLab = (options?: LabOptions) => Promise<SandboxLab>;
+
+const oci: MakeProvider = (options) => new OciProvider(options);
+
 /** A provider of its own, an image with a shell and perl (whose `syscall` reaches every call of the kernel), and the attacks' tools. */
 export class SandboxLab {
   readonly dir: string;
   readonly image: PreparedImage;
-  readonly provider: OciProvider;
+  readonly provider: SandboxProvider;
   #serial = 0;
 
-  private constructor(dir: string, image: PreparedImage, provider: OciProvider) {
+  private constructor(dir: string, image: PreparedImage, provider: SandboxProvider) {
     this.dir = dir;
     this.image = image;
     this.provider = provider;
   }
 
-  static async open(options: Partial<OciProviderOptions> = {}): Promise<SandboxLab> {
+  static async open(options: LabOptions = {}, make: MakeProvider = oci): Promise<SandboxLab> {
     const dir = await mkdtemp(join(tmpdir(), 'sandbox-lab-'));
     const image = await busyboxImage(dir);
     await addProgram(image.rootfs, '/usr/bin/perl');
-    const provider = new OciProvider({
-      dataDir: join(dir, 'data'),
-      clock: systemClock,
-      log: pino({ level: 'silent' }),
-      ...options,
-    });
+    const base = { dataDir: join(dir, 'data'), clock: systemClock, log: pino({ level: 'silent' }) };
+    const provider = make({ ...base, ...options });
     return new SandboxLab(dir, image, provider);
   }
 
@@ -68,6 +78,17 @@ export async function shell(sandbox: Sandbox, script: string): Promise<{ code: n
 export async function reach(sandbox: Sandbox, host: string, port: number): Promise<string> {
   const { out } = await shell(sandbox, `busybox nc -w 2 ${host} ${port} </dev/null 2>/dev/null`);
   return out;
+}
+
+/** The host's number of a process of the sandbox that nobody else has. */
+export async function hostPid(sandbox: Sandbox): Promise<string> {
+  const marker = `${50_000 + (process.pid % 10_000)}.7`;
+  await shell(sandbox, `sleep ${marker} >/dev/null 2>&1 &`);
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (command === `sleep\0${marker}\0`) return pid;
+  }
+  throw new Error('the sandbox runs no process on this host');
 }
 
 /** Runs a command on the host; a status other than 0 is part of the answer. */

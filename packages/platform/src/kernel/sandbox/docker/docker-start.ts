@@ -9,7 +9,7 @@ import { containerBody } from './container-body.ts';
 import { cgroupOf, type DockerEngine } from './docker-engine.ts';
 import { inContainer } from './docker-exec.ts';
 import { DATA_LABEL, type DockerRecord, INSTANCE_LABEL, recordLabels } from './docker-record.ts';
-import { mountRoot, rootPlaces } from './docker-root.ts';
+import { mountRoot, type RootEntries, rootPlaces } from './docker-root.ts';
 import { ensureSkeleton } from './skeleton-image.ts';
 
 export interface DockerStartOptions {
@@ -39,8 +39,9 @@ export async function startContainer(options: DockerStartOptions): Promise<Docke
   const user = await unprivileged(spec);
   const { ip } = networks.address(slot);
   const hostname = spec.id.replace(/^-+|-+$/g, '') || 'sandbox';
-  const files = await writeFiles(engine.firewall.files(hostname, ip, spec.network), dir);
-  const entries = await prepareRoot(options, user);
+  const texts = engine.firewall.files(hostname, ip, spec.network);
+  const files = await writeFiles(texts, dir);
+  const entries = await prepareRoot(options, user, texts);
   const { root } = rootPlaces(instance, spec.id);
   const record: DockerRecord = {
     id: spec.id,
@@ -96,7 +97,7 @@ async function unprivileged(spec: SandboxSpec): Promise<ImageUser> {
   );
 }
 
-/** Not in the image's own /etc, which may be a link to anywhere. */
+/** As files of the host to be mounted: the engine has its own idea of what they hold, unless they are mounts. */
 function writeFiles(files: { path: string; text: string }[], dir: string): Promise<{ path: string; source: string }[]> {
   return Promise.all(
     files.map(async ({ path, text }) => {
@@ -107,7 +108,11 @@ function writeFiles(files: { path: string; text: string }[], dir: string): Promi
   );
 }
 
-async function prepareRoot({ engine, spec, dir, disk, run }: DockerStartOptions, user: ImageUser) {
+async function prepareRoot(
+  { engine, spec, dir, disk, run }: DockerStartOptions,
+  user: ImageUser,
+  files: { path: string; text: string }[],
+): Promise<RootEntries> {
   const workingDir = spec.image.config.workingDir || '/';
   const mountTargets = await Promise.all(
     spec.mounts.map(async ({ source, target }) => ({
@@ -124,7 +129,8 @@ async function prepareRoot({ engine, spec, dir, disk, run }: DockerStartOptions,
     gid: user.gid,
     workingDir,
     ownWorkingDir: user.isDefault && workingDir !== '/',
-    files: [],
+    // Also here, where they replace a link of the image: the engine would mount over whatever it leads to.
+    files,
     mountTargets,
   };
   return mountRoot(engine.instance, spec.id, request, run);

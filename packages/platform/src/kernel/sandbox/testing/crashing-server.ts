@@ -1,17 +1,20 @@
-/** A server for crash tests: makes sandboxes in the data directory it is given, says so, and goes on making and stopping them. */
+/** A server for crash tests: makes sandboxes in the data directory it is given, by Docker when it is given a socket, says so, and goes on making and stopping them. */
 import pino from 'pino';
 import { systemClock } from '../../clock.ts';
+import { DockerProvider } from '../docker/docker-provider.ts';
 import { OciProvider } from '../oci-provider.ts';
 import { busyboxImage } from './rootfs.ts';
 import { smallSpec } from './small-spec.ts';
 
-const [dataDir = '', imageDir = ''] = process.argv.slice(2);
-const provider = new OciProvider({
+const [dataDir = '', imageDir = '', dockerSocket = ''] = process.argv.slice(2);
+const options = {
   dataDir,
   clock: systemClock,
   log: pino({ level: 'silent' }),
   creates: { running: 3, waiting: 10 },
-});
+};
+const provider =
+  dockerSocket === '' ? new OciProvider(options) : new DockerProvider({ ...options, socketPath: dockerSocket });
 const image = await busyboxImage(imageDir);
 const network = { egress: 'restricted' as const, allowCidrs: ['10.1.0.0/16'], hostPorts: [4100] };
 const make = (id: string) =>

@@ -13,26 +13,29 @@ export class DockerDaemon {
   readonly dir: string;
   readonly socketPath: string;
   #child: ChildProcess | undefined;
-  #flags: string[];
 
-  private constructor(dir: string, flags: string[]) {
+  private constructor(dir: string) {
     this.dir = dir;
     this.socketPath = join(dir, 'docker.sock');
-    this.#flags = flags;
   }
 
-  static async start(flags: string[] = []): Promise<DockerDaemon> {
-    const daemon = new DockerDaemon(await mkdtemp(join(tmpdir(), 'dockerd-')), flags);
-    await daemon.#start();
+  static async start(): Promise<DockerDaemon> {
+    const daemon = new DockerDaemon(await mkdtemp(join(tmpdir(), 'dockerd-')));
+    await daemon.#start(true);
     return daemon;
   }
 
-  /** Kills the daemon as it stands and starts it again. */
-  async crash(): Promise<void> {
+  /** Kills the daemon as it stands and starts it again; it takes its containers over only when it is told to. */
+  async crash({ liveRestore }: { liveRestore: boolean }): Promise<void> {
     this.#child?.kill('SIGKILL');
     if (this.#child && this.#child.exitCode === null) await once(this.#child, 'exit');
     await rm(join(this.dir, 'pid'), { force: true });
-    await this.#start();
+    // Its containerd is killed with it, and nobody may have buried that yet: a number in use would be taken for a live one.
+    const file = join(this.dir, 'exec/containerd/containerd.pid');
+    const pid = Number(await readFile(file, 'utf8').catch(() => ''));
+    await until(async () => (await identify(pid)) === undefined);
+    await rm(file, { force: true });
+    await this.#start(liveRestore);
   }
 
   /** Ends it with all that it started, and removes its directory. */
@@ -49,7 +52,7 @@ export class DockerDaemon {
     await rm(this.dir, { recursive: true, force: true, maxRetries: 5 });
   }
 
-  async #start(): Promise<void> {
+  async #start(liveRestore: boolean): Promise<void> {
     const log = await open(join(this.dir, 'log'), 'a');
     const places = { 'data-root': 'data', 'exec-root': 'exec', pidfile: 'pid' };
     this.#child = spawn(
@@ -61,7 +64,7 @@ export class DockerDaemon {
         ...['bridge=none', 'iptables=false', 'ip6tables=false', 'ip-forward=false', 'userland-proxy=false'].map(
           (flag) => `--${flag}`,
         ),
-        ...['--live-restore', '--group', 'root', ...this.#flags],
+        ...['--group', 'root', `--live-restore=${liveRestore}`],
       ],
       { stdio: ['ignore', log.fd, log.fd] },
     );

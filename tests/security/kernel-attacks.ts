@@ -1,0 +1,264 @@
+import { spawn } from 'node:child_process';
+import { chmod, copyFile, readFile, stat, symlink, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
+import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.ts';
+import { host, type OpenLab, type SandboxLab, shell } from './sandbox-lab.ts';
+
+/** Numbers of x86-64 and of the table that later architectures share. */
+const x64 = process.arch === 'x64';
+const nr = x64
+  ? {
+      unshare: 272,
+      ptrace: 101,
+      keyctl: 250,
+      bpf: 321,
+      mount: 165,
+      setns: 308,
+      io_uring_setup: 425,
+      userfaultfd: 323,
+      init_module: 175,
+    }
+  : {
+      unshare: 97,
+      ptrace: 117,
+      keyctl: 219,
+      bpf: 280,
+      mount: 40,
+      setns: 268,
+      io_uring_setup: 425,
+      userfaultfd: 282,
+      init_module: 105,
+    };
+
+/** Prints `ok` or the error number of one system call; run on the host as the positive control, and inside as the attack. */
+const call = (number: number, ...args: string[]): string =>
+  `$! = 0; { my @a = (${args.join(', ')}); my $r = syscall(${number}, @a); print $r >= 0 ? "ok" : "errno " . ($! + 0), "\n"; }`;
+const socketCall = (family: number, type: number, protocol: number): string =>
+  `$! = 0; print socket(my $s, ${family}, ${type}, ${protocol}) ? "ok" : "errno " . ($! + 0), "\\n";`;
+
+/** Attempts on the kernel and the host; every provider that isolates withstands them. */
+export function kernelAttacks(name: string, open: OpenLab, { ownUserNamespace = true } = {}): void {
+  describe(`what a sandbox (${name}) can do to the kernel and the host`, () => {
+    let lab: SandboxLab;
+    let sandbox: Sandbox;
+
+    const onHost = async (script: string): Promise<string> => (await host('perl', '-e', script)).out.trim();
+    const inside = async (script: string): Promise<string> =>
+      (await shell(sandbox, `perl -e '${script.replaceAll("'", '"')}'`)).out.trim();
+
+    beforeAll(async () => {
+      lab = await open();
+      sandbox = await lab.create();
+    });
+    afterAll(() => lab.close());
+
+    it('is nobody, with no capability, no new privileges and a filter', async () => {
+      const { out } = await shell(sandbox, 'cat /proc/self/status; id -u; id -g');
+      for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'])
+        expect(out).toMatch(new RegExp(`${set}:\\s+0+\\n`));
+      expect(out).toMatch(/NoNewPrivs:\s+1\n/);
+      expect(out).toMatch(/Seccomp:\s+2\n/);
+      expect(out).toMatch(/\n10001\n10001\n$/);
+    });
+
+    it('has a user, pid, mount, ipc, uts, network and cgroup namespace of its own', async () => {
+      for (const kind of [...(ownUserNamespace ? ['user'] : []), 'pid', 'mnt', 'ipc', 'uts', 'net', 'cgroup']) {
+        const ours = (await host('readlink', `/proc/self/ns/${kind}`)).out.trim();
+        const theirs = (await shell(sandbox, `readlink /proc/self/ns/${kind}`)).out.trim();
+        expect(ours).toMatch(new RegExp(`^${kind}:`));
+        expect(theirs).toMatch(new RegExp(`^${kind}:`));
+        expect(theirs).not.toBe(ours);
+      }
+    });
+
+    it.each([
+      ['a user namespace', call(nr.unshare, '0x10000000')],
+      ['a mount namespace', call(nr.unshare, '0x20000')],
+      ['a process filter program', call(nr.bpf, '0', 'pack("L4", 2, 4, 4, 1) . ("\\0" x 60)', '64')],
+      ["another memory's faults", call(nr.userfaultfd, '0')],
+      ['a kernel ring', call(nr.io_uring_setup, '4', '"\\0" x 120')],
+      ["the kernel's keys", call(nr.keyctl, '0', '-3', '1')],
+      ['a raw socket', socketCall(2, 3, 1)],
+      ['a packet socket', socketCall(17, 3, 768)],
+      ['the hypervisor', socketCall(40, 1, 0)],
+    ])('cannot get at %s, which the host can', async (_, script) => {
+      expect(await onHost(script)).toBe('ok');
+      expect(await inside(script)).toMatch(/^errno (1|13|38)$/);
+    });
+
+    it('cannot mount, and the host can', async () => {
+      const target = join(lab.dir, 'mount-control');
+      const umount = call(x64 ? 166 : 39, `"${target}"`, '0');
+      const script = `mkdir "${target}"; ${call(nr.mount, '"none"', `"${target}"`, '"tmpfs"', '0', '0')} ${umount}`;
+      expect(await onHost(script)).toBe('ok\nok');
+      expect(await inside(call(nr.mount, '"none"', '"/tmp"', '"tmpfs"', '0', '0'))).toBe('errno 1');
+      expect(
+        (await shell(sandbox, 'mount -t tmpfs none /tmp; mount -o remount,rw /sys; mount --bind /proc /tmp')).code,
+      ).not.toBe(0);
+    });
+
+    it('sees and touches no process but its own', async () => {
+      const victim = spawn('/bin/sleep', ['60'], { stdio: 'ignore' });
+      try {
+        const attach = call(nr.ptrace, '16', `${victim.pid}`, '0', '0');
+        expect(await onHost(`${attach} ${call(nr.ptrace, '17', `${victim.pid}`, '0', '0')}`)).toMatch(/^ok\n/);
+        expect((await host('test', '-d', `/proc/${victim.pid}`)).code).toBe(0);
+        expect(await inside(attach)).toMatch(/^errno (1|3)$/);
+        // The numbers inside are its own, so the same one may exist; what it names is not the victim.
+        expect((await shell(sandbox, `cat /proc/${victim.pid}/cmdline`)).out).not.toContain('60\0');
+        expect(Number((await shell(sandbox, 'ls -d /proc/[0-9]* | wc -l')).out)).toBeLessThan(8);
+        await shell(sandbox, `kill -9 ${victim.pid}; kill -9 -1`);
+        expect(victim.exitCode).toBeNull();
+        expect((await host('test', '-d', `/proc/${victim.pid}`)).code).toBe(0);
+      } finally {
+        victim.kill('SIGKILL');
+      }
+    });
+
+    it('cannot trace its own first process across an exec of ours, nor see the owner outside', async () => {
+      const fresh = await lab.create();
+      const { out } = await shell(fresh, 'cat /proc/1/cmdline | tr "\\0" " "; ls /proc | grep -c "^[0-9]"');
+      expect(out).toMatch(/^\/bin\/sleep 600 \n?[1-6]\n$/);
+      await fresh.stop();
+    });
+
+    it("cannot write the kernel's settings, which exist and which the host could write", async () => {
+      const fresh = await lab.create();
+      for (const path of [
+        '/proc/sys/kernel/core_pattern',
+        '/proc/sys/vm/overcommit_memory',
+        '/proc/sys/net/ipv4/ip_forward',
+        '/proc/sys/kernel/hostname',
+      ]) {
+        expect((await stat(path)).mode & 0o200, path).toBe(0o200);
+        const before = await readFile(path, 'utf8');
+        expect((await shell(fresh, `echo 1 > ${path}`)).out, path).toMatch(/denied|read-only|nonexistent/i);
+        expect(await readFile(path, 'utf8')).toBe(before);
+      }
+      await fresh.stop();
+    });
+
+    it('cannot write, and mostly not read, /sys', async () => {
+      const fresh = await lab.create();
+      const { out } = await shell(
+        fresh,
+        'for f in /sys/fs/cgroup /sys/class/net /sys; do touch $f/x; done; ls /sys/kernel /sys/module /sys/firmware; echo 1 > /sys/class/net/lo/mtu; ls /sys/class/net',
+      );
+      expect((await host('ls', '/sys/kernel')).out.length).toBeGreaterThan(20);
+      expect((await host('ls', '/sys/class/net')).out).toContain('lo');
+      expect(out.match(/Read-only file system|Permission denied/g)?.length).toBe(4);
+      expect(out).toMatch(/^\/sys\/firmware:\n\n\/sys\/kernel:\n\n\/sys\/module:\neth0\nlo\n/);
+      await fresh.stop();
+    });
+
+    it('cannot change its own limits', async () => {
+      const fresh = await lab.create({
+        limits: { cpu: 1, memoryBytes: 64 << 20, pids: 21, diskBytes: 32 << 20, openFiles: 256 },
+      });
+      const { out } = await shell(
+        fresh,
+        'find /sys/fs/cgroup -name "pids.max" -exec cat {} \\; ; for f in $(find /sys/fs/cgroup -name "*limit_in_bytes" -o -name "*.max" -o -name cgroup.procs); do echo 99999 > $f && echo WROTE $f; done',
+      );
+      expect(out).toMatch(/^21\n/);
+      expect(out).not.toContain('WROTE');
+      expect((await shell(fresh, 'mkdir /sys/fs/cgroup/pids/x /sys/fs/cgroup/x')).code).not.toBe(0);
+      expect((await shell(fresh, 'find /sys/fs/cgroup -name "pids.max" -exec cat {} \\;')).out).toBe('21\n');
+      await fresh.stop();
+    });
+
+    it('gains nothing from a setuid file of the image', async () => {
+      const file = join(lab.image.rootfs, 'bin/rootsh');
+      await copyFile('/usr/bin/perl', file);
+      await chmod(file, 0o4755);
+      // The control: the same bit makes an unprivileged caller root where nothing forbids it.
+      await copyFile('/usr/bin/id', join(lab.dir, 'id'));
+      await chmod(join(lab.dir, 'id'), 0o4755);
+      await chmod(lab.dir, 0o755);
+      expect(
+        (await host('setpriv', '--reuid=10001', '--regid=10001', '--clear-groups', join(lab.dir, 'id'))).out,
+      ).toContain('euid=0(root)');
+      const fresh = await lab.create();
+      expect((await shell(fresh, 'ls -l /bin/rootsh; /bin/rootsh -e "print $<, $>"; cat /etc/shadow')).out).toMatch(
+        /^-rwsr-xr-x[^\n]*\n1000110001cat: can't open '\/etc\/shadow': Permission denied\n$/,
+      );
+      await fresh.stop();
+    });
+
+    it('cannot make or open a device', async () => {
+      const node = join(lab.image.rootfs, 'srv/kmsg');
+      expect((await host('mknod', '-m', '666', node, 'c', '1', '11')).code).toBe(0);
+      expect(
+        (await host('setpriv', '--reuid=10001', '--regid=10001', '--clear-groups', 'test', '-r', '/dev/null')).code,
+      ).toBe(0);
+      const readable = await host('perl', '-e', `open my $f, "<", "${node}" or die; print "open"`);
+      expect(readable.out).toBe('open');
+      const fresh = await lab.create();
+      const { out } = await shell(fresh, 'cat /srv/kmsg; mknod /tmp/n c 1 11; cat /tmp/n; ls /dev');
+      expect(out).toMatch(/can't open '\/srv\/kmsg': Permission denied/);
+      expect(out).toMatch(/mknod: \/tmp\/n: (Operation not permitted|Permission denied)/);
+      expect(out).not.toMatch(/^(mem|kmsg|kvm|vda|sda|loop0|fuse|net)$/m);
+      await fresh.stop();
+      await unlink(node);
+    });
+
+    it('does not make us write outside the image through its links', async () => {
+      const victim = join(lab.dir, 'victim');
+      await writeFile(victim, 'untouched', { mode: 0o600 });
+      const etc = join(lab.image.rootfs, 'etc');
+      await unlink(join(etc, 'resolv.conf')).catch(() => undefined);
+      await symlink(victim, join(etc, 'resolv.conf'));
+      await symlink(lab.dir, join(lab.image.rootfs, 'work'));
+      // The control: on the host the link leads to the victim.
+      expect(await readFile(join(etc, 'resolv.conf'), 'utf8')).toBe('untouched');
+      const image = { ...lab.image, config: { ...lab.image.config, workingDir: '/work/made' } };
+      await expect(lab.create({ image })).rejects.toMatchObject({
+        reason: 'failed',
+        message: expect.stringContaining('working directory'),
+      });
+      const fresh = await lab.create();
+      expect((await shell(fresh, 'ls -l /etc/resolv.conf')).out).toMatch(/^-rw-r--r--/);
+      expect(await readFile(victim, 'utf8')).toBe('untouched');
+      expect((await host('ls', lab.dir)).out).not.toContain('made');
+      await fresh.stop();
+      await unlink(join(etc, 'resolv.conf'));
+      await unlink(join(lab.image.rootfs, 'work'));
+    });
+
+    it('never changes the image or the next sandbox', async () => {
+      const image = { ...lab.image, config: { ...lab.image.config, user: 'app' } };
+      const first = await lab.create({ image });
+      expect((await shell(first, 'id -u; id -g; echo mine > /tmp/left; echo x >> /etc/passwd; ls /tmp')).out).toMatch(
+        /^1500\n1600\nleft\n[^\n]*denied\n$/,
+      );
+      await first.stop();
+      const second = await lab.create({ image });
+      expect((await shell(second, 'ls /tmp; cat /etc/hosts')).out).not.toContain('left');
+      await second.stop();
+      expect((await host('ls', join(lab.image.rootfs, 'tmp'))).out).toBe('');
+    });
+
+    it("shows neither the host's name nor its command line nor its environment", async () => {
+      const fresh = await lab.create();
+      const { out } = await shell(fresh, 'hostname; cat /proc/cmdline; cat /proc/1/environ | tr "\\0" "\\n"');
+      expect(out).not.toContain((await host('hostname')).out.trim());
+      expect((await readFile('/proc/cmdline', 'utf8')).length).toBeGreaterThan(1);
+      expect(out.split('\n')[0]).toMatch(/^lab\d+$/);
+      expect(out).not.toMatch(/root=|console=|CNI_/);
+      await fresh.stop();
+    });
+
+    it('ends with everything it started', async () => {
+      const fresh = await lab.create();
+      const marker = `${40_000 + (process.pid % 10_000)}.5`;
+      await shell(fresh, `sleep ${marker} >/dev/null 2>&1 & (sleep ${marker} >/dev/null 2>&1 &); true`);
+      const count = async (): Promise<number> =>
+        (await host('sh', '-c', 'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "')).out.split(`sleep ${marker} `)
+          .length - 1;
+      await until(async () => (await count()) === 2);
+      await fresh.stop();
+      expect(await count()).toBe(0);
+    });
+  });
+}

@@ -1,8 +1,17 @@
+import { freemem, totalmem } from 'node:os';
 import type { Config } from './config.ts';
 import type { SessionsOptions } from './kernel/sessions/sessions.ts';
 
+/** Part of the memory that stays free of sandboxes which nobody asked for yet. */
+const FREE_PART = 0.2;
+
+/** Whether the machine has memory to spare. */
+export function roomToPool(): boolean {
+  return freemem() > totalmem() * FREE_PART;
+}
+
 /** The settings of sessions as the kernel takes them: milliseconds. */
-export function sessionOptions({ session, sandbox }: Pick<Config, 'session' | 'sandbox'>): SessionsOptions {
+export function sessionOptions({ session, sandbox, pool }: Pick<Config, 'session' | 'sandbox' | 'pool'>): SessionsOptions {
   return {
     pingIntervalMs: session.pingIntervalSeconds * 1000,
     pingTimeoutMs: session.pingTimeoutSeconds * 1000,
@@ -12,5 +21,7 @@ export function sessionOptions({ session, sandbox }: Pick<Config, 'session' | 's
     teardownTimeoutMs: session.teardownSeconds * 1000,
     maxConcurrentStarts: sandbox.maxConcurrentStarts,
     maxQueuedStarts: sandbox.maxQueuedStarts,
+    maxPooled: pool.maxTotal,
+    poolIdleMs: pool.idleSeconds * 1000,
   };
 }

@@ -5,10 +5,11 @@ import type { Metrics } from './kernel/telemetry/index.ts';
 /** Shows on `/metrics` what the parts know at the moment when somebody looks. */
 export function watchMetrics(
   metrics: Metrics,
-  parts: { sessions: Pick<Sessions, 'counts'>; journal: Pick<Journal<unknown>, 'stats'> },
+  parts: { sessions: Pick<Sessions, 'counts' | 'pool'>; journal: Pick<Journal<unknown>, 'stats'> },
 ): void {
   const { sessions, journal } = parts;
   metrics.watch('sessions', 'Live sessions by state.', () => sessions.counts(), 'state');
+  metrics.watch('pooled_sandboxes', 'Sandboxes that stand ready for new sessions.', () => sessions.pool.size);
   metrics.watch(
     'journal_lag_records',
     'Journal records that the database does not have yet.',

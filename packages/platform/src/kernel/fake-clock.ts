@@ -24,6 +24,13 @@ export class FakeClock implements Clock {
     return this.#now - this.#start;
   }
 
+  /** Sets the wall clock by `ms`, as an operator or NTP does; durations and timers do not notice. */
+  jump(ms: number): void {
+    this.#now += ms;
+    this.#start += ms;
+    for (const timer of this.#timers) timer.at += ms;
+  }
+
   after(ms: number, run: () => void): () => void {
     const timer = { at: this.#now + Math.max(0, ms), run };
     this.#timers.add(timer);

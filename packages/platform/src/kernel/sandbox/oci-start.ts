@@ -1,6 +1,7 @@
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ImageUser } from './image-user.ts';
+import { leaseFile } from './lease-file.ts';
 import type { Engine } from './oci-engine.ts';
 import { type OciProcess, ociConfig } from './oci-spec.ts';
 import type { Owner } from './owner.ts';
@@ -96,6 +97,7 @@ export async function startSandbox({
   signal?.throwIfAborted();
   const pid = await owner.start({
     logBytes,
+    leaseFile: leaseFile(engine.instance.dataDir),
     runtime: runtime.runArgs({ id: spec.id, bundle: dir, pidFile: join(dir, 'init.pid') }),
   });
   signal?.throwIfAborted();

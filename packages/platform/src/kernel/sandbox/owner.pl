@@ -8,7 +8,7 @@
 #   it says      ready USERNS_FD NETNS_FD CNI_RESULT | error MESSAGE
 #   it is told   mount DIR IMAGE_ROOT DISK_MOUNT ROOT_MOUNT DISK_BYTES DISK_TEMPLATE UID GID WORKDIR CHOWN FILES MOUNTS
 #   it says      mounted | error MESSAGE
-#   it is told   start LOG_BYTES RUNTIME...
+#   it is told   start LOG_BYTES LEASE_FILE RUNTIME...
 #   it says      started PID | error MESSAGE
 # End of input before `start` means that nobody wants the sandbox: it ends, and its mounts and namespaces with it. Between `mount`
 # and `start` the server puts the network rules in force; the two go on side by side.
@@ -217,7 +217,7 @@ closedir $outside;
 fail "the root file system could not be prepared: $unprepared" if $unprepared;
 print "mounted\n";
 
-my ($log_bytes, @runtime) = request('start');
+my ($log_bytes, $lease, @runtime) = request('start');
 # Standard output and error are one pipe, read here: a slow disk slows the writer, and the log never grows past its bound.
 pipe my $log_r, my $log_w or fail "pipe: $!";
 my $runtime = fork // fail "fork: $!";
@@ -240,8 +240,31 @@ close STDIN;
 
 my ($log, $written);
 sub open_log { open $log, '>', "$dir/log" or undef $log; $written = 0 }
+# The server renews its lease by changing the first word of this file; the second is for how long the sandbox may go on without that, in
+# ms. Measured by the time since boot, which no setting of the clock moves.
+sub uptime { open my $file, '<', '/proc/uptime' or return 0; my ($seconds) = split / /, <$file>; return $seconds }
+my ($beat, $seen, $looked, $pause) = ('', 0, 0, 2);
+sub lapsed {
+  my $now = uptime();
+  return 0 if $now - $looked < $pause;
+  $looked = $now;
+  open my $file, '<', $lease or return 0;
+  sysread $file, my $text, 256;
+  my ($word, $held) = ($text // '') =~ /^(\S+) +([0-9]+)/ or return 0;
+  $held /= 1000;
+  $pause = $held / 32 < 2 ? $held / 32 : 2;
+  ($beat, $seen) = ($word, $now) if $word ne $beat;
+  return $now - $seen >= $held;
+}
+my $leased = -e $lease;
 open_log();
 while (1) {
+  if ($leased) {
+    if (lapsed()) { kill 'KILL', $init; $leased = 0 }
+    my $ready = '';
+    vec($ready, fileno $log_r, 1) = 1;
+    next unless select($ready, undef, undef, $pause) > 0;
+  }
   my $got = sysread $log_r, my $chunk, 65536;
   if (!defined $got) { next if $! == $EINTR; last }
   last unless $got;

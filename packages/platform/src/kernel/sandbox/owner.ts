@@ -46,6 +46,8 @@ export interface MountRequest {
 
 export interface StartRequest {
   logBytes: number;
+  /** `lease-file.ts`. */
+  leaseFile: string;
   runtime: string[];
 }
 
@@ -147,8 +149,8 @@ export class Owner {
   }
 
   /** Starts the sandbox in its mounted file system; resolves to the host's id of its first process. Rejects with SandboxError `failed`. */
-  async start({ logBytes, runtime }: StartRequest): Promise<number> {
-    this.#tell(['start', String(logBytes), ...runtime]);
+  async start({ logBytes, leaseFile, runtime }: StartRequest): Promise<number> {
+    this.#tell(['start', String(logBytes), leaseFile, ...runtime]);
     const [pid] = await this.#lines.expect('started', START_TIMEOUT_MS);
     this.discard();
     // From here on it must not keep the server's process from ending.

@@ -1,10 +1,10 @@
 # The owner of one process without isolation: keeps its log bounded and writes down how it ended; see owner.pl.
-#   perl process-owner.pl DIR LOG_BYTES COMMAND...
+#   perl process-owner.pl DIR LOG_BYTES LEASE_FILE COMMAND...
 # Says `started PID` on descriptor 3 or `error MESSAGE`; the command gets a process group of its own.
 use strict;
 use warnings;
 
-my ($dir, $log_bytes, @command) = @ARGV;
+my ($dir, $log_bytes, $lease, @command) = @ARGV;
 my $EINTR = 4;
 $SIG{PIPE} = 'IGNORE';
 $SIG{HUP} = 'IGNORE';
@@ -31,6 +31,23 @@ close $server;
 
 my ($log, $written);
 sub open_log { open $log, '>', "$dir/log" or undef $log; $written = 0 }
+# The server renews its lease by changing the first word of this file; the second is for how long the sandbox may go on without that, in
+# ms. Measured by the time since boot, which no setting of the clock moves.
+sub uptime { open my $file, '<', '/proc/uptime' or return 0; my ($seconds) = split / /, <$file>; return $seconds }
+my ($beat, $seen, $looked, $pause) = ('', 0, 0, 2);
+sub lapsed {
+  my $now = uptime();
+  return 0 if $now - $looked < $pause;
+  $looked = $now;
+  open my $file, '<', $lease or return 0;
+  sysread $file, my $text, 256;
+  my ($word, $held) = ($text // '') =~ /^(\S+) +([0-9]+)/ or return 0;
+  $held /= 1000;
+  $pause = $held / 32 < 2 ? $held / 32 : 2;
+  ($beat, $seen) = ($word, $now) if $word ne $beat;
+  return $now - $seen >= $held;
+}
+my $leased = -e $lease;
 open_log();
 # A descendant may hold the pipe after the first process has ended, so its end is what is waited for.
 my $ended = 0;
@@ -38,6 +55,7 @@ my $status;
 local $SIG{CHLD} = sub { $ended = 1 };
 while (1) {
   if (waitpid($pid, 1) == $pid) { $status = $?; last }
+  if ($leased && lapsed()) { kill 'KILL', -$pid; $leased = 0 }
   my $ready = '';
   vec($ready, fileno $log_r, 1) = 1;
   next unless select($ready, undef, undef, 0.1) > 0;

@@ -8,6 +8,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import { execOnHost, hostCommand, limited } from './host-process.ts';
 import { property } from './json-path.ts';
+import { leaseFile } from './lease-file.ts';
 import { OwnedSandbox, whenEnded } from './owned-sandbox.ts';
 import { endGroup, groupUsage } from './process-group.ts';
 import { endProcess, identify, isAlive, type ProcessIdentity } from './process-table.ts';
@@ -51,6 +52,7 @@ interface ProcessRecord {
  */
 export class ProcessProvider implements SandboxProvider {
   readonly name = 'process';
+  readonly endsWithLease = true;
   #options: ProcessProviderOptions;
   #dir: string;
   #known = new Map<string, OwnedSandbox | 'making'>();
@@ -137,7 +139,14 @@ export class ProcessProvider implements SandboxProvider {
     const { command, cwd, env } = hostCommand(spec, { temp, port, door: this.#options.door?.() });
     await mkdir(cwd, { recursive: true });
     const logBytes = String(this.#options.logBytes ?? 4 * 1024 * 1024);
-    const [file, ...args] = limited(spec.limits.openFiles, ['perl', OWNER, dir, logBytes, ...command]);
+    const [file, ...args] = limited(spec.limits.openFiles, [
+      'perl',
+      OWNER,
+      dir,
+      logBytes,
+      leaseFile(this.#options.dataDir),
+      ...command,
+    ]);
     const child = spawn(file, args, { detached: true, stdio: ['ignore', 'ignore', 'ignore', 'pipe'], cwd, env });
     const ended = new Promise<void>((resolve) => {
       child.once('exit', () => resolve());

@@ -11,9 +11,9 @@ export type SessionState =
 
 export interface ActiveState {
   readonly state: 'active';
-  /** When the sandbox became ready, ms since the epoch. */
+  /** When the sandbox became ready, ms of the monotonic clock like every moment here: a wall clock that jumps ends nothing. */
   readonly since: number;
-  /** Last moment of activity, ms since the epoch. */
+  /** Last moment of activity. */
   readonly lastActivity: number;
   /** Requests under way. A session with one is never idle. */
   readonly inFlight: number;
@@ -30,6 +30,7 @@ export type EndReason =
   | 'exited'
   | 'start-failed'
   | 'shutdown'
+  | 'lapsed'
   | 'deleted';
 
 export interface SessionLifecycle {

@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../storage/index.ts';
 import { describeDatabases } from '../storage/testing/databases.ts';
+import { NotHeldError, type ServerHold } from './server-hold.ts';
 import type { SessionRow, SessionStore } from './session-store.ts';
+import { createSqlServerStore } from './sql-server-store.ts';
 import { createSqlSessionStore } from './sql-session-store.ts';
 import { sessionMigrations } from './tables.ts';
 import { MemorySessionStore } from './testing/memory-session-store.ts';
@@ -18,7 +20,9 @@ const row = (sandboxId: string, sessionId = sandboxId, createdAt = 1): SessionRo
   lifecycle: { idleSeconds: 0.5, maxLifetimeSeconds: 28_800 },
   port: 8080,
   createdAt,
+  cpuSecondsBefore: 0,
 });
+const mine: ServerHold = { serverId: 'mine', epoch: 1, held: () => true };
 
 /** The rules of every session store. */
 function sessionStoreContract(open: () => Promise<SessionStore>): void {
@@ -28,27 +32,55 @@ function sessionStoreContract(open: () => Promise<SessionStore>): void {
   });
 
   it('keeps a life from its begin to its end', async () => {
-    await store.begin(row('one'));
-    expect(await store.live()).toEqual([{ ...row('one'), active: false, activatedAt: undefined }]);
+    await store.begin(row('one'), mine);
+    expect(await store.live('mine')).toEqual([{ ...row('one'), active: false, activatedAt: undefined }]);
     await store.activate('one', 5);
-    expect(await store.live()).toEqual([{ ...row('one'), active: true, activatedAt: 5 }]);
+    expect(await store.live('mine')).toEqual([{ ...row('one'), active: true, activatedAt: 5 }]);
     await store.end('one', 'idle', 9);
-    expect(await store.live()).toEqual([]);
+    expect(await store.live('mine')).toEqual([]);
     expect(await store.list(arn, 10)).toMatchObject([
       { sandboxId: 'one', state: 'ended', endReason: 'idle', endedAt: 9 },
     ]);
   });
 
   it('does not change a life that has ended', async () => {
-    await store.begin(row('one'));
+    await store.begin(row('one'), mine);
     await store.end('one', 'stopped', 2);
     await store.end('one', 'lost', 3);
     await store.activate('one', 4);
     expect(await store.list(arn, 10)).toMatchObject([{ state: 'ended', endReason: 'stopped', endedAt: 2 }]);
   });
 
+  it('gives an id to one of all who want it, and tells the others who has it', async () => {
+    const wishes = Array.from({ length: 8 }, (_, i) => store.begin(row(`try-${i}`, 'wanted'), mine));
+    const holders = await Promise.all(wishes);
+    expect(holders.filter((holder) => holder === undefined)).toHaveLength(1);
+    expect(holders.filter((holder) => holder?.serverId === 'mine')).toHaveLength(7);
+    expect(await store.holder(arn, 'wanted')).toMatchObject({ serverId: 'mine' });
+    expect(await store.live('another')).toEqual([]);
+    const [winner] = await store.live('mine');
+    await store.end(winner?.sandboxId ?? '', 'idle', 1);
+    expect(await store.holder(arn, 'wanted')).toBeUndefined();
+    expect(await store.begin(row('next', 'wanted'), mine)).toBeUndefined();
+  });
+
+  it('takes a sandbox that is ready in one step, and never for two sessions', async () => {
+    expect(await store.begin(row('ready', 'one'), mine, 7)).toBeUndefined();
+    expect(await store.live('mine')).toMatchObject([{ sandboxId: 'ready', active: true, activatedAt: 7 }]);
+    await expect(store.begin(row('ready', 'two'), mine, 8)).rejects.toThrow();
+    await store.end('ready', 'idle', 9);
+    await expect(store.begin(row('ready', 'two'), mine, 10)).rejects.toThrow();
+  });
+
+  it('tells that a row ended before its sandbox was ready', async () => {
+    await store.begin(row('late'), mine);
+    expect(await store.activate('late', 1)).toBe(true);
+    await store.end('late', 'lost', 2);
+    expect(await store.activate('late', 3)).toBe(false);
+  });
+
   it('lists the newest first, so many at most', async () => {
-    for (const at of [1, 2, 3]) await store.begin(row(`s${at}`, `s${at}`, at));
+    for (const at of [1, 2, 3]) await store.begin(row(`s${at}`, `s${at}`, at), mine);
     expect((await store.list(arn, 2)).map((s) => s.sandboxId)).toEqual(['s3', 's2']);
     expect(await store.list(`${arn}-other`, 2)).toEqual([]);
   });
@@ -58,16 +90,25 @@ describe('session store in memory', () => sessionStoreContract(async () => new M
 
 describeDatabases('session store', sessionMigrations, (database) => {
   sessionStoreContract(async () => {
-    await database().exec('DELETE FROM sessions');
+    await database().exec(
+      "DELETE FROM sessions; DELETE FROM servers; INSERT INTO servers VALUES ('mine', 1, 0, 1000, NULL, true)",
+    );
     return createSqlSessionStore(database());
   });
 
-  it('never has two live sandboxes for one id', async () => {
+  it('takes nothing from a server that was deposed, in whatever order the two come', async () => {
     const store = createSqlSessionStore(database());
-    await store.begin(row('first', 'same-id'));
-    await expect(store.begin(row('second', 'same-id'))).rejects.toThrow();
-    await store.end('first', 'idle', 1);
-    await store.begin(row('second', 'same-id'));
+    const servers = createSqlServerStore(database());
+    for (let round = 0; round < 10; round += 1) {
+      const serverId = `raced-${round}`;
+      const record = { serverId, leaseMs: 1000, address: undefined, selfEnding: true };
+      const hold = { serverId, epoch: await servers.claim(record), held: () => true };
+      const begins = [1, 2, 3].map((n) => store.begin(row(`r${round}-${n}`, `${round}-${n}`), hold));
+      const deposing = servers.depose({ ...record, epoch: hold.epoch, beat: 0 }, 5);
+      await Promise.allSettled([...begins, deposing]);
+      await expect(store.begin(row(`late-${round}`), hold)).rejects.toThrow(NotHeldError);
+      expect(await store.live(serverId)).toEqual([]);
+    }
   });
 
   it('takes usage samples in any order, and twice, to the same result', async () => {

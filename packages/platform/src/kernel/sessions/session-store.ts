@@ -1,8 +1,9 @@
+import type { ServerHold } from './server-hold.ts';
 import type { EndReason, SessionLifecycle } from './session-state.ts';
 
 /** One sandbox's life as one session, as kept in the database. */
 export interface SessionRow {
-  /** Unique per life: the same session id used again after its end has another. */
+  /** Unique per life: the same session id used again after its end has another. A sandbox that was made ahead brings its own. */
   sandboxId: string;
   accountId: string;
   resourceArn: string;
@@ -14,6 +15,8 @@ export interface SessionRow {
   port: number;
   /** Milliseconds since the epoch. */
   createdAt: number;
+  /** CPU seconds that its sandbox had used before it became this session's; they are nobody's. */
+  cpuSecondsBefore: number;
 }
 
 export interface SessionSummary {
@@ -27,16 +30,28 @@ export interface SessionSummary {
   endReason: EndReason | 'lost' | undefined;
 }
 
-/** Who has which sandbox. Its contract suite runs on every implementation. */
+/** The server that has a session. */
+export interface ServerHolder {
+  serverId: string;
+  /** `host:port` where other servers reach it; undefined when it told none. */
+  address: string | undefined;
+}
+
+/** Who has which sandbox; the authority on it, whatever a server remembers. Its contract suite runs on every implementation. */
 export interface SessionStore {
-  /** Records that a sandbox is about to be made. */
-  begin(row: SessionRow): Promise<void>;
-  /** Records that it is ready. */
-  activate(sandboxId: string, at: number): Promise<void>;
+  /**
+   * Takes the id for this server's sandbox, by compare-and-swap: of all servers and calls one wins. Resolves to who has it instead.
+   * Rejects with `NotHeldError` when the server itself was deposed. `activatedAt`: the sandbox is ready already.
+   */
+  begin(row: SessionRow, hold: ServerHold, activatedAt?: number): Promise<ServerHolder | undefined>;
+  /** Records that it is ready. False when the row has ended: the sandbox is nobody's then. */
+  activate(sandboxId: string, at: number): Promise<boolean>;
   /** Records its end; a second end changes nothing. */
   end(sandboxId: string, reason: EndReason | 'lost', at: number): Promise<void>;
-  /** Rows that have not ended, with whether they had become active. */
-  live(): Promise<(SessionRow & { active: boolean; activatedAt: number | undefined })[]>;
+  /** Rows of this server that have not ended, with whether they had become active. */
+  live(serverId: string): Promise<(SessionRow & { active: boolean; activatedAt: number | undefined })[]>;
+  /** Who has the session; undefined when it does not live. */
+  holder(resourceArn: string, sessionId: string): Promise<ServerHolder | undefined>;
   /** Newest first, at most `limit`. */
   list(resourceArn: string, limit: number): Promise<SessionSummary[]>;
 }

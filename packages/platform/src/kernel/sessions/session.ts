@@ -1,14 +1,18 @@
-import { type Dispatcher, Pool } from 'undici';
-import { sleep } from '../clock.ts';
+import type { Dispatcher, Pool } from 'undici';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { HealthFailure } from './health.ts';
 import { KEPT_LOG_BYTES } from './log-archive.ts';
+import { connectTo, disconnect } from './sandbox-connection.ts';
+import { HeldElsewhereError, NotHeldError } from './server-hold.ts';
+import type { SessionPlan } from './session-plan.ts';
 import { ABSENT, type EndReason, type SessionEvent, type SessionState, transition } from './session-state.ts';
 import type { SessionRow } from './session-store.ts';
-import type { SessionPlan, SessionsDeps } from './sessions.ts';
-import { StartFailure } from './start-failure.ts';
-import type { StartQueue } from './start-queue.ts';
+import type { SessionsDeps } from './sessions.ts';
+import type { Standby } from './standby.ts';
+import { QueueFullError, type StartQueue } from './start-queue.ts';
 import type { UnstoredEnds } from './unstored-ends.ts';
+import { untilReady } from './until-ready.ts';
+import type { WarmPool } from './warm-pool.ts';
 
 /** The right to use a live session's sandbox; while one is held the session is not idle. Release exactly once. */
 export interface Lease {
@@ -19,25 +23,32 @@ export interface Lease {
   release(): void;
 }
 
-interface SessionDeps extends SessionsDeps {
+export interface SessionDeps extends SessionsDeps {
   queue: StartQueue;
   ends: UnstoredEnds;
+  pool: WarmPool;
   onGone(session: Session): void;
 }
 
-/** Waits between looks whether a starting agent answers, in ms: often at first, for a fast start is common. */
-const READY_POLL_MS = [2, 2, 4, 4, 8, 8, 10, 10, 15, 20, 25];
-const READY_POLL_MAX_MS = 50;
+/** How long a session that nobody uses keeps its sockets: what it is asked now and then needs none that stands open. */
+const CONNECTION_IDLE_MS = 30_000;
+/** A prepared sandbox that does not answer within this is not worth the wait: a fresh one takes as long. */
+const ADOPTION_PING_MS = 500;
 
 /** One session and, while it lives, its one sandbox. State moves only through `transition`. */
 export class Session {
   readonly row: SessionRow;
   readonly #plan: SessionPlan;
   readonly #deps: SessionDeps;
-  readonly #abort = new AbortController();
+  /** Ends its start; let go of once it has started. */
+  #abort: AbortController | undefined;
   #state: SessionState = ABSENT;
   #sandbox: Sandbox | undefined;
+  /** Opened for the first request, and closed again after a while without one. */
   #connection: Pool | undefined;
+  #cancelled = false;
+  /** The database may have a row of it. */
+  #begun = false;
   /** The making of the sandbox itself; `#started` is this with its failure cleaned up after. */
   #creation: Promise<void> = Promise.resolve();
   #started: Promise<void> = Promise.resolve();
@@ -49,11 +60,14 @@ export class Session {
   #pingUnderWay = false;
   #failedPings = 0;
   #nextSample = 0;
+  /** What the wall clock was ahead of the monotonic one when this session began here. */
+  readonly #wallOffset: number;
 
   constructor(row: SessionRow, plan: SessionPlan, deps: SessionDeps) {
     this.row = row;
     this.#plan = plan;
     this.#deps = deps;
+    this.#wallOffset = deps.clock.now() - deps.clock.monotonic();
   }
 
   get state(): SessionState['state'] {
@@ -79,30 +93,105 @@ export class Session {
 
   /** Begins the start; `acquire` waits for it. */
   start(): void {
-    this.#on({ event: 'invoke', at: this.#deps.clock.now() });
-    this.#creation = this.#deps.queue.run(() => this.#create(), this.#abort.signal);
-    this.#started = this.#creation.catch((error: unknown) => {
-      this.#startError = error;
-      return this.end('start-failed');
-    });
+    this.#on({ event: 'invoke', at: this.#deps.clock.monotonic() });
+    this.#abort = new AbortController();
+    this.#creation = this.#create(this.#abort.signal);
+    this.#started = this.#creation
+      .finally(() => {
+        this.#abort = undefined;
+      })
+      .catch((error: unknown) => {
+        this.#startError = error;
+        return this.end('start-failed');
+      });
   }
 
-  /** Takes over a sandbox that an earlier run of the server made. */
+  /** Takes over a sandbox that an earlier run of the server made; `since` in ms since the epoch. */
   resume(sandbox: Sandbox, since: number): void {
-    this.#on({ event: 'invoke', at: since });
-    this.#adopt(sandbox);
-    this.#on({ event: 'ready', at: since });
+    const now = this.#deps.clock.monotonic();
+    const began = now - Math.max(0, this.#deps.clock.now() - since);
+    this.#on({ event: 'invoke', at: began });
+    this.#own(sandbox);
+    this.#on({ event: 'ready', at: began });
+    this.#begun = true;
     // How long it has been idle is not known any more: the idle clock starts again, the lifetime goes on.
-    this.#on({ event: 'invoke', at: this.#deps.clock.now() });
-    this.#on({ event: 'released', at: this.#deps.clock.now() });
+    this.#on({ event: 'invoke', at: now });
+    this.#on({ event: 'released', at: now });
   }
 
-  async #create(): Promise<void> {
+  async #create(signal: AbortSignal): Promise<void> {
+    const { pool, queue, clock } = this.#deps;
+    pool.arrived(this.#plan);
+    const adopted = await this.#adopt(signal);
+    if (!adopted) {
+      // Refused before anything is written: an overload must not become one of the database.
+      if (queue.full) throw new QueueFullError(queue.waiting);
+      await this.#begin(undefined);
+      await queue.run(() => this.#make(signal), signal);
+    }
+    signal.throwIfAborted();
+    if (!this.#deps.hold.held()) throw new NotHeldError();
+    const now = clock.monotonic();
+    this.#on({ event: 'ready', at: now });
+    this.#nextSample = now;
+    if (this.#exited) void this.end('exited');
+  }
+
+  /** Takes the id in the database, for a sandbox to come or for one that is ready. Rejects with `HeldElsewhereError`. */
+  async #begin(activatedAt: number | undefined): Promise<void> {
+    const { ends, store, hold } = this.#deps;
+    await ends.flush();
+    this.#begun = true;
+    const holder = await store.begin(this.row, hold, activatedAt);
+    if (!holder) return;
+    this.#begun = false;
+    throw new HeldElsewhereError(holder);
+  }
+
+  /** Takes a sandbox that was made ahead, the first that answers. False when there is none. */
+  async #adopt(signal: AbortSignal): Promise<boolean> {
+    const { pool } = this.#deps;
+    for (let standby = pool.take(this.#plan); standby; standby = pool.take(this.#plan)) {
+      const usage = await standby.check(ADOPTION_PING_MS);
+      if (signal.aborted) {
+        pool.putBack(this.#plan, standby);
+        throw signal.reason;
+      }
+      if (usage) {
+        await this.#take(standby, usage.cpuSeconds, signal);
+        return true;
+      }
+      pool.discard(standby);
+    }
+    return false;
+  }
+
+  async #take(standby: Standby, cpuSeconds: number, signal: AbortSignal): Promise<void> {
+    const { pool, clock } = this.#deps;
+    this.row.sandboxId = standby.sandbox.id;
+    this.row.cpuSecondsBefore = cpuSeconds;
+    try {
+      await this.#begin(clock.now());
+    } catch (error) {
+      // Nothing of the session has touched it. With any other error it is not known what the database has written.
+      if (this.#begun) pool.discard(standby);
+      else {
+        this.row.sandboxId = this.#deps.newSandboxId();
+        pool.putBack(this.#plan, standby);
+      }
+      throw error;
+    }
+    this.#own(standby.sandbox, standby.connection);
+    pool.served(this.#plan);
+    await this.#plan.belongings?.attach(this.row, signal);
+  }
+
+  async #make(signal: AbortSignal): Promise<void> {
     const { clock, recordStart } = this.#deps;
     const began = clock.monotonic();
     const seconds = (): number => (clock.monotonic() - began) / 1000;
     try {
-      await this.#make();
+      await this.#makeSandbox(signal);
       recordStart('ready', seconds());
     } catch (error) {
       recordStart('failed', seconds());
@@ -110,73 +199,43 @@ export class Session {
     }
   }
 
-  async #make(): Promise<void> {
+  async #makeSandbox(signal: AbortSignal): Promise<void> {
     const { store, provider, clock, options } = this.#deps;
-    const signal = this.#abort.signal;
-    const [, spec] = await Promise.all([
-      this.#deps.ends.flush().then(() => store.begin(this.row)),
-      this.#plan.sandbox(this.row.sandboxId, signal),
-    ]);
+    const spec = await this.#plan.sandbox(this.row.sandboxId, signal);
     await this.#plan.belongings?.attach(this.row, signal);
     const sandbox = await provider.create(spec, signal);
-    this.#adopt(sandbox);
-    await this.#ready(sandbox, clock.monotonic() + options.startTimeoutMs);
-    await store.activate(this.row.sandboxId, clock.now());
-    signal.throwIfAborted();
-    this.#on({ event: 'ready', at: clock.now() });
-    this.#nextSample = clock.now();
-    if (this.#exited) void this.end('exited');
+    this.#own(sandbox);
+    const { port, health } = this.#plan;
+    await untilReady(sandbox, this.#connect(sandbox), { ...options, port, health, clock }, signal);
+    // An end that another server wrote while this one was slow: the id may be somebody else's already.
+    if (!(await store.activate(this.row.sandboxId, clock.now()))) throw new NotHeldError();
   }
 
-  #adopt(sandbox: Sandbox): void {
-    const { host, port } = sandbox.address(this.#plan.port);
+  #own(sandbox: Sandbox, connection?: Pool): void {
     this.#sandbox = sandbox;
-    this.#connection = new Pool(`http://${host.includes(':') ? `[${host}]` : host}:${port}`, {
-      // Time limits of a request are the invocation's own; a lost sandbox is noticed by `exited` and the ping.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: { timeout: 10_000 },
-      pipelining: 1,
-    });
+    this.#connection = connection;
     void sandbox.exited.then(() => {
       this.#exited = true;
       if (this.#state.state === 'active') void this.end('exited');
     });
   }
 
-  /** Waits until the agent's health route answers; a sandbox that exits or a time that runs out is a `StartFailure` with the agent's last lines. */
-  async #ready(sandbox: Sandbox, deadline: number): Promise<void> {
-    const { clock, options } = this.#deps;
-    const connection = this.#connection;
-    if (!connection) throw new Error('unreachable: a sandbox is adopted before it is awaited');
-    const gone = new AbortController();
-    void sandbox.exited.then(() => gone.abort());
-    const signal = AbortSignal.any([this.#abort.signal, gone.signal]);
-    let last: unknown;
-    for (let attempt = 0; ; attempt += 1) {
-      const left = deadline - clock.monotonic();
-      if (left <= 0) throw await StartFailure.timeout(sandbox, this.#plan.port, options.startTimeoutMs, last);
-      try {
-        await this.#plan.health(
-          connection,
-          AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(Math.min(left, options.pingTimeoutMs)))]),
-        );
-        return;
-      } catch (error) {
-        last = error;
-      }
-      this.#abort.signal.throwIfAborted();
-      if (gone.signal.aborted) throw await StartFailure.exited(sandbox);
-      await sleep(clock, Math.min(READY_POLL_MS[attempt] ?? READY_POLL_MAX_MS, left), signal).catch(() => undefined);
-    }
+  #connect(sandbox: Sandbox): Pool {
+    this.#connection ??= connectTo(sandbox, this.#plan.port);
+    return this.#connection;
+  }
+
+  #disconnect(): void {
+    disconnect(this.#connection);
+    this.#connection = undefined;
   }
 
   /** A lease when the session is active now. */
   tryAcquire(): Lease | undefined {
     const sandbox = this.#sandbox;
-    const connection = this.#connection;
-    if (this.#state.state !== 'active' || !sandbox || !connection) return undefined;
-    this.#on({ event: 'invoke', at: this.#deps.clock.now() });
+    if (this.#state.state !== 'active' || !sandbox) return undefined;
+    const connection = this.#connect(sandbox);
+    this.#on({ event: 'invoke', at: this.#deps.clock.monotonic() });
     let held = true;
     return {
       session: this,
@@ -185,7 +244,7 @@ export class Session {
       release: () => {
         if (!held) return;
         held = false;
-        this.#on({ event: 'released', at: this.#deps.clock.now() });
+        this.#on({ event: 'released', at: this.#deps.clock.monotonic() });
       },
     };
   }
@@ -195,12 +254,12 @@ export class Session {
     await withSignal(this.#started, signal);
     const lease = this.tryAcquire();
     if (lease) return lease;
-    if (this.#startError !== undefined && !this.#abort.signal.aborted) throw this.#startError;
+    if (this.#startError !== undefined && !this.#cancelled) throw this.#startError;
     if (this.#ended) await withSignal(this.#ended, signal);
     return undefined;
   }
 
-  /** Looks at timeouts, ping and sample; called about once a second. */
+  /** Looks at timeouts, ping and sample; called about once a second with the time of the monotonic clock. */
   tick(now: number): void {
     if (this.#state.state !== 'active') return;
     this.#on({ event: 'tick', at: now, lifecycle: this.#plan.lifecycle });
@@ -214,20 +273,23 @@ export class Session {
       this.#nextSample = now + this.#deps.options.usageIntervalMs;
       void this.#sample(false);
     }
-    if (now >= this.#nextPing && !this.#pingUnderWay) {
+    if (this.#pingUnderWay) return;
+    if (after.state === 'active' && after.inFlight === 0 && now - after.lastActivity >= CONNECTION_IDLE_MS)
+      this.#disconnect();
+    if (now >= this.#nextPing) {
       this.#nextPing = now + this.#deps.options.pingIntervalMs;
       void this.#ping();
     }
   }
 
   async #ping(): Promise<void> {
-    const connection = this.#connection;
-    if (!connection) return;
+    if (!this.#sandbox) return;
+    const connection = this.#connection ?? connectTo(this.#sandbox, this.#plan.port);
     this.#pingUnderWay = true;
     try {
       const health = await this.#plan.health(connection, AbortSignal.timeout(this.#deps.options.pingTimeoutMs));
       this.#failedPings = 0;
-      this.#on({ event: 'pinged', at: this.#deps.clock.now(), busy: health === 'busy' });
+      this.#on({ event: 'pinged', at: this.#deps.clock.monotonic(), busy: health === 'busy' });
     } catch (error) {
       if (this.#state.state !== 'active') return;
       // An agent that computes for long answers no ping while a request is under way; a closed port has no such excuse.
@@ -242,17 +304,20 @@ export class Session {
       }
     } finally {
       this.#pingUnderWay = false;
+      if (connection !== this.#connection) disconnect(connection);
     }
   }
 
   async #sample(final: boolean): Promise<void> {
     if (!this.#sandbox) return;
-    await sampleOf(this.#sandbox, this.row, final, this.#deps);
+    // By the monotonic clock from the session's own beginning: a second that the wall clock skips or repeats is still one second.
+    const at = this.#wallOffset + this.#deps.clock.monotonic();
+    await sampleOf(this.#sandbox, this.row, { at, final }, this.#deps);
   }
 
   /** Records the last usage of a sandbox that is about to be removed because its session was lost. */
   static async sampleLost(sandbox: Sandbox, row: SessionRow, deps: SessionsDeps): Promise<void> {
-    await sampleOf(sandbox, row, true, deps);
+    await sampleOf(sandbox, row, { at: deps.clock.now(), final: true }, deps);
   }
 
   /** Ends the session: nothing of its memory, disk and network is left when this resolves. Idempotent; never rejects. */
@@ -267,15 +332,18 @@ export class Session {
     const starting = this.#state.state === 'starting';
     this.#on({ event: 'end', reason });
     if (starting && reason !== 'start-failed') {
-      this.#abort.abort(new Error(`the session was ended (${reason}) while it started`));
+      this.#cancelled = true;
+      this.#abort?.abort(new Error(`the session was ended (${reason}) while it started`));
       await this.#creation.catch(() => undefined);
     }
     if (this.#sandbox) {
       await this.#sample(true);
       await this.#deps.keepLog(this.row, clock.now(), await this.#sandbox.tail(KEPT_LOG_BYTES).catch(() => ''));
-      this.#connection?.destroy().catch(() => undefined);
+      this.#disconnect();
       try {
-        await this.#sandbox.stop({ graceMs: Math.min(options.teardownTimeoutMs, reason === 'unhealthy' ? 0 : 1000) });
+        await this.#sandbox.stop({
+          graceMs: Math.min(options.teardownTimeoutMs, reason === 'unhealthy' || reason === 'lapsed' ? 0 : 1000),
+        });
       } catch (error) {
         log.error(
           { err: error, sandboxId: this.row.sandboxId },
@@ -289,9 +357,10 @@ export class Session {
         log.error({ err: error, sandboxId: this.row.sandboxId }, "a session's storage could not be let go of"),
       );
     // Before the id is free again: two live rows of one id must never meet.
-    await this.#deps.ends.store(this.row.sandboxId, reason, clock.now());
+    if (this.#begun) await this.#deps.ends.store(this.row.sandboxId, reason, clock.now());
     this.#on({ event: 'torn-down' });
     this.#deps.onGone(this);
+    if (!this.#begun) return;
     log.info(
       { sandboxId: this.row.sandboxId, sessionId: this.row.sessionId, resourceArn: this.row.resourceArn, reason },
       'session ended',
@@ -299,9 +368,14 @@ export class Session {
   }
 }
 
-async function sampleOf(sandbox: Sandbox, row: SessionRow, final: boolean, deps: SessionsDeps): Promise<void> {
+async function sampleOf(
+  sandbox: Sandbox,
+  row: SessionRow,
+  { at, final }: { at: number; final: boolean },
+  deps: SessionsDeps,
+): Promise<void> {
   try {
-    const usage = await sandbox.usage();
+    const { cpuSeconds, memoryHighWaterBytes } = await sandbox.usage();
     const { sandboxId, accountId, resourceArn, sessionId, createdAt } = row;
     deps.recordUsage({
       sandboxId,
@@ -309,9 +383,10 @@ async function sampleOf(sandbox: Sandbox, row: SessionRow, final: boolean, deps:
       resourceArn,
       sessionId,
       startedAt: createdAt,
-      at: deps.clock.now(),
+      at,
       final,
-      ...usage,
+      cpuSeconds: Math.max(0, cpuSeconds - row.cpuSecondsBefore),
+      memoryHighWaterBytes,
     });
   } catch (error) {
     // A sandbox that is just ending has no counters left; its last sample stands.

@@ -1,99 +1,7 @@
-import { pino } from 'pino';
-import { afterEach, describe, expect, it } from 'vitest';
-import { FakeClock } from '../fake-clock.ts';
-import { type Health, HealthFailure } from './health.ts';
-import { type SessionPlan, Sessions, type SessionsOptions } from './sessions.ts';
-import { FakeProvider, FakeSandbox } from './testing/fake-provider.ts';
-import { MemorySessionStore } from './testing/memory-session-store.ts';
-import type { UsageSample } from './usage.ts';
-
-const key = {
-  accountId: '123456789012',
-  resourceArn: 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/a-0123456789',
-  sessionId: 's'.repeat(33),
-};
-const never = new AbortController().signal;
-const minutes = (n: number): number => n * 60_000;
-
-function house(overrides: Partial<SessionsOptions> = {}) {
-  const clock = new FakeClock();
-  const provider = new FakeProvider();
-  const store = new MemorySessionStore();
-  const samples: UsageSample[] = [];
-  const starts: string[] = [];
-  let made = 0;
-  const sessions = new Sessions({
-    provider,
-    store,
-    clock,
-    recordUsage: (sample) => samples.push(sample),
-    recordStart: (outcome, seconds) => starts.push(`${outcome} after ${seconds} s`),
-    keepLog: async () => undefined,
-    newSandboxId: () => `sandbox-${++made}`,
-    log: pino({ level: 'silent' }),
-    options: {
-      pingIntervalMs: 2000,
-      pingTimeoutMs: 5000,
-      pingFailures: 3,
-      usageIntervalMs: 5000,
-      startTimeoutMs: 30_000,
-      teardownTimeoutMs: 15_000,
-      maxConcurrentStarts: 4,
-      maxQueuedStarts: 8,
-      ...overrides,
-    },
-  });
-  const agent: { health: Health | Error } = { health: 'healthy' };
-  const plan: SessionPlan = {
-    version: '1',
-    image: undefined,
-    lifecycle: { idleSeconds: 900, maxLifetimeSeconds: 28_800 },
-    port: 8080,
-    health: async () => {
-      if (agent.health instanceof Error) throw agent.health;
-      return agent.health;
-    },
-    sandbox: async (id) => ({
-      id,
-      image: {
-        digest: 'sha256:0',
-        rootfs: '/nowhere',
-        config: { entrypoint: [], cmd: [], env: [], workingDir: '/', user: '' },
-      },
-      env: {},
-      mounts: [],
-      network: { egress: 'none', allowCidrs: [], hostPorts: [] },
-      limits: { cpu: 1, memoryBytes: 1, pids: 1, diskBytes: 1, openFiles: 1 },
-      labels: {},
-    }),
-  };
-  sessions.start();
-  cleanup.push(() => sessions.close());
-  return {
-    clock,
-    provider,
-    store,
-    samples,
-    starts,
-    sessions,
-    agent,
-    plan,
-    acquire: (k = key, signal = never) => sessions.acquire(k, async () => plan, signal),
-  };
-}
-
-const cleanup: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of cleanup.splice(0)) await close();
-});
-
-function gate(): { promise: Promise<void>; open: () => void } {
-  let open = (): void => undefined;
-  const promise = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { promise, open };
-}
+import { describe, expect, it } from 'vitest';
+import { HealthFailure } from './health.ts';
+import { FakeSandbox } from './testing/fake-provider.ts';
+import { gate, house, key, minutes } from './testing/session-house.ts';
 
 describe('sessions', () => {
   it('gives the same id the same sandbox, and another id another', async () => {
@@ -287,11 +195,12 @@ describe('sessions', () => {
 
   it('takes up what survived a restart, ends what did not, removes what nobody knows', async () => {
     const { provider, store, sessions, plan, acquire } = house();
-    const row = { ...key, version: '1', lifecycle: plan.lifecycle, port: 8080, createdAt: 0 };
-    await store.begin({ ...row, sandboxId: 'alive' });
+    const row = { ...key, version: '1', lifecycle: plan.lifecycle, port: 8080, createdAt: 0, cpuSecondsBefore: 0 };
+    const mine = { serverId: 'mine', epoch: 1, held: () => true };
+    await store.begin({ ...row, sandboxId: 'alive' }, mine);
     await store.activate('alive', 1);
-    await store.begin({ ...row, sessionId: 'u'.repeat(33), sandboxId: 'half-started' });
-    await store.begin({ ...row, sessionId: 'v'.repeat(33), sandboxId: 'gone' });
+    await store.begin({ ...row, sessionId: 'u'.repeat(33), sandboxId: 'half-started' }, mine);
+    await store.begin({ ...row, sessionId: 'v'.repeat(33), sandboxId: 'gone' }, mine);
     await store.activate('gone', 1);
     const [alive, half, unknown] = ['alive', 'half-started', 'unknown'].map(
       (id) => new FakeSandbox({ id, labels: {} }),

@@ -1,45 +1,17 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
-import type { SandboxProvider, SandboxSpec } from '../sandbox/sandbox.ts';
-import type { HealthCheck } from './health.ts';
-import { type Lease, Session } from './session.ts';
-import type { EndReason, SessionLifecycle } from './session-state.ts';
+import type { SandboxProvider } from '../sandbox/sandbox.ts';
+import { HeldElsewhereError, NotHeldError, type ServerHold } from './server-hold.ts';
+import { type Lease, Session, type SessionDeps } from './session.ts';
+import type { SessionKey, SessionPlan } from './session-plan.ts';
+import type { EndReason } from './session-state.ts';
 import type { SessionRow, SessionStore } from './session-store.ts';
 import { StartQueue } from './start-queue.ts';
 import { UnstoredEnds } from './unstored-ends.ts';
 import type { RecordUsage } from './usage.ts';
+import { WarmPool } from './warm-pool.ts';
 
-export interface SessionKey {
-  accountId: string;
-  resourceArn: string;
-  sessionId: string;
-}
-
-/** How to make and watch one kind of session; the service that owns the resource writes it. */
-export interface SessionPlan {
-  version: string;
-  /** sha256:… of the image that its sandbox is made from; kept from collection while it lives. */
-  image: string | undefined;
-  lifecycle: SessionLifecycle;
-  /** Port inside the sandbox that requests and pings go to. */
-  port: number;
-  health: HealthCheck;
-  /** The sandbox to create; called once, when the start's turn has come. */
-  sandbox(sandboxId: string, signal: AbortSignal): Promise<SandboxSpec>;
-  /** What belongs to the session and outlives its sandbox, such as its storage; absent when there is none. */
-  belongings?: SessionBelongings;
-}
-
-/**
- * What one session brings along into whichever sandbox it gets. For a sandbox that is made for it, `attach` is called before
- * `create`; for one that was made before anybody asked, at adoption, where it appears below the mounts that `propagate`.
- */
-export interface SessionBelongings {
-  /** Rejects when it cannot be had; the session does not start then. */
-  attach(session: SessionKey & { sandboxId: string; version: string }, signal: AbortSignal): Promise<void>;
-  /** Called once the sandbox is gone, attached or not. Idempotent; rejects when something could not be let go. */
-  detach(sandboxId: string): Promise<void>;
-}
+export type { SessionBelongings, SessionKey, SessionPlan } from './session-plan.ts';
 
 export interface SessionsOptions {
   /** Milliseconds; see docs/configuration.md for each. */
@@ -52,11 +24,17 @@ export interface SessionsOptions {
   teardownTimeoutMs: number;
   maxConcurrentStarts: number;
   maxQueuedStarts: number;
+  /** Sandboxes kept ready in all, and after how long without a new session a version has none. */
+  maxPooled: number;
+  poolIdleMs: number;
 }
 
 export interface SessionsDeps {
   provider: SandboxProvider;
   store: SessionStore;
+  hold: ServerHold;
+  /** False on a database that only this server can use: nobody else can have a session. */
+  shared: boolean;
   recordUsage: RecordUsage;
   /** Told how long a start took, waiting for its turn not counted, until the sandbox answered or the start failed. */
   recordStart(outcome: 'ready' | 'failed', seconds: number): void;
@@ -64,6 +42,8 @@ export interface SessionsDeps {
   keepLog(row: SessionRow, endedAt: number, text: string): Promise<void>;
   clock: Clock;
   newSandboxId: () => string;
+  /** Whether the machine has room for a sandbox that nobody asked for. */
+  roomToPool(): boolean;
   log: Logger;
   options: SessionsOptions;
 }
@@ -77,35 +57,46 @@ const TICK_MS = 1000;
  * and gets a fresh one (spec: Runtime session table).
  */
 export class Sessions {
-  readonly #deps: SessionsDeps;
+  readonly #deps: SessionDeps;
   readonly #live = new Map<string, Session>();
-  readonly #queue: StartQueue;
   readonly #ends: UnstoredEnds;
+  /** Made ahead, for versions that are in use. */
+  readonly pool: WarmPool;
   #stopTicking: (() => void) | undefined;
   #closed = false;
 
   constructor(deps: SessionsDeps) {
-    this.#deps = deps;
-    this.#queue = new StartQueue({
-      running: deps.options.maxConcurrentStarts,
-      waiting: deps.options.maxQueuedStarts,
-    });
+    const { options } = deps;
+    const queue = new StartQueue({ running: options.maxConcurrentStarts, waiting: options.maxQueuedStarts });
     this.#ends = new UnstoredEnds(deps.store, deps.log);
+    this.pool = new WarmPool({
+      ...deps,
+      queue,
+      room: deps.roomToPool,
+      options: {
+        ...options,
+        maxTotal: options.maxPooled,
+        idleMs: options.poolIdleMs,
+        fills: Math.max(1, Math.floor(options.maxConcurrentStarts / 2)),
+      },
+    });
+    // One object for all sessions: there may be ten thousand.
+    this.#deps = { ...deps, queue, ends: this.#ends, pool: this.pool, onGone: (gone) => this.#forget(gone) };
   }
 
   /** Takes up the sandboxes that survived a restart, ends the others, removes what nobody owns. `planOf` gives undefined for a resource that is gone. */
   async recover(
     planOf: (row: SessionRow) => Promise<SessionPlan | undefined>,
   ): Promise<{ resumed: number; ended: number }> {
-    const { provider, store, log, clock } = this.#deps;
-    const rows = new Map((await store.live()).map((row) => [row.sandboxId, row]));
+    const { provider, store, hold, log, clock } = this.#deps;
+    const rows = new Map((await store.live(hold.serverId)).map((row) => [row.sandboxId, row]));
     const kept = new Set<string>();
     for await (const sandbox of provider.reattach()) {
       const row = rows.get(sandbox.id);
       const plan = row?.active ? await planOf(row) : undefined;
       if (row && plan) {
         kept.add(sandbox.id);
-        const session = this.#session(row, plan);
+        const session = new Session(row, plan, this.#deps);
         this.#live.set(keyOf(row), session);
         session.resume(sandbox, row.activatedAt ?? row.createdAt);
         continue;
@@ -132,8 +123,9 @@ export class Sessions {
 
   start(): void {
     const tick = (): void => {
-      const now = this.#deps.clock.now();
+      const now = this.#deps.clock.monotonic();
       for (const session of this.#live.values()) session.tick(now);
+      this.pool.tick();
       if (this.#ends.size > 0) void this.#ends.flush().catch(() => undefined);
       this.#stopTicking = this.#deps.clock.after(TICK_MS, tick);
     };
@@ -142,17 +134,19 @@ export class Sessions {
 
   /** A lease on a live session without a wait, or undefined. This is the hot path: one map look-up. */
   tryAcquire(key: SessionKey): Lease | undefined {
-    return this.#live.get(keyOf(key))?.tryAcquire();
+    return this.#deps.hold.held() ? this.#live.get(keyOf(key))?.tryAcquire() : undefined;
   }
 
   /**
    * A lease on the session of this key, started when there is none.
-   * Rejects with `StartFailure`, `QueueFullError`, `SandboxError`, the plan's own errors, or the signal's reason.
+   * Rejects with `StartFailure`, `QueueFullError`, `SandboxError`, the plan's own errors, or the signal's reason; with `HeldElsewhereError`
+   * when another server has the session, and `NotHeldError` while this one may have none.
    */
   async acquire(key: SessionKey, plan: () => Promise<SessionPlan>, signal: AbortSignal): Promise<Lease> {
     for (;;) {
       signal.throwIfAborted();
       if (this.#closed) throw new Error('the server is stopping');
+      if (!this.#deps.hold.held()) throw new NotHeldError();
       let session = this.#live.get(keyOf(key));
       if (!session) {
         const made = await plan();
@@ -173,20 +167,12 @@ export class Sessions {
       lifecycle: plan.lifecycle,
       port: plan.port,
       createdAt: this.#deps.clock.now(),
+      cpuSecondsBefore: 0,
     };
-    const session = this.#session(row, plan);
+    const session = new Session(row, plan, this.#deps);
     this.#live.set(keyOf(key), session);
     session.start();
     return session;
-  }
-
-  #session(row: SessionRow, plan: SessionPlan): Session {
-    return new Session(row, plan, {
-      ...this.#deps,
-      queue: this.#queue,
-      ends: this.#ends,
-      onGone: (gone) => this.#forget(gone),
-    });
   }
 
   #forget(session: Session): void {
@@ -197,16 +183,27 @@ export class Sessions {
     return this.#live.get(keyOf(key));
   }
 
-  /** Ends the session and waits until nothing of it is left. False when there was none. */
-  async stop(key: SessionKey, reason: EndReason = 'stopped'): Promise<boolean> {
+  /** The session when it lives here, undefined when it lives nowhere. Rejects with `HeldElsewhereError` when another server has it. */
+  async find(key: SessionKey): Promise<Session | undefined> {
     const session = this.#live.get(keyOf(key));
+    const { shared, store, hold } = this.#deps;
+    if (session || !shared) return session;
+    const holder = await store.holder(key.resourceArn, key.sessionId);
+    if (holder && holder.serverId !== hold.serverId) throw new HeldElsewhereError(holder);
+    return undefined;
+  }
+
+  /** Ends the session and waits until nothing of it is left. False when there was none. Rejects with `HeldElsewhereError`. */
+  async stop(key: SessionKey, reason: EndReason = 'stopped'): Promise<boolean> {
+    const session = await this.find(key);
     if (!session) return false;
     await session.end(reason);
     return true;
   }
 
-  /** Ends every session of a resource. */
+  /** Ends every session of a resource that this server has, and what is kept ready for it. */
   async stopAll(resourceArn: string, reason: EndReason): Promise<void> {
+    this.pool.retain(resourceArn, []);
     await Promise.all(this.of(resourceArn).map((session) => session.end(reason)));
   }
 
@@ -229,11 +226,21 @@ export class Sessions {
     return counts;
   }
 
+  /** Digests of the images that live and prepared sandboxes are made from. */
+  images(): string[] {
+    return [...this.#live.values()].flatMap((session) => session.image ?? []).concat(this.pool.images());
+  }
+
+  /** Ends every session, because another server may take them. */
+  async giveUp(): Promise<void> {
+    await Promise.all([...[...this.#live.values()].map((session) => session.end('lapsed')), this.pool.drainAll()]);
+  }
+
   /** Ends every session; called when the server stops. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#stopTicking?.();
-    await Promise.all([...this.#live.values()].map((session) => session.end('shutdown')));
+    await Promise.all([...[...this.#live.values()].map((session) => session.end('shutdown')), this.pool.close()]);
   }
 }
 

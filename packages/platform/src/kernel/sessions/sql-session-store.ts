@@ -1,6 +1,7 @@
 import type { Database } from '../storage/database.ts';
+import { NotHeldError, type ServerHold } from './server-hold.ts';
 import type { EndReason } from './session-state.ts';
-import type { SessionRow, SessionStore, SessionSummary } from './session-store.ts';
+import type { ServerHolder, SessionRow, SessionStore, SessionSummary } from './session-store.ts';
 
 interface Row {
   sandbox_id: string;
@@ -15,33 +16,67 @@ interface Row {
   activated_at: number | null;
   ended_at: number | null;
   end_reason: EndReason | 'lost' | null;
+  cpu_seconds_before: number;
 }
+
+/** Of taking an id whose holder ends at that very moment. */
+const MAX_ATTEMPTS = 5;
 
 /** The sessions in the database (`tables.ts`). */
 export function createSqlSessionStore(database: Database): SessionStore {
+  /** Waits for a deposition of this server that is under way, and does nothing after it. */
+  const insert = async (row: SessionRow, hold: ServerHold, activatedAt: number | undefined): Promise<boolean> => {
+    const inserted = await database.execute(
+      `WITH me AS (SELECT server_id FROM servers WHERE server_id = $11 AND epoch = $12 FOR SHARE)
+       INSERT INTO sessions (sandbox_id, account_id, resource_arn, session_id, version, idle_seconds, max_lifetime_seconds, port,
+         created_at, activated_at, server_id, cpu_seconds_before)
+       SELECT $1, $2, $3, $4, $5, $6::float8, $7::float8, $8::int, $9::bigint, $10::bigint, server_id, $13::float8 FROM me
+       ON CONFLICT (resource_arn, session_id) WHERE ended_at IS NULL DO NOTHING`,
+      [
+        row.sandboxId,
+        row.accountId,
+        row.resourceArn,
+        row.sessionId,
+        row.version,
+        row.lifecycle.idleSeconds,
+        row.lifecycle.maxLifetimeSeconds,
+        row.port,
+        Math.round(row.createdAt),
+        activatedAt === undefined ? null : Math.round(activatedAt),
+        hold.serverId,
+        hold.epoch,
+        row.cpuSecondsBefore,
+      ],
+    );
+    return inserted > 0;
+  };
+  const holderOf = async (key: { resourceArn: string; sessionId: string }): Promise<ServerHolder | undefined> => {
+    const [row] = await database.query<{ server_id: string; address: string | null }>(
+      `SELECT sessions.server_id, servers.address FROM sessions LEFT JOIN servers ON servers.server_id = sessions.server_id
+       WHERE resource_arn = $1 AND session_id = $2 AND ended_at IS NULL`,
+      [key.resourceArn, key.sessionId],
+    );
+    return row && { serverId: row.server_id, address: row.address ?? undefined };
+  };
+  const isCurrent = async ({ serverId, epoch }: ServerHold): Promise<boolean> =>
+    (await database.query('SELECT 1 FROM servers WHERE server_id = $1 AND epoch = $2', [serverId, epoch])).length > 0;
   return {
-    async begin(row) {
-      await database.execute(
-        `INSERT INTO sessions (sandbox_id, account_id, resource_arn, session_id, version, idle_seconds, max_lifetime_seconds, port, created_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-        [
-          row.sandboxId,
-          row.accountId,
-          row.resourceArn,
-          row.sessionId,
-          row.version,
-          row.lifecycle.idleSeconds,
-          row.lifecycle.maxLifetimeSeconds,
-          row.port,
-          Math.round(row.createdAt),
-        ],
-      );
+    async begin(row, hold, activatedAt) {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+        if (await insert(row, hold, activatedAt)) return undefined;
+        const holder = await holderOf(row);
+        if (holder) return holder;
+        if (!(await isCurrent(hold))) throw new NotHeldError();
+        // Whoever had it has ended in between.
+      }
+      throw new Error(`the session ${row.sessionId} begins and ends too often`);
     },
     async activate(sandboxId, at) {
-      await database.execute('UPDATE sessions SET activated_at = $2 WHERE sandbox_id = $1 AND ended_at IS NULL', [
-        sandboxId,
-        Math.round(at),
-      ]);
+      const changed = await database.execute(
+        'UPDATE sessions SET activated_at = $2 WHERE sandbox_id = $1 AND ended_at IS NULL',
+        [sandboxId, Math.round(at)],
+      );
+      return changed > 0;
     },
     async end(sandboxId, reason, at) {
       await database.execute(
@@ -49,14 +84,20 @@ export function createSqlSessionStore(database: Database): SessionStore {
         [sandboxId, reason, Math.round(at)],
       );
     },
-    async live() {
-      const rows = await database.query<Row>('SELECT * FROM sessions WHERE ended_at IS NULL');
+    async live(serverId) {
+      await database.execute("UPDATE sessions SET server_id = $1 WHERE server_id = '' AND ended_at IS NULL", [
+        serverId,
+      ]);
+      const rows = await database.query<Row>('SELECT * FROM sessions WHERE server_id = $1 AND ended_at IS NULL', [
+        serverId,
+      ]);
       return rows.map((row) => ({
         ...toSession(row),
         active: row.activated_at !== null,
         activatedAt: row.activated_at ?? undefined,
       }));
     },
+    holder: (resourceArn, sessionId) => holderOf({ resourceArn, sessionId }),
     async list(resourceArn, limit) {
       const rows = await database.query<Row>(
         'SELECT * FROM sessions WHERE resource_arn = $1 ORDER BY created_at DESC, sandbox_id LIMIT $2',
@@ -77,6 +118,7 @@ function toSession(row: Row): SessionRow {
     lifecycle: { idleSeconds: row.idle_seconds, maxLifetimeSeconds: row.max_lifetime_seconds },
     port: row.port,
     createdAt: row.created_at,
+    cpuSecondsBefore: row.cpu_seconds_before,
   };
 }
 

@@ -21,6 +21,11 @@ export class StartQueue {
     this.#limits = limits;
   }
 
+  /** True when a start would be refused now. */
+  get full(): boolean {
+    return this.#running >= this.#limits.running && this.#waiting.size >= this.#limits.waiting;
+  }
+
   get waiting(): number {
     return this.#waiting.size;
   }

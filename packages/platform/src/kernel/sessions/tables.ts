@@ -35,4 +35,22 @@ export const sessionMigrations: Migration[] = [
       );
       CREATE INDEX session_usage_of_account ON session_usage (account_id, started_at);`,
   },
+  {
+    id: 'sessions/0002-servers',
+    sql: `
+      -- Never the same twice, so that what an earlier life of a server still writes can be told.
+      CREATE SEQUENCE server_epochs;
+      CREATE TABLE servers (
+        server_id text PRIMARY KEY,
+        epoch bigint NOT NULL,
+        beat bigint NOT NULL,
+        lease_ms bigint NOT NULL,
+        address text,
+        self_ending boolean NOT NULL
+      );
+      -- Rows of before belong to the one server that there was, whichever comes first.
+      ALTER TABLE sessions ADD COLUMN server_id text NOT NULL DEFAULT '';
+      ALTER TABLE sessions ADD COLUMN cpu_seconds_before double precision NOT NULL DEFAULT 0;
+      CREATE INDEX sessions_of_server ON sessions (server_id) WHERE ended_at IS NULL;`,
+  },
 ];

@@ -36,7 +36,8 @@ export interface RuntimeServiceDeps {
   region: string;
   defaults: LifecycleDefaults;
   quotas: { versionsPerRuntime: number; endpointsPerRuntime: number };
-  sandbox: Omit<SessionPlanDeps, 'images' | 'region'>;
+  sandbox: Omit<SessionPlanDeps, 'images' | 'region' | 'pooled'>;
+  pooled: number;
   limits: { timeoutMs: number; streamTimeoutMs: number };
   log: Logger;
 }
@@ -69,7 +70,7 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
     resolveArtifact: (artifact, accountId, signal) => resolveArtifact(artifact, accountId, artifacts, signal),
   });
   const endpoints = new Endpoints({ ...deps, runtimes, store, catalogue });
-  const planDeps: SessionPlanDeps = { ...deps.sandbox, images: deps.images, region: deps.region };
+  const planDeps: SessionPlanDeps = { ...deps.sandbox, images: deps.images, region: deps.region, pooled: deps.pooled };
 
   const planFor = async (target: InvocationTarget): Promise<SessionPlan> => sessionPlan(target.version, planDeps);
 
@@ -86,8 +87,7 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
       createStreams: (access) => new StreamGateway({ ...deps, ...access, catalogue, planFor }),
       runtimes,
       async imagesInUse() {
-        const live = deps.sessions.all().map((session) => session.image);
-        return new Set([...(await store.imageDigests()), ...live.filter((digest) => digest !== undefined)]);
+        return new Set([...(await store.imageDigests()), ...deps.sessions.images()]);
       },
       async planOf(row) {
         const family = await catalogue.get(runtimeIdOf(row.resourceArn));

@@ -10,6 +10,8 @@ export interface SessionPlanDeps {
   limits: SandboxLimits;
   network: NetworkPolicy;
   region: string;
+  /** Most sandboxes of one version that stand ready. */
+  pooled: number;
 }
 
 /** How a session of this version is made and watched. */
@@ -21,6 +23,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
     lifecycle: version.lifecycle,
     port: protocolRoutes[version.protocol].port,
     health: pingHealth,
+    pool: { resourceArn: runtimeArn, max: deps.pooled },
     async sandbox(id, signal) {
       if (!imageDigest) throw new Error(`version ${version.version} of ${runtimeArn} is READY without an image`);
       return {

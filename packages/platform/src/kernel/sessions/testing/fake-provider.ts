@@ -50,6 +50,10 @@ export class FakeSandbox implements Sandbox {
 export class FakeProvider implements SandboxProvider {
   readonly name = 'process';
   readonly created: FakeSandbox[] = [];
+  /** Made and neither stopped nor ended. */
+  get running(): FakeSandbox[] {
+    return this.created.filter((sandbox) => !sandbox.stopped);
+  }
   survivors: FakeSandbox[] = [];
   swept: ReadonlySet<string>[] = [];
   createGate: Promise<void> = Promise.resolve();

@@ -1,7 +1,9 @@
+import { NotHeldError, type ServerHold } from '../server-hold.ts';
 import type { EndReason } from '../session-state.ts';
-import type { SessionRow, SessionStore, SessionSummary } from '../session-store.ts';
+import type { ServerHolder, SessionRow, SessionStore, SessionSummary } from '../session-store.ts';
 
 interface Kept extends SessionRow {
+  serverId: string;
   activatedAt: number | undefined;
   endedAt: number | undefined;
   endReason: EndReason | 'lost' | undefined;
@@ -10,14 +12,35 @@ interface Kept extends SessionRow {
 /** The session store without a database; held to the same contract suite. */
 export class MemorySessionStore implements SessionStore {
   readonly rows = new Map<string, Kept>();
+  /** Epochs of servers that were deposed. */
+  readonly deposed = new Set<number>();
 
-  async begin(row: SessionRow): Promise<void> {
-    this.rows.set(row.sandboxId, { ...row, activatedAt: undefined, endedAt: undefined, endReason: undefined });
+  async begin(row: SessionRow, hold: ServerHold, activatedAt?: number): Promise<ServerHolder | undefined> {
+    const known = this.#live(row.resourceArn, row.sessionId);
+    if (known) return { serverId: known.serverId, address: undefined };
+    if (this.deposed.has(hold.epoch)) throw new NotHeldError();
+    if (this.rows.has(row.sandboxId)) throw new Error(`the sandbox ${row.sandboxId} has a session already`);
+    const { serverId } = hold;
+    this.rows.set(row.sandboxId, { ...row, serverId, activatedAt, endedAt: undefined, endReason: undefined });
+    return undefined;
   }
 
-  async activate(sandboxId: string, at: number): Promise<void> {
+  async activate(sandboxId: string, at: number): Promise<boolean> {
     const row = this.rows.get(sandboxId);
-    if (row && row.endedAt === undefined) row.activatedAt = at;
+    if (!row || row.endedAt !== undefined) return false;
+    row.activatedAt = at;
+    return true;
+  }
+
+  async holder(resourceArn: string, sessionId: string): Promise<ServerHolder | undefined> {
+    const row = this.#live(resourceArn, sessionId);
+    return row && { serverId: row.serverId, address: undefined };
+  }
+
+  #live(resourceArn: string, sessionId: string): Kept | undefined {
+    for (const row of this.rows.values())
+      if (row.endedAt === undefined && row.resourceArn === resourceArn && row.sessionId === sessionId) return row;
+    return undefined;
   }
 
   async end(sandboxId: string, reason: EndReason | 'lost', at: number): Promise<void> {
@@ -25,10 +48,13 @@ export class MemorySessionStore implements SessionStore {
     if (row && row.endedAt === undefined) Object.assign(row, { endedAt: at, endReason: reason });
   }
 
-  async live(): Promise<(SessionRow & { active: boolean; activatedAt: number | undefined })[]> {
+  async live(serverId: string): Promise<(SessionRow & { active: boolean; activatedAt: number | undefined })[]> {
     return [...this.rows.values()]
-      .filter((row) => row.endedAt === undefined)
-      .map(({ endedAt: _, endReason: __, ...row }) => ({ ...row, active: row.activatedAt !== undefined }));
+      .filter((row) => row.endedAt === undefined && row.serverId === serverId)
+      .map(({ endedAt: _, endReason: __, serverId: ___, ...row }) => ({
+        ...row,
+        active: row.activatedAt !== undefined,
+      }));
   }
 
   async list(resourceArn: string, limit: number): Promise<SessionSummary[]> {

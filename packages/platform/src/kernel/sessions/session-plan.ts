@@ -1,0 +1,44 @@
+import type { SandboxSpec } from '../sandbox/sandbox.ts';
+import type { HealthCheck } from './health.ts';
+import type { SessionLifecycle } from './session-state.ts';
+
+export interface SessionKey {
+  accountId: string;
+  resourceArn: string;
+  sessionId: string;
+}
+
+/** How to make and watch one kind of session; the service that owns the resource writes it. */
+export interface SessionPlan {
+  version: string;
+  /** sha256:… of the image that its sandbox is made from; kept from collection while it lives. */
+  image: string | undefined;
+  lifecycle: SessionLifecycle;
+  /** Port inside the sandbox that requests and pings go to. */
+  port: number;
+  health: HealthCheck;
+  /** The sandbox to create; called once for each, when the start's turn has come. Nothing of a session is in it when `pool` is there. */
+  sandbox(sandboxId: string, signal: AbortSignal): Promise<SandboxSpec>;
+  /** What belongs to the session and outlives its sandbox, such as its storage; absent when there is none. */
+  belongings?: SessionBelongings;
+  /** Sandboxes of this version may be made before anybody asks; absent when each is made for its session. */
+  pool?: PoolPlan;
+}
+
+export interface PoolPlan {
+  /** The resource whose version these sandboxes are made from. */
+  resourceArn: string;
+  /** Most that are kept ready; 0 for none. */
+  max: number;
+}
+
+/**
+ * What one session brings along into whichever sandbox it gets. For a sandbox that is made for it, `attach` is called before
+ * `create`; for one that was made before anybody asked, at adoption, where it appears below the mounts that `propagate`.
+ */
+export interface SessionBelongings {
+  /** Rejects when it cannot be had; the session does not start then. */
+  attach(session: SessionKey & { sandboxId: string; version: string }, signal: AbortSignal): Promise<void>;
+  /** Called once the sandbox is gone, attached or not. Idempotent; rejects when something could not be let go. */
+  detach(sandboxId: string): Promise<void>;
+}

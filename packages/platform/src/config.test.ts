@@ -77,7 +77,7 @@ describe('loadConfig', () => {
       '--images-max-image-bytes=1.5GB',
       '--allow-private-egress',
       '127.0.0.1,10.0.0.0/8,::1',
-      '--no-metrics',
+      '--metrics=off',
       '--json',
     ]);
     expect(config.session.idleSeconds).toBe(900);
@@ -85,7 +85,7 @@ describe('loadConfig', () => {
     expect(config.sandbox.limits.memoryBytes).toBe(512 * 2 ** 20);
     expect(config.images.maxImageBytes).toBe(1_500_000_000);
     expect(config.outbound.allowPrivateEgress).toEqual(['127.0.0.1/32', '10.0.0.0/8', '::1/128']);
-    expect([config.metrics, config.json]).toEqual([false, true]);
+    expect([config.metrics, config.json]).toEqual(['off', true]);
   });
 
   it('keeps the default limits within a small machine', () => {

@@ -9,11 +9,14 @@ import type { Authenticator } from './kernel/auth/sigv4.ts';
 import type { Spool } from './kernel/auth/spool.ts';
 import type { Clock } from './kernel/clock.ts';
 import type { AdminGuard } from './kernel/http/admin-guard.ts';
+import { healthRoutes, type ReadinessCheck } from './kernel/http/health-routes.ts';
+import { type MetricsDeps, metricsRoutes } from './kernel/http/metrics-routes.ts';
 import type { PipelineDeps } from './kernel/http/pipeline.ts';
 import { type ImagesRoom, registerRegistry, repositoryArn } from './kernel/images/index.ts';
 import { type ObjectStore, s3Api } from './kernel/objects/index.ts';
 import type { LogArchive } from './kernel/sessions/log-archive.ts';
 import type { Sessions } from './kernel/sessions/sessions.ts';
+import type { Metrics } from './kernel/telemetry/index.ts';
 import { runtimeAdminRoutes } from './services/runtime/admin-routes.ts';
 import type { RuntimePort } from './services/runtime/index.ts';
 import { type RegistryCredentialsStore, registryCredentialsRoutes } from './services/runtime/registry-credentials.ts';
@@ -31,6 +34,9 @@ export interface HttpParts {
   runtimes: RuntimePort['runtimes'];
   sessions: Sessions;
   archive: LogArchive;
+  readiness: readonly ReadinessCheck[];
+  metrics: Metrics;
+  metricsAccess: MetricsDeps['access'];
   /** What isolation the machine offers. */
   probe: DoctorDeps['probe'];
   newRequestId(): string;
@@ -46,6 +52,8 @@ const MAX_OBJECT_BYTES = 5 * 2 ** 30;
 export function httpPlugins(parts: HttpParts): FastifyPluginAsync[] {
   const { iam, authenticator, authorize, guard, spool, images, region, clock, log } = parts;
   return [
+    healthRoutes({ readiness: parts.readiness, clock, log }),
+    metricsRoutes({ metrics: parts.metrics, access: parts.metricsAccess, guard }),
     (app) =>
       registerRegistry(app, {
         store: images.store,

@@ -1,31 +1,20 @@
 import { createServer, type IncomingMessage, type ServerOptions } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { encodeError, matchRoute, type RouteMatch } from '@agentplatform/contract';
-import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify';
+import Fastify, { type FastifyPluginAsync } from 'fastify';
 import type { Logger } from 'pino';
 import { isSignedFor } from '../auth/signed-for.ts';
 import type { Clock } from '../clock.ts';
-import type { Metrics } from '../telemetry/index.ts';
 import type { Pipeline } from './pipeline.ts';
 import { toServiceError } from './service-errors.ts';
 import type { UpgradeHandler } from './upgrade.ts';
 
-/** One thing that must work before the server takes requests, e.g. the database. */
-export interface ReadinessCheck {
-  name: string;
-  check(): Promise<{ ok: boolean; reason?: string }>;
-}
-
 export interface HttpServerDeps {
   pipeline: Pipeline;
-  /** Everything that is no operation of the contract: the S3 subset, the OCI registry, the platform's own administration. */
+  /** Everything that is no operation of the contract: health, the S3 subset, the OCI registry, the platform's own administration. */
   plugins: FastifyPluginAsync[];
   /** Takes the requests that ask for WebSocket; without it the offer is passed over. */
   upgrade?: UpgradeHandler;
-  readiness: ReadinessCheck[];
-  /** What `/healthz` shows beside its status. */
-  about: Record<string, unknown>;
-  metrics: Metrics | undefined;
   clock: Clock;
   log: Logger;
 }
@@ -43,7 +32,7 @@ const KEEP_ALIVE_MS = 75_000;
 
 /**
  * The one listener. Requests to operations of the contract go straight to the pipeline, which reads their bodies itself; the
- * rest (health, metrics, plugins, unknown paths) is Fastify's.
+ * rest (plugins, unknown paths) is Fastify's.
  */
 export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
   const { pipeline } = deps;
@@ -70,7 +59,6 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
     if (status >= 500) deps.log.error({ err: error }, 'a request failed for a reason inside the platform');
     return reply.code(status).headers(headers).send(body);
   });
-  healthRoutes(app, deps);
   for (const plugin of deps.plugins) await app.register(plugin);
   app.setNotFoundHandler((request, reply) => {
     reply.hijack();
@@ -101,20 +89,4 @@ function routeOf(req: IncomingMessage): RouteMatch | undefined {
   const url = req.url ?? '/';
   const at = url.indexOf('?');
   return matchRoute(req.method ?? '', at < 0 ? url : url.slice(0, at));
-}
-
-function healthRoutes(app: FastifyInstance, { readiness, about, metrics }: HttpServerDeps): void {
-  app.get('/healthz', async () => ({ status: 'ok', ...about }));
-  app.get('/readyz', async (_request, reply) => {
-    const results = await Promise.all(readiness.map(async ({ name, check }) => [name, await check()] as const));
-    const ready = results.every(([, result]) => result.ok);
-    return reply
-      .code(ready ? 200 : 503)
-      .send({ status: ready ? 'ready' : 'not ready', checks: Object.fromEntries(results) });
-  });
-  if (!metrics) return;
-  app.get('/metrics', async (_request, reply) => {
-    const { contentType, body } = await metrics.render();
-    return reply.type(contentType).send(body);
-  });
 }

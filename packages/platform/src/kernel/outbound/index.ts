@@ -1,3 +1,3 @@
 export { asOutboundError, type OutboundErrorCode } from './errors.ts';
-export { refusalOf } from './refusal.ts';
 export { createOutbound, type Outbound, type OutboundResponse } from './outbound.ts';
+export { refusalOf } from './refusal.ts';

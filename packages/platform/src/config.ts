@@ -260,6 +260,52 @@ export const settings = {
       max: 100_000,
     }),
   },
+  pool: {
+    maxPerVersion: integer({
+      about:
+        'Most sandboxes that stand ready for new sessions of one version of a runtime. There are none before its first session, one after it, and more only where sessions come fast; 0 = never any.',
+      default: ({ cpus }) => Math.min(8, cpus),
+      defaultText: 'the CPUs of the machine, at most 8',
+      min: 0,
+      max: 1024,
+    }),
+    maxTotal: integer({
+      about: 'Most sandboxes that stand ready, of all runtimes and code interpreters together.',
+      default: ({ cpus }) => Math.min(16, cpus * 2),
+      defaultText: 'twice the CPUs of the machine, at most 16',
+      min: 0,
+      max: 4096,
+    }),
+    idleSeconds: seconds({
+      about: 'How long after its last new session a version still has sandboxes that stand ready.',
+      default: 600,
+      min: 1,
+      max: 86_400,
+    }),
+  },
+  servers: {
+    leaseSeconds: seconds({
+      about:
+        'With databaseUrl: a server that did not reach the database for three quarters of this ends its sessions, and after all of it other servers may start them anew. The same on all servers.',
+      default: 60,
+      min: 2,
+      max: 3600,
+    }),
+    host: word({
+      about: 'With databaseUrl: the address of this machine at which the other servers on the database reach this one.',
+      unit: 'IP address',
+      default: '127.0.0.1',
+      pattern: /^[0-9a-fA-F.:]+$/,
+      expected: 'an IP address of this machine',
+    }),
+    port: integer({
+      about: 'TCP port of that address; 0 picks a free one. It belongs into a network of the servers alone.',
+      unit: 'port',
+      default: 0,
+      min: 0,
+      max: 65535,
+    }),
+  },
   session: {
     idleSeconds: seconds({
       about: 'A session without activity for this long ends, unless its runtime says otherwise.',

@@ -43,6 +43,7 @@ import { createLogger, createMetrics, logFormat } from './kernel/telemetry/index
 import { migrations } from './migrations.ts';
 import type { NotImplemented } from './not-implemented.ts';
 import { openEmbedder } from './open-embedder.ts';
+import { createServerLease } from './open-lease.ts';
 import { openObjects } from './open-objects.ts';
 import { pageKey } from './page-key.ts';
 import { retentionRules } from './retention.ts';
@@ -52,7 +53,7 @@ import { createResourcePoliciesService, ResourcePolicies } from './services/reso
 import { createRuntimeService } from './services/runtime/index.ts';
 import { RegistryCredentialsStore } from './services/runtime/registry-credentials.ts';
 import { createTagsService } from './services/tags/index.ts';
-import { sessionOptions } from './session-options.ts';
+import { roomToPool, sessionOptions } from './session-options.ts';
 import { auditOfStream } from './stream-audit.ts';
 import { watchMetrics } from './watch-metrics.ts';
 
@@ -174,9 +175,21 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const objects = await openObjects(config, iam.accountId, clock);
     const registryCredentials = new RegistryCredentialsStore(secrets);
     const archive = new LogArchive(join(data, 'logs'), log);
+    const lease = await createServerLease({
+      database,
+      dataDir: data,
+      leaseSeconds: config.servers.leaseSeconds,
+      selfEnding: provider.endsWithLease === true,
+      clock,
+      log,
+    });
+    closing.add(() => lease.close());
     const sessions = new Sessions({
       provider,
       store: createSqlSessionStore(database),
+      hold: lease,
+      shared: database.kind === 'postgres',
+      roomToPool,
       recordUsage: (sample) => void journal.record('usage', sample),
       recordStart: (outcome, seconds) => metrics.sandboxStart(report.provider, outcome).observe(seconds),
       keepLog: (row, endedAt, text) => archive.keep(row, endedAt, text),
@@ -221,6 +234,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       region,
       defaults: config.session,
       quotas: config.quotas,
+      pooled: config.pool.maxPerVersion,
       sandbox: {
         limits: config.sandbox.limits,
         network: { egress: config.sandbox.egress, allowCidrs: config.sandbox.allowPrivateEgress, hostPorts: [] },
@@ -361,6 +375,8 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const retention = new Retention({ rules: retentionRules(config, { database, archive }), clock, log });
     closing.add(() => retention.stop());
     closing.add(every(clock, HOUR_MS, 'forget old client tokens', () => idempotency.sweep(), log));
+    await lease.open(undefined);
+    lease.start(() => sessions.giveUp());
     await sessions.recover(async (row) => (await runtime.port.planOf(row)) ?? (await codeInterpreter.port.planOf(row)));
     sessions.start();
     await runtime.start();

@@ -22,6 +22,12 @@ const machineParts = [
   { part: 'iproute2', file: 'ip', tasks: ['test'], why: 'makes networks that tests attack from' },
   { part: 'nginx', file: 'nginx', tasks: ['bench'], why: 'the proxy that the platform is measured beside' },
   { part: 'wrk', file: 'wrk', tasks: ['bench'], why: 'offers the load of the benchmarks' },
+  {
+    part: 'docker.io',
+    file: 'dockerd',
+    tasks: ['test'],
+    why: 'a daemon of the tests themselves for the provider docker',
+  },
   { part: 'skopeo', file: 'skopeo', tasks: ['test'], why: 'a client for images that was written elsewhere' },
   { part: 'python3', file: 'python3', tasks: ['test'], why: 'tests with clients and agents in Python' },
   {

@@ -18,6 +18,7 @@ function machine(over: Record<string, unknown> = {}) {
     iproute2: 'ip',
     'containernetworking-plugins': '/usr/lib/cni/host-local',
     'python3-pip': 'pip3',
+    'docker.io': 'dockerd',
   };
   const told: string[] = [];
   const calls: string[][] = [];

@@ -106,7 +106,7 @@ describe('loadConfig', () => {
     [['--port', '80.5'], '--port must be a whole number, not "80.5"'],
     [['--port', '4100s'], '--port must be a whole number, not "4100s"'],
     [['--host', 'local host'], '--host must be an IP address such as 127.0.0.1, 0.0.0.0 or ::1'],
-    [['--sandbox', 'docker'], '--sandbox must be one of auto, oci, process, not "docker"'],
+    [['--sandbox', 'podman'], '--sandbox must be one of auto, oci, docker, process, not "podman"'],
     [['--json=perhaps'], '--json must be true or false, not "perhaps"'],
     [['--no-json=true'], '--no-json takes no value'],
     [['--no-port'], '--no-port is not an option; did you mean --port?'],

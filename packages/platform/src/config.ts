@@ -171,7 +171,7 @@ export const settings = {
     }),
   },
   sandbox: {
-    provider: choice(['auto', 'oci', 'process'], {
+    provider: choice(['auto', 'oci', 'docker', 'process'], {
       about:
         'How sessions are isolated; auto takes the best isolation that works here and never falls back to process, which has none.',
       default: 'auto',
@@ -183,6 +183,19 @@ export const settings = {
       default: 'runc',
       pattern: /^[\w./+-]+$/,
       expected: 'a command name or path',
+    }),
+    dockerSocket: word({
+      about: 'Where the Docker daemon listens that provider docker uses; it must run on this host as root.',
+      unit: 'path',
+      default: '/var/run/docker.sock',
+      pattern: /^\/[^\0]+$/,
+      expected: 'an absolute path',
+    }),
+    dockerRuntime: optionalWord({
+      about:
+        "Runtime of that daemon, e.g. runsc or kata-runtime, by the name it has there; the daemon's default when not set.",
+      pattern: /^[\w.+-]+$/,
+      expected: 'the name of a runtime',
     }),
     egress: choice(['restricted', 'none'], {
       about: 'What a sandbox may reach: restricted = the internet without private ranges, none = nothing.',

@@ -102,6 +102,8 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const sandboxOptions = {
       dataDir: data,
       runtime: config.sandbox.ociRuntime,
+      socketPath: config.sandbox.dockerSocket,
+      dockerRuntime: config.sandbox.dockerRuntime,
       cniDir: config.sandbox.cniDir,
       disk: config.sandbox.disk,
       poolSize: config.sandbox.preparedNetworks,

@@ -7,7 +7,7 @@ import { CreateQueue } from './create-queue.ts';
 describe('choice of a provider', () => {
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
-  const base = { dataDir: '/nonexistent/data', clock: systemClock, log };
+  const base = { dataDir: '/nonexistent/data', clock: systemClock, log, socketPath: '/no/docker.sock' };
 
   it('takes containers where they work', async () => {
     const { provider, report } = await createSandboxProvider({ ...base, provider: 'auto' });
@@ -35,6 +35,17 @@ describe('choice of a provider', () => {
     }
   });
 
+  it('takes the provider that is named and no other, however well another would do', async () => {
+    const failed = createSandboxProvider({ ...base, provider: 'docker' });
+    await expect(failed).rejects.toMatchObject({
+      reason: 'unavailable',
+      message: expect.stringMatching(
+        /"docker" lacks: a Docker daemon at \/no\/docker.sock \(apt-get install -y docker.io/,
+      ),
+    });
+    await expect(failed).rejects.not.toMatchObject({ message: expect.stringContaining('"oci"') });
+  });
+
   it('warns each time that it gives none on request', async () => {
     const { provider, report } = await createSandboxProvider({ ...base, provider: 'process' });
     expect([provider.name, report.isolation]).toEqual(['process', 'none']);
@@ -45,6 +56,7 @@ describe('choice of a provider', () => {
     const reports = await probeProviders({ ...base, nft: '/no/nft' });
     expect(reports.map((report) => [report.provider, report.usable])).toEqual([
       ['oci', false],
+      ['docker', false],
       ['process', true],
     ]);
     expect(explainProbes(reports)).toContain('nftables (apt-get install -y nftables)');

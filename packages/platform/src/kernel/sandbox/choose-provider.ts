@@ -1,12 +1,16 @@
+import type { DockerProviderOptions } from './docker/docker-engine.ts';
+import { DockerProvider } from './docker/docker-provider.ts';
 import type { OciProviderOptions } from './oci-engine.ts';
 import { OciProvider } from './oci-provider.ts';
 import { ProcessProvider } from './process-provider.ts';
 import { type ProbeReport, SandboxError, type SandboxProvider } from './sandbox.ts';
 
-export interface ChooseProviderOptions extends OciProviderOptions {
+export type ProbeProvidersOptions = OciProviderOptions & DockerProviderOptions;
+
+export type ChooseProviderOptions = ProbeProvidersOptions & {
   /** `auto` takes the best isolation that works here, and never none. */
-  provider: 'auto' | 'oci' | 'process';
-}
+  provider: 'auto' | 'oci' | 'docker' | 'process';
+};
 
 export interface ChosenProvider {
   provider: SandboxProvider;
@@ -27,19 +31,26 @@ export async function createSandboxProvider(options: ChooseProviderOptions): Pro
     const provider = new ProcessProvider({ ...options, acceptNoIsolation: true });
     return { provider, report: await provider.probe() };
   }
-  const provider = new OciProvider(options);
-  const report = await provider.probe();
-  if (!report.usable) {
+  const reports: ProbeReport[] = [];
+  for (const provider of isolating(options)) {
+    if (options.provider !== 'auto' && options.provider !== provider.name) continue;
+    const report = await provider.probe();
+    if (report.usable) return { provider, report };
     await provider.close();
-    throw new SandboxError('unavailable', explainProbes([report]));
+    reports.push(report);
   }
-  return { provider, report };
+  throw new SandboxError('unavailable', explainProbes(reports));
+}
+
+/** Best first: with an OCI runtime each sandbox has a user namespace of its own, and there is no daemon. */
+function isolating(options: ProbeProvidersOptions): SandboxProvider[] {
+  return [new OciProvider(options), new DockerProvider(options)];
 }
 
 /** What every provider says of itself on this machine, best isolation first; changes nothing. */
-export async function probeProviders(options: OciProviderOptions): Promise<ProbeReport[]> {
+export async function probeProviders(options: ProbeProvidersOptions): Promise<ProbeReport[]> {
   const providers: SandboxProvider[] = [
-    new OciProvider(options),
+    ...isolating(options),
     new ProcessProvider({ ...options, acceptNoIsolation: true }),
   ];
   return Promise.all(providers.map((provider) => provider.probe()));

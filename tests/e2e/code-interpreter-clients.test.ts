@@ -1,10 +1,21 @@
+import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentcore, workFolder } from '../../packages/cli/test/agentcore.ts';
 import { CodeInterpreter } from '../../packages/sdk/src/code-interpreter/index.ts';
+import { installPacked, linkPackages } from '../../packages/sdk/test/install-packed.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+
+/** What the model of an agent got to see of one call. */
+interface Seen {
+  text: string;
+  pictures: string[];
+  failed: boolean;
+}
 
 let platform: TestPlatform;
 let work: Awaited<ReturnType<typeof workFolder>>;
@@ -45,6 +56,13 @@ describe('the TypeScript SDK', () => {
     expect(ended.sessionId).toBeUndefined();
   });
 
+  it('opens one session for calls that are made at once', async () => {
+    await using session = interpreter();
+    const write = (name: string) => session.invoke('writeFiles', { content: [{ path: name, text: name }] });
+    await Promise.all([write('a'), write('b')]);
+    expect((await session.invoke('executeCommand', { command: 'ls' })).structuredContent?.stdout).toBe('a\nb\n');
+  });
+
   it('carries files of any size and name in and out', async () => {
     await using session = interpreter();
     const bytes = randomBytes(9 * 1024 * 1024 + 17);
@@ -55,6 +73,56 @@ describe('the TypeScript SDK', () => {
     await session.upload('small.txt', 'text');
     expect(Buffer.from(await session.download('small.txt')).toString()).toBe('text');
     await expect(session.download('none.txt')).rejects.toThrow('No such file');
+  });
+});
+
+describe('tools for the frameworks, out of the packed SDK', () => {
+  const picture = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=';
+  const show = `from IPython.display import display, Image\nimport base64\ndisplay(Image(base64.b64decode("${picture}")))`;
+  const calls = [
+    ['write_files', { files: [{ path: 'numbers.txt', text: '3\n4' }] }],
+    ['execute_code', { code: 'sum(int(line) for line in open("numbers.txt"))' }],
+    ['execute_code', { code: 'const n: number = 5; n + 1', language: 'typescript' }],
+    ['execute_command', { command: 'wc -c < numbers.txt' }],
+    ['read_files', { paths: ['numbers.txt'] }],
+    ['list_files', {}],
+    ['execute_code', { code: show }],
+    ['execute_code', { code: '1 / 0' }],
+    ['execute_code', { code: 'print("y" * 100_000)' }],
+    ['read_files', { paths: ['a\0b'] }],
+  ];
+
+  it('serve agents of LangChain and of the AI SDK', { timeout: 200_000 }, async () => {
+    const home = await mkdtemp(join(tmpdir(), 'tool-agents-'));
+    try {
+      await installPacked(home);
+      linkPackages(home, ['@aws-sdk/client-bedrock-agentcore', '@langchain/core', 'langchain', 'ai']);
+      await cp(join(import.meta.dirname, '../support/tool-agents.ts'), join(home, 'agents.ts'));
+      const env = { ...process.env, ...platform.env };
+      const options = { cwd: home, env, timeout: 150_000 };
+      const { stdout } = await promisify(execFile)(process.execPath, ['agents.ts', JSON.stringify(calls)], options);
+      const results = JSON.parse(stdout) as Record<string, { said: string; seen: Seen[] }>;
+      for (const framework of ['langChain', 'aiSdk']) {
+        const { said, seen = [] } = results[framework] ?? {};
+        expect(said).toBe('done');
+        expect(seen.slice(0, 6).map(({ text }) => text)).toEqual([
+          'Wrote numbers.txt (3 bytes).',
+          '7',
+          '6',
+          '3',
+          'numbers.txt:\n3\n4',
+          'numbers.txt (3 bytes)',
+        ]);
+        expect(seen.map(({ failed }) => failed)).toEqual([...Array(7).fill(false), true, false, true]);
+        expect(seen[6]?.pictures).toEqual([picture]);
+        expect(seen[7]?.text).toContain('ZeroDivisionError');
+        expect(seen[8]?.text).toContain('characters are left out here');
+        expect(seen[8]?.text.length).toBeLessThan(31_000);
+        expect(seen[9]?.text).toContain('NUL');
+      }
+    } finally {
+      await rm(home, { recursive: true, force: true });
+    }
   });
 });
 

@@ -18,7 +18,10 @@ const { status } = spawnSync(process.execPath, [tsc, '-p', project, '--outDir', 
 });
 if (status !== 0) process.exit(status ?? 1);
 
-const { name, version, description, license, type } = JSON.parse(await readFile(new URL('package.json', root), 'utf8'));
+const source = JSON.parse(await readFile(new URL('package.json', root), 'utf8'));
+const { name, version, description, license, type } = source;
+/** `./src/memory/index.ts` of the workspace is `./memory/index.js` and its types of what is published. */
+const built = (path) => path.replace('./src/', './').replace(/\.ts$/, '');
 const manifest = {
   name,
   version,
@@ -26,11 +29,18 @@ const manifest = {
   license,
   type,
   engines: { node: '>=20' },
-  exports: { '.': { types: './index.d.ts', default: './index.js' } },
+  exports: Object.fromEntries(
+    Object.entries(source.exports).map(([subpath, path]) => [
+      subpath,
+      { types: `${built(path)}.d.ts`, default: `${built(path)}.js` },
+    ]),
+  ),
   types: './index.d.ts',
-  // Only a WebSocket handler needs it.
-  peerDependencies: { ws: '^8.18.0' },
-  peerDependenciesMeta: { ws: { optional: true } },
+  // To serve an agent needs none of them: each belongs to one subpath, or to a WebSocket handler.
+  peerDependencies: source.publish.peerDependencies,
+  peerDependenciesMeta: Object.fromEntries(
+    Object.keys(source.publish.peerDependencies).map((peer) => [peer, { optional: true }]),
+  ),
 };
 await writeFile(new URL('package.json', dist), `${JSON.stringify(manifest, undefined, 2)}\n`);
 await copyFile(new URL('README.md', root), new URL('README.md', dist));

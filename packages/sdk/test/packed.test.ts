@@ -1,24 +1,16 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { installPacked, linkPackages } from './install-packed.ts';
 
-const root = join(import.meta.dirname, '..');
 const home = mkdtempSync(join(tmpdir(), 'sdk-packed-'));
-// npm by its own script, so that the test needs no PATH.
-const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
 
-beforeAll(() => {
-  execFileSync(process.execPath, [join(root, 'scripts/build.mjs')], { env });
-  execFileSync('npm', ['pack', '--silent', '--pack-destination', home, join(root, 'dist')], { env });
-  writeFileSync(join(home, 'package.json'), '{"name":"user","type":"module"}');
-  execFileSync('npm', ['install', '--silent', '--offline', '--no-audit', './agentplatform-0.1.0.tgz'], {
-    cwd: home,
-    env,
-  });
+beforeAll(async () => {
+  await installPacked(home);
   writeFileSync(
     join(home, 'agent.js'),
     `import { AgentPlatformApp } from 'agentplatform';
@@ -33,6 +25,13 @@ beforeAll(() => {
   );
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+/** What the names of a module are, seen by a program that installed the package. */
+function namesOf(module: string): string[] {
+  const script = `console.log(JSON.stringify(Object.keys(await import(${JSON.stringify(module)}))))`;
+  const out = execFileSync(process.execPath, ['--input-type=module', '-e', script], { cwd: home, encoding: 'utf8' });
+  return JSON.parse(out);
+}
 
 describe('the packed artefact', () => {
   it('carries JavaScript and types, no source and no dependency', () => {
@@ -60,5 +59,42 @@ describe('the packed artefact', () => {
     } finally {
       agent.kill('SIGKILL');
     }
+  });
+
+  it('has every subpath, with types that a strict program compiles against', { timeout: 120_000 }, () => {
+    linkPackages(home, ['@aws-sdk/client-bedrock-agentcore', '@langchain/core', 'ai', 'typescript', '@types/node']);
+    const { exports } = JSON.parse(readFileSync(join(home, 'node_modules/agentplatform/package.json'), 'utf8'));
+    expect(Object.keys(exports)).toEqual(['.', './ai-sdk', './code-interpreter', './langchain', './memory']);
+    expect(namesOf('agentplatform')).toContain('AgentPlatformApp');
+    expect(namesOf('agentplatform/memory')).toContain('MemoryClient');
+    expect(namesOf('agentplatform/code-interpreter')).toContain('CodeInterpreter');
+    for (const framework of ['langchain', 'ai-sdk'])
+      expect(namesOf(`agentplatform/${framework}`)).toEqual(['codeInterpreterTools']);
+    writeFileSync(
+      join(home, 'user.ts'),
+      `import { CodeInterpreter } from 'agentplatform/code-interpreter';
+       import { codeInterpreterTools as forLangChain } from 'agentplatform/langchain';
+       import { codeInterpreterTools as forAiSdk } from 'agentplatform/ai-sdk';
+       import { MemoryClient } from 'agentplatform/memory';
+       import type { ToolSet } from 'ai';
+       await using interpreter = new CodeInterpreter('us-east-1');
+       export const named: string[] = forLangChain(interpreter).map((tool) => tool.name);
+       export const tools: ToolSet = forAiSdk(interpreter);
+       // @ts-expect-error: a region is no number
+       new CodeInterpreter(1);
+       new MemoryClient();`,
+    );
+    const flags = ['--strict', '--noEmit', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2022'];
+    const lib = ['--lib', 'es2023,esnext.disposable,dom', '--types', 'node'];
+    execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', ...flags, ...lib, 'user.ts'], { cwd: home });
+  });
+
+  it('says which package a subpath needs when it is not there', () => {
+    const bare = mkdtempSync(join(tmpdir(), 'sdk-bare-'));
+    cpSync(join(home, 'node_modules/agentplatform'), join(bare, 'node_modules/agentplatform'), { recursive: true });
+    const script = "import('agentplatform/langchain').catch((error) => console.log(error.message))";
+    const said = execFileSync(process.execPath, ['-e', script], { cwd: bare, encoding: 'utf8' });
+    rmSync(bare, { recursive: true, force: true });
+    expect(said).toContain("Cannot find package '@langchain/core'");
   });
 });

@@ -38,14 +38,19 @@ const PART_BYTES = 4 * 1024 * 1024;
 export class CodeInterpreter implements AsyncDisposable {
   readonly identifier: string;
   readonly #client: BedrockAgentCoreClient;
+  /** For calls in a session; never says a thing twice, for code must not run twice. */
+  readonly #invoking: BedrockAgentCoreClient;
   #sessionId: string | undefined;
+  #starting: Promise<string> | undefined;
 
   /** `region` and everything else may come from the environment, as for every AWS client. */
   constructor(region?: string, options: CodeInterpreterOptions = {}) {
     const { identifier = 'aws.codeinterpreter.v1', ...config } = options;
     this.identifier = identifier;
-    this.#client = new BedrockAgentCoreClient({ ...config, ...(region === undefined ? {} : { region }) });
-    this.#client.middlewareStack.add(
+    const settings = { ...config, ...(region === undefined ? {} : { region }) };
+    this.#client = new BedrockAgentCoreClient(settings);
+    this.#invoking = new BedrockAgentCoreClient({ ...settings, maxAttempts: 1 });
+    this.#invoking.middlewareStack.add(
       (next) => (args) => {
         const { request } = args as { request?: { headers?: Record<string, string> } };
         if (request?.headers) request.headers['x-agentplatform-events'] = 'streamed';
@@ -62,6 +67,14 @@ export class CodeInterpreter implements AsyncDisposable {
   /** Opens a session and returns its id; the id of the open one when there is one. */
   async start(options: StartOptions = {}): Promise<string> {
     if (this.#sessionId !== undefined) return this.#sessionId;
+    // Calls made at the same time share one session.
+    this.#starting ??= this.#open(options).finally(() => {
+      this.#starting = undefined;
+    });
+    return this.#starting;
+  }
+
+  async #open(options: StartOptions): Promise<string> {
     const { sessionId } = await this.#client.send(
       new StartCodeInterpreterSessionCommand({
         codeInterpreterIdentifier: this.identifier,
@@ -81,7 +94,7 @@ export class CodeInterpreter implements AsyncDisposable {
     options: InvokeOptions = {},
   ): Promise<CodeInterpreterResult> {
     const sessionId = await this.start();
-    const { stream } = await this.#client.send(
+    const { stream } = await this.#invoking.send(
       new InvokeCodeInterpreterCommand({
         codeInterpreterIdentifier: this.identifier,
         sessionId,
@@ -152,6 +165,7 @@ export class CodeInterpreter implements AsyncDisposable {
       await this.stop();
     } finally {
       this.#client.destroy();
+      this.#invoking.destroy();
     }
   }
 

@@ -1,7 +1,17 @@
 """Serve any agent, in any framework, as a session of the agent platform."""
 
 from .app import AgentPlatformApp
+from .code_interpreter import CodeInterpreter, CodeInterpreterError, CodeInterpreterResult
 from .context import InvocationContext, get_context
 from .health import PingStatus, RunningTask
 
-__all__ = ["AgentPlatformApp", "InvocationContext", "PingStatus", "RunningTask", "get_context"]
+__all__ = [
+    "AgentPlatformApp",
+    "CodeInterpreter",
+    "CodeInterpreterError",
+    "CodeInterpreterResult",
+    "InvocationContext",
+    "PingStatus",
+    "RunningTask",
+    "get_context",
+]

@@ -24,7 +24,10 @@ export async function vendorSdk(folder: string, signal: AbortSignal): Promise<vo
   }
 }
 
-/** Installs what the project's package.json asks for; the SDK comes from its vendored file. */
+/**
+ * Installs what a new project's package.json asks for. That is the vendored SDK and nothing else, so no registry is asked:
+ * it works without a network, and a slow registry does not hold it up.
+ */
 export async function installPackages(folder: string, signal: AbortSignal): Promise<void> {
-  await runTool('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder, signal });
+  await runTool('npm', ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder, signal });
 }

@@ -48,6 +48,25 @@ export interface RoleCredentials {
   sessionToken: string;
 }
 
+/** Makes a role with one policy of these statements, which `Principal` may assume (the platform, for agents, when not given). Gives its ARN. */
+export async function newRole(
+  platform: TestPlatform,
+  roleName: string,
+  Statement: object[],
+  Principal: object = { Service: 'bedrock-agentcore.amazonaws.com' },
+): Promise<string> {
+  const trust = { Statement: [{ Effect: 'Allow', Principal, Action: 'sts:AssumeRole' }] };
+  await administer(platform, 'POST', '/roles', { roleName, trustPolicy: trust });
+  await setPolicy(platform, roleName, Statement);
+  return `arn:aws:iam::${platform.ready.accountId}:role/${roleName}`;
+}
+
+/** Replaces the one policy of a role that `newRole` has made. */
+export async function setPolicy(platform: TestPlatform, roleName: string, Statement: object[]): Promise<void> {
+  const policyDocument = { Version: '2012-10-17', Statement };
+  await administer(platform, 'PUT', `/roles/${roleName}/policies/own`, { policyDocument });
+}
+
 /** Makes a role with one policy of these statements, assumes it, and gives its credentials. */
 export async function assumeNewRole(
   platform: TestPlatform,
@@ -55,14 +74,9 @@ export async function assumeNewRole(
   Statement: object[],
 ): Promise<RoleCredentials> {
   const { accountId, endpoint, region } = platform.ready;
-  const AWS = `arn:aws:iam::${accountId}:root`;
-  const trust = { Statement: [{ Effect: 'Allow', Principal: { AWS }, Action: 'sts:AssumeRole' }] };
-  await administer(platform, 'POST', '/roles', { roleName, trustPolicy: trust });
-  const policyDocument = { Version: '2012-10-17', Statement };
-  await administer(platform, 'PUT', `/roles/${roleName}/policies/own`, { policyDocument });
+  const RoleArn = await newRole(platform, roleName, Statement, { AWS: `arn:aws:iam::${accountId}:root` });
   const sts = new STSClient({ endpoint, region, credentials: platform.credentials });
   try {
-    const RoleArn = `arn:aws:iam::${accountId}:role/${roleName}`;
     const { Credentials } = await sts.send(new AssumeRoleCommand({ RoleArn, RoleSessionName: roleName }));
     const { AccessKeyId = '', SecretAccessKey = '', SessionToken = '' } = Credentials ?? {};
     return { accessKeyId: AccessKeyId, secretAccessKey: SecretAccessKey, sessionToken: SessionToken };

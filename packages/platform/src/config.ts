@@ -12,6 +12,7 @@ import {
   type ValuesOf,
   word,
 } from './config/setting.ts';
+import { PLACES } from './kernel/shared-places/index.ts';
 
 export { ConfigError, type ConfigSources } from './config/load.ts';
 
@@ -253,6 +254,20 @@ export const settings = {
         max: 1_048_576,
       }),
     },
+    sharedMounts: optionalWord({
+      about:
+        "Places that sandboxes share, by the access point whose ARN a runtime's filesystemConfigurations names: a directory of this server, or an NFS export.",
+      unit: 'fsap-ID=/DIR|nfs://HOST/EXPORT[,…]',
+      pattern: PLACES,
+      expected: 'access points with places, such as fsap-0123456789abcdef0=/srv/shared',
+    }),
+    credentialsSeconds: seconds({
+      about:
+        'How long the credentials of its execution role count that a sandbox is given; new ones are there when half of it is over.',
+      default: 3600,
+      min: 900,
+      max: 3600,
+    }),
     startTimeoutSeconds: seconds({
       about: 'How long a new sandbox may take until it answers on its port.',
       default: 60,
@@ -331,6 +346,20 @@ export const settings = {
       default: 28_800,
       min: 0.1,
       max: 28_800,
+    }),
+    storageBytes: bytes({
+      about: 'Size of the storage of one session, for runtimes that have sessionStorage.',
+      defaultText: '1 GiB',
+      default: 2 ** 30,
+      min: 16 * 2 ** 20,
+      max: 2 ** 42,
+    }),
+    storageIdleSeconds: seconds({
+      about: 'How long the storage of a session is kept that nobody uses.',
+      defaultText: '14 days',
+      default: 14 * 86_400,
+      min: 60,
+      max: 10 * 365 * 86_400,
     }),
     teardownSeconds: seconds({
       about: 'How long a sandbox may take to end by itself before it is killed.',

@@ -45,8 +45,40 @@ export interface HttpParts {
   log: Logger;
 }
 
+export type SignedParts = Pick<
+  HttpParts,
+  'iam' | 'authenticator' | 'authorize' | 'spool' | 'objects' | 'newRequestId' | 'region' | 'log'
+>;
+
 /** Largest object in one request to the embedded store: S3's own limit of a single PUT. */
 const MAX_OBJECT_BYTES = 5 * 2 ** 30;
+
+/** What AWS SDKs sign for beside the contract's own operations: S3 and STS. */
+export function signedPlugins({
+  iam,
+  authenticator,
+  authorize,
+  spool,
+  objects,
+  newRequestId,
+  region,
+  log,
+}: SignedParts): FastifyPluginAsync[] {
+  return [
+    s3Api({
+      prefix: '/s3',
+      store: objects,
+      authenticate: ({ method = '', url = '/', rawHeaders }) =>
+        authenticator.authenticate({ method, rawUrl: url, rawHeaders, service: 's3' }),
+      authorize: (request) => authorize({ ...request, conditions: {} }),
+      spool,
+      maxObjectBytes: MAX_OBJECT_BYTES,
+      region,
+      log,
+    }),
+    stsRoutes({ iam, authenticator, spool, newRequestId }),
+  ];
+}
 
 /** Everything that is served and is no operation of the contract, in the order in which it is registered. */
 export function httpPlugins(parts: HttpParts): FastifyPluginAsync[] {
@@ -75,19 +107,8 @@ export function httpPlugins(parts: HttpParts): FastifyPluginAsync[] {
           return { accountId, require };
         },
       }),
-    s3Api({
-      prefix: '/s3',
-      store: parts.objects,
-      authenticate: ({ method = '', url = '/', rawHeaders }) =>
-        authenticator.authenticate({ method, rawUrl: url, rawHeaders, service: 's3' }),
-      authorize: (request) => authorize({ ...request, conditions: {} }),
-      spool,
-      maxObjectBytes: MAX_OBJECT_BYTES,
-      region,
-      log,
-    }),
+    ...signedPlugins(parts),
     iamRoutes({ iam, authenticator, spool }),
-    stsRoutes({ iam, authenticator, spool, newRequestId: parts.newRequestId }),
     registryCredentialsRoutes(parts.registryCredentials, guard),
     doctorRoutes({ guard, probe: parts.probe, codeRuntimes: () => images.codeRuntimes() }),
     runtimeAdminRoutes({

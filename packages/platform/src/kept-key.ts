@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { Secret, type Secrets } from './kernel/secrets/index.ts';
 
-/** The key that page tokens are sealed with: made once, so that a token outlives a restart. */
-export async function pageKey(secrets: Secrets, accountId: string): Promise<Uint8Array> {
-  const name = { accountId, name: 'platform/page-tokens' };
+/** A key of 32 bytes for one use: made once, so that what is sealed or signed with it outlives a restart. */
+export async function keptKey(
+  secrets: Secrets,
+  accountId: string,
+  use: 'page-tokens' | 'sandbox-credentials',
+): Promise<Uint8Array> {
+  const name = { accountId, name: `platform/${use}` };
   const kept = await secrets.get(name);
   if (kept) return Buffer.from(kept.reveal(), 'base64');
   const key = randomBytes(32);

@@ -10,8 +10,10 @@ import { operationCoverage } from './coverage.ts';
 import { httpPlugins } from './http-plugins.ts';
 import { identifiers } from './identifiers.ts';
 import { journalSinks } from './journal-sinks.ts';
+import { keptKey } from './kept-key.ts';
 import { PROFILE, writeCredentialsFile } from './kernel/auth/iam/credentials-file.ts';
 import { openIam } from './kernel/auth/iam/iam.ts';
+import { SandboxCredentials } from './kernel/auth/iam/sandbox-credentials.ts';
 import { createSqlIamStore } from './kernel/auth/iam/sql-iam-store.ts';
 import { createJwtAuthenticator } from './kernel/auth/jwt.ts';
 import { createOidcDiscovery } from './kernel/auth/oidc-discovery.ts';
@@ -31,7 +33,7 @@ import { createChatModel, modelEndpoint } from './kernel/models/index.ts';
 import { createTopics, webhookMap } from './kernel/notifications/index.ts';
 import { objectReader, objectWriter } from './kernel/objects/index.ts';
 import { createOutbound, refusalOf } from './kernel/outbound/index.ts';
-import { createSandboxProvider, probeProviders } from './kernel/sandbox/index.ts';
+import { createSandboxProvider, LiveSandboxes, probeProviders } from './kernel/sandbox/index.ts';
 import { configuredMasterKeys, createSecrets, openMasterKeyFile } from './kernel/secrets/index.ts';
 import { createSealer } from './kernel/secrets/sealer.ts';
 import type { HandlersOf } from './kernel/service.ts';
@@ -42,10 +44,11 @@ import { IdempotencyStore, migrate, openDatabase, Retention } from './kernel/sto
 import { createLogger, createMetrics, logFormat } from './kernel/telemetry/index.ts';
 import { migrations } from './migrations.ts';
 import type { NotImplemented } from './not-implemented.ts';
+import { type Door, openDoor } from './open-door.ts';
 import { openEmbedder } from './open-embedder.ts';
+import { openFileSystems } from './open-file-systems.ts';
 import { createServerLease } from './open-lease.ts';
 import { openObjects } from './open-objects.ts';
-import { pageKey } from './page-key.ts';
 import { retentionRules } from './retention.ts';
 import { createCodeInterpreterService, subnetMap } from './services/code-interpreter/index.ts';
 import { createMemoryService } from './services/memory/index.ts';
@@ -98,6 +101,9 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const cache = config.cache ?? join(data, 'cache');
     await mkdir(data, { recursive: true, mode: 0o700 });
 
+    // What sandboxes reach of the platform; open before the first of them is made.
+    let door: Door | undefined;
+
     // Isolation first: without it nothing else is worth starting.
     const sandboxOptions = {
       dataDir: data,
@@ -108,10 +114,13 @@ export async function createPlatform(config: Config): Promise<Platform> {
       disk: config.sandbox.disk,
       poolSize: config.sandbox.preparedNetworks,
       creates: { running: config.sandbox.maxConcurrentStarts, waiting: config.sandbox.maxQueuedStarts },
+      door: () => door?.port,
       clock,
       log,
     };
-    const { provider, report } = await createSandboxProvider({ ...sandboxOptions, provider: config.sandbox.provider });
+    const chosen = await createSandboxProvider({ ...sandboxOptions, provider: config.sandbox.provider });
+    const { report } = chosen;
+    const provider = new LiveSandboxes(chosen.provider);
     closing.add(() => provider.close());
 
     // Storage
@@ -146,6 +155,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       region,
       ...(config.accountId ? { accountId: config.accountId } : {}),
       // Alone on an embedded database nobody else can have changed anything.
+      sandboxLives: (id) => provider.has(id),
       refreshSeconds: config.databaseUrl ? 5 : 0,
       onRefreshError: (error) => log.warn({ err: error }, 'access management could not be refreshed'),
     });
@@ -186,6 +196,15 @@ export async function createPlatform(config: Config): Promise<Platform> {
       log,
     });
     closing.add(() => lease.close());
+    const fileSystems = await openFileSystems(config, { accountId: iam.accountId, clock, log });
+    closing.add(() => fileSystems.close());
+    const sandboxCredentials = new SandboxCredentials({
+      roles: iam,
+      findSandbox: (id) => provider.find(id),
+      key: await keptKey(secrets, iam.accountId, 'sandbox-credentials'),
+      ttlSeconds: config.sandbox.credentialsSeconds,
+      clock,
+    });
     const sessions = new Sessions({
       provider,
       store: createSqlSessionStore(database),
@@ -203,7 +222,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
     closing.add(() => sessions.close());
 
     // Services
-    const paginator = createPaginator(await pageKey(secrets, iam.accountId));
+    const paginator = createPaginator(await keptKey(secrets, iam.accountId, 'page-tokens'));
     const roleExists = async (arn: string): Promise<boolean> => iam.admin.listRoles().some((role) => role.arn === arn);
     const invocations = new RateLimiter(config.quotas.invocationsPerSecond, clock);
     const temporary = join(data, 'tmp');
@@ -219,6 +238,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
         temporaryDirectory: temporary,
       },
       roleExists,
+      fileSystems: { ...fileSystems, roleMay: (role, action, resource) => iam.roleMay(role, action, resource) },
       refusalOf: (url) => refusalOf(outbound, url),
       verifyToken: ({ runtime: { accountId }, version }, token) => {
         const configuration = version.definition.authorizerConfiguration?.customJWTAuthorizer;
@@ -240,6 +260,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       sandbox: {
         limits: config.sandbox.limits,
         network: { egress: config.sandbox.egress, allowCidrs: config.sandbox.allowPrivateEgress, hostPorts: [] },
+        roleEnvironment: (role) => sandboxCredentials.environment(role),
       },
       limits: {
         timeoutMs: config.invocation.timeoutSeconds * 1000,
@@ -362,6 +383,24 @@ export async function createPlatform(config: Config): Promise<Platform> {
       log,
     });
 
+    door = await openDoor({
+      pipeline,
+      upgrade: streams.upgrade,
+      credentials: sandboxCredentials,
+      signed: {
+        iam,
+        authenticator,
+        authorize,
+        spool,
+        objects,
+        newRequestId: identifiers.request,
+        region,
+        log,
+      },
+      clock,
+      log,
+    });
+    closing.add(door.close);
     closing.add(
       every(
         clock,
@@ -380,6 +419,10 @@ export async function createPlatform(config: Config): Promise<Platform> {
     await lease.open(undefined);
     lease.start(() => sessions.giveUp());
     await sessions.recover(async (row) => (await runtime.port.planOf(row)) ?? (await codeInterpreter.port.planOf(row)));
+    await fileSystems.storage?.recover(new Set(sessions.all().map((session) => session.row.sandboxId)));
+    closing.add(
+      every(clock, HOUR_MS, 'forget unused session storage', async () => fileSystems.storage?.collect(), log),
+    );
     sessions.start();
     await runtime.start();
     closing.add(() => codeInterpreter.stop());

@@ -7,6 +7,8 @@ import { type MountPoint, readMounts } from './mount-table.ts';
 
 export interface LateMountsOptions {
   dataDir: string;
+  /** What is mounted there; sets apart several of one platform. */
+  name: string;
   run: RunCommand;
   /** Where the platforms of this machine keep what a reboot may take. */
   runBase?: string;
@@ -16,7 +18,7 @@ const UNMOUNT_TRIES = 25;
 const UNMOUNT_WAIT_MS = 200;
 
 /**
- * One directory per sandbox on which the host mounts what a session brings along. They lie below a shared mount of their own, so
+ * Directories, one per sandbox for instance, on which the host mounts what sandboxes are to see. They lie below a shared mount of their own, so
  * that a sandbox which got its directory with `propagate` sees the mount appear even when it is running already. Outside the data
  * directory, for removing that must not meet a mount; what a platform leaves whose data directory is gone the next one removes.
  */
@@ -30,10 +32,10 @@ export class LateMounts {
   }
 
   /** Makes the shared mount, before any sandbox that is to see what is mounted below it. Rejects when this machine cannot. */
-  static async open({ dataDir, run, runBase = '/run/agentplatform' }: LateMountsOptions): Promise<LateMounts> {
+  static async open({ dataDir, name, run, runBase = '/run/agentplatform' }: LateMountsOptions): Promise<LateMounts> {
     const owner = await realpath(dataDir);
     const all = join(runBase, 'mounts');
-    const prefix = `ap${createHash('sha256').update(owner).digest('hex').slice(0, 10)}`;
+    const prefix = `ap${createHash('sha256').update(owner).digest('hex').slice(0, 10)}-${name}`;
     await mkdir(all, { recursive: true, mode: 0o711 });
     const mounts = new LateMounts(join(all, prefix), run);
     await mounts.#collectLapsed(all);
@@ -50,39 +52,38 @@ export class LateMounts {
     return mounts;
   }
 
-  /** The directory of a sandbox; nobody can write to it while nothing is mounted there. */
-  async place(sandboxId: string): Promise<string> {
-    const path = this.pathOf(sandboxId);
+  /** The directory of that name, such as a sandbox's id; nobody can write to it while nothing is mounted there. */
+  async place(name: string): Promise<string> {
+    const path = this.pathOf(name);
     // Only a directory that is new: one that is there may be the root of what is mounted on it.
     if (await mkdir(path, { recursive: true })) await chmod(path, 0o555);
     return path;
   }
 
   /** Where that directory is. */
-  pathOf(sandboxId: string): string {
-    return join(this.base, sandboxId);
+  pathOf(name: string): string {
+    return join(this.base, name);
   }
 
-  /** What is mounted on the directories of sandboxes, by sandbox id. */
+  /** What is mounted on the directories, by name. */
   async mounted(): Promise<Map<string, MountPoint>> {
     const below = `${this.base}/`;
     const found = (await readMounts()).filter(({ path }) => path.startsWith(below));
     return new Map(found.map((mount) => [mount.path.slice(below.length), mount]));
   }
 
-  /** The sandboxes that have a directory. */
-  async sandboxes(): Promise<string[]> {
+  async names(): Promise<string[]> {
     return (await orMissing(readdir(this.base))) ?? [];
   }
 
   /** Rejects with what mount(8) said. */
-  async mount(sandboxId: string, args: readonly string[], source: string): Promise<void> {
-    await this.#must(['mount', ...args, source, await this.place(sandboxId)]);
+  async mount(name: string, args: readonly string[], source: string): Promise<void> {
+    await this.#must(['mount', ...args, source, await this.place(name)]);
   }
 
   /** Unmounts what is there, and removes the directory. Waits for the last process that uses it, at most five seconds; rejects then. */
-  async release(sandboxId: string): Promise<void> {
-    const path = this.pathOf(sandboxId);
+  async release(name: string): Promise<void> {
+    const path = this.pathOf(name);
     for (let tried = 1; (await readMounts()).some((mount) => mount.path === path); tried += 1) {
       const { code, stderr } = await this.#run(['umount', path]);
       if (code === 0) continue;

@@ -49,7 +49,7 @@ export class SessionStorage implements SessionBelongings {
   static async open(options: SessionStorageOptions): Promise<SessionStorage> {
     // As the kernel names the files behind its devices.
     const dataDir = await realpath(options.dataDir);
-    return new SessionStorage({ ...options, dataDir }, await LateMounts.open(options));
+    return new SessionStorage({ ...options, dataDir }, await LateMounts.open({ ...options, name: 'sessions' }));
   }
 
   /** The host's directory to mount into a sandbox, with `propagate`; its storage appears there once attached. */
@@ -75,7 +75,7 @@ export class SessionStorage implements SessionBelongings {
 
   /** Lets go of what an earlier run of the server left attached to sandboxes that are gone. */
   async recover(live: ReadonlySet<string>): Promise<void> {
-    for (const sandboxId of await this.#mounts.sandboxes()) {
+    for (const sandboxId of await this.#mounts.names()) {
       if (live.has(sandboxId)) continue;
       await this.detach(sandboxId).catch((error: unknown) =>
         this.#options.log.error({ err: error, sandboxId }, "a session's storage could not be let go of"),

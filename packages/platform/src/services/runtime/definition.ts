@@ -73,9 +73,6 @@ export function checkDefinition(definition: RuntimeDefinition, defaults: Lifecyc
       message: 'VPC is not offered on this server yet; use PUBLIC',
     });
   }
-  if (definition.filesystemConfigurations?.length) {
-    problems.push({ name: 'filesystemConfigurations', message: 'is not offered on this server yet' });
-  }
   const authorizer = definition.authorizerConfiguration?.customJWTAuthorizer;
   if (authorizer?.privateEndpoint || authorizer?.privateEndpointOverrides?.length) {
     problems.push({

@@ -11,6 +11,7 @@ import { type ArtifactDeps, resolveArtifact } from './artifact.ts';
 import { type InvocationTarget, RuntimeCatalogue } from './catalogue.ts';
 import type { LifecycleDefaults } from './definition.ts';
 import { Endpoints } from './endpoints.ts';
+import { FileSystems, type FileSystemsDeps } from './file-systems.ts';
 import { runtimeIdOf } from './invocation-target.ts';
 import { type RuntimeOperation, runtimeOperations } from './operations.ts';
 import { Runtimes } from './runtimes.ts';
@@ -36,8 +37,9 @@ export interface RuntimeServiceDeps {
   region: string;
   defaults: LifecycleDefaults;
   quotas: { versionsPerRuntime: number; endpointsPerRuntime: number };
-  sandbox: Omit<SessionPlanDeps, 'images' | 'region' | 'pooled'>;
+  sandbox: Omit<SessionPlanDeps, 'images' | 'region' | 'fileSystems' | 'pooled'>;
   pooled: number;
+  fileSystems: FileSystemsDeps;
   limits: { timeoutMs: number; streamTimeoutMs: number };
   log: Logger;
 }
@@ -63,14 +65,22 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
   const store = createSqlRuntimeStore(deps.database, deps.clock);
   const catalogue = new RuntimeCatalogue(store);
   const artifacts: ArtifactDeps = { ...deps.artifacts, images: deps.images };
+  const fileSystems = new FileSystems(deps.fileSystems);
   const runtimes = new Runtimes({
     ...deps,
+    fileSystems,
     store,
     catalogue,
     resolveArtifact: (artifact, accountId, signal) => resolveArtifact(artifact, accountId, artifacts, signal),
   });
   const endpoints = new Endpoints({ ...deps, runtimes, store, catalogue });
-  const planDeps: SessionPlanDeps = { ...deps.sandbox, images: deps.images, region: deps.region, pooled: deps.pooled };
+  const planDeps: SessionPlanDeps = {
+    ...deps.sandbox,
+    fileSystems,
+    images: deps.images,
+    region: deps.region,
+    pooled: deps.pooled,
+  };
 
   const planFor = async (target: InvocationTarget): Promise<SessionPlan> => sessionPlan(target.version, planDeps);
 

@@ -8,6 +8,7 @@ import { DuplicateResourceError } from '../../kernel/storage/index.ts';
 import { rightsFor } from './artifact.ts';
 import type { RuntimeCatalogue } from './catalogue.ts';
 import { checkDefinition, definitionOf, type LifecycleDefaults, lifecycleOf, protocolOf } from './definition.ts';
+import type { FileSystems } from './file-systems.ts';
 import {
   DEFAULT_ENDPOINT,
   endpointArn,
@@ -30,6 +31,7 @@ export interface RuntimesDeps {
     signal: AbortSignal,
   ): Promise<ResolvedImage>;
   roleExists(roleArn: string): Promise<boolean>;
+  fileSystems: FileSystems;
   /** Why the platform will not call an address; undefined when it may. */
   refusalOf(url: string): Promise<string | undefined>;
   clock: Clock;
@@ -205,6 +207,7 @@ export class Runtimes {
 
   async #remove(runtime: Runtime): Promise<void> {
     await this.#deps.sessions.stopAll(runtime.arn, 'deleted');
+    await this.#deps.fileSystems.forget(runtime.arn);
     await this.#deps.store.deleteRuntime(runtime);
     this.#deps.catalogue.forget(runtime.id);
   }
@@ -239,6 +242,9 @@ export class Runtimes {
     }
     for (const { action, resource } of rightsFor(definition.agentRuntimeArtifact, ctx.accountId))
       await ctx.require(action, resource);
+    const problems = this.#deps.fileSystems.problems(definition);
+    const [first] = problems;
+    if (first) throw errors.validation(`${first.name} ${first.message}.`, { fieldList: problems });
     const discoveryUrl = definition.authorizerConfiguration?.customJWTAuthorizer?.discoveryUrl;
     const refusal = discoveryUrl === undefined ? undefined : await this.#deps.refusalOf(discoveryUrl);
     if (refusal) {

@@ -1,7 +1,9 @@
+import type { SandboxRole } from '../../kernel/auth/iam/sandbox-credentials.ts';
 import type { Images } from '../../kernel/images/images.ts';
 import type { NetworkPolicy, SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
 import { pingHealth } from '../../kernel/sessions/health.ts';
 import type { SessionPlan } from '../../kernel/sessions/sessions.ts';
+import type { FileSystems } from './file-systems.ts';
 import { protocolRoutes } from './protocols.ts';
 import type { RuntimeVersion } from './runtime.ts';
 
@@ -10,6 +12,9 @@ export interface SessionPlanDeps {
   limits: SandboxLimits;
   network: NetworkPolicy;
   region: string;
+  fileSystems: FileSystems;
+  /** What an AWS SDK needs in its environment to call this platform as the role. */
+  roleEnvironment(role: SandboxRole): Record<string, string>;
   /** Most sandboxes of one version that stand ready. */
   pooled: number;
 }
@@ -17,6 +22,9 @@ export interface SessionPlanDeps {
 /** How a session of this version is made and watched. */
 export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): SessionPlan {
   const { definition, imageDigest, runtimeArn } = version;
+  const belongings = deps.fileSystems.belongings(definition);
+  // Who brings keys of his own means another place by them than this platform.
+  const ownKeys = definition.environmentVariables?.AWS_ACCESS_KEY_ID !== undefined;
   return {
     version: String(version.version),
     image: imageDigest,
@@ -24,6 +32,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
     port: protocolRoutes[version.protocol].port,
     health: pingHealth,
     pool: { resourceArn: runtimeArn, max: deps.pooled },
+    ...(belongings ? { belongings } : {}),
     async sandbox(id, signal) {
       if (!imageDigest) throw new Error(`version ${version.version} of ${runtimeArn} is READY without an image`);
       return {
@@ -34,10 +43,13 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
           AWS_DEFAULT_REGION: deps.region,
           // Vendor SDK servers listen on loopback alone unless told that they run in a container.
           DOCKER_CONTAINER: '1',
+          ...(ownKeys
+            ? {}
+            : deps.roleEnvironment({ sandboxId: id, roleArn: definition.roleArn, sourceArn: runtimeArn })),
           ...definition.environmentVariables,
         },
-        mounts: [],
-        network: deps.network,
+        mounts: await deps.fileSystems.mounts(definition, id),
+        network: { ...deps.network, door: !ownKeys },
         limits: deps.limits,
         labels: { kind: 'runtime', runtime: runtimeArn, version: String(version.version) },
       };

@@ -4,7 +4,7 @@ import { type Authorizer, createAuthorizer } from './authorizer.ts';
 import { createCredentialStore, secretContext } from './credential-store.ts';
 import { createIamAdmin, type IamAdmin } from './iam-admin.ts';
 import { IamDirectory } from './iam-directory.ts';
-import { newAccountId, newId, newSecret, roleArn } from './iam-ids.ts';
+import { newAccountId, newId, newSecret, roleArn, roleSessionArn } from './iam-ids.ts';
 import type { AccessKey, Account, IamChange, Role } from './iam-records.ts';
 import type { IamStore } from './iam-store.ts';
 import type { RandomBytes, Sealer } from './ports.ts';
@@ -35,6 +35,8 @@ export interface Iam extends RoleSessions {
   keys: AccessKeyStore;
   authorizer: Authorizer;
   admin: IamAdmin;
+  /** Whether the policies of a role allow an action; false for a role that does not exist. */
+  roleMay(roleArn: string, action: string, resource: string): boolean;
   /** The oldest active access key of the account's root, with its secret: what goes into the credentials file. */
   rootCredentials(): Promise<{ accessKeyId: string; secretAccessKey: string } | undefined>;
   /** Seals every secret anew, under the sealer's current key: call it after a new master key is there, before the old one goes. */
@@ -79,6 +81,13 @@ export async function openIam(deps: IamDeps): Promise<Iam> {
     }),
     authorizer,
     admin: createIamAdmin({ directory, sealer, clock, random, accountId }),
+    roleMay(arn, action, resource) {
+      const role = [...directory.state.roles.values()].find((one) => one.arn === arn);
+      if (!role) return false;
+      const session = roleSessionArn(accountId, role.roleName, 'platform');
+      const principal = { kind: 'iam', accountId, arn: session, accessKeyId: '', tags: role.tags } as const;
+      return authorizer.authorize({ principal, action, resource }).allowed;
+    },
     async rootCredentials() {
       const [key] = [...directory.state.accessKeys.values()]
         .filter((one) => one.userName === undefined && one.active)

@@ -1,0 +1,2 @@
+export { PLACES, readPlaces } from './places.ts';
+export { SharedPlaces } from './shared-places.ts';

@@ -1,0 +1,102 @@
+import { realpath, stat } from 'node:fs/promises';
+import type { RunCommand } from '../sandbox/run-command.ts';
+import { SandboxError } from '../sandbox/sandbox.ts';
+import { LateMounts } from '../session-storage/late-mounts.ts';
+import type { Place } from './places.ts';
+
+export interface SharedPlacesOptions {
+  /** By the id of the access point that callers name them by. */
+  places: ReadonlyMap<string, Place>;
+  region: string;
+  accountId: string;
+  dataDir: string;
+  run: RunCommand;
+  runBase?: string;
+}
+
+/** Hosts that are gone must not hold up a sandbox for ever; what was acknowledged is on the server, whatever happens. */
+const NFS_OPTIONS = 'nosuid,nodev,soft,timeo=100,retrans=3';
+/** A sandbox that saw one of these would see the host. */
+const NEVER = ['/', '/proc', '/sys', '/dev', '/run', '/etc', '/root', '/var', '/usr', '/boot'];
+
+const ACCESS_POINT = /^arn:aws[-a-z]*:(elasticfilesystem|s3files):([^:]*):([^:]*):.*access-point\/(fsap-[0-9a-f]+)$/;
+
+/** Directories and NFS exports that the operator shares with sandboxes, known to callers by the ARN of an access point alone. */
+export class SharedPlaces {
+  readonly #options: SharedPlacesOptions;
+  readonly #mounts: LateMounts | undefined;
+  readonly #mounting = new Map<string, Promise<string>>();
+
+  private constructor(options: SharedPlacesOptions, mounts: LateMounts | undefined) {
+    this.#options = options;
+    this.#mounts = mounts;
+  }
+
+  /** To be opened before the first sandbox is made. Rejects with a sentence when a place cannot be shared on this machine. */
+  static async open(options: SharedPlacesOptions): Promise<SharedPlaces> {
+    const all = [...options.places];
+    for (const [id, place] of all)
+      if (place.kind === 'directory') await checkDirectory(id, place.path, options.dataDir);
+    const nfs = all.some(([, place]) => place.kind === 'nfs');
+    const mounts = nfs ? await LateMounts.open({ ...options, name: 'nfs' }) : undefined;
+    return new SharedPlaces(options, mounts);
+  }
+
+  /** The id of the access point that `arn` names, if there is a place for it here. */
+  find(arn: string): string | undefined {
+    const [, , region, account, id] = ACCESS_POINT.exec(arn) ?? [];
+    const mine = region === this.#options.region && account === this.#options.accountId;
+    return mine && id !== undefined && this.#options.places.has(id) ? id : undefined;
+  }
+
+  /** Ids that callers may name. */
+  ids(): string[] {
+    return [...this.#options.places.keys()];
+  }
+
+  /** The directory of the host to mount into a sandbox. Rejects with SandboxError `failed` when it is not there. */
+  async source(id: string): Promise<string> {
+    const place = this.#options.places.get(id);
+    if (!place) throw new SandboxError('refused', `There is no shared place ${id}.`);
+    try {
+      // Looked at anew each time: what is there may have changed since the start.
+      return place.kind === 'directory'
+        ? await checkDirectory(id, place.path, this.#options.dataDir)
+        : await this.#nfs(id, place.source);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new SandboxError('failed', `The shared place ${id} cannot be mounted: ${why}`, { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const name of (await this.#mounts?.names()) ?? []) await this.#mounts?.release(name).catch(() => undefined);
+    await this.#mounts?.close();
+  }
+
+  #nfs(id: string, source: string): Promise<string> {
+    const under = this.#mounting.get(id);
+    if (under) return under;
+    const mounting = this.#mountNfs(id, source).finally(() => this.#mounting.delete(id));
+    this.#mounting.set(id, mounting);
+    return mounting;
+  }
+
+  async #mountNfs(id: string, source: string): Promise<string> {
+    const mounts = this.#mounts;
+    if (!mounts) throw new Error('unreachable: a place of kind nfs has made the mounts');
+    if (!(await mounts.mounted()).has(id)) await mounts.mount(id, ['-t', 'nfs', '-o', NFS_OPTIONS], source);
+    return mounts.pathOf(id);
+  }
+}
+
+/** The directory itself, links resolved. Throws for one that is none, or in which sandboxes would find the host or the platform. */
+async function checkDirectory(id: string, path: string, dataDir: string): Promise<string> {
+  const found = await realpath(path).catch(() => undefined);
+  if (found === undefined || !(await stat(found)).isDirectory()) throw new Error(`${path} (${id}) is no directory`);
+  const data = await realpath(dataDir);
+  const overlaps = found === data || found.startsWith(`${data}/`) || data.startsWith(`${found}/`);
+  if (overlaps) throw new Error(`${path} (${id}) and the platform's data directory lie one in the other`);
+  if (NEVER.includes(found)) throw new Error(`${path} (${id}) belongs to the system and is not shared`);
+  return found;
+}

@@ -1,0 +1,41 @@
+import type { Logger } from 'pino';
+import { type SignedParts, signedPlugins } from './http-plugins.ts';
+import type { SandboxCredentials } from './kernel/auth/iam/sandbox-credentials.ts';
+import { sandboxCredentialsRoutes } from './kernel/auth/iam/sandbox-credentials-routes.ts';
+import type { Clock } from './kernel/clock.ts';
+import type { Pipeline } from './kernel/http/pipeline.ts';
+import { createHttpServer } from './kernel/http/server.ts';
+import type { UpgradeHandler } from './kernel/http/upgrade.ts';
+
+/** The listener that sandboxes reach. */
+export interface Door {
+  port: number;
+  close(): Promise<void>;
+}
+
+export interface DoorParts {
+  pipeline: Pipeline;
+  upgrade: UpgradeHandler;
+  credentials: SandboxCredentials;
+  signed: SignedParts;
+  clock: Clock;
+  log: Logger;
+}
+
+const GRACE_MS = 1000;
+
+/**
+ * Opens a listener of its own for sandboxes, on the loopback interface: what AWS SDKs sign, and the credentials to sign it with.
+ * Administration, metrics and the registry are not behind it.
+ */
+export async function openDoor({ pipeline, upgrade, credentials, signed, clock, log }: DoorParts): Promise<Door> {
+  const server = await createHttpServer({
+    pipeline,
+    upgrade,
+    plugins: [sandboxCredentialsRoutes(credentials), ...signedPlugins(signed)],
+    clock,
+    log,
+  });
+  const { port } = await server.listen('127.0.0.1', 0);
+  return { port, close: () => server.close(GRACE_MS) };
+}

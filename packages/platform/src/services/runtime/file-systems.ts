@@ -1,0 +1,122 @@
+import type { control, FieldProblem } from '@agentplatform/contract';
+import { errors } from '@agentplatform/contract';
+import type { SandboxMount } from '../../kernel/sandbox/sandbox.ts';
+import type { SessionStorage } from '../../kernel/session-storage/index.ts';
+import type { SessionBelongings } from '../../kernel/sessions/sessions.ts';
+import type { SharedPlaces } from '../../kernel/shared-places/index.ts';
+import type { RuntimeDefinition } from './runtime.ts';
+
+export interface FileSystemsDeps {
+  /** Why there are no mounts here at all, e.g. for want of isolation; undefined when there are. */
+  unavailable: string | undefined;
+  storage: Pick<SessionStorage, 'place' | 'attach' | 'detach' | 'forget'> | undefined;
+  places: Pick<SharedPlaces, 'find' | 'ids' | 'source'>;
+  /** Whether an execution role is allowed an action on a resource. */
+  roleMay(roleArn: string, action: string, resource: string): boolean;
+}
+
+type Configuration = control.FilesystemConfiguration;
+type FileSystem =
+  | { kind: 'session'; target: string }
+  | { kind: 'shared'; target: string; arn: string; service: 'elasticfilesystem' | 's3files' }
+  | { kind: 'volume'; target: string };
+
+/** What a runtime's `filesystemConfigurations` mean for its sandboxes (COMPATIBILITY 1): storage of the session, and places that many share. */
+export class FileSystems {
+  readonly #deps: FileSystemsDeps;
+
+  constructor(deps: FileSystemsDeps) {
+    this.#deps = deps;
+  }
+
+  /** What the model's constraints do not say. */
+  problems({ filesystemConfigurations = [], roleArn }: RuntimeDefinition): FieldProblem[] {
+    const { unavailable } = this.#deps;
+    if (filesystemConfigurations.length > 0 && unavailable !== undefined)
+      return [{ name: 'filesystemConfigurations', message: `is not offered on this server: ${unavailable}` }];
+    const taken = new Set<string>();
+    let stored = false;
+    return filesystemConfigurations.flatMap((configuration, i) => {
+      const name = `filesystemConfigurations[${i}]`;
+      const system = read(configuration);
+      const again = taken.has(system.target);
+      taken.add(system.target);
+      if (/^\/mnt\/\.{1,2}$/.test(system.target))
+        return [{ name, message: 'must be mounted on a directory below /mnt' }];
+      if (again) return [{ name, message: `is the second one on ${system.target}` }];
+      if (system.kind === 'volume')
+        return [{ name, message: 'names a volume of a capacity provider, and this server has none' }];
+      if (system.kind === 'shared') return this.#sharedProblems(name, system, roleArn);
+      if (!this.#deps.storage)
+        return [{ name, message: 'sessionStorage is not offered on this server: it needs loop devices and root' }];
+      const second = stored;
+      stored = true;
+      return second ? [{ name, message: 'is a second sessionStorage; a session has one' }] : [];
+    });
+  }
+
+  /** Mounts for one sandbox. Rejects with AccessDeniedException when the role may not, SandboxError when a place is not there. */
+  async mounts(
+    { filesystemConfigurations = [], roleArn }: RuntimeDefinition,
+    sandboxId: string,
+  ): Promise<SandboxMount[]> {
+    return Promise.all(
+      filesystemConfigurations.map(async (configuration): Promise<SandboxMount> => {
+        const system = read(configuration);
+        const { target } = system;
+        if (system.kind === 'session')
+          return { source: await this.#storage().place(sandboxId), target, readOnly: false, propagate: true };
+        if (system.kind === 'volume') throw errors.internal('A volume was accepted that cannot be mounted.');
+        const { arn, service } = system;
+        const id = this.#deps.places.find(arn);
+        if (id === undefined || !this.#deps.roleMay(roleArn, `${service}:ClientMount`, arn)) {
+          throw errors.accessDenied(`The runtime's role may not mount ${arn}, or it is gone.`, {
+            remedy: `Allow ${roleArn} the action ${service}:ClientMount on it; the operator names what there is in sandbox.sharedMounts.`,
+          });
+        }
+        const source = await this.#deps.places.source(id);
+        return { source, target, readOnly: !this.#deps.roleMay(roleArn, `${service}:ClientWrite`, arn) };
+      }),
+    );
+  }
+
+  /** The storage that a session brings into its sandbox; undefined for a runtime without. */
+  belongings({ filesystemConfigurations = [] }: RuntimeDefinition): SessionBelongings | undefined {
+    return filesystemConfigurations.some((one) => one.sessionStorage) ? this.#storage() : undefined;
+  }
+
+  /** Removes what the sessions of a deleted runtime have stored. */
+  async forget(runtimeArn: string): Promise<void> {
+    await this.#deps.storage?.forget(runtimeArn);
+  }
+
+  #sharedProblems(name: string, { arn, service }: FileSystem & { kind: 'shared' }, roleArn: string): FieldProblem[] {
+    const { places, roleMay } = this.#deps;
+    if (places.find(arn) === undefined) {
+      const known = places.ids().join(', ') || 'none';
+      return [{ name, message: `names ${arn}, which this server's sandbox.sharedMounts does not; it names: ${known}` }];
+    }
+    if (roleMay(roleArn, `${service}:ClientMount`, arn)) return [];
+    return [{ name, message: `names ${arn}, on which ${roleArn} is not allowed ${service}:ClientMount` }];
+  }
+
+  #storage(): NonNullable<FileSystemsDeps['storage']> {
+    if (this.#deps.storage) return this.#deps.storage;
+    throw errors.internal('Session storage was accepted where there is none.');
+  }
+}
+
+function read(configuration: Configuration): FileSystem {
+  const { sessionStorage, s3FilesAccessPoint, efsAccessPoint, capacityProviderVolume } = configuration;
+  const target = (path: string): string => path.replace(/\/$/, '');
+  if (sessionStorage) return { kind: 'session', target: target(sessionStorage.mountPath) };
+  if (efsAccessPoint) {
+    const { accessPointArn, mountPath } = efsAccessPoint;
+    return { kind: 'shared', target: target(mountPath), arn: accessPointArn, service: 'elasticfilesystem' };
+  }
+  if (s3FilesAccessPoint) {
+    const { accessPointArn, mountPath } = s3FilesAccessPoint;
+    return { kind: 'shared', target: target(mountPath), arn: accessPointArn, service: 's3files' };
+  }
+  return { kind: 'volume', target: target(capacityProviderVolume?.mountPath ?? '') };
+}

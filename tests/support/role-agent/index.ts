@@ -1,0 +1,51 @@
+// An agent for tests that calls the platform with an AWS SDK, which it gives no configuration at all.
+import { createServer } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { BedrockAgentCoreClient, CreateEventCommand } from '@aws-sdk/client-bedrock-agentcore';
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+
+interface Act {
+  do: string;
+  memoryId: string;
+  actorId: string;
+  bucket: string;
+  key: string;
+  url: string;
+  headers: Record<string, string>;
+}
+
+const client = new BedrockAgentCoreClient({ maxAttempts: 1 });
+const s3 = new S3Client({ maxAttempts: 1 });
+
+const acts: Record<string, (act: Act) => Promise<object>> = {
+  async event({ memoryId, actorId = 'ada' }) {
+    const payload = [{ conversational: { role: 'USER' as const, content: { text: 'hello' } } }];
+    const input = { memoryId, actorId, sessionId: 's', eventTimestamp: new Date(), payload };
+    return { eventId: (await client.send(new CreateEventCommand(input))).event?.eventId };
+  },
+  async object({ bucket, key }) {
+    const { Body } = await s3.send(new GetObjectCommand({ Bucket: bucket, Key: key }));
+    return { text: await Body?.transformToString() };
+  },
+  async credentials() {
+    return { ...(await client.config.credentials()) };
+  },
+  async env() {
+    return process.env;
+  },
+  async fetch({ url, headers }) {
+    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(3000) });
+    return { status: answer.status, text: await answer.text() };
+  },
+};
+
+const server = createServer(async (request, response) => {
+  if (request.url === '/ping') return response.end('{"status":"Healthy"}');
+  const act = (await json(request)) as Act;
+  const answer = await acts[act.do]?.(act).catch((error: unknown) =>
+    error instanceof Error ? { error: error.name, message: error.message } : { error: String(error) },
+  );
+  response.setHeader('content-type', 'application/json');
+  return response.end(JSON.stringify(answer ?? {}));
+});
+server.listen(8080, '0.0.0.0');

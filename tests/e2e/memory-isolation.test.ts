@@ -12,6 +12,14 @@ import {
   ListSessionsCommand,
   RetrieveMemoryRecordsCommand,
 } from '@aws-sdk/client-bedrock-agentcore';
+import {
+  DeleteMemoryCommand,
+  DeleteResourcePolicyCommand,
+  ListTagsForResourceCommand,
+  PutResourcePolicyCommand,
+  TagResourceCommand,
+  UntagResourceCommand,
+} from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { assumeNewRole } from '../support/iam.ts';
@@ -140,5 +148,59 @@ describe('a role confined to one actor', () => {
     expect(
       (await root.data.send(new GetMemoryRecordCommand({ memoryId, memoryRecordId: id }))).memoryRecord?.namespaces,
     ).toEqual(['/actors/ann']);
+  });
+});
+
+describe('a client token', () => {
+  it('is its caller’s own: another one’s same token makes an event of its own and spoils nothing', async () => {
+    const say = (clients: Clients, actorId: string, text: string) =>
+      sayIn(clients, { memoryId, actorId, sessionId: 'tokens' }, [[text, 'USER']], {
+        clientToken: 'a-token-that-two-callers-have-got-by-chance',
+        eventTimestamp: new Date(1_700_000_000_000),
+      });
+    const first = await say(ann, 'ann', 'one');
+    expect(await say(ann, 'ann', 'one')).toBe(first);
+    await expect(say(ann, 'ann', 'two')).rejects.toMatchObject({
+      name: 'ValidationException',
+      reason: 'IdempotentParameterMismatchException',
+    });
+    expect(await say(bob, 'bob', 'two')).not.toBe(first);
+  });
+});
+
+describe('a memory as a resource', () => {
+  it('has tags from its making on, changed by the three operations', async () => {
+    const memory = await newMemory(root, { tags: { team: 'a', stage: 'test' } });
+    const resourceArn = memory.arn ?? '';
+    const tags = async () => (await root.control.send(new ListTagsForResourceCommand({ resourceArn }))).tags;
+    expect(await tags()).toEqual({ team: 'a', stage: 'test' });
+    await root.control.send(new TagResourceCommand({ resourceArn, tags: { team: 'b' } }));
+    await root.control.send(new UntagResourceCommand({ resourceArn, tagKeys: ['stage'] }));
+    expect(await tags()).toEqual({ team: 'b' });
+    await root.control.send(new DeleteMemoryCommand({ memoryId: memory.id }));
+    await expect(tags()).rejects.toMatchObject({ name: 'ResourceNotFoundException' });
+  });
+
+  it('obeys its own policy, by id and by ARN alike, with the condition keys of memory', async () => {
+    const { id, arn: resourceArn = '' } = await newMemory(root);
+    const Statement = [
+      {
+        Effect: 'Deny',
+        Principal: '*',
+        Action: 'bedrock-agentcore:CreateEvent',
+        Resource: resourceArn,
+        Condition: { StringEquals: { 'bedrock-agentcore:actorId': 'ann' } },
+      },
+    ];
+    const said = (memory: string, actorId: string) =>
+      sayIn(actorId === 'ann' ? ann : bob, { memoryId: memory, actorId, sessionId: 's' }, [['hello', 'USER']]);
+    expect(await said(id, 'ann')).toBeTruthy();
+    const policy = JSON.stringify({ Version: '2012-10-17', Statement });
+    await root.control.send(new PutResourcePolicyCommand({ resourceArn, policy }));
+    await expect(said(id, 'ann')).rejects.toMatchObject(denied);
+    await expect(said(resourceArn, 'ann')).rejects.toMatchObject(denied);
+    expect(await said(id, 'bob')).toBeTruthy();
+    await root.control.send(new DeleteResourcePolicyCommand({ resourceArn }));
+    expect(await said(id, 'ann')).toBeTruthy();
   });
 });

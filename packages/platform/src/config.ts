@@ -128,6 +128,11 @@ export const settings = {
       pattern: /^https?:\/\/\S+$/,
       expected: 'a URL such as http://localhost:11434/v1',
     }),
+    api: choice(['openai', 'bedrock'], {
+      about:
+        'What embeddings.url speaks: openai = POST /embeddings; bedrock = InvokeModel of Amazon Bedrock for Titan and Cohere models, with a Bedrock API key as embeddings.key.',
+      default: 'openai',
+    }),
     model: word({
       about: 'Name of the embedding model at embeddings.url. Another name makes all vectors anew, in the background.',
       default: 'text-embedding-3-small',
@@ -136,6 +141,27 @@ export const settings = {
     }),
     key: optionalWord({
       about: 'API key for embeddings.url.',
+      secret: true,
+      pattern: /^\S+$/,
+      expected: 'a key without spaces',
+    }),
+  },
+  rerank: {
+    url: optionalWord({
+      about:
+        'Base URL of a service with a Cohere-compatible /rerank, whose model has the last word on the order of what memory finds; without it there is none.',
+      unit: 'URL',
+      pattern: /^https?:\/\/\S+$/,
+      expected: 'a URL such as https://api.cohere.com/v2',
+    }),
+    model: word({
+      about: 'Name of the rerank model at rerank.url.',
+      default: 'rerank-v3.5',
+      pattern: /^\S+$/,
+      expected: 'the name of a model',
+    }),
+    key: optionalWord({
+      about: 'API key for rerank.url.',
       secret: true,
       pattern: /^\S+$/,
       expected: 'a key without spaces',

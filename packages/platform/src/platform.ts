@@ -29,7 +29,7 @@ import { toServiceError } from './kernel/http/service-errors.ts';
 import { createImages } from './kernel/images/index.ts';
 import { createJobs } from './kernel/jobs/index.ts';
 import { createJournal } from './kernel/journal/index.ts';
-import { createChatModel, modelEndpoint } from './kernel/models/index.ts';
+import { createChatModel, createReranker, modelEndpoint } from './kernel/models/index.ts';
 import { createTopics, webhookMap } from './kernel/notifications/index.ts';
 import { objectReader, objectWriter } from './kernel/objects/index.ts';
 import { createOutbound, refusalOf } from './kernel/outbound/index.ts';
@@ -308,6 +308,13 @@ export async function createPlatform(config: Config): Promise<Platform> {
       objects: objectWriter(objects),
       topics,
       ...(embedder ? { embedder } : {}),
+      ...(config.rerank.url === undefined
+        ? {}
+        : {
+            reranker: createReranker(
+              modelEndpoint(config.rerank.url, { name: config.rerank.model, key: config.rerank.key }),
+            ),
+          }),
       ...(config.models.url === undefined
         ? {}
         : { chat: createChatModel(modelEndpoint(config.models.url, config.models)) }),

@@ -1,3 +1,4 @@
+export { openBedrockEmbedder } from './bedrock-embedder.ts';
 export type { Embedder } from './embedder.ts';
 export { openHttpEmbedder } from './http-embedder.ts';
 export { openLocalEmbedder } from './local-embedder.ts';

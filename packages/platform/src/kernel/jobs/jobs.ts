@@ -111,7 +111,12 @@ export function createJobs(options: JobsOptions): Jobs {
       queue.name,
       { includeMetadata: true, pollingIntervalSeconds: options.pollSeconds ?? POLL_SECONDS, localConcurrency },
       async (jobs) => {
-        for (const job of jobs) await runOne(queue, job);
+        try {
+          for (const job of jobs) await runOne(queue, job);
+        } finally {
+          // What waits behind this job is begun at once; a worker would otherwise look again at its next poll only.
+          for (const id of queue.workers) boss.notifyWorker(id);
+        }
       },
     );
     queue.workers.push(worker);

@@ -4,7 +4,15 @@ import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
 import { listEvents } from './event-store.ts';
 import { EventWriter, type NewEvent } from './event-writer.ts';
 import { applyChanges, OvertakenError } from './extraction/changes.ts';
-import { addJob, endJob, failedJobs, failJob, requeueJob } from './extraction-job-store.ts';
+import {
+  addJob,
+  countFailure,
+  endJob,
+  failedJobs,
+  nextInLine,
+  requeueJob,
+  waitingLines,
+} from './extraction-job-store.ts';
 import { findRecord, listRecords, type NewRecord, type RecordFilter } from './record-store.ts';
 import { memoryMigrations } from './tables.ts';
 
@@ -57,7 +65,13 @@ describeDatabases('memory', [...storageMigrations, ...memoryMigrations], (databa
       variables: {},
       createdAt: now,
     });
-    await failJob(database(), 'j', 'because \u0000');
+    const line = { memoryId: 'm', strategyId: job.strategyId, actorId: 'a', sessionId: 'x' };
+    expect(await waitingLines(database(), 5)).toEqual([line]);
+    expect((await nextInLine(database(), line))?.id).toBe('j');
+    expect(await countFailure(database(), 'j', 'once', 2)).toBe(false);
+    expect(await waitingLines(database(), 5)).toEqual([line]);
+    expect(await countFailure(database(), 'j', 'because \u0000', 2)).toBe(true);
+    expect(await nextInLine(database(), line)).toBeUndefined();
     expect(await endJob(database(), 'j')).toBe(false);
     expect(await failedJobs(database(), 'm', { actorId: 'a' }, 5, undefined)).toMatchObject([
       { id: 'j', failureReason: 'because ' },

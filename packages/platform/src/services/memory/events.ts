@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { type data, errors, inputFingerprint } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/storage/index.ts';
@@ -38,12 +39,13 @@ export class Events {
     this.#writer = new EventWriter(deps.database);
   }
 
-  /** Resolves when the event is durable. The same client token gives the event that it made first. */
-  async create(input: data.CreateEventInput, memory: Memory): Promise<StoredEvent> {
+  /** Resolves when the event is durable. The same client token of the same `caller` gives the event that it made first. */
+  async create(input: data.CreateEventInput, memory: Memory, caller: string): Promise<StoredEvent> {
     const { clock, newEventId, newSessionId } = this.#deps;
     const variables = input.extractionConfig?.namespaceVariables ?? {};
     checkVariables(variables, memory.data.namespaceKeys ?? []);
-    const { clientToken } = input;
+    // A token is its caller's own: another's event must not be had, nor its token spoilt, by whoever guesses it.
+    const clientToken = input.clientToken ? hash('sha256', `${caller}\n${input.clientToken}`) : undefined;
     // By id or by ARN: it is the same memory.
     const fingerprint = inputFingerprint('CreateEvent', { ...input, memoryId: memory.id });
     const at = eventTime(input.eventTimestamp, 'eventTimestamp');
@@ -61,7 +63,7 @@ export class Events {
       createdAt,
       expiresAt: new Date(createdAt.getTime() + memory.data.eventExpiryDays * DAY_MS),
       pending: memory.data.strategies.length > 0 && input.extractionMode !== 'SKIP',
-      clientToken: clientToken || undefined,
+      clientToken,
       fingerprint,
     };
     if ((await this.#writer.write(event)) === 'duplicate' && clientToken) {

@@ -39,20 +39,26 @@ export interface ExtractionJobsDeps {
   onContent(): void;
 }
 
-/** Attempts after the first, seconds apart; then the job is kept as failed until someone starts it again. */
-const RETRIES = 3;
+/** Attempts, seconds apart; then the job is kept as failed until someone starts it again. */
+const ATTEMPTS = 4;
 const RETRY_DELAY_SECONDS = 2;
 const TIMEOUT_SECONDS = 600;
+/** How long one run of a line may begin further jobs; what is left is taken up by the next run. */
+const RUN_MS = 300_000;
 /** How often to look for events that another server or an earlier life left behind. */
 const SWEEP_MS = 30_000;
+/** When to look again for a line whose run may have ended just before a job joined it. */
+const BUSY_MS = 1_000;
+const LINES_AT_ONCE = 500;
 
 /**
  * Long-term records out of events, in the background. Events that wait become jobs, one for each strategy of each
- * session; a job's effects and its end are one transaction, so it happens once however often it is begun.
+ * session; a job's effects and its end are one transaction, so it happens once however often it is begun. The queue holds
+ * one entry for each line of jobs, however many wait in it: a crash or a restart can only repeat it, never pile it up.
  */
 export class ExtractionJobs {
   readonly #deps: ExtractionJobsDeps;
-  readonly #queue: JobQueue<{ id: string }>;
+  readonly #queue: JobQueue<store.Line>;
   #cancel: (() => void) | undefined;
   #due = Number.POSITIVE_INFINITY;
   #planning: Promise<void> = Promise.resolve();
@@ -60,11 +66,11 @@ export class ExtractionJobs {
 
   constructor(deps: ExtractionJobsDeps) {
     this.#deps = deps;
-    this.#queue = deps.jobs.define('memory-extraction', {
-      parse: parseJob,
+    this.#queue = deps.jobs.define('memory-lines', {
+      parse: parseLine,
       run: (job) => this.#run(job),
-      keyed: 'serial',
-      retries: RETRIES,
+      keyed: 'exclusive',
+      retries: ATTEMPTS - 1,
       retryDelay: RETRY_DELAY_SECONDS,
       timeout: TIMEOUT_SECONDS,
       concurrency: 2,
@@ -73,7 +79,6 @@ export class ExtractionJobs {
 
   /** Goes on with what was left. After the job queue has started. */
   async start(): Promise<void> {
-    for (const job of await store.queuedJobs(this.#deps.database)) await this.#enqueue(job);
     this.#wake(0);
   }
 
@@ -144,11 +149,10 @@ export class ExtractionJobs {
     await this.#enqueue(job);
   }
 
-  async #enqueue(job: store.NewJob): Promise<void> {
-    await this.#queue.enqueue(
-      { id: job.id },
-      { key: [job.memoryId, job.strategyId, job.actorId, job.sessionId].join(' ') },
-    );
+  async #enqueue({ memoryId, strategyId, actorId, sessionId }: store.Line): Promise<void> {
+    const line = { memoryId, strategyId, actorId, sessionId };
+    const key = [memoryId, strategyId, actorId, sessionId].join(' ');
+    if ((await this.#queue.enqueue(line, { key })) === undefined) this.#wake(BUSY_MS);
   }
 
   #wake(ms: number): void {
@@ -165,8 +169,8 @@ export class ExtractionJobs {
   async #plan(): Promise<void> {
     const { log } = this.#deps;
     try {
-      const { jobs, more, nextIdleAt = Number.POSITIVE_INFINITY } = await planJobs(this.#deps);
-      for (const job of jobs) await this.#enqueue(job);
+      const { more, nextIdleAt = Number.POSITIVE_INFINITY } = await planJobs(this.#deps);
+      for (const line of await store.waitingLines(this.#deps.database, LINES_AT_ONCE)) await this.#enqueue(line);
       const idleMs = Math.max(this.#deps.delayMs, nextIdleAt - this.#deps.clock.now());
       this.#wake(more ? this.#deps.delayMs : Math.min(SWEEP_MS, idleMs));
     } catch (error) {
@@ -175,17 +179,23 @@ export class ExtractionJobs {
     }
   }
 
-  async #run(run: JobRun<{ id: string }>): Promise<void> {
-    const { database } = this.#deps;
-    const job = await store.findJob(database, run.data.id);
-    if (job?.status !== 'QUEUED') return;
-    try {
-      await this.#extract(job, run.signal);
-    } catch (error) {
-      const unfit = error instanceof UnfitBatchError;
-      if (unfit || run.attempt > RETRIES) await store.failJob(database, job.id, reasonOf(error));
-      if (!unfit) throw error;
-      run.log.warn({ err: error, memoryId: job.memoryId }, 'events cannot be extracted as the memory is set up');
+  /** Does what waits in a line, one job after the other. A job that fails is tried again before the next one is begun. */
+  async #run(run: JobRun<store.Line>): Promise<void> {
+    const { database, clock } = this.#deps;
+    const end = clock.monotonic() + RUN_MS;
+    while (clock.monotonic() < end && !run.signal.aborted) {
+      const job = await store.nextInLine(database, run.data);
+      if (!job) return;
+      try {
+        await this.#extract(job, run.signal);
+      } catch (error) {
+        // A server that stops is no fault of the batch.
+        run.signal.throwIfAborted();
+        const unfit = error instanceof UnfitBatchError;
+        const last = await store.countFailure(database, job.id, reasonOf(error), unfit ? 1 : ATTEMPTS);
+        if (!last) throw error;
+        run.log.warn({ err: error, memoryId: job.memoryId, job: job.id }, 'a batch of events was given up');
+      }
     }
   }
 
@@ -237,10 +247,16 @@ export class ExtractionJobs {
   }
 }
 
-function parseJob(value: unknown): { id: string } {
-  if (typeof value === 'object' && value !== null && 'id' in value && typeof value.id === 'string')
-    return { id: value.id };
-  throw new Error('an extraction job has no id');
+function parseLine(value: unknown): store.Line {
+  const { memoryId, strategyId, actorId, sessionId } = value as Partial<Record<keyof store.Line, unknown>>;
+  const parts = [memoryId, strategyId, actorId, sessionId];
+  if (!parts.every((part) => typeof part === 'string')) throw new Error('an entry of the queue names no line of jobs');
+  return {
+    memoryId: String(memoryId),
+    strategyId: String(strategyId),
+    actorId: String(actorId),
+    sessionId: String(sessionId),
+  };
 }
 
 function reasonOf(error: unknown): string {

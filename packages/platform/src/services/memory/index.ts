@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Embedder } from '../../kernel/embeddings/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
-import type { ChatModel } from '../../kernel/models/index.ts';
+import type { ChatModel, Reranker } from '../../kernel/models/index.ts';
 import type { Topics } from '../../kernel/notifications/index.ts';
 import type { ObjectWriter } from '../../kernel/objects/index.ts';
 import type { Service } from '../../kernel/service.ts';
@@ -41,6 +41,8 @@ export interface MemoryServiceDeps {
   topics: Topics;
   /** Absent: search is by words alone. */
   embedder?: Embedder;
+  /** Absent: what is found is ranked once. */
+  reranker?: Reranker;
   /** Absent: long-term records are made by rules. */
   chat?: ChatModel;
 }
@@ -58,7 +60,12 @@ export function createMemoryService(deps: MemoryServiceDeps): Service<MemoryOper
   const { database, clock, log, jobs: queue } = deps;
   const memories = new Memories(deps);
   const vectors = vectorIndex(deps);
-  const retrieval = new Retrieval({ database, log, ...(vectors ? { vectors } : {}) });
+  const retrieval = new Retrieval({
+    database,
+    log,
+    ...(vectors ? { vectors } : {}),
+    ...(deps.reranker ? { reranker: deps.reranker } : {}),
+  });
   const newRecordId = (): string => `mem-${deps.newUuid()}`;
   const onContent = (): void => vectors?.wake();
   const { chat } = deps;

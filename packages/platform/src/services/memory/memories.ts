@@ -1,4 +1,4 @@
-import { type control, errors } from '@agentplatform/contract';
+import { type control, errors, resourceArn } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import { type Database, DuplicateResourceError, type Page, type ResourceStore } from '../../kernel/storage/index.ts';
 import { createMemoryStore, type Memory, type MemoryData } from './memory.ts';
@@ -27,7 +27,7 @@ export class Memories {
   }
 
   arn(accountId: string, id: string): string {
-    return `arn:aws:bedrock-agentcore:${this.#deps.region}:${accountId}:memory/${id}`;
+    return resourceArn('memory', { region: this.#deps.region, accountId }, id);
   }
 
   /** Throws a ValidationException when the name is taken (which is what clients look for) or a strategy is wrong. */

@@ -1,5 +1,6 @@
 import { type DocumentValue, errors, type OperationName, type Paginator } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
+import { nameOf } from '../../kernel/http/pipeline.ts';
 import type { HandlersOf, RequestContext } from '../../kernel/service.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import { conditionsOf } from './conditions.ts';
@@ -145,7 +146,7 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
       ownIdempotency: true,
       async handle(input, ctx) {
         const memory = await memoryOf(input, ctx, true);
-        return { event: eventView(await events.create(input, memory), memory.id) };
+        return { event: eventView(await events.create(input, memory, nameOf(ctx.principal)), memory.id) };
       },
     },
     GetEvent: {

@@ -17,8 +17,6 @@ export interface PlanDeps {
 }
 
 export interface Plan {
-  /** Ready to run. */
-  jobs: NewJob[];
   /** There were more than one look takes. */
   more: boolean;
   /** When the next session of a self-managed strategy will have been idle for long enough, epoch milliseconds. */
@@ -57,19 +55,15 @@ export async function planJobs(deps: PlanDeps): Promise<Plan> {
      GROUP BY memory_id, actor_id, session_id ORDER BY min(created_at) LIMIT ${SESSIONS_AT_ONCE}`,
     [new Date(now - deps.delayMs / 2)],
   );
-  const jobs: NewJob[] = [];
   for (const session of sessions) {
     const memory = await deps.memories.findById(session.memory_id);
-    jobs.push(...(await database.transaction((tx) => planSession(tx, session, memory, deps))));
+    await database.transaction((tx) => planSession(tx, session, memory, deps));
   }
-  const idle = await idleGroups(database, new Date(now), SESSIONS_AT_ONCE);
-  for (const group of idle) {
-    const released = await database.transaction((tx) => releaseGroup(tx, group));
-    if (released) jobs.push(released);
-  }
+  for (const group of await idleGroups(database, new Date(now), SESSIONS_AT_ONCE))
+    await database.transaction((tx) => releaseGroup(tx, group));
   const left = await database.query('SELECT 1 FROM memory_events WHERE pending LIMIT 1');
   const nextIdleAt = (await nextIdle(database))?.getTime();
-  return { jobs, more: left.length > 0, nextIdleAt };
+  return { more: left.length > 0, nextIdleAt };
 }
 
 async function planSession(
@@ -77,7 +71,7 @@ async function planSession(
   session: PendingSession,
   memory: Memory | undefined,
   deps: PlanDeps,
-): Promise<NewJob[]> {
+): Promise<void> {
   const strategies = (memory?.data.strategies ?? []).filter(isFed);
   const events = await tx.query<PlannedEvent>(
     `WITH batch AS (
@@ -89,7 +83,6 @@ async function planSession(
        ${strategies.some(selfManaged) ? 'e.payload' : 'NULL'} AS payload`,
     [session.memory_id, session.actor_id, session.session_id],
   );
-  const jobs: NewJob[] = [];
   for (const group of byVariables(events))
     for (const strategy of strategies) {
       const job: NewJob = {
@@ -105,30 +98,20 @@ async function planSession(
         variables: group[0]?.variables ?? {},
         createdAt: new Date(deps.clock.now()),
       };
-      const ready = await readyJob(tx, job, strategy, group);
-      if (ready) jobs.push(ready);
+      await keepJob(tx, job, strategy, group);
     }
-  return jobs;
 }
 
-/** The job as it may run now; undefined when it is held for a trigger, with what is held already. */
-async function readyJob(
-  tx: Executor,
-  job: NewJob,
-  strategy: Strategy,
-  events: readonly PlannedEvent[],
-): Promise<NewJob | undefined> {
+/** Queues the job, or holds it for a trigger; when that fires now, all that is held goes. */
+async function keepJob(tx: Executor, job: NewJob, strategy: Strategy, events: readonly PlannedEvent[]): Promise<void> {
   const conditions = selfManaged(strategy)?.triggerConditions;
-  if (!conditions) {
-    await addJob(tx, job);
-    return job;
-  }
+  if (!conditions) return addJob(tx, job);
   const said = heldOf(events);
-  if (said.messages === 0) return undefined;
+  if (said.messages === 0) return;
   const idleSeconds = idleSecondsOf(conditions);
   const dueAt = idleSeconds === undefined ? undefined : new Date(job.createdAt.getTime() + idleSeconds * 1000);
   const held = await holdJob(tx, job, said, dueAt);
-  return isEnough(conditions, held) ? releaseGroup(tx, job) : undefined;
+  if (isEnough(conditions, held)) await releaseGroup(tx, job);
 }
 
 /** What triggers count: every item of the payloads, and the text of the messages. */

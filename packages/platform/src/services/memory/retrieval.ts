@@ -1,5 +1,6 @@
 import type { data } from '@agentplatform/contract';
 import type { Logger } from 'pino';
+import type { Reranker } from '../../kernel/models/index.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import type { Place } from './extraction/extract.ts';
 import { type Hit, lexicalSearch } from './lexical-search.ts';
@@ -13,6 +14,8 @@ export interface RetrievalDeps {
   log: Logger;
   /** Absent: search is by words alone. */
   vectors?: VectorIndex;
+  /** Absent: nothing is ranked a second time. */
+  reranker?: Reranker;
 }
 
 /** Hits of each kind that are fused: more than are given back, since the best of both need not be the best of one. */
@@ -20,6 +23,9 @@ const POOL = 50;
 /** What nearness of meaning weighs beside shared words. */
 const VECTOR_WEIGHT = 0.7;
 const EMBED_TIMEOUT_MS = 5_000;
+/** Hits that a rerank model judges at most, and how long it may take. */
+const RERANKED = 50;
+const RERANK_TIMEOUT_MS = 5_000;
 
 export interface Found {
   record: StoredRecord;
@@ -47,15 +53,38 @@ export class Retrieval {
       metadata: metadataFilters,
       metadataField: 'searchCriteria.metadataFilters',
     };
-    const hits = await this.#rank(filter, searchQuery, topK);
+    const { database, reranker } = this.#deps;
+    const hits = await this.#rank(filter, searchQuery, reranker ? Math.max(topK, RERANKED) : topK);
     const records = await recordsOf(
-      this.#deps.database,
+      database,
       hits.map(({ id }) => id),
     );
-    return hits.flatMap(({ id, score }) => {
+    const found = hits.flatMap(({ id, score }) => {
       const record = records.get(id);
       return record ? [{ record, score }] : [];
     });
+    return reranker ? (await this.#reranked(reranker, searchQuery, found)).slice(0, topK) : found;
+  }
+
+  /** In the order of the rerank model, which judges the first; those behind keep theirs. Without an answer nothing moves. */
+  async #reranked(reranker: Reranker, query: string, found: readonly Found[]): Promise<readonly Found[]> {
+    if (found.length < 2) return found;
+    const judged = found.slice(0, RERANKED);
+    try {
+      const signal = AbortSignal.timeout(RERANK_TIMEOUT_MS);
+      const texts = judged.map(({ record }) => record.content);
+      const scores = await reranker.score(query, texts, signal);
+      const shares = asShares(scores);
+      const order = judged
+        .map(({ record }, index): Found => ({ record, score: shares[index] ?? 0 }))
+        .sort((a, b) => b.score - a.score);
+      const least = order.at(-1)?.score ?? 0;
+      const behind = found.slice(RERANKED).map(({ record, score }) => ({ record, score: Math.min(score, least) }));
+      return [...order, ...behind];
+    } catch (error) {
+      this.#deps.log.warn({ err: error }, 'the rerank model failed; this search keeps its own order');
+      return found;
+    }
   }
 
   /** Records that still hold in exactly this place and are nearest to a text, nearest first. */
@@ -102,6 +131,12 @@ export class Retrieval {
     const vector = await vectors.embed(query, AbortSignal.timeout(EMBED_TIMEOUT_MS));
     return { vector, hits: await vectors.search(filter, vector, limit) };
   }
+}
+
+/** Scores from 0 to 1: as they are when they are that, otherwise taken for logits. */
+function asShares(scores: readonly number[]): number[] {
+  const shares = scores.every((score) => score >= 0 && score <= 1);
+  return shares ? [...scores] : scores.map((score) => 1 / (1 + Math.exp(-score)));
 }
 
 /**

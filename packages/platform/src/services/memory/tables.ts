@@ -124,4 +124,11 @@ export const memoryMigrations: Migration[] = [
       CREATE INDEX memory_extraction_jobs_held ON memory_extraction_jobs (memory_id, strategy_id, actor_id, session_id)
         WHERE status = 'HELD';`,
   },
+  {
+    id: 'memory/0006-attempts',
+    sql: `
+      ALTER TABLE memory_extraction_jobs ADD COLUMN attempts int NOT NULL DEFAULT 0;
+      CREATE INDEX memory_extraction_jobs_queued ON memory_extraction_jobs (memory_id, strategy_id, actor_id, session_id, seq)
+        WHERE status = 'QUEUED';`,
+  },
 ];

@@ -3,6 +3,7 @@ import { FakeClock } from '../../../kernel/fake-clock.ts';
 import { storageMigrations } from '../../../kernel/storage/index.ts';
 import { describeDatabases } from '../../../kernel/storage/testing/databases.ts';
 import { EventWriter } from '../event-writer.ts';
+import { endJob, nextInLine, waitingLines } from '../extraction-job-store.ts';
 import { Memories } from '../memories.ts';
 import { planJobs } from '../plan-jobs.ts';
 import { memoryMigrations } from '../tables.ts';
@@ -55,8 +56,14 @@ describeDatabases('batches of a self-managed strategy', [...storageMigrations, .
     };
     /** Which events each job that is ready now has. */
     const ready = async (): Promise<string[][]> => {
-      const { jobs } = await planJobs({ database: database(), clock, memories, newJobId: newId, delayMs: 0 });
-      return jobs.map(({ events }) => events.map(({ eventId }) => eventId));
+      await planJobs({ database: database(), clock, memories, newJobId: newId, delayMs: 0 });
+      const batches: string[][] = [];
+      for (const line of await waitingLines(database(), 10))
+        for (let job = await nextInLine(database(), line); job; job = await nextInLine(database(), line)) {
+          batches.push(job.events.map(({ eventId }) => eventId));
+          await endJob(database(), job.id);
+        }
+      return batches;
     };
 
     // Messages: the third one brings all, those that memory itself said do not count.

@@ -491,6 +491,14 @@ export const settings = {
     }),
   },
   quotas: {
+    sessionsPerAccount: integer({
+      about:
+        'Live sessions of one account on one server, of agents and code interpreters together; beyond it a new one is refused with ServiceQuotaExceededException.',
+      default: ({ memoryBytes }) => Math.min(1000, Math.max(16, Math.floor(memoryBytes / (32 * 2 ** 20)))),
+      defaultText: '1000, at most one for each 32 MiB of the machine’s memory',
+      min: 1,
+      max: 1_000_000,
+    }),
     versionsPerRuntime: integer({
       about: 'Versions that one agent runtime may have.',
       default: 1000,

@@ -11,7 +11,12 @@ export function roomToPool(): boolean {
 }
 
 /** The settings of sessions as the kernel takes them: milliseconds. */
-export function sessionOptions({ session, sandbox, pool }: Pick<Config, 'session' | 'sandbox' | 'pool'>): SessionsOptions {
+export function sessionOptions({
+  session,
+  sandbox,
+  pool,
+  quotas,
+}: Pick<Config, 'session' | 'sandbox' | 'pool' | 'quotas'>): SessionsOptions {
   return {
     pingIntervalMs: session.pingIntervalSeconds * 1000,
     pingTimeoutMs: session.pingTimeoutSeconds * 1000,
@@ -21,6 +26,7 @@ export function sessionOptions({ session, sandbox, pool }: Pick<Config, 'session
     teardownTimeoutMs: session.teardownSeconds * 1000,
     maxConcurrentStarts: sandbox.maxConcurrentStarts,
     maxQueuedStarts: sandbox.maxQueuedStarts,
+    maxPerAccount: quotas.sessionsPerAccount,
     maxPooled: pool.maxTotal,
     poolIdleMs: pool.idleSeconds * 1000,
   };

@@ -1,4 +1,5 @@
 import { errors, ServiceError } from '@agentplatform/contract';
+import { SessionQuotaError } from '../sessions/session-quota.ts';
 import {
   DatabaseBusyError,
   DatabaseError,
@@ -54,6 +55,11 @@ export function toServiceError(error: unknown): ServiceError | undefined {
     });
   if (error instanceof MissingResourceError)
     return errors.resourceNotFound(`${error.arn} does not exist.`, { cause: error });
+  if (error instanceof SessionQuotaError)
+    return errors.quota(`${error.message}.`, {
+      remedy: 'Stop sessions that are not needed (StopRuntimeSession), or raise quotas.sessionsPerAccount.',
+      cause: error,
+    });
   if (error instanceof TooManyTagsError) return errors.quota(`${error.message}.`, { cause: error });
   if (error instanceof InvalidCursorError)
     return errors.invalidField('nextToken', 'is not a token that this operation gave', { cause: error });

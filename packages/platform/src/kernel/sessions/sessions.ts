@@ -4,6 +4,7 @@ import type { SandboxProvider } from '../sandbox/sandbox.ts';
 import { HeldElsewhereError, NotHeldError, type ServerHold } from './server-hold.ts';
 import { type Lease, Session, type SessionDeps } from './session.ts';
 import type { SessionKey, SessionPlan } from './session-plan.ts';
+import { SessionQuotaError } from './session-quota.ts';
 import type { EndReason } from './session-state.ts';
 import type { SessionRow, SessionStore } from './session-store.ts';
 import { StartQueue } from './start-queue.ts';
@@ -24,6 +25,8 @@ export interface SessionsOptions {
   teardownTimeoutMs: number;
   maxConcurrentStarts: number;
   maxQueuedStarts: number;
+  /** Live sessions of one account, of every kind. */
+  maxPerAccount: number;
   /** Sandboxes kept ready in all, and after how long without a new session a version has none. */
   maxPooled: number;
   poolIdleMs: number;
@@ -139,7 +142,7 @@ export class Sessions {
 
   /**
    * A lease on the session of this key, started when there is none.
-   * Rejects with `StartFailure`, `QueueFullError`, `SandboxError`, the plan's own errors, or the signal's reason; with `HeldElsewhereError`
+   * Rejects with `StartFailure`, `SessionQuotaError`, `QueueFullError`, `SandboxError`, the plan's own errors, or the signal's reason; with `HeldElsewhereError`
    * when another server has the session, and `NotHeldError` while this one may have none.
    */
   async acquire(key: SessionKey, plan: () => Promise<SessionPlan>, signal: AbortSignal): Promise<Lease> {
@@ -160,6 +163,7 @@ export class Sessions {
   }
 
   #begin(key: SessionKey, plan: SessionPlan): Session {
+    this.#checkQuota(key.accountId);
     const row: SessionRow = {
       ...key,
       sandboxId: this.#deps.newSandboxId(),
@@ -173,6 +177,14 @@ export class Sessions {
     this.#live.set(keyOf(key), session);
     session.start();
     return session;
+  }
+
+  /** Beside the entry into `#live`, with no wait between, so that many first calls at once cannot pass together. */
+  #checkQuota(accountId: string): void {
+    const { maxPerAccount } = this.#deps.options;
+    let count = 0;
+    for (const { row } of this.#live.values()) if (row.accountId === accountId) count += 1;
+    if (count >= maxPerAccount) throw new SessionQuotaError(maxPerAccount);
   }
 
   #forget(session: Session): void {

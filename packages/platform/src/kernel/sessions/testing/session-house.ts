@@ -54,6 +54,7 @@ export function house(overrides: Partial<SessionsOptions> = {}, shared?: SharedP
       teardownTimeoutMs: 15_000,
       maxConcurrentStarts: 4,
       maxQueuedStarts: 8,
+      maxPerAccount: 1000,
       maxPooled: 4,
       poolIdleMs: 600_000,
       ...overrides,

@@ -12,6 +12,8 @@ export interface ExecTarget {
   runtime: RuntimeCli;
   /** The sandbox's own process, whose user, limits and environment an additional one shares. */
   process: OciProcess;
+  /** Whether the runtime numbers and signals processes by itself. */
+  signalsInside: boolean;
   /** Unique per call; names the files of this call. */
   serial: string;
 }
@@ -26,7 +28,7 @@ export async function execInSandbox(
   options: ExecOptions = {},
 ): Promise<ExecHandle> {
   options.signal?.throwIfAborted();
-  const { id, dir, runtime, process, serial } = target;
+  const { id, dir, runtime, process, serial, signalsInside } = target;
   const { tty, signal } = options;
   const processFile = join(dir, `exec-${serial}.json`);
   const pidFile = join(dir, `exec-${serial}.pid`);
@@ -43,11 +45,15 @@ export async function execInSandbox(
   await writeFile(processFile, JSON.stringify(description), { mode: 0o600 });
   return startExec(
     {
-      argv: runtime.execArgs({ id, processFile, pidFile }),
+      argv: runtime.execArgs({ id, processFile, pidFile, inside: signalsInside }),
       cwd: '/',
       env: HELPER_ENV,
       kill: (child, wanted) =>
-        void deliver(pidFile, wanted, () => child.exitCode !== null || child.signalCode !== null),
+        void deliver(
+          pidFile,
+          (pid) => (signalsInside ? runtime.kill(id, pid, wanted) : signalGroup(pid, wanted)),
+          () => child.exitCode !== null || child.signalCode !== null,
+        ),
       cleanUp: () => Promise.all([rm(processFile, { force: true }), rm(pidFile, { force: true })]),
     },
     { tty, signal },
@@ -60,17 +66,22 @@ const PID_WAIT_MS = 5000;
  * Signals the command with the children it has started: the runtime makes each command the leader of a session of its own, and
  * so of a process group. By the number that the runtime wrote down; waits for it to be written when the call was just made.
  */
-async function deliver(pidFile: string, signal: NodeJS.Signals, ended: () => boolean): Promise<void> {
+async function deliver(
+  pidFile: string,
+  send: (pid: number) => Promise<void> | void,
+  ended: () => boolean,
+): Promise<void> {
   for (let waited = 0; !ended() && waited < PID_WAIT_MS; waited += 10) {
     const pid = Number(await readFile(pidFile, 'utf8').catch(() => ''));
-    if (pid > 1) {
-      try {
-        process.kill(-pid, signal);
-      } catch {
-        // It has ended meanwhile.
-      }
-      return;
-    }
+    if (pid > 1) return send(pid);
     await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+function signalGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // It has ended meanwhile.
   }
 }

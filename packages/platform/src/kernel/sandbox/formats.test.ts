@@ -120,6 +120,7 @@ describe('runtime configuration', () => {
         repeatMappings: true,
         seccomp: seccompProfile('x64'),
         swapLimit: true,
+        own: { threads: 0, memoryBytes: 0 },
         ...change,
       }),
     );
@@ -133,6 +134,11 @@ describe('runtime configuration', () => {
   });
   it('leaves out what the kernel or the runtime refuses', () => {
     expect(config({ swapLimit: false })).not.toContain('"swap"');
+    // What the runtime needs itself is not the sandbox's to lack.
+    const own = config({ own: { threads: 300, memoryBytes: 2 ** 26 } });
+    expect(own).toContain(`"pids":{"limit":${64 + 300}}`);
+    expect(own).toContain(`"memory":{"limit":${2 ** 27},"swap":${2 ** 27}}`);
+    expect(config({ userNamespace: undefined })).not.toContain('"type":"user"');
     expect(config()).toContain('"uidMappings":[{"containerID":0,"hostID":7,"size":1}');
     expect(config({ repeatMappings: false })).not.toContain('uidMappings');
   });

@@ -4,7 +4,7 @@ import { type CgroupLayout, listGroups, removeGroup } from './cgroups.ts';
 import { instancePlaces } from './instance.ts';
 import type { Nft } from './nft.ts';
 import type { RunCommand } from './run-command.ts';
-import { RuntimeCli } from './runtime-cli.ts';
+import { RuntimeCli, stateOwner } from './runtime-cli.ts';
 import { readClaims } from './subnets.ts';
 
 export interface LapsedOptions {
@@ -40,7 +40,7 @@ export async function collectLapsed({
     const { prefix, run: runDir, runtimeRoot, cgroupParent } = instancePlaces(dataDir, runBase);
     const cli = new RuntimeCli({ command: runtime, root: runtimeRoot, run });
     try {
-      for (const id of await readdir(runtimeRoot).catch(() => [])) await cli.remove(id);
+      for (const id of new Set((await readdir(runtimeRoot).catch(() => [])).map(stateOwner))) await cli.remove(id);
       for (const id of await listGroups(layout, cgroupParent)) await removeGroup(layout, `${cgroupParent}/${id}`);
       await removeGroup(layout, cgroupParent);
       await nft.apply(`add table inet ${prefix}\ndelete table inet ${prefix}\n`);

@@ -13,6 +13,7 @@ import { Owner } from './owner.ts';
 import { OwnerPool } from './owner-pool.ts';
 import type { RunCommand } from './run-command.ts';
 import { RuntimeCli, type RuntimeInfo } from './runtime-cli.ts';
+import { type RuntimeTraits, runtimeTraits } from './runtime-traits.ts';
 import { SandboxError } from './sandbox.ts';
 
 export interface OciProviderOptions {
@@ -54,6 +55,7 @@ export interface Engine {
   network: SandboxNetwork;
   runtime: RuntimeCli;
   info: RuntimeInfo;
+  traits: RuntimeTraits;
   pool: OwnerPool;
   isolation: string;
   swapLimit: boolean;
@@ -68,14 +70,15 @@ export async function openEngine(options: OciProviderOptions, run: RunCommand): 
   const { runtime: command, nft: nftCommand, cniDir, runBase, poolSize } = { ...OCI_DEFAULTS, ...options };
   const instance = await openInstance(dataDir, runBase);
   const layout = await readCgroupLayout();
-  const runtime = new RuntimeCli({ command, root: instance.runtimeRoot, run });
-  const info = await runtime.info();
+  const info = await new RuntimeCli({ command, root: instance.runtimeRoot, run }).info();
   if (!info) {
     throw new SandboxError(
       'unavailable',
       `The container runtime ${command} does not answer. Install it with: apt-get install -y runc`,
     );
   }
+  const traits = runtimeTraits(info);
+  const runtime = new RuntimeCli({ command, root: instance.runtimeRoot, run, flags: traits.flags });
   const nft = new Nft(run, nftCommand);
   const registryDir = join(runBase, 'subnets');
   const lapsed = await collectLapsed({ runBase, registryDir, layout, nft, run, runtime: command });
@@ -117,8 +120,9 @@ export async function openEngine(options: OciProviderOptions, run: RunCommand): 
     network,
     runtime,
     info,
+    traits,
     pool,
-    isolation: `container (${info.name}, user namespace, seccomp, own network)`,
+    isolation: `container (${info.name}, ${traits.isolation})`,
     swapLimit: await countsSwap(layout),
   };
 }

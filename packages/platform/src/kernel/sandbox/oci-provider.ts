@@ -183,7 +183,7 @@ export class OciProvider implements SandboxProvider {
     init: ProcessIdentity | undefined,
     ownerEnded: Promise<void>,
   ): OwnedSandbox {
-    const { instance, layout, runtime } = engine;
+    const { instance, layout, runtime, traits } = engine;
     const { id, labels, isolation, owner, ip } = record;
     const dir = join(instance.sandboxes, id);
     const cgroup = `${instance.cgroupParent}/${id}`;
@@ -197,7 +197,8 @@ export class OciProvider implements SandboxProvider {
       clock: this.#options.clock,
       parts: {
         address: (port) => ({ host: ip, port }),
-        exec: (command, options, serial) => execInSandbox({ id, dir, runtime, process, serial }, command, options),
+        exec: (command, options, serial) =>
+          execInSandbox({ id, dir, runtime, process, serial, signalsInside: traits.signalsInside }, command, options),
         readUsage: () => readUsage(layout, cgroup),
         ranOutOfMemory: async () => (await readOomKills(layout, cgroup)) > 0,
         kill: async () => {

@@ -27,7 +27,8 @@ export interface OciConfigInput {
   cgroupsPath: string;
   /** Where the owner mounts the root file system, in its own mount namespace. */
   rootPath: string;
-  userNamespace: string;
+  /** Undefined for a runtime that makes its own. */
+  userNamespace: string | undefined;
   networkNamespace: string;
   /** Host id that root inside is mapped to. */
   rootUid: number;
@@ -35,6 +36,8 @@ export interface OciConfigInput {
   repeatMappings: boolean;
   seccomp: SeccompProfile;
   swapLimit: boolean;
+  /** Threads and memory of the runtime itself that count as the sandbox's. */
+  own: { threads: number; memoryBytes: number };
 }
 
 const CAPABILITY_SETS = ['bounding', 'effective', 'inheritable', 'permitted', 'ambient'];
@@ -112,7 +115,7 @@ export function ociConfig(input: OciConfigInput): OciConfig {
     mounts: [...systemMounts(spec.limits), ...spec.mounts.map(bindMount)],
     linux: {
       namespaces: [
-        { type: 'user', path: input.userNamespace },
+        ...(input.userNamespace === undefined ? [] : [{ type: 'user', path: input.userNamespace }]),
         { type: 'network', path: input.networkNamespace },
         { type: 'pid' },
         { type: 'mount' },
@@ -124,7 +127,7 @@ export function ociConfig(input: OciConfigInput): OciConfig {
       // Only loopback speaks IPv6: the policy of the sandbox's network is written for IPv4.
       sysctl: { 'net.ipv6.conf.eth0.disable_ipv6': '1', 'net.ipv4.ping_group_range': '1 0' },
       cgroupsPath: input.cgroupsPath,
-      resources: resources(spec.limits, input.swapLimit),
+      resources: resources(spec.limits, input.swapLimit, input.own),
       maskedPaths: MASKED_PATHS,
       readonlyPaths: READONLY_PATHS,
       seccomp: input.seccomp,
@@ -132,12 +135,13 @@ export function ociConfig(input: OciConfigInput): OciConfig {
   };
 }
 
-function resources(limits: SandboxLimits, swapLimit: boolean): Record<string, unknown> {
+function resources(limits: SandboxLimits, swapLimit: boolean, own: OciConfigInput['own']): Record<string, unknown> {
+  const memoryBytes = limits.memoryBytes + own.memoryBytes;
   return {
     devices: [{ allow: false, access: 'rwm' }],
     // Memory and swap together get the limit of memory alone: a sandbox never swaps.
-    memory: { limit: limits.memoryBytes, ...(swapLimit ? { swap: limits.memoryBytes } : {}) },
-    pids: { limit: limits.pids },
+    memory: { limit: memoryBytes, ...(swapLimit ? { swap: memoryBytes } : {}) },
+    pids: { limit: limits.pids + own.threads },
     cpu: {
       quota: Math.max(1000, Math.round(limits.cpu * CPU_PERIOD_US)),
       period: CPU_PERIOD_US,

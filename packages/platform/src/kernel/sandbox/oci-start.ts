@@ -52,12 +52,13 @@ export async function startSandbox({
     hostname,
     cgroupsPath: `${instance.cgroupParent}/${spec.id}`,
     rootPath: instance.rootMount,
-    userNamespace: owner.userNamespace,
+    userNamespace: engine.traits.joinsUserNamespace ? owner.userNamespace : undefined,
     networkNamespace: owner.networkNamespace,
     rootUid: owner.rootUid,
     repeatMappings: joinsWithMappings(engine.info),
     seccomp: seccompProfile(process.arch),
     swapLimit: engine.swapLimit,
+    own: { threads: engine.traits.ownThreads(spec.limits.pids), memoryBytes: engine.traits.ownMemoryBytes },
   });
   const record: SandboxRecord = {
     id: spec.id,
@@ -90,7 +91,7 @@ export async function startSandbox({
       workingDir,
       // An image that names no user expects root, who may write where it works.
       ownWorkingDir: user.isDefault && workingDir !== '/',
-      files: network.files(hostname, ip, spec.network),
+      files: [...network.files(hostname, ip, spec.network), ...engine.traits.files],
       mountTargets,
     }),
   ]);

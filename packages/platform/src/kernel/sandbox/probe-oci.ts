@@ -3,6 +3,7 @@ import { readCgroupLayout } from './cgroups.ts';
 import { ownerSupports } from './owner.ts';
 import type { RunCommand } from './run-command.ts';
 import { RuntimeCli } from './runtime-cli.ts';
+import { runtimeTraits } from './runtime-traits.ts';
 import type { ProbeReport } from './sandbox.ts';
 
 export interface ProbeOptions {
@@ -54,8 +55,9 @@ export async function probeOci(options: ProbeOptions): Promise<ProbeReport> {
   return {
     provider: 'oci',
     usable,
-    isolation: usable ? `container (${info?.name}, user namespace, seccomp, own network)` : 'container',
+    isolation: usable && info ? `container (${info.name}, ${runtimeTraits(info).isolation})` : 'container',
     missing,
+    ...(info && runtimeTraits(info).unenforced.length > 0 ? { unenforced: runtimeTraits(info).unenforced } : {}),
   };
 }
 

@@ -6,15 +6,22 @@ export interface RuntimeInfo {
   version: [major: number, minor: number];
 }
 
+/** The sandbox that a file in a runtime's state directory belongs to: runc has a directory of its id, runsc files `ID_sandbox:…` and `runsc-ID.sock`. */
+export function stateOwner(file: string): string {
+  return file.replace(/^runsc-(.+)\.sock$|_sandbox:.*$/, '$1');
+}
+
 /** The command line that OCI runtimes share (runc, crun, runsc, kata). */
 export class RuntimeCli {
   readonly command: string;
   readonly root: string;
+  #flags: string[];
   #run: RunCommand;
 
-  constructor(options: { command: string; root: string; run: RunCommand }) {
+  constructor(options: { command: string; root: string; run: RunCommand; flags?: string[] }) {
     this.command = options.command;
     this.root = options.root;
+    this.#flags = options.flags ?? [];
     this.#run = options.run;
   }
 
@@ -28,37 +35,34 @@ export class RuntimeCli {
   }
 
   runArgs(options: { id: string; bundle: string; pidFile: string }): string[] {
+    return [...this.#start(), 'run', '--detach', '--bundle', options.bundle, '--pid-file', options.pidFile, options.id];
+  }
+
+  /** `inside`: the file gets the number that the process has in the sandbox, not the host's. */
+  execArgs(options: { id: string; processFile: string; pidFile: string; inside: boolean }): [string, ...string[]] {
     return [
-      this.command,
-      '--root',
-      this.root,
-      'run',
-      '--detach',
-      '--bundle',
-      options.bundle,
-      '--pid-file',
+      ...this.#start(),
+      'exec',
+      '--process',
+      options.processFile,
+      options.inside ? '--internal-pid-file' : '--pid-file',
       options.pidFile,
       options.id,
     ];
   }
 
-  execArgs(options: { id: string; processFile: string; pidFile: string }): [string, ...string[]] {
-    return [
-      this.command,
-      '--root',
-      this.root,
-      'exec',
-      '--process',
-      options.processFile,
-      '--pid-file',
-      options.pidFile,
-      options.id,
-    ];
+  /** Signals a process by its number in the sandbox; one that has ended is no error. */
+  async kill(id: string, pid: number, signal: NodeJS.Signals): Promise<void> {
+    await this.#run([...this.#start(), 'kill', '--pid', String(pid), id, signal.replace(/^SIG/, '')]);
+  }
+
+  #start(): [string, ...string[]] {
+    return [this.command, ...this.#flags, '--root', this.root];
   }
 
   /** Kills what runs and removes the runtime's state and control groups; nothing to remove is no error. */
   async remove(id: string): Promise<void> {
-    const { code, stderr } = await this.#run([this.command, '--root', this.root, 'delete', '--force', id]);
+    const { code, stderr } = await this.#run([...this.#start(), 'delete', '--force', id]);
     if (code !== 0 && !/does not exist/.test(stderr))
       throw new Error(`${this.command} delete ${id}: ${stderr.trim().slice(0, 300)}`);
   }

@@ -4,7 +4,7 @@ import { type CgroupLayout, listGroups, removeGroup } from './cgroups.ts';
 import type { Instance } from './instance.ts';
 import type { Attachment, SandboxNetwork } from './network.ts';
 import { endProcess } from './process-table.ts';
-import type { RuntimeCli } from './runtime-cli.ts';
+import { type RuntimeCli, stateOwner } from './runtime-cli.ts';
 import { readRecord, type SandboxRecord } from './sandbox-record.ts';
 
 export interface SweepOptions {
@@ -29,7 +29,7 @@ export async function sweepSandboxes(options: SweepOptions): Promise<string[]> {
   const { instance, layout, network, kept, pooled, busy } = options;
   const [directories, states, groups] = await Promise.all([
     names(instance.sandboxes),
-    names(instance.runtimeRoot),
+    names(instance.runtimeRoot).then((files) => files.map(stateOwner)),
     listGroups(layout, instance.cgroupParent),
   ]);
   const orphans = [...new Set([...directories, ...states, ...groups])].filter((id) => !kept.has(id));

@@ -1,5 +1,5 @@
 // An agent for tests: it does what the prompt says, well or badly.
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { appendFileSync, closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { createServer } from 'node:http';
 
 let count = 0;
@@ -22,6 +22,14 @@ const acts = {
       res.end(readFileSync('/tmp/kept'));
     } catch {
       res.end('nothing');
+    }
+  },
+  file: ({ path, append }, res) => {
+    try {
+      if (append !== undefined) appendFileSync(path, append);
+      res.end(JSON.stringify(path.endsWith('/') ? { names: readdirSync(path) } : { text: readFileSync(path, 'utf8') }));
+    } catch (error) {
+      res.end(JSON.stringify({ error: error.code }));
     }
   },
   stream: async ({ parts = 3, everyMs = 20 }, res) => {

@@ -345,19 +345,12 @@ export const settings = {
       min: 2,
       max: 3600,
     }),
-    host: word({
-      about: 'With databaseUrl: the address of this machine at which the other servers on the database reach this one.',
-      unit: 'IP address',
-      default: '127.0.0.1',
-      pattern: /^[0-9a-fA-F.:]+$/,
-      expected: 'an IP address of this machine',
-    }),
-    port: integer({
-      about: 'TCP port of that address; 0 picks a free one. It belongs into a network of the servers alone.',
-      unit: 'port',
-      default: 0,
-      min: 0,
-      max: 65535,
+    address: optionalWord({
+      about:
+        'With databaseUrl: where the other servers on the database reach this one, to hand on requests for its sessions; host and port that it listens on when not set. The way between servers should be a network of their own.',
+      unit: 'host:port',
+      pattern: /^(\[[0-9a-fA-F:]+\]|[\w.-]+):\d{1,5}$/,
+      expected: 'a host and a port, such as 10.0.0.7:4100',
     }),
   },
   session: {

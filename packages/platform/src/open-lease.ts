@@ -11,6 +11,11 @@ import { createSqlServerStore } from './kernel/sessions/sql-server-store.ts';
 import type { Database } from './kernel/storage/index.ts';
 import { orMissing } from './kernel/system-error.ts';
 
+/** Where a server that listens at `origin` is reached from its own machine. */
+export function reachable(origin: string): string {
+  return new URL(origin).host.replace(/^(0\.0\.0\.0|\[::\])(?=:)/, '127.0.0.1');
+}
+
 const LEASE_BYTES = 64;
 
 export interface LeaseParts {

@@ -33,6 +33,7 @@ import { createChatModel, createReranker, modelEndpoint } from './kernel/models/
 import { createTopics, webhookMap } from './kernel/notifications/index.ts';
 import { objectReader, objectWriter } from './kernel/objects/index.ts';
 import { createOutbound, refusalOf } from './kernel/outbound/index.ts';
+import { PeerForwarder, PeerTokens, peerAuthenticator, peerKey } from './kernel/peers/index.ts';
 import { createSandboxProvider, LiveSandboxes, probeProviders } from './kernel/sandbox/index.ts';
 import { configuredMasterKeys, createSecrets, openMasterKeyFile } from './kernel/secrets/index.ts';
 import { createSealer } from './kernel/secrets/sealer.ts';
@@ -47,7 +48,7 @@ import type { NotImplemented } from './not-implemented.ts';
 import { type Door, openDoor } from './open-door.ts';
 import { openEmbedder } from './open-embedder.ts';
 import { openFileSystems } from './open-file-systems.ts';
-import { createServerLease } from './open-lease.ts';
+import { createServerLease, reachable } from './open-lease.ts';
 import { openObjects } from './open-objects.ts';
 import { retentionRules } from './retention.ts';
 import { createCodeInterpreterService, subnetMap } from './services/code-interpreter/index.ts';
@@ -80,6 +81,9 @@ export interface Platform {
 }
 
 const HOUR_MS = 3_600_000;
+
+/** How old what is known of a runtime may be that another server changed. */
+const REFRESH_MS = 5_000;
 
 /** A message as large as a chunk of a streamed answer may be, a look every 30 s whether the peer is there, and time to answer. */
 const STREAMS = { maxMessageBytes: 10 * 2 ** 20, pingIntervalMs: 30_000, handshakeMs: 30_000 };
@@ -161,7 +165,24 @@ export async function createPlatform(config: Config): Promise<Platform> {
     });
     closing.add(async () => iam.stop());
     const resourcePolicies = await ResourcePolicies.open(database);
-    const authenticator = createAuthenticator({ keys: iam.keys, clock, region });
+    const lease = await createServerLease({
+      database,
+      dataDir: data,
+      leaseSeconds: config.servers.leaseSeconds,
+      selfEnding: provider.endsWithLease === true,
+      clock,
+      log,
+    });
+    closing.add(() => lease.close());
+    const signatures = createAuthenticator({ keys: iam.keys, clock, region });
+    // Only on a database that they share can there be other servers.
+    const peers =
+      database.kind === 'postgres'
+        ? new PeerTokens({ serverId: lease.serverId, key: peerKey(secrets, iam.accountId, clock), clock })
+        : undefined;
+    const authenticator = peers ? peerAuthenticator(signatures, peers) : signatures;
+    const forward = peers && new PeerForwarder(peers);
+    if (forward) closing.add(() => forward.close());
     const authorize = createAuthorize(iam, resourcePolicies);
     const spool = await createSpool({ dir: join(data, 'spool') });
     const guard = createAdminGuard({ authenticator, authorize, spool });
@@ -187,15 +208,6 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const objects = await openObjects(config, iam.accountId, clock);
     const registryCredentials = new RegistryCredentialsStore(secrets);
     const archive = new LogArchive(join(data, 'logs'), log);
-    const lease = await createServerLease({
-      database,
-      dataDir: data,
-      leaseSeconds: config.servers.leaseSeconds,
-      selfEnding: provider.endsWithLease === true,
-      clock,
-      log,
-    });
-    closing.add(() => lease.close());
     const fileSystems = await openFileSystems(config, { accountId: iam.accountId, clock, log });
     closing.add(() => fileSystems.close());
     const sandboxCredentials = new SandboxCredentials({
@@ -346,6 +358,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       idempotency,
       metrics,
       audit: (record) => void journal.record('audit', record),
+      forward,
       cover: operationCoverage(process.env),
       maxBodyBytes: (operation) => (operation === 'InvokeAgentRuntime' ? config.invocation.maxPayloadBytes : undefined),
       clock,
@@ -359,6 +372,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       authorize,
       toError: toServiceError,
       record: (stream) => void journal.record('audit', auditOfStream(stream, clock.now())),
+      forward,
       newRequestId: identifiers.request,
       streams: STREAMS,
     });
@@ -423,7 +437,9 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const retention = new Retention({ rules: retentionRules(config, { database, archive }), clock, log });
     closing.add(() => retention.stop());
     closing.add(every(clock, HOUR_MS, 'forget old client tokens', () => idempotency.sweep(), log));
-    await lease.open(undefined);
+    if (forward)
+      closing.add(every(clock, REFRESH_MS, 'look for changes by other servers', () => runtime.port.refresh(), log));
+    await lease.open();
     lease.start(() => sessions.giveUp());
     await sessions.recover(async (row) => (await runtime.port.planOf(row)) ?? (await codeInterpreter.port.planOf(row)));
     await fileSystems.storage?.recover(new Set(sessions.all().map((session) => session.row.sandboxId)));
@@ -446,6 +462,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
           ? await writeCredentialsFile(data, { ...credentials, region })
           : join(data, 'credentials');
         const { origin } = await server.listen(config.host, config.port);
+        await lease.announce(config.servers.address ?? reachable(origin));
         closing.add(() => server.close(config.shutdownGraceSeconds * 1000));
         closing.add(() => streams.close());
         const ready: Ready = {

@@ -22,7 +22,9 @@ import type { Principal } from '../auth/principal.ts';
 import type { AuthenticatedBody, Authenticator } from '../auth/sigv4.ts';
 import type { Spool, SpooledBody } from '../auth/spool.ts';
 import type { Clock } from '../clock.ts';
+import { PEER_HEADER, type PeerForwarder } from '../peers/index.ts';
 import type { OperationHandler, OperationHandlers, RequestContext } from '../service.ts';
+import { HeldElsewhereError } from '../sessions/server-hold.ts';
 import type { IdempotencyStore } from '../storage/index.ts';
 import type { Metrics, RequestMetrics } from '../telemetry/index.ts';
 import { closeSignal, HttpRequestContext } from './request-context.ts';
@@ -60,6 +62,8 @@ export interface PipelineDeps {
   idempotency: IdempotencyStore;
   metrics: Metrics;
   audit(record: AuditRecord): void;
+  /** Hands a request on to the server that has its session; absent where there is no other. */
+  forward?: Pick<PeerForwarder, 'request' | 'sent'> | undefined;
   /** Notes what a test's client drove; absent in production. */
   cover: ((entry: CoverageEntry) => void) | undefined;
   /** Largest body of one operation, in bytes; undefined leaves the model's own limit. */
@@ -82,6 +86,8 @@ interface Passage {
   readonly metrics: RequestMetrics;
   principal: Principal | undefined;
   resource: string | undefined;
+  /** Another server handed it on, as its token shows. */
+  forwarded: boolean;
 }
 
 /**
@@ -108,6 +114,7 @@ export class Pipeline {
       metrics: metrics.request(route.operation),
       principal: undefined,
       resource: undefined,
+      forwarded: false,
     };
     passage.metrics.began();
     let failure: ServiceError | undefined;
@@ -134,6 +141,8 @@ export class Pipeline {
     const at = url.indexOf('?');
     const handler = this.#deps.handlers[route.operation] as AnyHandler | undefined;
 
+    // A client that sends the header itself gains nothing: it is no token of a server.
+    if (req.headers[PEER_HEADER] !== undefined) passage.forwarded = (await this.#deps.forward?.sent(req)) ?? false;
     const token = bearerToken(req);
     const signed = token === undefined ? await this.#authenticate(req) : undefined;
     if (!handler) throw errors.notImplemented(route.operation);
@@ -158,12 +167,34 @@ export class Pipeline {
     await this.#authorize(handler, route.operation, input, ctx, passage);
 
     const handle = async (): Promise<WireResponse> => {
-      const output = await handler.handle(input, ctx);
+      let output: Awaited<ReturnType<AnyHandler['handle']>>;
+      try {
+        output = await handler.handle(input, ctx);
+      } catch (error) {
+        if (!(error instanceof HeldElsewhereError)) throw error;
+        return this.#forward(error, route.operation, body, passage, principal);
+      }
       return encodeResponse(route.operation, output, (error) =>
         ctx.log.error({ err: error, operation: route.operation }, 'an event stream broke'),
       );
     };
-    return handler.ownIdempotency ? handle() : this.#once(route.operation, input, ctx, handle);
+    // What was forwarded has its token where it came to.
+    const alone = handler.ownIdempotency || passage.forwarded;
+    return alone ? handle() : this.#once(route.operation, input, ctx, handle);
+  }
+
+  /** Sessions are looked for before a body is read, so that it is whole; a request is handed on once. */
+  #forward(
+    held: HeldElsewhereError,
+    operation: OperationName,
+    body: WholeBody | AsyncIterable<Uint8Array> | Uint8Array | undefined,
+    { req, forwarded }: Passage,
+    principal: Principal,
+  ): Promise<WireResponse> {
+    const { forward } = this.#deps;
+    if (!forward || forwarded) throw held;
+    const whole = operations[operation].responds === 'json';
+    return forward.request({ req, held, principal }, body instanceof WholeBody ? body.bytes : body, whole);
   }
 
   #authenticate(req: IncomingMessage) {
@@ -276,6 +307,8 @@ export class Pipeline {
     passage.metrics.ended(res.statusCode, (this.#deps.clock.monotonic() - passage.startedAt) / 1000);
     const userAgent = req.headers['user-agent'];
     this.#deps.cover?.({ operation, userAgent: userAgent ?? '', status: res.statusCode });
+    // The server that it came to keeps it.
+    if (passage.forwarded) return;
     this.#deps.audit({
       at: this.#deps.clock.now(),
       requestId: passage.requestId,

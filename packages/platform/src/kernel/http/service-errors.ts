@@ -1,5 +1,6 @@
 import { errors, ServiceError } from '@agentplatform/contract';
 import { SessionQuotaError } from '../sessions/session-quota.ts';
+import { HeldElsewhereError, NotHeldError } from '../sessions/server-hold.ts';
 import {
   DatabaseBusyError,
   DatabaseError,
@@ -38,6 +39,37 @@ export function toServiceError(error: unknown): ServiceError | undefined {
     return errors.validation('The request holds the character U+0000, which no text here can have.', { cause: error });
   if (error instanceof DatabaseBusyError)
     return errors.throttling('The database is busy.', { retryAfterSeconds: 1, cause: error });
+  if (error instanceof NotHeldError)
+    return errors.unavailable(
+      'The server has lost its hold on sessions, because the database was out of reach for too long.',
+      {
+        remedy: 'Repeat the request; nothing needs to be restarted once the database is back.',
+        retryAfterSeconds: 5,
+        cause: error,
+      },
+    );
+  if (error instanceof HeldElsewhereError)
+    return errors.retryableConflict('The session has just moved to another server.', {
+      retryAfterSeconds: 1,
+      cause: error,
+    });
+  if (error instanceof IdempotencyConflictError)
+    return errors.idempotencyMismatch('This clientToken was used before with other parameters.', {
+      remedy: 'Use a new token.',
+      cause: error,
+    });
+  if (error instanceof IdempotencyPendingError)
+    return errors.conflict('A call with this clientToken is still at work.', {
+      remedy: 'Repeat it in a moment.',
+      cause: error,
+    });
+  if (error instanceof VersionConflictError)
+    return errors.conflict('The resource was changed by another call at the same time.', {
+      remedy: 'Read it again and repeat the call.',
+      cause: error,
+    });
+  if (error instanceof MissingResourceError)
+    return errors.resourceNotFound(`${error.arn} does not exist.`, { cause: error });
   if (error instanceof IdempotencyConflictError)
     return errors.idempotencyMismatch('This clientToken was used before with other parameters.', {
       remedy: 'Use a new token.',

@@ -26,7 +26,7 @@ async function server(
     clock,
     log: pino({ level: 'silent' }),
   });
-  await lease.open(`${name}:1`);
+  await lease.open();
   lease.start(async () => void lost.push(clock.monotonic()));
   return { lease, lost, beats, clock };
 }

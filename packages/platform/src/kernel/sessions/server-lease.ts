@@ -55,10 +55,15 @@ export class ServerLease implements ServerHold {
     return this.#deps.clock.monotonic() < this.#until;
   }
 
-  /** Begins a life of this server. `address`: `host:port` at which other servers reach it. Rejects with the database's error. */
-  async open(address: string | undefined): Promise<void> {
-    this.#address = address;
+  /** Begins a life of this server. Rejects with the database's error. */
+  async open(): Promise<void> {
     await this.#claim();
+  }
+
+  /** Tells other servers the `host:port` at which they reach this one. */
+  async announce(address: string): Promise<void> {
+    this.#address = address;
+    await this.#deps.store.announce(this.#deps.serverId, this.#epoch, address);
   }
 
   /** Keeps the hold until `close`. `onLost` ends every sandbox of this server and must not reject. */

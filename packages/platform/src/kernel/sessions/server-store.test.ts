@@ -24,6 +24,14 @@ function serverStoreContract(open: () => Promise<ServerStore>): void {
     ]);
   });
 
+  it('tells where a server is reached once it knows', async () => {
+    const epoch = await store.claim({ ...server('a'), address: undefined });
+    await store.announce('a', epoch - 1, 'wrong:1');
+    expect(await store.renew('a', epoch)).toMatchObject([{ address: undefined }]);
+    await store.announce('a', epoch, 'right:1');
+    expect(await store.renew('a', epoch)).toMatchObject([{ address: 'right:1' }]);
+  });
+
   it('refuses an earlier life of the same server', async () => {
     const first = await store.claim(server('a'));
     const second = await store.claim(server('a'));

@@ -19,6 +19,8 @@ export interface ServerStore {
   renew(serverId: string, epoch: number): Promise<ServerRecord[] | undefined>;
   /** Ends the life of a server whose beat is still that one, and its sessions with it; how many, or undefined when it moved. */
   depose(server: ServerRecord, at: number): Promise<number | undefined>;
+  /** Tells the others where this server is reached, which it may not know when it begins. */
+  announce(serverId: string, epoch: number, address: string): Promise<void>;
   /** Takes leave; whatever of this life has no end yet has ended. */
   release(serverId: string, epoch: number, at: number): Promise<void>;
 }

@@ -44,6 +44,13 @@ export function createSqlServerStore(database: Database): ServerStore {
         if (deposed === 0) return undefined;
         return endAll(tx, serverId, 'lost', at);
       }),
+    async announce(serverId, epoch, address) {
+      await database.execute('UPDATE servers SET address = $3 WHERE server_id = $1 AND epoch = $2', [
+        serverId,
+        epoch,
+        address,
+      ]);
+    },
     release: (serverId, epoch, at) =>
       database.transaction(async (tx) => {
         const left = await tx.execute('DELETE FROM servers WHERE server_id = $1 AND epoch = $2', [serverId, epoch]);

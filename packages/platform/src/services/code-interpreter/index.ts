@@ -91,9 +91,6 @@ export function createCodeInterpreterService(
       imagesInUse: () => images.digests(),
     },
     start: async () => undefined,
-    async stop() {
-      sessions.close();
-      await images.close();
-    },
+    stop: () => images.close(),
   };
 }

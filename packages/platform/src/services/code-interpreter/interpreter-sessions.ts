@@ -11,7 +11,6 @@ import type { Interpreter } from './interpreter.ts';
 import type { InterpreterImages } from './interpreter-images.ts';
 import type { Networks } from './networks.ts';
 import type { SessionRecord, SessionRecords } from './session-records.ts';
-import { WarmSessions } from './warm-sessions.ts';
 
 export interface InterpreterSessionsDeps {
   sessions: Sessions;
@@ -33,18 +32,12 @@ const PORT = 8080;
 /** The sessions of code interpreters: started, found, stopped. An id that has ended never starts again. */
 export class InterpreterSessions {
   readonly #deps: InterpreterSessionsDeps;
-  readonly #warm: WarmSessions;
 
   constructor(deps: InterpreterSessionsDeps) {
     this.#deps = deps;
-    this.#warm = new WarmSessions({
-      ...deps,
-      start: (key, plan) => this.#begin(key, plan, new AbortController().signal),
-      plan: (interpreter) => this.#plan(interpreter, DEFAULT_TIMEOUT_SECONDS),
-    });
   }
 
-  /** Starts a session, or hands over one that was kept ready. Resolves when it takes calls. */
+  /** Starts a session. Resolves when it takes calls. */
   async start(
     interpreter: Interpreter,
     wish: { name: string | undefined; timeoutSeconds: number },
@@ -52,9 +45,8 @@ export class InterpreterSessions {
     signal: AbortSignal,
   ): Promise<SessionRecord> {
     const { records, clock, newSessionId } = this.#deps;
-    const ready = this.#warm.take(interpreter, accountId, wish.timeoutSeconds);
     const record: SessionRecord = {
-      sessionId: ready ?? newSessionId(),
+      sessionId: newSessionId(),
       accountId,
       interpreterArn: interpreter.arn,
       name: wish.name,
@@ -62,23 +54,20 @@ export class InterpreterSessions {
       createdAt: clock.now(),
     };
     await records.add(record);
-    if (ready === undefined) {
-      try {
-        await this.#begin(keyOf(record), await this.#planOrExplain(interpreter, wish.timeoutSeconds), signal);
-      } catch (error) {
-        await records.remove(record.sessionId);
-        throw error;
-      }
+    try {
+      await this.#begin(keyOf(record), await this.#planOrExplain(interpreter, wish.timeoutSeconds), signal);
+    } catch (error) {
+      await records.remove(record.sessionId);
+      throw error;
     }
-    this.#warm.refill(interpreter, accountId);
     return record;
   }
 
   /** A lease on a live session that was started by this account. Rejects with ResourceNotFoundException. */
   async lease(interpreter: Interpreter, accountId: string, sessionId: string, signal: AbortSignal): Promise<Lease> {
     const key = { accountId, resourceArn: interpreter.arn, sessionId };
-    const session = this.#deps.sessions.get(key);
-    if (session && session.row.accountId === accountId && !this.#warm.holds(sessionId)) {
+    const session = await this.#deps.sessions.find(key);
+    if (session && session.row.accountId === accountId) {
       const lease = this.#deps.sessions.tryAcquire(key) ?? (await session.acquire(signal));
       if (lease) return lease;
     }
@@ -127,14 +116,10 @@ export class InterpreterSessions {
     await this.#deps.sessions.stop(keyOf(record));
   }
 
-  /** How to watch a session that survived a restart of the server; undefined for one that nobody had yet. */
+  /** How to watch a session that survived a restart of the server; undefined for one that nobody asked for. */
   async planOf(interpreter: Interpreter, accountId: string, sessionId: string): Promise<SessionPlan | undefined> {
     const record = await this.#deps.records.get(accountId, interpreter.arn, sessionId);
     return record && this.#watchPlan(record.timeoutSeconds);
-  }
-
-  close(): void {
-    this.#warm.close();
   }
 
   async #planOrExplain(interpreter: Interpreter, timeoutSeconds: number): Promise<SessionPlan> {
@@ -146,12 +131,13 @@ export class InterpreterSessions {
   }
 
   async #plan(interpreter: Interpreter, timeoutSeconds: number): Promise<SessionPlan> {
-    const { images, networks, limits } = this.#deps;
+    const { images, networks, limits, warm } = this.#deps;
     const { digest, variant } = await images.current();
     return {
       ...this.#watchPlan(timeoutSeconds),
       version: variant,
       image: digest,
+      pool: { resourceArn: interpreter.arn, max: warm },
       sandbox: async (id, signal) => ({
         id,
         image: await images.prepare(digest, signal),

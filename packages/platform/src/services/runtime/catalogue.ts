@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { DEFAULT_ENDPOINT, type Runtime, type RuntimeEndpoint, type RuntimeVersion } from './runtime.ts';
 import type { RuntimeFamily, RuntimeStore } from './runtime-store.ts';
 
@@ -10,18 +11,24 @@ export interface InvocationTarget {
   headerAllowlist: readonly string[];
 }
 
+/** Told of a runtime that was written to, with its ARN when it was known here. */
+type OnChange = (runtimeId: string, arn: string | undefined) => void;
+
 /**
  * Runtimes in memory, loaded at first use and replaced whole after each write, so that an invocation of a known runtime
  * touches no database.
  */
 export class RuntimeCatalogue {
   readonly #store: RuntimeStore;
+  readonly #onChange: OnChange;
   readonly #families = new Map<string, RuntimeFamily>();
   readonly #targets = new Map<string, InvocationTarget>();
   readonly #loading = new Map<string, Promise<RuntimeFamily | undefined>>();
 
-  constructor(store: RuntimeStore) {
+  /** `onChange` is told of every runtime that was written to. */
+  constructor(store: RuntimeStore, onChange: OnChange = () => undefined) {
     this.#store = store;
+    this.#onChange = onChange;
   }
 
   /** The runtime with its versions and endpoints; undefined when there is none. */
@@ -67,10 +74,22 @@ export class RuntimeCatalogue {
     return target;
   }
 
+  /** Reads anew what is known, for another server may have written to it; invocations go on with what was known until it is there. */
+  async refresh(): Promise<void> {
+    for (const [runtimeId, known] of [...this.#families]) {
+      const family = await this.#store.load(runtimeId);
+      if (this.#families.get(runtimeId) !== known || isDeepStrictEqual(family, known)) continue;
+      this.forget(runtimeId);
+      if (family) this.#families.set(runtimeId, family);
+    }
+  }
+
   /** Forgets what is known of a runtime; called after each write to it. */
   forget(runtimeId: string): void {
+    const known = this.#families.get(runtimeId);
     this.#families.delete(runtimeId);
     this.#loading.delete(runtimeId);
     for (const key of this.#targets.keys()) if (key.startsWith(`${runtimeId}/`)) this.#targets.delete(key);
+    this.#onChange(runtimeId, known?.runtime.arn);
   }
 }

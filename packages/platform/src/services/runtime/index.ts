@@ -2,7 +2,7 @@ import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { OAuthPrincipal } from '../../kernel/auth/principal.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import type { Images } from '../../kernel/images/images.ts';
+import { ImageError, type Images } from '../../kernel/images/images.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { SessionRow } from '../../kernel/sessions/session-store.ts';
 import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
@@ -14,6 +14,7 @@ import { Endpoints } from './endpoints.ts';
 import { FileSystems, type FileSystemsDeps } from './file-systems.ts';
 import { runtimeIdOf } from './invocation-target.ts';
 import { type RuntimeOperation, runtimeOperations } from './operations.ts';
+import type { Runtime, RuntimeVersion } from './runtime.ts';
 import { Runtimes } from './runtimes.ts';
 import { type SessionPlanDeps, sessionPlan } from './session-plan.ts';
 import { createSqlRuntimeStore } from './sql-runtime-store.ts';
@@ -47,7 +48,7 @@ export interface RuntimeServiceDeps {
 /** What WebSockets need beside what the service has. */
 export type StreamAccess = Pick<
   StreamGatewayDeps,
-  'authenticator' | 'authorize' | 'toError' | 'record' | 'newRequestId' | 'streams'
+  'authenticator' | 'authorize' | 'toError' | 'record' | 'forward' | 'newRequestId' | 'streams'
 >;
 
 export interface RuntimePort {
@@ -56,14 +57,32 @@ export interface RuntimePort {
   /** How to watch a session that survived a restart; undefined when its runtime is gone. */
   planOf(row: SessionRow): Promise<SessionPlan | undefined>;
   runtimes: Runtimes;
+  /** Looks for what other servers on the database have changed. */
+  refresh(): Promise<void>;
   /** Digests of the images that versions and live sessions are made from; all others may be collected. */
   imagesInUse(): Promise<Set<string>>;
 }
 
+/** How long an image may take that another server had. */
+const IMAGE_MS = 300_000;
+
 /** Agent runtimes: the caller's own container, one sandbox per session (spec: Runtime). */
 export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeOperation, RuntimePort> {
   const store = createSqlRuntimeStore(deps.database, deps.clock);
-  const catalogue = new RuntimeCatalogue(store);
+  /** What stands ready for versions that no endpoint leads to any more is of no use; nor are sessions of what another server deleted. */
+  const settle = async (runtimeId: string, arn: string | undefined): Promise<void> => {
+    const family = await catalogue.get(runtimeId);
+    if (!family && arn) await deps.sessions.stopAll(arn, 'deleted');
+    if (!family) return;
+    const { runtime, endpoints } = family;
+    const used = endpoints.flatMap(({ liveVersion }) => (liveVersion === undefined ? [] : String(liveVersion)));
+    deps.sessions.pool.retain(runtime.arn, runtime.deleting ? [] : used);
+  };
+  const catalogue = new RuntimeCatalogue(store, (id, arn) => {
+    settle(id, arn).catch((error: unknown) =>
+      deps.log.debug({ err: error }, 'a runtime that changed was not looked at'),
+    );
+  });
   const artifacts: ArtifactDeps = { ...deps.artifacts, images: deps.images };
   const fileSystems = new FileSystems(deps.fileSystems);
   const runtimes = new Runtimes({
@@ -82,7 +101,23 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
     pooled: deps.pooled,
   };
 
-  const planFor = async (target: InvocationTarget): Promise<SessionPlan> => sessionPlan(target.version, planDeps);
+  /** An image that another server made, or fetched, is made or fetched again here: it has the same digest or is refused. */
+  const imageOf = async (runtime: Runtime, { definition }: RuntimeVersion, digest: string, signal?: AbortSignal) => {
+    try {
+      return await deps.images.prepare(digest, signal);
+    } catch (error) {
+      if (!(error instanceof ImageError) || error.reason !== 'not-found') throw error;
+      const wanted = signal ?? AbortSignal.timeout(IMAGE_MS);
+      const made = await resolveArtifact(definition.agentRuntimeArtifact, runtime.accountId, artifacts, wanted);
+      if (made.digest !== digest) throw error;
+      return deps.images.prepare(digest, signal);
+    }
+  };
+  const planOf = (runtime: Runtime, version: RuntimeVersion): SessionPlan => {
+    const images = { prepare: (digest: string, signal?: AbortSignal) => imageOf(runtime, version, digest, signal) };
+    return sessionPlan(version, { ...planDeps, images });
+  };
+  const planFor = async (target: InvocationTarget): Promise<SessionPlan> => planOf(target.runtime, target.version);
 
   return {
     operations: runtimeOperations({
@@ -96,13 +131,14 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
     port: {
       createStreams: (access) => new StreamGateway({ ...deps, ...access, catalogue, planFor }),
       runtimes,
+      refresh: () => catalogue.refresh(),
       async imagesInUse() {
         return new Set([...(await store.imageDigests()), ...deps.sessions.images()]);
       },
       async planOf(row) {
         const family = await catalogue.get(runtimeIdOf(row.resourceArn));
         const version = family?.versions.find((v) => String(v.version) === row.version);
-        return version && !family?.runtime.deleting ? sessionPlan(version, planDeps) : undefined;
+        return family && version && !family.runtime.deleting ? planOf(family.runtime, version) : undefined;
       },
     },
     start: () => runtimes.resume(),

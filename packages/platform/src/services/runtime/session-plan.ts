@@ -8,7 +8,7 @@ import { protocolRoutes } from './protocols.ts';
 import type { RuntimeVersion } from './runtime.ts';
 
 export interface SessionPlanDeps {
-  images: Images;
+  images: Pick<Images, 'prepare'>;
   limits: SandboxLimits;
   network: NetworkPolicy;
   region: string;

@@ -26,6 +26,11 @@ export class MemoryServerStore implements ServerStore {
     return this.onDeposed(server.serverId);
   }
 
+  async announce(serverId: string, epoch: number, address: string): Promise<void> {
+    const server = this.servers.get(serverId);
+    if (server?.epoch === epoch) server.address = address;
+  }
+
   async release(serverId: string, epoch: number): Promise<void> {
     if (this.servers.get(serverId)?.epoch === epoch) this.servers.delete(serverId);
   }

@@ -7,6 +7,8 @@ import type { OAuthPrincipal, Principal } from '../../../kernel/auth/principal.t
 import type { Authenticator } from '../../../kernel/auth/sigv4.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { refuseUpgrade, type UpgradeHandler } from '../../../kernel/http/upgrade.ts';
+import { PEER_HEADER, type PeerForwarder } from '../../../kernel/peers/index.ts';
+import { HeldElsewhereError } from '../../../kernel/sessions/server-hold.ts';
 import type { Lease } from '../../../kernel/sessions/session.ts';
 import type { InvocationTarget, RuntimeCatalogue } from '../catalogue.ts';
 import { containerHeaders, SESSION_HEADER } from '../container-headers.ts';
@@ -57,6 +59,8 @@ export interface StreamGatewayDeps extends Pick<InvokeDeps, 'sessions' | 'planFo
   /** The wire's error for whatever was thrown, or undefined for a defect of ours. */
   toError(error: unknown): Error | undefined;
   record(stream: StreamRecord): void;
+  /** Joins a stream with the server that has its session; absent where there is no other. */
+  forward?: Pick<PeerForwarder, 'upgrade'> | undefined;
   newRequestId(): string;
   clock: Clock;
   region: string;
@@ -146,7 +150,11 @@ export class StreamGateway {
     const onGone = (): void => gone.abort(new Error('the client closed the connection'));
     socket.once('close', onGone);
     try {
-      const opened = await this.#admit(req, request, record, gone.signal);
+      const opened = await this.#admit(req, request, record, gone.signal).catch((error: unknown) => {
+        if (!(error instanceof HeldElsewhereError)) throw error;
+        return this.#forward(error, req, socket, head, record);
+      });
+      if (!opened) return;
       try {
         await (request.kind === 'agent'
           ? this.#openAgent(req, socket, head, request, opened, requestId, gone.signal)
@@ -163,6 +171,18 @@ export class StreamGateway {
       this.#opening -= 1;
       this.#deps.record(record);
     }
+  }
+
+  async #forward(
+    held: HeldElsewhereError,
+    req: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    { principal }: StreamRecord,
+  ): Promise<undefined> {
+    const { forward } = this.#deps;
+    if (!forward || !principal || req.headers[PEER_HEADER] !== undefined) throw held;
+    await forward.upgrade({ req, held, principal }, socket, head);
   }
 
   /** Who asks, may they, and which session: rejects with the wire's error. */

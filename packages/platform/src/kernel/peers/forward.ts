@@ -1,0 +1,162 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { errors, requestIdHeader, type WireResponse } from '@agentplatform/contract';
+import { Agent } from 'undici';
+import type { Principal } from '../auth/principal.ts';
+import { type PushBody, requestUpstream } from '../http/push-body.ts';
+import type { HeldElsewhereError } from '../sessions/server-hold.ts';
+import { PEER_HEADER, type PeerTokens } from './peer-token.ts';
+
+/** A request whose session another server has, as far as it was read. */
+export interface Forwarded {
+  req: IncomingMessage;
+  held: HeldElsewhereError;
+  principal: Principal;
+}
+
+const CONNECT_MS = 3_000;
+/** Of an answer that is read whole, for operations that keep theirs. */
+const MAX_ANSWER_BYTES = 16 * 2 ** 20;
+/** Headers of one connection, which say nothing about the next. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'content-length',
+  'te',
+  'trailer',
+  'expect',
+  PEER_HEADER,
+  requestIdHeader,
+]);
+const OF_UPGRADE = new Set(['connection', 'upgrade']);
+
+/** Hands requests on to the server that has the session, and its answers back. */
+export class PeerForwarder {
+  readonly #tokens: PeerTokens;
+  readonly #agent = new Agent({ connect: { timeout: CONNECT_MS }, headersTimeout: 0, bodyTimeout: 0 });
+  readonly #tunnels = new Set<Duplex>();
+
+  constructor(tokens: PeerTokens) {
+    this.#tokens = tokens;
+  }
+
+  /** Sends the request with `body` and gives the answer, its body streaming unless `whole`. Rejects with 503 when the server cannot be reached. */
+  async request(
+    forwarded: Forwarded,
+    body: Uint8Array | AsyncIterable<Uint8Array> | undefined,
+    whole: boolean,
+  ): Promise<WireResponse> {
+    const { req, held } = forwarded;
+    const { method = 'GET', url = '/' } = req;
+    const headers = [...kept(req, HOP_BY_HOP), PEER_HEADER, await this.#token(forwarded)];
+    const answer = await requestUpstream(this.#agent, {
+      origin: `http://${addressOf(held)}`,
+      path: url,
+      method,
+      headers,
+      // Undici's types know no AsyncIterable here, its code does.
+      body: body instanceof Uint8Array || body === undefined ? (body ?? null) : (body as unknown as Duplex),
+    }).catch((error: unknown) => {
+      throw unreachable(held, error);
+    });
+    const answered: Record<string, string> = {};
+    for (const [name, value] of Object.entries(answer.headers))
+      if (value !== undefined && !HOP_BY_HOP.has(name)) answered[name] = String(value);
+    return { status: answer.status, headers: answered, body: whole ? await readWhole(answer.body) : answer.body };
+  }
+
+  /** Joins the connection of a request to upgrade with the other server. Rejects with 503 when it cannot be reached; the connection is untouched then. */
+  async upgrade(forwarded: Forwarded, socket: Duplex, head: Buffer): Promise<void> {
+    const { req, held } = forwarded;
+    const lines = [`${req.method} ${req.url} HTTP/1.1`];
+    const headers = kept(req, HOP_BY_HOP, OF_UPGRADE);
+    headers.push(PEER_HEADER, await this.#token(forwarded));
+    for (let i = 0; i + 1 < headers.length; i += 2) lines.push(`${headers[i]}: ${headers[i + 1]}`);
+    const upstream = await dial(held);
+    upstream.write(`${lines.join('\r\n')}\r\n\r\n`);
+    if (head.length > 0) upstream.write(head);
+    for (const [one, other] of [
+      [socket, upstream],
+      [upstream, socket],
+    ] as const) {
+      one.once('error', () => other.destroy());
+      one.once('close', () => other.destroy());
+    }
+    this.#tunnels.add(upstream);
+    upstream.once('close', () => this.#tunnels.delete(upstream));
+    socket.pipe(upstream);
+    upstream.pipe(socket);
+  }
+
+  /** Whether another server handed this request on. */
+  async sent({ headers, method = 'GET', url = '/' }: IncomingMessage): Promise<boolean> {
+    const token = headers[PEER_HEADER];
+    return typeof token === 'string' && (await this.#tokens.verify(token, { method, url })) !== undefined;
+  }
+
+  async close(): Promise<void> {
+    for (const tunnel of this.#tunnels) tunnel.destroy();
+    await this.#agent.destroy();
+  }
+
+  #token({ req, held, principal }: Forwarded): Promise<string> {
+    return this.#tokens.sign({
+      to: held.holder.serverId,
+      method: req.method ?? 'GET',
+      url: req.url ?? '/',
+      ...(principal.kind === 'iam' ? { principal } : {}),
+    });
+  }
+}
+
+function kept(req: IncomingMessage, dropped: ReadonlySet<string>, butNot?: ReadonlySet<string>): string[] {
+  const headers: string[] = [];
+  for (let i = 0; i + 1 < req.rawHeaders.length; i += 2) {
+    const [name = '', value = ''] = req.rawHeaders.slice(i, i + 2);
+    const lower = name.toLowerCase();
+    if (!dropped.has(lower) || butNot?.has(lower)) headers.push(name, value);
+  }
+  return headers;
+}
+
+async function dial(held: HeldElsewhereError): Promise<Socket> {
+  const { hostname, port } = new URL(`http://${addressOf(held)}`);
+  const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) });
+  socket.setNoDelay(true);
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_MS) });
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    throw unreachable(held, error);
+  }
+}
+
+function addressOf(held: HeldElsewhereError): string {
+  if (held.holder.address === undefined) throw unreachable(held, undefined);
+  return held.holder.address;
+}
+
+function unreachable(held: HeldElsewhereError, cause: unknown): Error {
+  return errors.unavailable(`The server that has this session, ${held.holder.serverId}, does not answer.`, {
+    remedy:
+      'Repeat the request: the session is taken up by that server’s next start, or ended when its lease has passed.',
+    retryAfterSeconds: 5,
+    cause,
+  });
+}
+
+async function readWhole(body: PushBody): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of body) {
+    length += part.length;
+    if (length > MAX_ANSWER_BYTES) throw errors.internal('The answer of another server is too long.');
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}

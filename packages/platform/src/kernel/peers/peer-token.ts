@@ -1,0 +1,64 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { IamPrincipal } from '../auth/principal.ts';
+import type { Clock } from '../clock.ts';
+
+/** What one server vouches for to another: that this very request came to it, and from whom. */
+export interface PeerClaims {
+  /** The server that it is meant for. */
+  to: string;
+  method: string;
+  url: string;
+  /** Who signed the request; absent when it carries a bearer token, which the other server checks itself. */
+  principal?: IamPrincipal;
+  /** Milliseconds since the epoch. */
+  expires: number;
+}
+
+export interface PeerTokensDeps {
+  /** This server. */
+  serverId: string;
+  /** The key that the servers of one database share. */
+  key(): Promise<Uint8Array>;
+  clock: Clock;
+}
+
+/** The header that a forwarded request carries. */
+export const PEER_HEADER = 'x-agentplatform-peer';
+/** As far apart as the clocks of two servers may be. */
+const LIFE_MS = 5 * 60_000;
+
+/** Makes and checks the tokens by which servers of one database forward requests to each other. */
+export class PeerTokens {
+  readonly #deps: PeerTokensDeps;
+
+  constructor(deps: PeerTokensDeps) {
+    this.#deps = deps;
+  }
+
+  async sign(claims: Omit<PeerClaims, 'expires'>): Promise<string> {
+    const text = JSON.stringify({ ...claims, expires: this.#deps.clock.now() + LIFE_MS });
+    const body = Buffer.from(text).toString('base64url');
+    return `${body}.${mac(await this.#deps.key(), body).toString('base64url')}`;
+  }
+
+  /** The claims of a token for this request at this server; undefined for anything else. */
+  async verify(token: string, request: { method: string; url: string }): Promise<PeerClaims | undefined> {
+    const [body = '', signature = '', ...rest] = token.split('.');
+    if (rest.length > 0) return undefined;
+    const expected = mac(await this.#deps.key(), body);
+    const given = Buffer.from(signature, 'base64url');
+    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
+    // Written by a server of this platform, as its signature shows.
+    const claims: PeerClaims = JSON.parse(Buffer.from(body, 'base64url').toString());
+    const fits =
+      claims.to === this.#deps.serverId &&
+      claims.method === request.method &&
+      claims.url === request.url &&
+      claims.expires > this.#deps.clock.now();
+    return fits ? claims : undefined;
+  }
+}
+
+function mac(key: Uint8Array, text: string): Buffer {
+  return createHmac('sha256', key).update(`agentplatform-peer\n${text}`).digest();
+}

@@ -1,15 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { runCli } from './cli/program.ts';
+import { PACKAGE_FOLDER } from './package-folder.ts';
 
 const ending = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) {
   process.once(name, () => ending.abort());
 }
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+const { version } = JSON.parse(readFileSync(new URL('package.json', PACKAGE_FOLDER), 'utf8')) as {
   version: string;
 };
 
-process.exitCode = await runCli(process.argv.slice(2), {
+const status = await runCli(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   env: process.env,
@@ -17,3 +18,9 @@ process.exitCode = await runCli(process.argv.slice(2), {
   signal: ending.signal,
   version,
 });
+
+// What was written must arrive; to wait longer would be to wait for V8, which goes on optimizing what is not run again.
+for (const stream of [process.stdout, process.stderr]) {
+  await new Promise<void>((resolve) => stream.write('', () => resolve()));
+}
+process.exit(status);

@@ -4,9 +4,8 @@ import { compareNames, projectPath } from '../project/paths.ts';
 import type { Settings } from '../project/settings.ts';
 import { parseXml } from '../project/xml.ts';
 import { type BundlePart, joinParts, scriptPart, templatePart } from './bundle.ts';
-import { type CompileJob, compileAll } from './compile-all.ts';
 import { createCompileCache } from './compile-cache.ts';
-import type { Compiled } from './compiler.ts';
+import { type Compiled, type CompileJob, compileSource } from './compiler.ts';
 import { createMinifier } from './minify.ts';
 import { orderSources } from './order.ts';
 import { copyOutput, type Output, textOutput } from './output.ts';
@@ -74,7 +73,7 @@ export function createAssembler({ root, settings, plugins, production }: Assembl
       }
     }
     const missed = full ? requests.filter((job) => !useKept(job)) : requests;
-    for (const [name, result] of await compileAll(missed, plugins, store)) compiled.set(name, result);
+    for (const { name, target } of missed) compiled.set(name, await compileSource(name, target, plugins, store));
     if (full && missed.length > 0) cache.save(compiled);
     return { ...(await outputsOf()), compiled: missed.length };
   };

@@ -2,8 +2,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { CompileResult } from '../plugins/plugin.ts';
 import type { PluginRegistry } from '../plugins/registry.ts';
 import { projectPath } from '../project/paths.ts';
-import type { CompileJob } from './compile-all.ts';
-import type { Compiled } from './compiler.ts';
+import type { Compiled, CompileJob } from './compiler.ts';
 import type { SourceStore } from './source-store.ts';
 
 /** Results of earlier builds of a project, found again by content, so that a build need not even load the compilers. */

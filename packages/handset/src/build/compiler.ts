@@ -4,6 +4,11 @@ import type { PluginRegistry } from '../plugins/registry.ts';
 import { type Problem, ProblemError, problem } from '../problem.ts';
 import type { SourceStore } from './source-store.ts';
 
+export interface CompileJob {
+  readonly name: string;
+  readonly target: CompileTarget;
+}
+
 /** What became of one source: its output or its fault, and what both depend on. */
 export type Compiled = { readonly dependencies: ReadonlySet<string> } & (
   | { readonly ok: true; readonly result: CompileResult }

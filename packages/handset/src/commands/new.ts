@@ -3,6 +3,7 @@ import { cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promise
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { CommandContext, ExitStatus } from '../cli/context.ts';
+import { PACKAGE_FOLDER } from '../package-folder.ts';
 import { ProblemError } from '../problem.ts';
 
 export interface NewOptions {
@@ -10,7 +11,7 @@ export interface NewOptions {
   readonly handset?: string;
 }
 
-const PACKAGE = fileURLToPath(new URL('../../', import.meta.url));
+const PACKAGE = fileURLToPath(PACKAGE_FOLDER);
 const SCAFFOLD_NAME = 'my-app';
 const SCAFFOLD_THEME = 'light';
 /** Names of output folders that a theme must not take. */
@@ -84,10 +85,28 @@ async function replaceInFiles(folder: string, pattern: RegExp, replacement: stri
   }
 }
 
-/** A checkout names itself by its folder, so that `npm install` finds what is not published; a package, its version. */
+/** What `npm install` finds again: a registry's version if handset came from one, else the archive or the folder it runs from. */
 function ownDependency(): string {
-  const { version } = JSON.parse(readFileSync(path.join(PACKAGE, 'package.json'), 'utf8')) as { version: string };
-  return existsSync(path.join(PACKAGE, 'src')) ? `file:${PACKAGE.replaceAll('\\', '/').replace(/\/$/, '')}` : version;
+  const from = installedFrom();
+  if (from !== undefined && /^https?:/.test(from)) {
+    return (JSON.parse(readFileSync(path.join(PACKAGE, 'package.json'), 'utf8')) as { version: string }).version;
+  }
+  const archive = from?.startsWith('file:') ? path.resolve(PACKAGE, '../..', from.slice('file:'.length)) : '';
+  const place = /\.t(ar\.)?gz$/.test(archive) && existsSync(archive) ? archive : PACKAGE;
+  return `file:${place.replaceAll('\\', '/').replace(/\/$/, '')}`;
+}
+
+/** Where npm took this package from, as it noted beside it; undefined in a checkout. */
+function installedFrom(): string | undefined {
+  try {
+    const lock = JSON.parse(readFileSync(path.join(PACKAGE, '../.package-lock.json'), 'utf8')) as {
+      packages?: Record<string, { resolved?: unknown } | undefined>;
+    };
+    const resolved = lock.packages?.['node_modules/handset']?.resolved;
+    return typeof resolved === 'string' ? resolved : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 async function setDependency(folder: string, spec: string): Promise<void> {

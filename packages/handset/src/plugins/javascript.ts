@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module';
 import vm from 'node:vm';
 import { ProblemError } from '../problem.ts';
 import type { CompilePlugin } from './plugin.ts';
@@ -9,26 +8,26 @@ export function createJavaScriptPlugin(): CompilePlugin {
     name: 'javascript',
     extensions: ['.js'],
     targets: ['script'],
-    compile({ path, text }) {
-      checkSyntax(path, text);
+    async compile({ path, text }) {
+      await checkSyntax(path, text);
       return { output: text, map: identityMap(path, text) };
     },
   };
 }
 
 /** Throws `script-syntax` with line and column unless `text` is a script. V8 answers fast; acorn is asked where it fails. */
-function checkSyntax(file: string, text: string): void {
+async function checkSyntax(file: string, text: string): Promise<void> {
   try {
     new vm.Script(text, { filename: file });
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    throw new ProblemError('script-syntax', { file, ...errorPosition(text), message });
+    throw new ProblemError('script-syntax', { file, ...(await errorPosition(text)), message });
   }
 }
 
-function errorPosition(text: string): { line?: number; column?: number } {
+async function errorPosition(text: string): Promise<{ line?: number; column?: number }> {
   // Loaded only when there is an error to point at.
-  const { parse } = createRequire(import.meta.url)('acorn') as typeof import('acorn');
+  const { parse } = await import('acorn');
   try {
     parse(text, { ecmaVersion: 'latest', sourceType: 'script', allowHashBang: false });
   } catch (error) {

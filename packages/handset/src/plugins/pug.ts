@@ -1,22 +1,17 @@
-import { createRequire } from 'node:module';
 import path from 'node:path';
 import { ProblemError } from '../problem.ts';
+import { loadCompiler } from './compilers.ts';
 import type { CompilePlugin, CompileRequest } from './plugin.ts';
-
-interface PugCompiler {
-  compileClient(text: string, options: object): string;
-  compile(text: string, options: object): (locals: object) => string;
-}
 
 /** Jade-style templates by Pug. Templates call the runtime in vendor/pug_runtime.js as the global `pug`. */
 export function createPugPlugin(): CompilePlugin {
-  let compiler: PugCompiler | undefined;
+  let compiler: ReturnType<typeof loadCompiler<'pug'>> | undefined;
   return {
     name: 'pug',
     extensions: ['.pug', '.jade'],
     targets: ['template', 'page'],
     compile(request) {
-      compiler ??= createRequire(import.meta.url)('pug') as PugCompiler;
+      compiler ??= loadCompiler('pug');
       const options = {
         filename: request.path,
         basedir: 'app',

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { createAssembler } from '../build/assembler.ts';
 import { createSourceStore } from '../build/source-store.ts';
+import { threadProgram } from '../package-folder.ts';
 import type { Problem } from '../problem.ts';
 import type { Project } from '../project/project.ts';
 import { browserScript } from '../server/browser-script.ts';
@@ -44,8 +45,7 @@ function runInWorker(
   { signal, onResult, onLog, patience = 20_000 }: TestRunOptions,
 ): Promise<TestResult[]> {
   const results: TestResult[] = [];
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  const worker = new Worker(new URL(`./worker.${extension}`, import.meta.url), { workerData: job });
+  const worker = new Worker(threadProgram('test-runner/test-worker.ts'), { workerData: job });
   return new Promise((resolve, reject) => {
     let now = { suite: 'app', name: 'load' };
     let timer: NodeJS.Timeout;

@@ -424,6 +424,13 @@ export const settings = {
       min: 0.1,
       max: 28_800,
     }),
+    maxMessageBytes: bytes({
+      about: 'Largest message of a WebSocket, in either direction.',
+      defaultText: '10 MiB',
+      default: 10 * 2 ** 20,
+      min: 1024,
+      max: 2 ** 30,
+    }),
     streamTimeoutSeconds: seconds({
       about: 'How long a streamed answer may go on.',
       default: 3600,
@@ -497,6 +504,12 @@ export const settings = {
       default: 1000,
       min: 1,
       max: 99_999,
+    }),
+    sessionLifetimeSeconds: seconds({
+      about: 'Longest maxLifetime that a runtime may ask for its sessions.',
+      default: 28_800,
+      min: 60,
+      max: 1_209_600,
     }),
     endpointsPerRuntime: integer({
       about: 'Endpoints that one agent runtime may have.',

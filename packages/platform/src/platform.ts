@@ -85,8 +85,8 @@ const HOUR_MS = 3_600_000;
 /** How old what is known of a runtime may be that another server changed. */
 const REFRESH_MS = 5_000;
 
-/** A message as large as a chunk of a streamed answer may be, a look every 30 s whether the peer is there, and time to answer. */
-const STREAMS = { maxMessageBytes: 10 * 2 ** 20, pingIntervalMs: 30_000, handshakeMs: 30_000 };
+/** Of WebSockets: a look every 30 s whether the peer is there, and time to answer. */
+const STREAMS = { pingIntervalMs: 30_000, handshakeMs: 30_000 };
 
 /** Builds the platform, part by part, each from those above it. Nothing else constructs parts. */
 export async function createPlatform(config: Config): Promise<Platform> {
@@ -374,7 +374,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       record: (stream) => void journal.record('audit', auditOfStream(stream, clock.now())),
       forward,
       newRequestId: identifiers.request,
-      streams: STREAMS,
+      streams: { ...STREAMS, maxMessageBytes: config.invocation.maxMessageBytes },
     });
     const server = await createHttpServer({
       pipeline,

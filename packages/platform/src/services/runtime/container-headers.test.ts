@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { allowlistProblem, containerHeaders } from './container-headers.ts';
 
@@ -41,9 +42,29 @@ describe('container headers', () => {
     expect(passed(headers, [], true)).not.toHaveProperty('authorization');
   });
 
+  it('carry nothing of AWS or of the connection, whatever is sent and allowed', () => {
+    const own = ['x-amzn-bedrock-agentcore-runtime-', 'x-amzn-trace-id'];
+    const name = fc.oneof(
+      fc.constantFrom('authorization', 'host', 'x-amz-date', 'x-amz-security-token', 'x-amzn-x', 'amz-sdk-request'),
+      fc.constantFrom('workloadaccesstoken', 'oauth2callbackurl', 'x-amz-bedrock-agentcore-identity-wat', 'cookie'),
+      fc.string({ unit: fc.constantFrom('x', '-', 'a', 'm', 'z', 'n'), minLength: 1, maxLength: 12 }),
+    );
+    fc.assert(
+      fc.property(fc.array(name), fc.array(name), (sent, allowed) => {
+        const reached = Object.keys(passed(Object.fromEntries(sent.map((one) => [one, 'v'])), allowed));
+        for (const one of reached.filter((header) => !own.some((prefix) => header.startsWith(prefix)))) {
+          expect(one).not.toMatch(/^(x-amzn?-|amz-sdk-|authorization$|host$|workloadaccesstoken$|oauth2callbackurl$)/);
+          expect(allowed).toContain(one);
+        }
+      }),
+    );
+  });
+
   it('refuse names in an allowlist that could never pass', () => {
     expect(allowlistProblem('X-Amz-Date')).toMatch(/signature/);
-    expect(allowlistProblem('X-Amzn-Other')).toMatch(/begins with x-amz/);
+    expect(allowlistProblem('X-Amzn-Other')).toMatch(/belongs to AWS/);
+    expect(allowlistProblem('Amz-Sdk-Request')).toMatch(/belongs to AWS/);
+    expect(allowlistProblem('WorkloadAccessToken')).toMatch(/no caller may set/);
     expect(allowlistProblem('Host')).toMatch(/connection/);
     expect(allowlistProblem('Authorization')).toBeUndefined();
     expect(allowlistProblem('X-Amzn-Bedrock-AgentCore-Runtime-Custom-Team')).toBeUndefined();

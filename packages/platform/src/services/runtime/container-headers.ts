@@ -48,6 +48,11 @@ const NEVER = new Set([
   'x-amz-content-sha256',
 ]);
 
+/** What the platform itself says to an agent; a caller who could set them would speak for it. */
+const PLATFORMS_OWN = new Set(['workloadaccesstoken', 'oauth2callbackurl']);
+/** Of the AWS APIs and their SDKs. */
+const AWS = /^(x-amzn?-|amz-sdk-)/;
+
 export interface ContainerRequest {
   headers: IncomingHttpHeaders;
   sessionId: string;
@@ -84,7 +89,7 @@ export function containerHeaders({ headers, sessionId, requestId, allowlist, bea
 
 function mayPass(name: string, bearer: boolean): boolean {
   if (name === 'authorization') return bearer;
-  return !NEVER.has(name) && !name.startsWith('x-amz-') && !name.startsWith('x-amzn-');
+  return !NEVER.has(name) && !PLATFORMS_OWN.has(name) && !AWS.test(name);
 }
 
 /** Why a name cannot stand in a requestHeaderAllowlist, or undefined when it can. */
@@ -93,7 +98,7 @@ export function allowlistProblem(allowed: string): string | undefined {
   if (name.startsWith(CUSTOM_PREFIX) || name === 'authorization') return undefined;
   if (NEVER.has(name))
     return 'is a header of the connection or of the request signature, which never reaches a container';
-  if (name.startsWith('x-amz-') || name.startsWith('x-amzn-'))
-    return `begins with x-amz; of those only ${CUSTOM_PREFIX}* can be passed on`;
+  if (PLATFORMS_OWN.has(name)) return 'is a header of the platform itself, which no caller may set';
+  if (AWS.test(name)) return `belongs to AWS and its SDKs; of those only ${CUSTOM_PREFIX}* can be passed on`;
   return undefined;
 }

@@ -10,9 +10,6 @@ export interface LifecycleDefaults {
   maxLifetimeSeconds: number;
 }
 
-/** Hard cap of the specification ("Session maximum duration"). */
-const MAX_LIFETIME_SECONDS = 28_800;
-
 type Call = control.CreateAgentRuntimeRequest | control.UpdateAgentRuntimeRequest;
 
 /** The members of a create or update call that make a version. */
@@ -40,13 +37,17 @@ export function definitionOf(call: Call): RuntimeDefinition {
 }
 
 /** What the model's constraints do not say; rejects with every problem at once. */
-export function checkDefinition(definition: RuntimeDefinition, defaults: LifecycleDefaults): void {
+export function checkDefinition(
+  definition: RuntimeDefinition,
+  defaults: LifecycleDefaults,
+  quotas: { sessionLifetimeSeconds: number },
+): void {
   const problems: FieldProblem[] = [];
   const lifecycle = lifecycleOf(definition, defaults);
-  if (lifecycle.maxLifetimeSeconds > MAX_LIFETIME_SECONDS) {
+  if (lifecycle.maxLifetimeSeconds > quotas.sessionLifetimeSeconds) {
     problems.push({
       name: 'lifecycleConfiguration.maxLifetime',
-      message: `must be at most ${MAX_LIFETIME_SECONDS} (8 hours)`,
+      message: `must be at most ${quotas.sessionLifetimeSeconds}, the quota quotas.sessionLifetimeSeconds`,
     });
   }
   if (lifecycle.idleSeconds > lifecycle.maxLifetimeSeconds) {

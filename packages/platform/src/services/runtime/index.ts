@@ -37,7 +37,7 @@ export interface RuntimeServiceDeps {
   newSessionId(): string;
   region: string;
   defaults: LifecycleDefaults;
-  quotas: { versionsPerRuntime: number; endpointsPerRuntime: number };
+  quotas: { versionsPerRuntime: number; endpointsPerRuntime: number; sessionLifetimeSeconds: number };
   sandbox: Omit<SessionPlanDeps, 'images' | 'region' | 'fileSystems' | 'pooled'>;
   pooled: number;
   fileSystems: FileSystemsDeps;

@@ -39,7 +39,7 @@ export interface RuntimesDeps {
   newIdSuffix(): string;
   region: string;
   defaults: LifecycleDefaults;
-  quotas: { versionsPerRuntime: number };
+  quotas: { versionsPerRuntime: number; sessionLifetimeSeconds: number };
   log: Logger;
 }
 
@@ -233,7 +233,7 @@ export class Runtimes {
   }
 
   async #check(definition: RuntimeDefinition, ctx: RequestContext): Promise<void> {
-    checkDefinition(definition, this.#deps.defaults);
+    checkDefinition(definition, this.#deps.defaults, this.#deps.quotas);
     await ctx.require('iam:PassRole', definition.roleArn);
     if (!(await this.#deps.roleExists(definition.roleArn))) {
       throw errors.invalidField('roleArn', `names ${definition.roleArn}, which does not exist`, {

@@ -9,11 +9,22 @@ import { deployAgent } from '../support/deploy.ts';
 import { sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
-/** Answers each part of a request as soon as it is there, and at the end how many bytes there were. */
+/**
+ * Answers each part of a request as soon as it is there, and at the end how many bytes there were; by content type it never answers, or
+ * says how many requests it has not answered and how many of those have lost their client.
+ */
 const agent = `
 import { createServer } from 'node:http';
+const seen = { unanswered: 0, lost: 0 };
 createServer((request, response) => {
   if (request.method === 'GET') return void response.end('{"status":"Healthy"}');
+  const type = request.headers['content-type'];
+  if (type === 'test/seen') return void request.resume().on('end', () => response.end(JSON.stringify(seen)));
+  if (type === 'test/never') {
+    seen.unanswered += 1;
+    response.once('close', () => (seen.lost += 1));
+    return void request.resume();
+  }
   let bytes = 0;
   response.writeHead(200, { 'content-type': 'text/plain' }).flushHeaders();
   request.on('data', (part) => {
@@ -60,5 +71,27 @@ describe('an invocation through the AWS SDK', () => {
     payload.end();
     expect(String((await answer.next()).value)).toBe('=6');
     expect((await answer.next()).done).toBe(true);
+  });
+
+  it('that is broken off before the agent answers is broken off at the agent, and the session goes on', async () => {
+    const runtimeSessionId = sessionId('left');
+    const call = (contentType: string, abortSignal?: AbortSignal) =>
+      clients.data.send(
+        new InvokeAgentRuntimeCommand({
+          agentRuntimeArn: arn,
+          runtimeSessionId,
+          contentType,
+          payload: Buffer.from('x'),
+        }),
+        abortSignal ? { abortSignal } : {},
+      );
+    const seen = async () => JSON.parse((await (await call('test/seen')).response?.transformToString()) ?? '');
+    const leaving = new AbortController();
+    const waiting = expect(call('test/never', leaving.signal)).rejects.toThrow();
+    await expect.poll(seen, { timeout: 30_000, interval: 200 }).toEqual({ unanswered: 1, lost: 0 });
+    leaving.abort();
+    await waiting;
+    // Its counters are still there: the sandbox is the same.
+    await expect.poll(seen, { timeout: 30_000, interval: 200 }).toEqual({ unanswered: 1, lost: 1 });
   });
 });

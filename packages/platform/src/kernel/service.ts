@@ -12,6 +12,8 @@ export interface RequestContext {
   headers: IncomingHttpHeaders;
   /** Aborted when the client goes away or the server stops. */
   signal: AbortSignal;
+  /** What the signal tells, for the hot path: calls `run` when the client goes away; gives the function that calls that off. */
+  onGone(run: () => void): () => void;
   log: Logger;
   /** Rejects with AccessDeniedException unless the caller may do `action` (e.g. `iam:PassRole`) on `resource`, beside the operation itself. */
   require(action: string, resource: string): Promise<void>;

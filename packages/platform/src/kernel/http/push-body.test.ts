@@ -43,6 +43,47 @@ async function proxy(agent: RequestListener): Promise<{ origin: string; outcome:
   return { origin, outcome };
 }
 
+describe('a client that leaves before the answer begins', () => {
+  it('ends the request of the agent, which sees its connection close', async () => {
+    const seen = { requests: 0, closed: 0 };
+    const { pool } = await serve((req, res) => {
+      seen.requests += 1;
+      res.once('close', () => {
+        seen.closed += 1;
+      });
+      req.resume();
+    });
+    let leave = (): void => undefined;
+    const answer = requestUpstream(pool, { method: 'POST', path: '/', body: 'x' }, (run) => {
+      leave = run;
+      return () => undefined;
+    });
+    const outcome = expect(answer).rejects.toThrow('the client closed the connection');
+    await expect.poll(() => seen.requests).toBe(1);
+    expect(seen.closed).toBe(0);
+    leave();
+    await outcome;
+    await expect.poll(() => seen.closed).toBe(1);
+  });
+
+  it('is not asked about once it has the head, and not left waiting for a connection', async () => {
+    const { pool } = await serve((_req, res) => res.end('answer'));
+    let calledOff = 0;
+    const answer = await requestUpstream(pool, { method: 'POST', path: '/', body: 'x' }, () => () => {
+      calledOff += 1;
+    });
+    expect(await answer.body.head(100)).toBe('answer');
+    expect(calledOff).toBeGreaterThan(0);
+    const gone = requestUpstream(pool, { method: 'POST', path: '/', body: 'x' }, (run) => {
+      run();
+      return () => undefined;
+    });
+    await expect(gone).rejects.toThrow('the client closed the connection');
+    const next = await requestUpstream(pool, { method: 'POST', path: '/', body: 'x' });
+    expect(await next.body.head(100)).toBe('answer');
+  });
+});
+
 describe('push body', () => {
   it('carries a short answer and a long one unchanged', async () => {
     const long = Buffer.alloc(5_000_000, 'abc');

@@ -15,21 +15,38 @@ export interface UpstreamResponse {
   body: PushBody;
 }
 
+/** Calls `run` when the client goes away before it has its answer; gives the function that calls that off. */
+export type OnGone = (run: () => void) => () => void;
+
 /**
  * Sends a request and resolves when the response's head is there. The body pushes itself from the upstream socket into the
  * client's response, without a stream object in between: this is what keeps the hot path short.
- * Rejects with undici's error when no head arrives; a later error ends the body with it.
+ * Rejects with undici's error when no head arrives; a later error ends the body with it. Until the head is there, `onGone` tells when
+ * nobody waits for it any more: the request is ended then, and the upstream sees its connection closed.
  */
 export function requestUpstream(
   connection: Dispatcher,
   options: Dispatcher.DispatchOptions,
+  onGone?: OnGone,
 ): Promise<UpstreamResponse> {
   return new Promise((resolve, reject) => {
     let body: PushBody | undefined;
+    let started: Dispatcher.DispatchController | undefined;
+    let gone: Error | undefined;
+    const callOff = onGone?.(() => {
+      gone = new Error('the client closed the connection before the answer began');
+      // One that still waits for a connection is ended when it gets one.
+      started?.abort(gone);
+      reject(gone);
+    });
     connection.dispatch(options, {
-      onRequestStart() {},
+      onRequestStart(controller) {
+        started = controller;
+        if (gone) controller.abort(gone);
+      },
       onResponseStart(controller, status, headers) {
         if (status < 200) return;
+        callOff?.();
         const length = headers['content-length'];
         body = new PushBody(controller, typeof length === 'string' ? length : undefined);
         resolve({ status, headers, body });
@@ -41,6 +58,7 @@ export function requestUpstream(
         body?.finish();
       },
       onResponseError(_controller, error) {
+        callOff?.();
         if (body) body.fail(error);
         else reject(error);
       },

@@ -45,6 +45,16 @@ export class HttpRequestContext implements RequestContext {
     return this.#signal;
   }
 
+  onGone(run: () => void): () => void {
+    const { res } = this.#parts;
+    const onClose = (): void => {
+      if (!res.writableFinished) run();
+    };
+    if (res.destroyed) onClose();
+    else res.once('close', onClose);
+    return () => res.removeListener('close', onClose);
+  }
+
   require(action: string, resource: string): Promise<void> {
     return this.#parts.require(action, resource);
   }

@@ -78,7 +78,7 @@ function send(
   ctx: RequestContext,
   deps: InvokeDeps,
 ): Promise<UpstreamResponse> {
-  return requestUpstream(lease.connection, {
+  const request = {
     method: 'POST',
     path: protocolRoutes[target.version.protocol].path,
     headers: containerHeaders({
@@ -90,7 +90,8 @@ function send(
     }),
     body: payload instanceof WholeBody ? payload.bytes : payload instanceof Readable ? payload : Readable.from(payload),
     headersTimeout: deps.limits.timeoutMs,
-  });
+  } as const;
+  return requestUpstream(lease.connection, request, (run) => ctx.onGone(run));
 }
 
 function respond(

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { ServiceError } from '@agentplatform/contract';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -165,6 +165,24 @@ describe('the spool', () => {
       'InvalidSignatureException',
     );
     expect((await drain(await take())).received.equals(data)).toBe(true);
+  });
+
+  it('holds only so much of the bodies that arrive slowly in memory, and puts the rest on disk', async () => {
+    const small = await createSpool({ dir, memoryBytes: 1000, memoryTotalBytes: 2500 });
+    const slow = Array.from({ length: 3 }, () => new PassThrough());
+    const taken = slow.map((body) => small.take(body, 1e9));
+    for (const body of slow) body.write(Buffer.alloc(900, 'x'));
+    // Until each of them has been read as far as it goes.
+    await expect.poll(() => slow.map((body) => body.readableLength + body.writableLength)).toEqual([0, 0, 0]);
+    for (const body of slow) body.end();
+    const kinds = await Promise.all(taken.map(async (one) => (await one).kind));
+    expect(kinds.sort()).toEqual(['file', 'memory', 'memory']);
+    for (const one of taken) {
+      const body = await one;
+      if (body.kind === 'file') await body.discard();
+    }
+    // What has arrived is no longer counted.
+    expect((await small.take(source(Buffer.alloc(900)), 1e9)).kind).toBe('memory');
   });
 
   it('removes at start what a killed process left, and nothing else', async () => {

@@ -22,17 +22,20 @@ export interface SpoolOptions {
   dir: string;
   /** Bytes of one body that stay in memory. */
   memoryBytes?: number;
+  /** Bytes of memory that bodies may take together while they arrive; what comes beside them goes to disk, however short it is. */
+  memoryTotalBytes?: number;
   /** Bytes that all bodies on disk may take together. */
   diskBytes?: number;
 }
 
 /** Makes the directory (0700) and removes what a killed process left between creating and unlinking a file. */
 export async function createSpool(options: SpoolOptions): Promise<Spool> {
-  const { dir, memoryBytes = 1_000_000, diskBytes = 4_000_000_000 } = options;
+  const { dir, memoryBytes = 1_000_000, memoryTotalBytes = 256_000_000, diskBytes = 4_000_000_000 } = options;
   await mkdir(dir, { recursive: true, mode: 0o700 });
   for (const name of await readdir(dir)) if (name.endsWith('.body')) await rm(join(dir, name), { force: true });
   let serial = 0;
   let onDisk = 0;
+  let inMemory = 0;
 
   async function openNameless(): Promise<FileHandle> {
     const path = join(dir, `${process.pid}-${serial++}.body`);
@@ -48,6 +51,11 @@ export async function createSpool(options: SpoolOptions): Promise<Spool> {
       let length = 0;
       let file: FileHandle | undefined;
       let held = 0;
+      let remembered = 0;
+      const letGo = (): void => {
+        inMemory -= remembered;
+        remembered = 0;
+      };
       const release = (): void => {
         onDisk -= held;
         held = 0;
@@ -69,16 +77,21 @@ export async function createSpool(options: SpoolOptions): Promise<Spool> {
           length += part.length;
           if (length > maxBytes) throw tooLarge(maxBytes);
           hash.update(part);
-          if (file === undefined && length <= memoryBytes) {
+          if (file === undefined && length <= memoryBytes && inMemory + part.length <= memoryTotalBytes) {
             parts.push(part);
+            remembered += part.length;
+            inMemory += part.length;
             continue;
           }
           for (const early of parts.splice(0)) await write(early);
+          letGo();
           await write(part);
         }
       } catch (error) {
         await discard();
         throw diskFull(error);
+      } finally {
+        letGo();
       }
       const sha256 = hash.digest('hex');
       const handle = file;

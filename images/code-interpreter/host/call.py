@@ -39,10 +39,13 @@ class Call(CallOutput):
 
     def _write_pending(self):
         self._flush = None
-        pending, self._pending = self._pending, []
-        if pending and not self._handler.gone.is_set():
-            self._handler.write("".join(json.dumps(event) + "\n" for event in pending))
+        if self._pending and not self._handler.gone.is_set():
+            self._handler.write(self._text_of_pending())
             self._handler.flush()
+
+    def _text_of_pending(self):
+        pending, self._pending = self._pending, []
+        return "".join(json.dumps(event) + "\n" for event in pending)
 
     async def done(self, ok, exit_code, note=None, **more):
         self.end_streams()
@@ -59,6 +62,6 @@ class Call(CallOutput):
             **more,
         }
         self._pending.append(event)
-        self._write_pending()
         if not self._handler.gone.is_set():
-            await self._handler.finish()
+            # All at once where nothing was sent before: head, events and end in one packet.
+            await self._handler.finish(self._text_of_pending())

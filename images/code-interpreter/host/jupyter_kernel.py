@@ -1,6 +1,7 @@
 """A real Jupyter kernel, driven through jupyter_client."""
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -14,14 +15,24 @@ from . import limits, processes
 from .kernel import Kernel, KernelDied
 from .problem import Problem
 from .rich import blocks_of
+from .streams import Streams
 
 POLL_SECONDS = 0.25
+DELIMITER = b"<IDS|MSG>"
 LATE_SECONDS = 1.0
 """After the reply, how long the kernel's last outputs may take."""
 
 
 def python_command(connection_file):
-    return [sys.executable, "-m", "ipykernel_launcher", "-f", connection_file]
+    return [
+        *[sys.executable, "-m", "ipykernel_launcher", "-f", connection_file],
+        # Its database of history would be written to disk with every call; `In` and `Out` are there without it.
+        "--HistoryManager.enabled=False",
+        # What is written past `sys.stdout`, e.g. by a child, comes through our own pipes: none of it is late or lost.
+        "--IPKernelApp.capture_fd_output=False",
+        # A rest before each reply, for clients that do not wait for `idle`; we do.
+        "--IPythonKernel._execute_sleep=0",
+    ]
 
 
 def deno_command(connection_file):
@@ -34,19 +45,21 @@ class JupyterKernel(Kernel):
         self._transport = transport
         self._client = None
         self._directory = None
+        self._streams = None
 
     async def start(self):
         self._directory = tempfile.TemporaryDirectory(prefix="kernel-", dir="/tmp")
         file = os.path.join(self._directory.name, "connection.json")
         ip = os.path.join(self._directory.name, "socket") if self._transport == "ipc" else "127.0.0.1"
         write_connection_file(file, transport=self._transport, ip=ip, key=os.urandom(16).hex().encode())
-        log = open(os.path.join(self._directory.name, "log"), "wb")
+        self._streams = Streams()
+        stdout, stderr = self._streams.write_ends
         try:
-            self.process = processes.start(self._command(file), cwd=processes.WORKSPACE, stdout=log, stderr=log)
+            self.process = processes.start(self._command(file), cwd=processes.WORKSPACE, stdout=stdout, stderr=stderr)
         except OSError as error:
             raise KernelDied(f"could not be started: {error}") from error
         finally:
-            log.close()
+            self._streams.started()
         client = AsyncKernelClient()
         client.load_connection_file(file)
         client.start_channels(hb=False, stdin=False)
@@ -77,49 +90,60 @@ class JupyterKernel(Kernel):
                 self._client.kernel_info()
 
     def _said(self):
-        with open(os.path.join(self._directory.name, "log"), "rb") as log:
-            text = log.read(4096).decode("utf-8", "replace").strip()
+        self._streams.drain()
+        text = self._streams.first.decode("utf-8", "replace").strip()
         return f", having written: {text[-1000:]}" if text else ""
 
     async def run(self, code, output):
-        client = self._client
-        message_id = client.execute(code, store_history=True, allow_stdin=False, stop_on_error=True)
-        reply = asyncio.ensure_future(self._reply(message_id))
+        self._streams.output = output
+        message_id = self._client.execute(code, store_history=True, allow_stdin=False, stop_on_error=True)
+        outputs = asyncio.ensure_future(self._outputs(message_id, output))
         try:
-            return await self._outputs(message_id, reply, output)
+            failed = await self._until_idle(outputs)
+            reply = await asyncio.wait_for(self._reply(message_id), LATE_SECONDS * 5)
         finally:
-            reply.cancel()
+            outputs.cancel()
+            self._streams.drain()
+            self._streams.output = None
+        if reply["status"] != "ok" and not failed:
+            failed = True
+            output.error(reply.get("traceback") or [f"{reply.get('ename', 'Error')}: {reply.get('evalue', '')}"])
+        return not failed
+
+    async def _until_idle(self, outputs):
+        """Whether an error was among the outputs. Nothing tells of a kernel that died, so it is looked at now and then."""
+        replied_at = None
+        while not (await asyncio.wait({outputs}, timeout=POLL_SECONDS))[0]:
+            if not self.alive:
+                raise KernelDied(f"ended {processes.describe_status(self.process.poll())}")
+            if await self._client.shell_channel.socket.poll(0):
+                # A flood of output can push the last message out of the queue.
+                replied_at = replied_at or time.monotonic()
+                if time.monotonic() - replied_at > LATE_SECONDS:
+                    return False
+        return outputs.result()
+
+    async def _receive(self, channel):
+        """A message: its type, the id of the request that it belongs to, and its content."""
+        # Not the client's own way, which asks whether there is a message before it takes it, and looks for dates in all of it. Nor
+        # is the signature checked: only this session's own code could have reached the socket, and it reads the key as well.
+        frames = await channel.socket.recv_multipart()
+        _, header, parent, _, content = frames[frames.index(DELIMITER) + 1 :][:5]
+        return json.loads(header)["msg_type"], json.loads(parent).get("msg_id"), json.loads(content)
 
     async def _reply(self, message_id):
         while True:
-            try:
-                message = await self._client.get_shell_msg(timeout=POLL_SECONDS)
-            except Exception as error:
-                _only_empty(error)
-                continue
-            if message["parent_header"].get("msg_id") == message_id:
-                return message["content"]
+            _, parent, content = await self._receive(self._client.shell_channel)
+            if parent == message_id:
+                return content
 
-    async def _outputs(self, message_id, reply, output):
-        idle = False
-        replied_at = None
+    async def _outputs(self, message_id, output):
+        """Passes outputs on until the kernel says that it is idle again; whether an error was among them."""
         failed = False
-        while not idle:
-            try:
-                message = await self._client.get_iopub_msg(timeout=POLL_SECONDS)
-            except Exception as error:
-                _only_empty(error)
-                if not self.alive:
-                    raise KernelDied(f"ended {processes.describe_status(self.process.poll())}") from None
-                if reply.done():
-                    # A flood of output can push the last message out of the queue.
-                    replied_at = replied_at or time.monotonic()
-                    if time.monotonic() - replied_at > LATE_SECONDS:
-                        break
+        while True:
+            kind, parent, content = await self._receive(self._client.iopub_channel)
+            if parent != message_id:
                 continue
-            if message["parent_header"].get("msg_id") != message_id:
-                continue
-            kind, content = message["msg_type"], message["content"]
             if kind == "stream":
                 output.text("stderr" if content["name"] == "stderr" else "stdout", content["text"])
             elif kind in ("display_data", "execute_result"):
@@ -127,13 +151,8 @@ class JupyterKernel(Kernel):
             elif kind == "error":
                 failed = True
                 output.error(content.get("traceback") or [f"{content.get('ename')}: {content.get('evalue')}"])
-            elif kind == "status":
-                idle = content["execution_state"] == "idle"
-        content = await asyncio.wait_for(asyncio.shield(reply), LATE_SECONDS * 5)
-        if content["status"] != "ok" and not failed:
-            failed = True
-            output.error(content.get("traceback") or [f"{content.get('ename', 'Error')}: {content.get('evalue', '')}"])
-        return not failed
+            elif kind == "status" and content["execution_state"] == "idle":
+                return failed
 
     def interrupt(self):
         processes.signal_group(self.process, signal.SIGINT)
@@ -144,6 +163,9 @@ class JupyterKernel(Kernel):
             self._client = None
         if self.process is not None:
             processes.finish(self.process)
+        if self._streams is not None:
+            self._streams.close()
+            self._streams = None
         if self._directory is not None:
             self._directory.cleanup()
             self._directory = None

@@ -45,6 +45,9 @@ class Slot:
             self._calls -= 1
 
     async def _until_free(self, gone):
+        if not self._lock.locked():
+            await self._lock.acquire()
+            return
         acquire = asyncio.ensure_future(self._lock.acquire())
         leave = asyncio.ensure_future(gone.wait())
         await asyncio.wait({acquire, leave}, return_when=asyncio.FIRST_COMPLETED)

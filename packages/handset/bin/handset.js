@@ -11,4 +11,12 @@ process.env.NODE_COMPILE_CACHE ??= path.join(process.env.XDG_CACHE_HOME ?? path.
 module.enableCompileCache?.(process.env.NODE_COMPILE_CACHE);
 
 const source = new URL('../src/main.ts', import.meta.url);
-await import(existsSync(source) ? source.href : new URL('../dist/main.js', import.meta.url).href);
+const built = new URL('../dist/main.js', import.meta.url);
+const runsSources = existsSync(source) && Boolean(process.features.typescript);
+if (runsSources || existsSync(built)) await import(runsSources ? source.href : built.href);
+else {
+  process.stderr.write(
+    `handset: Node ${process.versions.node} does not run the TypeScript sources of a checkout. Use Node 22.18 or newer, or build it once: npm run build -w packages/handset\n`,
+  );
+  process.exitCode = 1;
+}

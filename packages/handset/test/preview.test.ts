@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -7,7 +8,7 @@ import { DEVICES } from '../src/preview/devices.ts';
 import { openPreview } from '../src/preview/preview.ts';
 import { startDevServer } from '../src/server/dev-server.ts';
 import { useChromium } from './support/chromium.ts';
-import { handset } from './support/cli.ts';
+import { handset, startHandset } from './support/cli.ts';
 import { walkThroughNews } from './support/news.ts';
 import { newsCopy, scaffoldCopy, smallProject, temporaryFolder } from './support/project.ts';
 
@@ -22,6 +23,36 @@ async function preview(root: string, device: keyof typeof DEVICES = 'touch') {
     await server.close();
   });
   return { ...opened, url: server.url };
+}
+
+const hasXvfb = spawnSync('Xvfb', ['-help']).error === undefined;
+
+/** A display without a screen, for one test. */
+function startXvfb(): Promise<string> {
+  const child = spawn('Xvfb', ['-displayfd', '3', '-screen', '0', '800x600x24', '-nolisten', 'tcp'], {
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+  });
+  onTestFinished(() => void child.kill());
+  return new Promise((resolve, reject) => {
+    child.stdio[3]?.once('data', (number: Buffer) => resolve(`:${number.toString().trim()}`));
+    child.once('exit', () => reject(new Error('Xvfb ended')));
+  });
+}
+
+/** Command lines of the browsers (not of their helper processes) that show on a display. */
+function chromiumsOn(display: string): string[] {
+  const found: string[] = [];
+  for (const id of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const command = readFileSync(`/proc/${id}/cmdline`, 'utf8');
+      const isBrowser = command.includes('--user-data-dir=') && !command.includes('--type=');
+      if (isBrowser && readFileSync(`/proc/${id}/environ`, 'utf8').split('\0').includes(`DISPLAY=${display}`))
+        found.push(command);
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return found;
 }
 
 describe('handset preview', () => {
@@ -60,6 +91,20 @@ describe('handset preview', () => {
     const file = path.join(temporaryFolder(), 'page.png');
     await handset(smallProject(), ['preview', '--screenshot', file]);
     expect(imageSize(readFileSync(file))).toEqual({ width: 240, height: 400 });
+  });
+
+  it.skipIf(!hasXvfb)('opens a window on the display (skipped without Xvfb), and ends with its profile', async () => {
+    const display = await startXvfb();
+    const running = startHandset(smallProject(), ['preview'], { env: { DISPLAY: display, WAYLAND_DISPLAY: '' } });
+    await running.output(/showing http:\/\/localhost:\d+ at 240 × 400/);
+    const windows = chromiumsOn(display);
+    expect(windows).toHaveLength(1);
+    expect(windows[0]).toContain('--disable-web-security');
+    expect(windows[0]).not.toContain('--headless');
+    const profile = /--user-data-dir=([^\0]+)/.exec(windows[0] ?? '')?.[1] ?? '';
+    expect(existsSync(profile)).toBe(true);
+    expect(await running.stop()).toMatchObject({ status: 0, stderr: '' });
+    expect([existsSync(profile), chromiumsOn(display)]).toEqual([false, []]);
   });
 
   it('begins with a new profile each time', async () => {

@@ -81,6 +81,32 @@ describe('handset watch', () => {
     expect(await next(() => write(root, { 'app/assets/config.xml': config }))).toMatchObject({ ok: true });
   });
 
+  it('lives on when public/ cannot be written and when it can again', async () => {
+    const root = smallProject({ public: 'a file stands where the folder should be' });
+    const { next, reports } = await watching(root);
+    expect(reports[0]).toMatchObject({ ok: false, problems: [{ code: 'output-readonly' }] });
+    const mended = await next(() => {
+      rmSync(path.join(root, 'public'));
+      write(root, { 'app/main.js': 'this.mended = true;\n' });
+    });
+    expect(mended.ok).toBe(true);
+    expect(text(root, 'public/javascripts/app.js')).toContain('this.mended');
+  });
+
+  it.each([
+    ['a vendor file with a syntax error', 'vendor/lib.js', 'var b = ;', 'script-syntax'],
+    ['a source that is not UTF-8', 'app/main.js', Buffer.from('var b = "\xe9";', 'latin1'), 'not-utf8'],
+    ['a template that includes itself', 'app/index.pug', 'include index', 'template-cycle'],
+    ['malformed XML', 'app/assets/config.xml', '<widget>', 'config-malformed'],
+  ])('lives on through %s', async (_what, file, content, code) => {
+    const root = smallProject({ 'vendor/lib.js': 'var b;\n' });
+    const { next } = await watching(root);
+    const good = text(root, file);
+    expect(await next(() => write(root, { [file]: content }))).toMatchObject({ ok: false, problems: [{ code, file }] });
+    expect(text(root, 'public/index.html')).toContain('small');
+    expect(await next(() => write(root, { [file]: good }))).toMatchObject({ ok: true });
+  });
+
   it('makes one build of a storm of saves', async () => {
     const root = smallProject();
     const { reports, next } = await watching(root);

@@ -5,6 +5,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { ImagesRoom } from '../../kernel/images/index.ts';
 import type { SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
 import type { Service } from '../../kernel/service.ts';
+import { pingHealth } from '../../kernel/sessions/health.ts';
 import type { SessionRow } from '../../kernel/sessions/session-store.ts';
 import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
 import type { Database } from '../../kernel/storage/index.ts';
@@ -72,6 +73,7 @@ export function createCodeInterpreterService(
     images,
     networks,
     warm: deps.warmSessions,
+    health: pingHealth,
   });
   return {
     operations: codeInterpreterOperations({

@@ -2,7 +2,7 @@ import { errors } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
 import { SandboxError, type SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
-import { pingHealth } from '../../kernel/sessions/health.ts';
+import type { HealthCheck } from '../../kernel/sessions/health.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
 import type { SessionKey, SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
 import { StartFailure } from '../../kernel/sessions/start-failure.ts';
@@ -14,9 +14,11 @@ import type { SessionRecord, SessionRecords } from './session-records.ts';
 
 export interface InterpreterSessionsDeps {
   sessions: Sessions;
-  records: SessionRecords;
-  images: InterpreterImages;
-  networks: Networks;
+  records: Pick<SessionRecords, 'add' | 'remove' | 'get' | 'list'>;
+  images: Pick<InterpreterImages, 'current' | 'prepare'>;
+  networks: Pick<Networks, 'policy'>;
+  /** Asks a session's own server how it is. */
+  health: HealthCheck;
   limits: SandboxLimits;
   /** Sessions kept ready per interpreter that was used lately. */
   warm: number;
@@ -156,7 +158,7 @@ export class InterpreterSessions {
       image: undefined,
       lifecycle: { idleSeconds: timeoutSeconds, maxLifetimeSeconds: timeoutSeconds },
       port: PORT,
-      health: pingHealth,
+      health: this.#deps.health,
       sandbox: () => Promise.reject(new Error('unreachable: a session that ended is never started again')),
     };
   }

@@ -1,0 +1,138 @@
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { house, minutes, never } from '../../kernel/sessions/testing/session-house.ts';
+import { BUILT_IN, type Interpreter, interpreterArn } from './interpreter.ts';
+import { InterpreterSessions } from './interpreter-sessions.ts';
+import type { SessionRecord } from './session-records.ts';
+
+const account = '123456789012';
+const interpreter: Interpreter = {
+  arn: interpreterArn(BUILT_IN, 'us-east-1', account),
+  id: BUILT_IN,
+  accountId: account,
+  name: BUILT_IN,
+  description: undefined,
+  executionRoleArn: undefined,
+  network: { networkMode: 'SANDBOX' },
+  createdAt: 0,
+  updatedAt: 0,
+};
+const image = {
+  digest: 'sha256:0',
+  rootfs: '/nowhere',
+  config: { entrypoint: [], cmd: [], env: [], workingDir: '/', user: '' },
+};
+
+/** Sessions of the built-in interpreter on a fake clock and fake sandboxes; records in memory, newest first. */
+function interpreterHouse() {
+  const { clock, provider, sessions, store } = house();
+  const records: SessionRecord[] = [];
+  const of = (record: SessionRecord, accountId: string, arn: string): boolean =>
+    record.accountId === accountId && record.interpreterArn === arn;
+  let made = 0;
+  const ours = new InterpreterSessions({
+    sessions,
+    records: {
+      add: async (record) => void records.unshift(record),
+      remove: async (id) =>
+        void records.splice(
+          records.findIndex((record) => record.sessionId === id),
+          1,
+        ),
+      get: async (accountId, arn, id) => records.find((one) => of(one, accountId, arn) && one.sessionId === id),
+      list: async (accountId, arn, { live }) => ({
+        items: records.filter(
+          (one) => of(one, accountId, arn) && (!live || live.ids.includes(one.sessionId) === live.wanted),
+        ),
+        next: undefined,
+      }),
+    },
+    images: { current: async () => ({ variant: 'slim', digest: image.digest }), prepare: async () => image },
+    networks: { policy: () => ({ egress: 'none', allowCidrs: [], hostPorts: [] }) },
+    health: async () => 'healthy',
+    limits: { cpu: 1, memoryBytes: 1, pids: 1, diskBytes: 1, openFiles: 1 },
+    warm: 0,
+    clock,
+    newSessionId: () => `session${++made}`,
+    log: pino({ level: 'silent' }),
+  });
+  const start = (timeoutSeconds: number) => ours.start(interpreter, { name: 'one', timeoutSeconds }, account, never);
+  const status = async (id: string) => ((await ours.get(interpreter, account, id)).live ? 'READY' : 'TERMINATED');
+  const listed = async (wanted: 'READY' | 'TERMINATED') => {
+    const { items } = await ours.list(interpreter, account, { limit: 10, after: undefined, status: wanted });
+    return items.map(({ sessionId }) => sessionId);
+  };
+  const lease = (id: string) => ours.lease(interpreter, account, id, never);
+  return { clock, provider, store, sessions, ours, start, status, listed, lease };
+}
+
+describe('a session of a code interpreter', () => {
+  it('ends by itself after its timeout, and is TERMINATED in Get and List, its sandbox gone', async () => {
+    const { clock, provider, start, status, listed, lease, store } = interpreterHouse();
+    const { sessionId } = await start(900);
+    await clock.advance(900_000 - 2000);
+    expect(await status(sessionId)).toBe('READY');
+    expect(await listed('READY')).toEqual([sessionId]);
+    await clock.advance(4000);
+    expect(await status(sessionId)).toBe('TERMINATED');
+    expect([await listed('READY'), await listed('TERMINATED')]).toEqual([[], [sessionId]]);
+    expect(provider.created[0]?.stopped).toBe(true);
+    expect([...store.rows.values()][0]?.endReason).toMatch(/idle|lifetime/);
+    await expect(lease(sessionId)).rejects.toMatchObject({
+      code: 'ResourceNotFoundException',
+      message: expect.stringContaining('has ended'),
+    });
+  });
+
+  it('lives 8 hours when it was asked to, used or not, and no longer for being used', async () => {
+    const { clock, start, status, lease } = interpreterHouse();
+    const { sessionId } = await start(28_800);
+    await clock.advance(minutes(400));
+    expect(await status(sessionId)).toBe('READY');
+    (await lease(sessionId)).release();
+    await clock.advance(minutes(80) - 2000);
+    expect(await status(sessionId)).toBe('READY');
+    const underWay = await lease(sessionId);
+    await clock.advance(4000);
+    expect(await status(sessionId)).toBe('TERMINATED');
+    underWay.release();
+  });
+
+  it('never starts again under its id: a call after its end is refused, and makes no sandbox', async () => {
+    const { clock, provider, ours, start, lease } = interpreterHouse();
+    const { sessionId } = await start(60);
+    await ours.stop(interpreter, account, sessionId);
+    await ours.stop(interpreter, account, sessionId);
+    await expect(lease(sessionId)).rejects.toThrow('has ended');
+    await clock.advance(minutes(5));
+    expect(provider.created).toHaveLength(1);
+  });
+
+  it('ends at once, and says so, when its server inside is gone', async () => {
+    const { clock, provider, start, status } = interpreterHouse();
+    const { sessionId } = await start(900);
+    provider.created[0]?.exit({ exitCode: 137, outOfMemory: true });
+    await clock.advance(0);
+    expect(await status(sessionId)).toBe('TERMINATED');
+  });
+
+  it('is nobody else’s: another account does not find it', async () => {
+    const { ours, start } = interpreterHouse();
+    const { sessionId } = await start(900);
+    for (const look of [
+      () => ours.get(interpreter, '999999999999', sessionId),
+      () => ours.stop(interpreter, '999999999999', sessionId),
+      () => ours.lease(interpreter, '999999999999', sessionId, never),
+    ])
+      await expect(look()).rejects.toMatchObject({ code: 'ResourceNotFoundException' });
+  });
+
+  it('that cannot start leaves no record', async () => {
+    const { provider, ours, start } = interpreterHouse();
+    provider.failWith = new Error('no room');
+    await expect(start(900)).rejects.toThrow();
+    expect((await ours.list(interpreter, account, { limit: 10, after: undefined, status: undefined })).items).toEqual(
+      [],
+    );
+  });
+});

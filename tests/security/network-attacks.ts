@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { createSocket, type Socket } from 'node:dgram';
+import { type AddressInfo, createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommand } from '../../packages/platform/src/kernel/sandbox/run-command.ts';
-import type { NetworkPolicy, Sandbox } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
+import { DOOR_ADDRESS, type NetworkPolicy, type Sandbox } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
 import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.ts';
 import { host, hostPid, type OpenLab, reach, type SandboxLab, shell, speaker } from './sandbox-lab.ts';
 
@@ -21,6 +22,7 @@ export function networkAttacks(name: string, open: OpenLab): void {
     let lab: SandboxLab;
     let world: World;
     let resolver: Resolver;
+    let door: { port: number; close(): void };
 
     const withSandbox = async (
       network: NetworkPolicy,
@@ -37,7 +39,8 @@ export function networkAttacks(name: string, open: OpenLab): void {
 
     beforeAll(async () => {
       resolver = await openResolver();
-      lab = await open({ nameserver: { address: '127.0.0.1', port: resolver.port } });
+      door = await openDoor();
+      lab = await open({ nameserver: { address: '127.0.0.1', port: resolver.port }, door: () => door.port });
       world = await openWorld(join(lab.dir, 'world'));
       // The control for every address of the world: from the host all of them answer.
       for (const address of Object.values(WORLD)) {
@@ -48,6 +51,7 @@ export function networkAttacks(name: string, open: OpenLab): void {
       await world?.close();
       await lab?.close();
       resolver?.socket.close();
+      door?.close();
     });
 
     it('the internet, but no private, shared or link-local address', async () => {
@@ -153,6 +157,25 @@ export function networkAttacks(name: string, open: OpenLab): void {
       } finally {
         loopback.close();
         everywhere.close();
+      }
+    });
+
+    it('the door, when its policy has one, and is known there by its own address', async () => {
+      // The control: the door answers whoever reaches it.
+      expect((await host('busybox', 'nc', '-w', '2', '127.0.0.1', String(door.port))).out).toBe('127.0.0.1');
+      for (const policy of [closed, restricted]) {
+        await withSandbox({ ...policy, door: true }, async (sandbox) => {
+          expect(await reach(sandbox, DOOR_ADDRESS, 80)).toBe(sandbox.address(80).host);
+          for (const [address, port] of [
+            [DOOR_ADDRESS, door.port],
+            ['127.0.0.1', door.port],
+            ['platform.internal', door.port],
+          ] as const)
+            expect(await reach(sandbox, address, port), `${address}:${port}`).toBe('');
+        });
+        await withSandbox(policy, async (sandbox) => {
+          expect(await reach(sandbox, DOOR_ADDRESS, 80)).toBe('');
+        });
       }
     });
 
@@ -315,4 +338,17 @@ function ownAddresses(): string[] {
     .flatMap(([, addresses]) => addresses ?? [])
     .filter((address) => address.family === 'IPv4' && !address.internal)
     .map((address) => address.address);
+}
+
+/** A listener that says who has come. */
+async function openDoor(): Promise<{ port: number; close(): void }> {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.end(socket.remoteAddress ?? '');
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  return { port, close: () => server.close() };
 }

@@ -21,7 +21,7 @@ import { smallSpec } from '../../packages/platform/src/kernel/sandbox/testing/sm
 const execute = promisify(execFile);
 
 /** What both providers that isolate can be given. */
-type LabOptions = Partial<Pick<OciProviderOptions, 'nft' | 'nameserver' | 'run' | 'poolSize'>>;
+type LabOptions = Partial<Pick<OciProviderOptions, 'nft' | 'nameserver' | 'run' | 'poolSize' | 'door' | 'door'>>;
 type MakeProvider = (options: LabOptions & Pick<OciProviderOptions, 'dataDir' | 'clock' | 'log'>) => SandboxProvider;
 
 /** Opens a lab on the provider that is attacked. */

@@ -30,6 +30,20 @@ describe('Python in a session', () => {
     expect((await session.python('x')).text).toBe('41');
   });
 
+  it('gives what children and other languages print past sys.stdout, all of it', async () => {
+    const code =
+      'import os, subprocess\nsubprocess.run(["echo", "child"])\nstatus = os.system("echo shell >&2")\nos.write(1, b"raw\\n");';
+    for (let i = 0; i < 20; i++) {
+      const { structuredContent } = await session.python(code);
+      expect(structuredContent).toMatchObject({ stdout: 'child\nraw\n', stderr: 'shell\n' });
+    }
+  });
+
+  it('keeps the history of inputs and outputs', async () => {
+    await session.python('"first"');
+    expect((await session.python('_ + In[-2]')).text).toBe('\'first"first"\'');
+  });
+
   it('forgets them with clearContext', async () => {
     await session.python('secret = 5');
     const cleared = await session.call('executeCode', { language: 'python', code: 'secret', clearContext: true });

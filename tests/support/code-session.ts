@@ -14,7 +14,7 @@ export interface Seen extends CodeInterpreterResult {
   events: { at: number; result: CodeInterpreterResult }[];
 }
 
-/** A live session of the built-in interpreter, driven by the AWS SDK. */
+/** A live session, driven by the AWS SDK. */
 export interface CodeSession {
   id: string;
   call(name: ToolName, args?: ToolArguments, abortSignal?: AbortSignal): Promise<Seen>;
@@ -22,11 +22,14 @@ export interface CodeSession {
   stop(): Promise<void>;
 }
 
+/** Starts a session, or goes on with the one of that id. */
 export async function startCodeSession(
   { data }: Clients,
   codeInterpreterIdentifier = 'aws.codeinterpreter.v1',
+  known?: string,
 ): Promise<CodeSession> {
-  const { sessionId } = await data.send(new StartCodeInterpreterSessionCommand({ codeInterpreterIdentifier }));
+  const start = new StartCodeInterpreterSessionCommand({ codeInterpreterIdentifier });
+  const sessionId = known ?? (await data.send(start)).sessionId;
   if (sessionId === undefined) throw new Error('no session id');
   const call: CodeSession['call'] = async (name, args, abortSignal) => {
     const began = performance.now();

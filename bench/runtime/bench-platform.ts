@@ -18,12 +18,16 @@ export interface LiveSession {
 /** The real platform on data of its own, with the fixed agent deployed. */
 export interface BenchPlatform {
   platform: TestPlatform;
+  arn: string;
+  runtimeId: string;
   endpoint: URL;
   /** The path of `InvokeAgentRuntime` for the agent. */
   path: string;
   /** Starts a session, or finds it. */
   session(sessionId: string): Promise<LiveSession>;
   stop(sessionId: string): Promise<void>;
+  /** Resolves when a sandbox stands ready. */
+  pooled(): Promise<void>;
   /** Resolves when no work of earlier requests is left, so that it does not slow down whoever is measured next. */
   settled(): Promise<void>;
   /** An invocation signed as of `at`. */
@@ -33,7 +37,10 @@ export interface BenchPlatform {
 
 const AGENT = resolve(import.meta.dirname, 'agent');
 /** The benchmark offers more than the default quota lets through. */
-export const ARGS = ['--quotas-invocations-per-second', '0', '--log-level', 'warn'];
+const SERVER = ['--quotas-invocations-per-second', '0', '--log-level', 'warn'];
+/** Nothing stands ready: a new session is a cold start, and nothing is made behind the back of what is measured. */
+export const ARGS = [...SERVER, '--pool-max-per-version', '0'];
+export const POOLED = [...SERVER, '--pool-max-per-version', '2'];
 
 export const newDirectory = (): Promise<string> => mkdtemp(join(tmpdir(), 'agentplatform-bench-'));
 
@@ -50,6 +57,15 @@ export async function startBenchPlatform(dataDir: string): Promise<BenchPlatform
   }
 }
 
+/** The same on data of an earlier run, with the agent that was deployed there. */
+export async function reopenBenchPlatform(
+  { platform: { dataDir }, arn, runtimeId }: BenchPlatform,
+  args: string[],
+): Promise<BenchPlatform> {
+  const platform = await startTestPlatform({ dataDir, args });
+  return benchPlatform(platform, clientsOf(platform), arn, runtimeId);
+}
+
 function benchPlatform(platform: TestPlatform, clients: Clients, arn: string, id: string): BenchPlatform {
   const endpoint = new URL(platform.ready.endpoint);
   const { region } = platform.ready;
@@ -57,6 +73,8 @@ function benchPlatform(platform: TestPlatform, clients: Clients, arn: string, id
   const path = `/runtimes/${encodeURIComponent(arn)}/invocations`;
   return {
     platform,
+    arn,
+    runtimeId: id,
     endpoint,
     path,
     async session(sessionId) {
@@ -78,13 +96,9 @@ function benchPlatform(platform: TestPlatform, clients: Clients, arn: string, id
       if (!found) throw new Error(`the session ${sessionId} is not listed`);
       return found;
     },
-    async settled() {
-      for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(100)) {
-        const metrics = await (await fetch(new URL('/metrics', endpoint))).text();
-        if (/^agentplatform_journal_lag_records 0$/m.test(metrics)) return;
-      }
-      throw new Error('the journal of the platform is not empty after a minute');
-    },
+    pooled: () => metric(endpoint, /^agentplatform_pooled_sandboxes [1-9]/m, 'no sandbox stands ready'),
+    settled: () =>
+      metric(endpoint, /^agentplatform_journal_lag_records 0$/m, 'the journal of the platform is not empty'),
     stop: async (sessionId) => {
       await clients.data.send(new StopRuntimeSessionCommand({ agentRuntimeArn: arn, runtimeSessionId: sessionId }));
     },
@@ -107,4 +121,13 @@ function benchPlatform(platform: TestPlatform, clients: Clients, arn: string, id
       await rm(platform.dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** Waits, at most a minute, until the metrics say so. */
+async function metric(endpoint: URL, wanted: RegExp, otherwise: string): Promise<void> {
+  for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(100)) {
+    const metrics = await (await fetch(new URL('/metrics', endpoint))).text();
+    if (wanted.test(metrics)) return;
+  }
+  throw new Error(`${otherwise} after a minute`);
 }

@@ -6,9 +6,12 @@ import type { Machine } from '../support/machine.ts';
 import { rounded } from '../support/statistics.ts';
 import type { ColdStart } from './cold-start.ts';
 import type { Contestant } from './contestants.ts';
+import type { KnownSessions } from './known-sessions.ts';
 import type { Latencies } from './latency.ts';
+import type { PooledStart } from './pooled-start.ts';
 import type { SaturationResult } from './saturation.ts';
 import type { LargeStream } from './streaming.ts';
+import type { WebSocketEcho } from './websocket-echo.ts';
 
 export interface RuntimeResults {
   /** ISO 8601. */
@@ -22,6 +25,9 @@ export interface RuntimeResults {
   largeStream?: LargeStream;
   coldStart: ColdStart;
   secondStartSeconds: number;
+  pooledStart: PooledStart;
+  webSocketEcho: WebSocketEcho;
+  knownSessions: KnownSessions;
 }
 
 const resultsFile = fileURLToPath(new URL('../results/runtime.json', import.meta.url));
@@ -87,6 +93,28 @@ export function table(results: RuntimeResults): string {
       `runc run ${ms(coldStart.runtime)}`,
       `${rounded(coldStart.platform / coldStart.runtime, 2)} × runc`,
       'at most 1.3',
+    ],
+    [
+      'Pooled new session to first byte, p50',
+      ms(results.pooledStart.p50),
+      `cold start ${ms(coldStart.platform)}`,
+      `${rounded(results.pooledStart.p50 / coldStart.platform, 2)} × cold`,
+      'at most 10 ms',
+    ],
+    ['Pooled new session to first byte, p95', ms(results.pooledStart.p95), '', '', 'at most 25 ms'],
+    [
+      'WebSocket echo of 1 KB, p50',
+      ms(results.webSocketEcho.platform),
+      `direct ${ms(results.webSocketEcho.direct)}`,
+      `${rounded(results.webSocketEcho.platform / results.webSocketEcho.direct, 2)} × direct`,
+      'at most 1.2',
+    ],
+    [
+      `Memory of each of ${results.knownSessions.sessions.toLocaleString('en')} known sessions`,
+      `${results.knownSessions.bytesEach} bytes`,
+      '',
+      `${results.knownSessions.timers} timers in all`,
+      'at most 4,096 bytes',
     ],
     ['Second start to ready', `${rounded(results.secondStartSeconds, 2)} s`, '', '', 'below 3 s'],
   ];

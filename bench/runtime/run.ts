@@ -3,14 +3,18 @@ import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { thisMachine } from '../support/machine.ts';
 import { startNginx } from '../support/nginx.ts';
-import { newDirectory, startBenchPlatform } from './bench-platform.ts';
+import { newDirectory, POOLED, reopenBenchPlatform, startBenchPlatform } from './bench-platform.ts';
 import { coldStart } from './cold-start.ts';
 import { contestantsOf, signedKilobytes } from './contestants.ts';
+import { knownSessions } from './known-sessions.ts';
 import { fixedRate, oneConnection } from './latency.ts';
+import { liveSessions } from './live-sessions.ts';
+import { pooledStart } from './pooled-start.ts';
 import { keepResults, type RuntimeResults, table } from './results.ts';
 import { saturation } from './saturation.ts';
 import { secondStart } from './second-start.ts';
 import { firstByte, largeStream } from './streaming.ts';
+import { webSocketEcho } from './websocket-echo.ts';
 
 const FULL = {
   sequential: 3000,
@@ -19,6 +23,8 @@ const FULL = {
   streams: 100,
   starts: 15,
   boots: 3,
+  pooled: 60,
+  echoes: 2000,
 };
 const QUICK = {
   sequential: 500,
@@ -27,13 +33,16 @@ const QUICK = {
   streams: 20,
   starts: 3,
   boots: 1,
+  pooled: 15,
+  echoes: 500,
 };
 
 /**
- * `npm run bench -- runtime [--quick] [--keep]`: the session's hot path, cold start, streaming and second start, each beside its
- * peer. Prints a table; `--keep` writes bench/results/runtime.json and the page docs/benchmarks.md from it.
+ * `npm run bench -- runtime [--quick] [--keep] | --live N`: the session's hot path, cold start, streaming and second start, each beside its
+ * peer; then starts from the pool, WebSockets and memory. `--live` holds so many sessions at once instead. Prints a table; `--keep` writes bench/results/runtime.json and the page docs/benchmarks.md from it.
  */
 export async function run(args: string[]): Promise<void> {
+  if (args.includes('--live')) return liveSessions(Number(args[args.indexOf('--live') + 1] ?? 200));
   const size = args.includes('--quick') ? QUICK : FULL;
   const say = (text: string): void => void process.stderr.write(`${text}\n`);
   const machine = thisMachine({ nginx: ['nginx', '-v'], wrk: ['wrk', '-v'], runc: ['runc', '--version'] });
@@ -78,12 +87,19 @@ export async function run(args: string[]): Promise<void> {
       const first = await firstByte(contestants, await one({ chunks: 3, everyMs: 5 }), size.streams);
       const [, , own] = contestants;
       const large = own && (await largeStream(own, await one({ bytes: 2 ** 30 }), pid));
+      say('WebSocket …');
+      const echo = await webSocketEcho(bench, session, size.echoes);
       say('Cold starts …');
       const cold = await coldStart(bench, session, join(dir, 'peer'), size.starts);
       await bench.stop(sessionId);
       await bench.platform.end();
       say('Second start …');
       const boot = await secondStart(dataDir, size.boots);
+      say('Pooled starts …');
+      const pool = await reopenBenchPlatform(bench, POOLED);
+      const pooled = await pooledStart(pool, size.pooled).finally(() => pool.platform.end());
+      say('Known sessions …');
+      const known = await knownSessions();
       const results: RuntimeResults = {
         at: new Date().toISOString(),
         quick: size === QUICK,
@@ -95,6 +111,9 @@ export async function run(args: string[]): Promise<void> {
         ...(large ? { largeStream: large } : {}),
         coldStart: cold,
         secondStartSeconds: boot,
+        pooledStart: pooled,
+        webSocketEcho: echo,
+        knownSessions: known,
       };
       process.stdout.write(`${table(results)}\n`);
       if (args.includes('--keep')) await keepResults(results);

@@ -8,8 +8,9 @@ import { property } from './json-path.ts';
 import { attachment, type Engine, OCI_DEFAULTS, type OciProviderOptions, openEngine } from './oci-engine.ts';
 import type { OciProcess } from './oci-spec.ts';
 import { startSandbox } from './oci-start.ts';
-import { OwnedSandbox, whenEnded } from './owned-sandbox.ts';
+import { OwnedSandbox } from './owned-sandbox.ts';
 import type { Owner } from './owner.ts';
+import { OwnerWatch } from './owner-watch.ts';
 import { probeOci } from './probe-oci.ts';
 import { endProcess, identify, isAlive, type ProcessIdentity, signalProcess } from './process-table.ts';
 import { type RunCommand, runCommand } from './run-command.ts';
@@ -31,9 +32,11 @@ export class OciProvider implements SandboxProvider {
   /** Sandboxes of this process, those being made included. */
   #known = new Map<string, OwnedSandbox | 'making'>();
   #closing = new AbortController();
+  #owners: OwnerWatch;
 
   constructor(options: OciProviderOptions) {
     this.#options = options;
+    this.#owners = new OwnerWatch(options.clock, this.#closing.signal);
     this.#run = options.run ?? runCommand;
     this.#queue = new CreateQueue(options.creates ?? { running: 8, waiting: 256 });
   }
@@ -167,13 +170,7 @@ export class OciProvider implements SandboxProvider {
     const init = pid > 1 ? await identify(pid) : undefined;
     const config: unknown = JSON.parse(await readFile(join(dir, 'config.json'), 'utf8'));
     if (!init || !hasProcess(config)) return undefined;
-    return this.#sandbox(
-      engine,
-      record,
-      config.process,
-      init,
-      whenEnded(record.owner, this.#options.clock, this.#closing.signal),
-    );
+    return this.#sandbox(engine, record, config.process, init, this.#owners.ended(record.owner));
   }
 
   #sandbox(

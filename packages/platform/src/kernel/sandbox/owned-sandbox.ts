@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Clock, sleep } from '../clock.ts';
+import type { Clock } from '../clock.ts';
 import { followLog, logFiles, tailLog } from './log-file.ts';
-import { isAlive, type ProcessIdentity, signalProcess } from './process-table.ts';
+import { type ProcessIdentity, signalProcess } from './process-table.ts';
 import {
   type ExecHandle,
   type ExecOptions,
@@ -41,7 +41,6 @@ export interface OwnedSandboxOptions {
 const SIGKILL_STATUS = 137;
 const DEFAULT_TAIL = 4096;
 const END_MS = 15_000;
-const REATTACH_POLL_MS = 200;
 
 /** A running (or ended, not yet removed) sandbox: its owner process keeps the log and writes down the exit status in `dir`. */
 export class OwnedSandbox implements Sandbox {
@@ -140,14 +139,5 @@ export class OwnedSandbox implements Sandbox {
       cpuSeconds: Math.max(usage.cpuSeconds, this.#lastUsage.cpuSeconds),
       memoryHighWaterBytes: Math.max(usage.memoryHighWaterBytes, this.#lastUsage.memoryHighWaterBytes),
     };
-  }
-}
-
-/** Resolves when a process that is not our child has ended, looking every 200 ms; never after `closing` aborts. */
-export async function whenEnded(owner: ProcessIdentity, clock: Clock, closing: AbortSignal): Promise<void> {
-  while (await isAlive(owner)) {
-    await sleep(clock, REATTACH_POLL_MS);
-    // Nobody listens any more, and the sandbox is the next server's.
-    if (closing.aborted) return new Promise(() => undefined);
   }
 }

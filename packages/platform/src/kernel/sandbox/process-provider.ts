@@ -9,7 +9,8 @@ import type { Clock } from '../clock.ts';
 import { execOnHost, hostCommand, limited } from './host-process.ts';
 import { property } from './json-path.ts';
 import { leaseFile } from './lease-file.ts';
-import { OwnedSandbox, whenEnded } from './owned-sandbox.ts';
+import { OwnedSandbox } from './owned-sandbox.ts';
+import { OwnerWatch } from './owner-watch.ts';
 import { endGroup, groupUsage } from './process-group.ts';
 import { endProcess, identify, isAlive, type ProcessIdentity } from './process-table.ts';
 import { type ProbeReport, type Sandbox, SandboxError, type SandboxProvider, type SandboxSpec } from './sandbox.ts';
@@ -57,6 +58,7 @@ export class ProcessProvider implements SandboxProvider {
   #dir: string;
   #known = new Map<string, OwnedSandbox | 'making'>();
   #closing = new AbortController();
+  #owners: OwnerWatch;
 
   constructor(options: ProcessProviderOptions) {
     if (options.acceptNoIsolation !== true) {
@@ -66,6 +68,7 @@ export class ProcessProvider implements SandboxProvider {
       );
     }
     this.#options = options;
+    this.#owners = new OwnerWatch(options.clock, this.#closing.signal);
     this.#dir = join(options.dataDir, 'processes');
   }
 
@@ -107,11 +110,7 @@ export class ProcessProvider implements SandboxProvider {
     for (const id of await readdir(this.#dir).catch(() => [])) {
       const record = this.#known.has(id) ? undefined : await this.#readRecord(id);
       if (!record || !(await isAlive(record.owner))) continue;
-      const sandbox = this.#sandbox(
-        record,
-        await identify(record.pid),
-        whenEnded(record.owner, this.#options.clock, this.#closing.signal),
-      );
+      const sandbox = this.#sandbox(record, await identify(record.pid), this.#owners.ended(record.owner));
       this.#known.set(id, sandbox);
       yield sandbox;
     }

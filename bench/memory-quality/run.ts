@@ -9,15 +9,18 @@ import { migrate, openDatabase, storageMigrations } from '../../packages/platfor
 import { memoryMigrations } from '../../packages/platform/src/services/memory/index.ts';
 import { VectorIndex } from '../../packages/platform/src/services/memory/vector-index.ts';
 import { readDataset } from './dataset.ts';
+import { judgedTable, runJudged } from './judged.ts';
 import { keepTurns, measureRecall } from './recall.ts';
 
 const KS = [1, 3, 5, 10];
 const SMALL = join(import.meta.dirname, 'small.json');
 
 /**
- * `npm run bench -- memory-quality [--file dataset.json] [--model directory]`: recall@k of the evidence of a LoCoMo or
+ * `npm run bench -- memory-quality [--file dataset.json] [--model directory] [--end-to-end …]`: recall@k of the evidence of a LoCoMo or
  * LongMemEval file, by words, by meaning and by both. Without a file it takes the project's own small one; without a model
- * it searches by words alone.
+ * it searches by words alone. `--end-to-end` also ingests, extracts, retrieves, answers and judges, through the real server, with
+ * the models of `--chat-url URL --chat NAME [--judge-url URL] [--judge NAME] [--top-k 10]` (key in MEMORY_QUALITY_KEY) or, without
+ * them, a scripted one that shows only that the harness works.
  */
 export async function run(args: string[]): Promise<void> {
   const option = (name: string): string | undefined => {
@@ -51,6 +54,20 @@ export async function run(args: string[]): Promise<void> {
       }),
     ];
     process.stdout.write(`${out.join('\n')}\n`);
+    if (args.includes('--end-to-end')) {
+      const judged = await runJudged({
+        conversations,
+        topK: Number(option('--top-k') ?? 10),
+        modelUrl: option('--chat-url'),
+        model: option('--chat') ?? 'gpt-4.1-mini',
+        judgeUrl: option('--judge-url'),
+        judge: option('--judge') ?? option('--chat') ?? 'gpt-4.1-mini',
+        key: process.env.MEMORY_QUALITY_KEY,
+        embeddings: directory,
+        quietMs: 5000,
+      });
+      process.stdout.write(`\n${judgedTable(file === SMALL ? 'small.json' : file, judged)}\n`);
+    }
   } finally {
     await vectors?.stop();
     await embedder?.close();

@@ -1,70 +1,145 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { BatchCreateMemoryRecordsCommand } from '@aws-sdk/client-bedrock-agentcore';
 import { Pool } from 'undici';
-import { clientsOf } from '../../tests/support/clients.ts';
+import { openLocalEmbedder } from '../../packages/platform/src/kernel/embeddings/index.ts';
+import { type Clients, clientsOf } from '../../tests/support/clients.ts';
+import { embeddingModel } from '../../tests/support/embedding-model.ts';
 import { newMemory } from '../../tests/support/memory.ts';
 import { startTestPlatform, type TestPlatform } from '../../tests/support/platform-process.ts';
+import { thisMachine } from '../support/machine.ts';
 import { signedRequest } from '../support/signed-requests.ts';
-import { percentile } from '../support/statistics.ts';
+import { measureLarge } from './large.ts';
+import { runMem0, timed } from './mem0.ts';
+import { type ModelServer, startModelServer } from './model-server.ts';
+import { keepResults, type MemoryResults, type Timed, table } from './results.ts';
+import { scriptedReply } from './scripted-model.ts';
+import { realSentences } from './sentences.ts';
 
-const FULL = { sequential: 2000, parallel: 20_000, log: 20_000, records: 10_000, searches: 300 };
-const QUICK = { sequential: 200, parallel: 1500, log: 1500, records: 1000, searches: 50 };
+const FULL = {
+  sequential: 2000,
+  parallel: 20_000,
+  log: 20_000,
+  records: 10_000,
+  searches: 300,
+  mem0: 100,
+  inferred: 30,
+};
+const QUICK = { sequential: 200, parallel: 1500, log: 1500, records: 500, searches: 50, mem0: 20, inferred: 5 };
 const CONNECTIONS = 64;
-const WORDS =
-  'river mountain coffee train museum violin harbour winter garden lantern bread engine letter island market window'.split(
-    ' ',
-  );
+const LARGE_QUERIES = 100;
+const MAX_EMBEDDED = 100_000;
+const INDEX_WAIT_MS = 900_000;
 
 /**
- * `npm run bench -- memory [--quick]`: events one after the other and all at once, lists of a short and of a long log, and
- * searches by words over many records, through the real server on its embedded database with signed requests.
+ * `npm run bench -- memory [--quick] [--keep] [--no-mem0] [--large 1000000 [--embedded 100000]]`: events one after the other and
+ * all at once, lists of a short and of a long log, and retrieval over many records, through the real server on its embedded
+ * database with signed requests; mem0 beside it with the same embedding model and the same scripted one. `--large` measures
+ * retrieval and recall over so many records on a real PostgreSQL. `--keep` writes bench/results/memory.json and docs/benchmarks.md.
  */
 export async function run(args: string[]): Promise<void> {
-  const size = args.includes('--quick') ? QUICK : FULL;
-  const platform = await startTestPlatform({ args: ['--sandbox', 'process', '--log-level', 'error'] });
+  const quick = args.includes('--quick');
+  const size = quick ? QUICK : FULL;
+  const machine = thisMachine({});
+  const directory = await embeddingModel();
+  const embedder = directory === undefined ? undefined : await openLocalEmbedder({ directory });
+  const models = embedder && (await startModelServer(embedder, scriptedReply));
+  const say = (text: string): void => void process.stderr.write(`${text}\n`);
+  try {
+    const texts = await realSentences(size.records + size.searches);
+    const records = texts.slice(0, size.records);
+    const queries = texts.slice(size.records);
+    const own = await measurePlatform(size, records, queries, models, say);
+    const results: MemoryResults = {
+      at: new Date().toISOString(),
+      quick,
+      machine,
+      model: embedder?.model.split('/').at(-1) ?? 'none',
+      ...own,
+    };
+    if (models && embedder && !args.includes('--no-mem0')) {
+      say('mem0');
+      const spoken = Array.from({ length: size.mem0 + size.inferred }, (_, n) => `${texts[n]} (${n})`);
+      const found = await runMem0(models, {
+        dimensions: embedder.dimensions,
+        events: spoken.slice(0, size.mem0),
+        inferred: spoken.slice(size.mem0),
+        records,
+        queries,
+      });
+      if (found) results.mem0 = found;
+    }
+    const large = numberAfter(args, '--large');
+    if (large !== undefined && embedder) {
+      const dataDir = await mkdtemp(join(tmpdir(), 'agentplatform-large-'));
+      const embedded = numberAfter(args, '--embedded') ?? Math.min(MAX_EMBEDDED, large);
+      results.large = await measureLarge({ records: large, embedded, queries: LARGE_QUERIES, embedder, dataDir, say });
+      await rm(dataDir, { recursive: true, force: true });
+    }
+    process.stdout.write(`${table(results)}\n`);
+    if (args.includes('--keep')) await keepResults(results);
+  } finally {
+    await models?.close();
+    await embedder?.close();
+  }
+}
+
+type Measured = Pick<MemoryResults, 'oneEvent' | 'manyEvents' | 'list' | 'retrieve'>;
+
+async function measurePlatform(
+  size: typeof FULL,
+  records: readonly string[],
+  queries: readonly string[],
+  models: ModelServer | undefined,
+  say: (text: string) => void,
+): Promise<Measured> {
+  const endpoints = models ? ['--embeddings-url', models.url, '--embeddings-model', 'minilm'] : [];
+  const platform = await startTestPlatform({ args: ['--sandbox', 'process', '--log-level', 'error', ...endpoints] });
   const clients = clientsOf(platform);
   const pool = new Pool(platform.ready.endpoint, { connections: CONNECTIONS, pipelining: 1 });
   try {
     const { id } = await newMemory(clients);
     const call = caller(platform, pool);
-    const event = (session: string) =>
+    const event = (session: string, n: number) =>
       call(`/memories/${id}/events`, {
         actorId: 'jane',
         sessionId: session,
         eventTimestamp: Date.now() / 1000,
         clientToken: randomUUID(),
-        payload: [
-          { conversational: { role: 'USER', content: { text: 'I moved to Berlin last week and I like it there.' } } },
-        ],
+        payload: [{ conversational: { role: 'USER', content: { text: records[n % records.length] } } }],
       });
-    const one = await timed(size.sequential, 1, () => event('one'));
-    say(`CreateEvent, one connection: p50 ${one.p50} ms, p99 ${one.p99} ms`);
-    const many = await timed(size.parallel, CONNECTIONS, (n) => event(`many-${n % 16}`));
-    say(`CreateEvent, ${CONNECTIONS} connections: ${many.perSecond} events/s, p50 ${many.p50} ms, p99 ${many.p99} ms`);
-
+    say('events');
+    await measure(100, 1, (n) => event('warm', n));
+    const oneEvent = await measure(size.sequential, 1, (n) => event('one', n));
+    const many = await measure(size.parallel, CONNECTIONS, (n) => event(`many-${n % 16}`, n));
     const list = (session: string) => call(`/memories/${id}/actor/jane/sessions/${session}`, { maxResults: 20 });
-    for (let n = 0; n < 20; n++) await event('short');
-    await timed(size.log, CONNECTIONS, () => event('long'));
-    const short = await timed(size.sequential, 1, () => list('short'));
-    const long = await timed(size.sequential, 1, () => list('long'));
-    say(`ListEvents of 20: p50 ${short.p50} ms; the first 20 of ${size.log}: p50 ${long.p50} ms`);
-
-    for (let start = 0; start < size.records; start += 100) {
-      const records = Array.from({ length: 100 }, (_, n) => ({
-        requestIdentifier: `r${n}`,
-        namespaces: [`/actors/${(start + n) % 10}`],
-        content: { text: sentence(start + n) },
-        timestamp: new Date(),
-      }));
-      await clients.data.send(new BatchCreateMemoryRecordsCommand({ memoryId: id, records }));
-    }
+    for (let n = 0; n < 20; n++) await event('short', n);
+    await measure(size.log, CONNECTIONS, (n) => event('long', n));
+    say('lists');
+    await measure(50, 1, () => list('short'));
+    const short = await measure(size.searches, 1, () => list('short'));
+    const long = await measure(size.searches, 1, () => list('long'));
+    say('records');
+    await writeRecords(clients, id, records);
     const search = (n: number) =>
       call(`/memories/${id}/retrieve`, {
         namespacePath: '/actors',
-        searchCriteria: { searchQuery: sentence(n * 7), topK: 10 },
+        searchCriteria: { searchQuery: queries[n % queries.length], topK: 10 },
       });
-    const found = await timed(size.searches, 1, search);
-    say(`RetrieveMemoryRecords by words over ${size.records}: p50 ${found.p50} ms, p99 ${found.p99} ms`);
+    if (models) await untilIndexed(models, say);
+    say('retrieval');
+    await measure(size.searches, 1, search);
+    const whole = await measure(size.searches, 1, search);
+    const embedding = models ? (await measure(size.searches, 1, (n) => embedOnce(models, queries[n] ?? ''))).p50 : 0;
+    const without = { ...whole, p50: Math.max(0, whole.p50 - embedding), p99: Math.max(0, whole.p99 - embedding) };
+    return {
+      oneEvent,
+      manyEvents: { ...many, connections: CONNECTIONS },
+      list: { short, long, events: size.log },
+      retrieve: { records: records.length, lexical: models === undefined, without, whole },
+    };
   } finally {
     await pool.close();
     clients.close();
@@ -72,12 +147,34 @@ export async function run(args: string[]): Promise<void> {
   }
 }
 
-function say(text: string): void {
-  process.stdout.write(`${text}\n`);
+async function writeRecords({ data }: Clients, memoryId: string, texts: readonly string[]): Promise<void> {
+  for (let start = 0; start < texts.length; start += 100) {
+    const records = texts.slice(start, start + 100).map((text, n) => ({
+      requestIdentifier: `r${n}`,
+      namespaces: [`/actors/${(start + n) % 10}`],
+      content: { text },
+      timestamp: new Date(),
+    }));
+    await data.send(new BatchCreateMemoryRecordsCommand({ memoryId, records }));
+  }
 }
 
-function sentence(seed: number): string {
-  return Array.from({ length: 8 }, (_, n) => WORDS[(seed * (n + 3) + n * n) % WORDS.length]).join(' ');
+/** Waits until the platform asks for no more embeddings. */
+async function untilIndexed({ calls }: ModelServer, say: (text: string) => void): Promise<void> {
+  say('vectors in the background');
+  for (const end = Date.now() + INDEX_WAIT_MS; Date.now() < end; ) {
+    const before = calls.embeddings;
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    if (calls.embeddings === before) return;
+  }
+  throw new Error('the vectors are not made');
+}
+
+async function embedOnce({ url }: ModelServer, input: string): Promise<number> {
+  const started = performance.now();
+  const body = JSON.stringify({ model: 'minilm', input: [input] });
+  await (await fetch(`${url}/embeddings`, { method: 'POST', body })).arrayBuffer();
+  return performance.now() - started;
 }
 
 /** Sends a signed request and gives the milliseconds until its answer was whole; the signing is not counted. */
@@ -96,7 +193,7 @@ function caller({ ready, credentials }: TestPlatform, pool: Pool) {
   };
 }
 
-async function timed(count: number, width: number, work: (n: number) => Promise<number>) {
+async function measure(count: number, width: number, work: (n: number) => Promise<number>): Promise<Timed> {
   const times: number[] = [];
   let next = 0;
   const started = performance.now();
@@ -106,9 +203,10 @@ async function timed(count: number, width: number, work: (n: number) => Promise<
     }),
   );
   const seconds = (performance.now() - started) / 1000;
-  return {
-    p50: percentile(times, 0.5).toFixed(2),
-    p99: percentile(times, 0.99).toFixed(2),
-    perSecond: Math.round(count / seconds),
-  };
+  return { ...timed(times), perSecond: Math.round(count / seconds) };
+}
+
+function numberAfter(args: readonly string[], name: string): number | undefined {
+  const at = args.indexOf(name);
+  return at < 0 ? undefined : Number(args[at + 1]);
 }

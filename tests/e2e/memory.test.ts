@@ -137,6 +137,13 @@ describe('memories', () => {
       name: 'ValidationException',
       fieldList: [{ name: 'memoryStrategies[0].namespaceTemplates[0]' }],
     });
+    const stream = { kinesis: { dataStreamArn: 'arn:aws:kinesis:us-east-1:123456789012:stream/s' } };
+    const contentConfigurations = [{ type: 'MEMORY_RECORDS' as const }];
+    const resources = [{ kinesis: { ...stream.kinesis, contentConfigurations } }];
+    await expect(newMemory('stream', { streamDeliveryResources: { resources } })).rejects.toMatchObject({
+      name: 'ValidationException',
+      fieldList: [{ name: 'streamDeliveryResources' }],
+    });
     await expect(newMemory('short', { eventExpiryDuration: 1 })).rejects.toMatchObject({ name: 'ValidationException' });
   });
 });

@@ -32,6 +32,7 @@ export class Memories {
 
   /** Throws a ValidationException when the name is taken (which is what clients look for) or a strategy is wrong. */
   async create(input: control.CreateMemoryInput, accountId: string): Promise<Memory> {
+    refuseStreams(input);
     const id = `${input.name}-${this.#deps.newIdSuffix()}`;
     const strategies = newStrategies(
       input.memoryStrategies ?? [],
@@ -47,7 +48,6 @@ export class Memories {
       ...(input.memoryExecutionRoleArn === undefined ? {} : { executionRoleArn: input.memoryExecutionRoleArn }),
       ...(input.indexedKeys === undefined ? {} : { indexedKeys: uniqueKeys(input.indexedKeys, 'indexedKeys') }),
       ...(input.namespaceKeys === undefined ? {} : { namespaceKeys: checkedKeys(input.namespaceKeys) }),
-      ...(input.streamDeliveryResources === undefined ? {} : { streamDelivery: input.streamDeliveryResources }),
     };
     try {
       const arn = this.arn(accountId, id);
@@ -95,6 +95,7 @@ export class Memories {
   }
 
   async update(input: control.UpdateMemoryInput, accountId: string, id: string): Promise<Memory> {
+    refuseStreams(input);
     await this.get(accountId, id);
     const arn = this.arn(accountId, id);
     const changed = await this.#store.modify(arn, ({ data }) => this.#updated(data, input));
@@ -126,7 +127,6 @@ export class Memories {
       ...(input.description === undefined ? {} : { description: input.description }),
       ...(input.eventExpiryDuration === undefined ? {} : { eventExpiryDays: input.eventExpiryDuration }),
       ...(input.memoryExecutionRoleArn === undefined ? {} : { executionRoleArn: input.memoryExecutionRoleArn }),
-      ...(input.streamDeliveryResources === undefined ? {} : { streamDelivery: input.streamDeliveryResources }),
       ...(namespaceKeys === undefined ? {} : { namespaceKeys }),
       ...(indexedKeys.length === 0 ? {} : { indexedKeys: uniqueKeys(indexedKeys, 'addIndexedKeys') }),
       ...(input.memoryStrategies === undefined
@@ -145,6 +145,18 @@ export class Memories {
 }
 
 const MAX_INDEXED_KEYS = 10;
+
+/** There is no Kinesis here, and nothing that could stand in its place: accepted, it would deliver nothing and not say so. */
+function refuseStreams({
+  streamDeliveryResources,
+}: {
+  streamDeliveryResources?: control.StreamDeliveryResources;
+}): void {
+  if (!streamDeliveryResources?.resources.length) return;
+  throw errors.invalidField('streamDeliveryResources', 'is not served: records are not delivered to streams', {
+    remedy: 'Read records with ListMemoryRecords, or use a self-managed strategy with a webhook.',
+  });
+}
 
 function uniqueKeys(keys: control.IndexedKey[], field: string): control.IndexedKey[] {
   const seen = new Set<string>();
@@ -188,6 +200,5 @@ export function memoryView({ arn, id, name, data, createdAt, updatedAt }: Memory
     ...(data.executionRoleArn === undefined ? {} : { memoryExecutionRoleArn: data.executionRoleArn }),
     ...(data.indexedKeys === undefined ? {} : { indexedKeys: data.indexedKeys }),
     ...(data.namespaceKeys === undefined ? {} : { namespaceKeys: data.namespaceKeys }),
-    ...(data.streamDelivery === undefined ? {} : { streamDeliveryResources: data.streamDelivery }),
   };
 }

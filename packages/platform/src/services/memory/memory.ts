@@ -29,7 +29,6 @@ export interface MemoryData {
   strategies: Strategy[];
   indexedKeys?: control.IndexedKey[];
   namespaceKeys?: control.NamespaceKeyEntry[];
-  streamDelivery?: control.StreamDeliveryResources;
 }
 
 export type Memory = Resource<MemoryData>;

@@ -19,8 +19,9 @@ const BATCH = 32;
 const RETRY_MS = 15_000;
 /** How often to look for records that another server has written. */
 const SWEEP_MS = 60_000;
-const EXACT_AT_MOST = 10_000;
-const EF_SEARCH = 200;
+const EXACT_AT_MOST = 2_000;
+/** How widely the graph is searched; the embedded database, which does it in WebAssembly, looks at half as many. */
+const EF_SEARCH = { pglite: 100, postgres: 200 };
 
 /**
  * Vectors of long-term records, made in the background and searched by nearness. Each model has a table of its own: when
@@ -99,13 +100,13 @@ export class VectorIndex {
   /** The records nearest to a query's vector; the score is the cosine. */
   async search(filter: RecordFilter, vector: string, limit: number): Promise<Hit[]> {
     const { database } = this.#deps;
-    if (await this.#isSmall(filter)) return this.#exact(database, filter, vector, limit);
+    if (await this.#isSmall(filter)) return this.#oneByOne(filter, vector, limit);
     return database.transaction(async (tx) => {
-      await tx.exec(`SET LOCAL hnsw.ef_search = ${Math.max(EF_SEARCH, Math.min(1000, limit * 2))}`);
+      await tx.exec(`SET LOCAL hnsw.ef_search = ${Math.max(EF_SEARCH[database.kind], Math.min(1000, limit * 2))}`);
       // Goes on through the graph until enough of what the filter lets through is found.
       if (this.#iterative)
         await tx.exec('SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.max_scan_tuples = 40000');
-      return this.#exact(tx, filter, vector, limit);
+      return this.#throughGraph(tx, filter, vector, limit);
     });
   }
 
@@ -119,12 +120,24 @@ export class VectorIndex {
     return new Map(rows.map(({ record_id: id, score }) => [id, score]));
   }
 
-  async #exact(executor: Executor, filter: RecordFilter, vector: string, limit: number): Promise<Hit[]> {
+  async #throughGraph(executor: Executor, filter: RecordFilter, vector: string, limit: number): Promise<Hit[]> {
     const params: unknown[] = [vector];
     const where = recordFilterSql(filter, params, 'r.');
     return executor.query<Hit>(
       `SELECT r.id, 1 - (v.embedding <=> $1::vector) AS score FROM ${this.#table} v JOIN memory_records r ON r.id = v.record_id
        WHERE ${where} ORDER BY v.embedding <=> $1::vector LIMIT $${params.push(limit)}`,
+      params,
+    );
+  }
+
+  /** What the filter lets through is fetched first: left to itself, the planner may go through the graph and miss nearly all of it. */
+  async #oneByOne(filter: RecordFilter, vector: string, limit: number): Promise<Hit[]> {
+    const params: unknown[] = [vector];
+    const where = recordFilterSql(filter, params, 'r.');
+    return this.#deps.database.query<Hit>(
+      `WITH few AS MATERIALIZED (
+         SELECT r.id, v.embedding FROM memory_records r JOIN ${this.#table} v ON v.record_id = r.id WHERE ${where})
+       SELECT id, 1 - (embedding <=> $1::vector) AS score FROM few ORDER BY embedding <=> $1::vector LIMIT $${params.push(limit)}`,
       params,
     );
   }

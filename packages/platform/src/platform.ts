@@ -1,17 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createPaginator, errors, type OperationName } from '@agentplatform/contract';
+import { createPaginator, type OperationName } from '@agentplatform/contract';
+import { announce, type Ready } from './announce.ts';
 import { createAuthorize } from './authorize.ts';
 import { Closing } from './closing.ts';
 import type { Config } from './config.ts';
-import { writeConnectionFile } from './connection-file.ts';
 import { operationCoverage } from './coverage.ts';
 import { httpPlugins } from './http-plugins.ts';
 import { identifiers } from './identifiers.ts';
 import { journalSinks } from './journal-sinks.ts';
 import { keptKey } from './kept-key.ts';
-import { PROFILE, writeCredentialsFile } from './kernel/auth/iam/credentials-file.ts';
 import { openIam } from './kernel/auth/iam/iam.ts';
 import { SandboxCredentials } from './kernel/auth/iam/sandbox-credentials.ts';
 import { createSqlIamStore } from './kernel/auth/iam/sql-iam-store.ts';
@@ -29,9 +28,7 @@ import { toServiceError } from './kernel/http/service-errors.ts';
 import { createImages } from './kernel/images/index.ts';
 import { createJobs } from './kernel/jobs/index.ts';
 import { createJournal } from './kernel/journal/index.ts';
-import { createChatModel, createReranker, modelEndpoint } from './kernel/models/index.ts';
-import { createTopics, webhookMap } from './kernel/notifications/index.ts';
-import { objectReader, objectWriter } from './kernel/objects/index.ts';
+import { objectReader } from './kernel/objects/index.ts';
 import { createOutbound, refusalOf } from './kernel/outbound/index.ts';
 import { PeerForwarder, PeerTokens, peerAuthenticator, peerKey } from './kernel/peers/index.ts';
 import { createSandboxProvider, LiveSandboxes, probeProviders } from './kernel/sandbox/index.ts';
@@ -46,13 +43,15 @@ import { createLogger, createMetrics, logFormat } from './kernel/telemetry/index
 import { migrations } from './migrations.ts';
 import type { NotImplemented } from './not-implemented.ts';
 import { type Door, openDoor } from './open-door.ts';
-import { openEmbedder } from './open-embedder.ts';
 import { openFileSystems } from './open-file-systems.ts';
 import { createServerLease, reachable } from './open-lease.ts';
+import { openMemory } from './open-memory.ts';
 import { openObjects } from './open-objects.ts';
 import { retentionRules } from './retention.ts';
-import { createCodeInterpreterService, subnetMap } from './services/code-interpreter/index.ts';
-import { createMemoryService } from './services/memory/index.ts';
+import { runtimeTokens } from './runtime-tokens.ts';
+import { sandboxOptions } from './sandbox-options.ts';
+import { codeInterpreterSettings, runtimeSettings } from './service-settings.ts';
+import { createCodeInterpreterService } from './services/code-interpreter/index.ts';
 import { createResourcePoliciesService, ResourcePolicies } from './services/resource-policies/index.ts';
 import { createRuntimeService } from './services/runtime/index.ts';
 import { RegistryCredentialsStore } from './services/runtime/registry-credentials.ts';
@@ -60,18 +59,6 @@ import { createTagsService } from './services/tags/index.ts';
 import { roomToPool, sessionOptions } from './session-options.ts';
 import { auditOfStream } from './stream-audit.ts';
 import { watchMetrics } from './watch-metrics.ts';
-
-/** What the server prints when it serves; `connection.json` in the data directory holds the same. */
-export interface Ready {
-  ready: true;
-  endpoint: string;
-  credentialsFile: string;
-  profile: string;
-  region: string;
-  accountId: string;
-  defaultRoleArn: string;
-  isolation: string;
-}
 
 export interface Platform {
   /** Takes requests from now on. Rejects with the system's error when the port is taken. */
@@ -109,20 +96,8 @@ export async function createPlatform(config: Config): Promise<Platform> {
     let door: Door | undefined;
 
     // Isolation first: without it nothing else is worth starting.
-    const sandboxOptions = {
-      dataDir: data,
-      runtime: config.sandbox.ociRuntime,
-      socketPath: config.sandbox.dockerSocket,
-      dockerRuntime: config.sandbox.dockerRuntime,
-      cniDir: config.sandbox.cniDir,
-      disk: config.sandbox.disk,
-      poolSize: config.sandbox.preparedNetworks,
-      creates: { running: config.sandbox.maxConcurrentStarts, waiting: config.sandbox.maxQueuedStarts },
-      door: () => door?.port,
-      clock,
-      log,
-    };
-    const chosen = await createSandboxProvider({ ...sandboxOptions, provider: config.sandbox.provider });
+    const isolation = sandboxOptions(config, { door: () => door?.port, clock, log });
+    const chosen = await createSandboxProvider({ ...isolation, provider: config.sandbox.provider });
     const { report } = chosen;
     const provider = new LiveSandboxes(chosen.provider);
     closing.add(() => provider.close());
@@ -240,7 +215,10 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const temporary = join(data, 'tmp');
     await rm(temporary, { recursive: true, force: true });
     await mkdir(temporary, { mode: 0o700 });
+    const settings = runtimeSettings(config);
     const runtime = createRuntimeService({
+      ...settings,
+      sandbox: { ...settings.sandbox, roleEnvironment: (role) => sandboxCredentials.environment(role) },
       database,
       images,
       sessions,
@@ -252,35 +230,16 @@ export async function createPlatform(config: Config): Promise<Platform> {
       roleExists,
       fileSystems: { ...fileSystems, roleMay: (role, action, resource) => iam.roleMay(role, action, resource) },
       refusalOf: (url) => refusalOf(outbound, url),
-      verifyToken: ({ runtime: { accountId }, version }, token) => {
-        const configuration = version.definition.authorizerConfiguration?.customJWTAuthorizer;
-        if (configuration) return jwt.authenticate(token, { accountId, configuration });
-        throw errors.accessDenied(
-          'Authorization method mismatch: this agent runtime takes signed requests, the request has a bearer token.',
-          { remedy: 'Sign the request, or give the runtime a customJWTAuthorizer.' },
-        );
-      },
+      verifyToken: runtimeTokens(jwt),
       takeInvocation: (endpoint) => invocations.take(endpoint),
       paginator,
       clock,
       newIdSuffix: identifiers.suffix,
       newSessionId: identifiers.session,
-      region,
-      defaults: config.session,
-      quotas: config.quotas,
-      pooled: config.pool.maxPerVersion,
-      sandbox: {
-        limits: config.sandbox.limits,
-        network: { egress: config.sandbox.egress, allowCidrs: config.sandbox.allowPrivateEgress, hostPorts: [] },
-        roleEnvironment: (role) => sandboxCredentials.environment(role),
-      },
-      limits: {
-        timeoutMs: config.invocation.timeoutSeconds * 1000,
-        streamTimeoutMs: config.invocation.streamTimeoutSeconds * 1000,
-      },
       log,
     });
     const codeInterpreter = createCodeInterpreterService({
+      ...codeInterpreterSettings(config),
       database,
       images,
       sessions,
@@ -289,56 +248,13 @@ export async function createPlatform(config: Config): Promise<Platform> {
       clock,
       newIdSuffix: identifiers.suffix,
       newSessionId: () => identifiers.session().replaceAll('-', ''),
-      region,
-      limits: config.sandbox.limits,
-      networks: {
-        builtIn: config.codeInterpreter.builtInNetwork,
-        public: { egress: config.sandbox.egress, allowCidrs: config.sandbox.allowPrivateEgress, hostPorts: [] },
-        subnets: subnetMap(config.codeInterpreter.subnets ?? ''),
-      },
       cacheDir: cache,
-      dataDir: data,
-      image: config.codeInterpreter.image,
-      warmSessions: config.codeInterpreter.warmSessions,
-      executionSeconds: config.codeInterpreter.executionSeconds,
       log,
     });
     const tags = createTagsService({ database });
     const jobs = createJobs({ database, log });
     closing.add(() => jobs.stop());
-    const embedder = await openEmbedder(config, log);
-    const { webhooks = '', key: webhookKey } = config.notifications;
-    const topics = createTopics({
-      webhooks: webhookMap(webhooks),
-      ...(webhookKey === undefined ? {} : { key: webhookKey }),
-      outbound,
-      clock,
-      newId: identifiers.request,
-    });
-    const memory = createMemoryService({
-      database,
-      objects: objectWriter(objects),
-      topics,
-      ...(embedder ? { embedder } : {}),
-      ...(config.rerank.url === undefined
-        ? {}
-        : {
-            reranker: createReranker(
-              modelEndpoint(config.rerank.url, { name: config.rerank.model, key: config.rerank.key }),
-            ),
-          }),
-      ...(config.models.url === undefined
-        ? {}
-        : { chat: createChatModel(modelEndpoint(config.models.url, config.models)) }),
-      jobs,
-      paginator,
-      clock,
-      log,
-      region,
-      newIdSuffix: identifiers.suffix,
-      newUuid: identifiers.request,
-      extractionDelayMs: config.memory.extractionDelaySeconds * 1000,
-    });
+    const memory = await openMemory(config, { database, objects, outbound, jobs, paginator, clock, log });
     // Served or named in not-implemented.ts: the compiler sees to it.
     const handlers: HandlersOf<Exclude<OperationName, NotImplemented>> = {
       ...runtime.operations,
@@ -394,7 +310,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
         readiness: [{ name: 'database', check: () => database.health() }],
         metrics,
         metricsAccess: config.metrics,
-        probe: () => probeProviders(sandboxOptions),
+        probe: () => probeProviders(isolation),
         newRequestId: identifiers.request,
         region,
         clock,
@@ -457,25 +373,11 @@ export async function createPlatform(config: Config): Promise<Platform> {
 
     return {
       async listen() {
-        const credentials = await iam.rootCredentials();
-        const credentialsFile = credentials
-          ? await writeCredentialsFile(data, { ...credentials, region })
-          : join(data, 'credentials');
         const { origin } = await server.listen(config.host, config.port);
         await lease.announce(config.servers.address ?? reachable(origin));
         closing.add(() => server.close(config.shutdownGraceSeconds * 1000));
         closing.add(() => streams.close());
-        const ready: Ready = {
-          ready: true,
-          endpoint: origin,
-          credentialsFile,
-          profile: PROFILE,
-          region,
-          accountId: iam.accountId,
-          defaultRoleArn: iam.defaultRoleArn,
-          isolation: report.isolation,
-        };
-        await writeConnectionFile(data, ready);
+        const ready = await announce(data, iam, { endpoint: origin, region, isolation: report.isolation });
         log.info({ endpoint: origin, isolation: report.isolation }, 'serving');
         return ready;
       },

@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+import { writeConnectionFile } from './connection-file.ts';
+import { PROFILE, writeCredentialsFile } from './kernel/auth/iam/credentials-file.ts';
+import type { Iam } from './kernel/auth/iam/iam.ts';
+
+/** What the server prints when it serves; `connection.json` in the data directory holds the same. */
+export interface Ready {
+  ready: true;
+  endpoint: string;
+  credentialsFile: string;
+  profile: string;
+  region: string;
+  accountId: string;
+  defaultRoleArn: string;
+  isolation: string;
+}
+
+/** Writes the files by which clients on this machine find the server that listens at `endpoint`. */
+export async function announce(
+  data: string,
+  iam: Pick<Iam, 'rootCredentials' | 'accountId' | 'defaultRoleArn'>,
+  { endpoint, region, isolation }: Pick<Ready, 'endpoint' | 'region' | 'isolation'>,
+): Promise<Ready> {
+  const credentials = await iam.rootCredentials();
+  const credentialsFile = credentials
+    ? await writeCredentialsFile(data, { ...credentials, region })
+    : join(data, 'credentials');
+  const ready: Ready = {
+    ready: true,
+    endpoint,
+    credentialsFile,
+    profile: PROFILE,
+    region,
+    accountId: iam.accountId,
+    defaultRoleArn: iam.defaultRoleArn,
+    isolation,
+  };
+  await writeConnectionFile(data, ready);
+  return ready;
+}

@@ -1,0 +1,54 @@
+import type { Paginator } from '@agentplatform/contract';
+import type { Logger } from 'pino';
+import type { Config } from './config.ts';
+import { identifiers } from './identifiers.ts';
+import type { Clock } from './kernel/clock.ts';
+import type { Jobs } from './kernel/jobs/index.ts';
+import { createChatModel, createReranker, modelEndpoint } from './kernel/models/index.ts';
+import { createTopics, webhookMap } from './kernel/notifications/index.ts';
+import { type ObjectStore, objectWriter } from './kernel/objects/index.ts';
+import type { Outbound } from './kernel/outbound/index.ts';
+import type { Database } from './kernel/storage/index.ts';
+import { openEmbedder } from './open-embedder.ts';
+import { createMemoryService } from './services/memory/index.ts';
+
+/** What memory stands on. */
+export interface MemoryParts {
+  database: Database;
+  objects: ObjectStore;
+  outbound: Outbound;
+  jobs: Jobs;
+  paginator: Paginator;
+  clock: Clock;
+  log: Logger;
+}
+
+/** The memory service with the models and topics that the configuration names. */
+export async function openMemory(
+  config: Config,
+  { objects, outbound, ...parts }: MemoryParts,
+): Promise<ReturnType<typeof createMemoryService>> {
+  const { models, rerank, notifications } = config;
+  const embedder = await openEmbedder(config, parts.log);
+  const topics = createTopics({
+    webhooks: webhookMap(notifications.webhooks ?? ''),
+    ...(notifications.key === undefined ? {} : { key: notifications.key }),
+    outbound,
+    clock: parts.clock,
+    newId: identifiers.request,
+  });
+  return createMemoryService({
+    ...parts,
+    objects: objectWriter(objects),
+    topics,
+    ...(embedder ? { embedder } : {}),
+    ...(rerank.url === undefined
+      ? {}
+      : { reranker: createReranker(modelEndpoint(rerank.url, { name: rerank.model, key: rerank.key })) }),
+    ...(models.url === undefined ? {} : { chat: createChatModel(modelEndpoint(models.url, models)) }),
+    region: config.region,
+    newIdSuffix: identifiers.suffix,
+    newUuid: identifiers.request,
+    extractionDelayMs: config.memory.extractionDelaySeconds * 1000,
+  });
+}

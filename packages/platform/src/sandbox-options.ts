@@ -1,0 +1,21 @@
+import type { Logger } from 'pino';
+import type { Config } from './config.ts';
+import type { Clock } from './kernel/clock.ts';
+
+/** The settings of isolation as the kernel's providers take them; `door` gives the port that sandboxes may reach, once it is open. */
+export function sandboxOptions(
+  { data, sandbox }: Pick<Config, 'data' | 'sandbox'>,
+  parts: { door(): number | undefined; clock: Clock; log: Logger },
+) {
+  return {
+    dataDir: data,
+    runtime: sandbox.ociRuntime,
+    socketPath: sandbox.dockerSocket,
+    dockerRuntime: sandbox.dockerRuntime,
+    cniDir: sandbox.cniDir,
+    disk: sandbox.disk,
+    poolSize: sandbox.preparedNetworks,
+    creates: { running: sandbox.maxConcurrentStarts, waiting: sandbox.maxQueuedStarts },
+    ...parts,
+  };
+}

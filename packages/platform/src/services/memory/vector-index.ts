@@ -20,8 +20,8 @@ const RETRY_MS = 15_000;
 /** How often to look for records that another server has written. */
 const SWEEP_MS = 60_000;
 const EXACT_AT_MOST = 2_000;
-/** How widely the graph is searched; the embedded database, which does it in WebAssembly, looks at half as many. */
-const EF_SEARCH = { pglite: 100, postgres: 200 };
+/** How widely the graph is searched; the embedded database, which does it in WebAssembly, looks at fewer. */
+const EF_SEARCH = { pglite: 100, postgres: 400 };
 
 /**
  * Vectors of long-term records, made in the background and searched by nearness. Each model has a table of its own: when

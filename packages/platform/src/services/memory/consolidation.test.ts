@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
+import { FakeClock } from '../../kernel/fake-clock.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
-import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
+import { describeDatabases, silent } from '../../kernel/storage/testing/databases.ts';
 import { listEvents } from './event-store.ts';
 import { EventWriter, type NewEvent } from './event-writer.ts';
 import { applyChanges, OvertakenError } from './extraction/changes.ts';
@@ -13,6 +14,7 @@ import {
   requeueJob,
   waitingLines,
 } from './extraction-job-store.ts';
+import { Housekeeping } from './housekeeping.ts';
 import { findRecord, listRecords, type NewRecord, type RecordFilter } from './record-store.ts';
 import { memoryMigrations } from './tables.ts';
 
@@ -120,5 +122,20 @@ describeDatabases('memory', [...storageMigrations, ...memoryMigrations], (databa
       Array.from({ length: 40 }, (_, n) => `\u0000 ${39 - n}`),
     );
     expect(await listEvents(database(), { ...query, now: new Date(now.getTime() + 1000) })).toEqual([]);
+
+    // What has expired is deleted in the background; what a deleted memory held, too.
+    const left = async (): Promise<number> => (await database().query('SELECT 1 FROM memory_events')).length;
+    const clock = new FakeClock(now.getTime() + 999);
+    const housekeeping = new Housekeeping({ database: database(), clock, log: silent });
+    await writer.write(
+      event(70, { memoryId: 'gone', expiresAt: new Date(now.getTime() + 1e9), clientToken: undefined }),
+    );
+    expect([await housekeeping.round(), await left()]).toEqual([false, 41]);
+    await clock.advance(1);
+    expect([await housekeeping.round(), await left()]).toEqual([false, 1]);
+    await database().execute("INSERT INTO memory_purges (memory_id) VALUES ('gone')");
+    while (await housekeeping.round());
+    expect(await left()).toBe(0);
+    expect(await database().query('SELECT 1 FROM memory_purges')).toEqual([]);
   });
 });

@@ -127,7 +127,7 @@ async function open(count: number, prefix: string): Promise<void> {
   for (let i = 0; i < count; i += 100) {
     await Promise.all(
       Array.from({ length: Math.min(100, count - i) }, async (_, k) => {
-        const sessionId = `${prefix}-${i + k}`.padEnd(36, '0');
+        const sessionId = `${prefix}-${String(i + k).padStart(29, '0')}`;
         const lease = await sessions.acquire({ accountId: '123456789012', resourceArn, sessionId }, planOf, signal);
         const { body } = await lease.connection.request({ method: 'GET', path: '/' });
         await body.dump();

@@ -48,7 +48,13 @@ export async function startTestPlatform(options: StartOptions = {}): Promise<Tes
   const child = spawn(join(ROOT, 'node_modules/.bin/node'), args, {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, AGENTPLATFORM_CACHE: join(ROOT, '.cache/platform'), ...options.env },
+    env: {
+      ...process.env,
+      AGENTPLATFORM_CACHE: join(ROOT, '.cache/platform'),
+      // A test that wants sandboxes to stand ready says so; for all others they would only cost time.
+      AGENTPLATFORM_POOL_MAX_PER_VERSION: '0',
+      ...options.env,
+    },
   });
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

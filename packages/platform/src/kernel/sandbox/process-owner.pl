@@ -26,6 +26,9 @@ close $log_w;
 close $exec_w;
 # Closed by the exec that succeeds.
 if (sysread $exec_r, my $why, 4096) { print $server "error $why\n"; exit 1 }
+# Told to the next server as well, which finds nothing else when this one is killed now; a directory that is gone was swept by it.
+if (open my $pids, '>', "$dir/pids") { print $pids "$$ $pid\n"; close $pids }
+else { kill 'KILL', -$pid; exit 1 }
 print $server "started $pid\n";
 close $server;
 

@@ -202,12 +202,23 @@ export class ProcessProvider implements SandboxProvider {
   }
 
   async #remove(id: string): Promise<void> {
-    const record = await this.#readRecord(id);
+    const record = (await this.#readRecord(id)) ?? (await this.#unrecorded(id));
     if (record && (await isAlive(record.owner))) {
       await endGroup(record.pid);
       await endProcess(record.owner);
     }
     await rm(join(this.#dir, id), { recursive: true, force: true });
+  }
+
+  /** What the owner wrote, for a server that was killed before it could write its record. */
+  async #unrecorded(id: string): Promise<Pick<ProcessRecord, 'owner' | 'pid'> | undefined> {
+    const dir = join(this.#dir, id);
+    const text = await readFile(join(dir, 'pids'), 'utf8').catch(() => '');
+    const [owner = 0, pid = 0] = text.trim().split(' ').map(Number);
+    const command = owner > 0 ? await readFile(`/proc/${owner}/cmdline`, 'utf8').catch(() => '') : '';
+    // The number may be another process's by now.
+    const identity = command.split('\0').includes(dir) ? await identify(owner) : undefined;
+    return identity && { owner: identity, pid };
   }
 
   async #readRecord(id: string): Promise<ProcessRecord | undefined> {

@@ -171,6 +171,36 @@ describe('sessions', () => {
     ]);
   });
 
+  it('takes five hundred first calls at once: so many start, so many wait, the rest are told, and nobody is lost', async () => {
+    const { acquire, provider, sessions, store } = house({ maxConcurrentStarts: 4, maxQueuedStarts: 100 });
+    const start = gate();
+    provider.createGate = start.promise;
+    const ids = Array.from({ length: 500 }, (_, i) => ({ ...key, sessionId: `storm-${String(i).padStart(30, '0')}` }));
+    let told = 0;
+    const calls = ids.map((id) => acquire(id));
+    for (const call of calls)
+      call.catch(() => {
+        told += 1;
+      });
+    const outcomes = Promise.allSettled(calls);
+    // No sandbox is ready before the last of those who cannot wait has been told.
+    for (let turn = 0; told < 396 && turn < 1000; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    start.open();
+    const refused = ids.filter((_, i) => i >= 104);
+    const settled = await outcomes;
+    expect(settled.filter(({ status }) => status === 'fulfilled')).toHaveLength(104);
+    for (const outcome of settled)
+      if (outcome.status === 'rejected')
+        expect(outcome.reason.message).toMatch(/100 session starts are already waiting/);
+    expect(provider.running).toHaveLength(104);
+    expect(sessions.size).toBe(104);
+    // Whoever comes again is served, and no refusal left a row behind that would be in the way.
+    expect([...store.rows.values()].filter((row) => row.endedAt === undefined)).toHaveLength(104);
+    for (let i = 0; i < refused.length; i += 100) await Promise.all(refused.slice(i, i + 100).map((id) => acquire(id)));
+    expect(provider.running).toHaveLength(500);
+    expect(new Set(provider.running.map(({ id }) => id)).size).toBe(500);
+  });
+
   it('samples usage while it lives and once more at its end', async () => {
     const { acquire, clock, sessions, samples } = house();
     await acquire();

@@ -1,6 +1,8 @@
+import { CreateCodeInterpreterCommand } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { type CodeSession, startCodeSession } from '../support/code-session.ts';
+import { newRole } from '../support/iam.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
 let platform: TestPlatform;
@@ -186,5 +188,27 @@ describe('files', () => {
     expect((await session.call('removeFiles', { paths: ['data'] })).isError).toBe(false);
     const gone = await session.call('readFiles', { paths: ['data/a.csv'] });
     expect(gone).toMatchObject({ isError: true, text: 'There is no data/a.csv.' });
+  });
+});
+
+describe('the execution role of an interpreter', () => {
+  it('is what its code calls the platform as, and nothing without one', async () => {
+    const make = async (executionRoleArn?: string) => {
+      const name = `coder_${executionRoleArn === undefined ? 'plain' : 'role'}`;
+      const networkConfiguration = { networkMode: 'SANDBOX' as const };
+      const made = await clients.control.send(
+        new CreateCodeInterpreterCommand({ name, networkConfiguration, executionRoleArn }),
+      );
+      return startCodeSession(clients, made.codeInterpreterId);
+    };
+    const code = `
+import json, os, urllib.request
+request = urllib.request.Request(os.environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://169.254.170.2/v1/credentials"))
+request.add_header("Authorization", os.environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN", ""))
+print(json.load(urllib.request.urlopen(request, timeout=5))["RoleArn"])`;
+    const roleArn = await newRole(platform, 'coder', [{ Effect: 'Allow', Action: 's3:GetObject', Resource: '*' }]);
+    const [withRole, plain] = [await make(roleArn), await make()];
+    expect((await withRole.python(code)).text).toContain(roleArn);
+    expect((await plain.python(code)).text).toMatch(/URLError|refused|prohibited|unreachable|timed out/);
   });
 });

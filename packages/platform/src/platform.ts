@@ -244,6 +244,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       images,
       sessions,
       roleExists,
+      roleEnvironment: (role) => sandboxCredentials.environment(role),
       paginator,
       clock,
       newIdSuffix: identifiers.suffix,

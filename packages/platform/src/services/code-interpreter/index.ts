@@ -11,7 +11,7 @@ import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import { interpreterIdOf } from './interpreter.ts';
 import { InterpreterImages } from './interpreter-images.ts';
-import { InterpreterSessions } from './interpreter-sessions.ts';
+import { InterpreterSessions, type InterpreterSessionsDeps } from './interpreter-sessions.ts';
 import { Interpreters } from './interpreters.ts';
 import { type NetworkSettings, Networks } from './networks.ts';
 import { type CodeInterpreterOperation, codeInterpreterOperations } from './operations.ts';
@@ -33,6 +33,7 @@ export interface CodeInterpreterServiceDeps {
   newSessionId(): string;
   region: string;
   limits: SandboxLimits;
+  roleEnvironment: InterpreterSessionsDeps['roleEnvironment'];
   networks: NetworkSettings;
   /** Packages that were fetched; several data directories may share it. */
   cacheDir: string;

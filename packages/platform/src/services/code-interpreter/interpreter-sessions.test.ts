@@ -52,6 +52,8 @@ function interpreterHouse() {
     health: async () => 'healthy',
     limits: { cpu: 1, memoryBytes: 1, pids: 1, diskBytes: 1, openFiles: 1 },
     warm: 0,
+    region: 'us-east-1',
+    roleEnvironment: () => ({}),
     clock,
     newSessionId: () => `session${++made}`,
     log: pino({ level: 'silent' }),

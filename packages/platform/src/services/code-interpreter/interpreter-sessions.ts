@@ -1,5 +1,6 @@
 import { errors } from '@agentplatform/contract';
 import type { Logger } from 'pino';
+import type { SandboxRole } from '../../kernel/auth/iam/sandbox-credentials.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { SandboxError, type SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
 import type { HealthCheck } from '../../kernel/sessions/health.ts';
@@ -20,8 +21,11 @@ export interface InterpreterSessionsDeps {
   /** Asks a session's own server how it is. */
   health: HealthCheck;
   limits: SandboxLimits;
+  /** What an AWS SDK needs in its environment to call this platform as the interpreter's role. */
+  roleEnvironment(role: SandboxRole): Record<string, string>;
   /** Sessions kept ready per interpreter that was used lately. */
   warm: number;
+  region: string;
   clock: Clock;
   /** `[0-9a-zA-Z]{1,40}`, fresh each time. */
   newSessionId(): string;
@@ -124,6 +128,13 @@ export class InterpreterSessions {
     return record && this.#watchPlan(record.timeoutSeconds);
   }
 
+  #roleEnvironment({ arn, executionRoleArn }: Interpreter, sandboxId: string): Record<string, string> {
+    if (executionRoleArn === undefined) return {};
+    const { region, roleEnvironment } = this.#deps;
+    const role = roleEnvironment({ sandboxId, roleArn: executionRoleArn, sourceArn: arn });
+    return { AWS_REGION: region, AWS_DEFAULT_REGION: region, ...role };
+  }
+
   async #planOrExplain(interpreter: Interpreter, timeoutSeconds: number): Promise<SessionPlan> {
     try {
       return await this.#plan(interpreter, timeoutSeconds);
@@ -143,9 +154,10 @@ export class InterpreterSessions {
       sandbox: async (id, signal) => ({
         id,
         image: await images.prepare(digest, signal),
-        env: { AGENTPLATFORM_PIDS_LIMIT: String(limits.pids) },
+        env: { AGENTPLATFORM_PIDS_LIMIT: String(limits.pids), ...this.#roleEnvironment(interpreter, id) },
         mounts: [],
-        network: networks.policy(interpreter.network),
+        // Whatever its network is: what the role may do is for its policies to say.
+        network: { ...networks.policy(interpreter.network), door: interpreter.executionRoleArn !== undefined },
         limits,
         labels: { kind: 'code-interpreter', interpreter: interpreter.arn },
       }),

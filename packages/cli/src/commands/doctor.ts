@@ -1,5 +1,7 @@
+import { Option } from '@commander-js/extra-typings';
 import { CliError } from '../cli-error.ts';
 import { platformCommand } from '../command.ts';
+import { installGvisor } from '../doctor/install-gvisor.ts';
 import { findBuilders, probeLocally, thisMachine } from '../doctor/local-probe.ts';
 import { askPlatform, type DoctorReport } from '../doctor/report.ts';
 import { explain } from '../explain.ts';
@@ -11,19 +13,35 @@ export function doctorCommand(terminal: Terminal) {
     summary: 'Say what isolation this machine offers, what is missing, and the command that would get it.',
     details:
       'Asks the platform if one answers, and looks at this machine itself otherwise. Ends with 1 when sessions cannot be isolated.',
-    examples: [{ does: 'check this machine', line: 'agentcore doctor' }],
-  }).action(async (options) => {
-    const report = await examine(terminal, options);
-    const isolated = report.providers.some(({ provider, usable }) => usable && provider !== 'process');
-    if (options.json) printJson(terminal, { ...report, isolated });
-    else show(terminal, report);
-    if (isolated) return;
-    throw new CliError(
-      'failure',
-      'Sessions cannot be isolated on this machine yet.',
-      'Get what is missing for one of the providers above.',
-    );
-  });
+    examples: [
+      { does: 'check this machine', line: 'agentcore doctor' },
+      { does: 'get the stronger isolation of gVisor', line: 'agentcore doctor --install gvisor' },
+    ],
+  })
+    .addOption(
+      new Option(
+        '--install <what>',
+        'get a runtime first, as root: builds gVisor with Go, which takes minutes',
+      ).choices(['gvisor']),
+    )
+    .action(async (options) => {
+      if (options.install === 'gvisor') await install(terminal);
+      const report = await examine(terminal, options);
+      const isolated = report.providers.some(({ provider, usable }) => usable && provider !== 'process');
+      if (options.json) printJson(terminal, { ...report, isolated });
+      else show(terminal, report);
+      if (isolated) return;
+      throw new CliError(
+        'failure',
+        'Sessions cannot be isolated on this machine yet.',
+        'Get what is missing for one of the providers above.',
+      );
+    });
+}
+
+async function install(terminal: Terminal): Promise<void> {
+  const path = await installGvisor({ folder: '/usr/local/bin', say: (text) => print(terminal, `  ${text}`) });
+  print(terminal, `Installed ${path}. Sandboxes run on it with: --sandbox-oci-runtime runsc\n`);
 }
 
 async function examine(terminal: Terminal, flags: ConnectionFlags): Promise<DoctorReport> {

@@ -40,6 +40,20 @@ describe('probeLocally', () => {
   });
 });
 
+describe('probeLocally of Docker', () => {
+  it('believes in a daemon only when it answers', async () => {
+    const where = await place(['nft']);
+    const docker = async () => (await probeLocally(where)).find(({ provider }) => provider === 'docker');
+    expect((await docker())?.missing).toEqual([
+      { what: `a Docker daemon at ${where.dockerSocket}`, remedy: 'apt-get install docker.io, and start it' },
+    ]);
+    const engine = createServer((_request, response) => response.end('OK')).listen(where.dockerSocket);
+    await once(engine, 'listening');
+    expect(await docker()).toMatchObject({ usable: true, missing: [] });
+    engine.close();
+  });
+});
+
 describe('findBuilders', () => {
   it('believes in Docker only when its engine answers', async () => {
     const where = await place(['docker']);

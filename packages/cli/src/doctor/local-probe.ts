@@ -42,7 +42,7 @@ export function thisMachine(env: Record<string, string | undefined>): ProbePlace
 
 /** Looks for what the platform's providers need, without a platform to ask. Finds less than the platform itself: nothing is run. */
 export async function probeLocally(place: ProbePlace): Promise<Provider[]> {
-  return [await probeOci(place), processProvider];
+  return [await probeOci(place), await probeDocker(place), processProvider];
 }
 
 /** What can build images from a Containerfile here. */
@@ -78,6 +78,20 @@ async function probeOci(place: ProbePlace): Promise<Provider> {
   if (!plugins.includes(true))
     missing.push({ what: 'CNI plugins', remedy: 'apt-get install containernetworking-plugins' });
   return { provider: 'oci', usable: missing.length === 0, isolation: 'container (runc, own network)', missing };
+}
+
+async function probeDocker(place: ProbePlace): Promise<Provider> {
+  const missing: Provider['missing'] = [];
+  if (place.platform !== 'linux')
+    missing.push({ what: 'Linux', remedy: 'the network rules need a daemon on a Linux host' });
+  if (place.uid !== 0) missing.push({ what: 'root', remedy: 'start the platform as root: sudo npm start' });
+  if (!(await dockerAnswers(place.dockerSocket)))
+    missing.push({
+      what: `a Docker daemon at ${place.dockerSocket}`,
+      remedy: 'apt-get install docker.io, and start it',
+    });
+  if (!(await findProgram(place.path, 'nft'))) missing.push({ what: 'nft', remedy: 'apt-get install nftables' });
+  return { provider: 'docker', usable: missing.length === 0, isolation: 'container (Docker, own network)', missing };
 }
 
 function dockerAnswers(socketPath: string): Promise<boolean> {

@@ -6,12 +6,14 @@ import { endWithOwner } from './end-with-owner.ts';
 import { pythonPackages } from './test/python-packages.ts';
 import { addTallies, closingLine, emptyTally, report, type Tally, tallyOf } from './test/tally.ts';
 
-// Tests that make sandboxes, measure them, or start whole platforms: one file at a time, so that they do not starve
-// each other of the machine's few processors.
-const oneByOne = [
-  'packages/platform/src/kernel/sandbox/**/*.test.ts',
-  'packages/cli/**/*.e2e.test.ts',
-  'tests/{e2e,faults,security}/**/*.test.ts',
+// Tests that start whole platforms: two files at a time, for they wait more than they compute.
+const platforms = ['packages/cli/**/*.e2e.test.ts', 'tests/{compat,e2e}/**/*.test.ts'];
+// Tests that fill, starve, kill or measure: one file at a time, so that none is another's fault.
+const oneByOne = ['packages/platform/src/kernel/sandbox/**/*.test.ts', 'tests/{faults,security}/**/*.test.ts'];
+const parts = [
+  { exclude: [...platforms, ...oneByOne] },
+  { include: platforms },
+  { include: oneByOne, maxWorkers: 1, minWorkers: 1 },
 ];
 
 endWithOwner();
@@ -25,7 +27,7 @@ async function test(args: string[]): Promise<number> {
   const python = await pythonPackages(root);
   if (python !== undefined) process.env.AGENTPLATFORM_TEST_PYTHONPATH = python;
   let total: Tally = emptyTally;
-  for (const part of [{ exclude: oneByOne }, { include: oneByOne, maxWorkers: 1, minWorkers: 1 }]) {
+  for (const part of parts) {
     const run = await startVitest('test', filter, { ...options, ...part, watch: false, passWithNoTests: true });
     total = addTallies(total, tallyOf(run));
   }

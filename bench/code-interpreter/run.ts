@@ -1,103 +1,136 @@
-import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import { clientsOf } from '../../tests/support/clients.ts';
-import { type CodeSession, startCodeSession } from '../../tests/support/code-session.ts';
+import { CodeInterpreter } from '../../packages/sdk/src/code-interpreter/index.ts';
 import { startTestPlatform, type TestPlatform } from '../../tests/support/platform-process.ts';
-import { median, rounded } from '../support/statistics.ts';
+import { thisMachine } from '../support/machine.ts';
+import { median } from '../support/statistics.ts';
+import { startBareKernel } from './bare-kernel.ts';
+import { type CodeInterpreterResults, keepResults, table } from './results.ts';
 
-const execute = promisify(execFile);
 const MIB = 2 ** 20;
 const PART = 4 * MIB;
+const TURN = 25;
 
 /**
- * `npm run bench -- code-interpreter [--quick] [--sessions N]`: a warm `1+1` end to end beside a bare ipykernel, the first result of a
- * pooled session beside a cold kernel start, 100 MB in and out in pieces, and many sessions live at once.
+ * `npm run bench -- code-interpreter [--quick] [--keep] [--sessions N]`: a warm `1+1` end to end and a bare ipykernel, taking turns;
+ * the first result of a pooled session beside a cold kernel start; 100 MB in and out in pieces; many sessions live at once. Prints a
+ * table; `--keep` writes bench/results/code-interpreter.json and docs/benchmarks.md.
  */
 export async function run(args: string[]): Promise<void> {
   const quick = args.includes('--quick');
-  const live = Number(args[args.indexOf('--sessions') + 1]) || (quick ? 5 : 50);
-  const say = (text: string): void => void process.stdout.write(`${text}\n`);
+  const asked = Number(args[args.indexOf('--sessions') + 1]) || (quick ? 5 : 50);
+  const machine = thisMachine({});
   const platform = await startTestPlatform({ env: { AGENTPLATFORM_CODE_INTERPRETER_IMAGE: 'slim' } });
-  const clients = clientsOf(platform);
+  const open = (): CodeInterpreter =>
+    new CodeInterpreter(platform.ready.region, {
+      endpoint: platform.ready.endpoint,
+      credentials: platform.credentials,
+    });
   try {
-    const session = await startCodeSession(clients);
-    const rounds = quick ? 50 : 500;
-    await warm(session, 20);
-    const ours = median(await warm(session, rounds));
-    const bare = await bareKernel(rounds);
-    const theirs = median(bare.warm);
-    say(`warm executeCode("1+1") p50  ${ms(ours)}   bare ipykernel ${ms(theirs)}   ratio ${rounded(ours / theirs, 2)}`);
-
-    const firsts: number[] = [];
-    for (let i = 0; i < (quick ? 3 : 15); i++) {
-      // Until the next one is kept ready.
-      await sleep(quick ? 4000 : 8000);
-      const began = performance.now();
-      const pooled = await startCodeSession(clients);
-      await pooled.python('1+1');
-      firsts.push(performance.now() - began);
-      await pooled.stop();
-    }
-    const first = median(firsts);
-    say(
-      `pooled session, first result p50 ${ms(first)}   cold kernel start ${ms(bare.coldStart)}   ratio ${rounded(first / bare.coldStart, 3)}`,
-    );
-
-    const { write, read } = await transfer(session, 100 * MIB);
-    say(
-      `100 MB in pieces of 4 MB: written at ${rounded(write, 1)} MB/s, read at ${rounded(read, 1)} MB/s; server holds ${await residentMb(platform)} MB`,
-    );
-
-    const many = await Promise.all(Array.from({ length: live }, () => startCodeSession(clients)));
-    const answers = await Promise.all(many.map((one) => one.python('1+1')));
-    say(`${answers.filter((seen) => seen.text === '2').length} of ${live} sessions live at once answer`);
+    await using session = open();
+    await once(session);
+    const bare = await startBareKernel();
+    const warm = await inTurns(session, bare.warm, quick ? 4 : 20).finally(() => bare.end());
+    const results: CodeInterpreterResults = {
+      at: new Date().toISOString(),
+      machine,
+      warm,
+      pooledFirst: { platform: await pooledFirst(open, quick ? 3 : 15), coldKernel: bare.coldStart },
+      files: await transfer(session, platform, 100 * MIB),
+      live: { asked, answered: await liveAtOnce(open, asked) },
+    };
+    process.stdout.write(`${table(results)}\n`);
+    if (args.includes('--keep')) await keepResults(results);
   } finally {
-    clients.close();
     await platform.dispose();
   }
 }
 
-async function warm(session: CodeSession, rounds: number): Promise<number[]> {
-  const times: number[] = [];
-  for (let i = 0; i < rounds; i++) {
-    const began = performance.now();
-    await session.python('1+1');
-    times.push(performance.now() - began);
-  }
-  return times;
+/** Milliseconds of one `1+1`. */
+async function once(session: CodeInterpreter): Promise<number> {
+  const began = performance.now();
+  const { content } = await session.invoke('executeCode', { language: 'python', code: '1+1' });
+  if (content?.[0]?.text !== '2') throw new Error(`1+1 gave ${JSON.stringify(content)}`);
+  return performance.now() - began;
 }
 
-/** MB per second each way. */
-async function transfer(session: CodeSession, bytes: number): Promise<{ write: number; read: number }> {
+async function inTurns(
+  session: CodeInterpreter,
+  bare: (times: number) => Promise<number[]>,
+  turns: number,
+): Promise<{ platform: number; bare: number }> {
+  const ours: number[] = [];
+  const theirs: number[] = [];
+  // The first turn warms both.
+  for (let turn = 0; turn <= turns; turn++) {
+    const times: number[] = [];
+    for (let i = 0; i < TURN; i++) times.push(await once(session));
+    const other = await bare(TURN);
+    if (turn === 0) continue;
+    ours.push(...times);
+    theirs.push(...other);
+  }
+  return { platform: median(ours), bare: median(theirs) };
+}
+
+async function pooledFirst(open: () => CodeInterpreter, times: number): Promise<number> {
+  const firsts: number[] = [];
+  await using connected = open();
+  await once(connected);
+  for (let i = 0; i < times; i++) {
+    // Until the next one is kept ready.
+    await sleep(times > 3 ? 8000 : 4000);
+    await connected.stop();
+    const began = performance.now();
+    await once(connected);
+    firsts.push(performance.now() - began);
+  }
+  return median(firsts);
+}
+
+/** Three times over the same files; the last counts, and memory must not have grown since it began. */
+async function transfer(
+  session: CodeInterpreter,
+  platform: TestPlatform,
+  bytes: number,
+): Promise<CodeInterpreterResults['files']> {
   const blob = randomBytes(PART);
   const paths = Array.from({ length: bytes / PART }, (_, i) => `part-${i}.bin`);
-  const began = performance.now();
-  for (const path of paths) await session.call('writeFiles', { content: [{ path, blob }] });
-  const written = performance.now();
-  for (const path of paths) await session.call('readFiles', { paths: [path] });
-  const seconds = (ms: number): number => ms / 1000;
-  const size = bytes / MIB;
-  return { write: size / seconds(written - began), read: size / seconds(performance.now() - written) };
+  let seen: CodeInterpreterResults['files'] | undefined;
+  for (let round = 0; round < 3; round++) {
+    const before = await residentMiB(platform);
+    let highest = before;
+    const looking = setInterval(async () => {
+      highest = Math.max(highest, await residentMiB(platform).catch(() => 0));
+    }, 100);
+    const speed = async (call: (path: string) => Promise<unknown>): Promise<number> => {
+      const began = performance.now();
+      for (const path of paths) await call(path);
+      return bytes / MIB / ((performance.now() - began) / 1000);
+    };
+    const write = await speed((path) => session.invoke('writeFiles', { content: [{ path, blob }] }));
+    const read = await speed((path) => session.invoke('readFiles', { paths: [path] }));
+    clearInterval(looking);
+    seen = { write, read, rssMiB: { before, highest } };
+  }
+  if (seen === undefined) throw new Error('no round was run');
+  return seen;
 }
 
-/** The same packages that the session's image holds, on this machine. */
-async function bareKernel(rounds: number): Promise<{ coldStart: number; warm: number[] }> {
-  const cache = resolve(import.meta.dirname, '../../.cache/platform/code-interpreter');
-  const packages = (await readdir(cache)).find((name) => /^python-.*-slim-/.test(name));
-  if (packages === undefined) throw new Error('The packages of the image are not in the cache.');
-  const script = join(import.meta.dirname, 'bare_kernel.py');
-  const env = { ...process.env, PYTHONPATH: join(cache, packages) };
-  const { stdout } = await execute('python3', [script, String(rounds)], { env, timeout: 300_000 });
-  return JSON.parse(stdout);
+async function residentMiB(platform: TestPlatform): Promise<number> {
+  const kib = /VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${platform.pid}/status`, 'utf8'))?.[1];
+  return Math.round(Number(kib) / 1024);
 }
 
-async function residentMb(platform: TestPlatform): Promise<number> {
-  const { stdout } = await execute('ps', ['-o', 'rss=', '-p', String(platform.pid)]);
-  return Math.round(Number(stdout) / 1024);
+/** How many of so many sessions, all live at the same time, answer. */
+async function liveAtOnce(open: () => CodeInterpreter, asked: number): Promise<number> {
+  const sessions = Array.from({ length: asked }, open);
+  try {
+    await Promise.all(sessions.map((session) => session.start()));
+    const answers = await Promise.allSettled(sessions.map(once));
+    return answers.filter(({ status }) => status === 'fulfilled').length;
+  } finally {
+    await Promise.allSettled(sessions.map((session) => session[Symbol.asyncDispose]()));
+  }
 }
-
-const ms = (value: number): string => `${rounded(value, 1)} ms`;

@@ -97,7 +97,7 @@ describe('tools for the frameworks, out of the packed SDK', () => {
     try {
       await installPacked(home);
       linkPackages(home, ['@aws-sdk/client-bedrock-agentcore', '@langchain/core', 'langchain', 'ai']);
-      await cp(join(import.meta.dirname, '../support/tool-agents.ts'), join(home, 'agents.ts'));
+      await cp(join(import.meta.dirname, '../../packages/sdk/test/tool-agents.ts'), join(home, 'agents.ts'));
       const env = { ...process.env, ...platform.env };
       const options = { cwd: home, env, timeout: 150_000 };
       const { stdout } = await promisify(execFile)(process.execPath, ['agents.ts', JSON.stringify(calls)], options);

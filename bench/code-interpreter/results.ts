@@ -1,0 +1,65 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { withSection } from '../../scripts/docs/pages.ts';
+import type { Machine } from '../support/machine.ts';
+import { rounded } from '../support/statistics.ts';
+
+/** Times in milliseconds, speeds in 2^20 bytes a second. */
+export interface CodeInterpreterResults {
+  /** ISO 8601. */
+  at: string;
+  machine: Machine;
+  warm: { platform: number; bare: number };
+  pooledFirst: { platform: number; coldKernel: number };
+  files: { write: number; read: number; rssMiB: { before: number; highest: number } };
+  live: { asked: number; answered: number };
+}
+
+const resultsFile = fileURLToPath(new URL('../results/code-interpreter.json', import.meta.url));
+const page = fileURLToPath(new URL('../../docs/benchmarks.md', import.meta.url));
+const ms = (value: number): string => `${rounded(value, 1)} ms`;
+
+/** The results as a table in Markdown. */
+export function table({ warm, pooledFirst, files, live }: CodeInterpreterResults): string {
+  const { write, read, rssMiB } = files;
+  const rows = [
+    [
+      'Warm `executeCode("1+1")`, p50',
+      ms(warm.platform),
+      `bare ipykernel ${ms(warm.bare)}`,
+      `${rounded(warm.platform / warm.bare, 2)} ×`,
+      'at most 10 ms and 1.5 ×',
+    ],
+    [
+      'Pooled session, first result, p50',
+      ms(pooledFirst.platform),
+      `cold Jupyter kernel ${ms(pooledFirst.coldKernel)}`,
+      `${rounded(pooledFirst.platform / pooledFirst.coldKernel, 3)} ×`,
+      'at most 50 ms',
+    ],
+    ['100 MB written in pieces of 4 MB', `${rounded(write, 1)} MB/s`, '', '', 'at least 50 MB/s'],
+    ['100 MB read in pieces of 4 MB', `${rounded(read, 1)} MB/s`, '', '', 'at least 50 MB/s'],
+    [
+      'Memory of the server meanwhile',
+      `${rssMiB.highest} MiB at most`,
+      `${rssMiB.before} MiB before the third time`,
+      `+${rssMiB.highest - rssMiB.before} MiB`,
+      'flat',
+    ],
+    ['Sessions live at once that answer', `${live.answered} of ${live.asked}`, '', '', '50'],
+  ];
+  const head = ['| measure | platform | peer | compared | aim |', '|---|---|---|---|---|'];
+  return [...head, ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n');
+}
+
+/** Keeps the results in the repository and shows them in the docs. */
+export async function keepResults(results: CodeInterpreterResults): Promise<void> {
+  await mkdir(dirname(resultsFile), { recursive: true });
+  await writeFile(resultsFile, `${JSON.stringify(results, undefined, 2)}\n`);
+  const { cpu, cores, memoryGiB, kernel, node, loadAtStart } = results.machine;
+  const busy = loadAtStart > cores / 2 ? ' **The machine was busy with other work: the times are too high.**' : '';
+  const taken = `Taken ${results.at.slice(0, 10)} on ${cpu}, ${cores} cores, ${memoryGiB} GiB, Linux ${kernel}, Node ${node}; load ${loadAtStart} at the start.${busy}`;
+  const text = `${taken}\n\n${table(results)}`;
+  await writeFile(page, withSection(await readFile(page, 'utf8'), 'code-interpreter', text));
+}

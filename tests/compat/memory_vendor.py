@@ -16,7 +16,7 @@ client = MemoryClient(region_name=region)
 seen = {}
 
 
-def until(read, wanted=bool, seconds=30):
+def until(read, wanted=bool, seconds=90):
     end = time.time() + seconds
     while time.time() < end:
         value = read()

@@ -118,8 +118,8 @@ describe('extraction by a model', () => {
     answer = () => 'I would rather not.';
     await sayIn(clients, { memoryId, actorId: 'jane', sessionId: 's1' }, [['I live in Berlin', 'USER']]);
     const failed = async () => (await clients.data.send(new ListMemoryExtractionJobsCommand({ memoryId }))).jobs ?? [];
-    await expect.poll(failed, { timeout: 60_000, interval: 500 }).toHaveLength(1);
+    await expect.poll(failed, { timeout: 120_000, interval: 500 }).toHaveLength(1);
     expect((await failed())[0]?.failureReason).toContain('I would rather not.');
     expect(asked).toHaveLength(4);
-  }, 90_000);
+  }, 180_000);
 });

@@ -78,7 +78,7 @@ const strategyTo = (invocation: { topicArn?: string; payloadDeliveryBucketName?:
 });
 
 async function nextNotice(): Promise<Notice> {
-  await expect.poll(() => notices.length, { timeout: 20_000 }).toBeGreaterThan(0);
+  await expect.poll(() => notices.length, { timeout: 60_000 }).toBeGreaterThan(0);
   const notice = notices.shift();
   if (!notice) throw new Error('no notification');
   return notice;
@@ -160,7 +160,7 @@ describe('a self-managed strategy', () => {
     await clients.s3.send(new DeleteBucketCommand({ Bucket: 'short-lived' }));
     await ingest('two');
     const failed = () => clients.data.send(new ListMemoryExtractionJobsCommand({ memoryId }));
-    await expect.poll(async () => (await failed()).jobs?.length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(async () => (await failed()).jobs?.length, { timeout: 60_000 }).toBe(1);
     const [job] = (await failed()).jobs ?? [];
     expect(job?.failureReason).toMatch(/no bucket short-lived/);
     expect(notices).toEqual([]);

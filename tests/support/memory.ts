@@ -37,7 +37,7 @@ export async function sayIn(
   return event?.eventId ?? '';
 }
 
-/** Waits, at most thirty seconds, until the records of a namespace are as wanted; gives them. */
+/** Waits, at most ninety seconds, until the records of a namespace are as wanted; gives them. */
 export async function untilRecords(
   { data }: Clients,
   memoryId: string,
@@ -45,12 +45,12 @@ export async function untilRecords(
   wanted: (records: MemoryRecordSummary[]) => boolean,
 ): Promise<MemoryRecordSummary[]> {
   let records: MemoryRecordSummary[] = [];
-  for (const deadline = Date.now() + 30_000; Date.now() < deadline; await sleep(100)) {
+  for (const deadline = Date.now() + 90_000; Date.now() < deadline; await sleep(100)) {
     const page = await data.send(new ListMemoryRecordsCommand({ memoryId, namespacePath, maxResults: 100 }));
     records = page.memoryRecordSummaries ?? [];
     if (wanted(records)) return records;
   }
-  throw new Error(`after thirty seconds there is: ${JSON.stringify(records.map(({ content }) => content?.text))}`);
+  throw new Error(`after ninety seconds there is: ${JSON.stringify(records.map(({ content }) => content?.text))}`);
 }
 
 export const texts = (records: MemoryRecordSummary[]): string[] =>

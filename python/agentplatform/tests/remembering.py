@@ -25,7 +25,7 @@ def memory_id(client):
     client.delete_memory(made)
 
 
-def until(read, seconds=30):
+def until(read, seconds=90):
     """What `read` gives once it is not empty."""
     end = time.monotonic() + seconds
     while not (found := read()) and time.monotonic() < end:

@@ -1,6 +1,6 @@
 import { errors, ServiceError } from '@agentplatform/contract';
-import { SessionQuotaError } from '../sessions/session-quota.ts';
 import { HeldElsewhereError, NotHeldError } from '../sessions/server-hold.ts';
+import { SessionQuotaError } from '../sessions/session-quota.ts';
 import {
   DatabaseBusyError,
   DatabaseError,
@@ -53,23 +53,6 @@ export function toServiceError(error: unknown): ServiceError | undefined {
       retryAfterSeconds: 1,
       cause: error,
     });
-  if (error instanceof IdempotencyConflictError)
-    return errors.idempotencyMismatch('This clientToken was used before with other parameters.', {
-      remedy: 'Use a new token.',
-      cause: error,
-    });
-  if (error instanceof IdempotencyPendingError)
-    return errors.conflict('A call with this clientToken is still at work.', {
-      remedy: 'Repeat it in a moment.',
-      cause: error,
-    });
-  if (error instanceof VersionConflictError)
-    return errors.conflict('The resource was changed by another call at the same time.', {
-      remedy: 'Read it again and repeat the call.',
-      cause: error,
-    });
-  if (error instanceof MissingResourceError)
-    return errors.resourceNotFound(`${error.arn} does not exist.`, { cause: error });
   if (error instanceof IdempotencyConflictError)
     return errors.idempotencyMismatch('This clientToken was used before with other parameters.', {
       remedy: 'Use a new token.',

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 
-/** What a provider says of itself on this machine; shown by `agentcore doctor` and `/healthz`. */
+/** What a provider says of itself on this machine; shown by `agentcore doctor`. */
 export interface ProbeReport {
   provider: string;
   usable: boolean;

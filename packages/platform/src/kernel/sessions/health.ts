@@ -10,10 +10,13 @@ export type HealthCheck = (connection: Dispatcher, signal: AbortSignal) => Promi
 export class HealthFailure extends Error {
   /** True when nothing listens on the port: no amount of patience with a busy agent explains that. */
   readonly refused: boolean;
-  constructor(message: string, refused: boolean, options?: { cause?: unknown }) {
+  /** What it answered, if it did. */
+  readonly statusCode: number | undefined;
+  constructor(message: string, refused: boolean, options?: { cause?: unknown; statusCode?: number }) {
     super(message, options);
     this.name = 'HealthFailure';
     this.refused = refused;
+    this.statusCode = options?.statusCode;
   }
 }
 
@@ -35,8 +38,20 @@ export async function pingHealth(connection: Dispatcher, signal: AbortSignal): P
   } catch (error) {
     throw new HealthFailure(`GET /ping: ${describe(error)}`, false, { cause: error });
   }
-  if (statusCode < 200 || statusCode > 299) throw new HealthFailure(`GET /ping answered ${statusCode}`, false);
+  if (statusCode < 200 || statusCode > 299)
+    throw new HealthFailure(`GET /ping answered ${statusCode}`, false, { statusCode });
   return statusOf(text) === 'HealthyBusy' ? 'busy' : 'healthy';
+}
+
+/** For protocols whose containers need not have `/ping`: one that does not know the route lives all the same. */
+export async function optionalPingHealth(connection: Dispatcher, signal: AbortSignal): Promise<Health> {
+  try {
+    return await pingHealth(connection, signal);
+  } catch (error) {
+    const status = error instanceof HealthFailure ? (error.statusCode ?? 500) : 500;
+    if (status >= 500) throw error;
+    return 'healthy';
+  }
 }
 
 function statusOf(text: string): unknown {

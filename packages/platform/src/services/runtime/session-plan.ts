@@ -1,7 +1,6 @@
 import type { SandboxRole } from '../../kernel/auth/iam/sandbox-credentials.ts';
 import type { Images } from '../../kernel/images/images.ts';
 import type { NetworkPolicy, SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
-import { pingHealth } from '../../kernel/sessions/health.ts';
 import type { SessionPlan } from '../../kernel/sessions/sessions.ts';
 import type { FileSystems } from './file-systems.ts';
 import { protocolRoutes } from './protocols.ts';
@@ -30,7 +29,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
     image: imageDigest,
     lifecycle: version.lifecycle,
     port: protocolRoutes[version.protocol].port,
-    health: pingHealth,
+    health: protocolRoutes[version.protocol].health,
     pool: { resourceArn: runtimeArn, max: deps.pooled },
     ...(belongings ? { belongings } : {}),
     async sandbox(id, signal) {

@@ -7,8 +7,8 @@ import {
   StopRuntimeSessionCommand,
 } from '@aws-sdk/client-bedrock-agentcore';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
-import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bundleCode } from '../../packages/cli/src/package/bundle-code.ts';
 import { defaultPythonRuntime } from '../../packages/cli/src/package/python.ts';
 import { pythonPackages } from '../../scripts/test/python-packages.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
@@ -21,6 +21,7 @@ import { startTestPlatform, type TestPlatform } from '../support/platform-proces
 const root = resolve(import.meta.dirname, '../..');
 const packages = await pythonPackages(root);
 const DOOR = 'http://169.254.170.2';
+const PROJECT = { name: 'role_agent', language: 'javascript', entrypoint: 'index.mjs' } as const;
 let dir: string;
 let platform: TestPlatform;
 let clients: Clients;
@@ -32,16 +33,9 @@ const allow = (Action: string | string[], Resource = '*') => [{ Effect: 'Allow',
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'execution-role-'));
-  await build({
-    entryPoints: [join(root, 'tests/support/role-agent/index.ts')],
-    outfile: join(dir, 'node/index.mjs'),
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node22',
-    banner: { js: "import { createRequire } from 'node:module'; globalThis.require = createRequire(import.meta.url);" },
-    logLevel: 'error',
-  });
+  const project = { folder: join(root, 'tests/support/role-agent'), file: PROJECT };
+  await mkdir(join(dir, 'node'));
+  await bundleCode(project, join(dir, 'node'));
   platform = await startTestPlatform({ dataDir: join(dir, 'data') });
   clients = clientsOf(platform);
   memoryId = (await newMemory(clients)).id;

@@ -4,22 +4,12 @@ import { json } from 'node:stream/consumers';
 import { BedrockAgentCoreClient, CreateEventCommand } from '@aws-sdk/client-bedrock-agentcore';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 
-interface Act {
-  do: string;
-  memoryId: string;
-  actorId: string;
-  bucket: string;
-  key: string;
-  url: string;
-  headers: Record<string, string>;
-}
-
 const client = new BedrockAgentCoreClient({ maxAttempts: 1 });
 const s3 = new S3Client({ maxAttempts: 1 });
 
-const acts: Record<string, (act: Act) => Promise<object>> = {
+const acts = {
   async event({ memoryId, actorId = 'ada' }) {
-    const payload = [{ conversational: { role: 'USER' as const, content: { text: 'hello' } } }];
+    const payload = [{ conversational: { role: 'USER', content: { text: 'hello' } } }];
     const input = { memoryId, actorId, sessionId: 's', eventTimestamp: new Date(), payload };
     return { eventId: (await client.send(new CreateEventCommand(input))).event?.eventId };
   },
@@ -41,8 +31,8 @@ const acts: Record<string, (act: Act) => Promise<object>> = {
 
 const server = createServer(async (request, response) => {
   if (request.url === '/ping') return response.end('{"status":"Healthy"}');
-  const act = (await json(request)) as Act;
-  const answer = await acts[act.do]?.(act).catch((error: unknown) =>
+  const act = await json(request);
+  const answer = await acts[act.do]?.(act).catch((error) =>
     error instanceof Error ? { error: error.name, message: error.message } : { error: String(error) },
   );
   response.setHeader('content-type', 'application/json');

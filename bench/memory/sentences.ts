@@ -9,15 +9,23 @@ const PACKAGES = resolve(import.meta.dirname, '../../node_modules');
  */
 export async function realSentences(count: number): Promise<string[]> {
   const found = new Set<string>();
-  const names = (await readdir(PACKAGES, { recursive: true })).filter((name) => /\.(md|markdown)$/i.test(name)).sort();
-  for (const name of names) {
+  const all = (await readdir(PACKAGES, { recursive: true })).sort();
+  // Pages first; the comments of code when those are not enough.
+  const pages = all.filter((name) => /\.(md|markdown)$/i.test(name));
+  const code = all.filter((name) => /\.(d\.[mc]?ts|js|mjs|cjs)$/.test(name));
+  for (const name of [...pages, ...code]) {
     const text = await readFile(join(PACKAGES, name), 'utf8').catch(() => '');
-    for (const sentence of sentencesOf(text)) {
+    for (const sentence of sentencesOf(/\.(md|markdown)$/i.test(name) ? text : commentsOf(text))) {
       found.add(sentence);
       if (found.size === count) return [...found];
     }
   }
   throw new Error(`there are ${found.size} sentences in the documentation of the installed packages, not ${count}`);
+}
+
+function commentsOf(declarations: string): string {
+  const comments = declarations.match(/\/\*\*[\s\S]*?\*\//g) ?? [];
+  return comments.map((comment) => comment.replace(/^\s*\/?\*+\/?|\*\/$/gm, '').replace(/@\w+/g, '\n\n')).join('\n\n');
 }
 
 function sentencesOf(markdown: string): string[] {
@@ -26,5 +34,5 @@ function sentencesOf(markdown: string): string[] {
     .replace(/<[^>]*>|\[([^\]]*)\]\([^)]*\)|[*_`#>|]/g, '$1')
     .split(/\n{2,}|(?<=[.!?])\s+/)
     .map((sentence) => sentence.replace(/\s+/g, ' ').trim())
-    .filter((sentence) => sentence.length >= 30 && sentence.length <= 300 && sentence.split(' ').length >= 6);
+    .filter((sentence) => sentence.length >= 20 && sentence.length <= 400 && sentence.split(' ').length >= 3);
 }

@@ -82,7 +82,7 @@ seen["tree"] = list(tree["main_branch"]["branches"])
 seen["merged"] = [m["content"] for m in client.merge_branch_context(memory_id, "jane", "s1", "other")]
 
 # Long term.
-seen["waited"] = client.wait_for_memories(memory_id, "/facts/jane", test_query="Berlin", max_wait=30, poll_interval=1)
+seen["waited"] = client.wait_for_memories(memory_id, "/facts/jane", test_query="Berlin", max_wait=120, poll_interval=1)
 likes = until(lambda: client.retrieve_memories(memory_id, "/likes/jane", "music concerts"))
 seen["likes"] = [text_of(m) for m in likes]
 seen["nowhere"] = client.retrieve_memories(memory_id, "/fact", "Berlin")

@@ -162,7 +162,8 @@ export class ExtractionJobs {
     this.#due = due;
     this.#cancel = this.#deps.clock.after(ms, () => {
       this.#due = Number.POSITIVE_INFINITY;
-      this.#planning = this.#plan();
+      // One look at a time: on a busy machine they would otherwise pile up.
+      this.#planning = this.#planning.then(() => this.#plan());
     });
   }
 
@@ -175,7 +176,7 @@ export class ExtractionJobs {
       this.#wake(more ? this.#deps.delayMs : Math.min(SWEEP_MS, idleMs));
     } catch (error) {
       log.warn({ err: error }, 'events could not be given to extraction; it is tried again');
-      this.#wake(SWEEP_MS);
+      this.#wake(RETRY_DELAY_SECONDS * 1000);
     }
   }
 

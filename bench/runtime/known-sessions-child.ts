@@ -106,7 +106,8 @@ const sessions = new Sessions({
 });
 sessions.start();
 const resourceArn = 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/agent_abcdefgh-0123456789';
-const planOf = async (): Promise<SessionPlan> => ({
+// As the runtime service has it: one plan for all sessions of a version.
+const plan: SessionPlan = {
   version: '1',
   image: `sha256:${'0'.repeat(64)}`,
   lifecycle: { idleSeconds: 900_000, maxLifetimeSeconds: 900_000 },
@@ -121,14 +122,18 @@ const planOf = async (): Promise<SessionPlan> => ({
     limits: { cpu: 1, memoryBytes: 1, pids: 1, diskBytes: 1, openFiles: 1 },
     labels: { kind: 'runtime', runtime: resourceArn, version: '1' },
   }),
-});
+};
 
 async function open(count: number, prefix: string): Promise<void> {
   for (let i = 0; i < count; i += 100) {
     await Promise.all(
       Array.from({ length: Math.min(100, count - i) }, async (_, k) => {
         const sessionId = `${prefix}-${String(i + k).padStart(29, '0')}`;
-        const lease = await sessions.acquire({ accountId: '123456789012', resourceArn, sessionId }, planOf, signal);
+        const lease = await sessions.acquire(
+          { accountId: '123456789012', resourceArn, sessionId },
+          async () => plan,
+          signal,
+        );
         const { body } = await lease.connection.request({ method: 'GET', path: '/' });
         await body.dump();
         lease.release();

@@ -30,6 +30,7 @@ export interface SessionDeps extends SessionsDeps {
   onGone(session: Session): void;
 }
 
+const SETTLED = Promise.resolve();
 /** How long a session that nobody uses keeps its sockets: what it is asked now and then needs none that stands open. */
 const CONNECTION_IDLE_MS = 30_000;
 /** A prepared sandbox that does not answer within this is not worth the wait: a fresh one takes as long. */
@@ -50,8 +51,8 @@ export class Session {
   /** The database may have a row of it. */
   #begun = false;
   /** The making of the sandbox itself; `#started` is this with its failure cleaned up after. */
-  #creation: Promise<void> = Promise.resolve();
-  #started: Promise<void> = Promise.resolve();
+  #creation: Promise<void> = SETTLED;
+  #started: Promise<void> = SETTLED;
   #exited = false;
   #ended: Promise<void> | undefined;
   #startError: unknown;
@@ -96,14 +97,19 @@ export class Session {
     this.#on({ event: 'invoke', at: this.#deps.clock.monotonic() });
     this.#abort = new AbortController();
     this.#creation = this.#create(this.#abort.signal);
-    this.#started = this.#creation
-      .finally(() => {
+    this.#started = this.#creation.then(
+      () => {
+        // What a start holds is of no use to the hours after it.
         this.#abort = undefined;
-      })
-      .catch((error: unknown) => {
+        this.#creation = SETTLED;
+        this.#started = SETTLED;
+      },
+      (error: unknown) => {
+        this.#abort = undefined;
         this.#startError = error;
         return this.end('start-failed');
-      });
+      },
+    );
   }
 
   /** Takes over a sandbox that an earlier run of the server made; `since` in ms since the epoch. */

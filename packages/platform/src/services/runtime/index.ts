@@ -113,9 +113,15 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
       return deps.images.prepare(digest, signal);
     }
   };
+  /** One for all sessions of a version: there may be thousands. */
+  const plans = new WeakMap<RuntimeVersion, SessionPlan>();
   const planOf = (runtime: Runtime, version: RuntimeVersion): SessionPlan => {
+    const known = plans.get(version);
+    if (known) return known;
     const images = { prepare: (digest: string, signal?: AbortSignal) => imageOf(runtime, version, digest, signal) };
-    return sessionPlan(version, { ...planDeps, images });
+    const plan = sessionPlan(version, { ...planDeps, images });
+    plans.set(version, plan);
+    return plan;
   };
   const planFor = async (target: InvocationTarget): Promise<SessionPlan> => planOf(target.runtime, target.version);
 

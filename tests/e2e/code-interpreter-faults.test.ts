@@ -234,6 +234,11 @@ describe('bad input', () => {
     await expect(session.call('writeFiles', { content: [{ path: 'a' }] })).rejects.toMatchObject(refused);
   });
 
+  it('a runtime that the image does not have', async () => {
+    const call = session.call('executeCode', { language: 'typescript', runtime: 'deno', code: '1' });
+    await expect(call).rejects.toMatchObject({ ...refused, message: expect.stringContaining('has no Deno') });
+  });
+
   it('binary in a text field comes back as it was sent', async () => {
     const text = 'a\0b\u0001\u{10ffff}';
     await session.call('writeFiles', { content: [{ path: 'odd.txt', text }] });

@@ -44,6 +44,16 @@ describe('the full image', () => {
     expect(table.content?.find((block) => block.type === 'resource')?.resource?.text).toContain('<table');
     const excel = 'pd.DataFrame({"a": [1, 2]}).to_excel("t.xlsx", index=False); int(pd.read_excel("t.xlsx").a.sum())';
     expect((await session.python(excel)).text).toBe('3');
+    const deno = (code: string) => session.call('executeCode', { language: 'typescript', runtime: 'deno', code });
+    expect(await deno('const n: number = 20; console.log(typeof Deno); n + 1')).toMatchObject({
+      content: [
+        { type: 'text', text: 'object\n' },
+        { type: 'text', text: '21' },
+      ],
+      isError: false,
+    });
+    expect((await deno('n * 2')).text).toBe('40');
+    expect((await deno('throw new RangeError("on purpose")')).text).toContain('on purpose');
     await session.stop();
   });
 

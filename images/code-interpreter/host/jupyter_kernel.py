@@ -19,6 +19,7 @@ from .streams import Streams
 
 POLL_SECONDS = 0.25
 DELIMITER = b"<IDS|MSG>"
+DENO = "/opt/python/bin/deno"
 LATE_SECONDS = 1.0
 """After the reply, how long the kernel's last outputs may take."""
 
@@ -36,7 +37,7 @@ def python_command(connection_file):
 
 
 def deno_command(connection_file):
-    return ["deno", "jupyter", "--kernel", "--conn", connection_file]
+    return ["/usr/bin/env", "NO_COLOR=1", DENO, "jupyter", "--kernel", "--conn", connection_file]
 
 
 class JupyterKernel(Kernel):
@@ -95,7 +96,9 @@ class JupyterKernel(Kernel):
         return f", having written: {text[-1000:]}" if text else ""
 
     async def run(self, code, output):
-        self._streams.output = output
+        # Its own name: a kernel that is ended meanwhile has no streams any more.
+        streams = self._streams
+        streams.output = output
         message_id = self._client.execute(code, store_history=True, allow_stdin=False, stop_on_error=True)
         outputs = asyncio.ensure_future(self._outputs(message_id, output))
         try:
@@ -103,8 +106,8 @@ class JupyterKernel(Kernel):
             reply = await asyncio.wait_for(self._reply(message_id), LATE_SECONDS * 5)
         finally:
             outputs.cancel()
-            self._streams.drain()
-            self._streams.output = None
+            streams.drain()
+            streams.output = None
         if reply["status"] != "ok" and not failed:
             failed = True
             output.error(reply.get("traceback") or [f"{reply.get('ename', 'Error')}: {reply.get('evalue', '')}"])
@@ -176,7 +179,7 @@ def _only_empty(error):
         raise error
 
 
-def deno_or_problem(find):
-    if find("deno") is None:
-        raise Problem("invalid", "This image has no Deno; use runtime nodejs.")
+def deno_or_problem():
+    if not os.path.exists(DENO):
+        raise Problem("invalid", "This session has no Deno, which only the full image brings; use runtime nodejs.")
     return JupyterKernel(deno_command, transport="tcp")

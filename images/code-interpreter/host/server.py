@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import shutil
 
 import tornado.web
 from tornado.iostream import StreamClosedError
@@ -23,8 +22,8 @@ KERNELS = {
     ("python", "python"): ("Python", lambda: JupyterKernel(python_command)),
     ("javascript", "nodejs"): ("JavaScript", lambda: NodeKernel("javascript")),
     ("typescript", "nodejs"): ("TypeScript", lambda: NodeKernel("typescript")),
-    ("javascript", "deno"): ("Deno", lambda: deno_or_problem(shutil.which)),
-    ("typescript", "deno"): ("Deno", lambda: deno_or_problem(shutil.which)),
+    ("javascript", "deno"): ("Deno", deno_or_problem),
+    ("typescript", "deno"): ("Deno", deno_or_problem),
 }
 
 

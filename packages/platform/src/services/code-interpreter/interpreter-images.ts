@@ -27,7 +27,7 @@ const PYTHONS = ['3.12', '3.13', '3.11', '3.14'];
 const AGENT = { uid: 10001, gid: 10001 };
 const ROOT = { uid: 0, gid: 0 };
 /** What no session needs of an installed package: many small files make an image slow to write and to unpack. */
-const PYTHON_LEFT_OUT = /(^|\/)(tests?\/|debugpy(\/|$))|(^|\/)bin\/|\.(pyi|c|h|pxd|pyx)$/;
+const PYTHON_LEFT_OUT = /(^|\/)(tests?\/|debugpy(\/|$))|(^|\/)bin\/(?!deno$)|\.(pyi|c|h|pxd|pyx)$/;
 const NODE_LEFT_OUT = /\.(d\.[cm]?ts|map|md|flow|markdown)$|(^|\/)\.bin\//;
 
 export interface InterpreterImage {

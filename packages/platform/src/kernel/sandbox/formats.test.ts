@@ -184,7 +184,7 @@ describe('record of a sandbox', () => {
     slot: 's',
     ip: '10.0.0.1',
     hostInterface: 'veth0',
-    network: { egress: 'restricted', allowCidrs: ['10.0.0.0/8'], hostPorts: [1] },
+    network: { egress: 'restricted', allowCidrs: ['10.0.0.0/8'], hostPorts: [1], door: true },
   };
   it('comes back as it was', () =>
     inTemp(async (dir) => {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -143,8 +143,12 @@ async function nothingLeft(dataDir: string, before: readonly string[]): Promise<
   const left = [...(await names(join(dataDir, 'sandboxes'))), ...(await names(join(dataDir, 'processes')))];
   const found = [...mounts, ...namespaces, ...left];
   if (found.length > 0) throw new Error(`left behind: ${found.join(', ')}`);
-  const { stdout } = await execute('sh', ['-c', `grep -l "${dataDir}" /proc/[0-9]*/cmdline 2>/dev/null || true`]);
-  if (stdout.trim() !== '') throw new Error(`processes left behind: ${stdout}`);
+  const running: string[] = [];
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (command.includes(dataDir)) running.push(`${pid} ${command.replaceAll('\0', ' ')}`);
+  }
+  if (running.length > 0) throw new Error(`processes left behind: ${running.join(', ')}`);
 }
 
 function names(directory: string): Promise<string[]> {

@@ -29,5 +29,8 @@ export async function vendorSdk(folder: string, signal: AbortSignal): Promise<vo
  * it works without a network, and a slow registry does not hold it up.
  */
 export async function installPackages(folder: string, signal: AbortSignal): Promise<void> {
-  await runTool('npm', ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder, signal });
+  await runTool('npm', ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: folder,
+    signal,
+  });
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { withLock } from './lock.mjs';
 import { withProgress } from './progress.mjs';
 import { CommandFailed, run } from './run.mjs';
@@ -41,13 +41,17 @@ function isReady(root, wanted) {
 
 async function install(root) {
   if (!matchesLock(root)) {
-    await withProgress('Installing packages from npm (a minute or two the first time)', () => npmCi(root));
+    await withProgress('Installing packages from npm (a minute or two the first time)', () => npm(root, ['ci']));
   }
   const node = pinnedNode(root);
   const version = (
     await run(node, ['--version'], { timeoutMs: 30_000 }).catch((error) => refuseNode(node, error))
   ).trim();
   if (!/^v(2[4-9]|[3-9]\d)\./.test(version)) throw new Stop(`${node} is Node ${version}; 24 or newer was expected.`);
+  // An npm on an older Node leaves out optional packages that want a newer one; on the pinned Node they come.
+  if (Number.parseInt(process.versions.node, 10) < 24) {
+    await withProgress('Completing them for the pinned Node', () => npm(root, ['install', '--no-save'], node));
+  }
 }
 
 function refuseNode(node, error) {
@@ -72,11 +76,12 @@ function matchesLock(root) {
   }
 }
 
-async function npmCi(root) {
+/** Runs npm, on the Node that runs this or on another one. */
+async function npm(root, command, node) {
   // Options name what a user's npmrc or NODE_ENV could have turned around: development and optional packages are needed
   // (the pinned Node is one of the latter), packages' install scripts are not.
   const options = [
-    'ci',
+    ...command,
     '--ignore-scripts',
     '--include=dev',
     '--include=optional',
@@ -95,7 +100,11 @@ async function npmCi(root) {
   // Under pnpm or yarn that variable names them; they would not read package-lock.json.
   const own = execPath !== undefined && /npm-cli\.c?js$/.test(execPath) && existsSync(execPath);
   try {
-    await run(own ? process.execPath : 'npm', own ? [execPath, ...args] : args, { cwd: root, timeoutMs: 20 * 60_000 });
+    await run(own ? (node ?? process.execPath) : 'npm', own ? [execPath, ...args] : args, {
+      cwd: root,
+      timeoutMs: 20 * 60_000,
+      env: node ? { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ''}` } : process.env,
+    });
   } catch (error) {
     throw error instanceof CommandFailed ? new Stop(npmTrouble(root, error.output)) : error;
   }

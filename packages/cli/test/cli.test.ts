@@ -477,7 +477,7 @@ describe('doctor', () => {
     await other.remove();
     const report = JSON.parse(stdout);
     expect(report.platform).toBeUndefined();
-    expect(report.providers.map((found: { provider: string }) => found.provider)).toEqual(['oci', 'process']);
+    expect(report.providers.map((found: { provider: string }) => found.provider)).toEqual(['oci', 'docker', 'process']);
   });
 });
 

@@ -1,9 +1,18 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type CgroupLayout, parseCgroupLayout, readOomKills, readUsage } from './cgroups.ts';
+import {
+  type CgroupLayout,
+  parseCgroupLayout,
+  readCgroupLayout,
+  readOomKills,
+  readUsage,
+  removeGroup,
+} from './cgroups.ts';
 
 const v1 = `30 24 0:27 / /sys/fs/cgroup ro - tmpfs tmpfs ro,mode=755
 31 30 0:28 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:9 - cgroup cgroup rw,cpu,cpuacct
@@ -83,5 +92,24 @@ describe('usage', () => {
     const layout: CgroupLayout = { version: 'v2', unified: root, controllers: new Map() };
     expect(await readUsage(layout, '/gone')).toEqual({ cpuSeconds: 0, memoryHighWaterBytes: 0 });
     expect(await readOomKills(layout, '/gone')).toBe(0);
+  });
+});
+
+describe('the removal of a group', () => {
+  it.skipIf(process.getuid?.() !== 0)('takes the groups below it along, and ends what runs in them', async () => {
+    const layout = await readCgroupLayout();
+    const root = layout.unified ?? layout.controllers.get('pids') ?? '';
+    const name = `agentplatform-cgroups-test-${process.pid}`;
+    const child = spawn('sleep', ['600'], { stdio: 'ignore' });
+    const ended = once(child, 'exit');
+    try {
+      await mkdir(join(root, name, 'outer', 'inner'), { recursive: true });
+      await writeFile(join(root, name, 'outer', 'inner', 'cgroup.procs'), String(child.pid));
+      await removeGroup(layout, name);
+      expect((await ended)[1]).toBe('SIGKILL');
+      await expect(access(join(root, name))).rejects.toMatchObject({ code: 'ENOENT' });
+    } finally {
+      child.kill('SIGKILL');
+    }
   });
 });

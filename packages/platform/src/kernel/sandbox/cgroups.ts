@@ -72,13 +72,13 @@ export async function listGroups(layout: CgroupLayout, parent: string): Promise<
   return [...names];
 }
 
-/** Kills what is left in the group and removes it from every hierarchy. Rejects when it is not gone after `attempts` tries, 20 ms apart. */
+/** Kills what is left in the group and in those below it, and removes them from every hierarchy. Rejects when it is not gone after `attempts` tries, 20 ms apart. */
 export async function removeGroup(layout: CgroupLayout, path: string, attempts = 100): Promise<void> {
   for (const root of roots(layout)) {
     const dir = join(root, path);
     for (let attempt = 1; !(await removed(dir)); attempt++) {
       if (attempt >= attempts) throw new Error(`control group ${dir} could not be removed`);
-      for (const pid of await processes(dir)) kill(pid);
+      await empty(dir);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
@@ -96,6 +96,16 @@ async function removed(dir: string): Promise<boolean> {
     return true;
   } catch (error) {
     return errorCode(error) === 'ENOENT';
+  }
+}
+
+/** Kills its processes, and removes the groups below it, which a container daemon makes and a killed one leaves. */
+async function empty(dir: string): Promise<void> {
+  for (const pid of await processes(dir)) kill(pid);
+  for (const entry of await readdir(dir, { withFileTypes: true }).catch(() => [])) {
+    if (!entry.isDirectory()) continue;
+    await empty(join(dir, entry.name));
+    await removed(join(dir, entry.name));
   }
 }
 

@@ -20,6 +20,12 @@ const machineParts = [
   { part: 'nftables', file: 'nft', tasks: serving, why: 'closes those networks to what a session must not reach' },
   { part: 'e2fsprogs', file: 'mkfs.ext4', tasks: serving, why: 'gives each session a disk of bounded size' },
   { part: 'iproute2', file: 'ip', tasks: ['test'], why: 'makes networks that tests attack from' },
+  {
+    part: 'busybox-static',
+    file: '/bin/busybox',
+    tasks: ['test'],
+    why: 'the smallest image that tests make sandboxes of',
+  },
   { part: 'nginx', file: 'nginx', tasks: ['bench'], why: 'the proxy that the platform is measured beside' },
   { part: 'wrk', file: 'wrk', tasks: ['bench'], why: 'offers the load of the benchmarks' },
   {

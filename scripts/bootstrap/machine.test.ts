@@ -19,6 +19,7 @@ function machine(over: Record<string, unknown> = {}) {
     'containernetworking-plugins': '/usr/lib/cni/host-local',
     'python3-pip': 'pip3',
     'docker.io': 'dockerd',
+    'busybox-static': '/bin/busybox',
   };
   const told: string[] = [];
   const calls: string[][] = [];

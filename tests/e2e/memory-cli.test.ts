@@ -28,7 +28,7 @@ afterAll(async () => {
 async function agentcore(...args: string[]): Promise<string> {
   const command = [join(ROOT, 'packages/cli/bin/agentcore.mjs'), 'memory', ...args];
   const env = { ...process.env, ...platform.env };
-  const { stdout } = await promisify(execFile)(join(ROOT, 'node_modules/.bin/node'), command, {
+  const { stdout } = await promisify(execFile)(process.execPath, command, {
     env,
     cwd: dir,
     timeout: 60_000,

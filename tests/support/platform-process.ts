@@ -45,7 +45,7 @@ export interface StartOptions {
 export async function startTestPlatform(options: StartOptions = {}): Promise<TestPlatform> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'agentplatform-test-')));
   const args = ['packages/platform/src/main.ts', '--port', '0', '--data', dataDir, '--json', ...(options.args ?? [])];
-  const child = spawn(join(ROOT, 'node_modules/.bin/node'), args, {
+  const child = spawn(process.execPath, args, {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {

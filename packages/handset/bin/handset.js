@@ -7,7 +7,12 @@ import path from 'node:path';
 
 // Most of a short build is loading the compilers: Node keeps their compiled form, and nothing of the application, in a
 // folder of this user. Threads find the folder by the variable.
-process.env.NODE_COMPILE_CACHE ??= path.join(process.env.XDG_CACHE_HOME ?? path.join(homedir(), '.cache'), 'handset');
+// An empty or relative XDG_CACHE_HOME counts as none: what a project's folder holds must not be run as machine code.
+const caches = process.env.XDG_CACHE_HOME ?? '';
+process.env.NODE_COMPILE_CACHE ??= path.join(
+  path.isAbsolute(caches) ? caches : path.join(homedir(), '.cache'),
+  'handset',
+);
 module.enableCompileCache?.(process.env.NODE_COMPILE_CACHE);
 
 const source = new URL('../src/main.ts', import.meta.url);

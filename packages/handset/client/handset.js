@@ -211,7 +211,7 @@
     var match;
     while (/\S/.test(text)) {
       match = STATEMENT.exec(text);
-      if (!match || (match[1] && !Object.hasOwn(shortcuts, match[1]))) return null;
+      if (!match || (match[1] && !shortcuts.hasOwnProperty(match[1]))) return null;
       if (match[1]) steps.push([match[1], (match[2].match(new RegExp(LITERAL, 'g')) || []).map(value)]);
       text = text.slice(match[0].length);
     }

@@ -210,7 +210,7 @@ it('an access policy reaches what is named and nothing near it', () => {
     ].map(one),
   ).not.toContain(true);
   const all = policy('<access origin="*"/>');
-  expect(all('https://example.org/')).toBe(true);
+  expect(['https://example.org/', 'https://example.org./'].map(all)).toEqual([true, true]);
   const inside = [
     'http://127.0.0.1/',
     'http://localhost/',
@@ -219,6 +219,10 @@ it('an access policy reaches what is named and nothing near it', () => {
     'http://0x7f000001/',
     'http://2130706433/',
     'http://db/',
+    'http://localhost.:8080/',
+    'http://db./',
+    'http://127.0.0.1./',
+    'http://a.internal./',
     'http://x.localhost/',
     'http://a.internal/',
     'file:///etc/passwd',

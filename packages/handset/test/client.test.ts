@@ -31,6 +31,16 @@ describe('the client library', () => {
     parse(code, { ecmaVersion: 5 });
   });
 
+  it('works where JavaScript has nothing but ES5 to offer', async () => {
+    const page = await browser().newPage();
+    onTestFinished(() => page.close());
+    await page.setContent('<p id="a">a</p>');
+    await page.evaluate(`delete Object.hasOwn; delete Object.assign; delete Array.from; delete window.Promise;`);
+    expect(await page.evaluate(`typeof Object.hasOwn`)).toBe('undefined');
+    await page.evaluate(`${source}; handset.run("handset.hide('#a')")`);
+    expect(await page.evaluate(`document.getElementById('a').style.display`)).toBe('none');
+  });
+
   it('leaks no global but its one name', async () => {
     const page = await open('examples/show.html');
     const added = await page.evaluate(`(() => {

@@ -58,6 +58,11 @@ describe('handset lint', () => {
       { 'app/a.js': 'Object.assign({}, {});' },
       { code: 'lint-es5-global', message: 'Object.assign is not part of ES5.' },
     ],
+    [
+      'an own property asked for the later way',
+      { 'app/a.js': "Object.hasOwn({}, 'a');" },
+      { code: 'lint-es5-global', message: 'Object.hasOwn is not part of ES5.' },
+    ],
     ['"use strict" over files', { 'app/a.js': '"use strict";\nvar a;' }, { code: 'lint-use-strict', line: 1 }],
     [
       'a second document',

@@ -6,6 +6,7 @@ import { DEVICES } from '../src/preview/devices.ts';
 import { openProject } from '../src/project/project.ts';
 import { type ProxyOptions, startProxy } from '../src/proxy/proxy-server.ts';
 import { useChromium } from './support/chromium.ts';
+import { handset } from './support/cli.ts';
 import { smallProject } from './support/project.ts';
 
 // As `handset proxy` starts it: what keeps a page in must not be the browser's own rules.
@@ -101,6 +102,46 @@ describe('the proxy', () => {
     expect(await show('<access origin="http://127.0.0.1:1"/>')).toEqual(['refused', true]);
   });
 
+  it('lets a live page reach nothing by a redirect or from a worker either', async () => {
+    const cors = { 'access-control-allow-origin': '*' };
+    const serve = async (listener: Parameters<typeof createServer>[1]): Promise<string> => {
+      const server = createServer(listener);
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      onTestFinished(() => void server.close());
+      return `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+    };
+    let reached = 0;
+    const inside = await serve((_q, response) => {
+      reached += 1;
+      response.writeHead(200, cors).end('INSIDE');
+    });
+    const outside = await serve(({ url }, response) =>
+      response.writeHead(302, { ...cors, location: url === '/in' ? `${inside}/` : '/in' }).end(),
+    );
+    const show = async (script: string, config: string) => {
+      reached = 0;
+      const { begin } = await proxied(
+        `var out = document.getElementById('out'); function say(t) { out.textContent = t; } ${script}`,
+        { config },
+      );
+      const html = await (await fetch((await begin()).url)).text();
+      return [/<p id="out"[^>]*>([^<]*)</.exec(html)?.[1], reached > 0];
+    };
+    const access = (origin: string) => `<access origin="${origin}"/>`;
+    const redirected = `fetch('${outside}/').then(function (r) { return r.text(); }).then(say, function () { say('refused'); });`;
+    // The channel is open: a redirect to what config.xml names is followed.
+    expect(await show(redirected, access(outside) + access(inside))).toEqual(['INSIDE', true]);
+    expect(await show(redirected, access(outside))).toEqual(['refused', false]);
+    const worker = (address: string) => `
+      var code = "new WebSocket('${address.replace('http', 'ws')}/'); fetch('${address}/').then(function (r) { return r.text(); }).then(postMessage, function () { postMessage('refused'); });";
+      try {
+        var w = new Worker(URL.createObjectURL(new Blob([code])));
+        w.onmessage = function (e) { say(e.data); }; w.onerror = function () { say('no worker'); };
+      } catch (e) { say('no worker'); }
+      setTimeout(function () {}, 300);`;
+    expect(await show(worker(inside), '')).toEqual(['no worker', false]);
+  });
+
   it('stays on its one document', async () => {
     const { begin, refused } = await proxied(
       'setTimeout(function () { location.href = "http://elsewhere.invalid/"; }, 0); window.open("http://popup.invalid/");',
@@ -146,6 +187,7 @@ describe('the proxy', () => {
     expect((await fetch(`${proxy.url}/v/${'0'.repeat(32)}`)).status).toBe(410);
     expect((await fetch(`${proxy.url}/v/../javascripts/app.js`)).status).toBe(404);
     expect((await fetch(`${proxy.url}/javascripts/app.js`)).status).toBe(404);
+    expect((await fetch(`${proxy.url}//`)).status).toBe(400);
     expect((await fetch(proxy.url, { method: 'DELETE' })).status).toBe(405);
   });
 
@@ -158,6 +200,25 @@ describe('the proxy', () => {
         ).end();
       });
     expect([await status('localhost'), await status('evil.example')]).toEqual([404, 403]);
+  });
+
+  it('does not show the addresses of visits to the network', async () => {
+    const [status, says] = await handset(smallProject(), ['proxy', '--preview', '--host', '0.0.0.0']).then((r) => [
+      r.status,
+      r.stderr,
+    ]);
+    expect(says).toContain('--preview shows the addresses of all visits');
+    expect(status).toBe(2);
+    // The channel is open where it stays: on this machine the feed names the visit.
+    const { begin, proxy } = await proxied('', { preview: true });
+    const { url } = await begin();
+    const feed = await fetch(`${proxy.url}/preview/feed`);
+    const reader = feed.body?.getReader();
+    await (await fetch(url)).text();
+    let text = '';
+    while (reader && !text.includes('data:')) text += Buffer.from((await reader.read()).value ?? []).toString();
+    await reader?.cancel();
+    expect(text).toContain(url.split('/').pop());
   });
 
   it('gives up on a page that never answers, and the next visit works', async () => {

@@ -25,6 +25,11 @@ export async function proxyCommand(
 ): Promise<ExitStatus> {
   const name = options.device ?? DEFAULT_DEVICE;
   if (!isDeviceName(name)) throw new ProblemError('usage', { message: `"${name}" is no device.` });
+  const host = options.host ?? 'localhost';
+  if (options.preview && !isLoopback(host)) {
+    const message = '--preview shows the addresses of all visits, and who knows an address has the visit.';
+    throw new ProblemError('usage', { message, remedy: 'Leave out --host, or --preview.' });
+  }
   const { name: project, root, settings, plugins } = await openProject(cwd);
   const assembly = await createAssembler({ root, settings, plugins, production: true }).assemble();
   terminal.showProblems(assembly.problems);
@@ -32,7 +37,6 @@ export async function proxyCommand(
     terminal.emit({ ok: false, problems: assembly.problems });
     return 1;
   }
-  const host = options.host ?? 'localhost';
   const browser = await launchChromium({ headless: true, webSecurity: false, env });
   try {
     const proxy = await startProxy({

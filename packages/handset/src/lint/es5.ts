@@ -17,7 +17,7 @@ const AFTER_ES5 = new Set(
 
 /** Members that ES5's own objects do not have. */
 const AFTER_ES5_MEMBERS = new Set(
-  'Object.assign Object.entries Object.values Object.fromEntries Array.from Array.of Number.isInteger Number.isNaN Math.sign Math.trunc Math.hypot'.split(
+  'Object.assign Object.hasOwn Object.is Object.entries Object.values Object.fromEntries Array.from Array.of Number.isInteger Number.isNaN Math.sign Math.trunc Math.hypot'.split(
     ' ',
   ),
 );

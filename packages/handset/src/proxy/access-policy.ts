@@ -47,8 +47,9 @@ function allows(rule: Rule, { protocol, hostname, port }: URL): boolean {
 
 /** Any numeric address and any name without a dot counts as internal; public services have names. */
 function isInternal(hostname: string): boolean {
-  const bare = hostname.replace(/^\[|\]$/g, '');
-  return isIP(bare) !== 0 || !bare.includes('.') || /\.(localhost|local|internal|lan|home|arpa)\.?$/.test(bare);
+  // The dot that ends a full name changes nothing: `localhost.` is this machine.
+  const bare = hostname.replace(/^\[|\]$|\.$/g, '');
+  return isIP(bare) !== 0 || !bare.includes('.') || /\.(localhost|local|internal|lan|home|arpa)$/.test(bare);
 }
 
 function parse(address: string): URL | undefined {

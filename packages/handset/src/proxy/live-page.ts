@@ -1,4 +1,4 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import type { Output } from '../build/output.ts';
 import type { Device } from '../preview/devices.ts';
 import { mimeType } from '../server/mime.ts';
@@ -37,6 +37,8 @@ export interface LivePageOptions {
 
 /** A name that no resolver knows: the application is served from memory, never from a network. */
 const ORIGIN = 'http://app.handset.invalid';
+/** The sockets of a worker pass by the routes. */
+const NO_WORKERS = "worker-src 'none'";
 const LOAD_MS = 15_000;
 const CALL_MS = 5_000;
 const QUIET_MS = 40;
@@ -83,9 +85,11 @@ export async function openLivePage({
       const output = outputs.get(name);
       if (name !== 'index.html' && route.request().isNavigationRequest()) return route.fulfill({ status: 204 });
       if (!output) return route.fulfill({ status: 404, body: '' });
-      await route.fulfill({ body: Buffer.from(output.read()), contentType: mimeType(name) });
+      const headers = { 'content-type': mimeType(name), 'content-security-policy': NO_WORKERS };
+      await route.fulfill({ body: Buffer.from(output.read()), headers });
     });
     const page = await context.newPage();
+    await guardRedirects(context, page, allows, onRefused);
     const end = (): void => {
       alive = false;
     };
@@ -130,6 +134,26 @@ declare const __handsetAgent: {
 
 async function settle(page: Page): Promise<void> {
   await bounded(page.evaluate(([quiet, limit]) => __handsetAgent.settle(quiet, limit), [QUIET_MS, SETTLE_MS] as const));
+}
+
+/** The routes are asked about the first address of a request only; this asks about every one it is sent on to. */
+async function guardRedirects(
+  context: BrowserContext,
+  page: Page,
+  allows: AccessPolicy,
+  onRefused: (url: string) => void,
+): Promise<void> {
+  const devtools = await context.newCDPSession(page);
+  devtools.on('Fetch.requestPaused', ({ requestId, redirectedRequestId, request: { url } }) => {
+    const refused = redirectedRequestId !== undefined && new URL(url).origin !== ORIGIN && !allows(url);
+    if (refused) onRefused(url);
+    const verdict = refused
+      ? devtools.send('Fetch.failRequest', { requestId, errorReason: 'BlockedByClient' })
+      : devtools.send('Fetch.continueRequest', { requestId });
+    // The request may have ended, with its page or by itself.
+    verdict.catch(() => undefined);
+  });
+  await devtools.send('Fetch.enable', { patterns: [{ urlPattern: '*' }] });
 }
 
 function safeDecode(pathname: string): string {

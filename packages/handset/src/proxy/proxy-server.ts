@@ -89,7 +89,9 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
       response.end(`<!DOCTYPE html><title>handset</title><p>${text}</p><p><a href="/">Start anew</a></p>`);
     };
     if (!namesThisServer(request, host)) return sentence(403, 'This proxy answers to localhost only.');
-    const url = new URL(request.url ?? '/', 'http://proxy');
+    const address = request.url ?? '/';
+    if (!URL.canParse(address, 'http://proxy')) return sentence(400, 'This is not an address.');
+    const url = new URL(address, 'http://proxy');
     const isPost = request.method === 'POST';
     if (!isPost && request.method !== 'GET') return sentence(405, 'Use GET or POST.', { allow: 'GET, POST' });
     if (options.preview && !isPost) {

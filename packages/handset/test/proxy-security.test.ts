@@ -221,15 +221,19 @@ describe('the proxy', () => {
     expect(text).toContain(url.split('/').pop());
   });
 
-  it('gives up on a page that never answers, and the next visit works', async () => {
+  it('ends a page that never answers, and the next visit works', async () => {
     const { begin, post } = await proxied(
       'document.getElementById("go").addEventListener("click", function () { for (;;) {} });',
     );
     const { url } = await begin();
     const html = await (await fetch(url)).text();
     const n = /<button[^>]* data-n="(\d+)"/.exec(html)?.[1];
+    const before = browser().contexts().length;
     const stuck = await post(url, `on=${n}:click`);
     expect([stuck.status, await stuck.text()]).toEqual([500, 'The page did not answer in 5 seconds.\n']);
+    expect((await fetch(url)).status).toBe(410);
+    // Nothing goes on running: the page is gone from Chromium, not only from the list.
+    await expect.poll(() => browser().contexts().length).toBe(before - 1);
     expect((await fetch((await begin()).url)).status).toBe(200);
   });
 });

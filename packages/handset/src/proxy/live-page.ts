@@ -62,6 +62,11 @@ export async function openLivePage({
     acceptDownloads: false,
   });
   let alive = true;
+  // What did not answer would keep a processor busy for the rest of the visit.
+  const stop = (): void => {
+    alive = false;
+    void context.close().catch(() => undefined);
+  };
   try {
     await context.addInitScript(agent);
     await context.routeWebSocket(/.*/, (socket) => {
@@ -100,18 +105,24 @@ export async function openLivePage({
       if (other !== page) void other.close().catch(() => undefined);
     });
     await page.goto(`${ORIGIN}/`, { timeout: LOAD_MS, waitUntil: 'commit' });
-    await settle(page);
+    await settle(page, stop);
     return {
       async snapshot(eventPath) {
-        const snapshot = await bounded(page.evaluate((path) => __handsetAgent.flatten(path), eventPath));
+        const snapshot = await bounded(
+          page.evaluate((path) => __handsetAgent.flatten(path), eventPath),
+          stop,
+        );
         const size = snapshot.parts.reduce((sum, part) => sum + (typeof part === 'string' ? part.length : 0), 0);
         if (size > MAX_SNAPSHOT)
           throw new Error(`The page has grown to ${size} characters; ${MAX_SNAPSHOT} is the limit.`);
         return snapshot;
       },
       async deliver(event) {
-        const label = await bounded(page.evaluate((given) => __handsetAgent.receive(given), event));
-        await settle(page);
+        const label = await bounded(
+          page.evaluate((given) => __handsetAgent.receive(given), event),
+          stop,
+        );
+        await settle(page, stop);
         return label;
       },
       get alive() {
@@ -132,8 +143,12 @@ declare const __handsetAgent: {
   settle(quiet: number, limit: number): Promise<boolean>;
 };
 
-async function settle(page: Page): Promise<void> {
-  await bounded(page.evaluate(([quiet, limit]) => __handsetAgent.settle(quiet, limit), [QUIET_MS, SETTLE_MS] as const));
+async function settle(page: Page, onLate: () => void): Promise<void> {
+  const settled = page.evaluate(([quiet, limit]) => __handsetAgent.settle(quiet, limit), [
+    QUIET_MS,
+    SETTLE_MS,
+  ] as const);
+  await bounded(settled, onLate);
 }
 
 /** The routes are asked about the first address of a request only; this asks about every one it is sent on to. */
@@ -165,10 +180,13 @@ function safeDecode(pathname: string): string {
 }
 
 /** A script that never ends would hold its visitor for ever. */
-async function bounded<T>(work: Promise<T>): Promise<T> {
+async function bounded<T>(work: Promise<T>, onLate: () => void): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`The page did not answer in ${CALL_MS / 1000} seconds.`)), CALL_MS);
+    timer = setTimeout(() => {
+      reject(new Error(`The page did not answer in ${CALL_MS / 1000} seconds.`));
+      onLate();
+    }, CALL_MS);
   });
   try {
     return await Promise.race([work, late]);

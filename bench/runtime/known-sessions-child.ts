@@ -8,8 +8,8 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { type Clock, systemClock } from '../../packages/platform/src/kernel/clock.ts';
-import { OwnedSandbox } from '../../packages/platform/src/kernel/sandbox/owned-sandbox.ts';
-import type { SandboxProvider, SandboxSpec } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
+import { ownedSandbox } from '../../packages/platform/src/kernel/sandbox/owned-sandbox.ts';
+import type { Sandbox, SandboxProvider, SandboxSpec } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
 import { pingHealth } from '../../packages/platform/src/kernel/sessions/health.ts';
 import type { SessionStore } from '../../packages/platform/src/kernel/sessions/session-store.ts';
 import { type SessionPlan, Sessions } from '../../packages/platform/src/kernel/sessions/sessions.ts';
@@ -44,8 +44,8 @@ const agent = createServer((_, res) => res.end('{"status":"Healthy"}')).listen(0
 await new Promise((resolve) => agent.once('listening', resolve));
 const { port } = agent.address() as AddressInfo;
 
-const create = async (spec: SandboxSpec): Promise<OwnedSandbox> =>
-  new OwnedSandbox({
+const create = async (spec: SandboxSpec): Promise<Sandbox> =>
+  ownedSandbox({
     id: spec.id,
     labels: spec.labels,
     isolation: 'none',

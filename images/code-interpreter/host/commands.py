@@ -1,7 +1,6 @@
 """Shell commands: one that is waited for, or a task that is asked about later."""
 
 import asyncio
-import os
 import signal
 import time
 import uuid
@@ -9,8 +8,8 @@ import uuid
 from . import limits, processes
 from .output import CappedStream
 from .problem import Problem
+from .streams import Streams
 
-CHUNK = 65536
 GRACE_SECONDS = 1.0
 DRAIN_SECONDS = 0.2
 """How long output may follow after the command itself ended: a program left in the background keeps the pipes open."""
@@ -20,40 +19,19 @@ class Command:
     """A running `bash -c`. `sink(stream, bytes)` gets what it prints."""
 
     def __init__(self, command, sink):
-        self._sink = sink
         self.why = None
-        out_read, out_write = os.pipe()
-        err_read, err_write = os.pipe()
+        self._streams = Streams()
+        self._streams.sink = sink
+        stdout, stderr = self._streams.write_ends
         try:
             self._process = processes.start(
-                ["/bin/bash", "-c", command], cwd=processes.WORKSPACE, stdout=out_write, stderr=err_write
+                ["/bin/bash", "-c", command], cwd=processes.WORKSPACE, stdout=stdout, stderr=stderr
             )
         except (OSError, ValueError) as error:
-            for fd in (out_read, err_read):
-                os.close(fd)
+            self._streams.close()
             raise Problem("invalid", f"The command could not be started: {error}.") from error
         finally:
-            os.close(out_write)
-            os.close(err_write)
-        self._open = {out_read: "stdout", err_read: "stderr"}
-        for fd in self._open:
-            os.set_blocking(fd, False)
-            asyncio.get_running_loop().add_reader(fd, self._read, fd)
-
-    def _read(self, fd):
-        for _ in range(16):
-            try:
-                chunk = os.read(fd, CHUNK)
-            except BlockingIOError:
-                return
-            if not chunk:
-                return self._close(fd)
-            self._sink(self._open[fd], chunk)
-
-    def _close(self, fd):
-        if self._open.pop(fd, None):
-            asyncio.get_running_loop().remove_reader(fd)
-            os.close(fd)
+            self._streams.started()
 
     async def wait(self, seconds, gone):
         """Its exit status, 124 when its time ran out, 130 when it was stopped. Always ends."""
@@ -73,13 +51,11 @@ class Command:
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, 0.05)
         end = time.monotonic() + DRAIN_SECONDS
-        while self._open and time.monotonic() < end:
-            for fd in list(self._open):
-                self._read(fd)
-            if self._open:
+        while self._streams.open and time.monotonic() < end:
+            self._streams.drain()
+            if self._streams.open:
                 await asyncio.sleep(0.005)
-        for fd in list(self._open):
-            self._close(fd)
+        self._streams.close()
         status = self._process.poll()
         if self.why is not None:
             processes.finish(self._process)

@@ -98,7 +98,7 @@ class JupyterKernel(Kernel):
     async def run(self, code, output):
         # Its own name: a kernel that is ended meanwhile has no streams any more.
         streams = self._streams
-        streams.output = output
+        streams.sink = output.bytes
         message_id = self._client.execute(code, store_history=True, allow_stdin=False, stop_on_error=True)
         outputs = asyncio.ensure_future(self._outputs(message_id, output))
         try:
@@ -107,7 +107,7 @@ class JupyterKernel(Kernel):
         finally:
             outputs.cancel()
             streams.drain()
-            streams.output = None
+            streams.sink = None
         if reply["status"] != "ok" and not failed:
             failed = True
             output.error(reply.get("traceback") or [f"{reply.get('ename', 'Error')}: {reply.get('evalue', '')}"])

@@ -49,7 +49,7 @@ class NodeKernel(Kernel):
         await self._answer(limits.START_SECONDS)
 
     async def run(self, code, output):
-        self._streams.output = output
+        self._streams.sink = output.bytes
         self._done = asyncio.get_running_loop().create_future()
         request = json.dumps({"code": code}).encode() + b"\n"
         try:
@@ -61,7 +61,7 @@ class NodeKernel(Kernel):
         finally:
             # Written before the answer, so it is in the pipes by now.
             self._streams.drain()
-            self._streams.output = None
+            self._streams.sink = None
         if "error" in answer:
             output.error([answer["error"]])
             return False

@@ -9,8 +9,8 @@ FIRST_BYTES = 4096
 
 class Streams:
     """
-    Two pipes. What comes while nobody listens is dropped, so that a program left in the background never blocks; the first of it is
-    kept, for it says why a kernel did not start.
+    Two pipes; `sink(name, bytes)` gets what comes. While there is none it is dropped, so that a program left in the background never
+    blocks; the first of it is kept, for it says why a kernel did not start.
     """
 
     def __init__(self):
@@ -21,8 +21,13 @@ class Streams:
             os.set_blocking(read, False)
             self._open[read] = name
             self._write_ends.append(write)
-        self.output = None
+        self.sink = None
         self.first = b""
+
+    @property
+    def open(self):
+        """Whether more may come."""
+        return bool(self._open)
 
     @property
     def write_ends(self):
@@ -52,8 +57,8 @@ class Streams:
                 return
             if not chunk:
                 return self._forget(fd)
-            if self.output is not None:
-                self.output.bytes(self._open[fd], chunk)
+            if self.sink is not None:
+                self.sink(self._open[fd], chunk)
             elif len(self.first) < FIRST_BYTES:
                 self.first += chunk[: FIRST_BYTES - len(self.first)]
 

@@ -8,15 +8,16 @@ import { property } from './json-path.ts';
 import { attachment, type Engine, OCI_DEFAULTS, type OciProviderOptions, openEngine } from './oci-engine.ts';
 import type { OciProcess } from './oci-spec.ts';
 import { startSandbox } from './oci-start.ts';
-import { OwnedSandbox } from './owned-sandbox.ts';
+import { ownedSandbox } from './owned-sandbox.ts';
 import type { Owner } from './owner.ts';
 import { OwnerWatch } from './owner-watch.ts';
 import { probeOci } from './probe-oci.ts';
 import { endProcess, identify, isAlive, type ProcessIdentity, signalProcess } from './process-table.ts';
+import type { ProvidedSandbox } from './provided-sandbox.ts';
 import { type RunCommand, runCommand } from './run-command.ts';
 import { type ProbeReport, type Sandbox, SandboxError, type SandboxProvider, type SandboxSpec } from './sandbox.ts';
 import { readRecord, type SandboxRecord } from './sandbox-record.ts';
-import { checkSpec } from './spec-check.ts';
+import { asSandboxError, SandboxTable } from './sandbox-table.ts';
 import { sweepSandboxes } from './sweep.ts';
 
 const MIB = 1024 * 1024;
@@ -27,10 +28,8 @@ export class OciProvider implements SandboxProvider {
   readonly endsWithLease = true;
   #options: OciProviderOptions;
   #run: RunCommand;
-  #queue: CreateQueue;
+  #table: SandboxTable;
   #engine: Promise<Engine> | undefined;
-  /** Sandboxes of this process, those being made included. */
-  #known = new Map<string, OwnedSandbox | 'making'>();
   #closing = new AbortController();
   #owners: OwnerWatch;
 
@@ -38,7 +37,8 @@ export class OciProvider implements SandboxProvider {
     this.#options = options;
     this.#owners = new OwnerWatch(options.clock, this.#closing.signal);
     this.#run = options.run ?? runCommand;
-    this.#queue = new CreateQueue(options.creates ?? { running: 8, waiting: 256 });
+    const queue = new CreateQueue(options.creates ?? { running: 8, waiting: 256 });
+    this.#table = new SandboxTable(queue, this.#closing.signal);
   }
 
   probe(): Promise<ProbeReport> {
@@ -46,32 +46,22 @@ export class OciProvider implements SandboxProvider {
     return probeOci({ runtime, nft, cniDir, disk, run: this.#run, arch: process.arch });
   }
 
-  async create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
-    await checkSpec(spec);
-    return this.#queue.run(async () => {
-      if (this.#closing.signal.aborted) throw new SandboxError('unavailable', 'The sandbox provider is closed.');
-      const engine = await this.#ready();
-      if (this.#known.has(spec.id))
-        throw new SandboxError('refused', `A sandbox with the id ${spec.id} exists already.`);
-      this.#known.set(spec.id, 'making');
-      try {
-        const sandbox = await this.#make(engine, spec, signal);
-        this.#known.set(spec.id, sandbox);
-        return sandbox;
-      } catch (error) {
-        this.#known.delete(spec.id);
-        throw asSandboxError(error);
-      }
-    }, signal);
+  create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
+    return this.#table.create(
+      spec,
+      signal,
+      () => this.#ready(),
+      (engine) => this.#make(engine, spec, signal),
+    );
   }
 
   async *reattach(): AsyncIterable<Sandbox> {
     const engine = await this.#ready();
     for (const id of await readdir(engine.instance.sandboxes)) {
-      if (this.#known.has(id)) continue;
+      if (this.#table.has(id)) continue;
       const sandbox = await this.#attach(engine, id);
       if (!sandbox) continue;
-      this.#known.set(id, sandbox);
+      this.#table.set(sandbox);
       yield sandbox;
     }
   }
@@ -79,20 +69,10 @@ export class OciProvider implements SandboxProvider {
   async sweep(keep: ReadonlySet<string>): Promise<string[]> {
     const engine = await this.#ready();
     const { instance, layout, network, runtime, pool } = engine;
-    const making = [...this.#known].filter(([, sandbox]) => sandbox === 'making').map(([id]) => id);
-    const kept = new Set([...keep, ...making]);
-    const removed: string[] = [];
-    // Those of this process end the usual way, so that whoever waits for their exit learns of it.
-    for (const [id, sandbox] of this.#known) {
-      if (sandbox === 'making' || kept.has(id)) continue;
-      await sandbox.stop();
-      removed.push(id);
-    }
+    const { ended, kept, making } = await this.#table.sweep(keep);
     const pooled = pool.owners.map((owner) => ({ slot: owner.slot, hostInterface: owner.address.hostInterface }));
-    removed.push(
-      ...(await sweepSandboxes({ instance, layout, network, runtime, kept, pooled, busy: making.length > 0 })),
-    );
-    return removed;
+    const swept = await sweepSandboxes({ instance, layout, network, runtime, kept, pooled, busy: making });
+    return [...ended, ...swept];
   }
 
   /** Leaves running sandboxes to the next server; with none left it removes the table and the address claim as well. */
@@ -121,7 +101,7 @@ export class OciProvider implements SandboxProvider {
     return openEngine(this.#options, this.#run);
   }
 
-  async #make(engine: Engine, spec: SandboxSpec, signal: AbortSignal | undefined): Promise<OwnedSandbox> {
+  async #make(engine: Engine, spec: SandboxSpec, signal: AbortSignal | undefined): Promise<ProvidedSandbox> {
     const { instance, pool } = engine;
     const { log, disk, logBytes } = { ...OCI_DEFAULTS, logBytes: 4 * MIB, ...this.#options };
     const dir = join(instance.sandboxes, spec.id);
@@ -162,7 +142,7 @@ export class OciProvider implements SandboxProvider {
     }
   }
 
-  async #attach(engine: Engine, id: string): Promise<OwnedSandbox | undefined> {
+  async #attach(engine: Engine, id: string): Promise<ProvidedSandbox | undefined> {
     const dir = join(engine.instance.sandboxes, id);
     const record = await readRecord(dir);
     if (!record || !(await isAlive(record.owner))) return undefined;
@@ -179,12 +159,12 @@ export class OciProvider implements SandboxProvider {
     process: OciProcess,
     init: ProcessIdentity | undefined,
     ownerEnded: Promise<void>,
-  ): OwnedSandbox {
+  ): ProvidedSandbox {
     const { instance, layout, runtime, traits } = engine;
     const { id, labels, isolation, owner, ip } = record;
     const dir = join(instance.sandboxes, id);
     const cgroup = `${instance.cgroupParent}/${id}`;
-    return new OwnedSandbox({
+    return ownedSandbox({
       id,
       labels,
       isolation,
@@ -204,7 +184,7 @@ export class OciProvider implements SandboxProvider {
         },
         remove: async () => {
           await this.#remove(engine, id, record);
-          this.#known.delete(id);
+          this.#table.delete(id);
         },
       },
     });
@@ -227,10 +207,4 @@ type Attached = Pick<SandboxRecord, 'owner' | 'slot' | 'hostInterface' | 'networ
 /** config.json in our own directory is our own writing; this only guards against a half-written one. */
 function hasProcess(config: unknown): config is { process: OciProcess } {
   return Array.isArray(property(property(config, 'process'), 'env'));
-}
-
-function asSandboxError(error: unknown): SandboxError {
-  if (error instanceof SandboxError) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  return new SandboxError('failed', `The sandbox could not be made: ${message}`, { cause: error });
 }

@@ -16,6 +16,8 @@
 use strict;
 use warnings;
 
+require(__FILE__ =~ s{[^/]*$}{owner-parts.pl}r);
+
 my ($sys_prctl, $sys_unshare, $sys_mount, $root_uid, $plugin, $conf) = @ARGV;
 my ($CLONE_NEWUSER, $CLONE_NEWNET, $PR_SET_CHILD_SUBREAPER, $EINTR) = (0x10000000, 0x40000000, 36, 4);
 
@@ -238,45 +240,20 @@ close $pid_file;
 print "started $init\n";
 close STDIN;
 
-my ($log, $written);
-sub open_log { open $log, '>', "$dir/log" or undef $log; $written = 0 }
-# The server renews its lease by changing the first word of this file; the second is for how long the sandbox may go on without that, in
-# ms. Measured by the time since boot, which no setting of the clock moves.
-sub uptime { open my $file, '<', '/proc/uptime' or return 0; my ($seconds) = split / /, <$file>; return $seconds }
-my ($beat, $seen, $looked, $pause) = ('', 0, 0, 2);
-sub lapsed {
-  my $now = uptime();
-  return 0 if $now - $looked < $pause;
-  $looked = $now;
-  open my $file, '<', $lease or return 0;
-  sysread $file, my $text, 256;
-  my ($word, $held) = ($text // '') =~ /^(\S+) +([0-9]+)/ or return 0;
-  $held /= 1000;
-  $pause = $held / 32 < 2 ? $held / 32 : 2;
-  ($beat, $seen) = ($word, $now) if $word ne $beat;
-  return $now - $seen >= $held;
-}
 my $leased = -e $lease;
-open_log();
+open_log($dir, $log_bytes);
 while (1) {
   if ($leased) {
-    if (lapsed()) { kill 'KILL', $init; $leased = 0 }
+    if (lapsed($lease)) { kill 'KILL', $init; $leased = 0 }
     my $ready = '';
     vec($ready, fileno $log_r, 1) = 1;
-    next unless select($ready, undef, undef, $pause) > 0;
+    next unless select($ready, undef, undef, lease_pause()) > 0;
   }
   my $got = sysread $log_r, my $chunk, 65536;
   if (!defined $got) { next if $! == $EINTR; last }
   last unless $got;
-  if ($written >= $log_bytes / 2) { close $log if $log; rename "$dir/log", "$dir/log.1"; open_log() }
-  syswrite $log, $chunk if $log;
-  $written += $got;
+  write_log($chunk);
 }
 # The pipe ends with its last writer: normally the sandbox's first process, whose end this waits for either way.
 1 while waitpid($init, 0) == -1 && $! == $EINTR;
-my $code = $? & 127 ? 128 + ($? & 127) : $? >> 8;
-if (open my $exit, '>', "$dir/exit.new") {
-  print $exit "$code\n";
-  close $exit;
-  rename "$dir/exit.new", "$dir/exit";
-}
+write_exit($dir, $?);

@@ -4,6 +4,8 @@
 use strict;
 use warnings;
 
+require(__FILE__ =~ s{[^/]*$}{owner-parts.pl}r);
+
 my ($dir, $log_bytes, $lease, @command) = @ARGV;
 my $EINTR = 4;
 $SIG{PIPE} = 'IGNORE';
@@ -32,33 +34,15 @@ else { kill 'KILL', -$pid; exit 1 }
 print $server "started $pid\n";
 close $server;
 
-my ($log, $written);
-sub open_log { open $log, '>', "$dir/log" or undef $log; $written = 0 }
-# The server renews its lease by changing the first word of this file; the second is for how long the sandbox may go on without that, in
-# ms. Measured by the time since boot, which no setting of the clock moves.
-sub uptime { open my $file, '<', '/proc/uptime' or return 0; my ($seconds) = split / /, <$file>; return $seconds }
-my ($beat, $seen, $looked, $pause) = ('', 0, 0, 2);
-sub lapsed {
-  my $now = uptime();
-  return 0 if $now - $looked < $pause;
-  $looked = $now;
-  open my $file, '<', $lease or return 0;
-  sysread $file, my $text, 256;
-  my ($word, $held) = ($text // '') =~ /^(\S+) +([0-9]+)/ or return 0;
-  $held /= 1000;
-  $pause = $held / 32 < 2 ? $held / 32 : 2;
-  ($beat, $seen) = ($word, $now) if $word ne $beat;
-  return $now - $seen >= $held;
-}
 my $leased = -e $lease;
-open_log();
+open_log($dir, $log_bytes);
 # A descendant may hold the pipe after the first process has ended, so its end is what is waited for.
 my $ended = 0;
 my $status;
 local $SIG{CHLD} = sub { $ended = 1 };
 while (1) {
   if (waitpid($pid, 1) == $pid) { $status = $?; last }
-  if ($leased && lapsed()) { kill 'KILL', -$pid; $leased = 0 }
+  if ($leased && lapsed($lease)) { kill 'KILL', -$pid; $leased = 0 }
   my $ready = '';
   vec($ready, fileno $log_r, 1) = 1;
   next unless select($ready, undef, undef, 0.1) > 0;
@@ -71,18 +55,11 @@ while (1) {
   vec($ready, fileno $log_r, 1) = 1;
   last unless select($ready, undef, undef, 0) > 0 && take();
 }
-my $code = $status & 127 ? 128 + ($status & 127) : $status >> 8;
-if (open my $exit, '>', "$dir/exit.new") {
-  print $exit "$code\n";
-  close $exit;
-  rename "$dir/exit.new", "$dir/exit";
-}
+write_exit($dir, $status);
 
 sub take {
   my $got = sysread $log_r, my $chunk, 65536;
   return defined $got ? 0 : $! == $EINTR unless $got;
-  if ($written >= $log_bytes / 2) { close $log if $log; rename "$dir/log", "$dir/log.1"; open_log() }
-  syswrite $log, $chunk if $log;
-  $written += $got;
+  write_log($chunk);
   return 1;
 }

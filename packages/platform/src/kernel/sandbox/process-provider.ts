@@ -9,10 +9,11 @@ import type { Clock } from '../clock.ts';
 import { execOnHost, hostCommand, limited } from './host-process.ts';
 import { property } from './json-path.ts';
 import { leaseFile } from './lease-file.ts';
-import { OwnedSandbox } from './owned-sandbox.ts';
+import { ownedSandbox } from './owned-sandbox.ts';
 import { OwnerWatch } from './owner-watch.ts';
 import { endGroup, groupUsage } from './process-group.ts';
 import { endProcess, identify, isAlive, type ProcessIdentity } from './process-table.ts';
+import type { ProvidedSandbox } from './provided-sandbox.ts';
 import { type ProbeReport, type Sandbox, SandboxError, type SandboxProvider, type SandboxSpec } from './sandbox.ts';
 import { checkSpec } from './spec-check.ts';
 
@@ -56,7 +57,7 @@ export class ProcessProvider implements SandboxProvider {
   readonly endsWithLease = true;
   #options: ProcessProviderOptions;
   #dir: string;
-  #known = new Map<string, OwnedSandbox | 'making'>();
+  #known = new Map<string, ProvidedSandbox | 'making'>();
   #closing = new AbortController();
   #owners: OwnerWatch;
 
@@ -131,7 +132,7 @@ export class ProcessProvider implements SandboxProvider {
     this.#closing.abort();
   }
 
-  async #start(spec: SandboxSpec, dir: string): Promise<OwnedSandbox> {
+  async #start(spec: SandboxSpec, dir: string): Promise<ProvidedSandbox> {
     const port = await freePort();
     const temp = join(dir, 'tmp');
     await mkdir(temp, { mode: 0o700 });
@@ -176,10 +177,10 @@ export class ProcessProvider implements SandboxProvider {
     return this.#sandbox(record, await identify(pid), ended);
   }
 
-  #sandbox(record: ProcessRecord, init: ProcessIdentity | undefined, ownerEnded: Promise<void>): OwnedSandbox {
+  #sandbox(record: ProcessRecord, init: ProcessIdentity | undefined, ownerEnded: Promise<void>): ProvidedSandbox {
     const { id, labels, pid, port, env, cwd, openFiles } = record;
     const dir = join(this.#dir, id);
-    return new OwnedSandbox({
+    return ownedSandbox({
       id,
       labels,
       isolation: 'none',

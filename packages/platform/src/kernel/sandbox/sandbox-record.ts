@@ -1,7 +1,8 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { items, property } from './json-path.ts';
+import { property } from './json-path.ts';
 import type { ProcessIdentity } from './process-table.ts';
+import { networkPolicy, text, texts } from './record-fields.ts';
 import type { NetworkPolicy } from './sandbox.ts';
 
 /** What a later server must know to take a sandbox over or to remove it; `sandbox.json` in its directory. */
@@ -38,7 +39,6 @@ export async function readRecord(dir: string): Promise<SandboxRecord | undefined
 
 function decode(value: unknown): SandboxRecord {
   const owner = property(value, 'owner');
-  const network = property(value, 'network');
   return {
     id: text(value, 'id'),
     labels: texts(property(value, 'labels')),
@@ -47,22 +47,6 @@ function decode(value: unknown): SandboxRecord {
     slot: text(value, 'slot'),
     ip: text(value, 'ip'),
     hostInterface: text(value, 'hostInterface'),
-    network: {
-      egress: property(network, 'egress') === 'restricted' ? 'restricted' : 'none',
-      allowCidrs: items(network, 'allowCidrs').map(String),
-      hostPorts: items(network, 'hostPorts').map(Number),
-      door: property(network, 'door') === true,
-    },
+    network: networkPolicy(property(value, 'network')),
   };
-}
-
-function text(value: unknown, name: string): string {
-  const found = property(value, name);
-  if (typeof found !== 'string') throw new TypeError(`${name} is missing`);
-  return found;
-}
-
-function texts(value: unknown): Record<string, string> {
-  if (typeof value !== 'object' || value === null) return {};
-  return Object.fromEntries(Object.entries(value).map(([name, content]) => [name, String(content)]));
 }

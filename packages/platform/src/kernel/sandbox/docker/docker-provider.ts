@@ -4,6 +4,7 @@ import { readUsage, removeGroup } from '../cgroups.ts';
 import { CreateQueue } from '../create-queue.ts';
 import { property } from '../json-path.ts';
 import { identify } from '../process-table.ts';
+import type { ProvidedSandbox } from '../provided-sandbox.ts';
 import { type RunCommand, runCommand } from '../run-command.ts';
 import {
   type NetworkPolicy,
@@ -13,7 +14,7 @@ import {
   type SandboxProvider,
   type SandboxSpec,
 } from '../sandbox.ts';
-import { checkSpec } from '../spec-check.ts';
+import { asSandboxError, SandboxTable } from '../sandbox-table.ts';
 import {
   cgroupOf,
   DOCKER_DEFAULTS,
@@ -26,7 +27,7 @@ import {
   removeGroups,
 } from './docker-engine.ts';
 import { listRoots, unmountRoot } from './docker-root.ts';
-import { DockerSandbox } from './docker-sandbox.ts';
+import { dockerSandbox } from './docker-sandbox.ts';
 import { type DockerStarted, startContainer } from './docker-start.ts';
 import { probeDocker } from './probe-docker.ts';
 
@@ -35,16 +36,15 @@ export class DockerProvider implements SandboxProvider {
   readonly name = 'docker';
   #options: DockerProviderOptions;
   #run: RunCommand;
-  #queue: CreateQueue;
+  #table: SandboxTable;
   #engine: Promise<DockerEngine> | undefined;
-  /** Sandboxes of this process, those being made included. */
-  #known = new Map<string, DockerSandbox | 'making'>();
   #closing = new AbortController();
 
   constructor(options: DockerProviderOptions) {
     this.#options = options;
     this.#run = options.run ?? runCommand;
-    this.#queue = new CreateQueue(options.creates ?? { running: 8, waiting: 256 });
+    const queue = new CreateQueue(options.creates ?? { running: 8, waiting: 256 });
+    this.#table = new SandboxTable(queue, this.#closing.signal);
   }
 
   probe(): Promise<ProbeReport> {
@@ -52,33 +52,23 @@ export class DockerProvider implements SandboxProvider {
     return probeDocker({ socketPath, runtime, nft, disk, run: this.#run });
   }
 
-  async create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
-    await checkSpec(spec);
-    return this.#queue.run(async () => {
-      if (this.#closing.signal.aborted) throw new SandboxError('unavailable', 'The sandbox provider is closed.');
-      const engine = await this.#ready();
-      if (this.#known.has(spec.id))
-        throw new SandboxError('refused', `A sandbox with the id ${spec.id} exists already.`);
-      this.#known.set(spec.id, 'making');
-      try {
-        const sandbox = await this.#make(engine, spec, signal);
-        this.#known.set(spec.id, sandbox);
-        return sandbox;
-      } catch (error) {
-        this.#known.delete(spec.id);
-        throw asSandboxError(error);
-      }
-    }, signal);
+  create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
+    return this.#table.create(
+      spec,
+      signal,
+      () => this.#ready(),
+      (engine) => this.#make(engine, spec, signal),
+    );
   }
 
   async *reattach(): AsyncIterable<Sandbox> {
     const engine = await this.#ready();
     for (const { container, running, record } of await listContainers(engine)) {
-      if (!running || this.#known.has(record.id)) continue;
+      if (!running || this.#table.has(record.id)) continue;
       const inspected = await engine.api.json('GET', `/containers/${container}/json`);
       const pid = Number(property(property(inspected, 'State'), 'Pid'));
       const sandbox = this.#sandbox(engine, { record, container, init: pid > 1 ? await identify(pid) : undefined });
-      this.#known.set(record.id, sandbox);
+      this.#table.set(sandbox);
       yield sandbox;
     }
   }
@@ -86,27 +76,20 @@ export class DockerProvider implements SandboxProvider {
   async sweep(keep: ReadonlySet<string>): Promise<string[]> {
     const engine = await this.#ready();
     const { instance, networks } = engine;
-    const removed = new Set<string>();
-    const making = new Set([...this.#known].filter(([, sandbox]) => sandbox === 'making').map(([id]) => id));
-    const stays = (id: string): boolean => keep.has(id) || making.has(id);
-    // Those of this process end the usual way, so that whoever waits for their exit learns of it.
-    for (const [id, sandbox] of this.#known) {
-      if (sandbox === 'making' || stays(id)) continue;
-      await sandbox.stop();
-      removed.add(id);
-    }
+    const { ended, kept, making } = await this.#table.sweep(keep);
+    const removed = new Set(ended);
     const found = await listContainers(engine);
     const directories = await readdir(instance.sandboxes);
     const ids = new Set([...found.map(({ record }) => record.id), ...directories, ...(await listRoots(instance))]);
     const errors: unknown[] = [];
     for (const id of ids) {
-      if (stays(id)) continue;
+      if (kept.has(id)) continue;
       const labelled = found.find(({ record }) => record.id === id);
       await this.#remove(engine, id, labelled).catch((error: unknown) => errors.push(error));
       removed.add(id);
     }
-    if (making.size === 0 && this.#making() === 0) {
-      const slots = new Set(found.filter(({ record }) => stays(record.id)).map(({ record }) => record.slot));
+    if (!making && !this.#table.making) {
+      const slots = new Set(found.filter(({ record }) => kept.has(record.id)).map(({ record }) => record.slot));
       await networks.sweep(slots).catch((error: unknown) => errors.push(error));
     }
     if (errors.length > 0)
@@ -130,10 +113,6 @@ export class DockerProvider implements SandboxProvider {
     api.close();
   }
 
-  #making(): number {
-    return [...this.#known.values()].filter((sandbox) => sandbox === 'making').length;
-  }
-
   #ready(): Promise<DockerEngine> {
     this.#engine ??= openDockerEngine(this.#options, this.#run).catch((error: unknown) => {
       this.#engine = undefined;
@@ -142,7 +121,7 @@ export class DockerProvider implements SandboxProvider {
     return this.#engine;
   }
 
-  async #make(engine: DockerEngine, spec: SandboxSpec, signal: AbortSignal | undefined): Promise<DockerSandbox> {
+  async #make(engine: DockerEngine, spec: SandboxSpec, signal: AbortSignal | undefined): Promise<ProvidedSandbox> {
     const { log, disk, logBytes, dockerRuntime: runtime } = { ...DOCKER_DEFAULTS, ...this.#options };
     const dir = join(engine.instance.sandboxes, spec.id);
     await mkdir(dir, { mode: 0o700 }).catch((error: unknown) => {
@@ -168,10 +147,10 @@ export class DockerProvider implements SandboxProvider {
     }
   }
 
-  #sandbox(engine: DockerEngine, { record, container, init }: DockerStarted): DockerSandbox {
+  #sandbox(engine: DockerEngine, { record, container, init }: DockerStarted): ProvidedSandbox {
     const { id, slot, network } = record;
     const group = cgroupOf(engine, id).group(container);
-    return new DockerSandbox({
+    return dockerSandbox({
       api: engine.api,
       record,
       container,
@@ -181,7 +160,7 @@ export class DockerProvider implements SandboxProvider {
       readUsage: () => readUsage(engine.layout, group),
       remove: async () => {
         await this.#removeAttached(engine, id, { container, slot, network });
-        this.#known.delete(id);
+        this.#table.delete(id);
       },
     });
   }
@@ -208,10 +187,4 @@ interface Attached {
   container: string;
   slot: number;
   network: NetworkPolicy;
-}
-
-function asSandboxError(error: unknown): SandboxError {
-  if (error instanceof SandboxError) return error;
-  const message = error instanceof Error ? error.message : String(error);
-  return new SandboxError('failed', `The sandbox could not be made: ${message}`, { cause: error });
 }

@@ -1,4 +1,5 @@
-import { items, property } from '../json-path.ts';
+import { property } from '../json-path.ts';
+import { networkPolicy, text, texts } from '../record-fields.ts';
 import type { NetworkPolicy } from '../sandbox.ts';
 
 /** What a later server must know of a container to take it over or to remove it; kept in the container's labels. */
@@ -35,29 +36,17 @@ export function readLabels(labels: unknown): DockerRecord | undefined {
 }
 
 function decode(value: unknown): DockerRecord {
-  const network = property(value, 'network');
   const labels = property(value, 'labels');
   const slot = property(value, 'slot');
   if (typeof slot !== 'number' || typeof labels !== 'object' || labels === null) throw new TypeError('not a record');
   return {
     id: text(value, 'id'),
-    labels: Object.fromEntries(Object.entries(labels).map(([name, content]) => [name, String(content)])),
+    labels: texts(labels),
     isolation: text(value, 'isolation'),
     slot,
     ip: text(value, 'ip'),
     user: text(value, 'user'),
     cwd: text(value, 'cwd'),
-    network: {
-      egress: property(network, 'egress') === 'restricted' ? 'restricted' : 'none',
-      allowCidrs: items(network, 'allowCidrs').map(String),
-      hostPorts: items(network, 'hostPorts').map(Number),
-      door: property(network, 'door') === true,
-    },
+    network: networkPolicy(property(value, 'network')),
   };
-}
-
-function text(value: unknown, name: string): string {
-  const found = property(value, name);
-  if (typeof found !== 'string') throw new TypeError(`${name} is missing`);
-  return found;
 }

@@ -1,0 +1,128 @@
+import {
+  type ExecHandle,
+  type ExecOptions,
+  type Sandbox,
+  SandboxError,
+  type SandboxExit,
+  type Usage,
+} from './sandbox.ts';
+
+/** What differs between providers. */
+export interface SandboxParts {
+  /** Resolves with how the sandbox ended, once it has. */
+  ended: Promise<SandboxExit>;
+  address(port: number): { host: string; port: number };
+  /** `serial` is no other command's of this sandbox. */
+  exec(command: string[], options: ExecOptions | undefined, serial: string): Promise<ExecHandle>;
+  readUsage(): Promise<Usage>;
+  tail(maxBytes: number): Promise<string>;
+  logs(options: LogOptions, ended: () => boolean): AsyncIterable<string>;
+  /** Asks the first process to end; false when there is none to ask. */
+  terminate(): Promise<boolean>;
+  /** Ends every process now. */
+  kill(): Promise<void>;
+  /** Removes everything that the sandbox has besides processes. */
+  remove(): Promise<void>;
+}
+
+export interface SandboxIdentity {
+  id: string;
+  labels: Record<string, string>;
+  isolation: string;
+}
+
+type LogOptions = Parameters<Sandbox['logs']>[0];
+
+const DEFAULT_TAIL = 4096;
+const END_MS = 15_000;
+
+/** A running (or ended, not yet removed) sandbox of any provider: it ends once, and what it used never shrinks. */
+export class ProvidedSandbox implements Sandbox {
+  readonly id: string;
+  readonly labels: Record<string, string>;
+  readonly isolation: string;
+  readonly exited: Promise<SandboxExit>;
+  #parts: SandboxParts;
+  #execs = 0;
+  #ended = false;
+  #removed = false;
+  #lastUsage: Usage = { cpuSeconds: 0, memoryHighWaterBytes: 0 };
+  #stopping: Promise<void> | undefined;
+
+  constructor({ id, labels, isolation }: SandboxIdentity, parts: SandboxParts) {
+    this.id = id;
+    this.labels = labels;
+    this.isolation = isolation;
+    this.#parts = parts;
+    this.exited = parts.ended.then(async (exit) => {
+      await this.#sample();
+      this.#ended = true;
+      return exit;
+    });
+  }
+
+  address(port: number): { host: string; port: number } {
+    return this.#parts.address(port);
+  }
+
+  async exec(command: string[], options?: ExecOptions): Promise<ExecHandle> {
+    if (command.length === 0) throw new SandboxError('refused', 'There is no command to run.');
+    if (this.#ended || this.#stopping) throw new SandboxError('failed', `The sandbox ${this.id} has ended.`);
+    this.#execs++;
+    return this.#parts.exec(command, options, `${process.pid}-${this.#execs}`);
+  }
+
+  /** After the sandbox's end: what it had used by then. */
+  async usage(): Promise<Usage> {
+    if (!this.#removed) await this.#sample();
+    return this.#lastUsage;
+  }
+
+  tail(maxBytes = DEFAULT_TAIL): Promise<string> {
+    return this.#parts.tail(maxBytes);
+  }
+
+  logs(options: LogOptions): AsyncIterable<string> {
+    return this.#parts.logs(options, () => this.#ended);
+  }
+
+  stop(options: { graceMs?: number } = {}): Promise<void> {
+    this.#stopping ??= this.#stop(options.graceMs ?? 0).catch((error: unknown) => {
+      // A later call tries again what could not be removed.
+      this.#stopping = undefined;
+      throw error;
+    });
+    return this.#stopping;
+  }
+
+  async #stop(graceMs: number): Promise<void> {
+    if (this.#removed) return;
+    if (!this.#ended && graceMs > 0 && (await this.#parts.terminate())) {
+      await this.#exitWithin(graceMs).catch(() => undefined);
+    }
+    if (!this.#ended) {
+      await this.#sample();
+      await this.#parts.kill();
+      await this.#exitWithin(END_MS);
+    }
+    await this.#parts.remove();
+    this.#removed = true;
+  }
+
+  async #exitWithin(ms: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`the processes of ${this.id} did not end within ${ms} ms`)), ms);
+    });
+    await Promise.race([this.exited, late]).finally(() => clearTimeout(timer));
+  }
+
+  /** Both numbers only grow; what is being removed reads as zero. */
+  async #sample(): Promise<void> {
+    const usage = await this.#parts.readUsage().catch(() => this.#lastUsage);
+    this.#lastUsage = {
+      cpuSeconds: Math.max(usage.cpuSeconds, this.#lastUsage.cpuSeconds),
+      memoryHighWaterBytes: Math.max(usage.memoryHighWaterBytes, this.#lastUsage.memoryHighWaterBytes),
+    };
+  }
+}

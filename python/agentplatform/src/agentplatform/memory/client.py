@@ -184,6 +184,30 @@ class MemoryClient:
         """
         The long-term records that fit the query best, best first: in exactly `namespace`, or in all below `namespace_path`.
         """
+        records = self.search_records(
+            memory_id, query, namespace, namespace_path=namespace_path, top_k=top_k, metadata_filters=metadata_filters
+        )
+        return [
+            RetrievedMemory(
+                id=record["memoryRecordId"],
+                text=record["content"]["text"],
+                score=record.get("score", 0.0),
+                namespace=next(iter(record.get("namespaces", [])), None),
+            )
+            for record in records
+        ]
+
+    def search_records(
+        self,
+        memory_id: str,
+        query: str,
+        namespace: str | None = None,
+        *,
+        namespace_path: str | None = None,
+        top_k: int = 10,
+        metadata_filters: Sequence[Mapping[str, Any]] | None = None,
+    ) -> list[dict[str, Any]]:
+        """As `retrieve_memories`, in the shape of the wire: with metadata, times and strategy."""
         criteria: dict[str, Any] = {"searchQuery": query, "topK": top_k}
         if metadata_filters:
             criteria["metadataFilters"] = [dict(one) for one in metadata_filters]
@@ -193,12 +217,78 @@ class MemoryClient:
             searchCriteria=criteria,
             **{key: value for key, value in place.items() if value is not None},
         )
-        return [
-            RetrievedMemory(
-                id=record["memoryRecordId"],
-                text=record["content"]["text"],
-                score=record.get("score", 0.0),
-                namespace=next(iter(record.get("namespaces", [])), None),
-            )
-            for record in answer["memoryRecordSummaries"]
-        ]
+        return list(answer["memoryRecordSummaries"])
+
+    def list_records(
+        self,
+        memory_id: str,
+        namespace: str | None = None,
+        *,
+        namespace_path: str | None = None,
+        metadata_filters: Sequence[Mapping[str, Any]] | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """The records that hold in a namespace, or in all below a path, page after page, in the shape of the wire."""
+        request: dict[str, Any] = {"memoryId": memory_id, "maxResults": 100}
+        if namespace is not None:
+            request["namespace"] = namespace
+        if namespace_path is not None:
+            request["namespacePath"] = namespace_path
+        if metadata_filters:
+            request["metadataFilters"] = [dict(one) for one in metadata_filters]
+        while True:
+            page = self._data.list_memory_records(**request)
+            yield from page["memoryRecordSummaries"]
+            if not page.get("nextToken"):
+                return
+            request["nextToken"] = page["nextToken"]
+
+    def get_record(self, memory_id: str, record_id: str, *, namespace: str | None = None) -> dict[str, Any]:
+        """One record in the shape of the wire; an error when it is not there, or not in `namespace`."""
+        place = {} if namespace is None else {"namespace": namespace}
+        answer = self._data.get_memory_record(memoryId=memory_id, memoryRecordId=record_id, **place)
+        return dict(answer["memoryRecord"])
+
+    def create_record(
+        self,
+        memory_id: str,
+        namespace: str,
+        text: str,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        timestamp: datetime | None = None,
+    ) -> str:
+        """Keeps a record of the caller's own and gives its id. `metadata` are values of the wire, e.g. `{"numberValue": 1}`."""
+        record = {"requestIdentifier": "one", "namespaces": [namespace], "content": {"text": text}}
+        return self._write_record("create", memory_id, record, metadata, timestamp)
+
+    def update_record(
+        self,
+        memory_id: str,
+        record_id: str,
+        text: str,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        timestamp: datetime | None = None,
+    ) -> None:
+        """Gives a record another text, and other metadata when there are any."""
+        record = {"memoryRecordId": record_id, "content": {"text": text}}
+        self._write_record("update", memory_id, record, metadata, timestamp)
+
+    def delete_record(self, memory_id: str, record_id: str) -> None:
+        self._data.delete_memory_record(memoryId=memory_id, memoryRecordId=record_id)
+
+    def _write_record(
+        self,
+        verb: str,
+        memory_id: str,
+        record: dict[str, Any],
+        metadata: Mapping[str, Any] | None,
+        timestamp: datetime | None,
+    ) -> str:
+        """Raises ValueError with the platform's words when it refuses the record."""
+        more = {"timestamp": timestamp or datetime.now(timezone.utc), **({"metadata": dict(metadata)} if metadata else {})}
+        write = getattr(self._data, f"batch_{verb}_memory_records")
+        answer = write(memoryId=memory_id, records=[{**record, **more}])
+        for failed in answer["failedRecords"]:
+            raise ValueError(f"the record was refused: {failed.get('errorMessage')}")
+        return str(answer["successfulRecords"][0]["memoryRecordId"])

@@ -1,4 +1,4 @@
-"""Checkpoints of LangGraph graphs, kept in a memory of the platform."""
+"""Checkpoints of LangGraph graphs as events of a memory."""
 
 import asyncio
 import base64
@@ -18,7 +18,7 @@ from langgraph.checkpoint.base import (
     get_checkpoint_metadata,
 )
 
-from .client import MemoryClient
+from ..client import MemoryClient
 
 KIND = "langgraph.kind"
 # Of the checkpoint's namespace, which may hold characters that metadata cannot.

@@ -6,6 +6,8 @@ import fc from 'fast-check';
 import type { Page } from 'playwright-core';
 import { minify } from 'terser';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { noDefinitions } from '../src/lint/definitions.ts';
+import { checkScript } from '../src/lint/es5.ts';
 import { CLIENT_EXAMPLES, exampleIndex, examplePage } from '../tools/client-examples.ts';
 import { browserRuntime } from '../tools/copy-vendor.ts';
 import { useChromium } from './support/chromium.ts';
@@ -30,6 +32,21 @@ describe('the client library', () => {
     expect(code.length).toBeLessThan(6 * 1024);
     parse(code, { ecmaVersion: 5 });
   });
+
+  it.each(['client/handset.js', 'browser/round-trip.js', 'scaffold/vendor/pug_runtime.js'])(
+    '%s, which runs on phones and in their pages, asks for nothing but ES5',
+    (file) => {
+      const text = readFileSync(path.join(PACKAGE, file), 'utf8');
+      const found = (code: string) => {
+        const place = (line: number) => ({ file, line });
+        const script = { kind: 'file' as const, code, place, sourceLine: () => '' };
+        return checkScript(script, noDefinitions(), new Set()).map(({ line, message }) => [line, message]);
+      };
+      // The lint that is asked here would find it.
+      expect(found(`${text}\n[1].includes(1);`)).toHaveLength(1);
+      expect(found(text)).toEqual([]);
+    },
+  );
 
   it('works where JavaScript has nothing but ES5 to offer', async () => {
     const page = await browser().newPage();

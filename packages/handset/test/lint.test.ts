@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { noDefinitions } from '../src/lint/definitions.ts';
+import { checkScript, define } from '../src/lint/es5.ts';
 import type { Problem } from '../src/problem.ts';
 import { drawPng } from '../tools/png.ts';
 import { handset } from './support/cli.ts';
-import { newsCopy, smallProject } from './support/project.ts';
+import { newsCopy, scaffoldCopy, smallProject } from './support/project.ts';
 
 async function lint(
   files: Readonly<Record<string, string | Uint8Array>>,
@@ -22,8 +25,10 @@ const png = (width: number, height: number): Buffer =>
   drawPng(width, height, (x, y) => [(x * 97) % 256, (y * 61) % 256, (x * y) % 256, 255]);
 
 describe('handset lint', () => {
-  it('has nothing to say about the example and the smallest project', async () => {
+  it('has nothing to say about the example, the smallest project and the scripts of the scaffold', async () => {
     expect((await handset(newsCopy(), ['lint'])).stdout).toBe('nothing to complain about\n');
+    const { stdout } = await handset(scaffoldCopy(), ['lint', '--json']);
+    expect((JSON.parse(stdout) as { problems: Problem[] }).problems.filter((p) => p.code.includes('es5'))).toEqual([]);
     expect((await lint({})).problems).toEqual([]);
   });
 
@@ -62,6 +67,21 @@ describe('handset lint', () => {
       'an own property asked for the later way',
       { 'app/a.js': "Object.hasOwn({}, 'a');" },
       { code: 'lint-es5-global', message: 'Object.hasOwn is not part of ES5.' },
+    ],
+    [
+      'raw later JavaScript in a template',
+      { 'app/templates/a.pug': 'p\n- let x = 1', 'vendor/pug_runtime.js': '' },
+      { code: 'lint-es5-syntax', file: 'app/templates/a.pug', line: 2 },
+    ],
+    [
+      'a script in the page',
+      { 'app/index.pug': page('script.', '  var f = () => 1;') },
+      { code: 'lint-es5-syntax', file: 'app/index.pug', line: 6 },
+    ],
+    [
+      'a handler in the page',
+      { 'app/index.pug': page('p', "p(onclick='[1].includes(2)')") },
+      { code: 'lint-es5-method', file: 'app/index.pug', line: 6 },
     ],
     ['"use strict" over files', { 'app/a.js': '"use strict";\nvar a;' }, { code: 'lint-use-strict', line: 1 }],
     [
@@ -220,6 +240,132 @@ describe('handset lint', () => {
       'app/index.pug': page("a(href='#x') x", "a(href='http://example.org/') out", "img(src='icon.png?1')"),
     });
     expect(problems).toEqual([]);
+  });
+
+  describe('methods that came after ES5', () => {
+    /** Names that lint finds in one script, in its order. */
+    const found = async (script: string, others: Record<string, string> = {}) => {
+      const { problems } = await lint({ 'app/a.js': script, ...others });
+      return problems
+        .filter((p) => p.file === 'app/a.js')
+        .map((p) => /(\S+?)(\(\))? (is not|in ES5)/.exec(p.message)?.[1]);
+    };
+
+    it('names the file, the line, the method and what to write instead', async () => {
+      const { problems } = await lint({
+        'app/a.js': 'var one;\n[1].includes(one);',
+        'app/b.coffee': "one = 1\n\ntwo = 'a'.padStart 3\n",
+        'app/templates/c.pug': 'ul\n  each key in Object.values(things)\n    li= key.padEnd(3)',
+        'vendor/pug_runtime.js': '',
+      });
+      expect(problems.map(({ file, line, message }) => [file, line, message])).toEqual([
+        ['app/a.js', 2, 'Arrays have no includes() in ES5.'],
+        ['app/b.coffee', 3, 'Strings have no padStart() in ES5.'],
+        ['app/templates/c.pug', 2, 'Object.values is not part of ES5.'],
+        ['app/templates/c.pug', 3, 'Strings have no padEnd() in ES5, and no script of this application defines one.'],
+      ]);
+      expect(problems[0]).toMatchObject({
+        code: 'lint-es5-method',
+        severity: 'warning',
+        remedy: 'Write x.indexOf(y) !== -1. Or put a library that brings it into vendor/.',
+      });
+    });
+
+    const plain = [
+      ["[1].includes(x); [1]['find'](f); 'abc'.startsWith(y)", ['includes', 'find', 'startsWith']],
+      ['var list = []; list.findIndex(f); var all = list.map(f); all.flat()', ['findIndex', 'flat']],
+      ['var t = "a" + b; t.repeat(2); String(x).padEnd(3); (x + "").at(0)', ['repeat', 'padEnd', 'at']],
+      [
+        'text.split(",").flatMap(f); Object.keys(o).includes(k); typeof x.endsWith("b")',
+        ['flatMap', 'includes', 'endsWith'],
+      ],
+      [
+        '(items || []).find(f); (a ? b : "").trimStart(); x.trim().replaceAll("a", "b")',
+        ['find', 'trimStart', 'replaceAll'],
+      ],
+      ['Array.prototype.find.call(list, f); [].fill.call(l, 0); var e = [].entries;', ['find', 'fill', 'entries']],
+      ['$("#a").text().trim().padStart(3); Array.prototype.slice.call(arguments).keys()', ['padStart', 'keys']],
+      ['things.includes(1); a.b.c.flatMap(f); get().padStart(2)', ['includes', 'flatMap', 'padStart']],
+      [
+        'Object.assign({}, o); window.Object.entries(o); Array.from(l)',
+        ['Object.assign', 'Object.entries', 'Array.from'],
+      ],
+      ['window.fetch("/"); self.Promise.all([]); new Map(); new window.Set()', ['fetch', 'Promise', 'Map', 'Set']],
+      [
+        'Number.isInteger(1); Math.trunc(2); String.raw; Symbol("a"); Object.values(o)',
+        ['Number.isInteger', 'Math.trunc', 'String.raw', 'Symbol', 'Object.values'],
+      ],
+      ['new RegExp("a", "gu")', ['RegExp']],
+    ] as const;
+    it.each(plain)('%s', async (script, names) => {
+      expect(await found(script)).toEqual(names);
+    });
+
+    const own = [
+      [
+        'a collection, an element and a view of a library',
+        '$(".a").find("li"); $(".a").children().find(sel); this.$el.find(s); this.$("b").find(s); $list.find(s); _.find(l, f); _(l).includes(1); _.chain(l).flat(); jQuery.find(f)',
+      ],
+      ['a selector or a query, which no array takes', 'view.find("li"); posts.find({ id: 1 }); store.find();'],
+      ['an object of its own', 'var menu = { find: function () {} }; menu.find(f); this.includes(1); ({}).at(1)'],
+      [
+        'a name that some object of its own has',
+        'Store.prototype.find = function () {}; function look(store) { return store.find(f); }',
+      ],
+      ['objects of the browser', 'canvas.fill(); node.normalize(); event.repeat; form.values(); response.keys()'],
+      [
+        'a guard',
+        'if (window.Promise) new Promise(f); if (Array.prototype.find) list.find(f); "fetch" in window && fetch("/"); Object.assign && Object.assign(a, b); var k = typeof Symbol === "function" && Symbol("a")',
+      ],
+      [
+        'what it brings itself',
+        'Array.prototype.includes = function () {}; [1].includes(1); Object.defineProperty(String.prototype, "padStart", { value: f }); "a".padStart(2); Object.assign = f; Object.assign(a, b); window.Promise = f; new Promise(f)',
+      ],
+      [
+        'ES5',
+        '[1].indexOf(1); [1].map(f).filter(f).reduce(f); " a ".trim().substr(1); Object.keys(o); Date.now(); JSON.parse(s); f.bind(o); Array.isArray(l); o.constructor(); o.toString(); o.hasOwnProperty("a")',
+      ],
+      [
+        'a comment',
+        '// handset-allow includes, Promise\n[1].includes(new Promise(f));\nvar l = "a".padStart(2); // handset-allow padStart',
+      ],
+    ] as const;
+    it.each(own)('lets pass %s', async (_what, script) => {
+      expect(await found(script)).toEqual([]);
+    });
+
+    it('lets pass what another script of the application defines, and what a library in vendor/ brings', async () => {
+      const script = 'posts.find(f); posts.at(0); new Store(); new Map(); fetch("/"); [1].includes(2); "a".at(0)';
+      expect(await found(script)).toEqual(['find', 'at', 'Map', 'fetch', 'includes', 'at']);
+      // What another object calls so is no method of arrays.
+      const others = {
+        'app/b.coffee': 'class Posts\n  find: (f) -> f\n@Map = class Map\n',
+        'vendor/lib.js':
+          '(function (g) { g.fetch = function () {}; Array.prototype.includes = function () {}; var m = { at: 1 }; class A { b = 1 } })(this);',
+      };
+      expect(await found(script, others)).toEqual(['at']);
+      const allow = { 'handset.config.json': '{ "allow": ["find", "at", "Map", "fetch", "includes"] }' };
+      expect(await found(script, allow)).toEqual([]);
+    });
+
+    it('never fails on a script that it can read', () => {
+      const words = fc.constantFrom(
+        ...'a.find(f) [1] "x" ( ) . , ; + = || ? : at() new Map $ this function(){} var x = {}'.split(' '),
+      );
+      fc.assert(
+        fc.property(fc.array(words, { maxLength: 12 }), (list) => {
+          const text = list.join(' ');
+          const place = () => ({ file: 'a.js', line: 1 });
+          const script = { kind: 'file' as const, code: text, place, sourceLine: () => text };
+          const definitions = noDefinitions();
+          define(script, definitions);
+          for (const { code, line } of checkScript(script, definitions, new Set())) {
+            expect(code).toMatch(/^lint-es5/);
+            expect(line).toBe(1);
+          }
+        }),
+      );
+    });
   });
 
   it('knows every code of the catalogue by name in the guide', () => {

@@ -1,60 +1,77 @@
-import { SourceMap, type SourceMapPayload } from 'node:module';
 import { type Node, parse } from 'acorn';
-import { compileSource } from '../build/compiler.ts';
-import type { SourceStore } from '../build/source-store.ts';
-import { codeFrame } from '../code-frame.ts';
-import type { PluginRegistry } from '../plugins/registry.ts';
 import { type Problem, type ProblemDetails, problem } from '../problem.ts';
-import type { ProblemCode } from '../problem-catalogue.ts';
-import { globalsOf } from './globals.ts';
+import { addDefinitions, type Definitions } from './definitions.ts';
+import { laterUses } from './later-uses.ts';
 
-/** Names that ES5 does not have; an application that declares one itself may use it. */
-const AFTER_ES5 = new Set(
-  'Promise Map Set WeakMap WeakSet Symbol Proxy Reflect globalThis fetch Int8Array Uint8Array BigInt WeakRef AbortController'.split(
-    ' ',
-  ),
-);
+/** JavaScript of an application as it will run, and where it comes from. */
+export interface LintScript {
+  readonly kind: 'file' | 'template' | 'inline' | 'vendor';
+  /** What the compiler made of the source; a template is a function expression, an inline script may be a handler's body. */
+  readonly code: string;
+  /** Where a place of `code` (line from 1, column from 0) stands in the source; `word` is what it holds. */
+  place(line: number, column: number, word: string): Place;
+  /** The line of the source, for comments that allow something. */
+  sourceLine(file: string, line: number): string;
+}
 
-/** Members that ES5's own objects do not have. */
-const AFTER_ES5_MEMBERS = new Set(
-  'Object.assign Object.hasOwn Object.is Object.entries Object.values Object.fromEntries Array.from Array.of Number.isInteger Number.isNaN Math.sign Math.trunc Math.hypot'.split(
-    ' ',
-  ),
-);
+type Place = Pick<ProblemDetails, 'file' | 'line' | 'frame'>;
+
+/** Add what a script defines, whatever version of the language it is written in. */
+export function define(script: LintScript, definitions: Definitions): void {
+  try {
+    const tree = parse(wrapped(script), { ecmaVersion: 'latest', sourceType: 'script' });
+    addDefinitions(tree, script.kind === 'vendor', definitions);
+  } catch {
+    // What does not parse at all was reported by the build, or will be below.
+  }
+}
 
 /** Find what a script of the application uses that is not ES5; lines are those of the source, whatever its language. */
-export async function checkScript(name: string, plugins: PluginRegistry, store: SourceStore): Promise<Problem[]> {
-  const compiled = await compileSource(name, 'script', plugins, store);
-  if (!compiled.ok) return [compiled.problem];
-  const { output, map } = compiled.result;
-  const text = store.text(name);
-  const at = (line: number, column: number): Pick<ProblemDetails, 'file' | 'line' | 'column' | 'frame'> => {
-    const found =
-      map &&
-      new SourceMap({ ...map, file: name, sourceRoot: '' } as unknown as SourceMapPayload).findEntry(line - 1, column);
-    const sourceLine = found && 'originalLine' in found ? found.originalLine + 1 : line;
-    return { file: name, line: sourceLine, frame: codeFrame(text, sourceLine) };
-  };
+export function checkScript(script: LintScript, definitions: Definitions, allowed: ReadonlySet<string>): Problem[] {
+  const code = wrapped(script);
   let tree: Node;
   try {
-    tree = parse(output, { ecmaVersion: 5, locations: true });
+    tree = parse(code, { ecmaVersion: 5, locations: true });
   } catch (error) {
-    const { loc, message } = error as { loc?: { line: number; column: number }; message: string };
+    const { loc, pos, message } = error as { loc?: { line: number; column: number }; pos?: number; message: string };
     const what = message.replace(/ \(\d+:\d+\)$/, '');
-    const place = at(loc?.line ?? 1, loc?.column ?? 0);
-    return [problem('lint-es5-syntax', { ...place, message: `This is not ES5: ${what}.` })];
+    const rest = code.slice(pos ?? 0, (pos ?? 0) + 80).split('\n', 1)[0] ?? '';
+    return [
+      problem('lint-es5-syntax', {
+        ...script.place(loc?.line ?? 1, loc?.column ?? 0, rest),
+        message: `This is not ES5: ${what}.`,
+      }),
+    ];
   }
+  const placeOf = (node: Node, word: string): Place =>
+    script.place(node.loc?.start.line ?? 1, node.loc?.start.column ?? 0, word);
   const problems: Problem[] = [];
-  const report = (code: ProblemCode, node: Node, message: string): void => {
-    problems.push(problem(code, { ...at(node.loc?.start.line ?? 1, node.loc?.start.column ?? 0), message }));
-  };
-  for (const { name: used, node } of globalsOf(tree)) {
-    if (AFTER_ES5.has(used) || AFTER_ES5_MEMBERS.has(used))
-      report('lint-es5-global', node, `${used} is not part of ES5.`);
+  for (const { kind, name, node, message, wayOut } of laterUses(tree, definitions, script.kind === 'template')) {
+    const place = placeOf(node, name.split('.').at(-1) ?? name);
+    if (allowed.has(name) || isAllowedAt(script, place, name)) continue;
+    const code = kind === 'global' ? 'lint-es5-global' : 'lint-es5-method';
+    const remedy = `${wayOut || 'Do without it.'} ${OTHERWISE}`;
+    problems.push(problem(code, { ...place, message, remedy }));
   }
   const [first] = 'body' in tree && Array.isArray(tree.body) ? (tree.body as (Node & { directive?: string })[]) : [];
-  if (first?.directive === 'use strict') {
-    report('lint-use-strict', first, '"use strict" at the head of a file is lost, or covers other files.');
+  if (script.kind === 'file' && first?.directive === 'use strict') {
+    const message = '"use strict" at the head of a file is lost, or covers other files.';
+    problems.push(problem('lint-use-strict', { ...placeOf(first, 'use strict'), message }));
   }
   return problems;
+}
+
+const OTHERWISE = 'Or put a library that brings it into vendor/.';
+
+/** A comment `handset-allow <name>, …` on the line or on the one before. */
+function isAllowedAt(script: LintScript, { file = '', line }: Place, name: string): boolean {
+  if (line === undefined) return false;
+  return [line - 1, line].some((n) => {
+    const names = /handset-allow:?\s+([\w$., ]+)/.exec(script.sourceLine(file, n))?.[1] ?? '';
+    return names.split(/[\s,]+/).includes(name);
+  });
+}
+
+function wrapped({ kind, code }: LintScript): string {
+  return kind === 'template' ? `(${code.trim()}\n)` : code;
 }

@@ -1,12 +1,12 @@
 import { createAssembler } from '../build/assembler.ts';
-import { roleOf } from '../build/roles.ts';
 import { createSourceStore } from '../build/source-store.ts';
 import type { Problem } from '../problem.ts';
-import { compareNames } from '../project/paths.ts';
 import type { Project } from '../project/project.ts';
 import { checkBudgets } from './budgets.ts';
-import { checkScript } from './es5.ts';
+import { noDefinitions } from './definitions.ts';
+import { checkScript, define } from './es5.ts';
 import { checkImages } from './images.ts';
+import { lintScripts } from './lint-scripts.ts';
 import { checkPage } from './page.ts';
 import { checkWidgetConfig } from './widget-config.ts';
 
@@ -18,11 +18,16 @@ export async function lintProject({ root, settings, plugins }: Project): Promise
   const store = createSourceStore(root);
   store.readAll();
   const problems = [...assembly.problems];
-  for (const name of [...store.names()].sort(compareNames)) {
-    const isThemeScript = name.startsWith('app/assets/') && name.endsWith('.js') && !name.endsWith('.min.js');
-    if (!isThemeScript && roleOf(name, plugins) !== 'script') continue;
-    problems.push(...(await checkScript(name, plugins, store)));
-  }
+
+  const { scripts, problems: faults } = await lintScripts(store, plugins, outputs);
+  problems.push(...faults);
+  const definitions = noDefinitions();
+  for (const script of scripts) define(script, definitions);
+  const allowed = new Set(settings.allow);
+  const later = scripts.flatMap((s) => (s.kind === 'vendor' ? [] : checkScript(s, definitions, allowed)));
+  // Pug writes the body of a loop twice: for a list, and for an object.
+  problems.push(...new Map(later.map((found) => [`${found.file}:${found.line} ${found.message}`, found])).values());
+
   const config = store.text('app/assets/config.xml');
   problems.push(
     ...checkPage(outputs),

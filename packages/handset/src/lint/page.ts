@@ -93,7 +93,8 @@ function decodeName(name: string): string {
   }
 }
 
-function* elementsOf(html: string): Iterable<Element> {
+/** Every element of a document, in its order. */
+export function* elementsOf(html: string): Iterable<Element> {
   const open: DefaultTreeAdapterTypes.Node[] = [parse(html)];
   for (let node = open.shift(); node; node = open.shift()) {
     if ('tagName' in node) yield node;

@@ -27,6 +27,8 @@ export interface Settings {
   readonly last: readonly string[];
   /** Port of the dev server. */
   readonly port: number;
+  /** What `handset lint` lets pass although ES5 has it not: `Promise`, `Object.assign`, `includes`. */
+  readonly allow: readonly string[];
   readonly budgets: Budgets;
 }
 
@@ -35,6 +37,7 @@ export const DEFAULT_SETTINGS: Settings = {
   first: [],
   last: [],
   port: 3333,
+  allow: [],
   budgets: { page: 102_400, image: 20_480, script: 262_144, package: 1_048_576 },
 };
 
@@ -69,6 +72,7 @@ export function parseSettings(value: unknown): Settings {
     first: asNames(given.first ?? [], '"first"'),
     last: asNames(given.last ?? [], '"last"'),
     port: asInteger(given.port ?? DEFAULT_SETTINGS.port, '"port"', 0, 65_535),
+    allow: asWords(given.allow ?? [], '"allow"'),
     budgets: { page: budget('page'), image: budget('image'), script: budget('script'), package: budget('package') },
   };
 }
@@ -94,6 +98,12 @@ function asNames(value: unknown, what: string): string[] {
     if (name.startsWith('/') || name.split('/').includes('..')) throw invalid(`${what}: "${entry}" leads outside`);
     return name;
   });
+}
+
+function asWords(value: unknown, what: string): string[] {
+  const isList = Array.isArray(value) && value.every((word) => typeof word === 'string' && /^[\w$.]+$/.test(word));
+  if (!isList) throw invalid(`${what} must be a list of names such as "Object.assign"`);
+  return value;
 }
 
 function asInteger(value: unknown, what: string, min: number, max: number): number {

@@ -62,11 +62,20 @@ describe('the packed artefact', () => {
   });
 
   it('has every subpath, with types that a strict program compiles against', { timeout: 120_000 }, () => {
-    linkPackages(home, ['@aws-sdk/client-bedrock-agentcore', '@langchain/core', 'ai', 'typescript', '@types/node']);
+    const peers = ['@aws-sdk/client-bedrock-agentcore', '@langchain/core', '@langchain/langgraph-checkpoint', 'ai'];
+    linkPackages(home, [...peers, 'typescript', '@types/node']);
     const { exports } = JSON.parse(readFileSync(join(home, 'node_modules/agentplatform/package.json'), 'utf8'));
-    expect(Object.keys(exports)).toEqual(['.', './ai-sdk', './code-interpreter', './langchain', './memory']);
+    expect(Object.keys(exports)).toEqual([
+      '.',
+      './ai-sdk',
+      './code-interpreter',
+      './langchain',
+      './langgraph',
+      './memory',
+    ]);
     expect(namesOf('agentplatform')).toContain('AgentPlatformApp');
     expect(namesOf('agentplatform/memory')).toContain('MemoryClient');
+    expect(namesOf('agentplatform/langgraph')).toEqual(['MemorySaver', 'MemoryStore']);
     expect(namesOf('agentplatform/code-interpreter')).toContain('CodeInterpreter');
     for (const framework of ['langchain', 'ai-sdk'])
       expect(namesOf(`agentplatform/${framework}`)).toEqual(['codeInterpreterTools']);
@@ -75,14 +84,18 @@ describe('the packed artefact', () => {
       `import { CodeInterpreter } from 'agentplatform/code-interpreter';
        import { codeInterpreterTools as forLangChain } from 'agentplatform/langchain';
        import { codeInterpreterTools as forAiSdk } from 'agentplatform/ai-sdk';
+       import { MemorySaver, MemoryStore } from 'agentplatform/langgraph';
        import { MemoryClient } from 'agentplatform/memory';
+       import { type BaseCheckpointSaver, type BaseStore } from '@langchain/langgraph-checkpoint';
        import type { ToolSet } from 'ai';
        await using interpreter = new CodeInterpreter('us-east-1');
        export const named: string[] = forLangChain(interpreter).map((tool) => tool.name);
        export const tools: ToolSet = forAiSdk(interpreter);
        // @ts-expect-error: a region is no number
        new CodeInterpreter(1);
-       new MemoryClient();`,
+       const client = new MemoryClient();
+       export const saver: BaseCheckpointSaver = new MemorySaver({ memoryId: 'm', client });
+       export const store: BaseStore = new MemoryStore({ memoryId: 'm', client });`,
     );
     const flags = ['--strict', '--noEmit', '--skipLibCheck', '--module', 'nodenext', '--target', 'es2022'];
     const lib = ['--lib', 'es2023,esnext.disposable,dom', '--types', 'node'];

@@ -10,6 +10,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.store.base import BaseStore
 
 from agentplatform.memory.langgraph import MemoryStore
+from agentplatform.memory.langgraph.item_record import key_text, place_of
 
 from remembering import client, memory_id, needs_platform, until  # noqa: F401
 
@@ -45,6 +46,12 @@ def test_any_label_and_key_comes_back_and_stays_in_its_place(store, label):
     assert (found.namespace, found.key, found.value) == (("odd", label), f"k={label}?", {"text": label})
     assert store.get(("odd", label), f"k={label}?").value == {"text": label}
     assert store.search(("odd", label[:1])) == []
+
+
+def test_places_and_keys_are_written_as_the_typescript_sdk_does():
+    assert place_of(("facts", "J\u00f6rg@x/y", "*2f")) == "/facts/J*c3*b6rg*40x*2fy/*2a2f"
+    assert place_of(()) == "/"
+    assert key_text("a=b \u00fc/1") == "a=3db =c3=bc/1"
 
 
 def test_search_ranks_filters_and_pages(store):

@@ -1,22 +1,17 @@
-import { readFileSync } from 'node:fs';
 import { runCli } from './cli/program.ts';
-import { PACKAGE_FOLDER } from './package-folder.ts';
+import { packageManifest } from './package-folder.ts';
 
 const ending = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) {
   process.once(name, () => ending.abort());
 }
-const { version } = JSON.parse(readFileSync(new URL('package.json', PACKAGE_FOLDER), 'utf8')) as {
-  version: string;
-};
-
 const status = await runCli(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   env: process.env,
   cwd: process.cwd(),
   signal: ending.signal,
-  version,
+  version: packageManifest().version,
 });
 
 // What was written must arrive; to wait longer would be to wait for V8, which goes on optimizing what is not run again.

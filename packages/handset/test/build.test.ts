@@ -146,6 +146,19 @@ describe('handset build', () => {
     expect((await handset(root, ['build'])).status).toBe(1);
   });
 
+  it('finds a template again whose name looks like a page', async () => {
+    const root = smallProject({ 'app/index.a.pug': 'p a', 'vendor/pug_runtime.js': '' });
+    const build = async () => JSON.parse((await handset(root, ['build', '--json'])).stdout) as { compiled: number };
+    // The plain scripts, which are not kept, are two.
+    expect([(await build()).compiled, (await build()).compiled]).toEqual([4, 2]);
+    const { format } = JSON.parse(text(root, '.handset/compiled.json')) as { format: string };
+    expect(format).toMatch(/^handset \d+\.\d+\.\d+, coffeescript 1\.12\.7, pug 3\.0\.4, node \d+$/);
+    // What other compilers made is not taken.
+    const kept = text(root, '.handset/compiled.json').replace('pug 3.0.4', 'pug 3.0.3');
+    write(root, { '.handset/compiled.json': kept });
+    expect((await build()).compiled).toBe(4);
+  });
+
   it('takes another language from one file', async () => {
     const plugin = `export const plugin = {
       name: 'shout', extensions: ['.shout'], targets: ['script'],

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import type { CompileResult } from '../plugins/plugin.ts';
+import { packageManifest } from '../package-folder.ts';
+import type { CompileResult, CompileTarget } from '../plugins/plugin.ts';
 import type { PluginRegistry } from '../plugins/registry.ts';
 import { projectPath } from '../project/paths.ts';
 import type { Compiled, CompileJob } from './compiler.ts';
@@ -15,19 +16,16 @@ export interface CompileCache {
 
 /** One kept result; hashes are those of the contents it was made from. */
 interface Entry {
-  readonly target: string;
+  readonly target: CompileTarget;
   readonly hash: string;
   readonly dependencies: readonly (readonly [name: string, hash: string])[];
   readonly result: CompileResult;
 }
 
 const FILE = '.handset/compiled.json';
-/** Part of the file: a cache of other compilers is no cache. To be changed with every change of what they write. */
-const FORMAT = 'handset 0.1.0, coffeescript 1.12.7, pug 3.0.4, node ';
-
 /** The languages that come with handset only: a project's own plugin may change without a change of its version. */
 export function createCompileCache(root: string, plugins: PluginRegistry, store: SourceStore): CompileCache {
-  const format = FORMAT + process.versions.node.split('.')[0];
+  const format = madeBy();
   let entries: ReadonlyMap<string, Entry> | undefined;
   let kept = '';
   return {
@@ -38,7 +36,12 @@ export function createCompileCache(root: string, plugins: PluginRegistry, store:
       if (!entry || entry.target !== target || !plugin || !plugins.builtIn.has(plugin)) return undefined;
       if (entry.hash !== store.hash(name)) return undefined;
       if (entry.dependencies.some(([other, hash]) => store.hash(other) !== hash)) return undefined;
-      return { ok: true, result: entry.result, dependencies: new Set(entry.dependencies.map(([other]) => other)) };
+      return {
+        ok: true,
+        target,
+        result: entry.result,
+        dependencies: new Set(entry.dependencies.map(([other]) => other)),
+      };
     },
     save(compiled) {
       const all: [string, Entry][] = [];
@@ -46,13 +49,8 @@ export function createCompileCache(root: string, plugins: PluginRegistry, store:
         const plugin = plugins.find(name);
         const hash = store.hash(name);
         if (!source.ok || !plugin || !plugins.builtIn.has(plugin) || hash === undefined) continue;
-        const target = plugin.targets.includes('script')
-          ? 'script'
-          : /^app\/index\.[^/]+$/.test(name)
-            ? 'page'
-            : 'template';
         const dependencies = [...source.dependencies].map((other) => [other, store.hash(other) ?? ''] as const);
-        all.push([name, { target, hash, dependencies, result: source.result }]);
+        all.push([name, { target: source.target, hash, dependencies, result: source.result }]);
       }
       const key = all
         .map(([name, { hash, dependencies }]) => `${name} ${hash} ${dependencies.join()}`)
@@ -63,6 +61,14 @@ export function createCompileCache(root: string, plugins: PluginRegistry, store:
       write(root, JSON.stringify({ format, entries: all }));
     },
   };
+}
+
+/** Part of the file: what other compilers, or this handset before a change, have made is not taken. */
+function madeBy(): string {
+  const { version, devDependencies } = packageManifest();
+  const { coffeescript, pug } = devDependencies;
+  const node = process.versions.node.split('.')[0];
+  return `handset ${version}, coffeescript ${coffeescript}, pug ${pug}, node ${node}`;
 }
 
 function read(root: string, format: string): Map<string, Entry> {

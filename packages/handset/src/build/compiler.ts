@@ -10,7 +10,7 @@ export interface CompileJob {
 }
 
 /** What became of one source: its output or its fault, and what both depend on. */
-export type Compiled = { readonly dependencies: ReadonlySet<string> } & (
+export type Compiled = { readonly target: CompileTarget; readonly dependencies: ReadonlySet<string> } & (
   | { readonly ok: true; readonly result: CompileResult }
   | { readonly ok: false; readonly problem: Problem }
 );
@@ -32,9 +32,9 @@ export async function compileSource(
     };
     const result = await plugin.compile({ path, text: store.text(path), target, read });
     for (const name of result.dependencies ?? []) dependencies.add(name);
-    return { ok: true, result, dependencies };
+    return { ok: true, target, result, dependencies };
   } catch (error) {
-    return { ok: false, problem: withFrame(faultOf(error, path), store), dependencies };
+    return { ok: false, target, problem: withFrame(faultOf(error, path), store), dependencies };
   }
 }
 

@@ -3,7 +3,7 @@ import { cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promise
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { CommandContext, ExitStatus } from '../cli/context.ts';
-import { PACKAGE_FOLDER } from '../package-folder.ts';
+import { PACKAGE_FOLDER, packageManifest } from '../package-folder.ts';
 import { ProblemError } from '../problem.ts';
 
 export interface NewOptions {
@@ -89,7 +89,7 @@ async function replaceInFiles(folder: string, pattern: RegExp, replacement: stri
 function ownDependency(): string {
   const from = installedFrom();
   if (from !== undefined && /^https?:/.test(from)) {
-    return (JSON.parse(readFileSync(path.join(PACKAGE, 'package.json'), 'utf8')) as { version: string }).version;
+    return packageManifest().version;
   }
   const archive = from?.startsWith('file:') ? path.resolve(PACKAGE, '../..', from.slice('file:'.length)) : '';
   const place = /\.t(ar\.)?gz$/.test(archive) && existsSync(archive) ? archive : PACKAGE;

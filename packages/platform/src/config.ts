@@ -42,7 +42,7 @@ export const settings = {
   }),
   cache: optionalWord({
     about:
-      'Directory for what can be made or fetched again: the prepared database, language runtimes. Several data directories may share one; `cache` in the data directory when not set.',
+      'Directory for what can be made or fetched again: the prepared database, language runtimes, and, where it is set, finished base images and those of code interpreters. Several data directories of one user may share one; `cache` in the data directory when not set.',
     unit: 'path',
     pattern: /^[^\0]+$/,
     expected: 'a path',

@@ -173,6 +173,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       log,
       outbound,
       cacheDir: cache,
+      sharedDir: config.cache && join(config.cache, 'images'),
       limits: {
         imageBytes: config.images.maxImageBytes,
         zipBytes: config.images.maxZipBytes,

@@ -10,9 +10,9 @@ import { CERTIFICATE_FILE, planSystem } from './base-system.ts';
 import { isDigest } from './digest.ts';
 import type { ImageStore } from './image-store.ts';
 import { ImageError, type ResolvedImage } from './images.ts';
-import { AGENT, writeLayer } from './layer.ts';
+import type { KeyedLayers } from './keyed-layers.ts';
+import { AGENT } from './layer.ts';
 import { type Descriptor, isObject } from './manifest.ts';
-import { MEDIA } from './media-types.ts';
 import { NodeBinaries } from './node-binaries.ts';
 import { type Planned, planFile, planKey } from './planned.ts';
 import { findPythons, type PythonInterpreter } from './python-interpreters.ts';
@@ -34,6 +34,7 @@ export interface BaseProgress {
 
 export interface BasesDeps {
   store: ImageStore;
+  layers: KeyedLayers;
   machine: Platform;
   /** Where fetched language runtimes are kept; among the images when absent. */
   programsDir?: string | undefined;
@@ -196,18 +197,7 @@ export class Bases {
   }
 
   async #layer(plan: readonly Planned[], signal: AbortSignal): Promise<Descriptor> {
-    const file = `layer-${(await planKey(plan)).slice('sha256:'.length)}-${RECIPE}.json`;
-    const record = await this.#read(file);
-    const size = record && (await this.#deps.store.blobs.size(record.digest));
-    if (record && size !== undefined && record.size === size)
-      return { mediaType: MEDIA.ociLayerTar, digest: record.digest, size };
-    const layer = await writeLayer(
-      this.#deps.store.blobs,
-      plan.map(({ entry }) => entry),
-      signal,
-    );
-    await this.#write(file, { key: '', digest: layer.digest, size: layer.size });
-    return layer;
+    return this.#deps.layers.make(await planKey(plan), () => plan.map(({ entry }) => entry), signal);
   }
 
   #describe(name: string, digest: string): Promise<ResolvedImage> {
@@ -221,7 +211,7 @@ export class Bases {
     );
   }
 
-  async #read(file: string): Promise<{ key: string; digest: string; size?: number } | undefined> {
+  async #read(file: string): Promise<{ key: string; digest: string } | undefined> {
     const text = await orMissing(readFile(join(this.#dir, file), 'utf8'));
     try {
       const value: unknown = JSON.parse(text ?? '');
@@ -232,13 +222,13 @@ export class Bases {
         !isDigest(value.digest)
       )
         return undefined;
-      return { key: value.key, digest: value.digest, ...(typeof value.size === 'number' ? { size: value.size } : {}) };
+      return { key: value.key, digest: value.digest };
     } catch {
       return undefined;
     }
   }
 
-  async #write(file: string, record: { key: string; digest: string; size?: number }): Promise<void> {
+  async #write(file: string, record: { key: string; digest: string }): Promise<void> {
     await mkdir(this.#dir, { recursive: true, mode: 0o700 });
     await replaceFile(join(this.#dir, file), JSON.stringify(record), this.#deps.store.temp.next());
   }

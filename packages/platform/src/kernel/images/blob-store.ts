@@ -7,6 +7,7 @@ import { orMissing } from '../system-error.ts';
 import { digestOf, hexOf, isDigest } from './digest.ts';
 import { ImageError } from './images.ts';
 import { describeBytes } from './limits.ts';
+import { linkOrCopy } from './link-or-copy.ts';
 import { SingleFlight } from './single-flight.ts';
 import { storageError } from './storage-error.ts';
 import type { TempFiles } from './temp-files.ts';
@@ -97,6 +98,29 @@ export class BlobStore {
     } catch (error) {
       await rm(path, { force: true });
       throw storageError(error);
+    }
+  }
+
+  /**
+   * Brings in a synced file that stays where it is, as a hard link where that can be; it is hashed on the way. Nobody may write
+   * into the file afterwards. Throws `ImageError` `corrupt` when it is not what was expected.
+   */
+  async link(file: string, expected: BlobInfo, signal?: AbortSignal): Promise<void> {
+    const path = this.#temp.next();
+    try {
+      await linkOrCopy(file, path);
+      const hash = createHash('sha256');
+      let size = 0;
+      for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 })) {
+        signal?.throwIfAborted();
+        size += chunk.length;
+        hash.update(chunk);
+      }
+      if (size !== expected.size || `sha256:${hash.digest('hex')}` !== expected.digest)
+        throw new ImageError('corrupt', `${file} is not ${expected.digest}.`);
+      await this.adopt(path, expected.digest);
+    } finally {
+      await rm(path, { force: true });
     }
   }
 

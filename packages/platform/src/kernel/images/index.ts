@@ -2,6 +2,7 @@ import { join, resolve as resolvePath, sep } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import type { Outbound } from '../outbound/index.ts';
+import type { PreparedImage } from '../sandbox/sandbox.ts';
 import { machinePlatform, type Platform } from './architecture.ts';
 import { openArchive } from './archive.ts';
 import { type BaseProgress, Bases } from './bases.ts';
@@ -12,11 +13,16 @@ import { fetchImage } from './fetch-image.ts';
 import { ImageStore } from './image-store.ts';
 import { type ImageUri, parseImageUri } from './image-uri.ts';
 import { ImageError, type Images, type ResolvedImage, type ResolveOptions } from './images.ts';
+import { KeyedLayers } from './keyed-layers.ts';
+import type { LayerEntry } from './layer.ts';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './limits.ts';
+import type { Descriptor } from './manifest.ts';
 import { ociLayoutSource } from './oci-layout.ts';
 import { PreparedImages } from './prepare.ts';
 import { defaultPythonDirs } from './python-interpreters.ts';
 import { registrySource } from './registry-client.ts';
+import { SharedFolder } from './shared-folder.ts';
+import { SharedTrees, type SharedTreesDeps } from './shared-trees.ts';
 
 export type { BaseProgress } from './bases.ts';
 export {
@@ -42,6 +48,8 @@ export interface ImagesDeps {
   localPaths?: readonly string[];
   /** Where language runtimes that were fetched are kept; several data directories may share it. */
   cacheDir?: string;
+  /** Where layers and unpacked images that every data directory makes are kept for the next one. */
+  sharedDir?: string | undefined;
   /** Directories searched for `python3.X`. */
   pythonDirs?: readonly string[];
   /** What is not in use and younger than this is kept: something may be about to use it. Milliseconds, default an hour. */
@@ -55,11 +63,18 @@ export interface ImagesDeps {
 export interface ImagesRoom extends Images {
   readonly store: ImageStore;
   readonly bases: Bases;
+  /** A layer that is known by what it is made of: `entries` are only asked for when no layer of that key was made before. */
+  layer(key: string, entries: () => Promise<readonly LayerEntry[]>, signal?: AbortSignal): Promise<Descriptor>;
+  /** As `prepare`, for an image that every data directory makes: unpacked once for all that share a cache. */
+  prepareCommon(digest: string, signal?: AbortSignal): Promise<PreparedImage>;
   /** Waits for what is still being written to disk. */
   close(): Promise<void>;
 }
 
 const COLLECT_GRACE_MS = 3_600_000;
+/** Of bases and code interpreters, at most two versions each. */
+const SHARED_LAYERS = 24;
+const SHARED_TREES = 12;
 const BASE_PREFIX = 'base/';
 
 /** Opens the image store of a data directory, clears what a crash has left in it, and returns it. */
@@ -68,8 +83,12 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
   const machine = deps.machine ?? machinePlatform();
   const store = new ImageStore(join(deps.dataDir, 'images'), { ...DEFAULT_IMAGE_LIMITS, ...deps.limits });
   await store.init();
+  const shared = (name: string, most: number): SharedFolder | undefined =>
+    deps.sharedDir === undefined ? undefined : new SharedFolder({ dir: join(deps.sharedDir, name), most, clock, log });
+  const layers = new KeyedLayers(store, shared('layers', SHARED_LAYERS));
   const bases = new Bases({
     store,
+    layers,
     machine,
     clock,
     log,
@@ -77,7 +96,10 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
     progress: deps.progress,
     programsDir: deps.cacheDir && join(deps.cacheDir, 'programs'),
   });
-  const prepared = new PreparedImages(store);
+  const folder = shared('trees', SHARED_TREES);
+  const unpack: SharedTreesDeps['unpack'] = (job, signal) => store.unpacking.run(job, signal);
+  const trees = folder && new SharedTrees({ folder, unpack });
+  const prepared = new PreparedImages(store, trees);
   await prepared.init();
   const fetching = { store, machine, clock, log };
 
@@ -167,11 +189,14 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
       }
     },
     codeRuntimes,
+    layer: (key, entries, signal) => layers.make(key, entries, signal),
     async prepare(digest, signal) {
-      const base = await baseOf(digest);
-      // Unpacked once, the base is shared by every image that stands on it.
-      if (base !== undefined) await prepared.prepare(base, signal);
+      await prepareBaseOf(digest, signal);
       return prepared.prepare(digest, signal);
+    },
+    async prepareCommon(digest, signal) {
+      if (!(await trees?.find(digest))) await prepareBaseOf(digest, signal);
+      return prepared.prepare(digest, signal, { common: true });
     },
     async collect(keep) {
       return collectGarbage(
@@ -185,6 +210,12 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
   async function codeRuntimes(): Promise<string[]> {
     const available = new Set(await bases.available());
     return CODE_RUNTIMES.filter((runtime) => available.has(runtime.base)).map((runtime) => runtime.name);
+  }
+
+  /** Unpacked once, the base is shared by every image that stands on it. */
+  async function prepareBaseOf(digest: string, signal: AbortSignal | undefined): Promise<void> {
+    const base = await baseOf(digest);
+    if (base !== undefined) await prepared.prepare(base, signal, { common: true });
   }
 
   async function baseOf(digest: string): Promise<string | undefined> {

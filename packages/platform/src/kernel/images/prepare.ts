@@ -9,6 +9,7 @@ import { hexOf, isDigest } from './digest.ts';
 import type { ImageStore, StoredImage } from './image-store.ts';
 import { ImageError } from './images.ts';
 import { isObject } from './manifest.ts';
+import type { SharedTrees } from './shared-trees.ts';
 import { SingleFlight } from './single-flight.ts';
 import { storageError } from './storage-error.ts';
 import type { UnpackReport } from './unpack-job.ts';
@@ -29,14 +30,16 @@ const SYNC_TIMEOUT_MS = 120_000;
 /** Unpacked images, `rootfs/<hex>` with `rootfs/<hex>.json` beside it. Each is unpacked once and then only read. */
 export class PreparedImages {
   readonly #store: ImageStore;
+  readonly #shared: SharedTrees | undefined;
   readonly #dir: string;
   readonly #flights = new SingleFlight<PreparedImage>();
   readonly #ready = new Map<string, PreparedImage>();
   readonly #syncs = new Set<Promise<void>>();
   #bootId = '';
 
-  constructor(store: ImageStore) {
+  constructor(store: ImageStore, shared?: SharedTrees) {
     this.#store = store;
+    this.#shared = shared;
     this.#dir = join(store.dir, 'rootfs');
   }
 
@@ -59,19 +62,22 @@ export class PreparedImages {
     return this.#ready.has(digest);
   }
 
-  /** The unpacked root of an image in the store, unpacking it if needed; concurrent calls share the work. */
-  async prepare(digest: string, signal?: AbortSignal): Promise<PreparedImage> {
+  /**
+   * The unpacked root of an image in the store, unpacking it if needed; concurrent calls share the work. `common`: other data
+   * directories hold the same image, and need not unpack it again where they share a cache.
+   */
+  async prepare(digest: string, signal?: AbortSignal, options: { common?: boolean } = {}): Promise<PreparedImage> {
     const ready = this.#ready.get(digest);
     if (ready) return ready;
-    return this.#flights.run(digest, (shared) => this.#prepare(digest, shared), signal);
+    return this.#flights.run(digest, (shared) => this.#prepare(digest, options.common === true, shared), signal);
   }
 
-  async #prepare(digest: string, signal: AbortSignal): Promise<PreparedImage> {
+  async #prepare(digest: string, common: boolean, signal: AbortSignal): Promise<PreparedImage> {
     const image = await this.#store.readImage(digest);
     const rootfs = join(this.#dir, hexOf(digest));
     if (!(await this.#trusted(digest))) {
       try {
-        await this.#unpack(image, rootfs, signal);
+        await this.#unpack(image, rootfs, common, signal);
       } catch (error) {
         throw storageError(error);
       }
@@ -81,10 +87,22 @@ export class PreparedImages {
     return prepared;
   }
 
-  async #unpack(image: StoredImage, rootfs: string, signal: AbortSignal): Promise<void> {
+  async #unpack(image: StoredImage, rootfs: string, common: boolean, signal: AbortSignal): Promise<void> {
     const layers = image.manifest.layers.map((layer) => layer.digest);
-    const start = await this.#longestPrefix(layers);
     const into = this.#store.temp.next();
+    const cloned = common && (await this.#cloneShared(image.digest, into, signal));
+    const report = cloned || (await this.#unpackLayers(layers, into, signal));
+    if (!report.ok) throw await this.#failure(report, image);
+    await rm(rootfs, { recursive: true, force: true });
+    await rename(into, rootfs);
+    const { bytes, entries } = report;
+    await this.#write(image.digest, { layers, bytes, entries, bootId: this.#bootId, synced: false });
+    const keep = common && !cloned ? () => this.#shared?.keep(image.digest, { rootfs, bytes, entries }) : undefined;
+    this.#syncLater(image.digest, keep);
+  }
+
+  async #unpackLayers(layers: readonly string[], into: string, signal: AbortSignal): Promise<UnpackReport> {
+    const start = await this.#longestPrefix(layers);
     const { imageBytes, imageEntries } = this.#store.limits;
     const job = {
       into,
@@ -97,26 +115,27 @@ export class PreparedImages {
       imageBytes,
       imageEntries,
     };
-    let report = await this.#store.unpacking.run(job, signal);
-    if (!report.ok && report.reason === undefined && start) {
-      // What it was cloned from may have been collected meanwhile.
-      const whole = layers.map((digest) => ({ digest, path: this.#store.blobs.path(digest) }));
-      report = await this.#store.unpacking.run(
-        { ...job, layers: whole, cloneFrom: undefined, spentBytes: 0, spentEntries: 0 },
-        signal,
-      );
-    }
-    if (!report.ok) throw await this.#failure(report, image);
-    await rm(rootfs, { recursive: true, force: true });
-    await rename(into, rootfs);
-    await this.#write(image.digest, {
-      layers,
-      bytes: report.bytes,
-      entries: report.entries,
-      bootId: this.#bootId,
-      synced: false,
-    });
-    this.#syncLater(image.digest);
+    const report = await this.#store.unpacking.run(job, signal);
+    if (report.ok || report.reason !== undefined || !start) return report;
+    // What it was cloned from may have been collected meanwhile.
+    const whole = layers.map((digest) => ({ digest, path: this.#store.blobs.path(digest) }));
+    return this.#store.unpacking.run(
+      { ...job, layers: whole, cloneFrom: undefined, spentBytes: 0, spentEntries: 0 },
+      signal,
+    );
+  }
+
+  /** The image as another data directory has unpacked it; undefined when none has, or it is not what it was. */
+  async #cloneShared(digest: string, into: string, signal: AbortSignal): Promise<UnpackReport | undefined> {
+    const tree = await this.#shared?.find(digest);
+    if (!tree) return undefined;
+    const { rootfs, fingerprint, bytes, entries } = tree;
+    const spent = { spentBytes: bytes, spentEntries: entries, imageBytes: bytes, imageEntries: entries };
+    const job = { into, layers: [], cloneFrom: rootfs, cloneFingerprint: fingerprint, ...spent };
+    const report = await this.#store.unpacking.run(job, signal);
+    if (report.ok) return { ok: true, bytes, entries };
+    if (report.reason === undefined) await this.#shared?.drop(digest);
+    return undefined;
   }
 
   async #failure(report: Extract<UnpackReport, { ok: false }>, image: StoredImage): Promise<Error> {
@@ -182,11 +201,12 @@ export class PreparedImages {
   }
 
   // Syncing every file of an image would make the first session of it wait; until it is done a crash costs an unpacking.
-  #syncLater(digest: string): void {
+  #syncLater(digest: string, then?: () => Promise<void> | undefined): void {
     const sync = run('sync', ['-f', this.#dir], { timeout: SYNC_TIMEOUT_MS })
       .then(async () => {
         const record = await this.#record(digest);
         if (record) await this.#write(digest, { ...record, synced: true });
+        await then?.();
       })
       .catch(() => undefined)
       .finally(() => this.#syncs.delete(sync));

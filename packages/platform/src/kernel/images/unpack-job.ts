@@ -13,6 +13,10 @@ export interface UnpackJob {
   spentEntries: number;
   imageBytes: number;
   imageEntries: number;
+  /** What `treeFingerprint` must give for `cloneFrom`; the job fails without a reason when it does not. */
+  cloneFingerprint?: string;
+  /** Whether the report is to hold the fingerprint of what was made. */
+  wantFingerprint?: boolean;
 }
 
 export interface UnpackFailure {
@@ -24,7 +28,7 @@ export interface UnpackFailure {
 }
 
 /** Bytes and entries that all layers of the image took, the clone's included. */
-export type UnpackReport = { ok: true; bytes: number; entries: number } | UnpackFailure;
+export type UnpackReport = { ok: true; bytes: number; entries: number; fingerprint?: string } | UnpackFailure;
 
 /**
  * Unpacks in a thread of its own: file system calls of thousands of small files must not hold up the server's requests.

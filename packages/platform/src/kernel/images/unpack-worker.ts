@@ -4,6 +4,7 @@ import { cloneTree } from './clone-tree.ts';
 import { ImageError } from './images.ts';
 import { storageError } from './storage-error.ts';
 import { Tree } from './tree.ts';
+import { treeFingerprint } from './tree-fingerprint.ts';
 import { imageBudget, type LayerFile, unpackLayer, withLimit } from './unpack.ts';
 import type { UnpackFailure, UnpackJob, UnpackReport } from './unpack-job.ts';
 
@@ -13,7 +14,11 @@ export async function runUnpackJob(job: UnpackJob): Promise<UnpackReport> {
   let current: LayerFile | undefined;
   try {
     if (job.cloneFrom === undefined) mkdirSync(job.into, { mode: 0o755 });
-    else cloneTree(job.cloneFrom, job.into, ownership);
+    else {
+      if (job.cloneFingerprint !== undefined && treeFingerprint(job.cloneFrom) !== job.cloneFingerprint)
+        throw new Error(`${job.cloneFrom} was altered`);
+      cloneTree(job.cloneFrom, job.into, ownership);
+    }
     const tree = new Tree(job.into, ownership);
     const budget = imageBudget({
       imageBytes: job.imageBytes - job.spentBytes,
@@ -26,7 +31,12 @@ export async function runUnpackJob(job: UnpackJob): Promise<UnpackReport> {
       await unpackLayer(layer, tree, budget);
     }
     tree.finish();
-    return { ok: true, bytes: job.imageBytes - budget.bytes, entries: job.imageEntries - budget.entries };
+    return {
+      ok: true,
+      bytes: job.imageBytes - budget.bytes,
+      entries: job.imageEntries - budget.entries,
+      ...(job.wantFingerprint === true ? { fingerprint: treeFingerprint(job.into) } : {}),
+    };
   } catch (error) {
     rmSync(job.into, { recursive: true, force: true });
     return describe(withLimit(storageError(error), job), current);

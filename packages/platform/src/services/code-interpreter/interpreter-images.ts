@@ -1,18 +1,12 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Logger } from 'pino';
-import {
-  directoryEntries,
-  type ImagesRoom,
-  type LayerEntry,
-  writeImage,
-  writeLayer,
-} from '../../kernel/images/index.ts';
+import { directoryEntries, type ImagesRoom, type LayerEntry, writeImage } from '../../kernel/images/index.ts';
 import { type PreparedImage, SandboxError } from '../../kernel/sandbox/sandbox.ts';
 import { PackageTrees, type Variant } from './package-trees.ts';
 
 export interface InterpreterImagesDeps {
-  images: Pick<ImagesRoom, 'store' | 'bases' | 'prepare'>;
+  images: Pick<ImagesRoom, 'store' | 'bases' | 'layer' | 'prepareCommon'>;
   cacheDir: string;
   sourceDir: string;
   /** Where the digests of finished images are kept. */
@@ -73,7 +67,7 @@ export class InterpreterImages {
   }
 
   prepare(digest: string, signal?: AbortSignal): Promise<PreparedImage> {
-    return this.#deps.images.prepare(digest, signal);
+    return this.#deps.images.prepareCommon(digest, signal);
   }
 
   /** Kept when unused images are removed: sessions that survived a restart may still run on them. */
@@ -106,7 +100,7 @@ export class InterpreterImages {
     ]);
     const pythonBase = await images.bases.ensure(`python:${version}`, signal);
     const nodeBase = await images.bases.ensure(`node:${process.versions.node.split('.')[0]}`, signal);
-    const key = [pythonBase.digest, nodeBase.digest, basename(python), npm, basename(host)].join(' ');
+    const key = [pythonBase.digest, nodeBase.digest, basename(python), basename(npm), basename(host)].join(' ');
     const known = await this.#read(variant);
     if (known?.key === key && (await this.#whole(known.digest))) return this.#keep(variant, known.digest, key);
 
@@ -115,25 +109,10 @@ export class InterpreterImages {
     const node = await images.store.readImage(nodeBase.digest);
     const nodeLayer = node.manifest.layers.at(-1);
     if (!nodeLayer) throw new SandboxError('failed', 'The base image of Node has no layers.');
-    const without =
-      (pattern: RegExp) =>
-      (path: string): boolean =>
-        !pattern.test(path);
-    const packages = await directoryEntries(python, {
-      target: 'opt/python',
-      owner: ROOT,
-      include: without(PYTHON_LEFT_OUT),
-    });
-    const modules = await directoryEntries(npm, {
-      target: 'node_modules',
-      owner: ROOT,
-      include: without(NODE_LEFT_OUT),
-    });
-    const server = await directoryEntries(host, { target: 'opt/interpreter/host', owner: ROOT });
-    const workspace: LayerEntry = { type: 'directory', path: 'workspace', mode: 0o755, ...AGENT };
     const layers = [
-      await writeLayer(images.store.blobs, packages, signal),
-      await writeLayer(images.store.blobs, [...modules, ...server, workspace], signal),
+      await images.layer(`packages ${basename(python)} without ${PYTHON_LEFT_OUT}`, () => packages(python), signal),
+      await images.layer(`modules ${basename(npm)} without ${NODE_LEFT_OUT}`, () => modules(npm), signal),
+      await images.layer(`server ${basename(host)}`, () => server(host), signal),
     ];
     const digest = await writeImage(images.store, {
       platform: base.config.platform,
@@ -152,7 +131,7 @@ export class InterpreterImages {
         user: `${AGENT.uid}:${AGENT.gid}`,
       },
     });
-    await this.#deps.images.prepare(digest, signal);
+    await images.prepareCommon(digest, signal);
     log.info({ variant, digest }, 'the code-interpreter image is ready');
     return this.#keep(variant, digest, key);
   }
@@ -203,4 +182,18 @@ export class InterpreterImages {
     const { key, digest } = JSON.parse(text) as { key?: unknown; digest?: unknown };
     return typeof key === 'string' && typeof digest === 'string' ? { key, digest } : undefined;
   }
+}
+
+function packages(tree: string): Promise<LayerEntry[]> {
+  return directoryEntries(tree, { target: 'opt/python', owner: ROOT, include: (path) => !PYTHON_LEFT_OUT.test(path) });
+}
+
+function modules(tree: string): Promise<LayerEntry[]> {
+  const include = (path: string): boolean => !NODE_LEFT_OUT.test(path);
+  return directoryEntries(join(tree, 'node_modules'), { target: 'node_modules', owner: ROOT, include });
+}
+
+async function server(tree: string): Promise<LayerEntry[]> {
+  const workspace: LayerEntry = { type: 'directory', path: 'workspace', mode: 0o755, ...AGENT };
+  return [...(await directoryEntries(tree, { target: 'opt/interpreter/host', owner: ROOT })), workspace];
 }

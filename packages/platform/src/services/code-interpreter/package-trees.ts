@@ -53,16 +53,15 @@ export class PackageTrees {
     });
   }
 
-  /** The npm packages that code may import: a `node_modules` folder. */
+  /** The npm packages that code may import, in a `node_modules` folder. */
   async npm(signal: AbortSignal): Promise<string> {
     const source = join(this.#deps.sourceDir, 'npm');
     const lock = await readFile(join(source, 'package-lock.json'), 'utf8');
-    const tree = await this.#tree('npm', [lock], async (dir) => {
+    return this.#tree('npm', [lock], async (dir) => {
       for (const file of ['package.json', 'package-lock.json']) await cp(join(source, file), join(dir, file));
       const args = ['ci', '--prefix', dir, '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--silent'];
       await run('npm', args, 'Install npm, and let this machine reach the npm registry.', signal);
     });
-    return join(tree, 'node_modules');
   }
 
   /** The server that runs inside, compiled. */

@@ -45,7 +45,7 @@ function commandLine(root: string, ready: ReadyLine, signal: AbortSignal) {
   const env = { ...process.env, ...variables(ready) };
   return (args: string[], onText?: (text: string) => void): Promise<string> =>
     new Promise((resolve, reject) => {
-      const child = spawn(process.execPath, [join(root, 'packages/cli/src/main.ts'), ...args], {
+      const child = spawn(process.execPath, [join(root, 'packages/cli/bin/agentcore.mjs'), ...args], {
         cwd: join(root, 'examples/hello-agent'),
         env,
         stdio: ['ignore', 'pipe', 'pipe'],

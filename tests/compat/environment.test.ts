@@ -24,7 +24,7 @@ afterAll(async () => {
 
 /** Runs a command in a shell that knows nothing but what `agentcore env` prints, and reads the JSON that it prints. */
 async function inShell(command: string, more: Record<string, string> = {}): Promise<unknown> {
-  const agentcore = join(root, 'packages/cli/src/main.ts');
+  const agentcore = join(root, 'packages/cli/bin/agentcore.mjs');
   const data = {
     AWS_ENDPOINT_URL: platform.ready.endpoint,
     AWS_SHARED_CREDENTIALS_FILE: platform.ready.credentialsFile,

@@ -24,9 +24,10 @@ afterAll(async () => {
 
 /** Runs `agentcore` as a user would in a shell after `eval "$(agentcore env)"`. */
 async function agentcore(cwd: string, args: string[], { stdin = '', env = platform.env } = {}) {
-  const child = spawn(process.execPath, [join(root, 'packages/cli/src/main.ts'), ...args], {
+  const child = spawn(process.execPath, [join(root, 'packages/cli/bin/agentcore.mjs'), ...args], {
     cwd,
-    env: { PATH, HOME: work, ...env },
+    // The home folder is empty; what the tool keeps there to start faster is not what is tested.
+    env: { PATH, HOME: work, XDG_CACHE_HOME: join(root, '.cache'), ...env },
   });
   const texts = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
@@ -174,6 +175,30 @@ describe.skipIf(!buildah || !compiler)('a Containerfile', () => {
     expect(await must(folder, 'invoke', '{}')).toBe('{"call":1}\n');
     expect(await must(folder, 'invoke', '{}', '--continue')).toBe('{"call":2}\n');
     expect(JSON.parse(await must(folder, 'deploy', '--json'))).toMatchObject({ changed: false });
+  });
+});
+
+describe('a Containerfile without a builder', () => {
+  it('becomes layers on a base, is sent once, and answers; one with RUN is refused by its line', async () => {
+    const folder = join(work, 'no-builder');
+    await must(work, 'create', 'no-builder', '--language', 'containerfile', '--yes');
+    const file = (await readFile(join(folder, 'Containerfile'), 'utf8'))
+      .replace(/^FROM .*$/m, 'FROM platform/base/node:22')
+      // Where it runs need not be made beforehand, and the user has a name.
+      .replace('WORKDIR /app', 'WORKDIR /srv/app')
+      .replace('COPY server.mjs .', 'COPY server.mjs /opt/')
+      .replace('USER 1000:1000', 'USER node')
+      .replace('"server.mjs"', '"/opt/server.mjs"');
+    await writeFile(join(folder, 'Containerfile'), file);
+    const first = JSON.parse(await must(folder, 'deploy', '--builder', 'none', '--json'));
+    expect(first).toMatchObject({ changed: true });
+    expect(JSON.parse(await must(folder, 'invoke', '{"prompt":"hi"}'))).toEqual({ said: 'hi', call: 1 });
+    expect(JSON.parse(await must(folder, 'deploy', '--builder', 'none', '--json'))).toMatchObject({ changed: false });
+    await writeFile(join(folder, 'Containerfile'), `${file}RUN npm install\n`);
+    const refused = await agentcore(folder, ['deploy', '--builder', 'none']);
+    expect(refused).toMatchObject({ status: 2 });
+    expect(refused.stderr).toMatch(/Line 7 .*RUN needs a builder/);
+    expect(refused.stderr).toContain('buildah');
   });
 });
 

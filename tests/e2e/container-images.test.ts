@@ -73,7 +73,7 @@ describe('container images pushed to the platform', () => {
 describe('an image in a private registry', () => {
   /** `agentcore registry …` as an operator runs it; resolves with its exit status. */
   async function registryCommand(line: string[], password = ''): Promise<number | string | null | undefined> {
-    const main = join(import.meta.dirname, '../../packages/cli/src/main.ts');
+    const main = join(import.meta.dirname, '../../packages/cli/bin/agentcore.mjs');
     return new Promise((resolve) => {
       const env = { ...process.env, ...platform.env };
       const child = execFile(process.execPath, [main, 'registry', ...line], { env }, (error) =>

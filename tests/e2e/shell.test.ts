@@ -180,7 +180,7 @@ describe('the interactive shell', () => {
 const root = resolve(import.meta.dirname, '../..');
 
 describe('agentcore shell', () => {
-  const main = join(root, 'packages/cli/src/main.ts');
+  const main = join(root, 'packages/cli/bin/agentcore.mjs');
   const line = (session: string) => [process.execPath, main, 'shell', '--agent', arn, '--session', session];
 
   it('types what is piped in, and ends as the shell ends', async () => {

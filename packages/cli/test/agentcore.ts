@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { run } from '../src/run.ts';
 import type { Terminal } from '../src/terminal/terminal.ts';
 
-const main = join(import.meta.dirname, '../src/main.ts');
+const bin = join(import.meta.dirname, '../bin/agentcore.mjs');
 
 export interface Ended {
   code: number | null;
@@ -28,11 +28,14 @@ export async function workFolder(): Promise<{ folder: string; remove(): Promise<
   return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
+/** What a user has after the first call: a home folder of its own would be without it at each. */
+const XDG_CACHE_HOME = join(import.meta.dirname, '../../../.cache');
+
 /** Starts the command line tool as a user would, in an environment that knows of no cloud. */
 export function start(args: string[], { cwd, env = {} }: RunOptions): ChildProcess & { ended: Promise<Ended> } {
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [bin, ...args], {
     cwd,
-    env: { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: cwd, ...env },
+    env: { PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: cwd, XDG_CACHE_HOME, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   let stdout = '';

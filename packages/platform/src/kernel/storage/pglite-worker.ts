@@ -49,8 +49,9 @@ function giveWay(): void {
 }
 
 async function main(): Promise<void> {
-  giveWay();
   const database = await openPglite(data.directory);
+  // From here on: nothing is served before it is open.
+  giveWay();
   let last: Promise<void> = Promise.resolve();
   parentPort?.on('message', (request: PgliteRequest) => {
     last = last.then(async () => {

@@ -27,6 +27,7 @@ export const PROBLEM_CATALOGUE = {
   'not-utf8': error('Save the file as UTF-8 without a byte order mark.'),
   'file-unreadable': error('Check that the file exists and that you may read it.'),
   'folder-link': warning('Replace the link with a real folder, or link single files.'),
+  'link-outside': error('Copy the file into the application.'),
   'output-clash': error('Rename one of the two sources.'),
   'runtime-missing': error('Copy pug_runtime.js into vendor/: `npx handset new` makes one.'),
 

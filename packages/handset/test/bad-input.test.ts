@@ -253,6 +253,32 @@ describe('bad input is answered by a sentence with the file and the way out', ()
     expect(stdout).toMatch(/warning app\/assets\/again — A link to a folder is not followed/);
   });
 
+  it('a link to a file outside the application is refused, at the start and while watching', async () => {
+    const outside = temporaryFolder();
+    write(outside, { 'secret.txt': 'SECRET' });
+    const root = smallProject({ 'app/assets/inside.txt': 'INSIDE' });
+    const link = (target: string, name: string): void => symlinkSync(target, path.join(root, name));
+    // The channel is open: a link to a file of the application is followed.
+    link('inside.txt', 'app/assets/again.txt');
+    const { settings, plugins } = await openProject(root);
+    const assembler = createAssembler({ root, settings, plugins, production: false });
+    const first = await assembler.assemble();
+    expect(Buffer.from(first.outputs?.get('again.txt')?.read() ?? '').toString()).toBe('INSIDE');
+    link(path.join(outside, 'secret.txt'), 'app/assets/secret.txt');
+    const { status, stdout } = await handset(root, ['build']);
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/error app\/assets\/secret\.txt — The link leads outside the application, to .*secret\.txt/);
+    expect(stdout).toMatch(/→ Copy the file into the application/);
+    const watched = await assembler.reassemble(['app/assets/secret.txt']);
+    expect([watched?.outputs, watched?.problems.map((p) => p.code)]).toEqual([undefined, ['link-outside']]);
+    // A folder of links, too, and mending it needs no restart.
+    link(outside, 'app/assets/folder');
+    rmSync(path.join(root, 'app/assets/secret.txt'));
+    const mended = await assembler.reassemble(['app/assets/folder', 'app/assets/secret.txt']);
+    expect(mended?.problems.map((p) => p.code)).toEqual(['folder-link']);
+    expect([...(mended?.outputs?.keys() ?? [])].filter((name) => /secret|folder/.test(name))).toEqual([]);
+  });
+
   it('a file deleted between event and read counts as deleted', async () => {
     const root = smallProject({ 'app/extra.js': 'var extra = 1;' });
     const { settings, plugins } = await openProject(root);

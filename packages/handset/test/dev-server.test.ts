@@ -4,6 +4,7 @@ import { connect, createServer } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type DevServer, startDevServer } from '../src/server/dev-server.ts';
+import { isLoopback } from '../src/server/loopback.ts';
 import { handset, startHandset } from './support/cli.ts';
 import { scaffoldCopy, smallProject, text, write } from './support/project.ts';
 
@@ -128,6 +129,63 @@ describe('the dev server', () => {
     expect(await status(`127.0.0.1:${server.port}`)).toBe(200);
     expect(await status('evil.example')).toBe(403);
     expect(await status(`localhost.evil.example:${server.port}`)).toBe(403);
+  });
+
+  it.each([
+    ['127.0.0.2', 'http://127.0.0.2:', true],
+    ['::1', 'http://[::1]:', true],
+    ['0:0:0:0:0:0:0:1', 'http://[0:0:0:0:0:0:0:1]:', true],
+    ['0.0.0.0', 'http://localhost:', false],
+    ['::', 'http://localhost:', false],
+  ])(
+    'with --host %s it is served at the address that it names, to its own name if it stays local',
+    async (host, url, local) => {
+      const root = smallProject();
+      await handset(root, ['build']);
+      const server = await startDevServer({ root, host, port: 0, live: false });
+      onTestFinished(() => server.close());
+      expect([server.url.startsWith(url), server.local]).toEqual([true, local]);
+      expect((await fetch(server.url)).status).toBe(200);
+      const foreign = await new Promise((resolve) => {
+        const { hostname, port } = new URL(server.url);
+        request({ port, host: hostname.replace(/[[\]]/g, ''), headers: { host: 'evil.example' } }, (r) =>
+          resolve(r.resume().statusCode),
+        ).end();
+      });
+      expect(foreign).toBe(local ? 403 : 200);
+    },
+  );
+
+  it('knows this machine in every notation', () => {
+    const local = [
+      'localhost',
+      '127.0.0.1',
+      '127.9.9.9',
+      '::1',
+      '0:0:0:0:0:0:0:1',
+      '::ffff:127.0.0.1',
+      '::ffff:7f00:1',
+    ];
+    expect(local.filter((host) => !isLoopback(host))).toEqual([]);
+    const others = [
+      '0.0.0.0',
+      '::',
+      '127.0.0.1.evil.example',
+      '127.999.0.1',
+      '128.0.0.1',
+      '::2',
+      '::ffff:10.0.0.1',
+      '',
+      'evil',
+    ];
+    expect(others.filter(isLoopback)).toEqual([]);
+  });
+
+  it('says of a foreign address that it is none of this machine', async () => {
+    for (const host of ['192.0.2.1', 'no-such-host.invalid']) {
+      const { status, stderr } = await handset(smallProject(), ['watch', '--server', '--port', '0', '--host', host]);
+      expect([status, stderr]).toEqual([2, expect.stringContaining(`${host} is no address of this machine`)]);
+    }
   });
 
   it('limits the pages that listen', async () => {

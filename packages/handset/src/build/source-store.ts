@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { type Problem, ProblemError, problem } from '../problem.ts';
-import { isGone, listFiles } from '../project/list-files.ts';
+import { isGone, linkFault, listFiles } from '../project/list-files.ts';
 import { projectPath } from '../project/paths.ts';
 import { decodeSource } from '../project/source-text.ts';
 import { contentHash } from './output.ts';
@@ -34,7 +34,8 @@ interface Entry {
 
 export function createSourceStore(root: string, folders: readonly string[] = SOURCE_FOLDERS): SourceStore {
   const entries = new Map<string, Entry>();
-  let listProblems: Problem[] = [];
+  /** What could not be listed or is a link that is not followed, by name. */
+  const faults = new Map<string, Problem>();
   let generation = 0;
 
   const read = (name: string): Entry | undefined => {
@@ -67,10 +68,10 @@ export function createSourceStore(root: string, folders: readonly string[] = SOU
     readAll() {
       const changed = new Set<string>();
       const present = new Set<string>();
-      listProblems = [];
+      faults.clear();
       for (const folder of folders) {
         const list = listFiles(root, folder);
-        listProblems.push(...list.problems);
+        for (const fault of list.problems) faults.set(fault.file, fault);
         for (const name of list.files) present.add(name);
       }
       for (const name of [...entries.keys()]) if (!present.has(name)) update(name, changed);
@@ -80,8 +81,20 @@ export function createSourceStore(root: string, folders: readonly string[] = SOU
     refresh(names) {
       const changed = new Set<string>();
       for (const name of names) {
+        for (const known of [...faults.keys()]) {
+          if ((known === name || known.startsWith(`${name}/`)) && faults.delete(known)) changed.add(known);
+        }
+        const link = linkFault(root, name);
+        if (link) {
+          faults.set(name, link);
+          changed.add(name);
+          if (entries.delete(name)) generation += 1;
+          continue;
+        }
         if (isFolder(root, name)) {
-          for (const file of listFiles(root, name).files) update(file, changed);
+          const list = listFiles(root, name);
+          for (const fault of list.problems) faults.set(fault.file, fault);
+          for (const file of list.files) update(file, changed);
         }
         // What was below a vanished folder is gone as well, even if no event told of each file.
         if (entries.has(name)) update(name, changed);
@@ -103,7 +116,7 @@ export function createSourceStore(root: string, folders: readonly string[] = SOU
       return generation;
     },
     get problems() {
-      return [...listProblems, ...[...entries.values()].flatMap((entry) => entry.fault ?? [])];
+      return [...faults.values(), ...[...entries.values()].flatMap((entry) => entry.fault ?? [])];
     },
   };
 }

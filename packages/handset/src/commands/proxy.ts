@@ -59,7 +59,7 @@ export async function proxyCommand(
     });
     terminal.say(`${project} for phones at ${proxy.url}`);
     if (options.preview) terminal.say(`what each interaction costs: ${proxy.url}/preview`);
-    if (!isLoopback(host))
+    if (!proxy.local)
       terminal.say('  everyone in this network can use it; leave out --host to keep it to this machine');
     browser.once('disconnected', () => {
       if (!signal.aborted) terminal.say('Chromium has ended; press Ctrl-C and start the proxy again');

@@ -3,7 +3,6 @@ import { plural, type Terminal } from '../cli/terminal.ts';
 import { ProblemError } from '../problem.ts';
 import { openProject } from '../project/project.ts';
 import { type DevServer, startDevServer } from '../server/dev-server.ts';
-import { isLoopback } from '../server/loopback.ts';
 import { type BuildReport, startWatching } from '../watch/watch-session.ts';
 
 export interface WatchCommandOptions {
@@ -28,7 +27,7 @@ export async function watchCommand(
   if (options.server) {
     server = await startDevServer({ root, host, port: options.port ?? settings.port, live: true });
     terminal.say(`serving ${project.name} at ${server.url}`);
-    if (!isLoopback(host))
+    if (!server.local)
       terminal.say('  everyone in this network can read it; leave out --host to keep it to this machine');
   }
   const session = await startWatching({

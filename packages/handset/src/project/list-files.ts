@@ -1,6 +1,6 @@
-import { readdirSync, statSync } from 'node:fs';
+import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { type Problem, problem } from '../problem.ts';
-import { projectPath } from './paths.ts';
+import { projectName, projectPath } from './paths.ts';
 
 /** Editors' leftovers and files of the operating system that are never part of an application. */
 const IGNORED = /^(\..*|.*~|#.*#|4913|.*\.sw[a-p]|.*\.tmp|Thumbs\.db|desktop\.ini)$/;
@@ -18,7 +18,7 @@ export interface FileList {
   readonly problems: Problem[];
 }
 
-/** List all files below `folder` (a project name); a missing folder is an empty list. Links to folders are not followed. */
+/** List all files below `folder` (a project name); a missing folder is an empty list. Links to folders, and out of the application, are not followed. */
 export function listFiles(root: string, folder: string): FileList {
   const list: FileList = { files: [], folders: [], problems: [] };
   const open = [folder];
@@ -47,13 +47,30 @@ export function listFiles(root: string, folder: string): FileList {
 }
 
 function addLink(root: string, name: string, list: FileList): void {
+  const fault = linkFault(root, name);
+  if (fault) list.problems.push(fault);
+  else list.files.push(name);
+}
+
+/**
+ * Why a link is not followed; undefined for what is no link, and for a link to a file of the application. What is built is
+ * published: a link must not carry a file of the machine into it.
+ */
+export function linkFault(root: string, name: string): Problem | undefined {
+  const file = projectPath(root, name);
   try {
-    if (statSync(projectPath(root, name)).isFile()) list.files.push(name);
-    else list.problems.push(problem('folder-link', { file: name, message: 'A link to a folder is not followed.' }));
+    if (!lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) return undefined;
+    if (!statSync(file).isFile()) {
+      return problem('folder-link', { file: name, message: 'A link to a folder is not followed.' });
+    }
+    const target = realpathSync(file);
+    // The source folders may be links themselves: whoever made them so meant it.
+    const top = name.split('/', 1)[0] ?? '';
+    const homes = [realpathSync(root), realpathSync(projectPath(root, top))];
+    if (homes.some((home) => projectName(home, target) !== undefined)) return undefined;
+    return problem('link-outside', { file: name, message: `The link leads outside the application, to ${target}.` });
   } catch {
-    list.problems.push(
-      problem('file-unreadable', { file: name, message: 'The link points to a file that is missing.' }),
-    );
+    return problem('file-unreadable', { file: name, message: 'The link points to a file that is missing.' });
   }
 }
 

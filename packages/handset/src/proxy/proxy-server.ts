@@ -7,7 +7,7 @@ import type { Device } from '../preview/devices.ts';
 import { ProblemError } from '../problem.ts';
 import { browserScript } from '../server/browser-script.ts';
 import { listen } from '../server/listen.ts';
-import { isLoopback, namesThisServer } from '../server/loopback.ts';
+import { isLoopback, namesThisServer, serverUrl } from '../server/loopback.ts';
 import { createAccessPolicy } from './access-policy.ts';
 import type { Exchange } from './exchange.ts';
 import { openLivePage } from './live-page.ts';
@@ -37,6 +37,8 @@ export interface ProxyOptions {
 
 export interface ProxyServer {
   readonly url: string;
+  /** Whether only this machine can reach it. */
+  readonly local: boolean;
   /** Number of pages that are alive. */
   readonly visitCount: number;
   close(): Promise<void>;
@@ -63,6 +65,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
     now,
   });
   const feed = createPreviewFeed();
+  let listening = '';
   const note = (exchange: Exchange): void => {
     options.onExchange(exchange);
     feed.send(exchange);
@@ -88,7 +91,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
       response.writeHead(status, { 'content-type': 'text/html; charset=utf-8', ...HEADERS, ...headers });
       response.end(`<!DOCTYPE html><title>handset</title><p>${text}</p><p><a href="/">Start anew</a></p>`);
     };
-    if (!namesThisServer(request, host)) return sentence(403, 'This proxy answers to localhost only.');
+    if (!namesThisServer(request, host, listening)) return sentence(403, 'This proxy answers to its own name only.');
     const address = request.url ?? '/';
     if (!URL.canParse(address, 'http://proxy')) return sentence(400, 'This is not an address.');
     const url = new URL(address, 'http://proxy');
@@ -153,9 +156,11 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
       response.end(`${text.split('\n')[0]}\n`);
     });
   });
-  const port = await listen(server, host === 'localhost' ? '127.0.0.1' : host, options.port);
+  const bound = await listen(server, host, options.port);
+  listening = bound.address;
   return {
-    url: `http://${isLoopback(host) ? 'localhost' : host}:${port}`,
+    url: serverUrl(host, bound.port),
+    local: isLoopback(bound.address),
     get visitCount() {
       return visits.count;
     },

@@ -5,7 +5,7 @@ import { browserScript } from './browser-script.ts';
 import { injectScript } from './inject.ts';
 import { listen } from './listen.ts';
 import { createLiveEvents, type LiveEvent } from './live-events.ts';
-import { isLoopback, namesThisServer } from './loopback.ts';
+import { isLoopback, namesThisServer, serverUrl } from './loopback.ts';
 import { mimeType } from './mime.ts';
 import { readPublicFile } from './public-file.ts';
 
@@ -23,6 +23,8 @@ export interface DevServer {
   /** Such as `http://localhost:3333`. */
   readonly url: string;
   readonly port: number;
+  /** Whether only this machine can reach it. */
+  readonly local: boolean;
   /** Tell open pages about a build: swap style sheets, reload, or show what is wrong. */
   announce(report: BuildReport): void;
   close(): Promise<void>;
@@ -38,6 +40,7 @@ export async function startDevServer({ root, host, port, live }: DevServerOption
   // Pages that reconnect to a server started anew must not take its first build for the one they know.
   let build = Date.now();
   let problems: readonly unknown[] = [];
+  let address = '';
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const reply = (status: number, type: string, body: string | Buffer, headers = {}): void => {
@@ -48,7 +51,7 @@ export async function startDevServer({ root, host, port, live }: DevServerOption
     const text = (status: number, sentence: string, headers = {}): void =>
       reply(status, 'text/plain; charset=utf-8', `${sentence}\n`, headers);
 
-    if (!namesThisServer(request, host)) return text(403, 'This server answers to localhost only.');
+    if (!namesThisServer(request, host, address)) return text(403, `This server answers to ${host} only.`);
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       return text(405, 'This server only shows files: use GET.', { allow: 'GET, HEAD' });
     }
@@ -77,12 +80,14 @@ export async function startDevServer({ root, host, port, live }: DevServerOption
     });
   };
   const server = createServer(handler);
-  const bound = await listen(server, host === 'localhost' ? '127.0.0.1' : host, port);
-  const second = host === 'localhost' ? await alsoOnIPv6(handler, bound) : undefined;
+  const bound = await listen(server, host, port);
+  address = bound.address;
+  const second = host === 'localhost' ? await alsoOnIPv6(handler, bound.port) : undefined;
 
   return {
-    url: `http://${isLoopback(host) ? 'localhost' : host}:${bound}`,
-    port: bound,
+    url: serverUrl(host, bound.port),
+    port: bound.port,
+    local: isLoopback(bound.address),
     announce(report) {
       problems = report.ok ? [] : report.problems;
       if (!report.ok) return events.send({ type: 'problems', problems });

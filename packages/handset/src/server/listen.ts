@@ -5,16 +5,31 @@ import { findPortOwner } from './port-owner.ts';
 
 const NEXT_PORTS = 20;
 
-/** Listen on `host` and return the port (0 asks for any). Throws `port-in-use`, naming the owner and the next free port. */
-export async function listen(server: Server, host: string, port: number): Promise<number> {
+/** Where a server listens: `localhost` is 127.0.0.1, and a name is what it stands for. */
+export interface Bound {
+  readonly address: string;
+  readonly port: number;
+}
+
+/**
+ * Listen on `host` and say where (port 0 asks for any). Throws `port-in-use`, naming the owner and the next free port, and
+ * `usage` for an address that is not of this machine.
+ */
+export async function listen(server: Server, host: string, port: number): Promise<Bound> {
   try {
-    return await tryListen(server, host, port);
+    return await tryListen(server, host === 'localhost' ? '127.0.0.1' : host, port);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : '';
     if (code === 'EACCES') {
       throw new ProblemError('port-in-use', {
         message: `Port ${port} may not be opened by you.`,
         remedy: 'Choose a port above 1023 with --port.',
+      });
+    }
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EINVAL') {
+      throw new ProblemError('usage', {
+        message: `${host} is no address of this machine.`,
+        remedy: 'Leave out --host, or give an address that `ip address` shows; 0.0.0.0 means all of them.',
       });
     }
     if (code !== 'EADDRINUSE') throw error;
@@ -27,12 +42,12 @@ export async function listen(server: Server, host: string, port: number): Promis
   }
 }
 
-function tryListen(server: Server, host: string, port: number): Promise<number> {
+function tryListen(server: Server, host: string, port: number): Promise<Bound> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port }, () => {
       server.off('error', reject);
-      resolve((server.address() as AddressInfo).port);
+      resolve(server.address() as AddressInfo);
     });
   });
 }

@@ -1,4 +1,4 @@
-import { type FSWatcher, statSync, watch } from 'node:fs';
+import { type FSWatcher, lstatSync, watch } from 'node:fs';
 import { type Problem, problem } from '../problem.ts';
 import { isGone, isIgnored, listFiles } from '../project/list-files.ts';
 import { projectName, projectPath } from '../project/paths.ts';
@@ -101,8 +101,9 @@ export function watchTree(
   };
 }
 
+/** Of a link itself: folders behind links are not watched. */
 function statOf(root: string, name: string) {
-  return statSync(projectPath(root, name), { throwIfNoEntry: false });
+  return lstatSync(projectPath(root, name), { throwIfNoEntry: false });
 }
 
 function watchProblem(name: string, error: unknown): Problem {

@@ -1,7 +1,7 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -196,7 +196,7 @@ describe('a Containerfile without a builder', () => {
     expect(JSON.parse(await must(folder, 'deploy', '--builder', 'none', '--json'))).toMatchObject({ changed: false });
     await writeFile(join(folder, 'Containerfile'), `${file}RUN npm install\n`);
     const refused = await agentcore(folder, ['deploy', '--builder', 'none']);
-    expect(refused).toMatchObject({ status: 2 });
+    expect(refused).toMatchObject({ code: 2 });
     expect(refused.stderr).toMatch(/Line 7 .*RUN needs a builder/);
     expect(refused.stderr).toContain('buildah');
   });

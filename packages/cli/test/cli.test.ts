@@ -106,10 +106,10 @@ describe('deploy', () => {
 
   it('tells the choices when an image is to be built and nothing can build it', async () => {
     await project({ language: 'containerfile', entrypoint: undefined });
-    await writeFile(join(work.folder, 'Containerfile'), 'FROM scratch\n');
+    await writeFile(join(work.folder, 'Containerfile'), 'FROM scratch\nRUN make\n');
     const { code, stderr } = await run(['deploy'], { env: { PATH: '/nonexistent' } });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/Docker.*buildah/s);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/Line 2 .*RUN.*Docker.*buildah/s);
     expect(stderr).toContain('apt-get install buildah');
   });
 

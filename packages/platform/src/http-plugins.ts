@@ -18,6 +18,7 @@ import type { LogArchive } from './kernel/sessions/log-archive.ts';
 import type { Sessions } from './kernel/sessions/sessions.ts';
 import type { Metrics } from './kernel/telemetry/index.ts';
 import { runtimeAdminRoutes } from './services/runtime/admin-routes.ts';
+import { baseImageRoutes } from './services/runtime/base-image-routes.ts';
 import type { RuntimePort } from './services/runtime/index.ts';
 import { type RegistryCredentialsStore, registryCredentialsRoutes } from './services/runtime/registry-credentials.ts';
 
@@ -110,6 +111,7 @@ export function httpPlugins(parts: HttpParts): FastifyPluginAsync[] {
     ...signedPlugins(parts),
     iamRoutes({ iam, authenticator, spool }),
     registryCredentialsRoutes(parts.registryCredentials, guard),
+    baseImageRoutes({ images, credentials: parts.registryCredentials, guard, authorize }),
     doctorRoutes({ guard, probe: parts.probe, codeRuntimes: () => images.codeRuntimes() }),
     runtimeAdminRoutes({
       runtimes: parts.runtimes,

@@ -1,11 +1,12 @@
 import type { AgentRuntimeArtifact, GetAgentRuntimeResponse } from '@aws-sdk/client-bedrock-agentcore-control';
+import { Option } from '@commander-js/extra-typings';
 import { CliError } from '../cli-error.ts';
 import { platformCommand } from '../command.ts';
 import { applyRuntime, currentRuntime, untilReady } from '../deploy/apply-runtime.ts';
 import { desiredRuntime, isDeployed } from '../deploy/desired-runtime.ts';
 import { uploadCode } from '../deploy/upload-code.ts';
 import { megabytes, packageCode } from '../package/package-code.ts';
-import { packageImage } from '../package/package-image.ts';
+import { type Builder, builders, packageImage } from '../package/package-image.ts';
 import { controlClient, objectClient } from '../platform/clients.ts';
 import { type Connection, findConnection } from '../platform/connection.ts';
 import { readRecord, writeRecord } from '../project/deploy-state.ts';
@@ -28,10 +29,16 @@ export function deployCommand(terminal: Terminal) {
     ],
   })
     .option('--role <arn>', 'execution role of the agent (default: agentcore.json, else the platform’s own)')
+    .addOption(
+      new Option(
+        '--builder <name>',
+        'who builds a Containerfile (default: docker or buildah if it works here, else none, which can do all but RUN)',
+      ).choices(builders),
+    )
     .action(async (options) => {
       const project = await requireProject(terminal.cwd);
       const connection = await findConnection(terminal, options);
-      const { runtime, changed } = await deploy(terminal, project, connection, options.role);
+      const { runtime, changed } = await deploy(terminal, project, connection, options);
       if (options.json) {
         const { agentRuntimeId, agentRuntimeArn, agentRuntimeVersion, status } = runtime;
         printJson(terminal, {
@@ -54,7 +61,12 @@ export function deployCommand(terminal: Terminal) {
     });
 }
 
-async function deploy(terminal: Terminal, project: Project, connection: Connection, role: string | undefined) {
+async function deploy(
+  terminal: Terminal,
+  project: Project,
+  connection: Connection,
+  { role, builder }: { role?: string; builder?: Builder },
+) {
   const { name, language } = project.file;
   const client = await controlClient(connection);
   const record = await readRecord(project.folder, connection);
@@ -63,12 +75,17 @@ async function deploy(terminal: Terminal, project: Project, connection: Connecti
   let artifact: AgentRuntimeArtifact | undefined;
   let runtime: GetAgentRuntimeResponse | undefined;
   let changed = true;
+  let remark: string | undefined;
   await runSteps(terminal, [
     {
       title: language === 'containerfile' ? 'Preparing the image' : 'Packaging and uploading',
       run: async (say) => {
         if (language === 'containerfile') {
-          const containerUri = project.file.image ?? (await packageImage(project, connection, say, terminal.signal));
+          const image = project.file.image
+            ? { containerUri: project.file.image, note: undefined }
+            : await packageImage(project, connection, builder, say, terminal.signal);
+          const { containerUri } = image;
+          remark = image.note;
           artifact = { containerConfiguration: { containerUri } };
           return containerUri;
         }
@@ -94,6 +111,7 @@ async function deploy(terminal: Terminal, project: Project, connection: Connecti
       },
     },
   ]);
+  if (remark) note(terminal, remark);
   if (!runtime?.agentRuntimeId || !runtime.agentRuntimeArn)
     throw new CliError('failure', 'The platform answered without an ARN.');
   const { agentRuntimeId, agentRuntimeArn } = runtime;

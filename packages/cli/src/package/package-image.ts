@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CliError } from '../cli-error.ts';
+import { assembleImage, type PackagedImage } from '../containerfile/assemble-image.ts';
 import type { Connection } from '../platform/connection.ts';
 import { credentialsOf } from '../platform/credentials.ts';
 import type { Project } from '../project/project.ts';
@@ -9,8 +10,15 @@ import { runTool } from './run-tool.ts';
 
 type Say = (text: string) => void;
 
-/** The first of docker and buildah that works here. Rejects with a `CliError` that names the choices. */
-export async function findBuilder(): Promise<'docker' | 'buildah'> {
+const WITHOUT_BUILDER =
+  'A Containerfile without RUN needs no builder, and no registry where FROM names node or python: agentcore deploy --builder none';
+
+/** What makes images of Containerfiles: Docker's engine, Buildah, or this program itself, which executes nothing. */
+export const builders = ['docker', 'buildah', 'none'] as const;
+export type Builder = (typeof builders)[number];
+
+/** The first of docker and buildah that works here; `none` when neither does. */
+async function findBuilder(): Promise<Builder> {
   for (const name of ['docker', 'buildah'] as const) {
     // `docker info` asks the engine; the client alone builds nothing.
     const works = await runTool(name, ['info']).then(
@@ -19,22 +27,22 @@ export async function findBuilder(): Promise<'docker' | 'buildah'> {
     );
     if (works) return name;
   }
-  throw new CliError(
-    'failure',
-    'An image has to be built, and neither a running Docker engine nor buildah was found.',
-    'Choose one: start Docker · install buildah (Debian: apt-get install buildah) · build elsewhere, push to a registry, and ' +
-      'name it with "image" in agentcore.json · use language typescript or python, which need no builder.',
-  );
+  return 'none';
 }
 
-/** Builds the project's Containerfile, pushes it into the platform's own registry and resolves with `platform/<name>@sha256:…`. */
+/**
+ * Builds the project's Containerfile, pushes it into the platform's own registry and resolves with its name there.
+ * `wanted` is who builds it; the first that works here by default.
+ */
 export async function packageImage(
   project: Project,
   connection: Connection,
+  wanted: Builder | undefined,
   say: Say,
   signal: AbortSignal,
-): Promise<string> {
-  const builder = await findBuilder();
+): Promise<PackagedImage> {
+  const builder = wanted ?? (await findBuilder());
+  if (builder === 'none') return assembleImage(project, connection, say, signal);
   const folder = await mkdtemp(join(tmpdir(), 'agentcore-image-'));
   try {
     const registry = new URL(connection.endpoint);
@@ -48,7 +56,10 @@ export async function packageImage(
       builder === 'docker'
         ? await buildWithDocker(run, target, file, folder)
         : await buildWithBuildah(run, target, file, folder, registry.protocol === 'http:');
-    return `platform/${repository}@${digest}`;
+    return { containerUri: `platform/${repository}@${digest}`, note: undefined };
+  } catch (error) {
+    if (!(error instanceof CliError) || signal.aborted) throw error;
+    throw new CliError(error.reason, error.message, WITHOUT_BUILDER, { cause: error });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

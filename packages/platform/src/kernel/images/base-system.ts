@@ -117,8 +117,9 @@ function skeleton(): Planned[] {
 function etc(): Planned[] {
   const { uid, gid } = AGENT;
   const files: Record<string, string> = {
-    'etc/passwd': `root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\nagent:x:${uid}:${gid}:agent:/home/agent:/bin/sh\n`,
-    'etc/group': `root:x:0:\nnogroup:x:65534:\nagent:x:${gid}:\n`,
+    // `node` has the number that it has in the images of Node, so that a Containerfile made for those runs on this base, too.
+    'etc/passwd': `root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\nagent:x:${uid}:${gid}:agent:/home/agent:/bin/sh\nnode:x:1000:1000:node:/tmp:/bin/sh\n`,
+    'etc/group': `root:x:0:\nnogroup:x:65534:\nagent:x:${gid}:\nnode:x:1000:\n`,
     'etc/nsswitch.conf':
       'passwd: files\ngroup: files\nhosts: files dns\nnetworks: files\nprotocols: files\nservices: files\n',
     'etc/hosts': '127.0.0.1\tlocalhost\n::1\tlocalhost\n',

@@ -24,6 +24,7 @@ import { registrySource } from './registry-client.ts';
 import { SharedFolder } from './shared-folder.ts';
 import { SharedTrees, type SharedTreesDeps } from './shared-trees.ts';
 
+export { machinePlatform } from './architecture.ts';
 export type { BaseProgress } from './bases.ts';
 export {
   ImageError,
@@ -32,8 +33,9 @@ export {
   type ResolvedImage,
 } from './images.ts';
 export { directoryEntries, type LayerEntry, writeLayer } from './layer.ts';
+export { lendImage } from './lend-image.ts';
 export type { ImageLimits } from './limits.ts';
-export { parseReference, repositoryArn } from './reference.ts';
+export { isRepositoryName, parseReference, repositoryArn } from './reference.ts';
 export { registerRegistry } from './registry-server.ts';
 export { writeImage } from './write-image.ts';
 

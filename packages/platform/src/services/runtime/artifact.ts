@@ -58,7 +58,7 @@ export async function resolveArtifact(
     }
     return await resolveCode(artifact.codeConfiguration, accountId, deps, signal);
   } catch (error) {
-    throw error instanceof ImageError ? imageProblem(error, artifact) : error;
+    throw error instanceof ImageError ? imageProblem(error, fieldOf(artifact)) : error;
   }
 }
 
@@ -91,11 +91,14 @@ async function resolveCode(
   }
 }
 
-/** An image's problem as the wire's error, at the field of the call that it is about. */
-function imageProblem(error: ImageError, artifact: Artifact): ServiceError {
-  const field = artifact.containerConfiguration
+function fieldOf(artifact: Artifact): string {
+  return artifact.containerConfiguration
     ? 'agentRuntimeArtifact.containerConfiguration.containerUri'
     : 'agentRuntimeArtifact.codeConfiguration';
+}
+
+/** An image's problem as the wire's error, at the field of the call that it is about. */
+export function imageProblem(error: ImageError, field: string): ServiceError {
   switch (error.reason) {
     case 'too-large':
       return errors.quota(`${field}: ${error.message}`, { cause: error });

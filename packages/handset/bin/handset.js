@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // In a checkout the TypeScript sources run as they are; the published package holds only what was built from them.
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import module from 'node:module';
 import { homedir } from 'node:os';
 import path from 'node:path';
@@ -13,7 +13,15 @@ process.env.NODE_COMPILE_CACHE ??= path.join(
   path.isAbsolute(caches) ? caches : path.join(homedir(), '.cache'),
   'handset',
 );
-module.enableCompileCache?.(process.env.NODE_COMPILE_CACHE);
+if (!process.env.NODE_DISABLE_COMPILE_CACHE) {
+  const fault = faultOfCache(process.env.NODE_COMPILE_CACHE);
+  if (fault === undefined) module.enableCompileCache?.(process.env.NODE_COMPILE_CACHE);
+  else {
+    process.env.NODE_DISABLE_COMPILE_CACHE = '1';
+    if (fault)
+      process.stderr.write(`handset: ${process.env.NODE_COMPILE_CACHE} ${fault}: no compiled form is kept there\n`);
+  }
+}
 
 const source = new URL('../src/main.ts', import.meta.url);
 const built = new URL('../dist/main.js', import.meta.url);
@@ -24,4 +32,17 @@ else {
     `handset: Node ${process.versions.node} does not run the TypeScript sources of a checkout. Use Node 22.18 or newer, or build it once: npm run build -w packages/handset\n`,
   );
   process.exitCode = 1;
+}
+
+/** What another user may write there would be run as this one: why not, empty if the folder cannot be made, undefined if all is well. */
+function faultOfCache(folder) {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const { uid, mode } = statSync(folder);
+    if (process.getuid === undefined) return undefined;
+    if (uid !== process.getuid()) return 'belongs to another user';
+    return mode & 0o022 ? 'may be written by other users (chmod go-w)' : undefined;
+  } catch {
+    return '';
+  }
 }

@@ -15,7 +15,7 @@ import { imageProblem, rightsFor } from './artifact.ts';
 import type { RegistryCredentialsStore } from './registry-credentials.ts';
 
 export interface BaseImageDeps {
-  images: ImagesRoom;
+  images: Pick<ImagesRoom, 'resolve' | 'store'>;
   credentials: Pick<RegistryCredentialsStore, 'forImage'>;
   guard: AdminGuard;
   authorize(request: {

@@ -108,6 +108,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       clock,
       log,
       cacheDir: join(cache, 'database'),
+      prepared: migrations,
       ...(config.databaseUrl ? { url: config.databaseUrl } : {}),
     });
     closing.add(() => database.close());

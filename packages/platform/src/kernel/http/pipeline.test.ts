@@ -20,6 +20,7 @@ import { createSpool } from '../auth/spool.ts';
 import { systemClock } from '../clock.ts';
 import type { OperationHandlers } from '../service.ts';
 import { type Database, IdempotencyStore, migrate, openDatabase, storageMigrations } from '../storage/index.ts';
+import { EMBEDDED_CACHE } from '../storage/testing/databases.ts';
 import { createMetrics } from '../telemetry/index.ts';
 import { healthRoutes } from './health-routes.ts';
 import { type AuditRecord, Pipeline } from './pipeline.ts';
@@ -82,7 +83,7 @@ let data: BedrockAgentCoreClient;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'pipeline-'));
-  database = await openDatabase({ dataDir: directory, log });
+  database = await openDatabase({ dataDir: directory, cacheDir: EMBEDDED_CACHE, log });
   await migrate(database, storageMigrations, log);
   const spool = await createSpool({ dir: join(directory, 'spool') });
   const pipeline = new Pipeline({

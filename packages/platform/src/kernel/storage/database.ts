@@ -5,6 +5,7 @@ import { type DirectoryLock, lockDirectory } from './directory-lock.ts';
 import type { SqlDriver, SqlRunner } from './driver.ts';
 import { DatabaseUnavailableError } from './errors.ts';
 import { mapDatabaseError } from './map-error.ts';
+import type { Migration } from './migrations.ts';
 import { openPgliteDriver } from './pglite.ts';
 import { openPostgresDriver } from './postgres.ts';
 
@@ -44,6 +45,8 @@ export interface DatabaseOptions {
   clock?: Clock;
   /** Where a prepared embedded database is kept for further data directories; without it each is made anew, in seconds. */
   cacheDir?: string;
+  /** Applied to that prepared database already, so that `migrate` finds them done. */
+  prepared?: readonly Migration[];
   /** Longest statement, in milliseconds. */
   statementTimeoutMs?: number;
   /** Longest wait for a connection (PostgreSQL) or a turn (embedded), in milliseconds. */
@@ -96,7 +99,9 @@ async function openDriver(options: DatabaseOptions, clock: Clock): Promise<SqlDr
     });
   }
   const directory = join(options.dataDir, 'db');
-  return openPgliteDriver({ directory, cacheDir: options.cacheDir, clock, statementTimeoutMs, waitMs, onFailure });
+  const { cacheDir, prepared: migrations = [] } = options;
+  const prepared = cacheDir === undefined ? undefined : { cacheDir, migrations };
+  return openPgliteDriver({ directory, prepared, clock, statementTimeoutMs, waitMs, onFailure });
 }
 
 function databaseOn(driver: SqlDriver, lock: DirectoryLock, clock: Clock): Database {

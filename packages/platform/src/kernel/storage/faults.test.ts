@@ -8,9 +8,10 @@ import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { lockDirectory } from './directory-lock.ts';
 import { DatabaseBusyError, DatabaseUnavailableError, DirectoryInUseError, StorageFullError } from './errors.ts';
+import { migrate } from './migrations.ts';
 import { openPglite } from './pglite-open.ts';
 import { ensurePgliteDirectory } from './pglite-snapshot.ts';
-import { EMBEDDED_CACHE, temporaryPglite } from './testing/databases.ts';
+import { EMBEDDED_CACHE, silent, temporaryPglite } from './testing/databases.ts';
 import { startPostgres } from './testing/postgres.ts';
 
 const cleanups: (() => Promise<unknown> | unknown)[] = [];
@@ -105,9 +106,26 @@ describe('the embedded database', () => {
     expect((await readdir(dataDir)).sort()).toEqual(['db', 'server.lock', 'server.pid']);
   });
 
+  test('is a copy of what was prepared, migrations and all; other migrations are another one', async () => {
+    const cacheDir = await temporaryDirectory();
+    const one = [{ id: 'test/0001', sql: 'CREATE TABLE things (name text)' }];
+    const two = [...one, { id: 'test/0002', sql: "INSERT INTO things VALUES ('from the copy')" }];
+    for (const [prepared, made, left] of [
+      [one, 1, ['test/0002']],
+      [two, 2, []],
+      [two, 2, []],
+    ] as const) {
+      const { database, dispose } = await temporaryPglite({ cacheDir, prepared });
+      cleanups.push(dispose);
+      expect(await migrate(database, two, silent)).toEqual(left);
+      expect(await database.query('SELECT name FROM things')).toEqual([{ name: 'from the copy' }]);
+      expect(await readdir(cacheDir)).toHaveLength(made);
+    }
+  });
+
   test('has each commit on the disk before it is acknowledged, and fails it when the disk does', async () => {
     const directory = join(await temporaryDirectory(), 'db');
-    await ensurePgliteDirectory(directory, EMBEDDED_CACHE);
+    await ensurePgliteDirectory(directory, { cacheDir: EMBEDDED_CACHE, migrations: [] });
     let synced = 0;
     let broken = false;
     const database = await openPglite(directory, (descriptor) => {

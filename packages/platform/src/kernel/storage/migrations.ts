@@ -18,7 +18,11 @@ const LOCK = 4_100_001;
  * Applies those of `migrations` that the database does not have yet, in the order given, all or none, while no other
  * server migrates. Returns the ids applied. Throws `MigrationError` for a duplicate id or an edited step.
  */
-export async function migrate(database: Database, migrations: readonly Migration[], log: Logger): Promise<string[]> {
+export async function migrate(
+  database: Pick<Database, 'transaction'>,
+  migrations: readonly Migration[],
+  log?: Logger,
+): Promise<string[]> {
   refuseDuplicates(migrations);
   return database.transaction(async (tx) => {
     await tx.exec(`SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(${LOCK})`);
@@ -39,7 +43,7 @@ export async function migrate(database: Database, migrations: readonly Migration
     }
     const wanted = new Set(migrations.map((migration) => migration.id));
     const foreign = [...known.keys()].filter((id) => !wanted.has(id));
-    if (foreign.length > 0) log.warn({ foreign }, 'the database has migrations that this version does not know');
+    if (foreign.length > 0) log?.warn({ foreign }, 'the database has migrations that this version does not know');
     return applied;
   });
 }

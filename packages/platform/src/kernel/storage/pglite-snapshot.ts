@@ -1,23 +1,34 @@
+import { hash } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
+import type { PGlite } from '@electric-sql/pglite';
+import type { Executor } from './database.ts';
+import { type Migration, migrate } from './migrations.ts';
 import { openPglite } from './pglite-open.ts';
+
+/** What a prepared database is made of and where it is kept. */
+export interface PgliteSnapshot {
+  cacheDir: string;
+  /** Applied to it already. */
+  migrations: readonly Migration[];
+}
 
 /**
  * Makes `directory` an empty embedded database if it is none yet, whole or not at all. With `cacheDir` by copying a
- * prepared one: creating it takes seconds, copying tenths. The prepared one is keyed by the versions it was made with,
- * and is made when absent.
+ * prepared one: creating it takes seconds, copying tenths. The prepared one is keyed by what it was made of, and is made
+ * when absent.
  */
-export async function ensurePgliteDirectory(directory: string, cacheDir?: string): Promise<void> {
+export async function ensurePgliteDirectory(directory: string, prepared?: PgliteSnapshot): Promise<void> {
   if (existsSync(join(directory, 'PG_VERSION'))) return;
-  const snapshot = cacheDir === undefined ? undefined : await preparePgliteSnapshot(cacheDir);
+  const snapshot = prepared && (await preparePgliteSnapshot(prepared));
   await mkdir(dirname(directory), { recursive: true });
   await removeUnfinished(directory);
   const unfinished = await mkdtemp(`${directory}.new-`);
   try {
     if (snapshot) await cp(snapshot, unfinished, { recursive: true, mode: constants.COPYFILE_FICLONE });
-    else await createEmpty(unfinished);
+    else await create(unfinished, []);
     await rename(unfinished, directory);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
@@ -26,13 +37,13 @@ export async function ensurePgliteDirectory(directory: string, cacheDir?: string
 }
 
 /** Returns the directory of the prepared empty database, making it first when absent (two to seven seconds). */
-export async function preparePgliteSnapshot(cacheDir: string): Promise<string> {
-  const snapshot = join(cacheDir, await snapshotName());
+async function preparePgliteSnapshot({ cacheDir, migrations }: PgliteSnapshot): Promise<string> {
+  const snapshot = join(cacheDir, await snapshotName(migrations));
   if (existsSync(join(snapshot, 'PG_VERSION'))) return snapshot;
   await mkdir(cacheDir, { recursive: true });
   const unfinished = await mkdtemp(`${snapshot}.new-`);
   try {
-    await createEmpty(unfinished);
+    await create(unfinished, migrations);
     await rename(unfinished, snapshot);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
@@ -50,16 +61,28 @@ async function removeUnfinished(directory: string): Promise<void> {
   }
 }
 
-async function createEmpty(directory: string): Promise<void> {
+async function create(directory: string, migrations: readonly Migration[]): Promise<void> {
   const database = await openPglite(directory);
   await database.exec('CREATE EXTENSION vector');
+  if (migrations.length > 0) {
+    await database.transaction((tx) => migrate({ transaction: (work) => work(executorOn(tx)) }, migrations));
+  }
   await database.close();
 }
 
-async function snapshotName(): Promise<string> {
+function executorOn(tx: Pick<PGlite, 'exec' | 'query'>): Executor {
+  return {
+    query: async <Row>(sql: string, params?: unknown[]) => (await tx.query<Row>(sql, params)).rows,
+    execute: async (sql, params) => (await tx.query(sql, params)).affectedRows ?? 0,
+    exec: async (sql) => (await tx.exec(sql)).flatMap((result) => result.rows),
+  };
+}
+
+async function snapshotName(migrations: readonly Migration[]): Promise<string> {
   const engine = await versionOf('@electric-sql/pglite');
   const extension = await versionOf('@electric-sql/pglite-pgvector');
-  return `pglite-${engine}-pgvector-${extension}`;
+  const made = hash('sha256', JSON.stringify([engine, extension, migrations])).slice(0, 16);
+  return `pglite-${engine}-${made}`;
 }
 
 async function versionOf(name: string): Promise<string> {

@@ -2,14 +2,14 @@ import type { Clock } from '../clock.ts';
 import type { RunResult, SqlDriver, SqlRunner, SqlSession } from './driver.ts';
 import { DatabaseUnavailableError } from './errors.ts';
 import { type PgliteEngine, startPgliteEngine } from './pglite-engine.ts';
-import { ensurePgliteDirectory } from './pglite-snapshot.ts';
+import { ensurePgliteDirectory, type PgliteSnapshot } from './pglite-snapshot.ts';
 import { Turnstile } from './turnstile.ts';
 
 export interface PgliteOptions {
   /** The database's own directory. */
   directory: string;
-  /** Where the prepared empty database is kept, if anywhere. */
-  cacheDir: string | undefined;
+  /** What a new database is a copy of, if of anything. */
+  prepared: PgliteSnapshot | undefined;
   clock: Clock;
   /** How long one statement may take before the engine is restarted, in milliseconds. */
   statementTimeoutMs: number;
@@ -27,7 +27,7 @@ const REOPEN_PAUSE_MS = 500;
  */
 export async function openPgliteDriver(options: PgliteOptions): Promise<SqlDriver> {
   const turnstile = new Turnstile({ clock: options.clock, limit: MAX_WAITING, waitMs: options.waitMs });
-  await ensurePgliteDirectory(options.directory, options.cacheDir);
+  await ensurePgliteDirectory(options.directory, options.prepared);
   let closed = false;
   let engine: Promise<PgliteEngine> | undefined = start();
   await engine;

@@ -1,16 +1,20 @@
+import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
+import type { Browser } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { launchChromium } from '../src/browser/launch.ts';
 import { createAssembler } from '../src/build/assembler.ts';
 import { DEVICES } from '../src/preview/devices.ts';
 import { openProject } from '../src/project/project.ts';
+import { LIVE_PAGE_ARGS } from '../src/proxy/live-page.ts';
 import { type ProxyOptions, startProxy } from '../src/proxy/proxy-server.ts';
 import { useChromium } from './support/chromium.ts';
 import { handset } from './support/cli.ts';
 import { smallProject } from './support/project.ts';
 
 // As `handset proxy` starts it: what keeps a page in must not be the browser's own rules.
-const { browser } = useChromium(false);
+const { browser } = useChromium(false, LIVE_PAGE_ARGS);
 const LIBRARY = readFileSync(new URL('../client/handset.js', import.meta.url), 'utf8');
 
 async function proxied(script: string, { config = '', ...options }: Partial<ProxyOptions> & { config?: string } = {}) {
@@ -140,6 +144,87 @@ describe('the proxy', () => {
       } catch (e) { say('no worker'); }
       setTimeout(function () {}, 300);`;
     expect(await show(worker(inside), '')).toEqual(['no worker', false]);
+  });
+
+  it('lets a live page reach nothing of this network by a public name that points into it', async () => {
+    let reached = 0;
+    const inside = createServer((_q, response) => {
+      reached += 1;
+      response.writeHead(200, { 'access-control-allow-origin': '*' }).end('INSIDE');
+    });
+    inside.on('upgrade', (_q, socket) => {
+      reached += 1;
+      socket.end('HTTP/1.1 400 Bad Request\r\n\r\n');
+    });
+    await new Promise<void>((resolve) => inside.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void inside.close());
+    const { port } = inside.address() as { port: number };
+    const resolved: string[] = [];
+    const resolve = (name: string) => {
+      resolved.push(name);
+      return Promise.resolve(['127.0.0.1']);
+    };
+    const show = async (script: string, config: string) => {
+      [reached, resolved.length] = [0, 0];
+      const { begin, refused } = await proxied(
+        `var out = document.getElementById('out'); function say(t) { out.textContent = t; } ${script}`,
+        { config, resolve },
+      );
+      const html = await (await fetch((await begin()).url)).text();
+      return [/<p id="out"[^>]*>([^<]*)</.exec(html)?.[1], reached > 0, refused.length > 0];
+    };
+    const access = (origin: string) => `<access origin="${origin}"/>`;
+    const name = `http://news.example:${port}`;
+    const get = `fetch('${name}/').then(function (r) { return r.text(); }).then(say, function () { say('refused'); });`;
+    // The channel is open: the name resolves and is reached where config.xml names what it points to.
+    expect(await show(get, access(name) + access(`http://127.0.0.1:${port}`))).toEqual(['INSIDE', true, false]);
+    expect(resolved).toEqual(['news.example']);
+    expect(await show(get, access(name))).toEqual(['refused', false, true]);
+    expect(await show(get, access('*'))).toEqual(['refused', false, true]);
+    // Encrypted traffic and sockets pass by a tunnel.
+    const secure = get.replace('http:', 'https:');
+    expect(await show(secure, access(name.replace('http:', 'https:')))).toEqual(['refused', false, true]);
+    const socket = async (config: string) => {
+      reached = 0;
+      const { begin, refused } = await proxied(`new WebSocket('ws://news.example:${port}/');`, { config, resolve });
+      await begin();
+      await expect.poll(() => reached + refused.length).toBeGreaterThan(0);
+      return [reached > 0, refused.length > 0];
+    };
+    expect(await socket(access(name) + access(`http://127.0.0.1:${port}`))).toEqual([true, false]);
+    expect(await socket(access(name))).toEqual([false, true]);
+  });
+
+  it('lets no datagram of a live page out', async () => {
+    const inside = createSocket('udp4');
+    let datagrams = 0;
+    inside.on('message', () => {
+      datagrams += 1;
+    });
+    await new Promise<void>((done) => inside.bind(0, '127.0.0.1', done));
+    onTestFinished(() => void inside.close());
+    const script = `var c = new RTCPeerConnection({ iceServers: [{ urls: 'stun:127.0.0.1:${inside.address().port}' }] });
+      c.createDataChannel('a'); c.createOffer().then(function (o) { return c.setLocalDescription(o); });
+      c.onicegatheringstatechange = function () { if (c.iceGatheringState === 'complete') document.title = 'gathered'; };
+      setTimeout(function () { document.title = 'late'; }, 1500);`;
+    const send = async (from: Browser): Promise<void> => {
+      const page = await from.newPage();
+      await page.setContent('<p>');
+      await page.evaluate(script);
+      await page.waitForFunction('document.title !== ""');
+      await page.close();
+    };
+    // The channel is open in a browser that was started without the rule.
+    const open = await launchChromium({ headless: true, webSecurity: false, env: process.env });
+    try {
+      await send(open);
+      await expect.poll(() => datagrams).toBeGreaterThan(0);
+    } finally {
+      await open.close();
+    }
+    datagrams = 0;
+    await send(browser());
+    expect(datagrams).toBe(0);
   });
 
   it('stays on its one document', async () => {

@@ -6,6 +6,7 @@ import { DEFAULT_DEVICE, DEVICES, isDeviceName } from '../preview/devices.ts';
 import { ProblemError } from '../problem.ts';
 import { openProject } from '../project/project.ts';
 import type { Exchange } from '../proxy/exchange.ts';
+import { LIVE_PAGE_ARGS } from '../proxy/live-page.ts';
 import { startProxy } from '../proxy/proxy-server.ts';
 import { isLoopback } from '../server/loopback.ts';
 
@@ -37,7 +38,7 @@ export async function proxyCommand(
     terminal.emit({ ok: false, problems: assembly.problems });
     return 1;
   }
-  const browser = await launchChromium({ headless: true, webSecurity: false, env });
+  const browser = await launchChromium({ headless: true, webSecurity: false, env, args: LIVE_PAGE_ARGS });
   try {
     const proxy = await startProxy({
       browser,
@@ -49,7 +50,10 @@ export async function proxyCommand(
       visits: options.visits ?? 8,
       idle: (options.idle ?? 600) * 1000,
       onExchange: (exchange) => logExchange(terminal, exchange),
-      onRefused: (url) => terminal.say(`refused    ${url.slice(0, 100)}: config.xml has no <access> for it`),
+      onRefused: (url) =>
+        terminal.say(
+          `refused    ${url.slice(0, 100)}: config.xml has no <access> for it, or it leads into this network`,
+        ),
     });
     terminal.emit({
       event: 'serving',

@@ -40,13 +40,13 @@ export function createAccessPolicy(config: string): AccessPolicy {
 
 function allows(rule: Rule, { protocol, hostname, port }: URL): boolean {
   // "Anywhere" means the public network: a page must not be a way into the machine or the network of the proxy.
-  if (rule.any) return /^(https?|wss?):$/.test(protocol) && !isInternal(hostname);
+  if (rule.any) return /^(https?|wss?):$/.test(protocol) && !isInternalName(hostname);
   const sameHost = hostname === rule.hostname || (rule.subdomains && hostname.endsWith(`.${rule.hostname}`));
   return protocol.replace('ws', 'http') === rule.protocol && port === rule.port && sameHost;
 }
 
 /** Any numeric address and any name without a dot counts as internal; public services have names. */
-function isInternal(hostname: string): boolean {
+export function isInternalName(hostname: string): boolean {
   // The dot that ends a full name changes nothing: `localhost.` is this machine.
   const bare = hostname.replace(/^\[|\]$|\.$/g, '');
   return isIP(bare) !== 0 || !bare.includes('.') || /\.(localhost|local|internal|lan|home|arpa)$/.test(bare);

@@ -29,6 +29,8 @@ export interface LivePageOptions {
   readonly device: Device;
   readonly outputs: ReadonlyMap<string, Output>;
   readonly allows: AccessPolicy;
+  /** Address of the HTTP proxy through which all traffic of the page goes. */
+  readonly egress: string;
   /** Text of browser/page-agent.js. */
   readonly agent: string;
   /** Told about every address that the policy refused. */
@@ -39,6 +41,8 @@ export interface LivePageOptions {
 const ORIGIN = 'http://app.handset.invalid';
 /** The sockets of a worker pass by the routes. */
 const NO_WORKERS = "worker-src 'none'";
+/** For the start of a browser that opens live pages: what does not go through a proxy, such as WebRTC's datagrams, stays in. */
+export const LIVE_PAGE_ARGS: readonly string[] = ['--webrtc-ip-handling-policy=disable_non_proxied_udp'];
 const LOAD_MS = 15_000;
 const CALL_MS = 5_000;
 const QUIET_MS = 40;
@@ -50,6 +54,7 @@ export async function openLivePage({
   device,
   outputs,
   allows,
+  egress,
   agent,
   onRefused,
 }: LivePageOptions): Promise<LivePage> {
@@ -60,6 +65,8 @@ export async function openLivePage({
     isMobile: true,
     serviceWorkers: 'block',
     acceptDownloads: false,
+    // Without the second, Chromium goes to addresses of this machine by itself.
+    proxy: { server: egress, bypass: '<-loopback>' },
   });
   let alive = true;
   // What did not answer would keep a processor busy for the rest of the visit.

@@ -9,6 +9,7 @@ import { browserScript } from '../server/browser-script.ts';
 import { listen } from '../server/listen.ts';
 import { isLoopback, namesThisServer, serverUrl } from '../server/loopback.ts';
 import { createAccessPolicy } from './access-policy.ts';
+import { type Resolve, startEgress } from './egress.ts';
 import type { Exchange } from './exchange.ts';
 import { openLivePage } from './live-page.ts';
 import { parsePhoneEvent } from './phone-event.ts';
@@ -33,6 +34,8 @@ export interface ProxyOptions {
   readonly onExchange: (exchange: Exchange) => void;
   readonly onRefused: (url: string) => void;
   readonly now?: () => number;
+  /** How names are resolved; by the system, if it is not given. */
+  readonly resolve?: Resolve;
 }
 
 export interface ProxyServer {
@@ -56,8 +59,10 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
   const phone = await createPhoneScript();
   const agent = browserScript('browser/page-agent.js');
   const allows = createAccessPolicy(Buffer.from(outputs.get('config.xml')?.read() ?? '').toString('utf8'));
+  const egress = await startEgress({ allows, onRefused: options.onRefused, resolve: options.resolve });
   const visits = createVisits({
-    open: () => openLivePage({ browser, device, outputs, allows, agent, onRefused: options.onRefused }),
+    open: () =>
+      openLivePage({ browser, device, outputs, allows, egress: egress.url, agent, onRefused: options.onRefused }),
     read: (name) => outputs.get(name)?.read(),
     script: phone.text,
     limit: options.visits,
@@ -156,7 +161,10 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
       response.end(`${text.split('\n')[0]}\n`);
     });
   });
-  const bound = await listen(server, host, options.port);
+  const bound = await listen(server, host, options.port).catch(async (error: unknown) => {
+    await Promise.all([egress.close(), visits.close()]);
+    throw error;
+  });
   listening = bound.address;
   return {
     url: serverUrl(host, bound.port),
@@ -171,6 +179,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
         server.closeAllConnections();
       });
       await visits.close();
+      await egress.close();
     },
   };
 }

@@ -23,11 +23,11 @@ export function requireChromium(): string {
 }
 
 /** One headless Chromium for all tests of a file. */
-export function useChromium(webSecurity = true): { readonly browser: () => Browser } {
+export function useChromium(webSecurity = true, args: readonly string[] = []): { readonly browser: () => Browser } {
   let browser: Browser | undefined;
   beforeAll(async () => {
     requireChromium();
-    browser = await launchChromium({ headless: true, webSecurity, env: process.env });
+    browser = await launchChromium({ headless: true, webSecurity, env: process.env, args });
   }, 300_000);
   afterAll(() => browser?.close());
   return {

@@ -25,6 +25,8 @@ export interface EgressOptions {
 const MAX_CONNECTIONS = 256;
 const RESOLVE_MS = 5_000;
 const SILENCE_MS = 60_000;
+/** A socket of a page may be quiet for as long as a visit. */
+const TUNNEL_SILENCE_MS = 600_000;
 /** Headers that are between two neighbours only (RFC 9110, 7.6.1). */
 const HOP_BY_HOP = /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
 
@@ -52,7 +54,7 @@ export async function startEgress({ allows, onRefused, resolve = systemResolve }
     if (!way || client.destroyed) return void client.end('HTTP/1.1 403 Forbidden\r\n\r\n');
     const far = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), lookup: way });
     join(client, far);
-    far.setTimeout(SILENCE_MS, () => far.destroy());
+    far.setTimeout(TUNNEL_SILENCE_MS, () => far.destroy());
     far.once('connect', () => {
       client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
       far.write(head);

@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import type { Output } from '../build/output.ts';
 import type { Device } from '../preview/devices.ts';
 import { mimeType } from '../server/mime.ts';
@@ -39,7 +39,7 @@ export interface LivePageOptions {
 
 /** A name that no resolver knows: the application is served from memory, never from a network. */
 const ORIGIN = 'http://app.handset.invalid';
-/** The sockets of a worker pass by the routes. */
+/** What a worker does is not waited for, so the phone would not see it. */
 const NO_WORKERS = "worker-src 'none'";
 /** For the start of a browser that opens live pages: what does not go through a proxy, such as WebRTC's datagrams, stays in. */
 export const LIVE_PAGE_ARGS: readonly string[] = ['--webrtc-ip-handling-policy=disable_non_proxied_udp'];
@@ -76,10 +76,6 @@ export async function openLivePage({
   };
   try {
     await context.addInitScript(agent);
-    await context.routeWebSocket(/.*/, (socket) => {
-      if (allows(socket.url())) socket.connectToServer();
-      else socket.close();
-    });
     await context.route('**/*', async (route) => {
       const url = route.request().url();
       const { origin, pathname } = new URL(url);
@@ -101,7 +97,6 @@ export async function openLivePage({
       await route.fulfill({ body: Buffer.from(output.read()), headers });
     });
     const page = await context.newPage();
-    await guardRedirects(context, page, allows, onRefused);
     const end = (): void => {
       alive = false;
     };
@@ -156,26 +151,6 @@ async function settle(page: Page, onLate: () => void): Promise<void> {
     SETTLE_MS,
   ] as const);
   await bounded(settled, onLate);
-}
-
-/** The routes are asked about the first address of a request only; this asks about every one it is sent on to. */
-async function guardRedirects(
-  context: BrowserContext,
-  page: Page,
-  allows: AccessPolicy,
-  onRefused: (url: string) => void,
-): Promise<void> {
-  const devtools = await context.newCDPSession(page);
-  devtools.on('Fetch.requestPaused', ({ requestId, redirectedRequestId, request: { url } }) => {
-    const refused = redirectedRequestId !== undefined && new URL(url).origin !== ORIGIN && !allows(url);
-    if (refused) onRefused(url);
-    const verdict = refused
-      ? devtools.send('Fetch.failRequest', { requestId, errorReason: 'BlockedByClient' })
-      : devtools.send('Fetch.continueRequest', { requestId });
-    // The request may have ended, with its page or by itself.
-    verdict.catch(() => undefined);
-  });
-  await devtools.send('Fetch.enable', { patterns: [{ urlPattern: '*' }] });
 }
 
 function safeDecode(pathname: string): string {

@@ -80,6 +80,17 @@ export async function reach(sandbox: Sandbox, host: string, port: number): Promi
   return out;
 }
 
+/** Those of the addresses that can be reached from inside, with what they said; all tried at once, for each that is closed takes a second. */
+export async function reachAny(sandbox: Sandbox, targets: readonly [host: string, port: number][]): Promise<string[]> {
+  const attempts = targets.map(
+    ([host, port]) => `echo "${host} ${port} $(busybox nc -w 1 ${host} ${port} </dev/null 2>/dev/null)" &`,
+  );
+  const { out } = await shell(sandbox, [...attempts, 'wait'].join('\n'));
+  const lines = out.split('\n').filter((line) => line !== '');
+  if (lines.length !== targets.length) throw new Error(`not every address was tried: ${out}`);
+  return lines.filter((line) => !line.endsWith(' '));
+}
+
 /** The host's number of a process of the sandbox that nobody else has. */
 export async function hostPid(sandbox: Sandbox): Promise<string> {
   const marker = `${50_000 + (process.pid % 10_000)}.7`;

@@ -11,10 +11,11 @@ import {
   CreateAgentRuntimeCommand,
   GetAgentRuntimeCommand,
   ListAgentRuntimesCommand,
+  ListAgentRuntimeVersionsCommand,
   ListMemoriesCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createAuthenticator } from '../auth/sigv4.ts';
 import { createSpool } from '../auth/spool.ts';
 import { systemClock } from '../clock.ts';
@@ -32,6 +33,7 @@ const audited: AuditRecord[] = [];
 const denied = new Set<string>();
 let created = 0;
 let spooled = 0;
+let waiting: (() => void) | undefined;
 
 const handlers: OperationHandlers = {
   CreateAgentRuntime: {
@@ -54,6 +56,14 @@ const handlers: OperationHandlers = {
   ListAgentRuntimes: {
     resource: () => 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/*',
     handle: async () => Promise.reject(new TypeError('the secret cause')),
+  },
+  ListAgentRuntimeVersions: {
+    resource: () => 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/*',
+    handle: (_input, ctx) =>
+      new Promise((_, reject) => {
+        ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason), { once: true });
+        waiting?.();
+      }),
   },
   StopRuntimeSession: {
     resource: (input) => input.agentRuntimeArn,
@@ -230,6 +240,20 @@ describe('pipeline, driven by the AWS SDK', () => {
     ).rejects.toMatchObject({ name: 'AccessDeniedException' });
     expect(audited.at(-1)).toMatchObject({ status: 403, errorCode: 'AccessDeniedException' });
     denied.clear();
+  });
+
+  it('audits a client that went away as such, and not as a failure', async () => {
+    const leaving = new AbortController();
+    waiting = () => leaving.abort();
+    const call = new ListAgentRuntimeVersionsCommand({ agentRuntimeId: 'agent-0123456789' });
+    await expect(control.send(call, { abortSignal: leaving.signal })).rejects.toMatchObject({ name: 'AbortError' });
+    await vi.waitFor(() =>
+      expect(audited.at(-1)).toMatchObject({
+        operation: 'ListAgentRuntimeVersions',
+        status: 499,
+        errorCode: 'ClientLeft',
+      }),
+    );
   });
 
   it('tells nothing of a defect inside', async () => {

@@ -76,6 +76,9 @@ export interface PipelineDeps {
 
 type AnyHandler = OperationHandler<OperationName>;
 
+/** As nginx logs it: the client went away before its answer began, which is no failure of ours. */
+const CLIENT_LEFT = 499;
+
 /** One request on its way through the list below. */
 interface Passage {
   readonly req: IncomingMessage;
@@ -288,6 +291,8 @@ export class Pipeline {
     }
     if (!known && !req.destroyed) log.error({ err: error }, 'a request failed for a reason inside the platform');
     else log.debug({ err: error }, 'request refused');
+    // Nobody is there to be told.
+    if (res.destroyed) return failure;
     const response = encodeError(known ?? error);
     // What is left of a large body is not worth reading: the client is told that the connection ends.
     if (
@@ -304,9 +309,11 @@ export class Pipeline {
   #record(passage: Passage, failure: ServiceError | undefined): void {
     const { req, res, principal } = passage;
     const { operation } = passage.route;
-    passage.metrics.ended(res.statusCode, (this.#deps.clock.monotonic() - passage.startedAt) / 1000);
+    const left = res.destroyed && !res.headersSent;
+    const status = left ? CLIENT_LEFT : res.statusCode;
+    passage.metrics.ended(status, (this.#deps.clock.monotonic() - passage.startedAt) / 1000);
     const userAgent = req.headers['user-agent'];
-    this.#deps.cover?.({ operation, userAgent: userAgent ?? '', status: res.statusCode });
+    this.#deps.cover?.({ operation, userAgent: userAgent ?? '', status });
     // The server that it came to keeps it.
     if (passage.forwarded) return;
     this.#deps.audit({
@@ -316,8 +323,8 @@ export class Pipeline {
       accountId: principal?.accountId,
       principal: principal && auditText(nameOf(principal)),
       resource: auditText(passage.resource),
-      status: res.statusCode,
-      errorCode: failure?.code,
+      status,
+      errorCode: left ? 'ClientLeft' : failure?.code,
       sourceIp: req.socket.remoteAddress,
       userAgent: auditText(userAgent, 256),
     });

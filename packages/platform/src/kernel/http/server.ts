@@ -1,4 +1,6 @@
-import { createServer, type IncomingMessage, type ServerOptions } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type RequestListener, type ServerOptions } from 'node:http';
+import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { encodeError, matchRoute, type RouteMatch } from '@agentplatform/contract';
 import Fastify, { type FastifyPluginAsync } from 'fastify';
@@ -22,8 +24,20 @@ export interface HttpServerDeps {
 export interface HttpServer {
   /** Rejects with the system's error, e.g. `EADDRINUSE`. */
   listen(host: string, port: number): Promise<{ origin: string; port: number }>;
+  /** The same over TLS, once `listen` has resolved; `renew` gives later connections another certificate. */
+  listenSecurely(
+    host: string,
+    port: number,
+    credential: TlsCredential,
+  ): Promise<{ port: number; renew(credential: TlsCredential): void }>;
   /** Takes no new connection, lets requests under way finish for so long, then cuts them. */
   close(graceMs: number): Promise<void>;
+}
+
+/** PEM. */
+interface TlsCredential {
+  certificate: string;
+  key: string;
 }
 
 /** Requests that take longer to arrive than this are cut, in ms: room for the largest payload on a slow line. */
@@ -39,14 +53,15 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
   // An offer of any other protocol is passed over, as HTTP allows.
   const shouldUpgradeCallback = ({ headers }: IncomingMessage): boolean =>
     deps.upgrade !== undefined && headers.upgrade?.toLowerCase() === 'websocket';
+  const handle: RequestListener = (req, res) => {
+    const route = routeOf(req);
+    if (route) void pipeline.handle(req, res, route);
+    else app.routing(req, res);
+  };
   const app = Fastify({
     logger: false,
-    serverFactory: (fastify, options) =>
-      createServer({ ...(options as ServerOptions), shouldUpgradeCallback }, (req, res) => {
-        const route = routeOf(req);
-        if (route) void pipeline.handle(req, res, route);
-        else fastify(req, res);
-      }),
+    serverFactory: (_fastify, options) =>
+      createServer({ ...(options as ServerOptions), shouldUpgradeCallback }, handle),
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: 'idle',
@@ -65,7 +80,19 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
     void pipeline.refuse(request.raw, reply.raw);
   });
 
+  let secure: SecureServer | undefined;
   return {
+    async listenSecurely(host, port, credential) {
+      const server = createSecureServer({ ...pems(credential), shouldUpgradeCallback }, handle);
+      server.requestTimeout = REQUEST_TIMEOUT_MS;
+      server.keepAliveTimeout = KEEP_ALIVE_MS;
+      if (deps.upgrade) server.on('upgrade', deps.upgrade);
+      server.listen(port, host);
+      await once(server, 'listening');
+      secure = server;
+      const { port: bound } = server.address() as AddressInfo;
+      return { port: bound, renew: (newer) => server.setSecureContext(pems(newer)) };
+    },
     async listen(host, port) {
       await app.listen({ host, port, listenTextResolver: () => '' });
       const { port: bound, family, address } = app.server.address() as AddressInfo;
@@ -73,14 +100,24 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
       return { origin: `http://${name}:${bound}`, port: bound };
     },
     async close(graceMs) {
-      const cancel = deps.clock.after(graceMs, () => app.server.closeAllConnections());
+      const cancel = deps.clock.after(graceMs, () => {
+        app.server.closeAllConnections();
+        secure?.closeAllConnections();
+      });
       try {
-        await app.close();
+        const over = secure?.listening ? once(secure, 'close') : undefined;
+        secure?.close();
+        secure?.closeIdleConnections();
+        await Promise.all([app.close(), over]);
       } finally {
         cancel();
       }
     },
   };
+}
+
+function pems({ certificate, key }: TlsCredential): { cert: string; key: string } {
+  return { cert: certificate, key };
 }
 
 function routeOf(req: IncomingMessage): RouteMatch | undefined {

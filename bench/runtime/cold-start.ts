@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { glob, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,6 +6,7 @@ import { Connection } from '../support/connection.ts';
 import { wireOf } from '../support/signed-requests.ts';
 import { median } from '../support/statistics.ts';
 import type { BenchPlatform, LiveSession } from './bench-platform.ts';
+import { timeNewSession } from './new-session.ts';
 
 export interface ColdStart {
   /** Milliseconds, medians: a new session until the first byte of its answer, and the same by `runc run`. */
@@ -15,6 +15,8 @@ export interface ColdStart {
 }
 
 const PEER_PORT = 8090;
+/** What the platform prepares for the next start is made while nothing is measured. */
+const SETTLE_MS = 500;
 
 /** runc hands its own output on to the sandbox, so it must not be a pipe that somebody waits for. */
 const DETACHED = 'log=$1; shift; exec runc "$@" >"$log" 2>&1 </dev/null';
@@ -31,7 +33,8 @@ export async function coldStart(
   const runtime: number[] = [];
   try {
     for (let round = -1; round < rounds; round += 1) {
-      const own = await newSession(bench);
+      const own = await timeNewSession(bench);
+      await sleep(SETTLE_MS);
       const theirs = await peer.start();
       if (round < 0) continue;
       platform.push(own);
@@ -41,22 +44,6 @@ export async function coldStart(
     await peer.remove();
   }
   return { platform: median(platform), runtime: median(runtime) };
-}
-
-async function newSession(bench: BenchPlatform): Promise<number> {
-  const sessionId = `bench-${randomUUID()}`;
-  const { wire } = await bench.invocation(sessionId, 'x');
-  const connection = await Connection.open(bench.endpoint.hostname, Number(bench.endpoint.port));
-  try {
-    const begin = performance.now();
-    const { firstByteAt } = await connection.send(wire);
-    return firstByteAt - begin;
-  } finally {
-    connection.close();
-    await bench.stop(sessionId);
-    // What the platform prepares for the next start is made while nothing is measured.
-    await sleep(500);
-  }
 }
 
 /** The root file system with the agent's code; in a data directory as new as this there is one. */

@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Connection } from '../support/connection.ts';
 import { median, percentile } from '../support/statistics.ts';
 import type { BenchPlatform } from './bench-platform.ts';
+import { timeNewSession } from './new-session.ts';
 
 export interface PooledStart {
   /** Milliseconds from a new session's request to the first byte of its answer, a prepared sandbox being there. */
@@ -18,26 +17,12 @@ const SETTLE_MS = 200;
 export async function pooledStart(bench: BenchPlatform, rounds: number): Promise<PooledStart> {
   const taken: number[] = [];
   // The first use of the version is what makes the pool.
-  await session(bench);
+  await timeNewSession(bench);
   for (let round = -3; round < rounds; round += 1) {
     await bench.pooled();
     await sleep(SETTLE_MS);
-    const ms = await session(bench);
+    const ms = await timeNewSession(bench);
     if (round >= 0) taken.push(ms);
   }
   return { p50: median(taken), p95: percentile(taken, 0.95), rounds };
-}
-
-async function session(bench: BenchPlatform): Promise<number> {
-  const sessionId = `bench-${randomUUID()}`;
-  const { wire } = await bench.invocation(sessionId, 'x');
-  const connection = await Connection.open(bench.endpoint.hostname, Number(bench.endpoint.port));
-  try {
-    const begin = performance.now();
-    const { firstByteAt } = await connection.send(wire);
-    return firstByteAt - begin;
-  } finally {
-    connection.close();
-    await bench.stop(sessionId);
-  }
 }

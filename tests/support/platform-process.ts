@@ -4,19 +4,9 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Ready } from '../../packages/platform/src/announce.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-
-/** What the platform prints when it is ready. */
-export interface Ready {
-  endpoint: string;
-  credentialsFile: string;
-  profile: string;
-  region: string;
-  accountId: string;
-  defaultRoleArn: string;
-  isolation: string;
-}
 
 export interface TestPlatform {
   ready: Ready;

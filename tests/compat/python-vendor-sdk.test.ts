@@ -12,6 +12,9 @@ import { startTestPlatform, type TestPlatform } from '../support/platform-proces
 
 const agent = resolve(import.meta.dirname, '../support/vendor-python-agent');
 const packages = await pythonPackages(resolve(import.meta.dirname, '../..'), join(agent, 'requirements.txt'));
+/** Of its own: the vendor's host names lead to port 443. */
+const ADDRESS = '127.43.0.4';
+const agentcore = join(import.meta.dirname, '../../packages/cli/src/main.ts');
 let platform: TestPlatform;
 let clients: Clients;
 let arn: string;
@@ -22,7 +25,7 @@ beforeAll(async () => {
   try {
     await cp(packages, folder, { recursive: true, filter: (path) => !path.endsWith('__pycache__') });
     await cp(join(agent, 'main.py'), join(folder, 'main.py'));
-    platform = await startTestPlatform();
+    platform = await startTestPlatform({ args: ['--host', ADDRESS, '--tls'] });
     clients = clientsOf(platform);
     const runtime = (await defaultPythonRuntime(folder)) as 'PYTHON_3_11';
     ({ arn } = await deployAgent(platform, clients, { folder, runtime, entryPoint: ['main.py'] }));
@@ -57,10 +60,23 @@ describe.skipIf(!packages)("an agent on the vendor's Python package, unmodified,
 
   it("talks over a WebSocket and a shell with the vendor's own client", async () => {
     const session = sessionId('streams');
-    const { endpoint, region } = platform.ready;
-    const ran = spawnSync('python3', [join(import.meta.dirname, 'vendor_streams.py')], {
-      env: { ...process.env, ...platform.env, PYTHONPATH: packages ?? '', PYTHONDONTWRITEBYTECODE: '1' },
-      input: JSON.stringify({ endpoint, region, arn, session }),
+    const { region, credentialsFile } = platform.ready;
+    const env = {
+      ...process.env,
+      AWS_SHARED_CREDENTIALS_FILE: credentialsFile,
+      PYTHONPATH: packages ?? '',
+      PYTHONDONTWRITEBYTECODE: '1',
+    };
+    const shown = spawnSync(process.execPath, [agentcore, 'env', '--hosts', '--json'], { env, encoding: 'utf8' });
+    const { hosts } = JSON.parse(shown.stdout) as { hosts: string[] };
+    expect(hosts).toContain(`${ADDRESS} bedrock-agentcore.${region}.amazonaws.com`);
+    // What a person does to /etc/hosts is done for this one process.
+    const script = `printf '%s\\n' "$0" > "$2" && mount --bind "$2" /etc/hosts && eval "$("$3" "$4" env --hosts)" && exec python3 "$1"`;
+    const file = join(import.meta.dirname, 'vendor_streams.py');
+    const args = [hosts.join('\n'), file, join(platform.dataDir, 'hosts'), process.execPath, agentcore];
+    const ran = spawnSync('unshare', ['--mount', 'sh', '-c', script, ...args], {
+      env,
+      input: JSON.stringify({ region, arn, session }),
       encoding: 'utf8',
       timeout: 60_000,
     });

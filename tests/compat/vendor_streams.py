@@ -1,6 +1,6 @@
 """
-Drives WebSocket and shell with the vendor's own client. Of it only the address is changed: it insists on TLS and on the vendor's
-host names, which the platform serves elsewhere.
+Drives WebSocket and shell with the vendor's own client, unmodified: it insists on TLS and on the vendor's host names, which lead to
+the platform here.
 """
 
 import asyncio
@@ -8,31 +8,20 @@ import json
 import sys
 
 import websockets
-from bedrock_agentcore.runtime import agent_core_runtime_client as module
+from bedrock_agentcore.runtime import AgentCoreRuntimeClient
 from bedrock_agentcore.runtime.shell.protocol import ShellChannel
 
 given = json.load(sys.stdin)
-module.get_data_plane_endpoint = lambda region: given["endpoint"].replace("http://", "https://")
-
-
-class Client(module.AgentCoreRuntimeClient):
-    def connect_shell(self, *args, **kwargs):
-        url, headers = super().connect_shell(*args, **kwargs)
-        return plain(url), headers
-
-
-def plain(url):
-    return url.replace("wss://", "ws://")
 
 
 async def main():
-    client = Client(given["region"])
+    client = AgentCoreRuntimeClient(given["region"])
     arn, session = given["arn"], given["session"]
     seen = {}
 
     url, headers = client.generate_ws_connection(arn, session_id=session, endpoint_name="DEFAULT")
     own = {name: headers[name] for name in headers if not name.lower().startswith(("sec-", "upgrade", "connection", "host"))}
-    async with websockets.connect(plain(url), additional_headers=own) as ws:
+    async with websockets.connect(url, additional_headers=own) as ws:
         seen["first"] = json.loads(await ws.recv())
         await ws.send("hello")
         seen["echo"] = await ws.recv()

@@ -373,6 +373,35 @@ describe('env', () => {
     expect(mine.stdout).toContain('FILE=/home/ada/.aws/credentials\nexport AWS_PROFILE=default\n');
   });
 
+  it('gives certificates and lines for /etc/hosts to clients that insist on host names, where TLS is on', async () => {
+    expect(await run(['env', '--hosts'])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('--tls'),
+    });
+    const path = join(work.folder, '.agentplatform/connection.json');
+    const connection = JSON.parse(await readFile(path, 'utf8'));
+    const tls = {
+      address: '0.0.0.0',
+      port: 8443,
+      hosts: ['a.example', 'b.example'],
+      caFile: '/d/ca.pem',
+      bundleFile: '/d/all.pem',
+    };
+    await writeFile(path, JSON.stringify({ ...connection, tls }));
+    const { stdout } = await run(['env', '--hosts']);
+    expect(stdout).toContain('export NODE_EXTRA_CA_CERTS=/d/ca.pem\n');
+    expect(stdout).toContain('export AWS_CA_BUNDLE=/d/all.pem\n');
+    expect(stdout).toMatch(/^unset AWS_ENDPOINT_URL /m);
+    expect(stdout).not.toContain('export AWS_ENDPOINT_URL');
+    expect(stdout).toContain('\n#   127.0.0.1 a.example\n#   127.0.0.1 b.example\n');
+    expect(stdout).toMatch(/443.*8443/);
+    expect(JSON.parse((await run(['env', '--hosts', '--json'])).stdout)).toMatchObject({
+      hosts: ['127.0.0.1 a.example', '127.0.0.1 b.example'],
+      port: 8443,
+    });
+  });
+
   it('quotes for the shell', async () => {
     const path = join(work.folder, '.agentplatform/connection.json');
     const connection = JSON.parse(await readFile(path, 'utf8'));

@@ -13,13 +13,15 @@ export interface Ready {
   accountId: string;
   defaultRoleArn: string;
   isolation: string;
+  /** TLS on the host names of the original, when it is on: where it is served, and the files that make clients believe it. */
+  tls?: { address: string; port: number; hosts: string[]; caFile: string; bundleFile: string };
 }
 
 /** Writes the files by which clients on this machine find the server that listens at `endpoint`. */
 export async function announce(
   data: string,
   iam: Pick<Iam, 'rootCredentials' | 'accountId' | 'defaultRoleArn'>,
-  { endpoint, region, isolation }: Pick<Ready, 'endpoint' | 'region' | 'isolation'>,
+  { endpoint, region, isolation, tls }: Pick<Ready, 'endpoint' | 'region' | 'isolation' | 'tls'>,
 ): Promise<Ready> {
   const credentials = await iam.rootCredentials();
   const credentialsFile = credentials
@@ -34,6 +36,7 @@ export async function announce(
     accountId: iam.accountId,
     defaultRoleArn: iam.defaultRoleArn,
     isolation,
+    ...(tls ? { tls } : {}),
   };
   await writeConnectionFile(data, ready);
   return ready;

@@ -32,6 +32,21 @@ export const settings = {
     min: 0,
     max: 65535,
   }),
+  tls: {
+    on: onOff({
+      flag: 'tls',
+      about:
+        'Serves TLS on the host names of the original as well, with a CA of the platform’s own, for clients that take no other address; `agentcore env --hosts` says how to use it.',
+      default: false,
+    }),
+    port: integer({
+      about: 'TCP port of that; clients that insist on the host names go to 443. 0 picks a free one.',
+      unit: 'port',
+      default: 443,
+      min: 0,
+      max: 65535,
+    }),
+  },
   data: word({
     about: 'Directory that holds everything the platform keeps; made when missing.',
     unit: 'path',

@@ -47,6 +47,7 @@ import { openFileSystems } from './open-file-systems.ts';
 import { createServerLease, reachable } from './open-lease.ts';
 import { openMemory } from './open-memory.ts';
 import { openObjects } from './open-objects.ts';
+import { openTls } from './open-tls.ts';
 import { retentionRules } from './retention.ts';
 import { runtimeTokens } from './runtime-tokens.ts';
 import { sandboxOptions } from './sandbox-options.ts';
@@ -380,7 +381,12 @@ export async function createPlatform(config: Config): Promise<Platform> {
         await lease.announce(config.servers.address ?? reachable(origin));
         closing.add(() => server.close(config.shutdownGraceSeconds * 1000));
         closing.add(() => streams.close());
-        const ready = await announce(data, iam, { endpoint: origin, region, isolation: report.isolation });
+        const secure = config.tls.on
+          ? await openTls(server, { data, region, host: config.host, port: config.tls.port, clock, log })
+          : undefined;
+        if (secure) closing.add(secure.close);
+        const { isolation } = report;
+        const ready = await announce(data, iam, { endpoint: origin, region, isolation, tls: secure?.tls });
         log.info({ endpoint: origin, isolation: report.isolation }, 'serving');
         return ready;
       },

@@ -1,35 +1,92 @@
+import { isIPv6 } from 'node:net';
 import { CliError } from '../cli-error.ts';
 import { platformCommand } from '../command.ts';
-import { findConnection } from '../platform/connection.ts';
+import { type Connection, findConnection } from '../platform/connection.ts';
 import { print, printJson, type Terminal } from '../terminal/terminal.ts';
 
 export function envCommand(terminal: Terminal) {
   return platformCommand('env', {
     summary: 'Print the variables that point every AWS SDK at this platform.',
+    details:
+      'With --hosts: for clients that take no address but the original’s host names. The platform must serve TLS on them (npm run platform -- --tls), ' +
+      'and its machine is to answer for them, by lines in /etc/hosts that are printed as comments.',
     examples: [
       {
         does: 'use AWS SDKs, boto3 and the aws command with the platform, in this shell',
         line: 'eval "$(agentcore env)"',
       },
+      { does: 'use clients that insist on the original’s host names', line: 'eval "$(agentcore env --hosts)"' },
     ],
-  }).action(async (options) => {
-    const connection = await findConnection(terminal, options);
-    if (!connection.credentialsFile) {
-      throw new CliError(
-        'usage',
-        `No credentials file is known for ${connection.endpoint}, which was named by ${connection.source}.`,
-        'Run this where the platform’s .agentplatform/connection.json is, or set AWS_SHARED_CREDENTIALS_FILE.',
-      );
-    }
-    const variables = {
-      AWS_SHARED_CREDENTIALS_FILE: connection.credentialsFile,
-      AWS_PROFILE: connection.profile ?? 'default',
-      AWS_REGION: connection.region,
-      AWS_ENDPOINT_URL: connection.endpoint,
-    };
-    if (options.json) return printJson(terminal, variables);
-    for (const [name, value] of Object.entries(variables)) print(terminal, `export ${name}=${quoted(value)}`);
-  });
+  })
+    .option('--hosts', 'for clients that insist on the original’s host names: certificates, and lines for /etc/hosts')
+    .action(async (options) => {
+      const connection = await findConnection(terminal, options);
+      if (!connection.credentialsFile) {
+        throw new CliError(
+          'usage',
+          `No credentials file is known for ${connection.endpoint}, which was named by ${connection.source}.`,
+          'Run this where the platform’s .agentplatform/connection.json is, or set AWS_SHARED_CREDENTIALS_FILE.',
+        );
+      }
+      const signIn = {
+        AWS_SHARED_CREDENTIALS_FILE: connection.credentialsFile,
+        AWS_PROFILE: connection.profile ?? 'default',
+        AWS_REGION: connection.region,
+      };
+      if (options.hosts) return showHosts(terminal, signIn, connection, options.json === true);
+      const variables = { ...signIn, AWS_ENDPOINT_URL: connection.endpoint };
+      if (options.json) return printJson(terminal, variables);
+      exportAll(terminal, variables);
+    });
+}
+
+function showHosts(terminal: Terminal, signIn: Record<string, string>, connection: Connection, json: boolean): void {
+  const { tls, endpoint } = connection;
+  if (!tls)
+    throw new CliError(
+      'usage',
+      `The platform at ${endpoint} serves no TLS on the original’s host names, as far as its connection.json says.`,
+      'Start it with: npm run platform -- --tls',
+    );
+  const variables = {
+    ...signIn,
+    AWS_CA_BUNDLE: tls.bundleFile,
+    REQUESTS_CA_BUNDLE: tls.bundleFile,
+    SSL_CERT_FILE: tls.bundleFile,
+    NODE_EXTRA_CA_CERTS: tls.caFile,
+  };
+  const address = reachedAt(tls.address);
+  const lines = tls.hosts.map((host) => `${address} ${host}`);
+  if (json) {
+    printJson(terminal, { variables, unset: ENDPOINTS, hosts: lines, port: tls.port });
+    return;
+  }
+  exportAll(terminal, variables);
+  // What names an address would win over the host names.
+  print(terminal, `unset ${ENDPOINTS.join(' ')}`);
+  print(terminal, '# Lines for /etc/hosts, which only root may write; take them out again to reach the original:');
+  for (const line of lines) print(terminal, `#   ${line}`);
+  if (tls.port !== 443)
+    print(
+      terminal,
+      `# Clients go to port 443, the platform listens on ${tls.port}: start it with --tls-port 443, or redirect the port.`,
+    );
+}
+
+const ENDPOINTS = [
+  'AWS_ENDPOINT_URL',
+  'AWS_ENDPOINT_URL_BEDROCK_AGENTCORE',
+  'AWS_ENDPOINT_URL_BEDROCK_AGENTCORE_CONTROL',
+];
+
+// Who listens everywhere is met on the loopback interface.
+function reachedAt(address: string): string {
+  if (address === '0.0.0.0') return '127.0.0.1';
+  return isIPv6(address) && /^[0:]+$/.test(address) ? '::1' : address;
+}
+
+function exportAll(terminal: Terminal, variables: Record<string, string>): void {
+  for (const [name, value] of Object.entries(variables)) print(terminal, `export ${name}=${quoted(value)}`);
 }
 
 function quoted(value: string): string {

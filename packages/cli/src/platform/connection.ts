@@ -13,6 +13,8 @@ export interface Connection {
   profile: string | undefined;
   accountId: string | undefined;
   defaultRoleArn: string | undefined;
+  /** TLS on the host names of the original, when the platform serves it. */
+  tls?: { address: string; port: number; hosts: string[]; caFile: string; bundleFile: string };
   /** In words, for messages: `--endpoint`, `AWS_ENDPOINT_URL`, or the file. */
   source: string;
 }
@@ -35,9 +37,11 @@ const endpointVariables = [
  * then in the home folder. An address alone is completed from the connection file beside AWS_SHARED_CREDENTIALS_FILE. Rejects with a `CliError` (unreachable) when there is none.
  */
 export async function findConnection(place: Place, flags: ConnectionFlags): Promise<Connection> {
-  const file = await nearestFile(place);
   const variable = endpointVariables.find((name) => place.env[name]);
   const named = flags.endpoint ?? (variable ? place.env[variable] : undefined);
+  const nearest = await nearestFile(place);
+  // With the original's host names no address is named, only the platform's credentials file.
+  const file = nearest ?? (named === undefined ? await besideCredentials(place) : undefined);
   if (named === undefined && !file) {
     throw new CliError(
       'unreachable',
@@ -135,6 +139,16 @@ async function readConnection(path: string): Promise<Connection | undefined> {
     profile: text('profile'),
     accountId: text('accountId'),
     defaultRoleArn: text('defaultRoleArn'),
+    ...readTls(value),
     source: path,
   };
+}
+
+function readTls(value: unknown): Pick<Connection, 'tls'> {
+  const tls: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'tls') : undefined;
+  if (typeof tls !== 'object' || tls === null) return {};
+  const { address, port, hosts, caFile, bundleFile } = tls as Record<string, unknown>;
+  if (typeof address !== 'string' || typeof port !== 'number' || !Array.isArray(hosts)) return {};
+  if (typeof caFile !== 'string' || typeof bundleFile !== 'string') return {};
+  return { tls: { address, port, hosts: hosts.map(String), caFile, bundleFile } };
 }

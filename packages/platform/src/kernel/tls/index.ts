@@ -1,0 +1,2 @@
+export type { Credential } from './certificate.ts';
+export { type LocalAuthority, openLocalAuthority } from './local-authority.ts';

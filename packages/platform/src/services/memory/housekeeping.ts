@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/storage/index.ts';
+import { keepStatistics } from './statistics.ts';
 
 export interface HousekeepingDeps {
   database: Database;
@@ -12,7 +13,7 @@ const ROUND_MS = 60_000;
 const ROWS_AT_ONCE = 1000;
 
 /**
- * Deletes events that have expired and what deleted memories held, a little at a time. What is left to delete is told by
+ * Deletes events that have expired and what deleted memories held, a little at a time, and keeps the statistics of the tables. What is left to delete is told by
  * the tables themselves, so a crash only makes it later; nothing of it can be read meanwhile.
  */
 export class Housekeeping {
@@ -71,7 +72,9 @@ export class Housekeeping {
 
   async #work(): Promise<void> {
     try {
-      this.#arm((await this.round()) ? 10 : ROUND_MS);
+      const more = await this.round();
+      if (!more) await keepStatistics(this.#deps.database);
+      this.#arm(more ? 10 : ROUND_MS);
     } catch (error) {
       this.#deps.log.warn({ err: error }, 'expired events could not be deleted; it is tried again');
       this.#arm(ROUND_MS);

@@ -102,13 +102,15 @@ export async function updateRecord(
   if (change.content !== undefined) {
     set('content', change.content);
     set('content_hash', contentHash(change.content));
-    sets.push('needs_vector = true');
   }
   if (change.namespace !== undefined) {
     set('namespace', change.namespace);
     set('namespace_key', namespaceKey(change.namespace));
   }
   if (change.strategyId !== undefined) set('strategy_id', change.strategyId);
+  // A vector has the place of its record beside it.
+  if (change.content !== undefined || change.namespace !== undefined || change.strategyId !== undefined)
+    sets.push('needs_vector = true');
   if (change.metadata !== undefined) set('metadata', JSON.stringify(metadataToJson(change.metadata)));
   const changed = await executor.execute(
     `UPDATE memory_records SET ${sets.join(', ')} WHERE memory_id = $1 AND id = $2 AND valid_to IS NULL`,

@@ -3,7 +3,7 @@ import { systemClock } from '../../kernel/clock.ts';
 import type { Embedder } from '../../kernel/embeddings/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases, silent } from '../../kernel/storage/testing/databases.ts';
-import { insertRecord, type RecordFilter } from './record-store.ts';
+import { insertRecord, type RecordFilter, updateRecord } from './record-store.ts';
 import { memoryMigrations } from './tables.ts';
 import { VectorIndex } from './vector-index.ts';
 
@@ -63,6 +63,18 @@ describeDatabases('vector index', [...storageMigrations, ...memoryMigrations], (
       expect(found.filter((id) => wanted.includes(id)).length).toBeGreaterThanOrEqual(9);
     }
     expect(await exact.search({ ...filterOf(''), memoryId: 'other' }, await exact.embed('1'), 10)).toEqual([]);
+    expect(await exact.search({ ...filterOf(''), strategyId: 'other' }, await exact.embed('1'), 10)).toEqual([]);
+
+    const asked = model.asked.length;
+    await updateRecord(database(), 'm', 'r301', { namespace: '/rare/new', at });
+    const moved = async (index: VectorIndex, key: string) =>
+      (await index.search(filterOf(key), await index.embed('301'), 1)).map(({ id }) => id);
+    expect(await moved(exact, '/often')).not.toEqual(['r301']);
+    exact.wake(0);
+    await until(() => model.asked.length > asked + 1);
+    await expect.poll(() => moved(exact, '/rare/new'), { timeout: 60_000 }).toEqual(['r301']);
+    expect(await moved(graph, '/rare')).toEqual(['r301']);
+    expect(await moved(graph, '/often')).not.toEqual(['r301']);
     await exact.stop();
 
     const other = embedder('two');

@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Embedder } from '../../kernel/embeddings/index.ts';
-import type { Database, Executor } from '../../kernel/storage/index.ts';
+import type { Database } from '../../kernel/storage/index.ts';
 import type { Hit } from './lexical-search.ts';
+import { scopeSql } from './namespaces.ts';
 import { type RecordFilter, recordFilterSql } from './record-store.ts';
+import { keepStatistics } from './statistics.ts';
 
 export interface VectorIndexDeps {
   database: Database;
@@ -19,9 +21,17 @@ const BATCH = 32;
 const RETRY_MS = 15_000;
 /** How often to look for records that another server has written. */
 const SWEEP_MS = 60_000;
-const EXACT_AT_MOST = 2_000;
+/** The embedded database compares in WebAssembly. */
+const EXACT_AT_MOST = { pglite: 2_000, postgres: 20_000 };
 /** How widely the graph is searched; the embedded database, which does it in WebAssembly, looks at fewer. */
 const EF_SEARCH = { pglite: 100, postgres: 400 };
+const WIDEST_EF_SEARCH = 1_000;
+/** Before version 0.8 pgvector does not go on through the graph: a filter that lets less than this through is left nothing. */
+const LEAST_SHARE_OF_GRAPH = 0.02;
+const MAX_SCAN_TUPLES = 40_000;
+/** How long it is believed that a place holds many records, or few. */
+const SIZE_BELIEVED_MS = 5_000;
+const MAX_BELIEVED = 1_000;
 
 /**
  * Vectors of long-term records, made in the background and searched by nearness. Each model has a table of its own: when
@@ -35,6 +45,7 @@ export class VectorIndex {
   #due = Number.POSITIVE_INFINITY;
   #working: Promise<void> = Promise.resolve();
   #iterative = false;
+  readonly #sizes = new Map<string, { few: boolean; until: number }>();
 
   constructor(deps: VectorIndexDeps) {
     this.#deps = deps;
@@ -59,7 +70,8 @@ export class VectorIndex {
           strategy_id text NOT NULL,
           namespace_key text COLLATE "C" NOT NULL,
           embedding vector(${embedder.dimensions}) NOT NULL);
-        CREATE INDEX IF NOT EXISTS ${this.#table}_near ON ${this.#table} USING hnsw (embedding vector_cosine_ops);`);
+        CREATE INDEX IF NOT EXISTS ${this.#table}_near ON ${this.#table} USING hnsw (embedding vector_cosine_ops);
+        CREATE INDEX IF NOT EXISTS ${this.#table}_place ON ${this.#table} (memory_id, namespace_key);`);
       const added = await tx.execute(
         'INSERT INTO memory_vector_models (model, table_name) VALUES ($1, $2) ON CONFLICT DO NOTHING',
         [embedder.model, this.#table],
@@ -99,15 +111,9 @@ export class VectorIndex {
 
   /** The records nearest to a query's vector; the score is the cosine. */
   async search(filter: RecordFilter, vector: string, limit: number): Promise<Hit[]> {
-    const { database } = this.#deps;
-    if (await this.#isSmall(filter)) return this.#oneByOne(filter, vector, limit);
-    return database.transaction(async (tx) => {
-      await tx.exec(`SET LOCAL hnsw.ef_search = ${Math.max(EF_SEARCH[database.kind], Math.min(1000, limit * 2))}`);
-      // Goes on through the graph until enough of what the filter lets through is found.
-      if (this.#iterative)
-        await tx.exec('SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.max_scan_tuples = 40000');
-      return this.#throughGraph(tx, filter, vector, limit);
-    });
+    return (await this.#isFew(filter))
+      ? this.#oneByOne(filter, vector, limit)
+      : this.#throughGraph(filter, vector, limit);
   }
 
   /** The cosines of these records, of those that have a vector. */
@@ -120,37 +126,68 @@ export class VectorIndex {
     return new Map(rows.map(({ record_id: id, score }) => [id, score]));
   }
 
-  async #throughGraph(executor: Executor, filter: RecordFilter, vector: string, limit: number): Promise<Hit[]> {
+  /**
+   * Sorting is forbidden to the planner, so that only the graph's own order is left: without statistics, which the embedded
+   * database does not gather by itself, it would compare all.
+   */
+  #throughGraph(filter: RecordFilter, vector: string, limit: number): Promise<Hit[]> {
+    const { database } = this.#deps;
+    const narrow = filter.scope.kind !== 'all' && !this.#iterative;
+    const ef = narrow ? WIDEST_EF_SEARCH : Math.max(EF_SEARCH[database.kind], Math.min(WIDEST_EF_SEARCH, limit * 2));
+    // Goes on through the graph until enough of what the filter lets through is found.
+    const goOn = `SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.max_scan_tuples = ${MAX_SCAN_TUPLES}`;
+    const settings = `SET LOCAL enable_sort = off; SET LOCAL hnsw.ef_search = ${ef}; ${this.#iterative ? goOn : ''}`;
     const params: unknown[] = [vector];
-    const where = recordFilterSql(filter, params, 'r.');
-    return executor.query<Hit>(
-      `SELECT r.id, 1 - (v.embedding <=> $1::vector) AS score FROM ${this.#table} v JOIN memory_records r ON r.id = v.record_id
-       WHERE ${where} ORDER BY v.embedding <=> $1::vector LIMIT $${params.push(limit)}`,
-      params,
-    );
+    const where = `${this.#placeSql(filter, params)} AND ${recordFilterSql(filter, params, 'r.')}`;
+    return database.transaction(async (tx) => {
+      await tx.exec(settings);
+      return tx.query<Hit>(
+        `SELECT r.id, 1 - (v.embedding <=> $1::vector) AS score FROM ${this.#table} v JOIN memory_records r ON r.id = v.record_id
+         WHERE ${where} ORDER BY v.embedding <=> $1::vector LIMIT $${params.push(limit)}`,
+        params,
+      );
+    });
   }
 
-  /** What the filter lets through is fetched first: left to itself, the planner may go through the graph and miss nearly all of it. */
-  async #oneByOne(filter: RecordFilter, vector: string, limit: number): Promise<Hit[]> {
+  /**
+   * The distances of all in the place come first: left to itself, the planner may go through the graph and miss nearly all of
+   * it. Their records are looked at from the nearest on, until there are enough.
+   */
+  #oneByOne(filter: RecordFilter, vector: string, limit: number): Promise<Hit[]> {
     const params: unknown[] = [vector];
+    const place = this.#placeSql(filter, params);
     const where = recordFilterSql(filter, params, 'r.');
     return this.#deps.database.query<Hit>(
-      `WITH few AS MATERIALIZED (
-         SELECT r.id, v.embedding FROM memory_records r JOIN ${this.#table} v ON v.record_id = r.id WHERE ${where})
-       SELECT id, 1 - (embedding <=> $1::vector) AS score FROM few ORDER BY embedding <=> $1::vector LIMIT $${params.push(limit)}`,
+      `WITH few AS MATERIALIZED (SELECT v.record_id, v.embedding <=> $1::vector AS distance FROM ${this.#table} v WHERE ${place})
+       SELECT r.id, 1 - near.distance AS score
+       FROM (SELECT * FROM few ORDER BY distance OFFSET 0) near JOIN memory_records r ON r.id = near.record_id
+       WHERE ${where} ORDER BY near.distance LIMIT $${params.push(limit)}`,
       params,
     );
   }
 
-  async #isSmall(filter: RecordFilter): Promise<boolean> {
-    const most = this.#deps.exactAtMost ?? EXACT_AT_MOST;
-    const params: unknown[] = [];
-    const where = recordFilterSql({ ...filter, metadata: [], strategyId: undefined }, params);
-    const [row] = await this.#deps.database.query<{ n: number }>(
-      `SELECT count(*) AS n FROM (SELECT 1 FROM memory_records WHERE ${where} LIMIT ${most + 1}) few`,
+  /** The memory and the namespace, which vectors have beside them; whether a record holds is for `recordFilterSql` to say. */
+  #placeSql({ memoryId, scope }: RecordFilter, params: unknown[]): string {
+    return `v.memory_id = $${params.push(memoryId)} AND ${scopeSql(scope, params, 'v.namespace_key')}`;
+  }
+
+  /** Whether the place holds so few vectors that each of them is compared. */
+  async #isFew(filter: RecordFilter): Promise<boolean> {
+    const { database, clock, exactAtMost = EXACT_AT_MOST[database.kind] } = this.#deps;
+    const name = JSON.stringify([filter.memoryId, filter.scope]);
+    const known = this.#sizes.get(name);
+    if (known && known.until > clock.monotonic()) return known.few;
+    const params: unknown[] = [this.#table, LEAST_SHARE_OF_GRAPH];
+    const most = this.#iterative ? `${exactAtMost}` : `greatest(${exactAtMost}, reltuples * $2::float8)`;
+    const [row] = await database.query<{ few: boolean }>(
+      `SELECT (SELECT count(*) FROM (SELECT 1 FROM ${this.#table} v WHERE ${this.#placeSql(filter, params)} LIMIT ${most} + 1) few)
+         <= ${most} AS few FROM pg_class WHERE oid = $1::regclass AND $2::float8 > 0`,
       params,
     );
-    return (row?.n ?? 0) <= most;
+    const few = row?.few ?? false;
+    if (this.#sizes.size >= MAX_BELIEVED) this.#sizes.clear();
+    this.#sizes.set(name, { few, until: clock.monotonic() + SIZE_BELIEVED_MS });
+    return few;
   }
 
   async #work(): Promise<void> {
@@ -158,6 +195,7 @@ export class VectorIndex {
     try {
       while (!this.#stopping.signal.aborted && (await this.#batch()));
       if (!this.#stopping.signal.aborted) await this.#dropOthers();
+      if (!this.#stopping.signal.aborted) await keepStatistics(this.#deps.database);
       this.wake(SWEEP_MS);
     } catch (error) {
       if (this.#stopping.signal.aborted) return;
@@ -189,7 +227,8 @@ export class VectorIndex {
          WHERE r.id = m.id AND r.content_hash = m.hash RETURNING r.id, r.memory_id, r.strategy_id, r.namespace_key, m.embedding)
        INSERT INTO ${this.#table} (record_id, memory_id, strategy_id, namespace_key, embedding)
        SELECT id, memory_id, strategy_id, namespace_key, embedding::vector FROM marked
-       ON CONFLICT (record_id) DO UPDATE SET embedding = excluded.embedding`,
+       ON CONFLICT (record_id) DO UPDATE SET memory_id = excluded.memory_id, strategy_id = excluded.strategy_id,
+         namespace_key = excluded.namespace_key, embedding = excluded.embedding`,
       [JSON.stringify(made)],
     );
     return true;

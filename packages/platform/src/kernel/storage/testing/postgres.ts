@@ -15,6 +15,8 @@ const run = promisify(execFile);
 export interface TestPostgres extends AsyncDisposable {
   /** Creates an empty database and returns its url. */
   createDatabase(): Promise<string>;
+  /** Runs statements on a database of this server, however long they take. */
+  exec(url: string, sql: string): Promise<void>;
   /** Ends the server at once, as a crash would (SIGKILL). */
   kill(): Promise<void>;
   /** Starts it again on the same port and data. */
@@ -25,8 +27,8 @@ export interface TestPostgres extends AsyncDisposable {
 const NOBODY = 65_534;
 const START_TIMEOUT_MS = 20_000;
 
-/** Starts a throw-away server on a free port of the loopback address. */
-export async function startPostgres(): Promise<TestPostgres> {
+/** Starts a throw-away server on a free port of the loopback address; `settings` are those of postgresql.conf. */
+export async function startPostgres(settings: Readonly<Record<string, string>> = {}): Promise<TestPostgres> {
   const bin = await postgresBinaries();
   const home = await mkdtemp(join(tmpdir(), 'agentplatform-pg-'));
   const data = join(home, 'data');
@@ -62,13 +64,15 @@ export async function startPostgres(): Promise<TestPostgres> {
     let log = '';
     for (;;) {
       if (!server || server.exitCode !== null) {
-        const settings = [
-          'listen_addresses=127.0.0.1',
-          `unix_socket_directories=${home}`,
-          'fsync=off',
-          'shared_buffers=16MB',
-        ];
-        const args = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
+        const all = {
+          listen_addresses: '127.0.0.1',
+          unix_socket_directories: home,
+          fsync: 'off',
+          shared_buffers: '16MB',
+          ...settings,
+        };
+        const options = Object.entries(all).flatMap((setting) => ['-c', setting.join('=')]);
+        const args = ['-D', data, '-p', String(port), ...options];
         server = spawn(join(bin, 'postgres'), args, { ...user, cwd: home, stdio: ['ignore', 'ignore', 'pipe'] });
         server.stderr?.on('data', (chunk: Buffer) => {
           log = (log + chunk.toString()).slice(-4_000);
@@ -94,6 +98,7 @@ export async function startPostgres(): Promise<TestPostgres> {
       await once(urlOf('postgres'), `CREATE DATABASE ${name}`);
       return urlOf(name);
     },
+    exec: once,
     kill: () => end('SIGKILL'),
     start,
     stop,

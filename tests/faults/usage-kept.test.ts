@@ -8,6 +8,7 @@ import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
 import { openDatabase } from '../../packages/platform/src/kernel/storage/index.ts';
 import { clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
+import { assumeNewRole } from '../support/iam.ts';
 import { invokeJson, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
@@ -44,6 +45,7 @@ describe('what a session used and who called', () => {
     const { arn } = await deployAgent(killed, clients, { folder: join(import.meta.dirname, '../support/probe-agent') });
     const session = sessionId('used');
     await invokeJson(clients, arn, session, { do: 'count' });
+    await assumeNewRole(killed, 'mate', [{ Effect: 'Allow', Action: 's3:GetObject', Resource: '*' }]);
     // Two samples' worth; the row may be anywhere between journal and database when the server is killed.
     await sleep(2500);
     clients.close();
@@ -67,5 +69,18 @@ describe('what a session used and who called', () => {
       "SELECT operation FROM audit WHERE operation LIKE 'InvokeAgentRuntime'",
     );
     expect(calls).toHaveLength(2);
+    // Beside the operations: the upload of the code, and who made and took the role.
+    const decisions = await query<{ operation: string; resource: string }>(
+      "SELECT operation, resource FROM audit WHERE operation ~ '^(s3|iam|sts):'",
+    );
+    const role = `arn:aws:iam::${again.ready.accountId}:role/mate`;
+    expect(decisions).toEqual(
+      expect.arrayContaining([
+        { operation: 's3:PutObject', resource: expect.stringMatching(/^arn:aws:s3:::/) },
+        { operation: 'iam:CreateRole', resource: role },
+        { operation: 'iam:PutRolePolicy', resource: role },
+        { operation: 'sts:AssumeRole', resource: role },
+      ]),
+    );
   });
 });

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Logger } from 'pino';
+import type { DecisionAudit } from './decision-audit.ts';
 import { type DoctorDeps, doctorRoutes } from './doctor-routes.ts';
 import { loginWithAccessKey } from './kernel/auth/access-key-login.ts';
 import type { Iam } from './kernel/auth/iam/iam.ts';
@@ -27,6 +28,7 @@ export interface HttpParts {
   iam: Iam;
   authenticator: Authenticator;
   authorize: PipelineDeps['authorize'];
+  audit: DecisionAudit;
   guard: AdminGuard;
   spool: Spool;
   images: ImagesRoom;
@@ -48,7 +50,7 @@ export interface HttpParts {
 
 export type SignedParts = Pick<
   HttpParts,
-  'iam' | 'authenticator' | 'authorize' | 'spool' | 'objects' | 'newRequestId' | 'region' | 'log'
+  'iam' | 'authenticator' | 'authorize' | 'audit' | 'spool' | 'objects' | 'newRequestId' | 'region' | 'log'
 >;
 
 /** Largest object in one request to the embedded store: S3's own limit of a single PUT. */
@@ -59,6 +61,7 @@ export function signedPlugins({
   iam,
   authenticator,
   authorize,
+  audit,
   spool,
   objects,
   newRequestId,
@@ -77,7 +80,7 @@ export function signedPlugins({
       region,
       log,
     }),
-    stsRoutes({ iam, authenticator, spool, newRequestId }),
+    stsRoutes({ iam, authenticator, audit, spool, newRequestId }),
   ];
 }
 
@@ -109,7 +112,7 @@ export function httpPlugins(parts: HttpParts): FastifyPluginAsync[] {
         },
       }),
     ...signedPlugins(parts),
-    iamRoutes({ iam, authenticator, spool }),
+    iamRoutes({ iam, authenticator, authorize, spool }),
     registryCredentialsRoutes(parts.registryCredentials, guard),
     baseImageRoutes({ images, credentials: parts.registryCredentials, guard, authorize }),
     doctorRoutes({ guard, probe: parts.probe, codeRuntimes: () => images.codeRuntimes() }),

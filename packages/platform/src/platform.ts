@@ -7,6 +7,7 @@ import { createAuthorize } from './authorize.ts';
 import { Closing } from './closing.ts';
 import type { Config } from './config.ts';
 import { operationCoverage } from './coverage.ts';
+import { auditedAuthorize, decisionAudit } from './decision-audit.ts';
 import { httpPlugins } from './http-plugins.ts';
 import { identifiers } from './identifiers.ts';
 import { journalSinks } from './journal-sinks.ts';
@@ -21,7 +22,7 @@ import { createSpool } from './kernel/auth/spool.ts';
 import { systemClock } from './kernel/clock.ts';
 import { every } from './kernel/every.ts';
 import { createAdminGuard } from './kernel/http/admin-guard.ts';
-import { Pipeline } from './kernel/http/pipeline.ts';
+import { type AuditRecord, Pipeline } from './kernel/http/pipeline.ts';
 import { RateLimiter } from './kernel/http/rate-limiter.ts';
 import { createHttpServer } from './kernel/http/server.ts';
 import { toServiceError } from './kernel/http/service-errors.ts';
@@ -161,8 +162,12 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const forward = peers && new PeerForwarder(peers);
     if (forward) closing.add(() => forward.close());
     const authorize = createAuthorize(iam, resourcePolicies);
+    const audit = (record: AuditRecord): void => void journal.record('audit', record);
+    const auditDecision = decisionAudit({ audit, newRequestId: identifiers.request, clock });
     const spool = await createSpool({ dir: join(data, 'spool') });
-    const guard = createAdminGuard({ authenticator, authorize, spool });
+    // Of the doors beside the contract's operations, which the pipeline audits.
+    const atDoors = { authenticator, authorize: auditedAuthorize(authorize, auditDecision), spool };
+    const guard = createAdminGuard(atDoors);
 
     // Images, objects and sandboxes
     const metrics = createMetrics();
@@ -277,7 +282,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       spool,
       idempotency,
       metrics,
-      audit: (record) => void journal.record('audit', record),
+      audit,
       forward,
       cover: operationCoverage(process.env),
       maxBodyBytes: (operation) => (operation === 'InvokeAgentRuntime' ? config.invocation.maxPayloadBytes : undefined),
@@ -291,7 +296,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       authenticator,
       authorize,
       toError: toServiceError,
-      record: (stream) => void journal.record('audit', auditOfStream(stream, clock.now())),
+      record: (stream) => audit(auditOfStream(stream, clock.now())),
       forward,
       newRequestId: identifiers.request,
       streams: { ...STREAMS, maxMessageBytes: config.invocation.maxMessageBytes },
@@ -300,11 +305,10 @@ export async function createPlatform(config: Config): Promise<Platform> {
       pipeline,
       upgrade: streams.upgrade,
       plugins: httpPlugins({
+        ...atDoors,
         iam,
-        authenticator,
-        authorize,
+        audit: auditDecision,
         guard,
-        spool,
         images,
         objects,
         registryCredentials,
@@ -329,10 +333,9 @@ export async function createPlatform(config: Config): Promise<Platform> {
       upgrade: streams.upgrade,
       credentials: sandboxCredentials,
       signed: {
+        ...atDoors,
         iam,
-        authenticator,
-        authorize,
-        spool,
+        audit: auditDecision,
         objects,
         newRequestId: identifiers.request,
         region,

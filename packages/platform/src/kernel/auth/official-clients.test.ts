@@ -87,7 +87,9 @@ beforeAll(async () => {
     }
     return { arn: principal.arn, kind: body.kind, sha256: hash.digest('hex'), length: size, path: req.url ?? '' };
   }
-  await app.register(stsRoutes({ iam, authenticator, spool, newRequestId: () => 'request-1' }));
+  await app.register(
+    stsRoutes({ iam, authenticator, spool, newRequestId: () => 'request-1', audit: (_, decide) => decide() }),
+  );
   await app.listen({ host: '127.0.0.1', port: 0 });
   endpoint = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
 });

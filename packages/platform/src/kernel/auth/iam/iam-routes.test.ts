@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { encodeError } from '@agentplatform/contract';
+import { encodeError, errors } from '@agentplatform/contract';
 import { SignatureV4 } from '@smithy/signature-v4';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,7 +11,7 @@ import { systemClock } from '../../clock.ts';
 import { createAuthenticator } from '../sigv4.ts';
 import { createSpool } from '../spool.ts';
 import { type Iam, openIam } from './iam.ts';
-import { iamRoutes } from './iam-routes.ts';
+import { type IamRoutesDeps, iamRoutes } from './iam-routes.ts';
 import { createMemoryIamStore } from './iam-store.ts';
 import { fakeSealer } from './testing/fake-sealer.ts';
 
@@ -36,7 +36,11 @@ beforeAll(async () => {
     const { status, headers, body } = encodeError(error);
     return reply.code(status).headers(headers).send(body);
   });
-  await app.register(iamRoutes({ iam, authenticator, spool: await createSpool({ dir }) }));
+  const authorize: IamRoutesDeps['authorize'] = ({ principal, action, resource }) => {
+    const { allowed, reason } = iam.authorizer.authorize({ principal, action, resource, context: {} });
+    if (!allowed) throw errors.accessDenied(`${reason}.`);
+  };
+  await app.register(iamRoutes({ iam, authenticator, authorize, spool: await createSpool({ dir }) }));
   await app.listen({ host: '127.0.0.1', port: 0 });
 });
 afterAll(async () => {

@@ -1,5 +1,6 @@
 import { errors } from '@agentplatform/contract';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
+import type { IamPrincipal } from '../principal.ts';
 import { readSigned, type SignedRequestDeps } from '../signed-request.ts';
 import type { Iam } from './iam.ts';
 import type { PolicyOwner } from './iam-admin.ts';
@@ -8,7 +9,15 @@ import type { Role, User } from './iam-records.ts';
 import { parsePolicy } from './policy-document.ts';
 
 export interface IamRoutesDeps extends SignedRequestDeps {
-  iam: Iam;
+  iam: Pick<Iam, 'accountId' | 'admin'>;
+  /** Throws AccessDeniedException unless `principal` may do `action` on `resource`. */
+  authorize(request: {
+    principal: IamPrincipal;
+    action: string;
+    resource: string;
+    conditions: Record<string, string>;
+    sourceIp: string | undefined;
+  }): void;
 }
 
 /** What a route gets: names from its path and the members of its JSON body. */
@@ -50,9 +59,8 @@ export function iamRoutes(deps: IamRoutesDeps): FastifyPluginAsync {
           const call = { name: request.params.name ?? '', item: request.params.item ?? '', body: parseBody(body) };
           const name = call.name || text(call.body, route.on === 'role' ? 'roleName' : 'userName', '');
           const resource = resourceOf(iam.accountId, route.on, name);
-          const context = { 'aws:SourceIp': request.raw.socket.remoteAddress ?? '' };
-          const { allowed, reason } = iam.authorizer.authorize({ principal, action: route.action, resource, context });
-          if (!allowed) throw errors.accessDenied(`${reason}.`);
+          const sourceIp = request.raw.socket.remoteAddress;
+          deps.authorize({ principal, action: route.action, resource, conditions: {}, sourceIp });
           const result = await route.run(call);
           return result === undefined ? reply.code(204).send() : reply.send(result);
         },
@@ -66,7 +74,7 @@ export function iamRoutes(deps: IamRoutesDeps): FastifyPluginAsync {
   };
 }
 
-function routesOf({ admin }: Iam): Route[] {
+function routesOf({ admin }: IamRoutesDeps['iam']): Route[] {
   const policies = (kind: 'user' | 'role', Kind: string, at: string): Route[] => {
     const owner = (name: string): PolicyOwner => ({ kind, name });
     const get = ({ name }: Call): User | Role => (kind === 'user' ? admin.getUser(name) : admin.getRole(name));

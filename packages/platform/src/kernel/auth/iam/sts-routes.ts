@@ -6,7 +6,16 @@ import type { Iam } from './iam.ts';
 
 export interface StsRoutesDeps extends SignedRequestDeps {
   iam: Iam;
+  /** Runs `decide` and keeps its outcome in the audit trail. */
+  audit<Result>(decision: AssumeRole, decide: () => Result): Result;
   newRequestId(): string;
+}
+
+interface AssumeRole {
+  principal: IamPrincipal;
+  action: 'sts:AssumeRole';
+  resource: string;
+  sourceIp: string | undefined;
 }
 
 const MAX_BODY = 64 * 1024;
@@ -54,7 +63,13 @@ export function stsRoutes(deps: StsRoutesDeps): FastifyPluginAsync {
       const { principal, body } = await readSigned(request.raw, 'sts', MAX_BODY, deps);
       const form = new URLSearchParams(body.toString('utf8'));
       const action = form.get('Action') ?? '';
-      const result = run(iam, principal, action, form);
+      const sourceIp = request.raw.socket.remoteAddress;
+      const resource = form.get('RoleArn') ?? '';
+      const work = (): Xml => run(iam, principal, action, form);
+      const result =
+        action === 'AssumeRole'
+          ? deps.audit({ principal, action: 'sts:AssumeRole', resource, sourceIp }, work)
+          : work();
       const metadata = `<ResponseMetadata>${xml({ RequestId: deps.newRequestId() })}</ResponseMetadata>`;
       return reply
         .type('text/xml')

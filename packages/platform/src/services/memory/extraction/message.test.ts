@@ -46,6 +46,16 @@ describe('what was said', () => {
     expect(plainText('{not json')).toBe('{not json');
   });
 
+  it('is not what was marked inside JSON either', () => {
+    const payload = [{ json: { content: { note: 'I like tea <memory>She lives in Oslo.</memory>' } } }];
+    expect(messagesOf({ ...event, payload })[0]?.text).toBe('{"note":"I like tea  "}');
+  });
+
+  it('is read once, however many marks begin and never end', () => {
+    // Read to its end at each of them, this would take days.
+    expect(plainText(`a ${'<memory '.repeat(2_000_000)}`)).toHaveLength(16_000_001);
+  });
+
   it('never throws and never holds U+0000', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {

@@ -39,7 +39,8 @@ const BLOCKS = [
   'document',
   'documents',
 ].join('|');
-const BLOCK = new RegExp(`<(${BLOCKS})(?:\\s[^>]*)?>[\\s\\S]*?(?:</\\1\\s*>|$)`, 'gi');
+/** Attributes hold no `<`, or a text of nothing but openings would be read to its end at each of them. */
+const BLOCK = new RegExp(`<(${BLOCKS})(?:\\s[^<>]*)?>[\\s\\S]*?(?:</\\1\\s*>|$)`, 'gi');
 const CODE = /```[\s\S]*?(?:```|$)/g;
 
 export interface SaidIn {
@@ -63,8 +64,8 @@ export function messagesOf({ eventId, at, payload, metadata }: SaidIn): Message[
       return text === '' ? [] : [{ eventId, index, role: said.role, text, at }];
     }
     if (item.json === undefined) return [];
-    const text = JSON.stringify(item.json.content);
-    return [{ eventId, index, role: 'USER', text, at }];
+    const text = withoutBlocks(JSON.stringify(item.json.content));
+    return text === '' ? [] : [{ eventId, index, role: 'USER', text, at }];
   });
 }
 
@@ -76,7 +77,11 @@ export function isSaid(metadata: Readonly<Record<string, data.MetadataValue>>): 
 /** The words themselves: framework envelopes opened, marked blocks and code removed. */
 export function plainText(text: string): string {
   const inner = text.startsWith('{') ? (envelopeText(text) ?? text) : text;
-  return inner.replaceAll('\u0000', '').replace(BLOCK, ' ').replace(CODE, ' ').trim();
+  return withoutBlocks(inner);
+}
+
+function withoutBlocks(text: string): string {
+  return text.replaceAll('\u0000', '').replace(BLOCK, ' ').replace(CODE, ' ').trim();
 }
 
 /** Agent frameworks keep a whole message as JSON; only its text parts were said, tool calls and results were not. */

@@ -83,6 +83,12 @@ export const settings = {
     pattern: /^postgres(ql)?:\/\/\S+$/,
     expected: 'a URL such as postgres://user@host:5432/name',
   }),
+  maxConnections: integer({
+    about: 'Connections to one port of the platform at once; one more is closed as it comes.',
+    default: 10_000,
+    min: 16,
+    max: 1_000_000,
+  }),
   shutdownGraceSeconds: seconds({
     about: 'How long requests in flight may go on after SIGTERM.',
     default: 10,

@@ -18,6 +18,7 @@ export interface DoorParts {
   upgrade: UpgradeHandler;
   credentials: SandboxCredentials;
   signed: SignedParts;
+  maxConnections: number;
   clock: Clock;
   log: Logger;
 }
@@ -28,13 +29,10 @@ const GRACE_MS = 1000;
  * Opens a listener of its own for sandboxes, on the loopback interface: what AWS SDKs sign, and the credentials to sign it with.
  * Administration, metrics and the registry are not behind it.
  */
-export async function openDoor({ pipeline, upgrade, credentials, signed, clock, log }: DoorParts): Promise<Door> {
+export async function openDoor({ credentials, signed, ...parts }: DoorParts): Promise<Door> {
   const server = await createHttpServer({
-    pipeline,
-    upgrade,
+    ...parts,
     plugins: [sandboxCredentialsRoutes(credentials), ...signedPlugins(signed)],
-    clock,
-    log,
   });
   const { port } = await server.listen('127.0.0.1', 0);
   return { port, close: () => server.close(GRACE_MS) };

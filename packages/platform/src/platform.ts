@@ -304,6 +304,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const server = await createHttpServer({
       pipeline,
       upgrade: streams.upgrade,
+      maxConnections: config.maxConnections,
       plugins: httpPlugins({
         ...atDoors,
         iam,
@@ -331,6 +332,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
     door = await openDoor({
       pipeline,
       upgrade: streams.upgrade,
+      maxConnections: config.maxConnections,
       credentials: sandboxCredentials,
       signed: {
         ...atDoors,

@@ -27,6 +27,7 @@ import { healthRoutes } from './health-routes.ts';
 import { type AuditRecord, Pipeline } from './pipeline.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
 
+const MAX_CONNECTIONS = 16;
 const secretAccessKey = 'a-secret-for-this-test-only';
 const log = pino({ level: 'silent' });
 const audited: AuditRecord[] = [];
@@ -131,6 +132,7 @@ beforeAll(async () => {
   });
   server = await createHttpServer({
     pipeline,
+    maxConnections: MAX_CONNECTIONS,
     plugins: [
       healthRoutes({
         readiness: [{ name: 'database', check: () => database.health() }],
@@ -328,6 +330,28 @@ describe('pipeline, driven by the AWS SDK', () => {
     expect((await stop('good')).status).toBe(200);
     expect((await stop('bad')).status).toBe(401);
     expect(spooled - before).toBe(2);
+  });
+
+  it('closes what is more than so many connections, and takes others again when some are gone', async () => {
+    const { hostname, port } = new URL(await endpointOf(control));
+    const dial = async () => {
+      const socket = connect(Number(port), hostname);
+      socket.on('error', () => undefined);
+      await once(socket, 'connect');
+      return socket;
+    };
+    const answered = async () => {
+      const socket = await dial();
+      socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+      const parts = await socket.toArray().catch(() => []);
+      return Buffer.concat(parts).toString().startsWith('HTTP/1.1 200');
+    };
+    control.destroy();
+    data.destroy();
+    const held = await Promise.all(Array.from({ length: MAX_CONNECTIONS }, dial));
+    await vi.waitFor(async () => expect(await answered()).toBe(false));
+    for (const socket of held) socket.destroy();
+    await vi.waitFor(async () => expect(await answered()).toBe(true));
   });
 
   it('says how it is', async () => {

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { buffer } from 'node:stream/consumers';
 import {
   bodyRule,
   type CoverageEntry,
@@ -27,6 +26,7 @@ import type { OperationHandler, OperationHandlers, RequestContext } from '../ser
 import { HeldElsewhereError } from '../sessions/server-hold.ts';
 import type { IdempotencyStore } from '../storage/index.ts';
 import type { Metrics, RequestMetrics } from '../telemetry/index.ts';
+import { collectBody } from './collect-body.ts';
 import { closeSignal, HttpRequestContext } from './request-context.ts';
 import { respond } from './respond.ts';
 import { toOperationError } from './service-errors.ts';
@@ -229,7 +229,7 @@ export class Pipeline {
       spool,
     });
     if (rule.streams) return gated.kind === 'buffer' ? new WholeBody(gated.data) : gated.stream;
-    return gated.kind === 'buffer' ? gated.data : buffer(gated.stream);
+    return gated.kind === 'buffer' ? gated.data : collectBody(gated.stream);
   }
 
   #context(passage: Passage, principal: Principal): RequestContext {
@@ -342,7 +342,7 @@ export function auditText(text: string | undefined, maxChars = 2048): string | u
 }
 
 function collect(spooled: SpooledBody): Promise<Buffer> {
-  return spooled.kind === 'memory' ? Promise.resolve(spooled.data) : buffer(spooled.open());
+  return spooled.kind === 'memory' ? Promise.resolve(spooled.data) : collectBody(spooled.open());
 }
 
 function bearerToken(req: IncomingMessage): string | undefined {

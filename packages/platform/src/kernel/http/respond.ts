@@ -32,8 +32,13 @@ export async function respond(res: ServerResponse, response: WireResponse, reque
     return;
   }
   res.writeHead(status, head);
-  res.flushHeaders();
-  await pipeline(Readable.from(body, { objectMode: true }), res);
+  // A first part that is there already goes out in one packet with the head; one that is not must not hold the head up.
+  const soon = setImmediate(() => res.flushHeaders());
+  try {
+    await pipeline(Readable.from(body, { objectMode: true }), res);
+  } finally {
+    clearImmediate(soon);
+  }
 }
 
 /** Ends a body that nobody will read, so that what it holds (a session's lease, a command) is let go. */

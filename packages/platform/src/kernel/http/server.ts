@@ -17,6 +17,8 @@ export interface HttpServerDeps {
   plugins: FastifyPluginAsync[];
   /** Takes the requests that ask for WebSocket; without it the offer is passed over. */
   upgrade?: UpgradeHandler;
+  /** At once, on each port; one more is closed as it comes, before it costs a file that others need. */
+  maxConnections: number;
   clock: Clock;
   log: Logger;
 }
@@ -67,6 +69,7 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
     forceCloseConnections: 'idle',
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 4096 },
   });
+  app.server.maxConnections = deps.maxConnections;
   if (deps.upgrade) app.server.on('upgrade', deps.upgrade);
   // A plugin that speaks another protocol sets its own; the rest answers errors as the wire does.
   app.setErrorHandler((error, _request, reply) => {
@@ -86,6 +89,7 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
       const server = createSecureServer({ ...pems(credential), shouldUpgradeCallback }, handle);
       server.requestTimeout = REQUEST_TIMEOUT_MS;
       server.keepAliveTimeout = KEEP_ALIVE_MS;
+      server.maxConnections = deps.maxConnections;
       if (deps.upgrade) server.on('upgrade', deps.upgrade);
       server.listen(port, host);
       await once(server, 'listening');

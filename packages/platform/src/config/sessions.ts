@@ -1,0 +1,203 @@
+import { bytes, choice, decimal, integer, optionalWord, seconds } from './setting.ts';
+
+// Sessions, what is invoked in them, and how much of it there may be.
+
+export const pool = {
+  maxPerVersion: integer({
+    about:
+      'Most sandboxes that stand ready for new sessions of one version of a runtime. There are none before its first session, one after it, and more only where sessions come fast; 0 = never any.',
+    default: ({ cpus }) => Math.min(8, cpus),
+    defaultText: 'the CPUs of the machine, at most 8',
+    min: 0,
+    max: 1024,
+  }),
+  maxTotal: integer({
+    about: 'Most sandboxes that stand ready, of all runtimes and code interpreters together.',
+    default: ({ cpus }) => Math.min(16, cpus * 2),
+    defaultText: 'twice the CPUs of the machine, at most 16',
+    min: 0,
+    max: 4096,
+  }),
+  idleSeconds: seconds({
+    about: 'How long after its last new session a version still has sandboxes that stand ready.',
+    default: 600,
+    min: 1,
+    max: 86_400,
+  }),
+};
+
+export const session = {
+  idleSeconds: seconds({
+    about: 'A session without activity for this long ends, unless its runtime says otherwise.',
+    default: 900,
+    min: 0.1,
+    max: 28_800,
+  }),
+  maxLifetimeSeconds: seconds({
+    about: 'A session ends after this long, active or not.',
+    default: 28_800,
+    min: 0.1,
+    max: 28_800,
+  }),
+  storageBytes: bytes({
+    about: 'Size of the storage of one session, for runtimes that have sessionStorage.',
+    defaultText: '1 GiB',
+    default: 2 ** 30,
+    min: 16 * 2 ** 20,
+    max: 2 ** 42,
+  }),
+  storageIdleSeconds: seconds({
+    about: 'How long the storage of a session is kept that nobody uses.',
+    defaultText: '14 days',
+    default: 14 * 86_400,
+    min: 60,
+    max: 10 * 365 * 86_400,
+  }),
+  teardownSeconds: seconds({
+    about: 'How long a sandbox may take to end by itself before it is killed.',
+    default: 15,
+    min: 0,
+    max: 600,
+  }),
+  pingIntervalSeconds: seconds({
+    about: 'Time between two health checks of a session.',
+    default: 2,
+    min: 0.05,
+    max: 600,
+  }),
+  pingTimeoutSeconds: seconds({
+    about: 'How long the answer to a health check may take.',
+    default: 10,
+    min: 0.05,
+    max: 600,
+  }),
+  pingFailures: integer({
+    about: 'Health checks that fail in a row until the session ends.',
+    default: 3,
+    min: 1,
+    max: 100,
+  }),
+  usageIntervalSeconds: seconds({
+    about: 'Time between two samples of what a session uses (CPU time, highest memory).',
+    default: 10,
+    min: 0.1,
+    max: 3600,
+  }),
+};
+
+export const invocation = {
+  maxPayloadBytes: bytes({
+    about: 'Largest request body of an invocation.',
+    default: 100_000_000,
+    min: 1024,
+    max: 2 ** 40,
+  }),
+  timeoutSeconds: seconds({
+    about: 'How long the first byte of an answer may take.',
+    default: 900,
+    min: 0.1,
+    max: 28_800,
+  }),
+  maxMessageBytes: bytes({
+    about: 'Largest message of a WebSocket, in either direction.',
+    defaultText: '10 MiB',
+    default: 10 * 2 ** 20,
+    min: 1024,
+    max: 2 ** 30,
+  }),
+  streamTimeoutSeconds: seconds({
+    about: 'How long a streamed answer may go on.',
+    default: 3600,
+    min: 0.1,
+    max: 28_800,
+  }),
+};
+
+export const codeInterpreter = {
+  image: choice(['full', 'slim'], {
+    about:
+      'What code-interpreter sessions run on: slim = the kernels alone, full = with the libraries for data work; until that one is made, slim serves.',
+    default: 'full',
+  }),
+  builtInNetwork: choice(['PUBLIC', 'SANDBOX'], {
+    about: 'Network of aws.codeinterpreter.v1: PUBLIC = what sandboxes may reach, SANDBOX = nothing.',
+    default: 'PUBLIC',
+  }),
+  subnets: optionalWord({
+    about: 'Networks that code interpreters in VPC mode may name, e.g. subnet-0123456789abcdef0=10.1.0.0/16.',
+    unit: 'subnet=CIDR[,…]',
+    pattern: /^subnet-[0-9a-zA-Z]{8,17}=[0-9a-f.:/]+(,subnet-[0-9a-zA-Z]{8,17}=[0-9a-f.:/]+)*$/,
+    expected: 'subnet ids with ranges, such as subnet-0123456789abcdef0=10.1.0.0/16',
+  }),
+  warmSessions: integer({
+    about: 'Sessions kept ready for an interpreter that was used lately.',
+    default: 1,
+    min: 0,
+    max: 64,
+  }),
+  executionSeconds: seconds({
+    about: 'How long code, or a command that is waited for, may run.',
+    default: 600,
+    min: 1,
+    max: 28_800,
+  }),
+};
+
+export const images = {
+  maxImageBytes: bytes({
+    about: 'Largest container image, its layers as stored.',
+    defaultText: '2 GiB',
+    default: 2 * 2 ** 30,
+    min: 2 ** 20,
+    max: 2 ** 42,
+  }),
+  maxZipBytes: bytes({
+    about: 'Largest zip of code.',
+    defaultText: '250 MiB',
+    default: 250 * 2 ** 20,
+    min: 1024,
+    max: 2 ** 40,
+  }),
+  maxUnzippedBytes: bytes({
+    about: 'Largest total size of what such a zip holds.',
+    defaultText: '750 MiB',
+    default: 750 * 2 ** 20,
+    min: 1024,
+    max: 2 ** 40,
+  }),
+};
+
+export const quotas = {
+  sessionsPerAccount: integer({
+    about:
+      'Live sessions of one account on one server, of agents and code interpreters together; beyond it a new one is refused with ServiceQuotaExceededException.',
+    default: ({ memoryBytes }) => Math.min(1000, Math.max(16, Math.floor(memoryBytes / (32 * 2 ** 20)))),
+    defaultText: '1000, at most one for each 32 MiB of the machine’s memory',
+    min: 1,
+    max: 1_000_000,
+  }),
+  versionsPerRuntime: integer({
+    about: 'Versions that one agent runtime may have.',
+    default: 1000,
+    min: 1,
+    max: 99_999,
+  }),
+  sessionLifetimeSeconds: seconds({
+    about: 'Longest maxLifetime that a runtime may ask for its sessions.',
+    default: 28_800,
+    min: 60,
+    max: 1_209_600,
+  }),
+  endpointsPerRuntime: integer({
+    about: 'Endpoints that one agent runtime may have.',
+    default: 10,
+    min: 1,
+    max: 100_000,
+  }),
+  invocationsPerSecond: decimal({
+    about: 'Invocations per second of one endpoint, with a burst of as many; 0 = no limit.',
+    default: 25,
+    min: 0,
+    max: 1_000_000,
+  }),
+};

@@ -4,6 +4,15 @@ import { existsSync, mkdirSync, statSync } from 'node:fs';
 import module from 'node:module';
 import { homedir } from 'node:os';
 import path from 'node:path';
+import v8 from 'node:v8';
+
+// A short build is over before code that V8 optimizes for it has paid (see src/build/optimizing.ts). V8 takes a kept compiled
+// form only under the settings under which it was made, so they are the same at the end as at the start.
+if (process.argv[2] === 'build') {
+  const settle = () => v8.setFlagsFromString('--max-optimized-bytecode-size=1');
+  settle();
+  process.once('exit', settle);
+}
 
 // Most of a short build is loading the compilers: Node keeps their compiled form, and nothing of the application, in a
 // folder of this user. Threads find the folder by the variable.

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { MANY_SOURCES } from '../src/build/optimizing.ts';
 import { handset } from './support/cli.ts';
 import { PACKAGE, temporaryFolder, tree, write } from './support/project.ts';
 
@@ -114,9 +115,9 @@ describe('the packed artefact', () => {
   it('keeps the machine form of its compilers in its own folder, nothing of an application, and survives a spoiled one', async () => {
     const app = await installPacked();
     const cache = path.join(temporaryFolder(), 'cache');
-    const build = () => {
+    const build = (command = 'build') => {
       rmSync(path.join(app, '.handset'), { recursive: true, force: true });
-      return execute(process.execPath, [path.join(app, 'node_modules/handset/bin/handset.js'), 'build'], {
+      return execute(process.execPath, [path.join(app, 'node_modules/handset/bin/handset.js'), command], {
         cwd: app,
         env: { ...process.env, XDG_CACHE_HOME: cache, NODE_COMPILE_CACHE: undefined },
       });
@@ -133,6 +134,18 @@ describe('the packed artefact', () => {
     for (const [name, bytes] of kept) expect(tree(cache).get(name)?.length).toBeGreaterThan(bytes.length / 2);
     await build();
     expect([...tree(path.join(app, 'public'))]).toEqual([...made]);
+
+    // `build` runs under settings of its own (src/build/optimizing.ts): neither it nor another command spoils what the
+    // other has kept, also when there is so much to compile that it changes them on its way.
+    const forms = () => new Map([...tree(cache)].filter(([name]) => name.endsWith('.v8')));
+    const ofBuild = forms();
+    await build('pack');
+    const ofBoth = forms();
+    expect([ofBuild.size, ofBoth.size]).toEqual([2, 4]);
+    const many = Array.from({ length: MANY_SOURCES + 20 }, (_, i) => [`app/many/${i}.coffee`, `@a${i} = ${i}\n`]);
+    write(app, Object.fromEntries(many) as Record<string, string>);
+    await build();
+    expect(forms()).toEqual(ofBoth);
   });
 
   it('makes an application whose npm install finds this handset again, from wherever it came', async () => {

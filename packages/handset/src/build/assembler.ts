@@ -7,6 +7,7 @@ import { type BundlePart, joinParts, scriptPart, templatePart } from './bundle.t
 import { createCompileCache } from './compile-cache.ts';
 import { type Compiled, type CompileJob, compileSource } from './compiler.ts';
 import { createMinifier } from './minify.ts';
+import { allowOptimizing, MANY_SOURCES } from './optimizing.ts';
 import { orderSources } from './order.ts';
 import { copyOutput, type Output, textOutput } from './output.ts';
 import { type Role, roleOf, templateName } from './roles.ts';
@@ -73,7 +74,10 @@ export function createAssembler({ root, settings, plugins, production }: Assembl
       }
     }
     const missed = full ? requests.filter((job) => !useKept(job)) : requests;
-    for (const { name, target } of missed) compiled.set(name, await compileSource(name, target, plugins, store));
+    for (const [index, { name, target }] of missed.entries()) {
+      if (index === MANY_SOURCES) allowOptimizing();
+      compiled.set(name, await compileSource(name, target, plugins, store));
+    }
     if (full && missed.length > 0) cache.save(compiled);
     return { ...(await outputsOf()), compiled: missed.length };
   };

@@ -1,4 +1,5 @@
 import { ProblemError } from '../problem.ts';
+import { allowOptimizing } from './optimizing.ts';
 
 /** Minifies one script to ES5; throws `minify-failed` that names `file`. */
 export type Minify = (file: string, code: string) => Promise<string>;
@@ -15,6 +16,7 @@ export function createMinifier(): Minify {
     const known = cache.get(file);
     if (known?.code === code) return known.result;
     const { minify } = await import('terser');
+    allowOptimizing();
     try {
       const { code: result = '' } = await minify(code, {
         ecma: 5,

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, wri
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { cachedDataVersionTag } from 'node:v8';
 import vm from 'node:vm';
 import { PACKAGE_FOLDER } from '../package-folder.ts';
 
@@ -47,10 +48,14 @@ export function loadScript(file: string, cache: string | undefined, require: Nod
   return module.exports;
 }
 
-/** V8 checks its own version and flags, but of the source only the length. */
+/**
+ * V8 checks its own version and settings, but of the source only the length. The settings of `handset build` are not those
+ * of the other commands: each has its own form, or they would overwrite each other's.
+ */
 function cacheName(file: string, source: string): string {
   const hash = createHash('sha256').update(source).digest('hex').slice(0, 32);
-  return `${path.basename(file)}-${process.version}-${process.arch}-${hash}.v8`;
+  const settings = cachedDataVersionTag().toString(16);
+  return `${path.basename(file)}-${process.version}-${process.arch}-${settings}-${hash}.v8`;
 }
 
 function readIfThere(file: string): Buffer | undefined {

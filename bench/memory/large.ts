@@ -15,6 +15,7 @@ import { memoryMigrations } from '../../packages/platform/src/services/memory/in
 import type { RecordFilter } from '../../packages/platform/src/services/memory/record-store.ts';
 import { Retrieval } from '../../packages/platform/src/services/memory/retrieval.ts';
 import { VectorIndex } from '../../packages/platform/src/services/memory/vector-index.ts';
+import { type Machine, thisMachine } from '../support/machine.ts';
 import { median, percentile } from '../support/statistics.ts';
 import { realSentences } from './sentences.ts';
 
@@ -29,6 +30,10 @@ export interface LargeOptions {
 }
 
 export interface LargeResults {
+  /** ISO 8601. */
+  at: string;
+  machine: Machine;
+  pgvector: string;
   records: number;
   embedded: number;
   indexSeconds: number;
@@ -107,12 +112,16 @@ export async function measureLarge(options: LargeOptions): Promise<LargeResults>
     const retrieval = new Retrieval({ database, log, vectors });
     const asked = texts.slice(embedded);
     for (const [index, text] of asked.entries()) known.set(text, base[embedded + index] ?? new Float32Array());
+    const [extension] = await database.query<{ version: string }>(
+      "SELECT extversion AS version FROM pg_extension WHERE extname = 'vector'",
+    );
+    const about = { at: new Date().toISOString(), machine: thisMachine({}), pgvector: extension?.version ?? 'unknown' };
     const filters: LargeResults['filters'] = [];
     for (const { share, key } of PLACES) {
       say(`searching ${share}`);
       filters.push({ share, ...(await measurePlace(database, table, retrieval, vectors, asked, key)) });
     }
-    return { records, embedded, indexSeconds, filters };
+    return { ...about, records, embedded, indexSeconds, filters };
   } finally {
     await vectors.stop();
     await database.close();

@@ -13,7 +13,14 @@ export interface Timed {
   perSecond: number;
 }
 
+/** Parts that were measured, each when it was; a run keeps what it left out as it was before. */
 export interface MemoryResults {
+  platform?: PlatformResults;
+  mem0?: Mem0Results;
+  large?: LargeResults;
+}
+
+export interface PlatformResults {
   /** ISO 8601. */
   at: string;
   quick: boolean;
@@ -25,21 +32,30 @@ export interface MemoryResults {
   list: { short: Timed; long: Timed; events: number };
   /** Without and with the embedding of the query, over so many records. */
   retrieve: { records: number; lexical: boolean; without: Timed; whole: Timed };
-  mem0?: Mem0Results;
-  large?: LargeResults;
 }
 
 const resultsFile = fileURLToPath(new URL('../results/memory.json', import.meta.url));
 const page = fileURLToPath(new URL('../../docs/benchmarks.md', import.meta.url));
 
+const HEAD = ['| measure | platform | peer | compared | aim |', '|---|---|---|---|---|'];
+
 /** The results as a table in Markdown: each measure, its peer, the ratio, and what was aimed at. */
 export function table(results: MemoryResults): string {
-  const { oneEvent, manyEvents, list, retrieve, mem0, large } = results;
-  const ms = (value: number): string => `${rounded(value, 2)} ms`;
+  const { platform, mem0, large } = results;
+  const rows = [...(platform ? platformRows(platform, mem0) : []), ...(large ? largeRows(large) : [])];
+  return [...HEAD, ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n');
+}
+
+const ms = (value: number): string => `${rounded(value, 2)} ms`;
+
+function platformRows(
+  { oneEvent, manyEvents, list, retrieve }: PlatformResults,
+  mem0: Mem0Results | undefined,
+): string[][] {
   const ratio = (own: number, other: number | undefined): string =>
     other === undefined ? '' : `${rounded(own / other, 3)} ×`;
   const peer = (name: string, value: number | undefined): string => (value === undefined ? '' : `${name} ${ms(value)}`);
-  const rows = [
+  return [
     [
       'CreateEvent, one connection, p50',
       ms(oneEvent.p50),
@@ -82,44 +98,50 @@ export function table(results: MemoryResults): string {
       ratio(retrieve.whole.p50, mem0?.whole.p50),
       '',
     ],
-    ...(large?.filters ?? []).map((filter) => [
-      `PostgreSQL, ${large?.records.toLocaleString('en')} records, namespace with ${filter.share}`,
-      `p50 ${ms(filter.retrieveP50)}, p99 ${ms(filter.retrieveP99)}`,
-      `exact search: recall@10 ${rounded(filter.recallAt10, 3)}`,
-      '',
-      'p50 at most 50 ms, recall@10 at least 0.95',
-    ]),
   ];
-  return [
-    '| measure | platform | peer | compared | aim |',
-    '|---|---|---|---|---|',
-    ...rows.map((row) => `| ${row.join(' | ')} |`),
-  ].join('\n');
 }
 
-/** Keeps the results in the repository and shows them in the docs. What this run left out stays as it was measured before. */
+function largeRows({ records, filters }: LargeResults): string[][] {
+  return filters.map((filter) => [
+    `PostgreSQL, ${records.toLocaleString('en')} records, namespace with ${filter.share}`,
+    `p50 ${ms(filter.retrieveP50)}, p99 ${ms(filter.retrieveP99)}`,
+    `exact search: recall@10 ${rounded(filter.recallAt10, 3)}`,
+    '',
+    'p50 at most 50 ms, recall@10 at least 0.95',
+  ]);
+}
+
+/** Keeps the results in the repository and shows them in the docs. */
 export async function keepResults(results: MemoryResults): Promise<void> {
-  const before: Partial<MemoryResults> = await readFile(resultsFile, 'utf8').then(JSON.parse, () => ({}));
-  const kept = {
-    ...(before.large ? { large: before.large } : {}),
-    ...(before.mem0 ? { mem0: before.mem0 } : {}),
-    ...results,
-  };
+  const before: MemoryResults = await readFile(resultsFile, 'utf8').then(JSON.parse, () => ({}));
+  const kept = { ...before, ...results };
   await mkdir(dirname(resultsFile), { recursive: true });
   await writeFile(resultsFile, `${JSON.stringify(kept, undefined, 2)}\n`);
   await writeFile(page, withSection(await readFile(page, 'utf8'), 'memory', section(kept)));
 }
 
 function section(results: MemoryResults): string {
-  const { cpu, cores, memoryGiB, kernel, node, loadAtStart } = results.machine;
-  const busy =
-    loadAtStart > cores / 2
-      ? ' **The machine was busy with other work: these numbers are too high and will be replaced.**'
-      : '';
-  const peer = results.mem0 ? `mem0 ${results.mem0.version} on a local qdrant` : 'without mem0';
-  return [
-    `Taken ${results.at.slice(0, 10)} on ${cpu}, ${cores} cores, ${memoryGiB} GiB, Linux ${kernel}, Node ${node}, ${peer}, embeddings by ${results.model} for both; load ${loadAtStart} at the start.${busy}`,
-    '',
-    table(results),
-  ].join('\n');
+  const { platform, mem0, large } = results;
+  const said: string[] = [];
+  if (platform) {
+    const peer = mem0 ? `mem0 ${mem0.version} on a local qdrant` : 'without mem0';
+    said.push(
+      `${taken(platform.at, platform.machine)}, ${peer}, embeddings by ${platform.model} for both.${busy(platform.machine)}`,
+    );
+  }
+  if (large) {
+    const { embedded, indexSeconds } = large;
+    said.push(
+      `PostgreSQL with pgvector ${large.pgvector}: ${taken(large.at, large.machine)}; ${embedded.toLocaleString('en')} sentences embedded, the rest perturbed, the graph built in ${Math.round(indexSeconds)} s.${busy(large.machine)}`,
+    );
+  }
+  return [...said.flatMap((paragraph) => [paragraph, '']), table(results)].join('\n');
+}
+
+function taken(at: string, { cpu, cores, memoryGiB, kernel, node, loadAtStart }: Machine): string {
+  return `Taken ${at.slice(0, 10)} on ${cpu}, ${cores} cores, ${memoryGiB} GiB, Linux ${kernel}, Node ${node}, load ${loadAtStart} at the start`;
+}
+
+function busy({ loadAtStart, cores }: Machine): string {
+  return loadAtStart > cores / 2 ? ' **The machine was busy with other work: these numbers are too high.**' : '';
 }

@@ -14,7 +14,7 @@ import { signedRequest } from '../support/signed-requests.ts';
 import { measureLarge } from './large.ts';
 import { runMem0, timed } from './mem0.ts';
 import { type ModelServer, startModelServer } from './model-server.ts';
-import { keepResults, type MemoryResults, type Timed, table } from './results.ts';
+import { keepResults, type MemoryResults, type PlatformResults, type Timed, table } from './results.ts';
 import { scriptedReply } from './scripted-model.ts';
 import { realSentences } from './sentences.ts';
 
@@ -34,10 +34,10 @@ const MAX_EMBEDDED = 100_000;
 const INDEX_WAIT_MS = 900_000;
 
 /**
- * `npm run bench -- memory [--quick] [--keep] [--no-mem0] [--large 1000000 [--embedded 100000]]`: events one after the other and
+ * `npm run bench -- memory [--quick] [--keep] [--no-mem0] [--large 1000000 [--embedded 100000] [--only-large]]`: events one after the other and
  * all at once, lists of a short and of a long log, and retrieval over many records, through the real server on its embedded
  * database with signed requests; mem0 beside it with the same embedding model and the same scripted one. `--large` measures
- * retrieval and recall over so many records on a real PostgreSQL. `--keep` writes bench/results/memory.json and docs/benchmarks.md.
+ * retrieval and recall over so many records on a real PostgreSQL, `--only-large` nothing else. `--keep` writes bench/results/memory.json and docs/benchmarks.md.
  */
 export async function run(args: string[]): Promise<void> {
   const quick = args.includes('--quick');
@@ -48,28 +48,26 @@ export async function run(args: string[]): Promise<void> {
   const models = embedder && (await startModelServer(embedder, scriptedReply));
   const say = (text: string): void => void process.stderr.write(`${text}\n`);
   try {
-    const texts = await realSentences(size.records + size.searches);
-    const records = texts.slice(0, size.records);
-    const queries = texts.slice(size.records);
-    const own = await measurePlatform(size, records, queries, models, say);
-    const results: MemoryResults = {
-      at: new Date().toISOString(),
-      quick,
-      machine,
-      model: embedder?.model.split('/').at(-1) ?? 'none',
-      ...own,
-    };
-    if (models && embedder && !args.includes('--no-mem0')) {
-      say('mem0');
-      const spoken = Array.from({ length: size.mem0 + size.inferred }, (_, n) => `${texts[n]} (${n})`);
-      const found = await runMem0(models, {
-        dimensions: embedder.dimensions,
-        events: spoken.slice(0, size.mem0),
-        inferred: spoken.slice(size.mem0),
-        records,
-        queries,
-      });
-      if (found) results.mem0 = found;
+    const results: MemoryResults = {};
+    if (!args.includes('--only-large')) {
+      const texts = await realSentences(size.records + size.searches);
+      const records = texts.slice(0, size.records);
+      const queries = texts.slice(size.records);
+      const measured = await measurePlatform(size, records, queries, models, say);
+      const model = embedder?.model.split('/').at(-1) ?? 'none';
+      results.platform = { at: new Date().toISOString(), quick, machine, model, ...measured };
+      if (models && embedder && !args.includes('--no-mem0')) {
+        say('mem0');
+        const spoken = Array.from({ length: size.mem0 + size.inferred }, (_, n) => `${texts[n]} (${n})`);
+        const found = await runMem0(models, {
+          dimensions: embedder.dimensions,
+          events: spoken.slice(0, size.mem0),
+          inferred: spoken.slice(size.mem0),
+          records,
+          queries,
+        });
+        if (found) results.mem0 = found;
+      }
     }
     const large = numberAfter(args, '--large');
     if (large !== undefined && embedder) {
@@ -86,7 +84,7 @@ export async function run(args: string[]): Promise<void> {
   }
 }
 
-type Measured = Pick<MemoryResults, 'oneEvent' | 'manyEvents' | 'list' | 'retrieve'>;
+type Measured = Pick<PlatformResults, 'oneEvent' | 'manyEvents' | 'list' | 'retrieve'>;
 
 async function measurePlatform(
   size: typeof FULL,

@@ -71,6 +71,7 @@ export function scopeSql(scope: NamespaceScope, params: unknown[], column = 'nam
   params.push(scope.key);
   const key = `$${params.length}::text COLLATE "C"`;
   if (scope.kind === 'exact') return `${column} = ${key}`;
-  // '0' is the character after '/', so the range is exactly what lies below the path.
-  return `(${column} = ${key} OR (${column} >= ${key} || '/' AND ${column} < ${key} || '0'))`;
+  // '0' is the character after '/': what lies below the path begins at '/' and ends before it. One range that an index can
+  // follow, and out of it the few siblings that begin alike.
+  return `(${column} >= ${key} AND ${column} < ${key} || '0' AND (${column} = ${key} OR ${column} >= ${key} || '/'))`;
 }

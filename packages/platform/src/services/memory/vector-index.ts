@@ -160,8 +160,9 @@ export class VectorIndex {
     return this.#deps.database.query<Hit>(
       `WITH few AS MATERIALIZED (SELECT v.record_id, v.embedding <=> $1::vector AS distance FROM ${this.#table} v WHERE ${place})
        SELECT r.id, 1 - near.distance AS score
-       FROM (SELECT * FROM few ORDER BY distance OFFSET 0) near JOIN memory_records r ON r.id = near.record_id
-       WHERE ${where} ORDER BY near.distance LIMIT $${params.push(limit)}`,
+       FROM (SELECT * FROM few ORDER BY distance OFFSET 0) near,
+         LATERAL (SELECT r.id FROM memory_records r WHERE r.id = near.record_id AND ${where} OFFSET 0) r
+       ORDER BY near.distance LIMIT $${params.push(limit)}`,
       params,
     );
   }

@@ -1,11 +1,12 @@
-import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
+import { randomBytes } from 'node:crypto';
+import { type IncomingMessage, request } from 'node:http';
+import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { errors } from '@agentplatform/contract';
-import { WebSocket } from 'ws';
+import { errors, ServiceError } from '@agentplatform/contract';
 import type { Lease } from '../../../kernel/sessions/session.ts';
 import { describeExit } from '../../../kernel/sessions/start-failure.ts';
-import { closeSocket, pump, sendableCode } from './relay.ts';
+import { acceptOf } from './handshake.ts';
+import type { Upgraded } from './spliced-stream.ts';
 
 /** How much of an agent's own refusal is shown. */
 const SAID_CHARS = 2048;
@@ -14,48 +15,76 @@ export interface AgentDial {
   /** A flat list: name, value, name, value … */
   headers: string[];
   protocols: string[];
-  maxMessageBytes: number;
   handshakeMs: number;
   signal: AbortSignal;
 }
 
+/** A WebSocket of an agent, and the subprotocol that it chose. */
+export interface AgentStream extends Upgraded {
+  protocol: string | undefined;
+}
+
 /** Opens `/ws` of the agent, not reading yet. Rejects with RuntimeClientError and the agent's own words when it refuses. */
-export async function dialAgent(lease: Lease, port: number, dial: AgentDial): Promise<WebSocket> {
+export async function dialAgent(lease: Lease, port: number, dial: AgentDial): Promise<AgentStream> {
   const { host, port: reached } = lease.sandbox.address(port);
-  const headers: Record<string, string> = {};
-  for (let i = 0; i + 1 < dial.headers.length; i += 2) headers[dial.headers[i] ?? ''] = dial.headers[i + 1] ?? '';
-  const socket = new WebSocket(`ws://${host.includes(':') ? `[${host}]` : host}:${reached}/ws`, dial.protocols, {
-    headers,
-    maxPayload: dial.maxMessageBytes,
-    perMessageDeflate: false,
-    handshakeTimeout: dial.handshakeMs,
-    followRedirects: false,
+  const key = randomBytes(16).toString('base64');
+  const offer = dial.protocols.length > 0 ? ['sec-websocket-protocol', dial.protocols.join(',')] : [];
+  const handshake = ['connection', 'Upgrade', 'upgrade', 'websocket', 'sec-websocket-version', '13', ...offer];
+  const authority = `${host.includes(':') ? `[${host}]` : host}:${reached}`;
+  const call = request({
+    host,
+    port: reached,
+    path: '/ws',
+    agent: false,
+    headers: ['host', authority, ...handshake, 'sec-websocket-key', key, ...dial.headers],
+    signal: dial.signal,
   });
-  // From its first breath: an error that nobody hears would end the server.
-  let failure: unknown;
-  socket.on('error', (error) => {
-    failure ??= error;
-  });
-  const refused = once(socket, 'unexpected-response', { signal: dial.signal });
-  // In the very turn of the event: a first message may have come in one piece with the agent's answer, and a turn later it
-  // would be handed to nobody.
-  socket.once('open', () => socket.pause());
-  const opened = once(socket, 'open', { signal: dial.signal }).then(() => undefined);
-  refused.catch(() => undefined);
-  opened.catch(() => undefined);
+  const late = setTimeout(() => call.destroy(new Error('the handshake took too long')), dial.handshakeMs);
   try {
-    const answer = await Promise.race([opened, refused.then(([, response]) => response as IncomingMessage)]);
-    if (answer === undefined) return socket;
-    const said = (await text(answer).catch(() => '')).trim().slice(0, SAID_CHARS);
-    throw refusal(answer.statusCode ?? 0, said);
+    const answer = await new Promise<{ response: IncomingMessage; upgraded?: Upgraded }>((resolve, reject) => {
+      call.once('upgrade', (response, socket: Socket, head) => {
+        // From its first breath: an error that nobody hears would end the server.
+        socket.on('error', () => socket.destroy());
+        socket.setNoDelay(true);
+        socket.pause();
+        resolve({ response, upgraded: { socket, head } });
+      });
+      call.once('response', (response) => resolve({ response }));
+      call.on('error', reject);
+      call.end();
+    });
+    const { response, upgraded } = answer;
+    if (upgraded) return accepted(response, upgraded, key, dial.protocols);
+    const said = (await text(response).catch(() => '')).trim().slice(0, SAID_CHARS);
+    call.destroy();
+    throw refusal(response.statusCode ?? 0, said);
   } catch (error) {
-    socket.terminate();
-    if (dial.signal.aborted || error !== failure) throw error;
-    const ended = await ending(lease);
+    call.destroy();
+    if (dial.signal.aborted || isAnswered(error)) throw error;
+    const ended = await endingOf(lease);
     throw errors.runtimeClient(ended ?? `The agent could not be reached on /ws: ${messageOf(error)}.`, {
       cause: error,
     });
+  } finally {
+    clearTimeout(late);
   }
+}
+
+/** Holds the agent to RFC 6455, 4.1. */
+function accepted(response: IncomingMessage, upgraded: Upgraded, key: string, offered: string[]): AgentStream {
+  const { headers } = response;
+  const protocol = headers['sec-websocket-protocol'];
+  const wrong =
+    headers['sec-websocket-accept'] !== acceptOf(key)
+      ? 'its answer is not to this handshake'
+      : protocol !== undefined && !offered.includes(protocol)
+        ? 'it chose a subprotocol that was not offered'
+        : headers['sec-websocket-extensions'] !== undefined
+          ? 'it chose an extension that was not offered'
+          : undefined;
+  if (wrong === undefined) return { ...upgraded, protocol };
+  upgraded.socket.destroy();
+  throw new Error(wrong);
 }
 
 function refusal(status: number, said: string): Error {
@@ -65,32 +94,8 @@ function refusal(status: number, said: string): Error {
   });
 }
 
-/** Lets client and agent talk until one of them, or the session, ends; close codes are passed on. */
-export function join(client: WebSocket, agent: WebSocket, lease: Lease): void {
-  pump(client, agent);
-  pump(agent, client);
-  let tooLarge: string | undefined;
-  agent.on('error', (error) => {
-    if ('code' in error && error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH')
-      tooLarge = 'the agent sent a message above the limit';
-  });
-  client.on('error', () => undefined);
-  client.once('close', (code, reason) => {
-    closeSocket(agent, code === 1005 ? undefined : (sendableCode(code) ?? 1001), reason.toString());
-  });
-  agent.once('close', (code, reason) => {
-    if (code === 1005) return closeSocket(client, undefined, '');
-    const passed = sendableCode(code);
-    if (passed !== undefined && tooLarge === undefined) return closeSocket(client, passed, reason.toString());
-    void ending(lease).then((ended) =>
-      closeSocket(client, 1011, tooLarge ?? ended ?? 'the agent broke the connection'),
-    );
-  });
-  agent.resume();
-}
-
 /** Why the agent is gone, in a sentence; undefined while it is there. */
-async function ending(lease: Lease): Promise<string | undefined> {
+export async function endingOf(lease: Lease): Promise<string | undefined> {
   const reason = lease.session.endReason;
   if (reason !== undefined && reason !== 'exited') return `The session ended (${reason}).`;
   const exited = await Promise.race([
@@ -98,6 +103,10 @@ async function ending(lease: Lease): Promise<string | undefined> {
     new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 500).unref()),
   ]);
   return exited ? describeExit(lease.sandbox) : undefined;
+}
+
+function isAnswered(error: unknown): boolean {
+  return error instanceof ServiceError;
 }
 
 function messageOf(error: unknown): string {

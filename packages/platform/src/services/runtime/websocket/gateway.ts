@@ -16,12 +16,14 @@ import { findTarget, namedRuntimeArn } from '../invocation-target.ts';
 import { acquire, type InvokeDeps } from '../invoke.ts';
 import { protocolRoutes } from '../protocols.ts';
 import { requireUser } from '../require-user.ts';
-import { dialAgent, join } from './agent-stream.ts';
+import { dialAgent, endingOf } from './agent-stream.ts';
+import { closeSocket } from './close-socket.ts';
+import { acceptUpgrade, readHandshake } from './handshake.ts';
 import { keepAlive } from './heartbeat.ts';
-import { closeSocket } from './relay.ts';
 import { headersForSignature, readStreamRequest, type StreamRequest } from './request.ts';
 import { failedStatus, MAX_FRAME_BYTES } from './shell-frames.ts';
 import { Shells } from './shells.ts';
+import { SplicedStream } from './spliced-stream.ts';
 
 /** The vendor's names of the two rights. */
 const ACTIONS = {
@@ -69,6 +71,12 @@ export interface StreamGatewayDeps extends Pick<InvokeDeps, 'sessions' | 'planFo
   log: Logger;
 }
 
+/** What can be ended, and when it has. */
+interface OpenStream {
+  close(code: number, reason: string, graceMs: number): void;
+  closed: Promise<unknown>;
+}
+
 /** A stream that is allowed and whose session lives. */
 interface Opened {
   target: InvocationTarget;
@@ -81,9 +89,8 @@ interface Opened {
 export class StreamGateway {
   readonly #deps: StreamGatewayDeps;
   readonly #shells: Shells;
-  readonly #agentServer: WebSocketServer;
   readonly #shellServer: WebSocketServer;
-  readonly #open = new Set<WebSocket>();
+  readonly #open = new Set<OpenStream>();
   /** The subprotocol to answer a request with. */
   readonly #protocols = new WeakMap<IncomingMessage, string>();
   #opening = 0;
@@ -91,16 +98,13 @@ export class StreamGateway {
   constructor(deps: StreamGatewayDeps) {
     this.#deps = deps;
     this.#shells = new Shells(deps.clock);
-    const server = (maxPayload: number): WebSocketServer =>
-      new WebSocketServer({
-        noServer: true,
-        clientTracking: false,
-        perMessageDeflate: false,
-        maxPayload,
-        handleProtocols: (_offered, req) => this.#protocols.get(req) ?? false,
-      });
-    this.#agentServer = server(deps.streams.maxMessageBytes);
-    this.#shellServer = server(MAX_FRAME_BYTES);
+    this.#shellServer = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload: MAX_FRAME_BYTES,
+      handleProtocols: (_offered, req) => this.#protocols.get(req) ?? false,
+    });
   }
 
   /** Takes every request to upgrade that the server gets. */
@@ -119,14 +123,9 @@ export class StreamGateway {
 
   /** Ends every stream with 1001, and every shell. */
   async close(): Promise<void> {
-    const gone = [...this.#open].map(
-      (client) =>
-        new Promise<void>((resolve) => {
-          client.once('close', () => resolve());
-          closeSocket(client, 1001, 'the server is stopping', 1000);
-        }),
-    );
-    await Promise.all(gone);
+    const open = [...this.#open];
+    for (const stream of open) stream.close(1001, 'the server is stopping', 1000);
+    await Promise.all(open.map(({ closed }) => closed));
     await this.#shells.close();
   }
 
@@ -134,6 +133,7 @@ export class StreamGateway {
     const path = req.url?.split('?')[0];
     const request = readStreamRequest(req);
     if (!request) throw errors.unknownOperation(`There is no WebSocket at ${path}.`);
+    const key = readHandshake(req);
     if (this.#open.size + this.#opening >= MAX_STREAMS)
       throw errors.throttling('The server has as many streams as it can hold.', { retryAfterSeconds: 5 });
     const record: StreamRecord = {
@@ -157,7 +157,7 @@ export class StreamGateway {
       if (!opened) return;
       try {
         await (request.kind === 'agent'
-          ? this.#openAgent(req, socket, head, request, opened, requestId, gone.signal)
+          ? this.#openAgent(req, { socket, head, key }, request, opened, requestId, gone.signal)
           : this.#openShell(req, socket, head, request, opened));
       } catch (error) {
         opened.lease.release();
@@ -240,8 +240,7 @@ export class StreamGateway {
 
   async #openAgent(
     req: IncomingMessage,
-    socket: Duplex,
-    head: Buffer,
+    { socket, head, key }: { socket: Duplex; head: Buffer; key: string },
     request: StreamRequest,
     { target, lease, sessionId, principal }: Opened,
     requestId: string,
@@ -259,23 +258,30 @@ export class StreamGateway {
         bearer: principal.kind === 'oauth',
       }),
       protocols: request.protocols,
-      maxMessageBytes: streams.maxMessageBytes,
       handshakeMs: streams.handshakeMs,
       signal,
     });
-    const protocol = agent.protocol || request.answeredProtocol;
-    const client = this.#accept(this.#agentServer, req, socket, head, protocol, [`${SESSION_HEADER}: ${sessionId}`]);
-    if (!client) return agent.terminate();
-    const stops = [
-      keepAlive(client, streams.pingIntervalMs, clock),
-      keepAlive(agent, streams.pingIntervalMs, clock),
-      clock.after(limits.streamTimeoutMs, () => closeSocket(client, 1001, 'the stream has reached its time limit')),
-    ];
-    client.once('close', () => {
-      for (const stop of stops) stop();
+    const protocol = agent.protocol ?? request.answeredProtocol;
+    const lines = [`${SESSION_HEADER}: ${sessionId}`];
+    if (protocol !== undefined) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
+    if (!acceptUpgrade(socket, key, lines)) {
+      agent.socket.destroy();
+      return lease.release();
+    }
+    const stream = new SplicedStream({
+      client: { socket, head },
+      agent,
+      ...streams,
+      clock,
+      explain: async () => (await endingOf(lease)) ?? 'the agent broke the connection',
+    });
+    this.#open.add(stream);
+    const stop = clock.after(limits.streamTimeoutMs, () => stream.close(1001, 'the stream has reached its time limit'));
+    void stream.closed.then(() => {
+      stop();
+      this.#open.delete(stream);
       lease.release();
     });
-    join(client, agent, lease);
   }
 
   async #openShell(
@@ -287,7 +293,7 @@ export class StreamGateway {
   ): Promise<void> {
     const { streams, clock, newRequestId, log } = this.#deps;
     const shellId = request.shellId ?? newRequestId();
-    const client = this.#accept(this.#shellServer, req, socket, head, request.answeredProtocol, [
+    const client = this.#acceptShell(req, socket, head, request.answeredProtocol, [
       `${SESSION_HEADER}: ${sessionId}`,
       `${SHELL_HEADER}: ${shellId}`,
     ]);
@@ -320,8 +326,7 @@ export class StreamGateway {
   }
 
   /** Answers 101, with that subprotocol and those header lines; undefined when it is no proper handshake or the client is gone. */
-  #accept(
-    server: WebSocketServer,
+  #acceptShell(
     req: IncomingMessage,
     socket: Duplex,
     head: Buffer,
@@ -333,6 +338,7 @@ export class StreamGateway {
     const answer = (headers: string[]): void => {
       headers.push(...lines);
     };
+    const server = this.#shellServer;
     server.once('headers', answer);
     try {
       server.handleUpgrade(req, socket, head, (opened) => {
@@ -343,8 +349,10 @@ export class StreamGateway {
     }
     if (client) {
       const opened = client;
-      this.#open.add(opened);
-      opened.once('close', () => this.#open.delete(opened));
+      const closed = new Promise((resolve) => opened.once('close', resolve));
+      const stream = { closed, close: (...how: [number, string, number]) => closeSocket(opened, ...how) };
+      this.#open.add(stream);
+      void closed.then(() => this.#open.delete(stream));
     }
     return client;
   }

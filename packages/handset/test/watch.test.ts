@@ -1,10 +1,10 @@
-import { cpSync, renameSync, rmSync } from 'node:fs';
+import { cpSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openProject } from '../src/project/project.ts';
 import { type BuildReport, startWatching } from '../src/watch/watch-session.ts';
 import { startHandset } from './support/cli.ts';
-import { PACKAGE, scaffoldCopy, smallProject, text, tree, write } from './support/project.ts';
+import { PACKAGE, scaffoldCopy, smallProject, temporaryFolder, text, tree, write } from './support/project.ts';
 
 /** Watch a project; `next` resolves with the build that follows `act`. */
 async function watching(root: string) {
@@ -105,6 +105,24 @@ describe('handset watch', () => {
     expect(await next(() => write(root, { [file]: content }))).toMatchObject({ ok: false, problems: [{ code, file }] });
     expect(text(root, 'public/index.html')).toContain('small');
     expect(await next(() => write(root, { [file]: good }))).toMatchObject({ ok: true });
+  });
+
+  it('follows no link that is made while it watches and leads outside or to a folder', async () => {
+    const outside = temporaryFolder();
+    const root = smallProject({ 'app/assets/a.txt': 'a' });
+    const { next } = await watching(root);
+    const link = (target: string, name: string) => next(() => symlinkSync(target, path.join(root, 'app/assets', name)));
+    // The channel is open: a link to a file of the application is followed.
+    expect(await link('a.txt', 'b.txt')).toMatchObject({ ok: true, written: ['b.txt'] });
+    expect(await link(outside, 'folder')).toMatchObject({ ok: true, problems: [{ code: 'folder-link' }] });
+    expect(await link(path.join(PACKAGE, 'package.json'), 'c.txt')).toMatchObject({
+      ok: false,
+      problems: [{ code: 'link-outside' }, {}],
+    });
+    const mended = await next(() => rmSync(path.join(root, 'app/assets/c.txt')));
+    expect(mended).toMatchObject({ ok: true, problems: [{ code: 'folder-link' }] });
+    expect(await next(() => rmSync(path.join(root, 'app/assets/folder')))).toMatchObject({ ok: true, problems: [] });
+    expect([...tree(path.join(root, 'public')).keys()].filter((name) => /folder|c\.txt/.test(name))).toEqual([]);
   });
 
   it('makes one build of a storm of saves', async () => {

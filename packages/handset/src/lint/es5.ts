@@ -46,11 +46,11 @@ export function checkScript(script: LintScript, definitions: Definitions, allowe
   const placeOf = (node: Node, word: string): Place =>
     script.place(node.loc?.start.line ?? 1, node.loc?.start.column ?? 0, word);
   const problems: Problem[] = [];
-  for (const { kind, name, node, message, wayOut } of laterUses(tree, definitions, script.kind === 'template')) {
+  for (const { kind, name, node, message, wayOut, doubt } of laterUses(tree, definitions, script.kind === 'template')) {
     const place = placeOf(node, name.split('.').at(-1) ?? name);
     if (allowed.has(name) || isAllowedAt(script, place, name)) continue;
     const code = kind === 'global' ? 'lint-es5-global' : 'lint-es5-method';
-    const remedy = `${wayOut || 'Do without it.'} ${OTHERWISE}`;
+    const remedy = [wayOut || 'Do without it.', OTHERWISE, doubt].filter(Boolean).join(' ');
     problems.push(problem(code, { ...place, message, remedy }));
   }
   const [first] = 'body' in tree && Array.isArray(tree.body) ? (tree.body as (Node & { directive?: string })[]) : [];

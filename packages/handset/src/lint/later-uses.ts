@@ -23,6 +23,8 @@ export interface LaterUse {
   readonly message: string;
   /** What to write instead; may be empty. */
   readonly wayOut: string;
+  /** What to do if it is not what it seems; only where the object is not known. */
+  readonly doubt?: string;
 }
 
 /**
@@ -47,8 +49,8 @@ export function laterUses(tree: Node, definitions: Definitions, isTemplate = fal
   for (const place of isTemplate ? [] : places) for (const name of askedBy(place, nameHere)) asked.add(name);
 
   const uses: LaterUse[] = [];
-  const add = (kind: LaterUse['kind'], node: Node, name: string, message: string, wayOut: string): void => {
-    if (!asked.has(name)) uses.push({ kind, name, node, message, wayOut });
+  const add = (use: LaterUse): void => {
+    if (!asked.has(use.name)) uses.push(use);
   };
   for (const place of places) {
     const { node } = place;
@@ -61,13 +63,16 @@ export function laterUses(tree: Node, definitions: Definitions, isTemplate = fal
         : ((definitions.globals.has(name) ? undefined : LATER_GLOBALS.get(name)) ??
           (definitions.statics.has(name) ? undefined : LATER_STATICS.get(name)));
     if (name !== undefined && wayOut !== undefined) {
-      add('global', node, name, `${name} is not part of ES5.`, wayOut);
+      add({ kind: 'global', node, name, message: `${name} is not part of ES5.`, wayOut });
     } else if (node.type === 'MemberExpression') {
       const found = methodUse(place, typeOf, definitions);
-      if (found) add('method', isNode(node.property) ? node.property : node, found.name, found.message, found.wayOut);
+      if (found) add({ kind: 'method', node: isNode(node.property) ? node.property : node, ...found });
     }
     const flags = flagsOf(node);
-    if (flags) add('global', node, 'RegExp', `The flag "${flags}" of RegExp is not part of ES5.`, '');
+    if (flags) {
+      const message = `The flag "${flags}" of RegExp is not part of ES5.`;
+      add({ kind: 'global', node, name: 'RegExp', message, wayOut: '' });
+    }
   }
   return uses.sort((a, b) => a.node.start - b.node.start);
 }
@@ -76,7 +81,7 @@ function methodUse(
   { node, parent, key }: Place,
   typeOf: TypeOf,
   definitions: Definitions,
-): Pick<LaterUse, 'name' | 'message' | 'wayOut'> | undefined {
+): Omit<LaterUse, 'kind' | 'node'> | undefined {
   const name = memberOf(node) ?? '';
   const method = LATER_METHODS.get(name);
   if (!method) return undefined;
@@ -91,7 +96,12 @@ function methodUse(
   if (type !== 'unknown' || !isCall || method.common || definitions.members.has(name)) return undefined;
   if (comesOfLibrary(node.object) || isSelection(name, parent)) return undefined;
   const message = `${plural(method.of)} have no ${shown} in ES5, and no script of this application defines one.`;
-  return { name, wayOut: `${wayOut} If it is a method of another kind, say so: handset-allow ${name}.`, message };
+  return {
+    name,
+    wayOut,
+    message,
+    doubt: `If it is a method of another kind, a comment says so: handset-allow ${name}.`,
+  };
 }
 
 const LIBRARY = /^(\$.*|_|jQuery|Zepto|Backbone|lodash|underscore)$/;

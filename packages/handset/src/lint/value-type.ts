@@ -46,7 +46,8 @@ export function typesOf(tree: Node): TypeOf {
   const assign = (name: string | undefined, value: unknown): void => {
     if (name === undefined) return;
     const values = variables.get(name) ?? [];
-    variables.set(name, [...values, isNode(value) ? value : undefined]);
+    values.push(isNode(value) ? value : undefined);
+    variables.set(name, values);
   };
   for (const place of placesOf(tree)) {
     const { node, parent } = place;

@@ -54,6 +54,13 @@ def test_places_and_keys_are_written_as_the_typescript_sdk_does():
     assert key_text("a=b \u00fc/1") == "a=3db =c3=bc/1"
 
 
+def test_an_item_that_somebody_changed_by_hand_is_its_text(client, memory_id, store):  # noqa: F811
+    store.put(("edited",), "k", {"a": 1})
+    [record] = client.list_records(memory_id, "/edited")
+    client.update_record(memory_id, record["memoryRecordId"], "by hand", metadata=record["metadata"])
+    assert store.get(("edited",), "k").value == {"text": "by hand"}
+
+
 def test_search_ranks_filters_and_pages(store):
     for number, text in enumerate(["The cat sleeps.", "A sailing boat in Oslo.", "Bread and butter."]):
         store.put(("notes", "jane"), f"n{number}", {"text": text, "number": number})

@@ -8,6 +8,7 @@ import {
   type ToolArguments,
   type ToolName,
 } from '@aws-sdk/client-bedrock-agentcore';
+import { readingResults } from './result-events.ts';
 
 export interface CodeInterpreterOptions extends Omit<BedrockAgentCoreClientConfig, 'region'> {
   /** Id or ARN of the interpreter; the built-in one when absent. */
@@ -49,7 +50,8 @@ export class CodeInterpreter implements AsyncDisposable {
     this.identifier = identifier;
     const settings = { ...config, ...(region === undefined ? {} : { region }) };
     this.#client = new BedrockAgentCoreClient(settings);
-    this.#invoking = new BedrockAgentCoreClient({ base64Decoder: decodeBase64, ...settings, maxAttempts: 1 });
+    this.#invoking = new BedrockAgentCoreClient({ ...settings, maxAttempts: 1 });
+    this.#invoking.config.eventStreamMarshaller = readingResults(this.#invoking.config.eventStreamMarshaller);
     this.#invoking.middlewareStack.add(
       (next) => (args) => {
         const { request } = args as { request?: { headers?: Record<string, string> } };
@@ -187,14 +189,6 @@ export class CodeInterpreter implements AsyncDisposable {
 function good(result: CodeInterpreterResult): CodeInterpreterResult {
   if (!result.isError) return result;
   throw new Error(result.content?.map((block) => block.text ?? '').join('\n') || 'The operation failed.');
-}
-
-/** The SDK's own matches a pattern first, which takes most of the time that it takes to read a file. */
-function decodeBase64(text: string): Uint8Array {
-  const bytes = Buffer.from(text, 'base64');
-  if (bytes.length !== (text.length / 4) * 3 - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0))
-    throw new TypeError('The platform sent a file that is no base64 text.');
-  return bytes;
 }
 
 function quote(path: string): string {

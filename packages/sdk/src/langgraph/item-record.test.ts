@@ -42,3 +42,9 @@ it('takes a record of another client for a text under its id', () => {
   const found = itemOf({ ...record, namespaces: ['/facts/jane/'], memoryStrategyId: 's' });
   expect(found).toMatchObject({ namespace: ['facts', 'jane'], key: 'mem-1', value: { text: '{"no": "item"}' } });
 });
+
+it.each(['changed by hand', '5', '[1]', 'null', '{'])('takes an item that is no longer one for a text: %s', (text) => {
+  const metadata = metadataOf('k', { field: undefined, created: new Date(0), indexed: true });
+  const record = { memoryRecordId: 'mem-1', content: { text }, namespaces: ['/n'], createdAt: new Date(0), metadata };
+  expect(itemOf({ ...record, memoryStrategyId: 's' })).toMatchObject({ key: 'k', value: { text } });
+});

@@ -54,10 +54,20 @@ export function itemOf(record: Omit<MemoryRecordSummary, 'score'>): Item {
   return {
     namespace: namespaceOf(namespaces?.[0]),
     key: key === undefined ? memoryRecordId : unescaped(key, /(?:=[0-9a-f]{2})+/g),
-    value: field === undefined ? JSON.parse(text) : { [field]: text },
+    value: (field === undefined ? objectOf(text) : undefined) ?? { [field ?? 'text']: text },
     createdAt: metadata[CREATED]?.dateTimeValue ?? createdAt,
     updatedAt: createdAt,
   };
+}
+
+/** Undefined for what is no JSON object: somebody has given the record another text since. */
+function objectOf(text: string): Item['value'] | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function escaped(text: string, refused: RegExp, mark: string): string {

@@ -55,14 +55,24 @@ def item_of(record: Mapping[str, Any]) -> dict[str, Any]:
     metadata = record.get("metadata", {})
     text = record["content"]["text"]
     key = metadata.get(KEY, {}).get("stringValue")
-    field = metadata.get(FIELD, {}).get("stringValue", "text" if key is None else None)
+    field = metadata.get(FIELD, {}).get("stringValue")
+    value = None if key is None or field is not None else _object_of(text)
     return {
         "namespace": namespace_of(next(iter(record.get("namespaces", [])), None)),
         "key": record["memoryRecordId"] if key is None else _unescaped(key, "="),
-        "value": json.loads(text) if field is None else {field: text},
+        "value": {field or "text": text} if value is None else value,
         "created_at": metadata.get(CREATED, {}).get("dateTimeValue", record["createdAt"]),
         "updated_at": record["createdAt"],
     }
+
+
+def _object_of(text: str) -> dict[str, Any] | None:
+    """None for what is no JSON object: somebody has given the record another text since."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _escaped(text: str, refused: str, mark: str) -> str:

@@ -95,8 +95,14 @@ describe.skipIf(!python)('boto3, unmodified', () => {
       downloaded: 'x,y\n1,2',
       both: ['x,y\n1,2', [0, 255]],
       cleared: true,
+      files: ['b.bin', 'data'],
+      removed: false,
+      task: 'working',
+      stopped: 'canceled',
       listed: 'READY',
+      sessions: 1,
       made: 'READY',
+      interpreters: ['vendor_made'],
       known: 'vendor_made',
       deleted: 'DELETING',
     });
@@ -104,7 +110,7 @@ describe.skipIf(!python)('boto3, unmodified', () => {
 });
 
 describe("the vendor's TypeScript client", () => {
-  it('runs code, commands and files', { timeout: 300_000 }, async () => {
+  it('runs every operation that it has', { timeout: 300_000 }, async () => {
     const folder = join(ROOT, '.cache/vendor-node-0.4.4');
     await mkdir(folder, { recursive: true });
     const install = [
@@ -122,21 +128,40 @@ describe("the vendor's TypeScript client", () => {
       import { CodeInterpreter } from '${folder}/node_modules/bedrock-agentcore/dist/src/tools/code-interpreter/client.js';
       const client = new CodeInterpreter({ region: process.env.AWS_REGION });
       const seen = {};
+      seen.started = (await client.startSession({ sessionName: 'by the vendor', timeout: 600 })).sessionName;
       seen.code = await client.executeCode({ code: 'import time\\nfor i in range(3):\\n    print(i, flush=True)\\n    time.sleep(0.3)' });
       seen.javascript = await client.executeCode({ code: 'await Promise.resolve(5)', language: 'javascript' });
+      seen.typescript = await client.executeCode({ code: 'const n: number = 4; n', language: 'typescript' });
+      seen.kept = await client.executeCode({ code: 'i' });
+      seen.cleared = await client.executeCode({ code: 'i', clearContext: true });
+      seen.failed = await client.executeCode({ code: '1 / 0' });
       seen.command = await client.executeCommand({ command: 'echo shell' });
       await client.writeFiles({ files: [{ path: 'a.txt', content: 'text' }] });
       seen.read = await client.readFiles({ paths: ['a.txt'] });
       seen.list = await client.listFiles({ path: '.' });
       await client.removeFiles({ paths: ['a.txt'] });
       seen.missing = await client.readFiles({ paths: ['a.txt'] });
-      seen.session = (await client.getSession()).status;
+      const { status, name, sessionTimeoutSeconds } = await client.getSession();
+      seen.session = { status, name, sessionTimeoutSeconds };
       seen.ready = (await client.listSessions({ status: 'READY' })).items.length;
+      await client.stopSession();
+      seen.ended = (await client.listSessions({ status: 'TERMINATED' })).items.some((item) => item.name === 'by the vendor');
       await client.stopSession();
       console.log(JSON.stringify(seen));`;
     const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script]);
     const seen = JSON.parse(stdout);
-    expect(seen).toMatchObject({ code: '0\n1\n2\n', javascript: '5', command: 'shell\n', session: 'READY' });
+    expect(seen).toMatchObject({
+      started: 'by the vendor',
+      code: '0\n1\n2\n',
+      javascript: '5',
+      typescript: '4',
+      kept: '2',
+      command: 'shell\n',
+      session: { status: 'READY', name: 'by the vendor', sessionTimeoutSeconds: 600 },
+      ended: true,
+    });
+    expect(seen.cleared).toContain('NameError');
+    expect(seen.failed).toContain('ZeroDivisionError');
     expect(seen.ready).toBeGreaterThan(0);
     expect(seen.read).toContain('text');
     expect(seen.list).toContain('a.txt');

@@ -53,6 +53,11 @@ describe('the full image', () => {
       isError: false,
     });
     expect((await deno('n * 2')).text).toBe('40');
+    // It says that it is done before, after or amid what it prints.
+    for (let i = 0; i < 5; i++) {
+      const fresh = { language: 'typescript', runtime: 'deno', code: 'console.log(1); 2', clearContext: true } as const;
+      expect((await session.call('executeCode', fresh)).content?.map(({ text }) => text)).toEqual(['1\n', '2']);
+    }
     expect((await deno('throw new RangeError("on purpose")')).text).toContain('on purpose');
     await session.stop();
   });

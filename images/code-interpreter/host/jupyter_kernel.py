@@ -1,27 +1,29 @@
-"""A real Jupyter kernel, driven through jupyter_client."""
+"""A real Jupyter kernel, spoken to as jupyter_client does."""
 
 import asyncio
-import json
 import os
 import signal
 import sys
 import tempfile
 import time
 
-from jupyter_client.asynchronous import AsyncKernelClient
 from jupyter_client.connect import write_connection_file
 
 from . import limits, processes
+from .channels import Channels
 from .kernel import Kernel, KernelDied
 from .problem import Problem
 from .rich import blocks_of
 from .streams import Streams
 
 POLL_SECONDS = 0.25
-DELIMITER = b"<IDS|MSG>"
 DENO = "/opt/python/bin/deno"
 LATE_SECONDS = 1.0
 """After the reply, how long the kernel's last outputs may take."""
+
+ANSWER_SECONDS = 5.0
+QUIET_SECONDS = 0.02
+"""Without a message for so long, a kernel that mixes up their order has sent them all."""
 
 
 def python_command(connection_file):
@@ -33,6 +35,7 @@ def python_command(connection_file):
         "--IPKernelApp.capture_fd_output=False",
         # A rest before each reply, for clients that do not wait for `idle`; we do.
         "--IPythonKernel._execute_sleep=0",
+        "--IPKernelApp.outstream_class=host.kernel_stream.KernelStream",
     ]
 
 
@@ -40,13 +43,33 @@ def deno_command(connection_file):
     return ["/usr/bin/env", "NO_COLOR=1", DENO, "jupyter", "--kernel", "--conn", connection_file]
 
 
+class Execution:
+    """One request to run code, and how far its answers have come."""
+
+    def __init__(self, output):
+        self.id = None
+        self.output = output
+        self.failed = False
+        self.idle = False
+        self.reply = None
+        self.replied_at = None
+
+
 class JupyterKernel(Kernel):
-    def __init__(self, command, transport="ipc"):
+    """`disorderly`: it may say that it is idle before the last outputs are sent."""
+
+    def __init__(self, command, transport="ipc", disorderly=False):
         self._command = command
         self._transport = transport
-        self._client = None
+        self._disorderly = disorderly
+        self._channels = None
         self._directory = None
         self._streams = None
+        self._execution = None
+        self._heard = False
+        self._answered = None
+        self._heard_at = 0.0
+        self._news = None
 
     async def start(self):
         self._directory = tempfile.TemporaryDirectory(prefix="kernel-", dir="/tmp")
@@ -61,34 +84,24 @@ class JupyterKernel(Kernel):
             raise KernelDied(f"could not be started: {error}") from error
         finally:
             self._streams.started()
-        client = AsyncKernelClient()
-        client.load_connection_file(file)
-        client.start_channels(hb=False, stdin=False)
-        self._client = client
-        await self._until_it_answers(time.monotonic() + limits.START_SECONDS)
+        self._channels = Channels(file, self._take)
+        await self._until_it_answers()
 
-    async def _until_it_answers(self, deadline):
+    async def _until_it_answers(self):
         """Both channels must work: a kernel that answers before its outputs are subscribed to would lose the first of them."""
-        answered = heard = False
-        self._client.kernel_info()
-        while not (answered and heard):
+        deadline = time.monotonic() + limits.START_SECONDS
+        self._ask()
+        while not (self._answered and self._heard):
             if not self.alive:
                 raise KernelDied(f"ended {processes.describe_status(self.process.poll())} while it started{self._said()}")
             if time.monotonic() > deadline:
                 raise KernelDied(f"did not answer within {limits.START_SECONDS} s")
-            if not heard:
-                try:
-                    await self._client.get_iopub_msg(timeout=POLL_SECONDS)
-                    heard = True
-                except Exception as error:  # queue.Empty: nothing yet
-                    _only_empty(error)
-            try:
-                await self._client.get_shell_msg(timeout=0.01 if not answered else 0)
-                answered = True
-            except Exception as error:
-                _only_empty(error)
-            if answered and not heard:
-                self._client.kernel_info()
+            await self._wait(POLL_SECONDS)
+            if self._answered and not self._heard:
+                self._ask()
+
+    def _ask(self):
+        return self._channels.request("kernel_info_request", {})
 
     def _said(self):
         self._streams.drain()
@@ -99,71 +112,105 @@ class JupyterKernel(Kernel):
         # Its own name: a kernel that is ended meanwhile has no streams any more.
         streams = self._streams
         streams.sink = output.bytes
-        message_id = self._client.execute(code, store_history=True, allow_stdin=False, stop_on_error=True)
-        outputs = asyncio.ensure_future(self._outputs(message_id, output))
+        execution = self._execution = Execution(output)
         try:
-            failed = await self._until_idle(outputs)
-            reply = await asyncio.wait_for(self._reply(message_id), LATE_SECONDS * 5)
+            execution.id = self._channels.request(
+                "execute_request",
+                {
+                    "code": code,
+                    "silent": False,
+                    "store_history": True,
+                    "user_expressions": {},
+                    "allow_stdin": False,
+                    "stop_on_error": True,
+                },
+            )
+            await self._until_over(execution)
+            if self._disorderly:
+                await self._until_quiet()
         finally:
-            outputs.cancel()
+            self._execution = None
             streams.drain()
             streams.sink = None
-        if reply["status"] != "ok" and not failed:
-            failed = True
+        reply = execution.reply
+        if reply["status"] != "ok" and not execution.failed:
+            execution.failed = True
             output.error(reply.get("traceback") or [f"{reply.get('ename', 'Error')}: {reply.get('evalue', '')}"])
-        return not failed
+        return not execution.failed
 
-    async def _until_idle(self, outputs):
-        """Whether an error was among the outputs. Nothing tells of a kernel that died, so it is looked at now and then."""
-        replied_at = None
-        while not (await asyncio.wait({outputs}, timeout=POLL_SECONDS))[0]:
-            if not self.alive:
+    async def _until_over(self, execution):
+        """Nothing tells of a kernel that died, so it is looked at now and then."""
+        idle_since = None
+        while not (execution.idle and execution.reply):
+            await self._wait(POLL_SECONDS)
+            now = time.monotonic()
+            # A flood of output can push the last message out of the queue.
+            if execution.reply and now - execution.replied_at > LATE_SECONDS:
+                return
+            if execution.idle and not execution.reply:
+                idle_since = idle_since or now
+                if now - idle_since > ANSWER_SECONDS:
+                    raise KernelDied("did not say how the code ended")
+            if not self.alive and not (execution.idle and execution.reply):
                 raise KernelDied(f"ended {processes.describe_status(self.process.poll())}")
-            if await self._client.shell_channel.socket.poll(0):
-                # A flood of output can push the last message out of the queue.
-                replied_at = replied_at or time.monotonic()
-                if time.monotonic() - replied_at > LATE_SECONDS:
-                    return False
-        return outputs.result()
 
-    async def _receive(self, channel):
-        """A message: its type, the id of the request that it belongs to, and its content."""
-        # Not the client's own way, which asks whether there is a message before it takes it, and looks for dates in all of it. Nor
-        # is the signature checked: only this session's own code could have reached the socket, and it reads the key as well.
-        frames = await channel.socket.recv_multipart()
-        _, header, parent, _, content = frames[frames.index(DELIMITER) + 1 :][:5]
-        return json.loads(header)["msg_type"], json.loads(parent).get("msg_id"), json.loads(content)
+    async def _until_quiet(self):
+        """Asks once more, which takes the kernel through all that it has under way, and then listens until no more comes."""
+        end = time.monotonic() + LATE_SECONDS
+        self._answered, asked = None, self._ask()
+        while time.monotonic() < end:
+            left = QUIET_SECONDS - (time.monotonic() - self._heard_at)
+            if self._answered == asked and left <= 0:
+                return
+            await self._wait(left if left > 0 else QUIET_SECONDS)
 
-    async def _reply(self, message_id):
-        while True:
-            _, parent, content = await self._receive(self._client.shell_channel)
-            if parent == message_id:
-                return content
+    async def _wait(self, seconds):
+        """Until messages have come that were waited for, or so long."""
+        self._news = asyncio.get_running_loop().create_future()
+        await asyncio.wait({self._news}, timeout=seconds)
 
-    async def _outputs(self, message_id, output):
-        """Passes outputs on until the kernel says that it is idle again; whether an error was among them."""
-        failed = False
-        while True:
-            kind, parent, content = await self._receive(self._client.iopub_channel)
-            if parent != message_id:
-                continue
-            if kind == "stream":
-                output.text("stderr" if content["name"] == "stderr" else "stdout", content["text"])
-            elif kind in ("display_data", "execute_result"):
-                output.blocks(blocks_of(content["data"]))
-            elif kind == "error":
-                failed = True
-                output.error(content.get("traceback") or [f"{content.get('ename')}: {content.get('evalue')}"])
-            elif kind == "status" and content["execution_state"] == "idle":
-                return failed
+    def _take(self, kind, request_id, content):
+        if kind == "kernel_info_reply":
+            self._answered = request_id
+            return self._tell()
+        if kind != "execute_reply" and not self._heard:
+            self._heard = True
+            self._tell()
+        self._heard_at = time.monotonic()
+        execution = self._execution
+        if execution is not None and request_id == execution.id:
+            self._take_of(execution, kind, content)
+
+    def _take_of(self, execution, kind, content):
+        output = execution.output
+        if kind == "stream":
+            said = content()
+            output.text("stderr" if said["name"] == "stderr" else "stdout", said["text"])
+        elif kind in ("display_data", "execute_result"):
+            output.blocks(blocks_of(content()["data"]))
+        elif kind == "error":
+            said = content()
+            execution.failed = True
+            output.error(said.get("traceback") or [f"{said.get('ename')}: {said.get('evalue')}"])
+        elif kind == "status" and content()["execution_state"] == "idle":
+            execution.idle = True
+        elif kind == "execute_reply":
+            execution.reply = content()
+            execution.replied_at = time.monotonic()
+        if execution.idle and execution.reply:
+            self._tell()
+
+    def _tell(self):
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
 
     def interrupt(self):
         processes.signal_group(self.process, signal.SIGINT)
 
     def kill(self):
-        if self._client is not None:
-            self._client.stop_channels()
-            self._client = None
+        if self._channels is not None:
+            self._channels.close()
+            self._channels = None
         if self.process is not None:
             processes.finish(self.process)
         if self._streams is not None:
@@ -174,12 +221,7 @@ class JupyterKernel(Kernel):
             self._directory = None
 
 
-def _only_empty(error):
-    if type(error).__name__ != "Empty":
-        raise error
-
-
 def deno_or_problem():
     if not os.path.exists(DENO):
         raise Problem("invalid", "This session has no Deno, which only the full image brings; use runtime nodejs.")
-    return JupyterKernel(deno_command, transport="tcp")
+    return JupyterKernel(deno_command, transport="tcp", disorderly=True)

@@ -159,6 +159,34 @@ describe('handset build', () => {
     expect((await build()).compiled).toBe(4);
   });
 
+  it('takes another template language, for the main page too, from one file', async () => {
+    const plugin = `exports.plugin = {
+      name: 'braces', extensions: ['.braces'], targets: ['template', 'page'],
+      compile({ text, target }) {
+        if (target === 'page') return { output: text };
+        const body = JSON.stringify(text.trim()).replace(/\\{(\\w+)\\}/g, '" + locals.$1 + "');
+        return { output: 'function (locals) { return ' + body + '; };' };
+      },
+    };`;
+    const root = smallProject({
+      'plugins/braces.cjs': plugin,
+      'handset.config.json': '{ "plugins": ["plugins/braces.cjs"] }',
+      'app/index.braces': '<!doctype html><title>braces</title>',
+      'app/templates/hello.braces': '<p>Hello {name}</p>\n',
+    });
+    rmSync(path.join(root, 'app/index.pug'));
+    expect((await handset(root, ['build'])).stdout).toMatch(/^compiled in/);
+    expect(text(root, 'public/index.html')).toContain('<title>braces</title>');
+    const scope: { html?: string } = {};
+    new Function(
+      `${text(root, 'public/javascripts/templates.js')}; this.html = templates.hello({ name: 'you' });`,
+    ).call(scope);
+    expect(scope.html).toBe('<p>Hello you</p>');
+    // No template of Pug, no runtime: neither the build nor lint asks for one.
+    const { stdout } = await handset(root, ['lint', '--json']);
+    expect(stdout).not.toMatch(/runtime|es5/);
+  });
+
   it('takes another language from one file', async () => {
     const plugin = `export const plugin = {
       name: 'shout', extensions: ['.shout'], targets: ['script'],

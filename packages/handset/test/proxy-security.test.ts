@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { launchChromium } from '../src/browser/launch.ts';
 import { createAssembler } from '../src/build/assembler.ts';
@@ -11,6 +11,7 @@ import { LIVE_PAGE_ARGS } from '../src/proxy/live-page.ts';
 import { type ProxyOptions, startProxy } from '../src/proxy/proxy-server.ts';
 import { useChromium } from './support/chromium.ts';
 import { handset } from './support/cli.ts';
+import { eventually } from './support/news.ts';
 import { smallProject } from './support/project.ts';
 
 // As `handset proxy` starts it: what keeps a page in must not be the browser's own rules.
@@ -188,7 +189,7 @@ describe('the proxy', () => {
       reached = 0;
       const { begin, refused } = await proxied(`new WebSocket('ws://news.example:${port}/');`, { config, resolve });
       await begin();
-      await expect.poll(() => reached + refused.length).toBeGreaterThan(0);
+      await eventually(() => reached + refused.length).toBeGreaterThan(0);
       return [reached > 0, refused.length > 0];
     };
     expect(await socket(access(name) + access(`http://127.0.0.1:${port}`))).toEqual([true, false]);
@@ -207,23 +208,23 @@ describe('the proxy', () => {
       c.createDataChannel('a'); c.createOffer().then(function (o) { return c.setLocalDescription(o); });
       c.onicegatheringstatechange = function () { if (c.iceGatheringState === 'complete') document.title = 'gathered'; };
       setTimeout(function () { document.title = 'late'; }, 1500);`;
-    const send = async (from: Browser): Promise<void> => {
+    const send = async (from: Browser): Promise<Page> => {
       const page = await from.newPage();
       await page.setContent('<p>');
       await page.evaluate(script);
       await page.waitForFunction('document.title !== ""');
-      await page.close();
+      return page;
     };
     // The channel is open in a browser that was started without the rule.
     const open = await launchChromium({ headless: true, webSecurity: false, env: process.env });
     try {
       await send(open);
-      await expect.poll(() => datagrams).toBeGreaterThan(0);
+      await eventually(() => datagrams).toBeGreaterThan(0);
     } finally {
       await open.close();
     }
     datagrams = 0;
-    await send(browser());
+    await (await send(browser())).close();
     expect(datagrams).toBe(0);
   });
 
@@ -318,7 +319,7 @@ describe('the proxy', () => {
     expect([stuck.status, await stuck.text()]).toEqual([500, 'The page did not answer in 5 seconds.\n']);
     expect((await fetch(url)).status).toBe(410);
     // Nothing goes on running: the page is gone from Chromium, not only from the list.
-    await expect.poll(() => browser().contexts().length).toBe(before - 1);
+    await eventually(() => browser().contexts().length).toBe(before - 1);
     expect((await fetch((await begin()).url)).status).toBe(200);
   });
 });

@@ -73,5 +73,5 @@ function isAllowedAt(script: LintScript, { file = '', line }: Place, name: strin
 }
 
 function wrapped({ kind, code }: LintScript): string {
-  return kind === 'template' ? `(${code.trim()}\n)` : code;
+  return kind === 'template' ? `templates.t = ${code.trim()};` : code;
 }

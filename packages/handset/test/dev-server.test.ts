@@ -208,7 +208,7 @@ describe('a port that is in use', () => {
     const { status, stderr } = await handset(smallProject(), ['watch', '--server', '--port', String(port)]);
     expect(status).toBe(1);
     expect(stderr).toContain(`Port ${port} is in use`);
-    const owner = process.platform === 'linux' ? `(process ${process.pid}: ` : '';
+    const owner = process.platform === 'linux' ? `${path.basename(process.argv0)} (process ${process.pid}: ` : '';
     expect(stderr).toContain(owner);
     const next = Number(/--port (\d+)/.exec(stderr)?.[1]);
     expect(next).toBeGreaterThan(port);

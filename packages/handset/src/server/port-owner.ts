@@ -1,4 +1,5 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
+import path from 'node:path';
 
 /** Who listens on a TCP port of this machine, such as `node (process 12: node server.js)`; undefined if it cannot be told. */
 export async function findPortOwner(port: number): Promise<string | undefined> {
@@ -33,8 +34,10 @@ async function ownerOf(inode: string): Promise<string | undefined> {
       if (target !== `socket:[${inode}]`) continue;
       const name = (await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')).trim();
       const command = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0').join(' ').trim();
+      // Node calls its first thread `MainThread`: the program is what was started.
+      const program = path.basename(command.split(' ', 1)[0] ?? '') || name;
       const shown = command.length > 60 ? `${command.slice(0, 59)}…` : command;
-      return `${name || 'a program'} (process ${pid}${shown ? `: ${shown}` : ''})`;
+      return `${program || 'a program'} (process ${pid}${shown ? `: ${shown}` : ''})`;
     }
   }
   return undefined;

@@ -228,6 +228,16 @@ describe('handset lint', () => {
     expect(status).toBe(problems.some((p) => p.severity === 'error') ? 1 : 0);
   });
 
+  it('says what to add where something is missing', async () => {
+    const { stdout } = await handset(smallProject(), ['lint', '--json']);
+    const { problems } = JSON.parse(stdout) as { problems: Problem[] };
+    expect(problems.map(({ code, remedy }) => `${code}: ${remedy}`)).toEqual([
+      'widget-advice: Add id="http://…" to <widget>.',
+      'widget-advice: Add version="1.0" to <widget>.',
+      'widget-advice: Add <icon src="icon.png"/>.',
+    ]);
+  });
+
   it('does not cry wolf', async () => {
     const { problems } = await lint({
       'app/a.js':

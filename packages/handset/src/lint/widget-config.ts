@@ -15,7 +15,7 @@ const KNOWN = new Set([...ONCE, ...ONCE_A_LANGUAGE, 'icon', 'preference', 'featu
 
 interface Reporter {
   wrong(element: XmlElement, message: string): void;
-  advise(element: XmlElement, message: string): void;
+  advise(element: XmlElement, message: string, remedy?: string): void;
 }
 
 /**
@@ -24,8 +24,8 @@ interface Reporter {
  */
 export function checkWidgetConfig(text: string, file: string, files: ReadonlySet<string>): Problem[] {
   const problems: Problem[] = [];
-  const report = (code: ProblemCode, { line }: XmlElement, message: string): void => {
-    problems.push(problem(code, { file, line, message, frame: codeFrame(text, line) }));
+  const report = (code: ProblemCode, { line }: XmlElement, message: string, remedy?: string): void => {
+    problems.push(problem(code, { file, line, message, remedy, frame: codeFrame(text, line) }));
   };
   let widget: XmlElement;
   try {
@@ -36,7 +36,7 @@ export function checkWidgetConfig(text: string, file: string, files: ReadonlySet
   }
   const reporter: Reporter = {
     wrong: (element, message) => report('widget-invalid', element, message),
-    advise: (element, message) => report('widget-advice', element, message),
+    advise: (element, message, remedy) => report('widget-advice', element, message, remedy),
   };
   if (widget.name !== 'widget' || widget.namespace !== NAMESPACE) {
     reporter.wrong(widget, `The root must be <widget xmlns="${NAMESPACE}">.`);
@@ -54,10 +54,11 @@ export function checkWidgetConfig(text: string, file: string, files: ReadonlySet
 function checkRoot(widget: XmlElement, { wrong, advise }: Reporter): void {
   const { attributes } = widget;
   const id = attributes.get('id');
-  if (id === undefined) advise(widget, 'The widget has no id; updates are matched by it.');
+  if (id === undefined)
+    advise(widget, 'The widget has no id; updates are matched by it.', 'Add id="http://…" to <widget>.');
   else if (!IRI.test(id)) wrong(widget, `The id "${id}" is not an IRI such as http://example.org/my-app.`);
   const version = attributes.get('version');
-  if (version === undefined) advise(widget, 'The widget has no version.');
+  if (version === undefined) advise(widget, 'The widget has no version.', 'Add version="1.0" to <widget>.');
   else if (version.trim() === '' || !/^[\w.+ -]+$/.test(version)) wrong(widget, `"${version}" is no version.`);
   for (const side of ['width', 'height']) {
     const value = attributes.get(side);
@@ -87,7 +88,7 @@ function checkCounts(widget: XmlElement, { wrong, advise }: Reporter): void {
   }
   if (!widget.children.some((c) => c.name === 'name' && c.text.trim() !== '')) wrong(widget, 'The widget has no name.');
   if (!widget.children.some((c) => c.name === 'icon'))
-    advise(widget, 'The widget names no icon; devices look for icon.png.');
+    advise(widget, 'The widget names no icon; devices look for icon.png.', 'Add <icon src="icon.png"/>.');
 }
 
 function checkChild(child: XmlElement, files: ReadonlySet<string>, preferences: Set<string>, reporter: Reporter): void {

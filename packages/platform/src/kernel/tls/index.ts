@@ -1,2 +1,1 @@
-export type { Credential } from './certificate.ts';
-export { type LocalAuthority, openLocalAuthority } from './local-authority.ts';
+export { openLocalAuthority } from './local-authority.ts';

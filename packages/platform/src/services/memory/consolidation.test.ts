@@ -15,6 +15,8 @@ import {
   waitingLines,
 } from './extraction-job-store.ts';
 import { Housekeeping } from './housekeeping.ts';
+import { Memories } from './memories.ts';
+import { planJobs } from './plan-jobs.ts';
 import { findRecord, listRecords, type NewRecord, type RecordFilter } from './record-store.ts';
 import { memoryMigrations } from './tables.ts';
 
@@ -137,5 +139,44 @@ describeDatabases('memory', [...storageMigrations, ...memoryMigrations], (databa
     while (await housekeeping.round());
     expect(await left()).toBe(0);
     expect(await database().query('SELECT 1 FROM memory_purges')).toEqual([]);
+  });
+
+  it('gives no job more than it can hold, and leaves no event out', async () => {
+    const clock = new FakeClock(now.getTime());
+    let ids = 0;
+    const newId = (): string => `id${String(ids++).padStart(8, '0')}`;
+    const memories = new Memories({ database: database(), clock, region: 'us-east-1', newIdSuffix: newId });
+    const memoryStrategies = [{ semanticMemoryStrategy: { name: 'facts' } }];
+    const memory = await memories.create({ name: 'large', eventExpiryDuration: 30, memoryStrategies }, '123456789012');
+    const writer = new EventWriter(database());
+    const said: string[] = [];
+    for (const size of [10, 2_000_000, 600_000, 600_000, 10, 10]) {
+      const eventId = newId();
+      said.push(eventId);
+      const session = { memoryId: memory.id, actorId: 'jane', sessionId: 's' };
+      const times = { at: now, createdAt: now, expiresAt: new Date(now.getTime() + 1e9) };
+      const rest = { metadata: {}, branch: undefined, variables: {}, clientToken: undefined, fingerprint: eventId };
+      await writer.write({
+        ...session,
+        ...times,
+        ...rest,
+        eventId,
+        payload: [{ blob: 'x'.repeat(size) }],
+        pending: true,
+      });
+    }
+    const deps = { database: database(), clock, memories, newJobId: newId, delayMs: 0 };
+    for (let looks = 0; (await planJobs(deps)).more && looks < 10; looks++);
+    const [line] = await waitingLines(database(), 10);
+    const jobs: string[][] = [];
+    for (
+      let job = line && (await nextInLine(database(), line));
+      line && job;
+      job = await nextInLine(database(), line)
+    ) {
+      jobs.push(job.events.map(({ eventId }) => eventId));
+      await endJob(database(), job.id);
+    }
+    expect(jobs).toEqual([said.slice(0, 2), said.slice(2, 4), said.slice(4)]);
   });
 });

@@ -41,6 +41,8 @@ interface PlannedEvent {
 const SESSIONS_AT_ONCE = 50;
 /** Events of one job at most: what one model call can take in. */
 const EVENTS_PER_JOB = 50;
+/** Characters of their payloads, beyond which a job takes no further event: it is held in memory and read as a whole. */
+const CHARACTERS_PER_JOB = 1_000_000;
 
 /**
  * Turns events that wait into jobs, each session in one transaction: an event stops waiting exactly when its jobs exist.
@@ -74,9 +76,13 @@ async function planSession(
 ): Promise<void> {
   const strategies = (memory?.data.strategies ?? []).filter(isFed);
   const events = await tx.query<PlannedEvent>(
-    `WITH batch AS (
-       SELECT event_id FROM memory_events WHERE memory_id = $1 AND actor_id = $2 AND session_id = $3 AND pending
-       ORDER BY event_id LIMIT ${EVENTS_PER_JOB} FOR UPDATE SKIP LOCKED)
+    `WITH waiting AS (
+       SELECT event_id, length(payload) AS size FROM memory_events
+       WHERE memory_id = $1 AND actor_id = $2 AND session_id = $3 AND pending
+       ORDER BY event_id LIMIT ${EVENTS_PER_JOB} FOR UPDATE SKIP LOCKED),
+     batch AS (
+       SELECT event_id FROM (SELECT event_id, sum(size) OVER (ORDER BY event_id) - size AS before FROM waiting) sized
+       WHERE before < ${CHARACTERS_PER_JOB})
      UPDATE memory_events e SET pending = false FROM batch
      WHERE e.memory_id = $1 AND e.actor_id = $2 AND e.session_id = $3 AND e.event_id = batch.event_id
      RETURNING e.event_id, json_array_length(e.payload::json) AS items, e.variables, e.metadata,

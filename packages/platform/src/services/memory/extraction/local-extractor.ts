@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Candidate, Decision, Extractor, Question } from './candidate.ts';
 import type { Message } from './message.ts';
 import { resolveTimes } from './resolve-times.ts';
@@ -14,6 +15,8 @@ const MIN_WORDS = 3;
 const MAX_DIGEST_SENTENCES = 12;
 const SAME = 0.9;
 const MAX_FACTS = 100;
+/** Lines that a digest is chosen from at most; of more, the newest count. */
+const MAX_LINES = 20_000;
 
 /**
  * Extraction by rules, without any model and without a network: sentences in which the user speaks of himself, of named
@@ -21,26 +24,23 @@ const MAX_FACTS = 100;
  * sentences in their order. It knows English only, keeps the user's own words and does not infer.
  */
 export const localExtractor: Extractor = {
-  async facts({ messages, kind }) {
+  async facts({ messages, kind }, signal) {
     const wanted = kind === 'userPreference' ? isPreference : isFact;
-    return saidByUser(messages)
-      .filter(({ sentence }) => wanted(sentence))
-      .slice(0, MAX_FACTS)
-      .map(
-        ({ sentence, message }): Candidate => ({
-          content: resolveTimes(sentence, message.at),
-          at: message.at,
-          eventIds: [message.eventId],
-        }),
-      );
+    const found: Candidate[] = [];
+    for await (const { sentence, message } of sentencesIn(messages, signal)) {
+      if (message.role !== 'USER' || !wanted(sentence)) continue;
+      found.push({ content: resolveTimes(sentence, message.at), at: message.at, eventIds: [message.eventId] });
+      if (found.length === MAX_FACTS) break;
+    }
+    return found;
   },
 
-  async digest({ messages, kind }, previous) {
-    const said = messages.flatMap((message) =>
-      sentencesOf(message.text).map((sentence) => `${speaker(message)}: ${resolveTimes(sentence, message.at)}`),
-    );
+  async digest({ messages, kind }, previous, signal) {
+    const said: string[] = [];
+    for await (const { sentence, message } of sentencesIn(messages, signal))
+      if (!isSmallTalk(sentence)) said.push(`${speaker(message)}: ${resolveTimes(sentence, message.at)}`);
     const before = previous === undefined ? [] : previous.split('\n');
-    const lines = [...new Set([...before, ...said.filter((line) => !isSmallTalk(line.slice(line.indexOf(': ') + 2)))])];
+    const lines = [...new Set([...before, ...said.slice(-MAX_LINES)])];
     if (lines.length === before.length) return previous;
     return kind === 'episodic' ? episode(lines) : mostTelling(lines, MAX_DIGEST_SENTENCES).join('\n');
   },
@@ -67,10 +67,12 @@ interface Said {
   message: Message;
 }
 
-function saidByUser(messages: readonly Message[]): Said[] {
-  return messages
-    .filter(({ role }) => role === 'USER')
-    .flatMap((message) => sentencesOf(message.text).map((sentence) => ({ sentence, message })));
+/** Message by message, and requests have their turn between them: a batch may be megabytes. */
+async function* sentencesIn(messages: readonly Message[], signal: AbortSignal): AsyncGenerator<Said> {
+  for (const message of messages) {
+    await turn(undefined, { signal });
+    for (const sentence of sentencesOf(message.text)) yield { sentence, message };
+  }
 }
 
 function speaker({ role }: Message): string {

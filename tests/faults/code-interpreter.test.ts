@@ -70,6 +70,25 @@ describe('code that misbehaves', () => {
     await allWell();
   });
 
+  it('an error of 50 MB', async () => {
+    const seen = await session.python('raise ValueError("x" * 50_000_000)');
+    expect(seen.isError).toBe(true);
+    expect(seen.text).toContain('ValueError');
+    expect(seen.text).toMatch(/\[stderr: \d+ bytes were cut\]/);
+    await allWell();
+  });
+
+  it('a table of 8 MB comes whole, one of 9 MB is left out and counted', async () => {
+    const table = (count: number) =>
+      `from IPython.display import display, HTML\ndisplay(HTML("\\U0001f600" * ${count}))`;
+    const whole = await session.python(table(2_000_000));
+    expect(whole.content?.find((block) => block.type === 'resource')?.resource?.text?.length).toBe(4_000_000);
+    const left = await session.python(table(2_250_000));
+    expect(left).toMatchObject({ isError: false });
+    expect(left.text).toMatch(/\[results: \d+ bytes were cut\]/);
+    await allWell();
+  });
+
   it('os._exit: says that the kernel ended and how', async () => {
     const seen = await session.python('import os; os._exit(7)');
     expect(seen.isError).toBe(true);

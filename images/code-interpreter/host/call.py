@@ -20,7 +20,6 @@ class Call(CallOutput):
         self._began = time.monotonic()
         self._pending = []
         self._flush = None
-        self._errors = []
 
     def _queue(self, event):
         last = self._pending[-1] if self._pending else None
@@ -32,9 +31,8 @@ class Call(CallOutput):
             self._flush = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._write_pending)
 
     def error(self, lines):
-        """An error's traceback: on stderr, and kept for the result."""
+        """An error's traceback: on stderr."""
         text = COLOURS.sub("", "\n".join(lines))
-        self._errors.append(text)
         self.text("stderr", text if text.endswith("\n") else text + "\n")
 
     def _write_pending(self):
@@ -45,7 +43,7 @@ class Call(CallOutput):
 
     def _text_of_pending(self):
         pending, self._pending = self._pending, []
-        return "".join(json.dumps(event) + "\n" for event in pending)
+        return "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in pending)
 
     async def done(self, ok, exit_code, note=None, **more):
         self.end_streams()
@@ -57,7 +55,6 @@ class Call(CallOutput):
             "exitCode": exit_code,
             "seconds": time.monotonic() - self._began,
             "note": note,
-            "error": "\n".join(self._errors) or None,
             "cut": self.cut(),
             **more,
         }

@@ -57,7 +57,7 @@ class CallOutput:
     def blocks(self, blocks):
         """Rich results; one that does not fit any more is left out and counted."""
         for block in blocks:
-            size = sum(len(value) for value in block.values() if isinstance(value, str))
+            size = sum(len(value.encode()) for value in block.values() if isinstance(value, str))
             if size > self._rich_left:
                 self.rich_cut += size
                 continue

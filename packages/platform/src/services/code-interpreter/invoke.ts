@@ -127,7 +127,7 @@ async function* guarded(
 async function explain(error: unknown, lease: Lease, bound: AbortSignal): Promise<unknown> {
   if (error instanceof ServiceError) return error;
   if (error instanceof HostRefusal) {
-    if (error.kind === 'invalid') return errors.validation(error.message);
+    if (error.kind === 'invalid' || error.kind === 'too-large') return errors.validation(error.message);
     if (error.kind === 'not-found') return errors.resourceNotFound(error.message);
     if (error.kind === 'busy') return errors.throttling(error.message, { retryAfterSeconds: 1 });
   }

@@ -1,8 +1,10 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 
-/** Largest line of the stream between the session and the platform: one picture in base64 and its frame. */
-const MAX_LINE_BYTES = 16 * 2 ** 20;
+/** Largest line of the stream between the session and the platform: one rich result, of which each byte may need a second one in JSON. */
+const MAX_LINE_BYTES = 20 * 2 ** 20;
+/** All that one call may say: code that has taken its session's server over must not fill the platform's memory. */
+const MAX_CALL_BYTES = 64 * 2 ** 20;
 const MAX_ERROR_BYTES = 64 * 2 ** 10;
 const CONTROL_TIMEOUT_MS = 30_000;
 
@@ -18,7 +20,6 @@ export interface HostDone {
   exitCode: number;
   seconds: number;
   note: string | null;
-  error: string | null;
   /** Bytes that were cut because they were too many. */
   cut: { stdout: number; stderr: number; rich: number };
 }
@@ -154,9 +155,13 @@ async function collect(body: Readable, maxBytes: number): Promise<Buffer> {
 async function* events({ body }: { body: Readable }): AsyncGenerator<HostEvent> {
   let waiting: Buffer[] = [];
   let size = 0;
+  let total = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
+    total += chunk.length;
+    if (total > MAX_CALL_BYTES) throw tooLarge();
     let from = 0;
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+      if (size + end - from > MAX_LINE_BYTES) throw tooLarge();
       const line = Buffer.concat([...waiting, chunk.subarray(from, end)]);
       waiting = [];
       size = 0;
@@ -166,7 +171,11 @@ async function* events({ body }: { body: Readable }): AsyncGenerator<HostEvent> 
     if (from < chunk.length) {
       waiting.push(chunk.subarray(from));
       size += chunk.length - from;
-      if (size > MAX_LINE_BYTES) throw new HostRefusal('too-large', 'The session sent a result that is too large.');
+      if (size > MAX_LINE_BYTES) throw tooLarge();
     }
   }
+}
+
+function tooLarge(): HostRefusal {
+  return new HostRefusal('too-large', 'The result of the call is too large.');
 }

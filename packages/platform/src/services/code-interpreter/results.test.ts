@@ -8,7 +8,6 @@ const done: HostDone = {
   exitCode: 0,
   seconds: 0.5,
   note: null,
-  error: null,
   cut: { stdout: 0, stderr: 0, rich: 0 },
 };
 const out = (text: string): HostEvent => ({ event: 'output', stream: 'stdout', text });

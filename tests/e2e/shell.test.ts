@@ -74,7 +74,9 @@ describe('the interactive shell', () => {
     expect(shell.status).toMatchObject({ metadata: { shellId: 'one', reconnected: false }, status: 'Success' });
     expect(shell.stream.upgradeHeaders['x-amzn-bedrock-agentcore-shell-id']).toBe('one');
     shell.send(4, '{"width":132,"height":43}');
-    shell.send(0, 'stty size; test -t 0 && echo is-a-"tty"; cat /tmp/kept; echo\n');
+    // The size takes another way to the terminal than what is typed, and may come after it.
+    const sized = 'until case "$(stty size)" in 43*) true;; *) false;; esac; do sleep 0.1; done; stty size';
+    shell.send(0, `${sized}; test -t 0 && echo is-a-"tty"; cat /tmp/kept; echo\n`);
     await shell.until('43 132');
     await shell.until('is-a-tty');
     await shell.until('by the agent');

@@ -72,7 +72,7 @@ function show(terminal: Terminal, report: DoctorReport): void {
   if (report.codeRuntimes) {
     print(terminal, `\nLanguage runtimes: ${report.codeRuntimes.length > 0 ? report.codeRuntimes.join(', ') : 'none'}`);
   }
-  print(terminal, '\nBuilding images from a Containerfile (TypeScript and Python agents need none)');
+  print(terminal, '\nBuilding images from a Containerfile (needed for RUN; TypeScript and Python agents have none)');
   for (const { builder, usable, remedy } of report.builders) {
     print(terminal, `  ${usable ? yes : ' – '}  ${builder.padEnd(8)}${usable ? '' : `  →  ${remedy}`}`);
   }

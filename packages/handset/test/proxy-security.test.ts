@@ -1,6 +1,8 @@
 import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { launchChromium } from '../src/browser/launch.ts';
@@ -194,6 +196,35 @@ describe('the proxy', () => {
     };
     expect(await socket(access(name) + access(`http://127.0.0.1:${port}`))).toEqual([true, false]);
     expect(await socket(access(name))).toEqual([false, true]);
+  });
+
+  it('lets a live page read no file of this machine', async () => {
+    const file = pathToFileURL(path.join(smallProject({ 'secret.html': 'SECRET' }), 'secret.html')).href;
+    // The channel is open: this browser reads the file where it is asked to.
+    const page = await browser().newPage();
+    onTestFinished(() => page.close());
+    await page.goto(file);
+    expect(await page.textContent('body')).toContain('SECRET');
+    const { begin, post } = await proxied(`
+      var out = document.getElementById('out'), said = [], left = 3;
+      function say(how, text) { said.push(how + ':' + (/SECRET/.test(text) ? 'SECRET' : 'nothing')); if (!--left) out.textContent = said.sort().join(' '); }
+      fetch('${file}').then(function (r) { return r.text(); }).then(function (t) { say('fetch', t); }, function () { say('fetch', ''); });
+      var x = new XMLHttpRequest();
+      x.onloadend = function () { say('xhr', String(x.responseText)); };
+      try { x.open('GET', '${file}'); x.send(); } catch (e) { say('xhr', ''); }
+      var f = document.createElement('iframe');
+      f.src = '${file}';
+      document.body.appendChild(f);
+      setTimeout(function () { var t = ''; try { t = f.contentDocument.body.textContent; } catch (e) {} say('frame', t); }, 300);
+      try { window.open('${file}'); } catch (e) {}
+      document.getElementById('go').addEventListener('click', function () { location.href = '${file}'; });`);
+    const { url } = await begin();
+    const html = await (await fetch(url)).text();
+    expect(/<p id="out"[^>]*>([^<]*)</.exec(html)?.[1]).toBe('fetch:nothing frame:nothing xhr:nothing');
+    // Who goes there is gone.
+    const n = /<button[^>]* data-n="(\d+)"/.exec(html)?.[1];
+    expect(await (await post(url, `on=${n}:click`)).text()).not.toContain('SECRET');
+    await eventually(async () => (await fetch(url)).status).toBe(410);
   });
 
   it('lets no datagram of a live page out', async () => {

@@ -107,6 +107,10 @@ export async function openLivePage({
       if (other !== page) void other.close().catch(() => undefined);
     });
     await page.goto(`${ORIGIN}/`, { timeout: LOAD_MS, waitUntil: 'commit' });
+    // Addresses that no route sees, such as file: and about:, take a page away from its document.
+    page.on('framenavigated', (frame) => {
+      if (frame === page.mainFrame() && !frame.url().startsWith(`${ORIGIN}/`)) stop();
+    });
     await settle(page, stop);
     return {
       async snapshot(eventPath) {

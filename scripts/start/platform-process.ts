@@ -3,8 +3,8 @@ import { mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Config } from '../../packages/platform/src/config.ts';
+import { requireFreePort } from '../../packages/platform/src/port-owner.ts';
 import { withProgress } from '../bootstrap/progress.mjs';
-import { freePort } from './free-port.ts';
 import { type ReadyLine, readReadyLine } from './ready-line.ts';
 
 const readyWithinMs = 180_000;
@@ -25,7 +25,7 @@ export async function startPlatform(input: {
   signal: AbortSignal;
 }): Promise<PlatformProcess> {
   const { root, config, args, signal } = input;
-  await freePort(config.host, config.port);
+  await requireFreePort(config.host, config.port);
   mkdirSync(config.data, { recursive: true, mode: 0o700 });
   const logFile = join(config.data, 'platform.log');
   const log = openSync(logFile, 'w', 0o600);

@@ -1,4 +1,5 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
+import { createServer } from 'node:net';
 
 /**
  * Who listens on a TCP port of this machine, as `node scripts/platform.ts (process 4711)`; undefined when that cannot
@@ -18,6 +19,22 @@ export async function portOwner(port: number): Promise<string | undefined> {
     }
   }
   return undefined;
+}
+
+/** Rejects, naming who has it if that can be seen, when nobody can listen on `port` now. 0 is always free. */
+export async function requireFreePort(host: string, port: number): Promise<void> {
+  if (port === 0) return;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const server = createServer();
+      server.once('error', reject);
+      server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()));
+    });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'EADDRINUSE') throw new Error(await portTaken(port));
+    throw new Error(`Cannot listen on ${host}:${port}: ${error instanceof Error ? error.message : error}`);
+  }
 }
 
 /** The sentence for a port that somebody else listens on: who, and what to do. */

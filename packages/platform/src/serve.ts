@@ -1,6 +1,6 @@
 import { ConfigError, configHelp, loadConfig } from './config.ts';
-import { createPlatform } from './platform.ts';
-import { portTaken } from './port-owner.ts';
+import { createPlatform, type Platform } from './platform.ts';
+import { portTaken, requireFreePort } from './port-owner.ts';
 
 /** Serves until SIGTERM or SIGINT. Returns the exit status: 0 after an orderly end, 1 when it could not start, 2 for a wrong configuration. */
 export async function serve(argv: string[]): Promise<number> {
@@ -9,24 +9,36 @@ export async function serve(argv: string[]): Promise<number> {
     return 0;
   }
   const stop = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort());
+  let starting = true;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      stop.abort();
+      // What a start has done by now outlives a crash, too, and a start that hangs could not be ended otherwise.
+      if (starting) endBy(signal);
+    });
+  }
+  // The platform's own timers keep no process alive, and a start may have nothing else to wait for.
+  const alive = setInterval(() => {}, 60_000);
+  let platform: Platform | undefined;
   try {
     const config = loadConfig(argv, process.env);
-    const platform = await createPlatform(config);
-    try {
-      const ready = await platform.listen();
-      process.stdout.write(
-        config.json ? `${JSON.stringify(ready)}\n` : `agentplatform serves on ${ready.endpoint} (${ready.isolation})\n`,
-      );
-      if (!stop.signal.aborted)
-        await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }));
-      return 0;
-    } finally {
-      await platform.close();
-    }
+    // Taken at the end, but known now: nobody should wait for a start that cannot serve.
+    await requireFreePort(config.host, config.port);
+    platform = await createPlatform(config);
+    const ready = await platform.listen();
+    starting = false;
+    process.stdout.write(
+      config.json ? `${JSON.stringify(ready)}\n` : `agentplatform serves on ${ready.endpoint} (${ready.isolation})\n`,
+    );
+    await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }));
+    return 0;
   } catch (error) {
     process.stderr.write(`${await explain(error)}\n`);
     return error instanceof ConfigError ? 2 : 1;
+  } finally {
+    starting = false;
+    await platform?.close();
+    clearInterval(alive);
   }
 }
 
@@ -34,4 +46,10 @@ async function explain(error: unknown): Promise<string> {
   if (!(error instanceof Error)) return String(error);
   const { code, port } = error as NodeJS.ErrnoException & { port?: number };
   return code === 'EADDRINUSE' && port !== undefined ? portTaken(port) : error.message;
+}
+
+/** As if nobody had listened to the signal. */
+function endBy(signal: NodeJS.Signals): void {
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
 }

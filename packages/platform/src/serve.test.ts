@@ -1,0 +1,73 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { startPostgres } from './kernel/storage/testing/postgres.ts';
+
+let dir: string;
+let child: ChildProcess | undefined;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'serve-'));
+});
+afterEach(async () => {
+  child?.kill('SIGKILL');
+  await rm(dir, { recursive: true, force: true });
+});
+
+/** The server in a process of its own, whose event loop nothing else keeps alive. */
+function start(args: string[]) {
+  const main = join(import.meta.dirname, 'main.ts');
+  const options = ['--data', join(dir, 'data'), '--sandbox', 'process', '--json', ...args];
+  const started = spawn(process.execPath, [main, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
+  child = started;
+  return { child: started, exit: once(started, 'exit'), stdout: text(started.stdout), stderr: text(started.stderr) };
+}
+
+it('waits for a PostgreSQL that comes up later', async () => {
+  const postgres = await startPostgres();
+  try {
+    const url = await postgres.createDatabase();
+    await postgres.kill();
+    const server = start(['--port', '0', '--database-url', url]);
+    // It has been refused by then: the directory is locked just before the first attempt.
+    await expect.poll(() => existsSync(join(dir, 'data/server.lock')), { timeout: 60_000 }).toBe(true);
+    await postgres.start();
+    const [line] = await once(server.child.stdout, 'data');
+    expect(JSON.parse(String(line))).toMatchObject({ ready: true });
+    server.child.kill('SIGTERM');
+    expect(await server.exit).toEqual([0, null]);
+  } finally {
+    await postgres[Symbol.asyncDispose]();
+  }
+});
+
+it.each(['SIGTERM', 'SIGINT'] as const)('ends by %s while it starts, whatever it waits for', async (signal) => {
+  const server = start(['--port', '0', '--database-url', 'postgres://me@127.0.0.1:1/nothing']);
+  await expect.poll(() => existsSync(join(dir, 'data/server.lock')), { timeout: 60_000 }).toBe(true);
+  server.child.kill(signal);
+  expect(await server.exit).toEqual([null, signal]);
+});
+
+it('says that a database cannot be reached, and that a port is taken before it made anything', async () => {
+  const away = start(['--port', '0', '--database-url', 'postgres://me@127.0.0.1:1/nothing']);
+  expect(await away.exit).toEqual([1, null]);
+  expect(await away.stderr).toMatch(/127\.0\.0\.1:1/);
+
+  await rm(join(dir, 'data'), { recursive: true });
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  try {
+    const { port } = other.address() as AddressInfo;
+    const second = start(['--port', String(port)]);
+    expect(await second.exit).toEqual([1, null]);
+    expect(await second.stderr).toContain(`Port ${port} is taken by`);
+    expect(existsSync(join(dir, 'data'))).toBe(false);
+  } finally {
+    other.close();
+  }
+});

@@ -15,7 +15,10 @@ import {
   TagResourceCommand,
   UntagResourceCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
+import { openDatabase } from '../../packages/platform/src/kernel/storage/index.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { startCodeSession } from '../support/code-session.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
@@ -131,5 +134,27 @@ describe('an interpreter of one’s own', () => {
     await control.send(new DeleteResourcePolicyCommand({ resourceArn }));
     expect((await session.python('1')).text).toBe('1');
     await session.stop();
+  });
+});
+
+describe('what the sessions used', () => {
+  it('is metered as that of agents is: processor time and highest memory, in the same table', async () => {
+    const busy = await startCodeSession(clients);
+    await busy.python('import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: pass');
+    await busy.stop();
+    clients.close();
+    expect(await platform.end('SIGTERM')).toBe(0);
+    const database = await openDatabase({ dataDir, clock: systemClock, log: pino({ enabled: false }) });
+    try {
+      const rows = await database.query<Record<string, unknown>>('SELECT * FROM session_usage');
+      const row = rows.find(({ session_id: id }) => id === busy.id);
+      expect(row).toMatchObject({ final: true });
+      expect(row?.resource_arn).toMatch(/:aws:code-interpreter\/aws\.codeinterpreter\.v1$/);
+      expect(Number(row?.cpu_seconds)).toBeGreaterThan(0.5);
+      // A Python server and a kernel have some megabytes at least.
+      expect(Number(row?.memory_high_water_bytes)).toBeGreaterThan(32 * 2 ** 20);
+    } finally {
+      await database.close();
+    }
   });
 });

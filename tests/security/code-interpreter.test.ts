@@ -1,10 +1,13 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { CreateCodeInterpreterCommand } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { type CodeSession, startCodeSession } from '../support/code-session.ts';
+import { deployAgent } from '../support/deploy.ts';
+import { invokeText, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
 const run = promisify(execFile);
@@ -83,6 +86,36 @@ afterAll(async () => {
     await gone;
   }
   await ip('netns', 'del', NETWORK.name).catch(() => undefined);
+});
+
+describe('a session shares nothing with the agent that calls it', () => {
+  it('no file, no process, no network, and no credentials', async () => {
+    const agent = await deployAgent(platform, clients, { folder: join(import.meta.dirname, '../support/probe-agent') });
+    const caller = sessionId('caller');
+    const ask = (payload: unknown): Promise<string> => invokeText(clients, agent.arn, caller, payload);
+    await ask({ do: 'write', text: 'of the agent' });
+    // Control: the channels are open where they should be.
+    expect(await ask({ do: 'read' })).toBe('of the agent');
+    await one.python('open("/tmp/own", "w").write("of the interpreter")');
+    expect((await one.python('open("/tmp/own").read()')).text).toContain('of the interpreter');
+
+    expect((await one.python('import os\nos.path.exists("/tmp/kept")')).text).toBe('False');
+    expect(JSON.parse(await ask({ do: 'file', path: '/tmp/own' }))).toEqual({ error: 'ENOENT' });
+    const programs = (await one.call('executeCommand', { command: 'cat /proc/[0-9]*/cmdline | tr "\\0" " "' })).text;
+    expect(programs).toContain('ipykernel');
+    expect(programs).not.toContain('index.mjs');
+    const { names } = JSON.parse(await ask({ do: 'file', path: '/proc/' })) as { names: string[] };
+    expect(names.filter((name) => /^\d+$/.test(name)).length).toBeLessThan(10);
+    const theirs = (JSON.parse(await ask({ do: 'file', path: '/etc/hosts' })) as { text: string }).text;
+    const address = /^(\d+\.\d+\.\d+\.\d+)\s/m.exec(theirs.replaceAll(/^127\..*$/gm, ''))?.[1] ?? '';
+    expect(address).not.toBe('');
+    expect(await reach(one, address, 8080)).toBe('closed');
+    const environment = JSON.parse(await ask({ do: 'env' })) as Record<string, string>;
+    const secrets = Object.entries(environment).filter(([name]) => /^AWS_.*(TOKEN|URI|KEY)/.test(name));
+    expect(secrets.length).toBeGreaterThan(0);
+    const own = (await one.python('dict(os.environ)')).text;
+    for (const [, value] of secrets) expect(own).not.toContain(value);
+  });
 });
 
 describe('two sessions share nothing', () => {

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 # The memory of one session: every session has a process, a disk and a network of its own.
@@ -37,11 +38,22 @@ class Agent(BaseHTTPRequestHandler):
             return self.answer(400, {"error": "the payload must be a JSON object"})
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Connection", "close")
+        # In chunks, so that an answer that is cut is known as such.
+        self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for piece in invoke(payload):
-            self.wfile.write(f"data: {json.dumps(piece)}\n\n".encode())
-            self.wfile.flush()
+        try:
+            for piece in invoke(payload):
+                self.chunk(f"data: {json.dumps(piece)}\n\n")
+        except Exception as error:
+            traceback.print_exc()
+            message = str(error) or type(error).__name__
+            self.chunk(f"event: error\ndata: {json.dumps({'error': message})}\n\n")
+        self.chunk("")
+
+    def chunk(self, text):
+        data = text.encode()
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.flush()
 
     def answer(self, status, value):
         body = json.dumps(value).encode()

@@ -35,12 +35,13 @@ afterAll(async () => {
 const ask = (session: string, payload: unknown) => invokeJson(clients, arn, session, payload);
 const text = (session: string, payload: unknown) => invokeText(clients, arn, session, payload);
 
-/** Waits until a session's next answer shows a fresh sandbox, at most 20 s. */
-async function fresh(session: string, since: number): Promise<boolean> {
-  for (const deadline = Date.now() + 20_000; Date.now() < deadline; await sleep(500)) {
-    if (Number((await ask(session, { do: 'count' })).count) < since + 1) return true;
-  }
-  return false;
+/** Why a session ended, as the server's log says; undefined while it lives. */
+function endOf(session: string): unknown {
+  const lines = platform
+    .log()
+    .split('\n')
+    .filter((line) => line.includes('session ended'));
+  return lines.map((line) => JSON.parse(line)).find(({ sessionId }) => sessionId === session)?.reason;
 }
 
 describe('sessions in real sandboxes', () => {
@@ -119,7 +120,10 @@ describe('sessions in real sandboxes', () => {
     await ask(dead, { do: 'count' });
     await expect(text(dead, { do: 'die' })).rejects.toMatchObject({ name: 'RuntimeClientError' });
     expect((await ask(dead, { do: 'count' })).count).toBe(1);
-    expect(await fresh(sick, 1)).toBe(true);
+    // Not by any of the other ends that would come in time.
+    await expect.poll(() => endOf(sick), { timeout: 10_000 }).toBe('unhealthy');
+    expect(endOf(dead)).toBe('exited');
+    expect((await ask(sick, { do: 'count' })).count).toBe(1);
   });
 
   it('stream parts as they come', async () => {

@@ -9,7 +9,7 @@ import { harmless, note, print, styled, type Terminal } from '../terminal/termin
 export function logsCommand(terminal: Terminal) {
   return platformCommand('logs', {
     summary: 'Show what an agent printed, session by session.',
-    details: 'With --json each line is a JSON object {timestamp, sessionId, line}.',
+    details: 'With --json each line is a JSON object {sessionId, line}.',
     examples: [
       { does: 'what the agent in this folder printed', line: 'agentcore logs' },
       { does: 'the same, and what it prints from now on, until Ctrl-C', line: 'agentcore logs -f' },
@@ -53,7 +53,5 @@ function shown(terminal: Terminal, text: string): string {
     const value: unknown = typeof entry === 'object' && entry !== null ? Reflect.get(entry, name) : undefined;
     return value === undefined || value === null ? '' : String(value);
   };
-  const moment = new Date(Number.isNaN(Number(field('timestamp'))) ? field('timestamp') : Number(field('timestamp')));
-  const time = Number.isNaN(moment.getTime()) ? '' : `${moment.toISOString().slice(11, 19)} `;
-  return `${styled(terminal, 'stdout', 'dim', `${time}${field('sessionId').slice(0, 8)}`)}  ${harmless(field('line'))}`;
+  return `${styled(terminal, 'stdout', 'dim', field('sessionId').slice(0, 8))}  ${harmless(field('line'))}`;
 }

@@ -313,8 +313,8 @@ describe('pipeline, driven by the AWS SDK', () => {
     expect(await answerTo(head('/runtimes/arn/stopruntimesession'))).toBe('');
   });
 
-  it('spools a body whose sender is known only by it, and takes it all the same', async () => {
-    const stop = async (token: string) => {
+  it('spools a body whose sender is known only by it, and takes it only when it is small', async () => {
+    const stop = async (token: string, filler = 200_000) => {
       const path = `/runtimes/${encodeURIComponent('arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/a')}/stopruntimesession`;
       return fetch(`${await endpointOf(control)}${path}`, {
         method: 'POST',
@@ -323,13 +323,14 @@ describe('pipeline, driven by the AWS SDK', () => {
           'content-type': 'application/json',
           'x-amzn-bedrock-agentcore-runtime-session-id': 's'.repeat(33),
         },
-        body: JSON.stringify({ clientToken: 'c'.repeat(33), filler: 'x'.repeat(3_000_000) }),
+        body: JSON.stringify({ clientToken: 'c'.repeat(33), filler: 'x'.repeat(filler) }),
       });
     };
     const before = spooled;
     expect((await stop('good')).status).toBe(200);
     expect((await stop('bad')).status).toBe(401);
     expect(spooled - before).toBe(2);
+    expect((await stop('good', 300_000)).status).toBe(400);
   });
 
   it('closes what is more than so many connections, and takes others again when some are gone', async () => {

@@ -76,6 +76,9 @@ export interface PipelineDeps {
 
 type AnyHandler = OperationHandler<OperationName>;
 
+/** Largest body that is decoded before its sender's token is looked at: a command is the longest there is, and has 64 KB. */
+const UNKNOWN_SENDER_BYTES = 256 * 1024;
+
 /** As nginx logs it: the client went away before its answer began, which is no failure of ours. */
 const CLIENT_LEFT = 499;
 
@@ -221,8 +224,8 @@ export class Pipeline {
     if (!hasBody) return undefined;
     const { spool } = this.#deps;
     const maxBytes = this.#deps.maxBodyBytes(operation) ?? rule.maxBytes;
-    // Who sends it is not known before it is decoded, so that it must not gather in memory: anybody could fill that.
-    if (!signed && !rule.streams) return collect(await spool.take(req, maxBytes));
+    // Who sends it is not known before it is decoded: anybody could fill the memory with anything large.
+    if (!signed && !rule.streams) return collect(await spool.take(req, Math.min(maxBytes, UNKNOWN_SENDER_BYTES)));
     const gated = await gateBody(req, signed ?? { kind: 'unsigned' }, {
       contentLength: length === undefined ? undefined : Number(length),
       maxBytes,

@@ -98,7 +98,7 @@ async function* logLines(
     known.add(sandbox.id);
     void (async () => {
       for await (const line of sandbox.logs({ follow: true, fromStart: true, signal })) {
-        queue.push({ sessionId: session.row.sessionId, line, timestamp: new Date().toISOString() });
+        queue.push({ sessionId: session.row.sessionId, line });
         if (queue.length > MAX_WAITING) queue.shift();
         wake();
       }

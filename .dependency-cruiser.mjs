@@ -18,7 +18,7 @@ export default {
         'What a service needs of the kernel is there for every service; what it needs of a service comes as a parameter.',
       severity: 'error',
       from: { path: `${platform}/kernel/` },
-      to: { path: `${platform}/(services/|platform[.]ts|main[.]ts)` },
+      to: { path: `${platform}/(services/|platform[.]ts|serve[.]ts|main[.]ts)` },
     },
     {
       name: 'services-meet-through-ports',
@@ -45,10 +45,10 @@ export default {
     {
       name: 'nothing-imports-a-composition-root',
       comment:
-        'platform.ts and main.ts are where everything is put together; who imports them turns the house upside down.',
+        'platform.ts, serve.ts and main.ts are where everything is put together; who imports them turns the house upside down.',
       severity: 'error',
-      from: { path: '^packages/', pathNot: [`${platform}/main[.]ts$`, tests] },
-      to: { path: `${platform}/(platform|main)[.]ts$|^packages/cli/src/main[.]ts$` },
+      from: { path: '^packages/', pathNot: [`${platform}/(main|serve)[.]ts$`, tests] },
+      to: { path: `${platform}/(platform|serve|main)[.]ts$|^packages/cli/src/main[.]ts$` },
     },
     {
       name: 'clients-know-no-server',

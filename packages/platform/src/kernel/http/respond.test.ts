@@ -34,3 +34,30 @@ it.each([true, false])('lets go of what a streamed body holds, whether its clien
   await serve((_req, res) => respond(res, { status: 200, headers: {}, body: body() }, 'id'), stays);
   expect(held.released).toBe(true);
 });
+
+it('sends the head before a first part that takes its time, and in one packet with one that is there', async () => {
+  const late = Promise.withResolvers<void>();
+  async function* waiting(): AsyncIterable<Uint8Array> {
+    await late.promise;
+    yield Buffer.from('late');
+  }
+  async function* ready(): AsyncIterable<Uint8Array> {
+    yield Buffer.from('there');
+  }
+  const server = createServer((req, res) => {
+    const body = req.url === '/waiting' ? waiting() : ready();
+    respond(res, { status: 200, headers: {}, body }, 'id').catch(() => undefined);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const first = async (path: string): Promise<string> => {
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    const [part] = (await once(socket, 'data')) as [Buffer];
+    socket.destroy();
+    return part.toString();
+  };
+  expect(await first('/waiting')).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  late.resolve();
+  expect(await first('/ready')).toContain('\r\n\r\n5\r\nthere\r\n');
+  server.close();
+});

@@ -23,7 +23,7 @@ process.exitCode = await test(process.argv.slice(2));
 /** Runs the tests whose path contains one of the given words, all of them without any; returns the exit status. */
 async function test(args: string[]): Promise<number> {
   const { filter, options } = parseCLI(['vitest', 'run', ...args]);
-  prepareCoverage();
+  prepareCoverage(filter.length === 0);
   const python = await pythonPackages(root);
   if (python !== undefined) process.env.AGENTPLATFORM_TEST_PYTHONPATH = python;
   let total: Tally = emptyTally;
@@ -37,9 +37,10 @@ async function test(args: string[]): Promise<number> {
 }
 
 /** Where servers under test note the operations that SDKs drove; `npm run contract:coverage` reads it. */
-function prepareCoverage(): void {
+function prepareCoverage(anew: boolean): void {
   const folder = join(root, '.cache', 'contract-coverage');
-  rmSync(folder, { recursive: true, force: true });
+  // A run of some tests adds to what is known; only a run of all of them can say that something is driven no more.
+  if (anew) rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   process.env.AGENTPLATFORM_COVERAGE_DIR = folder;
 }

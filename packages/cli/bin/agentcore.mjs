@@ -28,8 +28,10 @@ if (process.features.typescript && process.versions.node.split('.')[0] >= 24) {
     stdio: 'inherit',
     env: { ...process.env, AGENTCORE_HANDED_OVER: '1' },
   });
-  // The terminal sends Ctrl-C to both; the child decides how to end.
-  process.on('SIGINT', () => {});
+  // A terminal sends Ctrl-C to both, a supervisor its signal to this one alone; the child decides how to end.
+  process.on('SIGINT', () => {
+    if (!process.stdin.isTTY) child.kill('SIGINT');
+  });
   process.on('SIGTERM', () => child.kill('SIGTERM'));
   child.on('exit', (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)));
 }

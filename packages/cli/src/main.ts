@@ -12,6 +12,9 @@ process.on('SIGTERM', onSignal);
 // `agentcore logs | head` closes the pipe when it has enough.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
+// Terminals that nobody has sized, as of a container or a CI job: what wraps text would put each character on a line.
+for (const stream of [process.stdout, process.stderr]) if (stream.isTTY && stream.columns === 0) stream.columns = 80;
+
 process.exitCode = await run(
   {
     stdin: process.stdin,

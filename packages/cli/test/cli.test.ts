@@ -232,6 +232,7 @@ describe('invoke', () => {
     [['--session', 'short'], 2, '33 to 256'],
     [['--sesion', 'x'], 2, 'Did you mean --session'],
     [['--local', '99999'], 2, 'port number'],
+    [['--local', '{"a":1}'], 2, '--local takes a port, not'],
     [['--continue', '--session', 's'.repeat(33)], 2, 'not both'],
     [['--agent', 'nobody'], 4, 'Deployed here: plain'],
     [['--continue'], 4, 'No session was called'],

@@ -109,6 +109,7 @@ describe('loadConfig', () => {
     [['--sandbox', 'podman'], '--sandbox must be one of auto, oci, docker, process, not "podman"'],
     [['--json=perhaps'], '--json must be true or false, not "perhaps"'],
     [['--no-json=true'], '--no-json takes no value'],
+    [['--version'], '--version is not an option; --help lists them'],
     [['--no-port'], '--no-port is not an option; did you mean --port?'],
     [['--account-id', '12345'], '--account-id must be 12 digits'],
     [

@@ -6,6 +6,7 @@ import { CliError } from '../cli-error.ts';
 import { platformCommand } from '../command.ts';
 import { findConnection } from '../platform/connection.ts';
 import { credentialsOf } from '../platform/credentials.ts';
+import { patience } from '../terminal/progress.ts';
 import { isInteractive, note, printJson, styled, type Terminal } from '../terminal/terminal.ts';
 import { codePrompt } from './code-prompt.ts';
 import { type CodeRunner, type Language, languages, runCode } from './code-run.ts';
@@ -44,6 +45,15 @@ export function codeCommand(terminal: Terminal) {
         maxAttempts: 1,
         ...(options.interpreter ? { identifier: options.interpreter } : {}),
       });
+      const started = patience(
+        terminal,
+        'starting a session (the first one of a machine makes its image: a minute or two)',
+      );
+      try {
+        await interpreter.start();
+      } finally {
+        started();
+      }
       const runner: CodeRunner = {
         invoke: (args, more) => interpreter.invoke('executeCode', args, more),
         pictures: options.pictures ?? terminal.cwd,

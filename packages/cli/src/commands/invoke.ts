@@ -35,9 +35,13 @@ export function invokeCommand(terminal: Terminal) {
     .option('-q, --qualifier <endpoint>', 'endpoint of the agent (default: DEFAULT)')
     .option('-u, --user-id <id>', 'end user on whose behalf the call is made')
     .option('--raw', 'pass the answer on byte by byte, without decoding events')
-    .option('--local [port]', 'call the agent that agentcore dev runs, on that port (default: 8080)', portOption)
+    .option('--local [port]', 'call the agent that agentcore dev runs, on that port (default: 8080)', localOption)
     .action(async (argument, options) => {
-      const payload = await readPayload(terminal, argument, options.prompt);
+      // A payload that stands right after it was not meant as the port.
+      const taken = typeof options.local === 'string' ? options.local : undefined;
+      if (taken !== undefined && argument !== undefined)
+        throw new CliError('usage', `--local takes a port, not ${taken}.`);
+      const payload = await readPayload(terminal, taken ?? argument, options.prompt);
       const style = options.raw ? 'raw' : options.json ? 'json' : 'text';
       if (options.session !== undefined && options.continue) {
         throw new CliError('usage', 'Give either --session or --continue, not both.');
@@ -45,7 +49,12 @@ export function invokeCommand(terminal: Terminal) {
       const done = patience(terminal, 'waiting for the agent');
       try {
         const answer = options.local
-          ? await invokeLocally(terminal, options.local === true ? 8080 : options.local, payload, options.session)
+          ? await invokeLocally(
+              terminal,
+              typeof options.local === 'number' ? options.local : 8080,
+              payload,
+              options.session,
+            )
           : await invokeDeployed(terminal, payload, options);
         await showAnswer(terminal, answer, style, done);
         if (answer.sessionId && options.session === undefined && !options.continue && style === 'text') {
@@ -55,6 +64,10 @@ export function invokeCommand(terminal: Terminal) {
         done();
       }
     });
+}
+
+function localOption(text: string): number | string {
+  return /^\s*[{["]/.test(text) || text === '-' ? text : portOption(text);
 }
 
 interface InvokeOptions {

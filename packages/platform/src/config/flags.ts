@@ -51,7 +51,6 @@ function unknownFlag(name: string, all: readonly NamedSetting[]): string {
   const meant = nearest(
     name,
     all.flatMap((one) => one.flag ?? []),
-    3,
   );
   return `--${name} is not an option${meant ? `; did you mean --${meant}?` : '; --help lists them'}`;
 }

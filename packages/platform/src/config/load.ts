@@ -122,7 +122,6 @@ function readEnvironment(env: NodeJS.ProcessEnv, all: NamedSetting[], problems: 
       const meant = nearest(
         name,
         all.map((candidate) => candidate.env),
-        2,
       );
       if (meant) problems.push(`${name} is not a setting; did you mean ${meant}?`);
     }
@@ -163,7 +162,7 @@ function collect(
     const groups = keys.flatMap((candidate) =>
       candidate.split('.').map((_, end, parts) => parts.slice(0, end).join('.')),
     );
-    const meant = nearest(key, [...keys, ...groups], 3);
+    const meant = nearest(key, [...keys, ...groups]);
     file.problems.push(`${key} in ${file.path} is not a setting${meant ? `; did you mean ${meant}?` : ''}`);
   } else if (typeof node === 'object' && node !== null && !Array.isArray(node)) {
     for (const [name, child] of Object.entries(node)) collect(child, [...path, name], given, file);

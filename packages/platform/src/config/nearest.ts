@@ -1,10 +1,10 @@
-/** The candidate with the fewest edits to `name`, undefined when that takes more than `most`. */
-export function nearest(name: string, candidates: readonly string[], most: number): string | undefined {
+/** The candidate with the fewest edits to `name`; undefined when that takes more than two, or three where it is all there, but for more. */
+export function nearest(name: string, candidates: readonly string[]): string | undefined {
   let best: string | undefined;
-  let fewest = most + 1;
+  let fewest = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) {
     const edits = distance(name, candidate);
-    if (edits < fewest) {
+    if (edits <= (name.includes(candidate) ? 3 : 2) && edits < fewest) {
       best = candidate;
       fewest = edits;
     }

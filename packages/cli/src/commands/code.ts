@@ -50,7 +50,8 @@ export function codeCommand(terminal: Terminal) {
         'starting a session (the first one of a machine makes its image: a minute or two)',
       );
       try {
-        await interpreter.start();
+        // What is piped in is read from the first moment on; there nobody watches.
+        if (source !== undefined || isInteractive(terminal)) await interpreter.start();
       } finally {
         started();
       }

@@ -71,6 +71,12 @@ describe('an agent that misbehaves', () => {
     await expect(answer.response?.transformToString()).rejects.toThrow();
   });
 
+  it('and dies in an answer that only the end of its connection ends breaks it, too', async () => {
+    const call = (session: string, parts: number) => text(sessionId(session), { do: 'plain-and-die', parts });
+    expect(await call('whole', 2)).toBe('half whole');
+    await expect(call('half', 1)).rejects.toThrow();
+  });
+
   it('and takes too much memory is ended and named so', async () => {
     const neighbour = sessionId('neighbour');
     await invokeJson(clients, arn, neighbour, { do: 'count' });

@@ -56,6 +56,14 @@ const acts = {
     res.write('data: half\n\n');
     setTimeout(() => process.exit(4), 50);
   },
+  // The end of the connection alone ends this answer, whole or not.
+  'plain-and-die': ({ parts = 2 }, res) => {
+    res.useChunkedEncodingByDefault = false;
+    res.removeHeader('transfer-encoding');
+    res.write('half ');
+    if (parts > 1) setTimeout(() => res.end('whole'), 20);
+    else setTimeout(() => process.exit(4), 20);
+  },
   fail: (_, res) => {
     res.statusCode = 500;
     res.end('{"error":"the agent failed on purpose"}');

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { Pool } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
 import { requestUpstream } from './push-body.ts';
@@ -42,6 +43,41 @@ async function proxy(agent: RequestListener): Promise<{ origin: string; outcome:
   });
   return { origin, outcome };
 }
+
+describe('an answer that only the end of its connection ends', () => {
+  it.each([
+    ['was whole', undefined, { text: 'half' }],
+    ['was cut', new Error('the agent is gone'), { error: 'the agent is gone' }],
+  ])('is asked after: it %s', async (_, why, expected) => {
+    const server = createTcpServer((socket) => {
+      socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhalf'));
+    }).listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const pool = new Pool(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    try {
+      const answer = await requestUpstream(pool, { method: 'GET', path: '/' }, undefined, async () => why);
+      const seen = await buffer(answer.body).then(
+        (whole) => ({ text: whole.toString() }),
+        (error: Error) => ({ error: error.message }),
+      );
+      expect(seen).toEqual(expected);
+    } finally {
+      await pool.destroy();
+      server.close();
+    }
+  });
+
+  it('is not asked after when its length is known', async () => {
+    let asked = 0;
+    const { pool } = await serve((_req, res) => res.end('whole'));
+    const answer = await requestUpstream(pool, { method: 'GET', path: '/' }, undefined, async () => {
+      asked += 1;
+      return undefined;
+    });
+    expect(await answer.body.head(100)).toBe('whole');
+    expect(asked).toBe(0);
+  });
+});
 
 describe('a client that leaves before the answer begins', () => {
   it('ends the request of the agent, which sees its connection close', async () => {

@@ -22,15 +22,18 @@ export type OnGone = (run: () => void) => () => void;
  * Sends a request and resolves when the response's head is there. The body pushes itself from the upstream socket into the
  * client's response, without a stream object in between: this is what keeps the hot path short.
  * Rejects with undici's error when no head arrives; a later error ends the body with it. Until the head is there, `onGone` tells when
- * nobody waits for it any more: the request is ended then, and the upstream sees its connection closed.
+ * nobody waits for it any more: the request is ended then, and the upstream sees its connection closed. A body that only the
+ * end of its connection ends (RFC 9112, 6.3) looks whole when its sender has died: `cutShort` tells why it is not, if so.
  */
 export function requestUpstream(
   connection: Dispatcher,
   options: Dispatcher.DispatchOptions,
   onGone?: OnGone,
+  cutShort?: () => Promise<Error | undefined>,
 ): Promise<UpstreamResponse> {
   return new Promise((resolve, reject) => {
     let body: PushBody | undefined;
+    let endKnown = true;
     let started: Dispatcher.DispatchController | undefined;
     let gone: Error | undefined;
     const callOff = onGone?.(() => {
@@ -48,6 +51,7 @@ export function requestUpstream(
         if (status < 200) return;
         callOff?.();
         const length = headers['content-length'];
+        endKnown = length !== undefined || headers['transfer-encoding'] !== undefined;
         body = new PushBody(controller, typeof length === 'string' ? length : undefined);
         resolve({ status, headers, body });
       },
@@ -55,7 +59,11 @@ export function requestUpstream(
         body?.receive(chunk);
       },
       onResponseEnd() {
-        body?.finish();
+        if (endKnown || !cutShort) return body?.finish();
+        cutShort().then(
+          (why) => (why ? body?.fail(why) : body?.finish()),
+          (error: Error) => body?.fail(error),
+        );
       },
       onResponseError(_controller, error) {
         callOff?.();

@@ -10,6 +10,7 @@ import { describeExit, StartFailure } from '../../kernel/sessions/start-failure.
 import { QueueFullError } from '../../kernel/sessions/start-queue.ts';
 import type { InvocationTarget } from './catalogue.ts';
 import { ANSWERED, containerHeaders } from './container-headers.ts';
+import { listens } from './listens.ts';
 import { protocolRoutes } from './protocols.ts';
 
 export interface InvokeDeps {
@@ -91,7 +92,19 @@ function send(
     body: payload instanceof WholeBody ? payload.bytes : payload instanceof Readable ? payload : Readable.from(payload),
     headersTimeout: deps.limits.timeoutMs,
   } as const;
-  return requestUpstream(lease.connection, request, (run) => ctx.onGone(run));
+  return requestUpstream(
+    lease.connection,
+    request,
+    (run) => ctx.onGone(run),
+    () => goneMeanwhile(lease),
+  );
+}
+
+/** An agent that has exited listens no more; its server socket is closed before the connections that it had taken. */
+async function goneMeanwhile({ sandbox, session }: Lease): Promise<Error | undefined> {
+  const { host, port } = sandbox.address(session.row.port);
+  if (await listens(host, port)) return undefined;
+  return new Error('the agent exited before its answer was whole');
 }
 
 function respond(

@@ -2,7 +2,9 @@ import { join } from 'node:path';
 import { InvokeAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore';
 import {
   CreateAgentRuntimeCommand,
+  DeleteResourcePolicyCommand,
   GetAgentRuntimeCommand,
+  PutResourcePolicyCommand,
   UpdateAgentRuntimeCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -95,6 +97,37 @@ describe('a runtime with a JWT authorizer', () => {
       name: 'AccessDeniedException',
       message: expect.stringContaining('Authorization method mismatch'),
     });
+  });
+
+  it('runs commands for a token, as the original does, until a policy of the runtime says no', async () => {
+    const token = await provider.token();
+    const command = async (): Promise<{ status: number; text: string }> => {
+      const answer = await fetch(`${platform.ready.endpoint}/runtimes/${encodeURIComponent(arn)}/commands`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
+          'x-amzn-bedrock-agentcore-runtime-session-id': sessionId('command'),
+        },
+        body: JSON.stringify({ command: 'echo from the shell' }),
+      });
+      return { status: answer.status, text: await answer.text() };
+    };
+    expect(await command()).toMatchObject({ status: 200, text: expect.stringContaining('from the shell') });
+    const policy = JSON.stringify({
+      Version: '2012-10-17',
+      Statement: [
+        { Effect: 'Deny', Principal: '*', Action: 'bedrock-agentcore:InvokeAgentRuntimeCommand*', Resource: arn },
+      ],
+    });
+    await clients.control.send(new PutResourcePolicyCommand({ resourceArn: arn, policy }));
+    try {
+      expect(await command()).toMatchObject({ status: 403, text: expect.stringContaining('resource policy') });
+      // The agent itself still answers.
+      expect((await call(token)).status).toBe(200);
+    } finally {
+      await clients.control.send(new DeleteResourcePolicyCommand({ resourceArn: arn }));
+    }
   });
 
   it('has a neighbour with signatures that takes no tokens', async () => {

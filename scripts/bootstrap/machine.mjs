@@ -35,6 +35,11 @@ const machineParts = [
     why: 'a daemon of the tests themselves for the provider docker',
   },
   { part: 'skopeo', file: 'skopeo', tasks: ['test'], why: 'a client for images that was written elsewhere' },
+  { part: 'buildah', file: 'buildah', tasks: ['test'], why: 'builds an image as users do who have no Docker' },
+  { part: 'gcc', file: 'gcc', tasks: ['test'], why: 'compiles the agent of that image' },
+  { part: 'libc6-dev', file: '/usr/include/stdio.h', tasks: ['test'], why: 'what that agent is linked with' },
+  { part: 'tmux', file: 'tmux', tasks: ['test'], why: 'a real terminal around agentcore shell' },
+  { part: 'xvfb', file: 'Xvfb', tasks: ['test'], why: 'a display for the window of handset preview' },
   { part: 'python3', file: 'python3', tasks: ['test'], why: 'tests with clients and agents in Python' },
   {
     part: 'python3-pip',

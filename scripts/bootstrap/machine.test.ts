@@ -20,6 +20,8 @@ function machine(over: Record<string, unknown> = {}) {
     'python3-pip': 'pip3',
     'docker.io': 'dockerd',
     'busybox-static': '/bin/busybox',
+    'libc6-dev': '/usr/include/stdio.h',
+    xvfb: 'Xvfb',
   };
   const told: string[] = [];
   const calls: string[][] = [];

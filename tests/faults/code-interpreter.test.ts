@@ -70,8 +70,8 @@ describe('code that misbehaves', () => {
     await allWell();
   });
 
-  it('an error of 50 MB', async () => {
-    const seen = await session.python('raise ValueError("x" * 50_000_000)');
+  it('an error of 20 MB', async () => {
+    const seen = await session.python('raise ValueError("x" * 20_000_000)');
     expect(seen.isError).toBe(true);
     expect(seen.text).toContain('ValueError');
     expect(seen.text).toMatch(/\[stderr: \d+ bytes were cut\]/);

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { auditedAuthorize, decisionAudit } from './decision-audit.ts';
 import type { IamPrincipal } from './kernel/auth/principal.ts';
 import { FakeClock } from './kernel/fake-clock.ts';
-import type { AuditRecord } from './kernel/http/pipeline.ts';
+import type { AuditRecord } from './kernel/http/audit-record.ts';
 
 const arn = 'arn:aws:iam::123456789012:user/mate';
 const principal: IamPrincipal = { kind: 'iam', accountId: '123456789012', arn, accessKeyId: 'AKIAMATE', tags: {} };

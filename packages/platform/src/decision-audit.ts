@@ -1,7 +1,8 @@
 import { ServiceError } from '@agentplatform/contract';
 import type { Principal } from './kernel/auth/principal.ts';
 import type { Clock } from './kernel/clock.ts';
-import { type AuditRecord, auditText, nameOf, type PipelineDeps } from './kernel/http/pipeline.ts';
+import { type AuditRecord, auditRecord } from './kernel/http/audit-record.ts';
+import type { PipelineDeps } from './kernel/http/pipeline.ts';
 
 /** Who asked for what at a door beside the contract's operations. */
 export interface Decision {
@@ -29,18 +30,19 @@ export function decisionAudit({ audit, newRequestId, clock }: DecisionAuditDeps)
   /** Runs `decide` and keeps its outcome; hands on what it returns or throws. */
   return <Result>({ principal, action, resource, sourceIp }: Decision, decide: () => Result): Result => {
     const keep = (status: number, errorCode?: string): void =>
-      audit({
-        at: clock.now(),
-        requestId: newRequestId(),
-        operation: auditText(action) ?? '',
-        accountId: principal.accountId,
-        principal: auditText(nameOf(principal)),
-        resource: auditText(resource),
-        status,
-        errorCode,
-        sourceIp,
-        userAgent: undefined,
-      });
+      audit(
+        auditRecord({
+          at: clock.now(),
+          requestId: newRequestId(),
+          operation: action,
+          principal,
+          resource,
+          status,
+          errorCode,
+          sourceIp,
+          userAgent: undefined,
+        }),
+      );
     let result: Result;
     try {
       result = decide();

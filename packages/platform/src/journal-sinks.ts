@@ -1,4 +1,4 @@
-import type { AuditRecord } from './kernel/http/pipeline.ts';
+import type { AuditRecord } from './kernel/http/audit-record.ts';
 import type { Sink } from './kernel/journal/index.ts';
 import type { UsageSample } from './kernel/sessions/usage.ts';
 import { applyUsageSamples } from './kernel/sessions/usage-store.ts';

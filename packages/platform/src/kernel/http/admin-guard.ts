@@ -1,3 +1,4 @@
+import { errors } from '@agentplatform/contract';
 import type { FastifyRequest } from 'fastify';
 import type { IamPrincipal } from '../auth/principal.ts';
 import { readSigned, type SignedRequestDeps } from '../auth/signed-request.ts';
@@ -32,4 +33,15 @@ export function createAdminGuard(deps: SignedRequestDeps & Pick<PipelineDeps, 'a
     });
     return { principal, accountId: principal.accountId, body };
   };
+}
+
+/** The members of a JSON body, none when it is no object. Throws ValidationException, which shows `example`, when it is no JSON. */
+export function readMembers(body: Buffer, example: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString('utf8'));
+  } catch {
+    throw errors.validation(`The body must be JSON: ${example}.`);
+  }
+  return typeof value === 'object' && value !== null ? { ...value } : {};
 }

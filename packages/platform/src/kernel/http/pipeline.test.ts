@@ -23,8 +23,9 @@ import type { OperationHandlers } from '../service.ts';
 import { type Database, IdempotencyStore, migrate, openDatabase, storageMigrations } from '../storage/index.ts';
 import { EMBEDDED_CACHE } from '../storage/testing/databases.ts';
 import { createMetrics } from '../telemetry/index.ts';
+import type { AuditRecord } from './audit-record.ts';
 import { healthRoutes } from './health-routes.ts';
-import { type AuditRecord, Pipeline } from './pipeline.ts';
+import { Pipeline } from './pipeline.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
 
 const MAX_CONNECTIONS = 16;

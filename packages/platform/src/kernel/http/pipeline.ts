@@ -26,26 +26,12 @@ import type { OperationHandler, OperationHandlers, RequestContext } from '../ser
 import { HeldElsewhereError } from '../sessions/server-hold.ts';
 import type { IdempotencyStore } from '../storage/index.ts';
 import type { Metrics, RequestMetrics } from '../telemetry/index.ts';
+import { type AuditRecord, auditRecord, nameOf } from './audit-record.ts';
 import { collectBody } from './collect-body.ts';
 import { closeSignal, HttpRequestContext } from './request-context.ts';
 import { respond } from './respond.ts';
 import { toOperationError } from './service-errors.ts';
 import { WholeBody } from './whole-body.ts';
-
-/** One answered request as the audit trail keeps it; no header, body or secret of it. */
-export interface AuditRecord {
-  at: number;
-  requestId: string;
-  /** Of the contract, or the action of a stream, which the contract does not list. */
-  operation: string;
-  accountId: string | undefined;
-  principal: string | undefined;
-  resource: string | undefined;
-  status: number;
-  errorCode: string | undefined;
-  sourceIp: string | undefined;
-  userAgent: string | undefined;
-}
 
 export interface PipelineDeps {
   handlers: OperationHandlers;
@@ -319,29 +305,20 @@ export class Pipeline {
     this.#deps.cover?.({ operation, userAgent: userAgent ?? '', status });
     // The server that it came to keeps it.
     if (passage.forwarded) return;
-    this.#deps.audit({
-      at: this.#deps.clock.now(),
-      requestId: passage.requestId,
-      operation,
-      accountId: principal?.accountId,
-      principal: principal && auditText(nameOf(principal)),
-      resource: auditText(passage.resource),
-      status,
-      errorCode: left ? 'ClientLeft' : failure?.code,
-      sourceIp: req.socket.remoteAddress,
-      userAgent: auditText(userAgent, 256),
-    });
+    this.#deps.audit(
+      auditRecord({
+        at: this.#deps.clock.now(),
+        requestId: passage.requestId,
+        operation,
+        principal,
+        resource: passage.resource,
+        status,
+        errorCode: left ? 'ClientLeft' : failure?.code,
+        sourceIp: req.socket.remoteAddress,
+        userAgent,
+      }),
+    );
   }
-}
-
-/** How the audit trail names a caller. */
-export function nameOf(principal: Principal): string {
-  return principal.kind === 'iam' ? principal.arn : `${principal.issuer}#${principal.subject}`;
-}
-
-/** What a caller wrote, fit to be kept: nobody fills the trail with it, nor keeps a record out by a character that cannot be stored. */
-export function auditText(text: string | undefined, maxChars = 2048): string | undefined {
-  return text?.slice(0, maxChars).replaceAll('\0', '\ufffd').toWellFormed();
 }
 
 function collect(spooled: SpooledBody): Promise<Buffer> {

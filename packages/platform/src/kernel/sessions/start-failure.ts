@@ -20,6 +20,17 @@ export class StartFailure extends Error {
   }
 }
 
+/** The time that a provider needs to notice an exit. */
+const NOTICE_MS = 500;
+
+/** Whether a sandbox has exited, or is seen to have within a moment. */
+export async function exitedSoon(sandbox: Pick<Sandbox, 'exited'>): Promise<boolean> {
+  return Promise.race([
+    sandbox.exited.then(() => true),
+    new Promise<boolean>((resolve) => setTimeout(() => resolve(false), NOTICE_MS).unref()),
+  ]);
+}
+
 /** How a sandbox ended, in a sentence, with the last lines that it wrote. */
 export async function describeExit(sandbox: Sandbox): Promise<string> {
   const { exitCode, outOfMemory } = await sandbox.exited;

@@ -1,7 +1,7 @@
 import { errors } from '@agentplatform/contract';
 import type { FastifyPluginAsync } from 'fastify';
 import type { Principal } from '../../kernel/auth/principal.ts';
-import type { AdminGuard } from '../../kernel/http/admin-guard.ts';
+import { type AdminGuard, readMembers } from '../../kernel/http/admin-guard.ts';
 import { closeSignal } from '../../kernel/http/request-context.ts';
 import {
   ImageError,
@@ -69,13 +69,7 @@ export function baseImageRoutes(deps: BaseImageDeps): FastifyPluginAsync {
 }
 
 function readImageName(body: Buffer): string {
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString('utf8'));
-  } catch {
-    throw errors.validation('The body must be JSON: {"image": …}.');
-  }
-  const image: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'image') : undefined;
+  const { image } = readMembers(body, '{"image": …}');
   if (typeof image !== 'string' || image === '') throw errors.invalidField('image', 'must be the name of an image');
   return image;
 }

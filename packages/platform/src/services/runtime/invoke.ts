@@ -6,7 +6,7 @@ import { SandboxError } from '../../kernel/sandbox/sandbox.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
 import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
-import { describeExit, StartFailure } from '../../kernel/sessions/start-failure.ts';
+import { describeExit, exitedSoon, StartFailure } from '../../kernel/sessions/start-failure.ts';
 import { QueueFullError } from '../../kernel/sessions/start-queue.ts';
 import type { InvocationTarget } from './catalogue.ts';
 import { ANSWERED, containerHeaders } from './container-headers.ts';
@@ -171,24 +171,14 @@ async function explain(error: unknown, lease: Lease, ctx: RequestContext): Promi
   }
   const { state } = lease.session;
   if (state === 'ending' || state === 'absent') {
-    const exited = await soon(lease.sandbox.exited);
-    if (exited && lease.session.endReason === 'exited')
+    if ((await exitedSoon(lease.sandbox)) && lease.session.endReason === 'exited')
       return errors.runtimeClient(await describeExit(lease.sandbox), { cause: error });
     return errors.runtimeClient(
       `The session ended (${lease.session.endReason ?? 'stopped'}) before the agent answered.`,
       { cause: error },
     );
   }
-  if (await soon(lease.sandbox.exited))
-    return errors.runtimeClient(await describeExit(lease.sandbox), { cause: error });
+  if (await exitedSoon(lease.sandbox)) return errors.runtimeClient(await describeExit(lease.sandbox), { cause: error });
   const why = error instanceof Error ? error.message : String(error);
   return errors.runtimeClient(`The connection to the agent broke before it answered: ${why}.`, { cause: error });
-}
-
-/** True when `promise` settles within the time that a provider needs to notice an exit. */
-async function soon(promise: Promise<unknown>): Promise<boolean> {
-  return Promise.race([
-    promise.then(() => true),
-    new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 500).unref()),
-  ]);
 }

@@ -1,6 +1,6 @@
 import { errors } from '@agentplatform/contract';
 import type { FastifyPluginAsync } from 'fastify';
-import type { AdminGuard } from '../../kernel/http/admin-guard.ts';
+import { type AdminGuard, readMembers } from '../../kernel/http/admin-guard.ts';
 import { parseReference, type RegistryCredentials } from '../../kernel/images/index.ts';
 import { Secret, type Secrets } from '../../kernel/secrets/index.ts';
 
@@ -67,13 +67,7 @@ function hostName(text: string): string {
 }
 
 function readCredentials(body: Buffer): RegistryCredentials {
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString('utf8'));
-  } catch {
-    throw errors.validation('The body must be JSON: {"username": …, "password": …}.');
-  }
-  const { username, password } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
+  const { username, password } = readMembers(body, '{"username": …, "password": …}');
   if (typeof username !== 'string' || username === '') throw errors.invalidField('username', 'must be a text');
   if (typeof password !== 'string' || password === '') throw errors.invalidField('password', 'must be a text');
   return { username, password };

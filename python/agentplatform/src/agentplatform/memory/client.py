@@ -1,6 +1,6 @@
 """Events of sessions and the long-term records that are made of them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -139,12 +139,7 @@ class MemoryClient:
         request: dict[str, Any] = {"memoryId": memory_id, "actorId": actor_id, "sessionId": session_id, "maxResults": page_size}
         if wish:
             request["filter"] = wish
-        while True:
-            page = self._data.list_events(**request)
-            yield from page.get("events", [])
-            if not page.get("nextToken"):
-                return
-            request["nextToken"] = page["nextToken"]
+        yield from _pages(self._data.list_events, "events", request)
 
     def delete_event(self, memory_id: str, actor_id: str, session_id: str, event_id: str) -> None:
         """Deletes one event; what was extracted from it stays."""
@@ -235,12 +230,7 @@ class MemoryClient:
             request["namespacePath"] = namespace_path
         if metadata_filters:
             request["metadataFilters"] = [dict(one) for one in metadata_filters]
-        while True:
-            page = self._data.list_memory_records(**request)
-            yield from page["memoryRecordSummaries"]
-            if not page.get("nextToken"):
-                return
-            request["nextToken"] = page["nextToken"]
+        yield from _pages(self._data.list_memory_records, "memoryRecordSummaries", request)
 
     def get_record(self, memory_id: str, record_id: str, *, namespace: str | None = None) -> dict[str, Any]:
         """One record in the shape of the wire; an error when it is not there, or not in `namespace`."""
@@ -292,3 +282,13 @@ class MemoryClient:
         for failed in answer["failedRecords"]:
             raise ValueError(f"the record was refused: {failed.get('errorMessage')}")
         return str(answer["successfulRecords"][0]["memoryRecordId"])
+
+
+def _pages(read: Callable[..., Any], items: str, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What stands under `items` in each page, until there is no next one."""
+    while True:
+        page = read(**request)
+        yield from page.get(items, [])
+        if not page.get("nextToken"):
+            return
+        request = {**request, "nextToken": page["nextToken"]}

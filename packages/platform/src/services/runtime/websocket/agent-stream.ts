@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { errors, ServiceError } from '@agentplatform/contract';
 import type { Lease } from '../../../kernel/sessions/session.ts';
-import { describeExit } from '../../../kernel/sessions/start-failure.ts';
+import { describeExit, exitedSoon } from '../../../kernel/sessions/start-failure.ts';
 import { acceptOf } from './handshake.ts';
 import type { Upgraded } from './spliced-stream.ts';
 
@@ -98,11 +98,7 @@ function refusal(status: number, said: string): Error {
 export async function endingOf(lease: Lease): Promise<string | undefined> {
   const reason = lease.session.endReason;
   if (reason !== undefined && reason !== 'exited') return `The session ended (${reason}).`;
-  const exited = await Promise.race([
-    lease.sandbox.exited.then(() => true),
-    new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 500).unref()),
-  ]);
-  return exited ? describeExit(lease.sandbox) : undefined;
+  return (await exitedSoon(lease.sandbox)) ? describeExit(lease.sandbox) : undefined;
 }
 
 function isAnswered(error: unknown): boolean {

@@ -1,0 +1,43 @@
+import type { Principal } from '../auth/principal.ts';
+
+/** One answered request, or one decision, as the audit trail keeps it; no header, body or secret of it. */
+export interface AuditRecord {
+  at: number;
+  requestId: string;
+  /** Of the contract, or the action of a stream or of a door beside the contract's operations. */
+  operation: string;
+  accountId: string | undefined;
+  principal: string | undefined;
+  resource: string | undefined;
+  status: number;
+  errorCode: string | undefined;
+  sourceIp: string | undefined;
+  userAgent: string | undefined;
+}
+
+/** What is known of the request, texts of callers as they wrote them; `at` in milliseconds since the epoch. */
+export interface Audited extends Omit<AuditRecord, 'accountId' | 'principal'> {
+  principal: Principal | undefined;
+}
+
+/** The record of it, every text of it bounded and fit to be stored. */
+export function auditRecord({ operation, principal, resource, userAgent, ...rest }: Audited): AuditRecord {
+  return {
+    ...rest,
+    operation: auditText(operation),
+    accountId: principal?.accountId,
+    principal: principal && auditText(nameOf(principal)),
+    resource: resource && auditText(resource),
+    userAgent: userAgent && auditText(userAgent, 256),
+  };
+}
+
+/** How the audit trail names a caller. */
+export function nameOf(principal: Principal): string {
+  return principal.kind === 'iam' ? principal.arn : `${principal.issuer}#${principal.subject}`;
+}
+
+/** What a caller wrote, fit to be kept: nobody fills the trail with it, nor keeps a record out by a character that cannot be stored. */
+function auditText(text: string, maxChars = 2048): string {
+  return text.slice(0, maxChars).replaceAll('\0', '\ufffd').toWellFormed();
+}

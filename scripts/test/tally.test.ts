@@ -36,6 +36,7 @@ it('counts what passed, failed and was skipped, and says why', async () => {
   `);
   expect(closingLine(result)).toBe('2 passed, 1 failed, 3 skipped');
   expect(report(result)).toContain('needs root  [a.test.ts]\n    - d');
+  expect(report(result)).toMatch(/FAILED:\n {2}a\.test\.ts > c\n {4}x\n {4} +at .*a\.test\.ts:3/);
 });
 
 it.each([

@@ -1,4 +1,6 @@
 import { relative } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import type { SerializedError } from 'vitest';
 import type { TestModule, Vitest } from 'vitest/node';
 
 /** What became of the tests. */
@@ -7,8 +9,14 @@ export interface Tally {
   /** Tests, and files that could not be run, and errors that no test caught. */
   failed: number;
   skipped: Skipped[];
-  /** Errors outside of tests, one line each. */
-  errors: string[];
+  /** What failed: a test's or a file's name, and what was said of it. */
+  failures: Failure[];
+}
+
+interface Failure {
+  name: string;
+  /** The error with its message, difference and stack, a line each. */
+  why: string;
 }
 
 interface Skipped {
@@ -17,12 +25,12 @@ interface Skipped {
   why: string;
 }
 
-export const emptyTally: Tally = { passed: 0, failed: 0, skipped: [], errors: [] };
+export const emptyTally: Tally = { passed: 0, failed: 0, skipped: [], failures: [] };
 
 /** Counts the results of a finished run. */
 export function tallyOf(vitest: Vitest): Tally {
-  const stray = vitest.state.getUnhandledErrors().map((error) => `unhandled: ${firstLine(error)}`);
-  const start: Tally = { passed: 0, failed: stray.length, skipped: [], errors: stray };
+  const stray = vitest.state.getUnhandledErrors().map((error) => ({ name: 'no test caught', why: told(error) }));
+  const start: Tally = { ...emptyTally, failed: stray.length, failures: stray };
   return vitest.state
     .getTestModules()
     .map((module) => ofModule(module, relative(vitest.config.root, module.moduleId)))
@@ -30,18 +38,20 @@ export function tallyOf(vitest: Vitest): Tally {
 }
 
 function ofModule(module: TestModule, file: string): Tally {
-  const tally: Tally = { passed: 0, failed: 0, skipped: [], errors: [] };
+  const tally: Tally = { passed: 0, failed: 0, skipped: [], failures: [] };
   for (const test of module.children.allTests()) {
-    const { state } = test.result();
+    const { state, errors } = test.result();
     if (state === 'passed') tally.passed += 1;
-    else if (state === 'failed') tally.failed += 1;
-    else tally.skipped.push({ file, name: test.fullName, why: whyOf(test.result()) });
+    else if (state === 'failed') {
+      tally.failed += 1;
+      tally.failures.push({ name: `${file} > ${test.fullName}`, why: (errors ?? []).map(told).join('\n') });
+    } else tally.skipped.push({ file, name: test.fullName, why: whyOf(test.result()) });
   }
   // A file that fails to load, or a hook that fails, has no failed test to show for it.
   if (module.state() === 'failed' && tally.failed === 0) {
     tally.failed += 1;
     const errors = [...module.errors(), ...[...module.children.allSuites()].flatMap((suite) => suite.errors())];
-    tally.errors.push(`${file}: ${firstLine(errors[0])}`);
+    tally.failures.push({ name: file, why: errors.map(told).join('\n') });
   }
   return tally;
 }
@@ -51,9 +61,11 @@ function whyOf(result: unknown): string {
   return typeof note === 'string' && note !== '' ? note : 'no reason given';
 }
 
-function firstLine(error: unknown): string {
-  const message = typeof error === 'object' && error !== null && 'message' in error ? error.message : error;
-  return String(message ?? 'failed').split('\n')[0] ?? '';
+function told(error: unknown): string {
+  const { message, diff, stack } =
+    typeof error === 'object' && error !== null ? (error as Partial<SerializedError>) : {};
+  const frames = stack?.split('\n').filter((line) => line.trimStart().startsWith('at ')) ?? [];
+  return stripVTControlCharacters([message ?? String(error), diff, ...frames.slice(0, 6)].filter(Boolean).join('\n'));
 }
 
 /** Both together. */
@@ -62,12 +74,12 @@ export function addTallies(one: Tally, other: Tally): Tally {
     passed: one.passed + other.passed,
     failed: one.failed + other.failed,
     skipped: [...one.skipped, ...other.skipped],
-    errors: [...one.errors, ...other.errors],
+    failures: [...one.failures, ...other.failures],
   };
 }
 
-/** What a person should read before the numbers: what was skipped and why, what went wrong outside of tests. */
-export function report({ skipped, errors }: Tally): string {
+/** What a person should read before the numbers: what was skipped and why, what failed and how. */
+export function report({ skipped, failures }: Tally): string {
   const lines: string[] = [];
   if (skipped.length > 0) {
     lines.push('', `SKIPPED, so not shown to work on this machine (${skipped.length}):`);
@@ -78,7 +90,8 @@ export function report({ skipped, errors }: Tally): string {
       if (tests.length > 5) lines.push(`    - and ${tests.length - 5} more`);
     }
   }
-  if (errors.length > 0) lines.push('', 'FAILED outside of a test:', ...errors.map((error) => `  ${error}`));
+  if (failures.length > 0) lines.push('', 'FAILED:');
+  for (const { name, why } of failures) lines.push(`  ${name}`, ...why.split('\n').map((line) => `    ${line}`));
   return lines.join('\n');
 }
 

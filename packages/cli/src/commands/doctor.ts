@@ -73,7 +73,8 @@ function show(terminal: Terminal, report: DoctorReport): void {
     print(terminal, `\nLanguage runtimes: ${report.codeRuntimes.length > 0 ? report.codeRuntimes.join(', ') : 'none'}`);
   }
   print(terminal, '\nBuilding images from a Containerfile (needed for RUN; TypeScript and Python agents have none)');
-  for (const { builder, usable, remedy } of report.builders) {
-    print(terminal, `  ${usable ? yes : ' – '}  ${builder.padEnd(8)}${usable ? '' : `  →  ${remedy}`}`);
+  for (const found of report.builders) {
+    const name = found.builder.padEnd(8);
+    print(terminal, found.usable ? `  ${yes}  ${name}` : `   –   ${name}  →  ${found.remedy}`);
   }
 }

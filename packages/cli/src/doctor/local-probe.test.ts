@@ -57,13 +57,17 @@ describe('probeLocally of Docker', () => {
 describe('findBuilders', () => {
   it('believes in Docker only when its engine answers', async () => {
     const where = await place(['docker']);
-    expect(await findBuilders(where)).toMatchObject([
-      { builder: 'docker', usable: false },
-      { builder: 'buildah', usable: false },
+    expect(await findBuilders(where)).toEqual([
+      { builder: 'docker', usable: false, remedy: 'install and start Docker' },
+      { builder: 'buildah', usable: false, remedy: 'apt-get install buildah' },
     ]);
     const engine = createServer((_request, response) => response.end('OK')).listen(where.dockerSocket);
     await once(engine, 'listening');
-    expect(await findBuilders(where)).toMatchObject([{ usable: true }, { usable: false }]);
+    // Nothing is to be mended about what works.
+    expect(await findBuilders(where)).toEqual([
+      { builder: 'docker', usable: true },
+      { builder: 'buildah', usable: false, remedy: 'apt-get install buildah' },
+    ]);
     engine.close();
   });
 });

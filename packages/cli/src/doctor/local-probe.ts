@@ -10,12 +10,8 @@ export interface Provider {
   missing: { what: string; remedy: string }[];
 }
 
-/** A program that makes images, and how to get it. */
-export interface Builder {
-  builder: string;
-  usable: boolean;
-  remedy: string;
-}
+/** A program that makes images; how to get it, where it is not there. */
+export type Builder = { builder: string; usable: true } | { builder: string; usable: false; remedy: string };
 
 export interface ProbePlace {
   path: string;
@@ -53,9 +49,13 @@ export async function findBuilders(place: ProbePlace): Promise<Builder[]> {
   );
   const remedy = socket ? 'start Docker, or add yourself to the group docker' : 'install and start Docker';
   return [
-    { builder: 'docker', usable: socket && (await dockerAnswers(place.dockerSocket)), remedy },
-    { builder: 'buildah', usable: await findProgram(place.path, 'buildah'), remedy: 'apt-get install buildah' },
+    builderOf('docker', socket && (await dockerAnswers(place.dockerSocket)), remedy),
+    builderOf('buildah', await findProgram(place.path, 'buildah'), 'apt-get install buildah'),
   ];
+}
+
+function builderOf(builder: string, usable: boolean, remedy: string): Builder {
+  return usable ? { builder, usable } : { builder, usable, remedy };
 }
 
 const processProvider: Provider = {

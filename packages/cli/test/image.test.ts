@@ -64,6 +64,27 @@ describe('deploying a Containerfile', () => {
     );
   });
 
+  it('says in one sentence that Docker’s engine does not answer, and what to do, when Docker is asked for', async () => {
+    const env = await builder('docker', 'echo "ERROR: Cannot connect to the daemon at unix:///nowhere." >&2; exit 1');
+    const { code, stderr } = await agentcore(['deploy', '--builder', 'docker'], { cwd: work.folder, env });
+    expect(code).toBe(1);
+    // Before it may stand that the step takes long; after it nothing of the builder's own.
+    expect(stderr.slice(stderr.indexOf('error:'))).toBe(
+      'error: The image cannot be built with docker: Docker’s engine does not answer.\n' +
+        'Start Docker (systemctl start docker), or add yourself to the group docker if it runs, ' +
+        'or build with another: agentcore deploy --builder buildah or none (none can do all but RUN).\n',
+    );
+    expect(stderr).not.toContain('nowhere');
+    expect(await readFile(join(work.folder, 'calls'), 'utf8')).toBe('info\n');
+  });
+
+  it.each(['docker', 'buildah'])('says that there is no %s', async (name) => {
+    const env = { PATH: '/nonexistent' };
+    const { code, stderr } = await agentcore(['deploy', '--builder', name], { cwd: work.folder, env });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(new RegExp(`there is no ${name} on this machine\\.\nInstall .*--builder`));
+  });
+
   it('shows the last lines of a build that fails', async () => {
     const env = await builder('docker', '[ "$1" = build ] && { echo "step 3: no such package" >&2; exit 9; }; exit 0');
     const { code, stderr } = await agentcore(['deploy'], { cwd: work.folder, env });

@@ -17,17 +17,40 @@ const WITHOUT_BUILDER =
 export const builders = ['docker', 'buildah', 'none'] as const;
 export type Builder = (typeof builders)[number];
 
+/** What makes each program a builder, where it is none yet. */
+const remedies = {
+  docker: {
+    absent: 'Install and start Docker',
+    silent: 'Start Docker (systemctl start docker), or add yourself to the group docker if it runs',
+  },
+  buildah: { absent: 'Install it (apt-get install buildah)', silent: 'See what "buildah info" says' },
+} as const;
+
 /** The first of docker and buildah that works here; `none` when neither does. */
-async function findBuilder(): Promise<Builder> {
-  for (const name of ['docker', 'buildah'] as const) {
-    // `docker info` asks the engine; the client alone builds nothing.
-    const works = await runTool(name, ['info']).then(
-      () => true,
-      () => false,
-    );
-    if (works) return name;
-  }
+async function findBuilder(signal: AbortSignal): Promise<Builder> {
+  for (const name of ['docker', 'buildah'] as const) if ((await notWorking(name, signal)) === undefined) return name;
   return 'none';
+}
+
+/** Why a builder cannot be used here; undefined when it can. `info` asks Docker's engine: its client alone builds nothing. */
+async function notWorking(builder: keyof typeof remedies, signal: AbortSignal): Promise<CliError | undefined> {
+  try {
+    await runTool(builder, ['info'], { signal });
+    return undefined;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const absent = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    const { [absent ? 'absent' : 'silent']: remedy } = remedies[builder];
+    const engine = builder === 'docker' ? 'Docker’s engine does not answer' : 'buildah does not work here';
+    const why = absent ? `there is no ${builder} on this machine` : engine;
+    const others = builders.filter((name) => name !== builder).join(' or ');
+    return new CliError(
+      'failure',
+      `The image cannot be built with ${builder}: ${why}.`,
+      `${remedy}, or build with another: agentcore deploy --builder ${others} (none can do all but RUN).`,
+      { cause: error },
+    );
+  }
 }
 
 /**
@@ -41,8 +64,10 @@ export async function packageImage(
   say: Say,
   signal: AbortSignal,
 ): Promise<PackagedImage> {
-  const builder = wanted ?? (await findBuilder());
+  const builder = wanted ?? (await findBuilder(signal));
   if (builder === 'none') return assembleImage(project, connection, say, signal);
+  const trouble = wanted && (await notWorking(builder, signal));
+  if (trouble) throw trouble;
   const folder = await mkdtemp(join(tmpdir(), 'agentcore-image-'));
   try {
     const registry = new URL(connection.endpoint);

@@ -113,6 +113,9 @@ describe('iam', () => {
   it('lets a user do what a policy allows, and nothing else', async () => {
     const folder = join(examples, 'hello-agent');
     await must(folder, 'deploy');
+    const wrong = await agentcore(work, ['iam', 'create-user', 'a/b']);
+    expect(wrong.code).toBe(2);
+    expect(wrong.stderr).toMatch(/^error: userName must be 1 to 64 of the characters/);
     await must(work, 'iam', 'create-user', 'ada');
     const key = JSON.parse(await must(work, 'iam', 'create-key', 'ada', '--json'));
     const env = {

@@ -23,7 +23,9 @@ const byErrorName: Record<string, { reason: ExitReason; remedy?: string }> = {
     remedy: 'Use the platform’s own: eval "$(agentcore env)", or pass --profile.',
   },
   RuntimeClientError: { reason: 'agentFailed', remedy: 'See what it printed with: agentcore logs' },
-  ValidationException: { reason: 'failure' },
+  // The platform knows more rules for names, ids and documents than this program: what it refuses was typed wrong all the same.
+  ValidationException: { reason: 'usage' },
+  InvalidInputException: { reason: 'usage' },
   ConflictException: { reason: 'failure', remedy: 'Something else is changing it; try again in a moment.' },
 };
 
@@ -55,6 +57,14 @@ export function explain(error: unknown, endpoint?: string): CliError {
   const known = byErrorName[error.name];
   const message = error.message && error.message !== 'UnknownError' ? error.message : error.name;
   return new CliError(known?.reason ?? 'failure', message, known?.remedy, { cause: error });
+}
+
+/** What a refusal of the platform's own routes means, by its HTTP status; as `explain` says it of the errors of the vendor's API. */
+export function reasonOf(status: number): ExitReason {
+  if (status === 404) return 'notFound';
+  if (status === 401 || status === 403) return 'denied';
+  if (status === 424) return 'agentFailed';
+  return status === 400 || status === 413 ? 'usage' : 'failure';
 }
 
 function systemCode(error: unknown): string | undefined {

@@ -1,4 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
+import { CliError } from './cli-error.ts';
 import { codeCommand } from './commands/code.ts';
 import { createCommand } from './commands/create.ts';
 import { deployCommand } from './commands/deploy.ts';
@@ -45,6 +46,11 @@ export function createProgram(terminal: Terminal): Command {
   program.addCommand(memoryCommand(terminal));
   program.addCommand(registryCommand(terminal));
   program.addCommand(iamCommand(terminal));
+  program.hook('preAction', (_, { registeredArguments, args }) => {
+    // As from a variable of a shell that is not set; none of them means anything by it.
+    const empty = registeredArguments.findIndex((_argument, index) => args[index] === '');
+    if (empty !== -1) throw new CliError('usage', `The argument ${registeredArguments[empty]?.name()} is empty.`);
+  });
   return program;
 }
 

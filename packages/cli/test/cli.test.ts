@@ -613,6 +613,10 @@ describe('iam', () => {
     [['put-policy', 'p', '/nonexistent', '--user', 'a'], 2, 'cannot be read'],
     [['put-policy', 'p', '-', '--user', 'a'], 2, 'not valid JSON'],
     [['user'], 2, 'Did you mean users?'],
+    [['create-user', ''], 2, 'The argument name is empty.'],
+    [['put-policy', 'p', '', '--user', 'a'], 2, 'The argument file is empty.'],
+    [['delete-policy', '..', '--user', 'a'], 2, '".." cannot be a name.'],
+    [['delete-user', '.'], 2, '"." cannot be a name.'],
   ])('refuses %j', async (line, code, text) => {
     const ended = await inside(['iam', ...line], '{');
     expect(ended.code).toBe(code);
@@ -632,6 +636,36 @@ describe('iam', () => {
     const denied = await inside(['iam', 'users']);
     expect(denied.code).toBe(5);
     expect(denied.stderr).toContain('No policy allows iam:ListUsers.');
+  });
+});
+
+describe('an argument that only the platform knows to be wrong', () => {
+  const refused = 'must be 1 to 64 of the characters A-Z a-z 0-9';
+
+  it.each([
+    ['iam', 'create-user', 'a/b'],
+    ['iam', 'create-key', 'a/b'],
+    ['iam', 'set-key', 'AKIA1', '--user', 'a/b'],
+    ['iam', 'create-role', 'a/b'],
+    ['iam', 'set-trust', 'r', '-'],
+    ['iam', 'put-policy', 'a/b', '-', '--user', 'ada'],
+    ['iam', 'validate-policy', '-'],
+    ['registry', 'login', 'a/b', '--username', 'ada', '--password-stdin'],
+    ['memory', 'create', 'a/b'],
+    ['memory', 'records', 'a/b'],
+    ['invoke', '{}', '--agent', 'plain', '--qualifier', 'a/b'],
+    ['stop-session', 's'.repeat(33), '--agent', 'plain', '--qualifier', 'a/b'],
+    ['deploy', '--role', 'a/b'],
+  ])('ends with 2: %s %s %s', async (...line) => {
+    await project();
+    if (line[0] !== 'deploy') {
+      platform.runtimes.push({ id: 'plain-abcdefghij', name: 'plain', version: 1, definition: {}, busy: 0 });
+    }
+    const route = line[0] === 'deploy' ? /^PUT \/runtimes\/$/ : /_platform|memories|invocations|stopruntimesession/;
+    platform.on(route, (_, response) => fail(response, 400, 'ValidationException', refused));
+    const { code, stdout, stderr } = await inside(line, '{}');
+    expect(stderr).toContain(`error: ${refused}`);
+    expect([code, stdout]).toEqual([2, '']);
   });
 });
 

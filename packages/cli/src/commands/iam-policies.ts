@@ -1,9 +1,10 @@
 import { Option } from '@commander-js/extra-typings';
 import { platformCommand } from '../command.ts';
+import { segment } from '../platform/admin.ts';
 import { printJson, type Terminal } from '../terminal/terminal.ts';
 import { fieldOf, iamRequest, ownerCommand, ownerPath, printDone, printList, readDocument } from './iam-request.ts';
 
-const policy = (owner: string, name: string): string => `${owner}/policies/${encodeURIComponent(name)}`;
+const policy = (owner: string, name: string): string => `${owner}/policies/${segment(name)}`;
 
 export function policiesCommand(terminal: Terminal) {
   return ownerCommand('policies', {

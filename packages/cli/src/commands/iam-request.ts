@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { CliError } from '../cli-error.ts';
 import { type CommandText, platformCommand } from '../command.ts';
-import { type AdminRequest, adminJson } from '../platform/admin.ts';
+import { type AdminRequest, adminJson, segment } from '../platform/admin.ts';
 import { type ConnectionFlags, findConnection } from '../platform/connection.ts';
 import { columns, harmless, note, print, printJson, type Terminal } from '../terminal/terminal.ts';
 
@@ -21,8 +21,8 @@ export function ownerCommand(name: string, words: CommandText) {
 
 /** The path of that user or role. Throws a `CliError` (usage) unless exactly one is named. */
 export function ownerPath({ user, role }: OwnerFlags): string {
-  if (user !== undefined && role === undefined) return `/users/${encodeURIComponent(user)}`;
-  if (role !== undefined && user === undefined) return `/roles/${encodeURIComponent(role)}`;
+  if (user !== undefined && role === undefined) return `/users/${segment(user)}`;
+  if (role !== undefined && user === undefined) return `/roles/${segment(role)}`;
   throw new CliError('usage', 'Say whose policy: either --user NAME or --role NAME.');
 }
 

@@ -1,8 +1,9 @@
 import { platformCommand } from '../command.ts';
+import { segment } from '../platform/admin.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { fieldOf, iamRequest, printDone, printList, readDocument } from './iam-request.ts';
 
-const role = (name: string): string => `/roles/${encodeURIComponent(name)}`;
+const role = (name: string): string => `/roles/${segment(name)}`;
 
 // What an execution role of an agent needs: the platform itself may take it on.
 const platformTrust = {

@@ -1,8 +1,9 @@
 import { platformCommand } from '../command.ts';
+import { segment } from '../platform/admin.ts';
 import { harmless, note, print, printJson, type Terminal } from '../terminal/terminal.ts';
 import { fieldOf, iamRequest, printDone, printList } from './iam-request.ts';
 
-const user = (name: string): string => `/users/${encodeURIComponent(name)}`;
+const user = (name: string): string => `/users/${segment(name)}`;
 // Without a user, keys are those of the account itself.
 const keysOf = (name: string | undefined): string => `${name === undefined ? '' : user(name)}/access-keys`;
 
@@ -106,7 +107,7 @@ export function setKeyCommand(terminal: Terminal) {
     .option('--off', 'switch it off (default: on)')
     .action(async (key, options) => {
       const active = !options.off;
-      const path = `${keysOf(options.user)}/${encodeURIComponent(key)}`;
+      const path = `${keysOf(options.user)}/${segment(key)}`;
       const changed = await iamRequest(terminal, options, { method: 'PATCH', path, body: { active } });
       printDone(terminal, options.json, changed, `Access key ${key} is ${active ? 'on' : 'off'}.`);
     });
@@ -120,7 +121,7 @@ export function deleteKeyCommand(terminal: Terminal) {
     .argument('<key>', 'access key id')
     .option('--user <name>', 'the user (default: the account itself)')
     .action(async (key, options) => {
-      const path = `${keysOf(options.user)}/${encodeURIComponent(key)}`;
+      const path = `${keysOf(options.user)}/${segment(key)}`;
       await iamRequest(terminal, options, { method: 'DELETE', path });
       printDone(terminal, options.json, { accessKeyId: key, deleted: true }, `Access key ${key} is removed.`);
     });

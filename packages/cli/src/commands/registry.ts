@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { CliError } from '../cli-error.ts';
 import { commandGroup, platformCommand } from '../command.ts';
-import { adminJson } from '../platform/admin.ts';
+import { adminJson, segment } from '../platform/admin.ts';
 import { type ConnectionFlags, findConnection } from '../platform/connection.ts';
 import { askSecret, askText } from '../terminal/ask.ts';
 import { isInteractive, type Terminal } from '../terminal/terminal.ts';
@@ -65,7 +65,7 @@ async function call(
   body?: { username: string; password: string },
 ): Promise<void> {
   const connection = await findConnection(terminal, flags);
-  const path = `/registry-credentials/${encodeURIComponent(host)}`;
+  const path = `/registry-credentials/${segment(host)}`;
   await adminJson(connection, { method, path, body, signal: terminal.signal });
 }
 

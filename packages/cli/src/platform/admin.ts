@@ -1,6 +1,7 @@
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { CliError } from '../cli-error.ts';
+import { reasonOf } from '../explain.ts';
 import type { Connection } from './connection.ts';
 import { credentialsOf } from './credentials.ts';
 
@@ -13,6 +14,12 @@ export interface AdminRequest {
   signal?: AbortSignal;
   /** Sends no signature, for the routes that need none. */
   anonymous?: boolean;
+}
+
+/** A name as one part of a path. Throws a `CliError` (usage) for the two that an address leaves out, however they are written. */
+export function segment(name: string): string {
+  if (name === '.' || name === '..') throw new CliError('usage', `"${name}" cannot be a name.`);
+  return encodeURIComponent(name);
 }
 
 /**
@@ -89,8 +96,7 @@ async function refusal(response: Response, path: string): Promise<CliError> {
   } catch {
     // Not JSON: the text itself is the best there is.
   }
-  const reason = response.status === 404 ? 'notFound' : [401, 403].includes(response.status) ? 'denied' : 'failure';
-  return new CliError(reason, message || `The platform answers ${response.status} to ${path}.`);
+  return new CliError(reasonOf(response.status), message || `The platform answers ${response.status} to ${path}.`);
 }
 
 // What the signer wants of a hash, on Node's own.

@@ -1,5 +1,6 @@
 import type { WebSocket } from 'ws';
 import { CliError } from '../cli-error.ts';
+import { reasonOf } from '../explain.ts';
 import { sign } from './admin.ts';
 import type { Connection } from './connection.ts';
 
@@ -48,6 +49,5 @@ function refusal(status: number, text: string): CliError {
   } catch {
     // Not JSON: the text itself is the best there is.
   }
-  const reason = status === 404 ? 'notFound' : status === 401 || status === 403 ? 'denied' : 'failure';
-  return new CliError(status === 424 ? 'agentFailed' : reason, message || `The platform answered ${status}.`);
+  return new CliError(reasonOf(status), message || `The platform answered ${status}.`);
 }

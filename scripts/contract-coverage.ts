@@ -1,5 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import {
@@ -9,6 +7,7 @@ import {
   drivenOperations,
 } from '../packages/contract/src/index.ts';
 import { notImplemented } from '../packages/platform/src/not-implemented.ts';
+import { recordedLines } from './test/driven-operations.ts';
 
 /**
  * `npm run contract:coverage [-- --json]`: how much of the contract is served, per piece. An operation counts when it is
@@ -16,15 +15,6 @@ import { notImplemented } from '../packages/platform/src/not-implemented.ts';
  */
 const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } });
 const folder = process.env[coverageVariable] ?? fileURLToPath(new URL('../.cache/contract-coverage', import.meta.url));
-
-function recordedLines(): string[] {
-  try {
-    return readdirSync(folder).flatMap((file) => readFileSync(join(folder, file), 'utf8').split('\n'));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
-}
 
 function table(report: CoverageReport): string {
   const rows = Object.entries(report.pieces).map(([piece, { served, total, undriven }]) => {
@@ -35,7 +25,7 @@ function table(report: CoverageReport): string {
   return [...rows, sum, ''].join('\n');
 }
 
-const lines = recordedLines();
+const lines = recordedLines(folder);
 const report = coverageReport(drivenOperations(lines), new Set(notImplemented));
 process.stdout.write(values.json ? `${JSON.stringify(report, undefined, 2)}\n` : table(report));
 if (lines.length === 0) {

@@ -4,7 +4,10 @@ import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases, silent } from '../../kernel/storage/testing/databases.ts';
 import { listEvents } from './event-store.ts';
 import { EventWriter, type NewEvent } from './event-writer.ts';
+import type { Batch } from './extraction/candidate.ts';
 import { applyChanges, OvertakenError } from './extraction/changes.ts';
+import { extractBatch } from './extraction/extract.ts';
+import { localExtractor } from './extraction/local-extractor.ts';
 import {
   addJob,
   countFailure,
@@ -50,6 +53,35 @@ describeDatabases('memory', [...storageMigrations, ...memoryMigrations], (databa
     expect(replaced?.eventIds.toSorted()).toEqual(['1#a', '1#b']);
     expect(await findRecord(database(), 'm', 'd')).toBeUndefined();
     expect(await findRecord(database(), 'other', 'a')).toBeUndefined();
+  });
+
+  it('lets a conversation correct and repeat itself within one batch, too', async () => {
+    let ids = 0;
+    const at = (minute: number): Date => new Date(now.getTime() + minute * 60_000);
+    const said = [
+      'I live in Berlin with my sister.',
+      'I own a red car.',
+      'I live in Rome.',
+      'I own the red car.',
+      'I live in Oslo.',
+    ];
+    const messages = said.map((text, n) => ({ role: 'USER' as const, text, at: at(n), eventId: `${n}#c` }));
+    const strategy = { id: 'corrected', template: '/c', reflectionTemplate: undefined };
+    const values = { actorId: 'c', sessionId: 'x', memoryStrategyId: 'corrected', variables: {} };
+    const changes = await extractBatch(
+      { memory: { id: 'm' }, strategy, kind: 'semantic', values, messages } as unknown as Batch,
+      localExtractor,
+      { executor: database(), now: () => now, nearest: async () => [], newRecordId: () => `c${++ids}` },
+      new AbortController().signal,
+    );
+    await database().transaction((tx) => applyChanges(tx, changes, now));
+    const live = await listRecords(database(), { ...everything, strategyId: 'corrected' }, 10, undefined);
+    expect(live.map(({ content, eventIds }) => [content, eventIds.toSorted()]).toSorted()).toEqual([
+      ['I live in Oslo.', ['4#c']],
+      ['I own a red car.', ['1#c', '3#c']],
+    ]);
+    expect(await findRecord(database(), 'm', 'c1')).toMatchObject({ supersededBy: 'c3', validTo: now });
+    expect(await findRecord(database(), 'm', 'c3')).toMatchObject({ supersededBy: 'c5', validTo: now });
   });
 
   it('ends a job once, and never while it is failed', async () => {

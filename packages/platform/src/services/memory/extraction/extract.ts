@@ -4,6 +4,7 @@ import { contentHash } from '../record.ts';
 import type { NewRecord } from '../record-store.ts';
 import type { Batch, Candidate, Decision, Extractor, Neighbour, Question } from './candidate.ts';
 import type { Change } from './changes.ts';
+import { wordOverlap } from './sentences.ts';
 
 export interface ExtractDeps {
   executor: Executor;
@@ -26,6 +27,8 @@ export class UnfitBatchError extends Error {
 }
 
 const NEIGHBOURS = 5;
+/** Share of words from which two sentences of one conversation may speak of the same. */
+const ALIKE = 0.25;
 const EPISODES = 20;
 /** The wire's bound on a record's text. */
 const MAX_CONTENT = 16_000;
@@ -61,7 +64,7 @@ function namespaceOf(template: string, values: NamespaceValues): string {
   );
 }
 
-/** Hash first, then the nearest records, then one decision for all that are left. */
+/** Hash first, then the nearest records and what the batch itself said before, then one decision for all that are left. */
 async function consolidated(
   batch: Batch,
   candidates: readonly Candidate[],
@@ -71,9 +74,13 @@ async function consolidated(
   signal: AbortSignal,
 ): Promise<Change[]> {
   const changes: Change[] = [];
-  const questions: Question[] = [];
-  const add = (candidate: Candidate, supersedes: string[] = []): void => {
-    changes.push({ kind: 'insert', record: recordOf(candidate, place, batch, deps), supersedes });
+  const open: (Question & { id: string })[] = [];
+  const said: Neighbour[] = [];
+  /** Where a record of this batch ended up: as itself, or as the record that it repeats. */
+  const standing = new Map<string, string>();
+  const add = (candidate: Candidate, id: string, supersedes: string[] = []): void => {
+    changes.push({ kind: 'insert', record: recordOf(candidate, place, batch, deps, id), supersedes });
+    standing.set(id, id);
   };
   for (const candidate of merged(candidates)) {
     const known = await withHash(place, contentHash(candidate.content), deps.executor);
@@ -81,39 +88,46 @@ async function consolidated(
       changes.push({ kind: 'confirm', id: known, eventIds: candidate.eventIds });
       continue;
     }
-    const neighbours = await deps.nearest(place, candidate.content, NEIGHBOURS);
-    if (neighbours.length === 0) add(candidate);
-    else questions.push({ candidate, neighbours });
+    const id = deps.newRecordId();
+    const stored = await deps.nearest(place, candidate.content, NEIGHBOURS);
+    const neighbours = [...alike(candidate, said), ...stored];
+    said.push({ id, content: candidate.content, at: candidate.at });
+    if (neighbours.length === 0) add(candidate, id);
+    else open.push({ id, candidate, neighbours });
   }
-  if (questions.length === 0) return changes;
-  const decisions = await extractor.decide(batch, questions, signal);
+  if (open.length === 0) return changes;
+  const decisions = await extractor.decide(batch, open, signal);
   const taken = new Set<string>();
-  for (const [index, { candidate, neighbours }] of questions.entries()) {
+  for (const [index, { id, candidate, neighbours }] of open.entries()) {
     const decision = decisions[index] ?? { kind: 'add' };
-    carryOut(decision, candidate, neighbours, taken, add, changes);
+    const meant = neighbours.find((neighbour) => neighbour.id === idOf(decision)) ?? neighbours[0];
+    const other = meant && (standing.get(meant.id) ?? meant.id);
+    if (decision.kind === 'nothing' && other !== undefined) {
+      changes.push({ kind: 'confirm', id: other, eventIds: candidate.eventIds });
+      standing.set(id, other);
+      continue;
+    }
+    // Each record can be replaced once.
+    const replaces = idOf(decision) === meant?.id && other !== undefined && !taken.has(other) ? [other] : [];
+    for (const replaced of replaces) taken.add(replaced);
+    add(decision.kind === 'update' ? { ...candidate, content: decision.content } : candidate, id, replaces);
   }
   return changes;
 }
 
-/** `taken`: records that this batch has replaced already; each can be replaced once. */
-function carryOut(
-  decision: Decision,
-  candidate: Candidate,
-  neighbours: readonly Neighbour[],
-  taken: Set<string>,
-  add: (candidate: Candidate, supersedes?: string[]) => void,
-  changes: Change[],
-): void {
-  if (decision.kind === 'nothing') {
-    const known = decision.known ?? neighbours[0]?.id;
-    if (known !== undefined) changes.push({ kind: 'confirm', id: known, eventIds: candidate.eventIds });
-    return;
-  }
-  const id = decision.kind === 'add' ? undefined : decision.id;
-  const replaces =
-    id !== undefined && !taken.has(id) && neighbours.some((neighbour) => neighbour.id === id) ? [id] : [];
-  if (id !== undefined) taken.add(id);
-  add(decision.kind === 'update' ? { ...candidate, content: decision.content } : candidate, replaces);
+function idOf(decision: Decision): string | undefined {
+  if (decision.kind === 'add') return undefined;
+  return decision.kind === 'nothing' ? decision.known : decision.id;
+}
+
+/** Of what the batch said before, what speaks of the same most: a conversation corrects itself, too. */
+function alike(candidate: Candidate, said: readonly Neighbour[]): Neighbour[] {
+  return said
+    .map((neighbour) => ({ neighbour, overlap: wordOverlap(candidate.content, neighbour.content) }))
+    .filter(({ overlap }) => overlap >= ALIKE)
+    .sort((a, b) => b.overlap - a.overlap)
+    .slice(0, NEIGHBOURS)
+    .map(({ neighbour }) => neighbour);
 }
 
 /** Candidates that say the same become one with all their events. */
@@ -183,10 +197,16 @@ async function reflected(
   return [{ kind: 'insert', record, supersedes: previous ? [previous.id] : [] }];
 }
 
-function recordOf(candidate: Candidate, place: Place, { values }: Batch, deps: ExtractDeps): NewRecord {
+function recordOf(
+  candidate: Candidate,
+  place: Place,
+  { values }: Batch,
+  deps: ExtractDeps,
+  id = deps.newRecordId(),
+): NewRecord {
   return {
     ...place,
-    id: deps.newRecordId(),
+    id,
     content: candidate.content.replaceAll('\u0000', '').slice(0, MAX_CONTENT),
     metadata: {},
     at: candidate.at,

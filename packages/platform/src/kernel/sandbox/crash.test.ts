@@ -1,20 +1,19 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, realpath, rm, symlink } from 'node:fs/promises';
-import { isIPv4 } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
-import { listGroups, readCgroupLayout } from './cgroups.ts';
 import { openInstance } from './instance.ts';
 import { OciProvider } from './oci-provider.ts';
 import { runCommand } from './run-command.ts';
 import type { Sandbox } from './sandbox.ts';
 import { busyboxImage } from './testing/rootfs.ts';
 import { smallSpec } from './testing/small-spec.ts';
+import { traces } from './testing/traces.ts';
 import { until } from './testing/until.ts';
 
 /** Waits until nothing is left, and names what is when that does not happen. */
@@ -29,34 +28,6 @@ async function untilNoTrace(dataDir: string, sweep: () => Promise<unknown>): Pro
 }
 
 const SERVER = fileURLToPath(new URL('./testing/crashing-server.ts', import.meta.url));
-
-/** Everything on the machine that carries the instance's names. */
-async function traces(dataDir: string): Promise<Record<string, string[]>> {
-  const { prefix, sandboxes, leases, runtimeRoot } = await openInstance(dataDir);
-  const lines = async (...argv: [string, ...string[]]): Promise<string[]> =>
-    (await runCommand(argv)).stdout.split('\n').filter((line) => line !== '');
-  const processes: string[] = [];
-  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-    if (command.includes(prefix) && pid !== String(process.pid))
-      processes.push(command.replaceAll('\0', ' ').slice(0, 80));
-  }
-  const table = await lines('nft', 'list', 'table', 'inet', prefix);
-  return {
-    processes,
-    groups: await listGroups(await readCgroupLayout(), `/${prefix}`),
-    directories: await readdir(sandboxes),
-    runtime: await readdir(runtimeRoot),
-    leases: (await readdir(join(leases, prefix)).catch(() => [])).filter((name) => isIPv4(name)),
-    elements: table.filter((line) => line.includes('"veth')),
-    mounts: (await readFile('/proc/self/mountinfo', 'utf8'))
-      .split('\n')
-      .filter((line) => line.includes(prefix) || line.includes(dataDir)),
-    loops: (await lines('losetup', '--list', '--noheadings', '--output', 'BACK-FILE')).filter((file) =>
-      file.includes(dataDir),
-    ),
-  };
-}
 
 describe('a server that is killed', () => {
   let dir: string;

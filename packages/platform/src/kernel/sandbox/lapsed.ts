@@ -1,11 +1,13 @@
-import { access, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, readdir, readFile, rm } from 'node:fs/promises';
+import { lockDirectory } from '../storage/directory-lock.ts';
+import { DirectoryInUseError } from '../storage/errors.ts';
 import { type CgroupLayout, listGroups, removeGroup } from './cgroups.ts';
+import { listRoots, unmountRoot } from './docker/docker-root.ts';
 import { instancePlaces } from './instance.ts';
 import type { Nft } from './nft.ts';
 import type { RunCommand } from './run-command.ts';
 import { RuntimeCli, stateOwner } from './runtime-cli.ts';
-import { readClaims } from './subnets.ts';
+import { type Claim, interfacesInto, readClaims } from './subnets.ts';
 
 export interface LapsedOptions {
   runBase: string;
@@ -18,38 +20,77 @@ export interface LapsedOptions {
 
 /**
  * Removes what platforms left on this machine whose data directory is gone, e.g. a test that was killed: their sandboxes, which no
- * server can take over any more, control groups, rules and claims. Returns the data directories; what cannot be removed stays for the next time.
+ * server can take over any more, control groups, mounts, interfaces, rules, and last the claim, so that whoever gets their addresses finds
+ * no rules that drop his packets. Returns the data directories; what cannot be removed stays claimed, and for the next time.
  */
-export async function collectLapsed({
-  runBase,
-  registryDir,
-  layout,
-  nft,
-  run,
-  runtime,
-}: LapsedOptions): Promise<string[]> {
-  const collected: string[] = [];
-  for (const { dataDir, file } of await readClaims(registryDir)) {
-    if (
-      await access(dataDir).then(
+export async function collectLapsed(options: LapsedOptions): Promise<string[]> {
+  const { registryDir } = options;
+  if ((await lapsedClaims(registryDir)).length === 0) return [];
+  // One at a time: a claim that somebody else has collected meanwhile may be a living platform's by now.
+  const lock = await lockDirectory(registryDir).catch((error: unknown) => {
+    if (error instanceof DirectoryInUseError) return undefined;
+    throw error;
+  });
+  if (!lock) return [];
+  try {
+    const collected: string[] = [];
+    for (const claim of await lapsedClaims(registryDir)) {
+      const gone = await removeLeftovers(claim, options).then(
         () => true,
         () => false,
-      )
-    )
-      continue;
-    const { prefix, run: runDir, runtimeRoot, cgroupParent } = instancePlaces(dataDir, runBase);
-    const cli = new RuntimeCli({ command: runtime, root: runtimeRoot, run });
-    try {
-      for (const id of new Set((await readdir(runtimeRoot).catch(() => [])).map(stateOwner))) await cli.remove(id);
-      for (const id of await listGroups(layout, cgroupParent)) await removeGroup(layout, `${cgroupParent}/${id}`);
-      await removeGroup(layout, cgroupParent);
-      await nft.apply(`add table inet ${prefix}\ndelete table inet ${prefix}\n`);
-      await rm(runDir, { recursive: true, force: true });
-      await rm(join(registryDir, file), { force: true });
-      collected.push(dataDir);
-    } catch {
-      // Somebody else may be collecting the same one.
+      );
+      if (!gone) continue;
+      await rm(claim.file, { force: true });
+      collected.push(claim.dataDir);
     }
+    return collected;
+  } finally {
+    lock.release();
   }
-  return collected;
+}
+
+async function lapsedClaims(registryDir: string): Promise<Claim[]> {
+  const claims = await readClaims(registryDir);
+  const there = await Promise.all(
+    claims.map(({ dataDir }) =>
+      access(dataDir).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
+  return claims.filter((_, index) => !there[index]);
+}
+
+/** Everything here carries the prefix that follows from the claim's data directory, or is named by the table that does. */
+async function removeLeftovers(claim: Claim, options: LapsedOptions): Promise<void> {
+  const { runBase, layout, nft, run, runtime } = options;
+  const places = instancePlaces(claim.dataDir, runBase);
+  const { prefix, runtimeRoot, cgroupParent } = places;
+  const cli = new RuntimeCli({ command: runtime, root: runtimeRoot, run });
+  // It may have been another runtime's sandbox; the end of its control group is what ends it for certain.
+  for (const id of new Set((await readdir(runtimeRoot).catch(() => [])).map(stateOwner)))
+    await cli.remove(id).catch(() => undefined);
+  for (const id of await listGroups(layout, cgroupParent)) await removeGroup(layout, `${cgroupParent}/${id}`);
+  await removeGroup(layout, cgroupParent);
+  for (const id of await listRoots(places)) await unmountRoot(places, id, run);
+  // Before the rules: what may still run behind one of them, in a container of a daemon, must not have a network without rules.
+  await removeInterfaces(claim, prefix, options);
+  await nft.apply(`add table inet ${prefix}\ndelete table inet ${prefix}\n`);
+  await rm(places.run, { recursive: true, force: true });
+}
+
+async function removeInterfaces(claim: Claim, prefix: string, { nft, run }: LapsedOptions): Promise<void> {
+  const inBlock = interfacesInto(claim.subnet, await readFile('/proc/net/route', 'utf8').catch(() => ''));
+  const members = new Set((await nft.list(prefix, 'members')).map(({ ifname }) => ifname));
+  for (const name of await interfaces()) {
+    // The plugins name theirs at random, so that one of the table may be another's by now; its addresses tell.
+    if (!name.startsWith(`${prefix}-`) && !(members.has(name) && inBlock.has(name))) continue;
+    const { code, stderr } = await run(['ip', 'link', 'delete', 'dev', name]);
+    if (code !== 0 && (await interfaces()).includes(name)) throw new Error(`${name}: ${stderr.trim()}`);
+  }
+}
+
+function interfaces(): Promise<string[]> {
+  return readdir('/sys/class/net');
 }

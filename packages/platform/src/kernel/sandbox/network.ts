@@ -44,7 +44,8 @@ export class SandboxNetwork {
   /** Claims addresses and puts the table in force. Rejects with SandboxError: `refused` when the rules cannot be applied. */
   static async open(options: NetworkOptions): Promise<SandboxNetwork> {
     const routes = await readFile('/proc/net/route', 'utf8').catch(() => '');
-    const subnet = await claimSubnet(options.instance.dataDir, { registryDir: options.registryDir, routes });
+    const { instance, registryDir, nft } = options;
+    const subnet = await claimSubnet(instance.dataDir, { registryDir, routes, rules: await nft.ruleset() });
     const network = new SandboxNetwork(options, subnet, options.nameserver ?? (await hostNameserver()));
     await network.#enforce(
       baseRules({

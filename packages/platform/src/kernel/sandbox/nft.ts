@@ -37,6 +37,12 @@ export class Nft {
     return [...stdout.matchAll(/"([^"]+)"(?: \. [\w./-]+)?/g)].map(([element, ifname = '']) => ({ ifname, element }));
   }
 
+  /** All rules of the host, as nft writes them; empty when it cannot say. */
+  async ruleset(): Promise<string> {
+    const listed = await this.#run([this.#command, 'list', 'ruleset']).catch(() => undefined);
+    return listed?.code === 0 ? listed.stdout : '';
+  }
+
   async #drain(): Promise<void> {
     this.#busy = true;
     while (this.#waiting.length > 0) {

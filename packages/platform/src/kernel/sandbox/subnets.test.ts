@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { claimSubnet, dotted, releaseSubnet } from './subnets.ts';
+import { claimSubnet, dotted, readClaims, releaseSubnet } from './subnets.ts';
 
 describe('address ranges', () => {
   let dir: string;
@@ -50,17 +50,35 @@ describe('address ranges', () => {
     expect(await claimSubnet(a, { registryDir, routes: route(0, 0) })).toEqual(wanted);
   });
 
-  it('lapse with the data directory that claimed them', async () => {
+  it('stay with a platform that was given another than its first, when that has become free', async () => {
+    const [a, trial] = [await platform('a'), join(dir, 'trial')];
+    const first = await claimSubnet(a, { registryDir: trial, routes: '' });
+    await mkdir(registryDir);
+    const file = join(registryDir, (await readdir(trial))[0] ?? '');
+    await writeFile(file, join(dir, 'other'));
+    const given = await claimSubnet(a, { registryDir, routes: '' });
+    expect(given.cidr).not.toBe(first.cidr);
+    await rm(file);
+    expect(await claimSubnet(a, { registryDir, routes: '' })).toEqual(given);
+  });
+
+  it('step aside for a range that packet rules name, whoever made them, and not for others', async () => {
+    const a = await platform('a');
+    const wanted = await claimSubnet(a, { registryDir, routes: '' });
+    await releaseSubnet(a, wanted, registryDir);
+    const rules = (cidr: string): string => `table inet x {\n\tchain y {\n\t\tip saddr ${cidr} drop\n\t}\n}\n`;
+    const around = await claimSubnet(a, { registryDir, routes: '', rules: rules(wanted.cidr) });
+    expect(around.cidr).not.toBe(wanted.cidr);
+    await releaseSubnet(a, around, registryDir);
+    expect(await claimSubnet(a, { registryDir, routes: '', rules: rules('10.0.0.0/22') })).toEqual(wanted);
+  });
+
+  it('of a data directory that is gone are nobody’s until they are collected, and not given back', async () => {
     const a = await platform('a');
     const first = await claimSubnet(a, { registryDir, routes: '' });
     await rm(a, { recursive: true });
-    const claims = await Promise.all(
-      (await Promise.all([1, 2, 3].map((n) => platform(`q${n}`)))).map((d) =>
-        claimSubnet(d, { registryDir, routes: '' }),
-      ),
-    );
-    expect(new Set(claims.map((claim) => claim.cidr)).size).toBe(3);
-    expect(first.cidr).toBeTruthy();
+    await releaseSubnet(a, first, registryDir);
+    expect((await readClaims(registryDir)).map((claim) => claim.subnet)).toEqual([first]);
   });
 
   it('are refused, and not shared, when all are taken', async () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { access, link, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { access, link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SandboxError } from './sandbox.ts';
 
@@ -22,43 +22,67 @@ export interface SubnetOptions {
   registryDir: string;
   /** Text of /proc/net/route. */
   routes: string;
+  /** The packet rules of this host as text; a block that they name is not free, whoever made them. */
+  rules?: string;
+}
+
+/** A block that a platform has, by the word of the file that says so. */
+export interface Claim {
+  dataDir: string;
+  file: string;
+  subnet: Subnet;
 }
 
 /**
- * Claims a block for `dataDir` that no other platform and no route of the host uses, or finds the one it has. A claim is a file
- * made with O_EXCL and holding the data directory's path; it lapses when that directory is gone. Rejects with SandboxError `unavailable`.
+ * Claims a block for `dataDir` that no other platform, no route and no rule of the host uses, or finds the one it has. A claim is a file
+ * made with O_EXCL and holding the data directory's path; one whose directory is gone is for `collectLapsed`. Rejects with SandboxError
+ * `unavailable`.
  */
 export async function claimSubnet(dataDir: string, options: SubnetOptions): Promise<Subnet> {
-  await mkdir(options.registryDir, { recursive: true, mode: 0o700 });
+  const { registryDir, routes, rules = '' } = options;
+  await mkdir(registryDir, { recursive: true, mode: 0o700 });
+  const claims = await readClaims(registryDir);
+  // Wherever it is: sandboxes may have its addresses, though a block that would be tried before it is free by now.
+  const own = claims.find((claim) => claim.dataDir === dataDir);
+  if (own) return own.subnet;
+  const taken = new Set(claims.map(({ file }) => file));
   const start = createHash('sha256').update(dataDir).digest().readUInt32BE(0) % BLOCKS;
   for (let step = 0; step < BLOCKS; step++) {
     const index = (start + step) % BLOCKS;
     const subnet = block(index);
-    const file = claimFile(options.registryDir, index);
-    const holder = await readFile(file, 'utf8').catch(() => undefined);
-    if (holder === dataDir) return subnet;
-    if (overlapsRoute(subnet, options.routes)) continue;
-    if (holder !== undefined && !(await lapse(file, holder))) continue;
+    const file = claimFile(registryDir, index);
+    if (taken.has(file) || overlapsRoute(subnet, routes) || rules.includes(`${subnet.cidr} `)) continue;
     if (await claim(file, dataDir)) return subnet;
   }
   throw new SandboxError(
     'unavailable',
-    'No address range for sandboxes is free in 10.224.0.0/11: every block is claimed or routed by this host.',
+    'No address range for sandboxes is free in 10.224.0.0/11: every block is claimed, routed or named by packet rules of this host.',
   );
 }
 
+/** Gives the block back. One whose data directory is gone is left to `collectLapsed`, which may be at it already. */
 export async function releaseSubnet(dataDir: string, subnet: Subnet, registryDir: string): Promise<void> {
   const file = claimFile(registryDir, (subnet.base - FIRST) >>> BLOCK_BITS);
-  if ((await readFile(file, 'utf8').catch(() => undefined)) === dataDir) await rm(file, { force: true });
+  const exists = await access(dataDir).then(
+    () => true,
+    () => false,
+  );
+  if (exists && (await readFile(file, 'utf8').catch(() => undefined)) === dataDir) await rm(file, { force: true });
 }
 
-/** All claims of the machine, each with the file that holds it. */
-export async function readClaims(registryDir: string): Promise<{ dataDir: string; file: string }[]> {
-  const files = (await readdir(registryDir).catch(() => [])).filter((name) => /^block-\d+$/.test(name));
+/** All claims of the machine. */
+export async function readClaims(registryDir: string): Promise<Claim[]> {
+  const files = await readdir(registryDir).catch(() => []);
   const claims = await Promise.all(
-    files.map(async (file) => ({ file, dataDir: await readFile(join(registryDir, file), 'utf8').catch(() => '') })),
+    files.map(async (name) => {
+      const index = /^block-(\d+)$/.exec(name)?.[1];
+      if (index === undefined) return [];
+      const file = join(registryDir, name);
+      const dataDir = await readFile(file, 'utf8').catch(() => '');
+      return dataDir === '' ? [] : [{ dataDir, file, subnet: block(Number(index)) }];
+    }),
   );
-  return claims.filter(({ dataDir }) => dataDir !== '');
+  return claims.flat();
 }
 
 function claimFile(registryDir: string, index: number): string {
@@ -79,44 +103,31 @@ async function claim(file: string, dataDir: string): Promise<boolean> {
   }
 }
 
-async function lapse(file: string, holder: string): Promise<boolean> {
-  if (
-    await access(holder).then(
-      () => true,
-      () => false,
-    )
-  )
-    return false;
-  const aside = `${file}.lapsed.${process.pid}`;
-  // Of several that see the lapsed claim one wins the rename; should it have moved a fresh claim instead, it puts it back.
-  const moved = await rename(file, aside).then(
-    () => true,
-    () => false,
-  );
-  if (!moved) return false;
-  const was = await readFile(aside, 'utf8').catch(() => undefined);
-  if (was !== holder) await link(aside, file).catch(() => undefined);
-  await rm(aside, { force: true });
-  return was === holder;
-}
-
 function block(index: number): Subnet {
   const base = FIRST + index * 2 ** BLOCK_BITS;
   return { cidr: `${dotted(base)}/${32 - BLOCK_BITS}`, gateway: dotted(base + 1), base };
 }
 
-/** Whether a route of the host other than the default one, and other than a single sandbox's, leads into the block. */
-function overlapsRoute(subnet: Subnet, routes: string): boolean {
-  const end = subnet.base + 2 ** BLOCK_BITS;
+/** Whether a route of the host, other than the default one, leads into the block. */
+function overlapsRoute({ base }: Subnet, routes: string): boolean {
+  return parseRoutes(routes).some(({ first, last }) => first < base + 2 ** BLOCK_BITS && last >= base);
+}
+
+/** Interfaces that have a route to an address of the block, and of nothing around it. `routes` as in `SubnetOptions`. */
+export function interfacesInto({ base }: Subnet, routes: string): Set<string> {
+  const inside = parseRoutes(routes).filter(({ first, last }) => first >= base && last < base + 2 ** BLOCK_BITS);
+  return new Set(inside.map(({ ifname }) => ifname));
+}
+
+function parseRoutes(routes: string): { ifname: string; first: number; last: number }[] {
   return routes
     .split('\n')
     .slice(1)
-    .some((line) => {
+    .flatMap((line) => {
       const fields = line.trim().split(/\s+/);
-      const [destination, mask] = [littleEndian(fields[1]), littleEndian(fields[7])];
-      if (destination === undefined || mask === undefined || mask === 0) return false;
-      const last = destination + (0xffffffff - mask);
-      return destination < end && last >= subnet.base;
+      const [first, mask] = [littleEndian(fields[1]), littleEndian(fields[7])];
+      if (first === undefined || mask === undefined || mask === 0) return [];
+      return [{ ifname: fields[0] ?? '', first, last: first + (0xffffffff - mask) }];
     });
 }
 

@@ -5,13 +5,15 @@ import type { Clock } from '../../clock.ts';
 import { type CgroupLayout, listGroups, readCgroupLayout, removeGroup } from '../cgroups.ts';
 import { type Instance, openInstance } from '../instance.ts';
 import { items, property } from '../json-path.ts';
+import { collectLapsed } from '../lapsed.ts';
 import { SandboxNetwork } from '../network.ts';
 import { Nft } from '../nft.ts';
 import type { Nameserver } from '../nft-rules.ts';
+import { OCI_DEFAULTS } from '../oci-engine.ts';
 import type { RunCommand } from '../run-command.ts';
 import { SandboxError } from '../sandbox.ts';
 import { DockerApi, DockerError } from './docker-api.ts';
-import { DockerNetworks } from './docker-network.ts';
+import { DockerNetworks, networksOf, removeNetwork } from './docker-network.ts';
 import { DATA_LABEL, type DockerRecord, INSTANCE_LABEL, readLabels } from './docker-record.ts';
 import { checkDaemon, dockerIsolation } from './probe-docker.ts';
 
@@ -66,7 +68,7 @@ export interface DockerEngine {
 
 /** Checks the daemon, claims names and addresses and puts the network rules in force. Rejects with SandboxError; nothing is half open then. */
 export async function openDockerEngine(options: DockerProviderOptions, run: RunCommand): Promise<DockerEngine> {
-  const { socketPath, nft, runBase } = { ...DOCKER_DEFAULTS, ...options };
+  const { socketPath, nft: nftCommand, runBase } = { ...DOCKER_DEFAULTS, ...options };
   const api = new DockerApi(socketPath);
   const info = await api.json('GET', '/info').catch((error: unknown) => {
     const why = error instanceof Error ? error.message : String(error);
@@ -75,22 +77,29 @@ export async function openDockerEngine(options: DockerProviderOptions, run: RunC
   const lacking = checkDaemon(info, options.dockerRuntime).map(({ what, remedy }) => `${what} (${remedy})`);
   if (lacking.length > 0) throw new SandboxError('unavailable', `The Docker daemon lacks ${lacking.join('; ')}.`);
   const instance = await openInstance(options.dataDir, runBase);
-  await removeLapsed(api);
+  const layout = await readCgroupLayout();
+  const nft = new Nft(run, nftCommand);
+  const registryDir = join(runBase, 'subnets');
+  await removeLapsed(api, options.log);
+  const { runtime } = OCI_DEFAULTS;
+  const lapsed = await collectLapsed({ runBase, registryDir, layout, nft, run, runtime });
+  if (lapsed.length > 0)
+    options.log.info({ dataDirs: lapsed }, 'removed the sandboxes of platforms whose data directory is gone');
   const firewall = await SandboxNetwork.open({
     instance,
     run,
-    nft: new Nft(run, nft),
+    nft,
     cniDir: undefined,
-    registryDir: join(runBase, 'subnets'),
+    registryDir,
     nameserver: options.nameserver,
     door: options.door?.(),
   });
-  const networks = new DockerNetworks({ api, firewall, prefix: instance.prefix });
+  const networks = new DockerNetworks({ api, firewall, instance });
   await networks.load();
   return {
     api,
     instance,
-    layout: await readCgroupLayout(),
+    layout,
     firewall,
     networks,
     isolation: dockerIsolation(info, options.dockerRuntime),
@@ -136,13 +145,26 @@ export async function removeGroups({ layout, instance }: DockerEngine, id: strin
   await removeGroup(layout, parent);
 }
 
-/** Removes containers of platforms whose data directory is gone, e.g. a test that was killed: no server can take them over any more. */
-async function removeLapsed(api: DockerApi): Promise<void> {
-  for (const container of await containers(api, INSTANCE_LABEL)) {
-    const dataDir = property(property(container, 'Labels'), DATA_LABEL);
-    if (typeof dataDir !== 'string' || (await exists(dataDir))) continue;
-    await removeContainer(api, String(property(container, 'Id')));
-  }
+/**
+ * Removes what of the daemon belongs to platforms whose data directory is gone, e.g. a test that was killed: containers, which no server
+ * can take over any more, and networks, whose addresses the daemon gives nobody else.
+ */
+async function removeLapsed(api: DockerApi, log: Logger): Promise<void> {
+  const remove = async (found: unknown[], removeOne: (api: DockerApi, id: string) => Promise<void>): Promise<void> => {
+    for (const labelled of found) {
+      if (!(await isLapsed(labelled))) continue;
+      await removeOne(api, String(property(labelled, 'Id'))).catch((error: unknown) => {
+        log.warn({ err: error }, 'something of a platform whose data directory is gone could not be removed');
+      });
+    }
+  };
+  await remove(await containers(api, INSTANCE_LABEL), removeContainer);
+  await remove(await networksOf(api, INSTANCE_LABEL), removeNetwork);
+}
+
+async function isLapsed(labelled: unknown): Promise<boolean> {
+  const dataDir = property(property(labelled, 'Labels'), DATA_LABEL);
+  return typeof dataDir === 'string' && !(await exists(dataDir));
 }
 
 async function containers(api: DockerApi, label: string): Promise<unknown[]> {

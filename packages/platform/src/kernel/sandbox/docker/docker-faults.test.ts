@@ -1,18 +1,21 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pino from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { systemClock } from '../../clock.ts';
 import { listGroups, readCgroupLayout } from '../cgroups.ts';
-import { openInstance } from '../instance.ts';
+import { instancePlaces } from '../instance.ts';
 import { items } from '../json-path.ts';
 import { runCommand } from '../run-command.ts';
 import type { PreparedImage, Sandbox } from '../sandbox.ts';
+import { readClaims } from '../subnets.ts';
+import { ask } from '../testing/ask.ts';
 import { DockerDaemon } from '../testing/docker-daemon.ts';
+import { rivalFor } from '../testing/rival.ts';
 import { busyboxImage } from '../testing/rootfs.ts';
 import { runIn } from '../testing/sandbox-contract.ts';
 import { smallSpec } from '../testing/small-spec.ts';
@@ -28,7 +31,7 @@ let image: PreparedImage;
 
 beforeAll(async () => {
   daemon = await DockerDaemon.start();
-  dir = await mkdtemp(join(tmpdir(), 'docker-faults-'));
+  dir = await realpath(await mkdtemp(join(tmpdir(), 'docker-faults-')));
   image = await busyboxImage(join(dir, 'image'));
 });
 afterAll(async () => {
@@ -44,9 +47,9 @@ const open = (name: string): DockerProvider =>
     socketPath: daemon.socketPath,
   });
 
-/** Everything of the machine and the daemon that carries the platform's names. */
+/** Everything of the machine and the daemon that carries the platform's names; makes nothing. */
 async function traces(name: string): Promise<Record<string, string[]>> {
-  const { prefix, sandboxes, run } = await openInstance(join(dir, name));
+  const { prefix, sandboxes, run } = instancePlaces(join(dir, name), '/run/agentplatform');
   const api = new DockerApi(daemon.socketPath);
   const query = { all: '1', filters: JSON.stringify({ label: [`agentplatform.instance=${prefix}`] }) };
   const [containers, networks] = await Promise.all([
@@ -58,7 +61,7 @@ async function traces(name: string): Promise<Record<string, string[]>> {
   return {
     containers: items({ containers }, 'containers').map((found) => JSON.stringify(found)),
     networks: items({ networks }, 'networks').map((found) => JSON.stringify(found)),
-    directories: await readdir(sandboxes),
+    directories: await readdir(sandboxes).catch(() => []),
     groups: await listGroups(await readCgroupLayout(), `/${prefix}`),
     interfaces: lines((await runCommand(['ip', '-brief', 'link'])).stdout),
     mounts: lines(await readFile('/proc/self/mountinfo', 'utf8')).filter((line) => line.includes(run)),
@@ -123,6 +126,28 @@ it.each([0, 400])('a server killed %i ms into making sandboxes leaves them to th
   }).catch(() => undefined);
   await expectNoTrace(name);
   await provider.close();
+});
+
+it('what a platform left whose data directory is gone is removed before another gets its addresses', async () => {
+  const gone = open('gone');
+  await gone.create(smallSpec(image, 'running'));
+  await gone.close();
+  const before = await traces('gone');
+  for (const kind of ['containers', 'networks', 'interfaces', 'mounts', 'rules'])
+    expect(before[kind]?.length, kind).toBeGreaterThan(0);
+  const claims = await readClaims('/run/agentplatform/subnets');
+  const subnet = claims.find(({ dataDir }) => dataDir === join(dir, 'gone'))?.subnet;
+  if (!subnet) throw new Error('no addresses were claimed');
+  await rm(join(dir, 'gone'), { recursive: true });
+  const rival = open(basename(rivalFor(subnet, dir)));
+  const command = ['/bin/busybox', 'nc', '-ll', '-p', '8080', '-e', '/bin/echo', 'pong'];
+  const sandbox = await rival.create(smallSpec(image, 'answers', { command }));
+  await expectNoTrace('gone');
+  expect(sandbox.address(8080).host.startsWith(subnet.cidr.replace(/\d+\.\d+\/22$/, ''))).toBe(true);
+  // Rules of the dead platform would drop what is answered.
+  await until(async () => (await ask(sandbox.address(8080))) === 'pong\n');
+  await sandbox.stop({ graceMs: 100 });
+  await rival.close();
 });
 
 it('an image that runs as root is refused, by number and by name', async () => {

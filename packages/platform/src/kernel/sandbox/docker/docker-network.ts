@@ -1,10 +1,11 @@
 import { access } from 'node:fs/promises';
+import type { Instance } from '../instance.ts';
 import { items, property } from '../json-path.ts';
 import type { SandboxNetwork } from '../network.ts';
 import { type NetworkPolicy, SandboxError } from '../sandbox.ts';
 import { dotted } from '../subnets.ts';
 import { type DockerApi, DockerError } from './docker-api.ts';
-import { INSTANCE_LABEL } from './docker-record.ts';
+import { DATA_LABEL, INSTANCE_LABEL } from './docker-record.ts';
 
 /** A network of four addresses each: its own, the bridge's, the sandbox's and broadcast. The first four hold the gateway that all share by name. */
 const SLOTS = 256;
@@ -12,8 +13,8 @@ const SLOTS = 256;
 export interface DockerNetworksOptions {
   api: DockerApi;
   firewall: SandboxNetwork;
-  /** Names bridges and networks; see `Instance`. */
-  prefix: string;
+  /** Its prefix names bridges and networks. */
+  instance: Pick<Instance, 'prefix' | 'dataDir'>;
 }
 
 /** One bridge network for each sandbox, so that the platform's own packet rules can tell them apart by the host's interface. */
@@ -31,7 +32,7 @@ export class DockerNetworks {
   }
 
   name(slot: number): string {
-    return `${this.#options.prefix}-${slot.toString(36).padStart(2, '0')}`;
+    return `${this.#options.instance.prefix}-${slot.toString(36).padStart(2, '0')}`;
   }
 
   address(slot: number): { subnet: string; gateway: string; ip: string } {
@@ -55,27 +56,22 @@ export class DockerNetworks {
 
   /** Removes network and rules; what is gone already is no error. */
   async release(slot: number, policy: NetworkPolicy | undefined): Promise<void> {
-    await this.#remove(slot);
+    await removeNetwork(this.#options.api, this.name(slot));
     await this.#options.firewall.forget(this.name(slot), policy);
     this.#taken.delete(slot);
   }
 
   /** Removes the networks, and the rules, of all slots that are not in `kept`; not while sandboxes are being made. */
   async sweep(kept: ReadonlySet<number>): Promise<void> {
-    for (const slot of await this.#existing()) if (!kept.has(slot)) await this.#remove(slot);
+    for (const slot of await this.#existing())
+      if (!kept.has(slot)) await removeNetwork(this.#options.api, this.name(slot));
     await this.#options.firewall.sweep([...kept].map((slot) => ({ slot: '', hostInterface: this.name(slot) })));
     // Only now: a number that is used again must find none of the old rules.
     for (const slot of this.#taken) if (slot !== 0 && !kept.has(slot)) this.#taken.delete(slot);
   }
 
-  async #remove(slot: number): Promise<void> {
-    await this.#options.api.json('DELETE', `/networks/${this.name(slot)}`).catch((error: unknown) => {
-      if (!(error instanceof DockerError) || error.status !== 404) throw error;
-    });
-  }
-
   async #make(slot: number, policy: NetworkPolicy): Promise<void> {
-    const { api, firewall, prefix } = this.#options;
+    const { api, firewall, instance } = this.#options;
     const name = this.name(slot);
     const { subnet, gateway } = this.address(slot);
     // The rules first: the interface is under them from its first packet on.
@@ -92,7 +88,7 @@ export class DockerNetworks {
           // Translation and filtering are in our own table.
           'com.docker.network.bridge.enable_ip_masquerade': 'false',
         },
-        Labels: { [INSTANCE_LABEL]: prefix },
+        Labels: { [INSTANCE_LABEL]: instance.prefix, [DATA_LABEL]: instance.dataDir },
       },
     });
     // A daemon that is rootless, or in a machine of its own, has its bridges where our rules do not reach.
@@ -109,13 +105,27 @@ export class DockerNetworks {
   }
 
   async #existing(): Promise<number[]> {
-    const { api, prefix } = this.#options;
-    const filters = JSON.stringify({ label: [`${INSTANCE_LABEL}=${prefix}`] });
-    const networks = await api.json('GET', '/networks', { query: { filters } });
-    return items({ networks }, 'networks')
+    const {
+      api,
+      instance: { prefix },
+    } = this.#options;
+    return (await networksOf(api, `${INSTANCE_LABEL}=${prefix}`))
       .map((network) => String(property(network, 'Name')))
       .filter((name) => name.startsWith(`${prefix}-`))
       .map((name) => Number.parseInt(name.slice(prefix.length + 1), 36))
       .filter((slot) => slot > 0 && slot < SLOTS);
   }
+}
+
+/** The daemon's networks that carry a label. */
+export async function networksOf(api: DockerApi, label: string): Promise<unknown[]> {
+  const networks = await api.json('GET', '/networks', { query: { filters: JSON.stringify({ label: [label] }) } });
+  return items({ networks }, 'networks');
+}
+
+/** By name or id; gone already is no error. */
+export async function removeNetwork(api: DockerApi, network: string): Promise<void> {
+  await api.json('DELETE', `/networks/${network}`).catch((error: unknown) => {
+    if (!(error instanceof DockerError) || error.status !== 404) throw error;
+  });
 }

@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ExecHandle, PreparedImage, Sandbox, SandboxProvider, SandboxSpec } from '../sandbox.ts';
+import { ask } from './ask.ts';
 import { smallSpec } from './small-spec.ts';
 import { until } from './until.ts';
 
@@ -355,19 +355,5 @@ export function sandboxContract(name: string, fixture: ContractFixture): void {
       expect(written).toBeLessThan(80 * MIB);
       await sandbox.stop();
     });
-  });
-}
-
-/** What a server says that speaks first, or undefined when nobody answers. */
-function ask({ host, port }: { host: string; port: number }): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const socket = connect({ host, port });
-    socket.setTimeout(2000, () => socket.destroy());
-    let answer = '';
-    socket.on('data', (chunk) => {
-      answer += chunk;
-    });
-    socket.on('error', () => resolve(undefined));
-    socket.on('close', () => resolve(answer === '' ? undefined : answer));
   });
 }

@@ -48,7 +48,8 @@ describe.skipIf(!vendor)("an agent on the vendor's TypeScript package, unmodifie
   it('answers and remembers its session', async () => {
     const session = sessionId('vendor');
     await invokeJson(clients, arn, session, {});
-    expect(await invokeJson(clients, arn, session, {})).toEqual({ count: 2, session });
+    const token = expect.stringMatching(/^[\w-]{100,}$/);
+    expect(await invokeJson(clients, arn, session, {})).toEqual({ count: 2, session, token });
   });
 
   it('streams', async () => {

@@ -45,6 +45,16 @@ describe.skipIf(!packages)("an agent on the vendor's Python package, unmodified,
     expect(await invokeJson(clients, arn, session, {})).toMatchObject({ count: 2, session });
   });
 
+  it('finds its workload access token in its context, each user another one', async () => {
+    const session = sessionId('workload');
+    const tokenFor = async (runtimeUserId?: string) =>
+      JSON.parse(await invokeText(clients, arn, session, {}, { runtimeUserId })).token;
+    const [none, ada, bob] = [await tokenFor(), await tokenFor('ada'), await tokenFor('bob')];
+    for (const token of [none, ada, bob]) expect(token).toMatch(/^[\w-]{100,}$/);
+    expect(new Set([none, ada, bob]).size).toBe(3);
+    expect(await tokenFor('bob')).toBe(bob);
+  });
+
   it('streams', async () => {
     expect(await invokeText(clients, arn, sessionId('stream'), { do: 'stream' })).toBe(
       'data: {"part": 1}\n\ndata: {"part": 2}\n\ndata: {"part": 3}\n\n',

@@ -65,10 +65,12 @@ describe('a WebSocket to an agent', () => {
     expect(seen).toMatchObject({
       'x-amzn-bedrock-agentcore-runtime-session-id': session,
       'x-amzn-bedrock-agentcore-runtime-request-id': expect.any(String),
+      workloadaccesstoken: expect.stringMatching(/^[\w-]{100,}$/),
       'x-tenant': 'blue',
       protocol: 'chat',
       url: '/ws',
     });
+    expect(seen['x-amz-bedrock-agentcore-identity-wat']).toBe(seen.workloadaccesstoken);
     expect(seen).not.toHaveProperty('authorization');
     expect(seen).not.toHaveProperty('x-other');
     expect(stream.socket.protocol).toBe('chat');

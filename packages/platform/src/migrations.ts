@@ -6,6 +6,7 @@ import { sessionMigrations } from './kernel/sessions/tables.ts';
 import { type Migration, storageMigrations } from './kernel/storage/index.ts';
 import { auditMigrations } from './services/audit/index.ts';
 import { codeInterpreterMigrations } from './services/code-interpreter/index.ts';
+import { identityMigrations } from './services/identity/index.ts';
 import { memoryMigrations } from './services/memory/index.ts';
 import { resourcePolicyMigrations } from './services/resource-policies/index.ts';
 
@@ -21,4 +22,5 @@ export const migrations: readonly Migration[] = [
   ...codeInterpreterMigrations,
   ...resourcePolicyMigrations,
   ...memoryMigrations,
+  ...identityMigrations,
 ];

@@ -35,7 +35,6 @@ export const notImplemented = [
   'CreatePolicyEngine',
   'CreateRegistry',
   'CreateRegistryRecord',
-  'CreateWorkloadIdentity',
   'DeleteABTest',
   'DeleteApiKeyCredentialProvider',
   'DeleteBatchEvaluation',
@@ -66,7 +65,6 @@ export const notImplemented = [
   'DeleteRecommendation',
   'DeleteRegistry',
   'DeleteRegistryRecord',
-  'DeleteWorkloadIdentity',
   'Evaluate',
   'GetABTest',
   'GetApiKeyCredentialProvider',
@@ -107,10 +105,6 @@ export const notImplemented = [
   'GetResourceOauth2Token',
   'GetResourcePaymentToken',
   'GetTokenVault',
-  'GetWorkloadAccessToken',
-  'GetWorkloadAccessTokenForJWT',
-  'GetWorkloadAccessTokenForUserId',
-  'GetWorkloadIdentity',
   'InvokeBrowser',
   'InvokeHarness',
   'ListABTests',
@@ -152,7 +146,6 @@ export const notImplemented = [
   'ListRecommendations',
   'ListRegistries',
   'ListRegistryRecords',
-  'ListWorkloadIdentities',
   'ProcessPayment',
   'RotatePaymentConnectorCredentials',
   'SaveBrowserSessionProfile',
@@ -191,7 +184,6 @@ export const notImplemented = [
   'UpdateRegistry',
   'UpdateRegistryRecord',
   'UpdateRegistryRecordStatus',
-  'UpdateWorkloadIdentity',
 ] as const satisfies readonly OperationName[];
 
 export type NotImplemented = (typeof notImplemented)[number];

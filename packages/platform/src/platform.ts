@@ -46,6 +46,7 @@ import { migrations } from './migrations.ts';
 import type { NotImplemented } from './not-implemented.ts';
 import { type Door, openDoor } from './open-door.ts';
 import { openFileSystems } from './open-file-systems.ts';
+import { openIdentity } from './open-identity.ts';
 import { createServerLease, reachable } from './open-lease.ts';
 import { openMemory } from './open-memory.ts';
 import { openObjects } from './open-objects.ts';
@@ -192,7 +193,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const objects = await openObjects(config, iam.accountId, clock);
     const registryCredentials = new RegistryCredentialsStore(secrets);
     const archive = new LogArchive(join(data, 'logs'), log);
-    const fileSystems = await openFileSystems(config, { accountId: iam.accountId, clock, log });
+    const fileSystems = await openFileSystems(config, { accountId: iam.accountId, objects, clock, log });
     closing.add(() => fileSystems.close());
     const sandboxCredentials = new SandboxCredentials({
       roles: iam,
@@ -224,6 +225,8 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const temporary = join(data, 'tmp');
     await rm(temporary, { recursive: true, force: true });
     await mkdir(temporary, { mode: 0o700 });
+    const { accountId } = iam;
+    const identity = await openIdentity(config, { accountId, database, secrets, outbound, paginator, clock });
     const settings = runtimeSettings(config);
     const runtime = createRuntimeService({
       ...settings,
@@ -231,6 +234,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       database,
       images,
       sessions,
+      identity: identity.port,
       artifacts: {
         readObject: objectReader(objects),
         registryCredentials: (accountId, uri) => registryCredentials.forImage(accountId, uri),
@@ -268,6 +272,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
     // Served or named in not-implemented.ts: the compiler sees to it.
     const handlers: HandlersOf<Exclude<OperationName, NotImplemented>> = {
       ...runtime.operations,
+      ...identity.operations,
       ...tags.operations,
       ...codeInterpreter.operations,
       ...createResourcePoliciesService(resourcePolicies).operations,

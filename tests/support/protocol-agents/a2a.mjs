@@ -16,8 +16,11 @@ let messages = 0;
 
 createServer(async (request, response) => {
   const answer = (body) => response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
-  if (request.url === '/.well-known/agent-card.json') return answer(card);
-  if (request.method !== 'POST') return response.writeHead(405).end();
+  const isCard = request.url === '/.well-known/agent-card.json';
+  if (request.method !== 'POST' && !isCard) return response.writeHead(405).end();
+  // What comes by the platform says who the agent is.
+  if (!request.headers.workloadaccesstoken) return response.writeHead(401).end();
+  if (isCard) return answer(card);
   let text = '';
   for await (const chunk of request) text += chunk;
   const { id, method, params } = JSON.parse(text);

@@ -10,15 +10,20 @@ const run = ({ threadId, runId }) => [
   { type: 'RUN_FINISHED', threadId, runId },
 ];
 
+/** What comes by the platform says who the agent is. */
+const isOfPlatform = ({ headers }) => Boolean(headers.workloadaccesstoken);
+
 const server = createServer(async (request, response) => {
   if (request.url === '/ping') return response.end('{"status":"Healthy"}');
+  if (!isOfPlatform(request)) return response.writeHead(401).end();
   let text = '';
   for await (const chunk of request) text += chunk;
   response.setHeader('content-type', 'text/event-stream');
   for (const event of run(JSON.parse(text))) response.write(`data: ${JSON.stringify(event)}\n\n`);
   response.end();
 });
-new WebSocketServer({ server, path: '/ws' }).on('connection', (socket) =>
+const verifyClient = ({ req }) => isOfPlatform(req);
+new WebSocketServer({ server, path: '/ws', verifyClient }).on('connection', (socket) =>
   socket.on('message', (text) => {
     for (const event of run(JSON.parse(String(text)))) socket.send(JSON.stringify(event));
   }),

@@ -23,6 +23,8 @@ async function open() {
 
 createServer(async (request, response) => {
   if (!request.url.startsWith('/mcp')) return response.writeHead(404).end();
+  // What comes by the platform says who the agent is.
+  if (!request.headers.workloadaccesstoken) return response.writeHead(401).end();
   const transport = transports.get(request.headers['mcp-session-id']) ?? (await open());
   await transport.handleRequest(request, response);
 }).listen(8000, '0.0.0.0');

@@ -13,7 +13,7 @@ const app = new BedrockAgentCoreApp({
       count += 1;
       if (request.do === 'stream') return parts();
       if (request.do === 'fail') throw new Error('on purpose');
-      return { count, session: context.sessionId };
+      return { count, session: context.sessionId, token: context.workloadAccessToken };
     },
   },
   websocketHandler(socket, context) {

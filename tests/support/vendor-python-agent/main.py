@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bedrock_agentcore.runtime import BedrockAgentCoreApp
+from bedrock_agentcore.runtime import BedrockAgentCoreApp, BedrockAgentCoreContext
 from bedrock_agentcore.runtime.context import RequestContext
 
 app = BedrockAgentCoreApp()
@@ -19,7 +19,8 @@ async def invoke(payload, context: RequestContext):
         raise ValueError("on purpose")
     if payload.get("do") == "work":
         app.add_async_task("work")
-    return {"count": count, "session": context.session_id, "headers": context.request_headers}
+    token = BedrockAgentCoreContext.get_workload_access_token()
+    return {"count": count, "session": context.session_id, "headers": context.request_headers, "token": token}
 
 
 async def parts():

@@ -4,6 +4,7 @@ import type { RequestContext } from '../../kernel/service.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
 import type { InvocationTarget } from './catalogue.ts';
 import { containerHeaders } from './container-headers.ts';
+import type { SessionTokens } from './session-tokens.ts';
 
 const CARD_PATH = '/.well-known/agent-card.json';
 const MAX_CARD_BYTES = 1_000_000;
@@ -15,6 +16,7 @@ export async function agentCard(
   lease: Lease,
   target: InvocationTarget,
   ctx: RequestContext,
+  tokens: SessionTokens,
 ): Promise<data.GetAgentCardResponse['agentCard']> {
   const { sessionId } = lease.session.row;
   const answer = await requestUpstream(lease.connection, {
@@ -26,6 +28,7 @@ export async function agentCard(
       headers: ctx.headers,
       sessionId,
       requestId: ctx.requestId,
+      workloadToken: tokens.of(lease.session, target.runtime, ctx),
       allowlist: target.headerAllowlist,
       bearer: ctx.principal.kind === 'oauth',
     }),

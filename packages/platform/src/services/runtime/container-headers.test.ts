@@ -3,14 +3,19 @@ import { describe, expect, it } from 'vitest';
 import { allowlistProblem, containerHeaders } from './container-headers.ts';
 
 function passed(headers: Record<string, string>, allowlist: string[] = [], bearer = false): Record<string, string> {
-  const list = containerHeaders({ headers, sessionId: 'the-session', requestId: 'the-request', allowlist, bearer });
-  return Object.fromEntries(
-    Array.from({ length: list.length / 2 }, (_, i) => [list[2 * i] ?? '', list[2 * i + 1] ?? '']),
-  );
+  const ids = { sessionId: 'the-session', requestId: 'the-request', workloadToken: 'the-token' };
+  const list = containerHeaders({ headers, ...ids, allowlist, bearer });
+  const pairs = Array.from({ length: list.length / 2 }, (_, i): [string, string] => [
+    list[2 * i] ?? '',
+    list[2 * i + 1] ?? '',
+  ]);
+  // Never twice: an agent might believe the other one.
+  expect(pairs.filter(([name]) => name === 'workloadaccesstoken' || name.endsWith('-wat'))).toHaveLength(2);
+  return Object.fromEntries(pairs);
 }
 
 describe('container headers', () => {
-  it('always carry session and request id, and the content and trace headers', () => {
+  it('always carry session and request id, the workload access token by both of its names, and the content and trace headers', () => {
     expect(
       passed({
         'content-type': 'application/json',
@@ -21,6 +26,8 @@ describe('container headers', () => {
     ).toEqual({
       'x-amzn-bedrock-agentcore-runtime-session-id': 'the-session',
       'x-amzn-bedrock-agentcore-runtime-request-id': 'the-request',
+      workloadaccesstoken: 'the-token',
+      'x-amz-bedrock-agentcore-identity-wat': 'the-token',
       'content-type': 'application/json',
       traceparent: '00-a',
     });
@@ -43,7 +50,8 @@ describe('container headers', () => {
   });
 
   it('carry nothing of AWS or of the connection, whatever is sent and allowed', () => {
-    const own = ['x-amzn-bedrock-agentcore-runtime-', 'x-amzn-trace-id'];
+    const tokens = { workloadaccesstoken: 'the-token', 'x-amz-bedrock-agentcore-identity-wat': 'the-token' };
+    const own = ['x-amzn-bedrock-agentcore-runtime-', 'x-amzn-trace-id', ...Object.keys(tokens)];
     const name = fc.oneof(
       fc.constantFrom('authorization', 'host', 'x-amz-date', 'x-amz-security-token', 'x-amzn-x', 'amz-sdk-request'),
       fc.constantFrom('workloadaccesstoken', 'oauth2callbackurl', 'x-amz-bedrock-agentcore-identity-wat', 'cookie'),
@@ -51,8 +59,9 @@ describe('container headers', () => {
     );
     fc.assert(
       fc.property(fc.array(name), fc.array(name), (sent, allowed) => {
-        const reached = Object.keys(passed(Object.fromEntries(sent.map((one) => [one, 'v'])), allowed));
-        for (const one of reached.filter((header) => !own.some((prefix) => header.startsWith(prefix)))) {
+        const reached = passed(Object.fromEntries(sent.map((one) => [one, 'v'])), allowed);
+        expect(reached).toMatchObject(tokens);
+        for (const one of Object.keys(reached).filter((header) => !own.some((prefix) => header.startsWith(prefix)))) {
           expect(one).not.toMatch(/^(x-amzn?-|amz-sdk-|authorization$|host$|workloadaccesstoken$|oauth2callbackurl$)/);
           expect(allowed).toContain(one);
         }

@@ -4,6 +4,8 @@ export const SESSION_HEADER = 'x-amzn-bedrock-agentcore-runtime-session-id';
 export const USER_HEADER = 'x-amzn-bedrock-agentcore-runtime-user-id';
 const REQUEST_HEADER = 'x-amzn-bedrock-agentcore-runtime-request-id';
 export const CUSTOM_PREFIX = 'x-amzn-bedrock-agentcore-runtime-custom-';
+/** The vendor's older and newer name of one thing; its SDKs read the newer first, some know the older alone. */
+const TOKEN_HEADERS = ['workloadaccesstoken', 'x-amz-bedrock-agentcore-identity-wat'] as const;
 
 /** Request headers that reach every container as they came. */
 const PASSED = [
@@ -57,6 +59,8 @@ export interface ContainerRequest {
   headers: IncomingHttpHeaders;
   sessionId: string;
   requestId: string;
+  /** Says who the agent is, and which user it works for. */
+  workloadToken: string;
   /** Names that the runtime's requestHeaderAllowlist opens. */
   allowlist: readonly string[];
   /** True when the caller came with a bearer token: only then can an allowlist pass `Authorization` on. */
@@ -65,10 +69,13 @@ export interface ContainerRequest {
 
 /**
  * The headers that a container gets, as undici's flat list (COMPATIBILITY 1, "Headers that reach the container"): session and
- * request id, content and trace headers, `…-Runtime-Custom-*`, and what the allowlist names. A SigV4 Authorization header never.
+ * request id, workload access token, content and trace headers, `…-Runtime-Custom-*`, and what the allowlist names. A SigV4
+ * Authorization header never.
  */
-export function containerHeaders({ headers, sessionId, requestId, allowlist, bearer }: ContainerRequest): string[] {
+export function containerHeaders(request: ContainerRequest): string[] {
+  const { headers, sessionId, requestId, workloadToken, allowlist, bearer } = request;
   const list = [SESSION_HEADER, sessionId, REQUEST_HEADER, requestId];
+  for (const name of TOKEN_HEADERS) list.push(name, workloadToken);
   for (const name of PASSED) {
     const value = headers[name];
     if (typeof value === 'string') list.push(name, value);

@@ -7,6 +7,7 @@ import type { Service } from '../../kernel/service.ts';
 import type { SessionRow } from '../../kernel/sessions/session-store.ts';
 import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
 import type { Database } from '../../kernel/storage/index.ts';
+import type { IdentityPort } from '../identity/index.ts';
 import { type ArtifactDeps, resolveArtifact } from './artifact.ts';
 import { type InvocationTarget, RuntimeCatalogue } from './catalogue.ts';
 import type { LifecycleDefaults } from './definition.ts';
@@ -17,6 +18,7 @@ import { type RuntimeOperation, runtimeOperations } from './operations.ts';
 import type { Runtime, RuntimeVersion } from './runtime.ts';
 import { Runtimes } from './runtimes.ts';
 import { type SessionPlanDeps, sessionPlan } from './session-plan.ts';
+import { SessionTokens } from './session-tokens.ts';
 import { createSqlRuntimeStore } from './sql-runtime-store.ts';
 import { StreamGateway, type StreamGatewayDeps, type StreamRecord } from './websocket/gateway.ts';
 
@@ -26,6 +28,7 @@ export interface RuntimeServiceDeps {
   database: Database;
   images: Images;
   sessions: Sessions;
+  identity: IdentityPort;
   artifacts: Omit<ArtifactDeps, 'images'>;
   roleExists(roleArn: string): Promise<boolean>;
   refusalOf(url: string): Promise<string | undefined>;
@@ -68,7 +71,9 @@ const IMAGE_MS = 300_000;
 
 /** Agent runtimes: the caller's own container, one sandbox per session (spec: Runtime). */
 export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeOperation, RuntimePort> {
-  const store = createSqlRuntimeStore(deps.database, deps.clock);
+  const { identity, clock } = deps;
+  const store = createSqlRuntimeStore(deps.database, clock, (runtime, tx) => identity.link(runtime, tx));
+  const tokens = new SessionTokens(identity, clock);
   /** What stands ready for versions that no endpoint leads to any more is of no use; nor are sessions of what another server deleted. */
   const settle = async (runtimeId: string, arn: string | undefined): Promise<void> => {
     const family = await catalogue.get(runtimeId);
@@ -131,11 +136,12 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
       runtimes,
       endpoints,
       catalogue,
-      after: (ms, run) => deps.clock.after(ms, run),
+      after: (ms, run) => clock.after(ms, run),
+      tokens,
       planFor,
     }),
     port: {
-      createStreams: (access) => new StreamGateway({ ...deps, ...access, catalogue, planFor }),
+      createStreams: (access) => new StreamGateway({ ...deps, ...access, catalogue, tokens, planFor }),
       runtimes,
       refresh: () => catalogue.refresh(),
       async imagesInUse() {

@@ -12,9 +12,11 @@ import type { InvocationTarget } from './catalogue.ts';
 import { ANSWERED, containerHeaders } from './container-headers.ts';
 import { listens } from './listens.ts';
 import { protocolRoutes } from './protocols.ts';
+import type { SessionTokens } from './session-tokens.ts';
 
 export interface InvokeDeps {
   sessions: Sessions;
+  tokens: SessionTokens;
   planFor(target: InvocationTarget): Promise<SessionPlan>;
   newSessionId(): string;
   /** `Clock.after`. */
@@ -86,6 +88,7 @@ function send(
       headers: ctx.headers,
       sessionId,
       requestId: ctx.requestId,
+      workloadToken: deps.tokens.of(lease.session, target.runtime, ctx),
       allowlist: target.headerAllowlist,
       bearer: ctx.principal.kind === 'oauth',
     }),

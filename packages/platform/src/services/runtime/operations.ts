@@ -4,6 +4,7 @@ import type { OAuthPrincipal } from '../../kernel/auth/principal.ts';
 import type { HandlersOf, OperationHandler, RequestContext } from '../../kernel/service.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
+import type { IdentityPort } from '../identity/index.ts';
 import { agentCard } from './agent-card.ts';
 import type { InvocationTarget, RuntimeCatalogue } from './catalogue.ts';
 import { commandTimeout, runCommand } from './command.ts';
@@ -12,7 +13,7 @@ import type { Endpoints } from './endpoints.ts';
 import { findTarget, namedRuntimeArn, runtimeIdOf } from './invocation-target.ts';
 import { acquire, type InvokeDeps, invoke } from './invoke.ts';
 import { requireUser } from './require-user.ts';
-import { endpointArn, runtimeArn } from './runtime.ts';
+import { endpointArn, type Runtime, runtimeArn } from './runtime.ts';
 import type { PageRequest } from './runtime-store.ts';
 import type { Runtimes } from './runtimes.ts';
 import { endpointView, identity, runtimeSummary, runtimeView } from './views.ts';
@@ -22,6 +23,7 @@ export interface RuntimeOperationsDeps extends InvokeDeps {
   endpoints: Endpoints;
   catalogue: RuntimeCatalogue;
   sessions: Sessions;
+  identity: Pick<IdentityPort, 'arnOf'>;
   paginator: Paginator;
   region: string;
   /** Accepts a bearer token by the runtime's customJWTAuthorizer; rejects with 401 or 403. */
@@ -58,6 +60,9 @@ export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<Runti
   const anyRuntime = (_input: unknown, ctx: RequestContext): string => arnOf('*', ctx);
   const oneRuntime = (input: { agentRuntimeId: string }, ctx: RequestContext): string =>
     arnOf(input.agentRuntimeId, ctx);
+  const workload = ({ accountId, id }: Runtime) => ({
+    workloadIdentityDetails: { workloadIdentityArn: deps.identity.arnOf(accountId, id) },
+  });
   const oneEndpoint = (input: { agentRuntimeId: string; endpointName: string }, ctx: RequestContext): string =>
     endpointArn(arnOf(input.agentRuntimeId, ctx), input.endpointName);
   const named = (input: { agentRuntimeArn: string; accountId?: string }, ctx: RequestContext): string =>
@@ -132,7 +137,7 @@ export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<Runti
       resource: anyRuntime,
       async handle(input, ctx) {
         const made = await runtimes.create(input, ctx);
-        return { ...identity(made), createdAt: new Date(made.createdAt) };
+        return { ...identity(made), ...workload(made.runtime), createdAt: new Date(made.createdAt) };
       },
     },
     UpdateAgentRuntime: {
@@ -141,6 +146,7 @@ export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<Runti
         const made = await runtimes.update(input, ctx);
         return {
           ...identity(made),
+          ...workload(made.runtime),
           createdAt: new Date(made.runtime.createdAt),
           lastUpdatedAt: new Date(made.updatedAt),
         };
@@ -148,8 +154,10 @@ export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<Runti
     },
     GetAgentRuntime: {
       resource: oneRuntime,
-      handle: async (input, ctx) =>
-        runtimeView(await runtimes.get(input.agentRuntimeId, ctx.accountId, input.agentRuntimeVersion)),
+      async handle(input, ctx) {
+        const version = await runtimes.get(input.agentRuntimeId, ctx.accountId, input.agentRuntimeVersion);
+        return { ...runtimeView(version), ...workload(version.runtime) };
+      },
     },
     ListAgentRuntimes: {
       resource: anyRuntime,
@@ -248,7 +256,7 @@ export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<Runti
         try {
           return {
             runtimeSessionId: lease.session.row.sessionId,
-            agentCard: await agentCard(lease, target, ctx),
+            agentCard: await agentCard(lease, target, ctx, deps.tokens),
             statusCode: 200,
           };
         } finally {

@@ -11,8 +11,15 @@ export const ENDPOINT_KIND = 'agent-runtime-endpoint';
 /** More than any quota allows, so that one read brings all that hangs on a runtime. */
 const ALL = 100_000;
 
-/** The runtimes in the table `resources`: one row each for runtime, version and endpoint, the runtime being the others' parent. */
-export function createSqlRuntimeStore(database: Database, clock: Clock): RuntimeStore {
+/**
+ * The runtimes in the table `resources`: one row each for runtime, version and endpoint, the runtime being the others' parent. `link`
+ * adds what else a runtime has from its beginning to its end, as a child of it.
+ */
+export function createSqlRuntimeStore(
+  database: Database,
+  clock: Clock,
+  link: (runtime: Runtime, tx: Executor) => Promise<void>,
+): RuntimeStore {
   const on = (executor: Executor) => ({
     runtimes: store<Runtime>(executor, clock, RUNTIME_KIND),
     versions: store<RuntimeVersion>(executor, clock, VERSION_KIND),
@@ -29,6 +36,7 @@ export function createSqlRuntimeStore(database: Database, clock: Clock): Runtime
         for (const version of family.versions) await stores.versions.create(versionRow(runtime.accountId, version));
         for (const endpoint of family.endpoints)
           await stores.endpoints.create(endpointRow(runtime.accountId, endpoint, {}));
+        await link(runtime, tx);
       }),
     addVersion: (runtime, version) =>
       database.transaction(async (tx) => {

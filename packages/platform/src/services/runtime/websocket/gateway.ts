@@ -45,7 +45,8 @@ export interface StreamRecord {
   req: IncomingMessage;
 }
 
-export interface StreamGatewayDeps extends Pick<InvokeDeps, 'sessions' | 'planFor' | 'newSessionId' | 'limits'> {
+export interface StreamGatewayDeps
+  extends Pick<InvokeDeps, 'sessions' | 'tokens' | 'planFor' | 'newSessionId' | 'limits'> {
   catalogue: RuntimeCatalogue;
   authenticator: Authenticator;
   /** Throws AccessDeniedException unless `principal` may do `action` on `resource`. */
@@ -246,7 +247,7 @@ export class StreamGateway {
     requestId: string,
     signal: AbortSignal,
   ): Promise<void> {
-    const { streams, clock, limits } = this.#deps;
+    const { tokens, streams, clock, limits } = this.#deps;
     const headers: IncomingMessage['headers'] = { ...request.queryHeaders, ...req.headers };
     if (request.bearer !== undefined) headers.authorization = `Bearer ${request.bearer}`;
     const agent = await dialAgent(lease, protocolRoutes[target.version.protocol].port, {
@@ -254,6 +255,7 @@ export class StreamGateway {
         headers,
         sessionId,
         requestId,
+        workloadToken: tokens.of(lease.session, target.runtime, { headers, principal }),
         allowlist: target.headerAllowlist,
         bearer: principal.kind === 'oauth',
       }),

@@ -1,0 +1,55 @@
+import type { Paginator } from '@agentplatform/contract';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Service } from '../../kernel/service.ts';
+import type { Database, Executor } from '../../kernel/storage/index.ts';
+import { type IdentityOperation, identityOperations } from './operations.ts';
+import { WorkloadIdentities, type WorkloadOwner } from './workload-identities.ts';
+import { type WorkloadBearer, type WorkloadToken, WorkloadTokens } from './workload-tokens.ts';
+import { type UserTokenDeps, userOfToken, type WorkloadUser } from './workload-user.ts';
+
+export { identityMigrations } from './tables.ts';
+export type { WorkloadUser };
+
+export interface IdentityServiceDeps extends UserTokenDeps {
+  database: Database;
+  paginator: Paginator;
+  clock: Clock;
+  region: string;
+  /** 32 bytes that workload access tokens are sealed with. */
+  tokenKey: Uint8Array;
+  /** How long such a token counts. */
+  tokenLifeMs: number;
+}
+
+/** What services whose resources are workloads use of it. */
+export interface IdentityPort {
+  /** ARN of the identity of that name. */
+  arnOf(accountId: string, name: string): string;
+  /** Makes a resource's identity in the transaction that makes the resource; it goes with the resource's children. */
+  link(owner: WorkloadOwner, tx: Executor): Promise<void>;
+  /** Touches no database. Throws ValidationException when the user's names are too long. */
+  issueToken(bearer: WorkloadBearer): WorkloadToken;
+}
+
+/** Identity: agents as callers of their own, and tokens that say which of them works for whom (spec: Identity). */
+export function createIdentityService(deps: IdentityServiceDeps): Service<IdentityOperation, IdentityPort> {
+  const { tokenKey: key, tokenLifeMs: lifeMs, clock } = deps;
+  const identities = new WorkloadIdentities(deps);
+  const find = identities.find.bind(identities);
+  const tokens = new WorkloadTokens({ key, lifeMs, clock, find });
+  return {
+    operations: identityOperations({
+      ...deps,
+      identities,
+      tokens,
+      userOfToken: (token, accountId) => userOfToken(token, accountId, deps),
+    }),
+    port: {
+      arnOf: (accountId, name) => identities.arnOf(accountId, name),
+      link: (owner, tx) => identities.link(owner, tx),
+      issueToken: (bearer) => tokens.issue(bearer),
+    },
+    start: async () => undefined,
+    stop: async () => undefined,
+  };
+}

@@ -1,0 +1,13 @@
+import type { Migration } from '../../kernel/storage/index.ts';
+
+/** Identities stand in the table `resources`; runtimes that are older than this room get theirs here. */
+export const identityMigrations: Migration[] = [
+  {
+    id: 'identity/0001-of-runtimes',
+    sql: `
+      INSERT INTO resources (arn, kind, account_id, id, parent, name, data, tags, version, created_at, updated_at)
+      SELECT replace(arn, ':runtime/', ':workload-identity-directory/default/workload-identity/'), 'workload-identity',
+             account_id, id, arn, id, '{"allowedResourceOauth2ReturnUrls": []}', '{}', 1, created_at, created_at
+      FROM resources WHERE kind = 'agent-runtime' ORDER BY seq`,
+  },
+];

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import type { Principal } from '../../kernel/auth/principal.ts';
+import { FakeClock } from '../../kernel/fake-clock.ts';
+import { WorkloadTokens } from '../identity/workload-tokens.ts';
+import { USER_HEADER } from './container-headers.ts';
+import { SessionTokens } from './session-tokens.ts';
+
+const accountId = '111122223333';
+const runtime = { accountId, id: 'agent-0123456789' };
+const HOUR_MS = 3_600_000;
+const signed: Principal = {
+  kind: 'iam',
+  accountId,
+  arn: 'arn:aws:iam::111122223333:root',
+  accessKeyId: 'AKIA',
+  tags: {},
+};
+
+const asUser = (id: string) => ({ principal: signed, headers: { [USER_HEADER]: id } });
+const asBearer = (subject: string, issuer = 'https://login.example') => ({
+  principal: { kind: 'oauth', accountId, issuer, subject, claims: {}, token: 't' } as const,
+  headers: {},
+});
+
+function setUp() {
+  const clock = new FakeClock();
+  const find = async () => ({ createdAt: 1 });
+  const tokens = new WorkloadTokens({ key: new Uint8Array(32).fill(7), lifeMs: HOUR_MS, find, clock });
+  let issued = 0;
+  const issueToken: WorkloadTokens['issue'] = (bearer) => {
+    issued += 1;
+    return tokens.issue(bearer);
+  };
+  const ofSession = new SessionTokens({ issueToken }, clock);
+  return {
+    clock,
+    issued: () => issued,
+    of: ofSession.of.bind(ofSession),
+    open: (token: string) => tokens.open(token, accountId),
+  };
+}
+
+describe('the tokens of sessions', () => {
+  it('name the agent, and the user of this very call', async () => {
+    const { of, open } = setUp();
+    const session = {};
+    const opened = async (caller: Parameters<typeof of>[2]) => open(of(session, runtime, caller));
+    const none = { principal: signed, headers: {} };
+    expect(await opened(none)).toMatchObject({ accountId, workload: runtime.id, user: undefined });
+    expect((await opened({ principal: signed, headers: { [USER_HEADER]: '' } })).user).toBeUndefined();
+    expect((await opened(asUser('ada'))).user).toEqual({ kind: 'id', id: 'ada' });
+    const bearer = { kind: 'token', issuer: 'https://login.example', subject: 'ada' };
+    expect((await opened(asBearer('ada'))).user).toEqual(bearer);
+    // The header of a bearer is his subject or was refused; it does not make him another kind of user.
+    expect((await opened({ ...asBearer('ada'), headers: { [USER_HEADER]: 'ada' } })).user).toEqual(bearer);
+    // Tokens of programs have no subject: they are not all one user.
+    expect((await opened(asBearer(''))).user).toBeUndefined();
+  });
+
+  it("never hand a user another's token, in whatever order they call one session", async () => {
+    const { of, open } = setUp();
+    const session = {};
+    const callers = [asUser('ada'), asUser('bob'), asBearer('ada'), asBearer('ada', 'https://other.example')];
+    const expected = await Promise.all(callers.map(async (one) => (await open(of({}, runtime, one))).user));
+    expect(new Set(expected.map((user) => JSON.stringify(user))).size).toBe(callers.length);
+    for (const at of [0, 1, 0, 2, 0, 3, 2, 1, 3, 0, 0, 1, 1]) {
+      const caller = callers[at];
+      if (caller) expect((await open(of(session, runtime, caller))).user).toEqual(expected[at]);
+    }
+  });
+
+  it('are sealed once per session and user, and anew when half of their time is over', async () => {
+    const { of, open, issued, clock } = setUp();
+    const session = {};
+    const first = of(session, runtime, asUser('ada'));
+    for (let i = 0; i < 10; i += 1) expect(of(session, runtime, asUser('ada'))).toBe(first);
+    expect(issued()).toBe(1);
+    expect(of({}, runtime, asUser('ada'))).not.toBe(first);
+    expect(issued()).toBe(2);
+    clock.jump(HOUR_MS / 2 - 1);
+    expect(of(session, runtime, asUser('ada'))).toBe(first);
+    clock.jump(1);
+    const second = of(session, runtime, asUser('ada'));
+    expect(second).not.toBe(first);
+    clock.jump(HOUR_MS / 2);
+    await expect(open(first)).rejects.toMatchObject({ code: 'UnauthorizedException' });
+    expect((await open(second)).user).toEqual({ kind: 'id', id: 'ada' });
+  });
+});

@@ -221,7 +221,9 @@ describe('role sessions', () => {
     expect(principal && can(principal, 'bedrock-agentcore:CreateMemory', '*')).toBe(false);
     expect(principal && can(principal, 'iam:CreateUser', '*')).toBe(false);
     // An agent that was talked into it must not get into other sessions by its own role.
-    for (const action of ['InvokeAgentRuntimeCommand', 'InvokeAgentRuntimeCommandShell', 'InvokeAgentRuntimeForUser'])
+    const others = ['InvokeAgentRuntimeCommand', 'InvokeAgentRuntimeCommandShell', 'InvokeAgentRuntimeForUser'];
+    const tokens = ['GetWorkloadAccessToken', 'GetWorkloadAccessTokenForJWT', 'GetWorkloadAccessTokenForUserId'];
+    for (const action of [...others, ...tokens])
       expect(principal && can(principal, `bedrock-agentcore:${action}`), action).toBe(false);
     // Another server with the same store reads it without having issued it.
     expect(await find(issued.accessKeyId, issued.sessionToken, await open())).toMatchObject({ arn });

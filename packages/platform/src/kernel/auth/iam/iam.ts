@@ -181,9 +181,9 @@ const DATA_PLANE = JSON.stringify({
         'bedrock-agentcore:ListSessions',
         'bedrock-agentcore:ListActors',
         'bedrock-agentcore:*MemoryRecord*',
-        'bedrock-agentcore:Get*AccessToken*',
         'bedrock-agentcore:GetResource*',
-        // Not the commands and shells in other sessions' sandboxes, nor to speak for an end user.
+        // Not the commands and shells in other sessions' sandboxes, nor to speak for an end user or as another workload: an agent
+        // gets its own workload access token with each request.
         'bedrock-agentcore:InvokeAgentRuntime',
         'bedrock-agentcore:InvokeAgentRuntimeWithWebSocketStream',
         'bedrock-agentcore:InvokeBrowser*',

@@ -2,6 +2,7 @@ import { access } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { Clock } from './kernel/clock.ts';
+import type { ObjectStore } from './kernel/objects/index.ts';
 import { runCommand } from './kernel/sandbox/index.ts';
 import { SessionStorage } from './kernel/session-storage/index.ts';
 import { readPlaces, SharedPlaces } from './kernel/shared-places/index.ts';
@@ -18,7 +19,7 @@ export interface FileSystemParts {
 /** Opens what sandboxes can mount, before the first of them is made. Rejects when the operator shares a place that cannot be shared. */
 export async function openFileSystems(
   { data: dataDir, region, sandbox, session }: Pick<Config, 'data' | 'region' | 'sandbox' | 'session'>,
-  { accountId, clock, log }: { accountId: string; clock: Clock; log: Logger },
+  { accountId, objects, clock, log }: { accountId: string; objects: ObjectStore; clock: Clock; log: Logger },
 ): Promise<FileSystemParts> {
   const run = runCommand;
   const isolated = sandbox.provider !== 'process';
@@ -27,7 +28,9 @@ export async function openFileSystems(
     region,
     accountId,
     dataDir,
+    objects,
     run,
+    log,
   });
   const storage = isolated ? await openStorage() : undefined;
   return {

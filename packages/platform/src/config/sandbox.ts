@@ -88,8 +88,8 @@ export const sandbox = {
   },
   sharedMounts: optionalWord({
     about:
-      "Places that sandboxes share, by the access point whose ARN a runtime's filesystemConfigurations names: a directory of this server, or an NFS export.",
-    unit: 'fsap-ID=/DIR|nfs://HOST/EXPORT[,…]',
+      "Places that sandboxes share, by the access point whose ARN a runtime's filesystemConfigurations names: a directory of this server, an NFS export, or a prefix of the object store that `objects` names.",
+    unit: 'fsap-ID=/DIR|nfs://HOST/EXPORT|s3://BUCKET/PREFIX[,…]',
     pattern: PLACES,
     expected: 'access points with places, such as fsap-0123456789abcdef0=/srv/shared',
   }),

@@ -2,8 +2,11 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../clock.ts';
+import { openDirectoryStore } from '../objects/index.ts';
 import { type RunCommand, runCommand } from '../sandbox/run-command.ts';
 import { readMounts } from '../session-storage/mount-table.ts';
+import { silent } from '../storage/testing/databases.ts';
 import { readPlaces } from './places.ts';
 import { SharedPlaces } from './shared-places.ts';
 
@@ -14,13 +17,15 @@ describe('shared places', () => {
   let dir: string;
   let dataDir: string;
 
-  const open = (text: string, run: RunCommand = runCommand): Promise<SharedPlaces> =>
+  const open = async (text: string, run: RunCommand = runCommand): Promise<SharedPlaces> =>
     SharedPlaces.open({
       places: readPlaces(text),
       region: 'us-east-1',
       accountId: '123456789012',
       dataDir,
+      objects: await openDirectoryStore({ directory: join(dataDir, 'objects'), clock: systemClock }),
       run,
+      log: silent,
       runBase: join(dir, 'run'),
     });
 

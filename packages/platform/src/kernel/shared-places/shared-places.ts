@@ -1,7 +1,10 @@
 import { realpath, stat } from 'node:fs/promises';
+import type { Logger } from 'pino';
+import type { ObjectStore } from '../objects/index.ts';
 import type { RunCommand } from '../sandbox/run-command.ts';
 import { SandboxError } from '../sandbox/sandbox.ts';
 import { LateMounts } from '../session-storage/late-mounts.ts';
+import { ObjectMounts, withoutFuse } from './objects/object-mounts.ts';
 import type { Place } from './places.ts';
 
 export interface SharedPlacesOptions {
@@ -10,8 +13,11 @@ export interface SharedPlacesOptions {
   region: string;
   accountId: string;
   dataDir: string;
+  /** Where the places of kind `objects` are. */
+  objects: ObjectStore;
   run: RunCommand;
   runBase?: string;
+  log: Logger;
 }
 
 /** Hosts that are gone must not hold up a sandbox for ever; what was acknowledged is on the server, whatever happens. */
@@ -21,15 +27,17 @@ const NEVER = ['/', '/proc', '/sys', '/dev', '/run', '/etc', '/root', '/var', '/
 
 const ACCESS_POINT = /^arn:aws[-a-z]*:(elasticfilesystem|s3files):([^:]*):([^:]*):.*access-point\/(fsap-[0-9a-f]+)$/;
 
-/** Directories and NFS exports that the operator shares with sandboxes, known to callers by the ARN of an access point alone. */
+/** Directories, NFS exports and prefixes of the object store that the operator shares with sandboxes, known to callers by the ARN of an access point alone. */
 export class SharedPlaces {
   readonly #options: SharedPlacesOptions;
   readonly #mounts: LateMounts | undefined;
+  readonly #objects: ObjectMounts | undefined;
   readonly #mounting = new Map<string, Promise<string>>();
 
-  private constructor(options: SharedPlacesOptions, mounts: LateMounts | undefined) {
+  private constructor(options: SharedPlacesOptions, mounts: LateMounts | undefined, objects: ObjectMounts | undefined) {
     this.#options = options;
     this.#mounts = mounts;
+    this.#objects = objects;
   }
 
   /** To be opened before the first sandbox is made. Rejects with a sentence when a place cannot be shared on this machine. */
@@ -39,7 +47,10 @@ export class SharedPlaces {
       if (place.kind === 'directory') await checkDirectory(id, place.path, options.dataDir);
     const nfs = all.some(([, place]) => place.kind === 'nfs');
     const mounts = nfs ? await LateMounts.open({ ...options, name: 'nfs' }) : undefined;
-    return new SharedPlaces(options, mounts);
+    const prefixes = new Map(all.flatMap(([id, place]) => (place.kind === 'objects' ? [[id, place]] : [])));
+    const objects =
+      prefixes.size > 0 ? await ObjectMounts.open({ ...options, places: prefixes, store: options.objects }) : undefined;
+    return new SharedPlaces(options, mounts, objects);
   }
 
   /** The id of the access point that `arn` names, if there is a place for it here. */
@@ -54,15 +65,19 @@ export class SharedPlaces {
     return [...this.#options.places.keys()];
   }
 
+  /** Why the place cannot be mounted on this machine, in a sentence that says what would help; undefined when it can. */
+  unavailable(id: string): string | undefined {
+    return this.#options.places.get(id)?.kind === 'objects' ? withoutFuse() : undefined;
+  }
+
   /** The directory of the host to mount into a sandbox. Rejects with SandboxError `failed` when it is not there. */
   async source(id: string): Promise<string> {
     const place = this.#options.places.get(id);
     if (!place) throw new SandboxError('refused', `There is no shared place ${id}.`);
     try {
       // Looked at anew each time: what is there may have changed since the start.
-      return place.kind === 'directory'
-        ? await checkDirectory(id, place.path, this.#options.dataDir)
-        : await this.#nfs(id, place.source);
+      if (place.kind === 'directory') return await checkDirectory(id, place.path, this.#options.dataDir);
+      return await (place.kind === 'nfs' ? this.#nfs(id, place.source) : this.#prefix(id));
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       throw new SandboxError('failed', `The shared place ${id} cannot be mounted: ${why}`, { cause: error });
@@ -72,6 +87,12 @@ export class SharedPlaces {
   async close(): Promise<void> {
     for (const name of (await this.#mounts?.names()) ?? []) await this.#mounts?.release(name).catch(() => undefined);
     await this.#mounts?.close();
+    await this.#objects?.close();
+  }
+
+  #prefix(id: string): Promise<string> {
+    if (!this.#objects) throw new Error('unreachable: a place of kind objects has opened them');
+    return this.#objects.source(id);
   }
 
   #nfs(id: string, source: string): Promise<string> {

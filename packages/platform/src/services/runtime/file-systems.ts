@@ -10,7 +10,7 @@ export interface FileSystemsDeps {
   /** Why there are no mounts here at all, e.g. for want of isolation; undefined when there are. */
   unavailable: string | undefined;
   storage: Pick<SessionStorage, 'place' | 'attach' | 'detach' | 'forget'> | undefined;
-  places: Pick<SharedPlaces, 'find' | 'ids' | 'source'>;
+  places: Pick<SharedPlaces, 'find' | 'ids' | 'source' | 'unavailable'>;
   /** Whether an execution role is allowed an action on a resource. */
   roleMay(roleArn: string, action: string, resource: string): boolean;
 }
@@ -92,10 +92,13 @@ export class FileSystems {
 
   #sharedProblems(name: string, { arn, service }: FileSystem & { kind: 'shared' }, roleArn: string): FieldProblem[] {
     const { places, roleMay } = this.#deps;
-    if (places.find(arn) === undefined) {
+    const id = places.find(arn);
+    if (id === undefined) {
       const known = places.ids().join(', ') || 'none';
       return [{ name, message: `names ${arn}, which this server's sandbox.sharedMounts does not; it names: ${known}` }];
     }
+    const unavailable = places.unavailable(id);
+    if (unavailable !== undefined) return [{ name, message: `is not offered on this server: ${unavailable}` }];
     if (roleMay(roleArn, `${service}:ClientMount`, arn)) return [];
     return [{ name, message: `names ${arn}, on which ${roleArn} is not allowed ${service}:ClientMount` }];
   }

@@ -1,0 +1,242 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { ObjectStore } from '../../objects/index.ts';
+import { endProcess, identify, type ProcessIdentity } from '../../sandbox/process-table.ts';
+import { HELPER_ENV, type RunCommand } from '../../sandbox/run-command.ts';
+import { LateMounts } from '../../session-storage/late-mounts.ts';
+import { ObjectTree } from './object-tree.ts';
+import type { Tree } from './tree.ts';
+import { type Hello, PROTOCOL } from './tree-lines.ts';
+import { type TreePeer, TreeServer } from './tree-server.ts';
+
+export interface ObjectPlaceName {
+  bucket: string;
+  /** Without slash at either end; empty for the whole bucket. */
+  prefix: string;
+}
+
+export interface ObjectMountsOptions {
+  places: ReadonlyMap<string, ObjectPlaceName>;
+  store: ObjectStore;
+  dataDir: string;
+  run: RunCommand;
+  runBase?: string;
+  log: Logger;
+}
+
+const PROGRAM = join(import.meta.dirname, 'serving/file-system-worker.ts');
+/** What the open files of one mount may take of the disk together, and so the largest file. */
+const ROOM_BYTES = 4 * 2 ** 30;
+const START_MS = 20_000;
+/** For a process that an earlier run of the platform left; it tries every 200 ms. */
+const RETURN_MS = 3_000;
+/** Longer than it takes for what it holds. */
+const END_MS = 35_000;
+
+interface Peer extends TreePeer {
+  process: ProcessIdentity | undefined;
+}
+
+/** Why nothing can be mounted here, and what would help; undefined when it can. */
+export function withoutFuse(device = '/dev/fuse'): string | undefined {
+  if (existsSync(device)) return undefined;
+  return `this machine has no ${device}, which a prefix of an object store is mounted with (modprobe fuse; in a container --device ${device})`;
+}
+
+/** Prefixes of the object store as mounted file systems, each served by a process of its own that this one owns. */
+export class ObjectMounts {
+  readonly #options: ObjectMountsOptions;
+  readonly #mounts: LateMounts;
+  #server: TreeServer | undefined;
+  readonly #peers = new Map<string, Peer>();
+  readonly #mounting = new Map<string, Promise<string>>();
+  readonly #waiting = new Map<string, (peer: Peer) => void>();
+  readonly #sweep: NodeJS.Timeout;
+  #closing = false;
+
+  private constructor(options: ObjectMountsOptions, mounts: LateMounts) {
+    this.#options = options;
+    this.#mounts = mounts;
+    this.#sweep = setTimeout(() => void this.#removeDead(), RETURN_MS).unref();
+  }
+
+  /** To be opened before the first sandbox is made. Takes up what an earlier run left mounted. Rejects when this machine cannot mount. */
+  static async open(options: ObjectMountsOptions): Promise<ObjectMounts> {
+    const mounts = await LateMounts.open({ ...options, name: 'objects' });
+    const self = new ObjectMounts(options, mounts);
+    self.#server = await TreeServer.listen({
+      socket: `${mounts.base}.sock`,
+      treeFor: (hello) => self.#treeFor(hello),
+      onPeer: (peer) => void self.#welcome(peer),
+      onNote: (place, note) => options.log.warn({ place, note }, 'a mounted prefix of the object store has trouble'),
+    });
+    return self;
+  }
+
+  /** The directory of the host that shows the place, mounted now if it was not. Rejects with a sentence. */
+  source(id: string): Promise<string> {
+    const under = this.#mounting.get(id);
+    if (under) return under;
+    const mounting = this.#mounted(id).finally(() => this.#mounting.delete(id));
+    this.#mounting.set(id, mounting);
+    return mounting;
+  }
+
+  /** Sandboxes are gone by now; what they wrote is stored before the mounts go. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    clearTimeout(this.#sweep);
+    await Promise.allSettled(this.#mounting.values());
+    for (const name of await this.#mounts.names()) await this.#unmount(name);
+    await Promise.all([...this.#peers.values()].map((peer) => this.#end(peer)));
+    await this.#server?.close();
+    await this.#mounts.close();
+  }
+
+  async #mounted(id: string): Promise<string> {
+    const { places, store } = this.#options;
+    const place = places.get(id);
+    if (!place) throw new Error(`there is no place ${id}`);
+    if (!(await store.bucket(place.bucket))) throw new Error(`the bucket ${place.bucket} does not exist`);
+    const path = this.#mounts.pathOf(id);
+    if ((await this.#mounts.mounted()).has(id)) {
+      if (this.#peers.has(id) || (await this.#arrival(id, RETURN_MS))) return path;
+      await this.#unmount(id);
+    }
+    const left = this.#peers.get(id);
+    if (left) await this.#end(left);
+    await this.#start(id);
+    return path;
+  }
+
+  async #start(id: string): Promise<void> {
+    const missing = withoutFuse();
+    if (missing !== undefined) throw new Error(missing);
+    const path = await this.#mounts.place(id);
+    const args = [
+      PROGRAM,
+      id,
+      this.#sourceOf(id),
+      `${this.#mounts.base}.sock`,
+      path,
+      this.#directory(id),
+      String(ROOM_BYTES),
+    ];
+    const child = spawn(process.execPath, args, {
+      // In a session of its own: Ctrl-C at the server's terminal is for the server, which ends it in its turn.
+      detached: true,
+      stdio: ['ignore', 'ignore', 'pipe'],
+      cwd: '/',
+      env: HELPER_ENV,
+    });
+    const ended = endOf(child);
+    try {
+      const peer = await Promise.race([this.#arrival(id, START_MS), ended]);
+      if (!peer) throw new Error(`its process did not answer within ${START_MS / 1000} s`);
+      const { failure } = peer.hello;
+      if (failure !== undefined) throw new Error(failure);
+      child.unref();
+      child.stderr?.destroy();
+      this.#options.log.info({ place: id, pid: child.pid }, 'a prefix of the object store is mounted');
+    } catch (error) {
+      child.kill('SIGKILL');
+      await ended.catch(() => undefined);
+      await this.#unmount(id);
+      throw error;
+    }
+  }
+
+  #arrival(id: string, timeoutMs: number): Promise<Peer | undefined> {
+    const { promise, resolve } = Promise.withResolvers<Peer | undefined>();
+    const timer = setTimeout(() => resolve(undefined), timeoutMs);
+    this.#waiting.set(id, resolve);
+    return promise.finally(() => {
+      clearTimeout(timer);
+      if (this.#waiting.get(id) === resolve) this.#waiting.delete(id);
+    });
+  }
+
+  #treeFor({ id, source, protocol }: Hello['hello']): Tree | undefined {
+    const { places, store, log } = this.#options;
+    const place = places.get(id);
+    // Left by a platform with other settings, or of another version.
+    if (!place || source !== this.#sourceOf(id) || protocol !== PROTOCOL || this.#closing) return undefined;
+    return new ObjectTree({
+      ...place,
+      store,
+      directory: this.#directory(id),
+      maxFileBytes: ROOM_BYTES,
+      onFailure: (error) => log.warn({ err: error, place: id }, 'the object store failed a mounted prefix'),
+    });
+  }
+
+  async #welcome(peer: TreePeer): Promise<void> {
+    const { id, pid } = peer.hello;
+    const known: Peer = { ...peer, process: await identify(pid) };
+    if (peer.hello.failure === undefined) this.#peers.set(id, known);
+    this.#waiting.get(id)?.(known);
+    await peer.closed;
+    if (this.#peers.get(id) !== known) return;
+    this.#peers.delete(id);
+    if (this.#closing) return;
+    this.#options.log.warn(
+      { place: id },
+      'the process behind a mounted prefix is gone; it is mounted anew when it is next wanted',
+    );
+    await this.#unmount(id);
+  }
+
+  async #end(peer: Peer): Promise<void> {
+    peer.end();
+    const timer = Promise.withResolvers<void>();
+    const timeout = setTimeout(() => timer.resolve(), END_MS);
+    await Promise.race([peer.closed, timer.promise]);
+    clearTimeout(timeout);
+    if (peer.process) await endProcess(peer.process).catch((error: unknown) => this.#warn(peer.hello.id, error));
+  }
+
+  /** Of a process that is gone, too, and while a sandbox still has it. */
+  async #unmount(id: string): Promise<void> {
+    try {
+      if ((await this.#mounts.mounted()).has(id)) await this.#options.run(['umount', '-l', this.#mounts.pathOf(id)]);
+      await this.#mounts.release(id);
+    } catch (error) {
+      this.#warn(id, error);
+    }
+  }
+
+  /** What an earlier run left mounted and nobody serves. */
+  async #removeDead(): Promise<void> {
+    for (const name of await this.#mounts.names().catch(() => []))
+      if (!this.#peers.has(name) && !this.#mounting.has(name)) await this.#unmount(name);
+  }
+
+  #warn(id: string, error: unknown): void {
+    this.#options.log.warn({ err: error, place: id }, 'a mounted prefix could not be let go of');
+  }
+
+  #sourceOf(id: string): string {
+    const { bucket, prefix } = this.#options.places.get(id) ?? { bucket: '', prefix: '' };
+    return `s3://${bucket}/${prefix}`;
+  }
+
+  #directory(id: string): string {
+    return join(this.#options.dataDir, 'shared-places', id);
+  }
+}
+
+/** Rejects when the process ends, with the last it said. */
+function endOf(child: ChildProcess): Promise<never> {
+  let said = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-1000);
+  });
+  const ended = new Promise<never>((_, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code, signal) => reject(new Error(said.trim() || `its process ended with ${signal ?? code}`)));
+  });
+  ended.catch(() => undefined);
+  return ended;
+}

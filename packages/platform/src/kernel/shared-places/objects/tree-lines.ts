@@ -1,0 +1,58 @@
+import type { Socket } from 'node:net';
+
+/** What the two sides of a mount write to each other, one JSON value a line. */
+export const PROTOCOL = 1;
+
+/** The first line of the process that serves a mount: whom it serves, and whether it could. */
+export interface Hello {
+  hello: { protocol: number; id: string; source: string; pid: number; failure?: string };
+}
+export interface Call {
+  call: number;
+  op: string;
+  args: unknown[];
+}
+export interface Note {
+  note: string;
+}
+export interface Answer {
+  answer: number;
+  result?: unknown;
+  errno?: string;
+}
+/** The mount is given up; the process ends when all it holds is stored. */
+export interface End {
+  end: true;
+}
+
+/** Longest line: a directory of as many names as are shown, each as long as it may be. */
+const MAX_LINE = 64 * 2 ** 20;
+
+export function writeLine(socket: Socket, value: Hello | Call | Note | Answer | End): void {
+  if (!socket.destroyed) socket.write(`${JSON.stringify(value)}\n`);
+}
+
+/** Calls back with each line's value; a peer that writes no lines is cut off. */
+export function onLines(socket: Socket, take: (value: unknown) => void): void {
+  let parts: string[] = [];
+  let length = 0;
+  socket.setEncoding('utf8');
+  socket.on('data', (text: string) => {
+    const lines = text.split('\n');
+    const rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const whole = parts.join('') + line;
+      parts = [];
+      length = 0;
+      try {
+        take(JSON.parse(whole));
+      } catch (error) {
+        socket.destroy(error instanceof Error ? error : new Error(String(error)));
+        return;
+      }
+    }
+    parts.push(rest);
+    length += rest.length;
+    if (length > MAX_LINE) socket.destroy(new Error('a line is too long'));
+  });
+}

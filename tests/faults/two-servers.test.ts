@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startPostgres, type TestPostgres } from '../../packages/platform/src/kernel/storage/testing/postgres.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
-import { invokeJson, sessionId } from '../support/invoke.ts';
+import { invokeJson, invokeText, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
 /** Short, so that a server that is gone is given up within the test; long enough for a busy machine to keep its own. */
@@ -83,6 +83,17 @@ describe('two servers on one PostgreSQL', () => {
     await throughB.data.send(new StopRuntimeSessionCommand({ agentRuntimeArn: arn, runtimeSessionId: id }));
     expect(await count(throughB, id)).toBe(1);
     expect(await count(throughA, id)).toBe(2);
+  });
+
+  it('give the agent the token of the user who calls, whichever of them he asks', async () => {
+    const id = sessionId('workload');
+    const token = async (clients: Clients, runtimeUserId: string): Promise<unknown> =>
+      JSON.parse(await invokeText(clients, arn, id, { do: 'headers' }, { runtimeUserId })).workloadaccesstoken;
+    const ada = await token(throughA, 'ada');
+    expect(ada).toMatch(/^[\w-]{100,}$/);
+    // The server that has the session has it at hand.
+    expect(await token(throughB, 'ada')).toBe(ada);
+    expect(await token(throughB, 'bob')).not.toBe(ada);
   });
 
   it('keep to one sandbox for an id while one is killed and started again, and the other is asked all the time', async () => {

@@ -371,7 +371,10 @@ export async function createPlatform(config: Config): Promise<Platform> {
     if (forward)
       closing.add(every(clock, REFRESH_MS, 'look for changes by other servers', () => runtime.port.refresh(), log));
     await lease.open();
-    lease.start(() => sessions.giveUp());
+    lease.start(
+      () => sessions.giveUp(),
+      (serverId) => forward?.abandon(serverId),
+    );
     await sessions.recover(async (row) => (await runtime.port.planOf(row)) ?? (await codeInterpreter.port.planOf(row)));
     await fileSystems.storage?.recover(new Set(sessions.all().map((session) => session.row.sandboxId)));
     closing.add(

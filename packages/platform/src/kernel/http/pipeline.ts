@@ -164,7 +164,7 @@ export class Pipeline {
         output = await handler.handle(input, ctx);
       } catch (error) {
         if (!(error instanceof HeldElsewhereError)) throw error;
-        return this.#forward(error, route.operation, body, passage, principal);
+        return this.#forward(error, route.operation, body, passage, ctx);
       }
       return encodeResponse(route.operation, output, (error) =>
         ctx.log.error({ err: error, operation: route.operation }, 'an event stream broke'),
@@ -181,12 +181,13 @@ export class Pipeline {
     operation: OperationName,
     body: WholeBody | AsyncIterable<Uint8Array> | Uint8Array | undefined,
     { req, forwarded }: Passage,
-    principal: Principal,
+    ctx: RequestContext,
   ): Promise<WireResponse> {
     const { forward } = this.#deps;
     if (!forward || forwarded) throw held;
     const whole = operations[operation].responds === 'json';
-    return forward.request({ req, held, principal }, body instanceof WholeBody ? body.bytes : body, whole);
+    const bytes = body instanceof WholeBody ? body.bytes : body;
+    return forward.request({ req, held, principal: ctx.principal }, bytes, whole, (run) => ctx.onGone(run));
   }
 
   #authenticate(req: IncomingMessage) {

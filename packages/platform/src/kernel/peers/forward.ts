@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { errors, requestIdHeader, type WireResponse } from '@agentplatform/contract';
 import { Agent } from 'undici';
 import type { Principal } from '../auth/principal.ts';
-import { type PushBody, requestUpstream } from '../http/push-body.ts';
+import { type OnGone, type PushBody, requestUpstream } from '../http/push-body.ts';
 import type { HeldElsewhereError } from '../sessions/server-hold.ts';
 import { PEER_HEADER, type PeerTokens } from './peer-token.ts';
 
@@ -34,33 +34,44 @@ const HOP_BY_HOP = new Set([
 ]);
 const OF_UPGRADE = new Set(['connection', 'upgrade']);
 
+/** What is open to one other server. */
+interface Peer {
+  agent: Agent;
+  tunnels: Set<Duplex>;
+}
+
 /** Hands requests on to the server that has the session, and its answers back. */
 export class PeerForwarder {
   readonly #tokens: PeerTokens;
-  readonly #agent = new Agent({ connect: { timeout: CONNECT_MS }, headersTimeout: 0, bodyTimeout: 0 });
-  readonly #tunnels = new Set<Duplex>();
+  readonly #peers = new Map<string, Peer>();
 
   constructor(tokens: PeerTokens) {
     this.#tokens = tokens;
   }
 
-  /** Sends the request with `body` and gives the answer, its body streaming unless `whole`. Rejects with 503 when the server cannot be reached. */
+  /**
+   * Sends the request with `body` and gives the answer, its body streaming unless `whole`. An agent may take as long as it likes; what ends
+   * the wait is that the caller goes, or that the server is given up. Rejects with 503 when it is, or cannot be reached.
+   */
   async request(
     forwarded: Forwarded,
     body: Uint8Array | AsyncIterable<Uint8Array> | undefined,
     whole: boolean,
+    onGone: OnGone,
   ): Promise<WireResponse> {
     const { req, held } = forwarded;
     const { method = 'GET', url = '/' } = req;
     const headers = [...kept(req, HOP_BY_HOP), PEER_HEADER, await this.#token(forwarded)];
-    const answer = await requestUpstream(this.#agent, {
+    const request = {
       origin: `http://${addressOf(held)}`,
       path: url,
       method,
       headers,
       // Undici's types know no AsyncIterable here, its code does.
       body: body instanceof Uint8Array || body === undefined ? (body ?? null) : (body as unknown as Duplex),
-    }).catch((error: unknown) => {
+    };
+    const { agent } = this.#peer(held);
+    const answer = await requestUpstream(agent, request, onGone).catch((error: unknown) => {
       throw unreachable(held, error);
     });
     const answered: Record<string, string> = {};
@@ -86,8 +97,9 @@ export class PeerForwarder {
       one.once('error', () => other.destroy());
       one.once('close', () => other.destroy());
     }
-    this.#tunnels.add(upstream);
-    upstream.once('close', () => this.#tunnels.delete(upstream));
+    const { tunnels } = this.#peer(held);
+    tunnels.add(upstream);
+    upstream.once('close', () => tunnels.delete(upstream));
     socket.pipe(upstream);
     upstream.pipe(socket);
   }
@@ -98,9 +110,25 @@ export class PeerForwarder {
     return typeof token === 'string' && (await this.#tokens.verify(token, { method, url })) !== undefined;
   }
 
+  /** Breaks off all that this server waits for from another whose life is over: its sandboxes have ended, or will. */
+  abandon(serverId: string): void {
+    const peer = this.#peers.get(serverId);
+    if (!peer) return;
+    this.#peers.delete(serverId);
+    void end(peer);
+  }
+
   async close(): Promise<void> {
-    for (const tunnel of this.#tunnels) tunnel.destroy();
-    await this.#agent.destroy();
+    await Promise.all([...this.#peers.values()].map(end));
+  }
+
+  #peer({ holder: { serverId } }: HeldElsewhereError): Peer {
+    const known = this.#peers.get(serverId);
+    if (known) return known;
+    const agent = new Agent({ connect: { timeout: CONNECT_MS }, headersTimeout: 0, bodyTimeout: 0 });
+    const peer = { agent, tunnels: new Set<Duplex>() };
+    this.#peers.set(serverId, peer);
+    return peer;
   }
 
   #token({ req, held, principal }: Forwarded): Promise<string> {
@@ -111,6 +139,11 @@ export class PeerForwarder {
       ...(principal.kind === 'iam' ? { principal } : {}),
     });
   }
+}
+
+async function end({ agent, tunnels }: Peer): Promise<void> {
+  for (const tunnel of tunnels) tunnel.destroy();
+  await agent.destroy();
 }
 
 function kept(req: IncomingMessage, dropped: ReadonlySet<string>, butNot?: ReadonlySet<string>): string[] {

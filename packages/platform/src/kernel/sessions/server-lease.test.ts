@@ -16,6 +16,7 @@ async function server(
 ) {
   const lost: number[] = [];
   const beats: number[] = [];
+  const left: string[] = [];
   const lease = new ServerLease({
     store,
     serverId: name,
@@ -27,8 +28,11 @@ async function server(
     log: pino({ level: 'silent' }),
   });
   await lease.open();
-  lease.start(async () => void lost.push(clock.monotonic()));
-  return { lease, lost, beats, clock };
+  lease.start(
+    async () => void lost.push(clock.monotonic()),
+    (serverId) => left.push(serverId),
+  );
+  return { lease, lost, beats, left, clock };
 }
 
 describe('the hold of a server on its sessions', () => {
@@ -112,6 +116,26 @@ describe('the hold of a server on its sessions', () => {
     expect(dead.lost).toHaveLength(1);
     expect(dead.lease.held()).toBe(true);
     expect(other.lost).toEqual([]);
+  });
+
+  it('is said to be over once to every other server, whoever ended it, and to none while it goes on', async () => {
+    const store = new MemoryServerStore();
+    const [stalled, one, two] = await Promise.all(['stalled', 'one', 'two'].map((name) => server(name, store)));
+    if (!stalled || !one || !two) throw new Error('unreachable');
+    for (let eighth = 0; eighth < 16; eighth += 1)
+      for (const { clock } of [stalled, one, two]) await clock.advance(LEASE_MS / 8);
+    expect([one.left, two.left]).toEqual([[], []]);
+    for (let eighth = 0; eighth < 16; eighth += 1)
+      for (const { clock } of [one, two]) await clock.advance(LEASE_MS / 8);
+    expect([one.left, two.left]).toEqual([['stalled'], ['stalled']]);
+    // Its next life is another.
+    await stalled.clock.advance(LEASE_MS / 8);
+    for (let eighth = 0; eighth < 16; eighth += 1)
+      for (const { clock } of [stalled, one, two]) await clock.advance(LEASE_MS / 8);
+    expect(one.left).toEqual(['stalled']);
+    await stalled.lease.close();
+    await one.clock.advance(LEASE_MS / 8);
+    expect(one.left).toEqual(['stalled', 'stalled']);
   });
 
   it('does not pass to others when its sandboxes could go on without it', async () => {

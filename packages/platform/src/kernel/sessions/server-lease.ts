@@ -33,6 +33,9 @@ export class ServerLease implements ServerHold {
   #until = Number.NEGATIVE_INFINITY;
   #address: string | undefined;
   #onLost: () => Promise<void> = async () => undefined;
+  #onLeft: (serverId: string) => void = () => undefined;
+  /** Epochs of the other servers, as they were at the last beat. */
+  #others = new Map<string, number>();
   #losing: Promise<void> | undefined;
   #cancelBeat: (() => void) | undefined;
   #cancelLapse: (() => void) | undefined;
@@ -66,9 +69,13 @@ export class ServerLease implements ServerHold {
     await this.#deps.store.announce(this.#deps.serverId, this.#epoch, address);
   }
 
-  /** Keeps the hold until `close`. `onLost` ends every sandbox of this server and must not reject. */
-  start(onLost: () => Promise<void>): void {
+  /**
+   * Keeps the hold until `close`. `onLost` ends every sandbox of this server and must not reject. `onLeft` learns of each life of another
+   * server that is over, whoever ended it: what it was asked is answered no more.
+   */
+  start(onLost: () => Promise<void>, onLeft: (serverId: string) => void = () => undefined): void {
     this.#onLost = onLost;
+    this.#onLeft = onLeft;
     if (this.#deps.shared) this.#armBeat();
   }
 
@@ -121,11 +128,11 @@ export class ServerLease implements ServerHold {
     // The answer may have taken so long that the sessions are ending already.
     if (!servers || this.#losing) return this.#regain();
     await this.#renewed(began);
-    for (const lapsed of this.#watch.observe(
-      servers.filter((server) => server.serverId !== serverId),
-      clock.monotonic(),
-    ))
-      await this.#take(lapsed);
+    const others = servers.filter((server) => server.serverId !== serverId);
+    for (const lapsed of this.#watch.observe(others, clock.monotonic())) await this.#take(lapsed);
+    const now = new Map(others.map((server) => [server.serverId, server.epoch]));
+    for (const [id, epoch] of this.#others) if (now.get(id) !== epoch) this.#onLeft(id);
+    this.#others = now;
   }
 
   async #regain(): Promise<void> {

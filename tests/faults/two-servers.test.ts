@@ -1,68 +1,50 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { createHash, randomBytes } from 'node:crypto';
+import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { PassThrough, type Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StopRuntimeSessionCommand } from '@aws-sdk/client-bedrock-agentcore';
+import {
+  InvokeAgentRuntimeCommand,
+  InvokeAgentRuntimeCommandCommand,
+  StopRuntimeSessionCommand,
+} from '@aws-sdk/client-bedrock-agentcore';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startPostgres, type TestPostgres } from '../../packages/platform/src/kernel/storage/testing/postgres.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
 import { invokeJson, invokeText, sessionId } from '../support/invoke.ts';
-import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import type { TestPlatform } from '../support/platform-process.ts';
+import { ServerGroup } from '../support/server-group.ts';
+import { StreamSigner } from '../support/websocket.ts';
 
-/** Short, so that a server that is gone is given up within the test; long enough for a busy machine to keep its own. */
-const LEASE_SECONDS = 8;
-const folder = join(import.meta.dirname, '../support/probe-agent');
+const root = resolve(import.meta.dirname, '../..');
 
-let postgres: TestPostgres;
-let home: string;
-let env: Record<string, string>;
+let servers: ServerGroup;
 let a: TestPlatform;
 let b: TestPlatform;
 let throughA: Clients;
 let throughB: Clients;
 let arn: string;
 
-/** Servers on one database, with one master key and one store of objects, sandboxes of the same machine. */
-async function server(name: string): Promise<TestPlatform> {
-  return startTestPlatform({
-    dataDir: join(home, name),
-    env,
-    args: [
-      ...['--sandbox', 'process', '--servers-lease-seconds', String(LEASE_SECONDS)],
-      ...['--secrets-key-file', join(home, 'key')],
-    ],
-  });
-}
-
 beforeAll(async () => {
-  postgres = await startPostgres();
-  home = await mkdtemp(join(tmpdir(), 'agentplatform-two-'));
-  env = { AGENTPLATFORM_DATABASE_URL: await postgres.createDatabase() };
-  a = await server('a');
+  servers = await ServerGroup.open({ sandbox: 'process', leaseSeconds: 8 });
+  a = await servers.start('a');
   throughA = clientsOf(a);
-  arn = (await deployAgent(a, throughA, { folder })).arn;
-  // The same objects for both, as a directory that two machines mount.
-  await mkdir(join(home, 'b'), { mode: 0o700 });
-  await symlink(join(home, 'a/objects'), join(home, 'b/objects'));
-  b = await server('b');
+  arn = (await deployAgent(a, throughA, { folder: join(root, 'tests/support/probe-agent') })).arn;
+  b = await servers.start('b');
   throughB = clientsOf(b, { credentials: a.credentials });
 });
 
 afterAll(async () => {
   throughA?.close();
   throughB?.close();
-  await Promise.all([a?.end(), b?.end()]);
-  await postgres?.stop();
-  await rm(home, { recursive: true, force: true });
+  await servers?.close();
 });
 
-/** Sandboxes of both servers that exist now; ids of agents that stand ready are among them. */
-async function sandboxes(): Promise<string[]> {
-  const of = (name: string): Promise<string[]> => readdir(join(home, name, 'processes')).catch(() => []);
-  return [...(await of('a')), ...(await of('b'))];
-}
+/** Sandboxes of a server that exist now; ids of agents that stand ready are among them. */
+const sandboxesOf = (name: string): Promise<string[]> =>
+  readdir(join(servers.dataDir(name), 'processes')).catch(() => []);
 
 const count = async (clients: Clients, session: string): Promise<number> =>
   Number((await invokeJson(clients, arn, session, { do: 'count' })).count);
@@ -85,6 +67,76 @@ describe('two servers on one PostgreSQL', () => {
     expect(await count(throughA, id)).toBe(2);
   });
 
+  it('hand on WebSockets, long bodies as they come, and commands, both ways, to the one that has the session', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'stream-agent-'));
+    await cp(join(root, 'tests/support/stream-agent'), folder, { recursive: true });
+    await cp(join(root, 'node_modules/ws'), join(folder, 'node_modules/ws'), { recursive: true });
+    const agent = await deployAgent(a, throughA, { folder }).finally(() => rm(folder, { recursive: true }));
+    const session = sessionId('handed');
+    const before = { a: await sandboxesOf('a'), b: await sandboxesOf('b') };
+    const invoke = async (clients: Clients, payload: Uint8Array | Readable): Promise<Readable> => {
+      const named = { agentRuntimeArn: agent.arn, runtimeSessionId: session, contentType: 'application/octet-stream' };
+      return (await clients.data.send(new InvokeAgentRuntimeCommand({ ...named, payload }))).response as Readable;
+    };
+    for await (const _ of await invoke(throughA, Buffer.from('begin')));
+    // The control: the session is on one, and it is the other that is asked from here on.
+    expect((await sandboxesOf('a')).length).toBe(before.a.length + 1);
+
+    const stream = await new StreamSigner(b, a.credentials).open({ arn: agent.arn }, session);
+    expect(await stream.ask('é𝄞')).toBe('é𝄞');
+    const bytes = randomBytes(2 ** 20);
+    stream.socket.send(bytes);
+    expect((await stream.next()).equals(bytes)).toBe(true);
+    stream.socket.send('close 4321 enough of it');
+    expect(await stream.closed).toEqual({ code: 4321, reason: 'enough of it' });
+
+    const payload = new PassThrough();
+    const [sent, received] = [createHash('sha256'), createHash('sha256')];
+    const send = (part: Buffer): boolean => {
+      sent.update(part);
+      return payload.write(part);
+    };
+    send(randomBytes(1000));
+    const answer = await invoke(throughB, payload);
+    let length = 0;
+    const reading = answer[Symbol.asyncIterator]();
+    const read = ({ value }: IteratorResult<Buffer>): void => {
+      length += value.length;
+      received.update(value);
+    };
+    // What the agent answered is here before it has the rest.
+    while (length < 1000) read(await reading.next());
+    const sending = (async () => {
+      for (let part = 0; part < 320; part += 1)
+        if (!send(randomBytes(65_536))) await new Promise((done) => payload.once('drain', done));
+      payload.end();
+    })();
+    for (let next = await reading.next(); !next.done; next = await reading.next()) read(next);
+    await sending;
+    expect(length).toBe(1000 + 20 * 2 ** 20);
+    expect(received.digest('hex')).toBe(sent.digest('hex'));
+
+    const { stream: events } = await throughB.data.send(
+      new InvokeAgentRuntimeCommandCommand({
+        agentRuntimeArn: agent.arn,
+        runtimeSessionId: session,
+        body: { command: 'echo "$TMPDIR"; echo warning >&2; exit 3' },
+      }),
+    );
+    const said = { stdout: '', stderr: '', exitCode: -1 };
+    for await (const { chunk } of events ?? []) {
+      said.stdout += chunk?.contentDelta?.stdout ?? '';
+      said.stderr += chunk?.contentDelta?.stderr ?? '';
+      said.exitCode = chunk?.contentStop?.exitCode ?? said.exitCode;
+    }
+    expect(said).toEqual({
+      stdout: expect.stringContaining(servers.dataDir('a')),
+      stderr: 'warning\n',
+      exitCode: 3,
+    });
+    expect(await sandboxesOf('b')).toEqual(before.b);
+  });
+
   it('give the agent the token of the user who calls, whichever of them he asks', async () => {
     const id = sessionId('workload');
     const token = async (clients: Clients, runtimeUserId: string): Promise<unknown> =>
@@ -104,7 +156,7 @@ describe('two servers on one PostgreSQL', () => {
     const refused = await invokeJson(throughB, arn, id, { do: 'count' }).catch((error: unknown) => error);
     expect(refused).toMatchObject({ name: 'ServiceUnavailableException' });
     throughA.close();
-    a = await server('a');
+    a = await servers.start('a');
     throughA = clientsOf(a);
     // Taken up, or, when the start took longer than a lease, ended and made anew: one sandbox in either case.
     const first = await count(throughA, id);
@@ -123,7 +175,7 @@ describe('two servers on one PostgreSQL', () => {
   it('give the sessions of a server that stays away to the other, after its sandboxes have ended', async () => {
     const id = sessionId('away');
     expect(await count(throughA, id)).toBe(1);
-    const before = await sandboxes();
+    const before = await sandboxesOf('a');
     await a.end('SIGKILL');
     let taken: number | undefined;
     for (let tries = 0; taken === undefined && tries < 400; tries += 1) {
@@ -132,11 +184,11 @@ describe('two servers on one PostgreSQL', () => {
     }
     expect(taken).toBe(1);
     // Every agent of the server that was killed is gone, though it never came back to end them.
-    const left = execFileSync('sh', ['-c', `pgrep -f "^perl .*process-owner.pl ${join(home, 'a')}/" || true`]);
+    const left = execFileSync('sh', ['-c', `pgrep -f "^perl .*process-owner.pl ${servers.dataDir('a')}/" || true`]);
     expect(left.toString()).toBe('');
     expect(before.length).toBeGreaterThan(0);
     throughA.close();
-    a = await server('a');
+    a = await servers.start('a');
     throughA = clientsOf(a);
     // It finds that its sessions are another's, and hands calls on.
     expect(await count(throughA, id)).toBe(2);

@@ -1,10 +1,11 @@
-// An agent for tests of WebSockets: it does what a text says, and echoes everything else.
+// An agent for tests of WebSockets and long bodies: it does what a text says, and echoes everything else, bodies of bytes as they come.
 import { createServer } from 'node:http';
 import { WebSocketServer } from 'ws';
 
 const server = createServer((req, res) => {
   const body = JSON.stringify({ status: 'Healthy', time_of_last_update: 0 });
-  req.resume().on('end', () => res.end(req.url === '/ping' ? body : '{}'));
+  if (req.headers['content-type'] === 'application/octet-stream') req.pipe(res);
+  else req.resume().on('end', () => res.end(req.url === '/ping' ? body : '{}'));
 });
 const streams = new WebSocketServer({ server, path: '/ws', maxPayload: 64 * 1024 * 1024 });
 let open = 0;
@@ -26,4 +27,4 @@ streams.on('connection', (ws, req) => {
     else ws.send(data, { binary });
   });
 });
-server.listen(8080, '0.0.0.0');
+server.listen(Number(process.env.PORT ?? 8080), '0.0.0.0');

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import {
   GetAgentRuntimeCommand,
   UpdateAgentRuntimeCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
+import { CreateBucketCommand, GetObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { type AgentOptions, deployAgent, untilReady } from '../support/deploy.ts';
@@ -17,6 +19,7 @@ import { startTestPlatform, type TestPlatform } from '../support/platform-proces
 
 const folder = join(import.meta.dirname, '../support/probe-agent');
 const SESSION: FilesystemConfiguration = { sessionStorage: { mountPath: '/mnt/kept' } };
+const OBJECTS = 'fsap-0123456789abcdef1';
 const DISK = { AGENTPLATFORM_SESSION_STORAGE_BYTES: '32MiB' };
 let dir: string;
 let platform: TestPlatform;
@@ -37,13 +40,23 @@ afterAll(async () => {
 });
 
 async function start(): Promise<void> {
-  const shared = `fsap-0123456789abcdef0=${join(dir, 'shared')}`;
+  const shared = `fsap-0123456789abcdef0=${join(dir, 'shared')},${OBJECTS}=s3://team-files/shared/a`;
   platform = await startTestPlatform({
     dataDir: join(dir, 'data'),
     args: ['--sandbox-shared-mounts', shared],
     env: DISK,
   });
   clients = clientsOf(platform);
+}
+
+/** Programs that serve mounted prefixes, each with its number and its arguments. */
+async function processes(): Promise<string[]> {
+  const found = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const lines = found.map(async (pid) => {
+    const text = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    return `${pid} ${text.replaceAll('\0', ' ')}`;
+  });
+  return (await Promise.all(lines)).filter((line) => line.includes('file-system-worker'));
 }
 
 const accessPointArn = (id = 'fsap-0123456789abcdef0', account = platform.ready.accountId): string =>
@@ -177,6 +190,113 @@ describe('a shared place', () => {
       name: 'ValidationException',
       message: expect.stringMatching(message),
     });
+  });
+});
+
+describe.skipIf(!existsSync('/dev/fuse'))('a prefix of the object store', () => {
+  const Bucket = 'team-files';
+  const mounted = (mountPath = '/mnt/shared') => efs(mountPath, accessPointArn(OBJECTS));
+  const put = (Key: string, Body: string) => clients.s3.send(new PutObjectCommand({ Bucket, Key, Body }));
+  const get = async (Key: string) =>
+    (await clients.s3.send(new GetObjectCommand({ Bucket, Key }))).Body?.transformToString();
+  const keys = async () =>
+    (await clients.s3.send(new ListObjectsV2Command({ Bucket }))).Contents?.map(({ Key }) => Key) ?? [];
+  /** Processes and mounts of this platform's prefixes. */
+  const serving = async () => (await processes()).filter((line) => line.includes(join(dir, 'data')));
+  const mounts = async () =>
+    (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').filter((line) => line.includes(` fuse ${OBJECTS} `));
+
+  it('is asked for a bucket that is there', async () => {
+    const { arn } = await deploy([mounted()]);
+    await expect(file(arn, sessionId('early'), '/mnt/shared/')).rejects.toThrow(/bucket team-files does not exist/);
+    await clients.s3.send(new CreateBucketCommand({ Bucket }));
+    await put('shared/a-sibling/secret', 'not below the prefix');
+    await put('shared/b/secret', 'not below the prefix');
+    await put('top', 'not below the prefix');
+  });
+
+  it('loses nothing from stop to resume, for agents that share it, and is what an S3 client sees', async () => {
+    const [one, two] = await Promise.all([deploy([mounted()]), deploy([mounted('/mnt/elsewhere'), SESSION])]);
+    const [a, b] = [sessionId('a'), sessionId('b')];
+    expect(await file(one.arn, a, '/mnt/shared/log', 'one ')).toEqual({ text: 'one ' });
+    // Stored by the time that close returned, not by the end of the session.
+    expect(await get('shared/a/log')).toBe('one ');
+    await stop(one.arn, a);
+    expect(await file(two.arn, b, '/mnt/elsewhere/log', 'two ')).toEqual({ text: 'one two ' });
+    expect(await file(one.arn, a, '/mnt/shared/log', 'three ')).toEqual({ text: 'one two three ' });
+    await stop(one.arn, a);
+    await stop(two.arn, b);
+    expect(await file(one.arn, a, '/mnt/shared/log', 'four')).toEqual({ text: 'one two three four' });
+    expect(await get('shared/a/log')).toBe('one two three four');
+  });
+
+  it('shows what is below it, and nothing beside it by any path', async () => {
+    const { arn } = await deploy([mounted()]);
+    const session = sessionId('beside');
+    await put('shared/a/deep/er', 'below the prefix');
+    expect(await file(arn, session, '/mnt/shared/deep/er')).toEqual({ text: 'below the prefix' });
+    const before = await keys();
+    expect(before).toEqual(expect.arrayContaining(['shared/a-sibling/secret', 'shared/b/secret', 'top']));
+    const { names } = (await file(arn, session, '/mnt/shared/')) as { names: string[] };
+    expect(names.sort()).toEqual(['deep', 'log']);
+    for (const path of ['../b/secret', '../../top', '..%2fb%2fsecret', '-sibling/secret', 'deep/../../b/secret'])
+      expect(await file(arn, session, `/mnt/shared/${path}`), path).toEqual({ error: 'ENOENT' });
+    // Above the mount is the sandbox's own disk.
+    await file(arn, session, '/mnt/shared/deep/../../new', 'mine');
+    expect(await keys()).toEqual(before);
+  });
+
+  it('is read-only for a role without ClientWrite', async () => {
+    const mount = {
+      Effect: 'Allow',
+      Action: 'elasticfilesystem:ClientMount',
+      Resource: accessPointArn(OBJECTS),
+    };
+    const reader = await newRole(platform, 'object-reader', [mount]);
+    await put('shared/a/given', 'to read');
+    const { arn } = await deploy([mounted()], { roleArn: reader });
+    expect(await file(arn, sessionId('r'), '/mnt/shared/given')).toEqual({ text: 'to read' });
+    expect(await file(arn, sessionId('r'), '/mnt/shared/given', 'more')).toEqual({ error: 'EROFS' });
+    expect(await file(arn, sessionId('r'), '/mnt/shared/new', 'more')).toEqual({ error: 'EROFS' });
+    expect(await keys()).not.toContain('shared/a/new');
+    expect(await get('shared/a/given')).toBe('to read');
+  });
+
+  it('survives a crash of the server for a live session and a stopped one, and leaves one mount with one process', async () => {
+    const { arn } = await deploy([mounted()]);
+    const [live, idle] = [sessionId('live'), sessionId('idle')];
+    await file(arn, live, '/mnt/shared/crash', 'live ');
+    await file(arn, idle, '/mnt/shared/crash', 'idle ');
+    await stop(arn, idle);
+    const [before] = await serving();
+    await platform.end('SIGKILL');
+    clients.close();
+    await start();
+    expect(await get('shared/a/crash')).toBe('live idle ');
+    expect(await file(arn, live, '/mnt/shared/crash', 'again ')).toEqual({ text: 'live idle again ' });
+    expect(await file(arn, idle, '/mnt/shared/crash', 'after')).toEqual({ text: 'live idle again after' });
+    expect(await get('shared/a/crash')).toBe('live idle again after');
+    expect(await serving()).toEqual([before]);
+    expect(await mounts()).toHaveLength(1);
+  });
+
+  it('is mounted anew when the process behind it was killed', async () => {
+    const { arn } = await deploy([mounted()]);
+    await file(arn, sessionId('first'), '/mnt/shared/again', 'kept ');
+    const [before = ''] = await serving();
+    process.kill(Number(before.split(' ')[0]), 'SIGKILL');
+    await expect.poll(mounts, { timeout: 20_000 }).toEqual([]);
+    expect(await file(arn, sessionId('second'), '/mnt/shared/again', 'anew')).toEqual({ text: 'kept anew' });
+    const now = await serving();
+    expect(now).toHaveLength(1);
+    expect(now).not.toEqual([before]);
+  });
+
+  it('leaves no process and no mount behind a server that ends', async () => {
+    expect(await serving()).toHaveLength(1);
+    await platform.end();
+    expect(await serving()).toEqual([]);
+    expect(await mounts()).toEqual([]);
   });
 });
 

@@ -67,12 +67,13 @@ export class ObjectTree implements Tree {
 
   fetch(path: string, local: string): Promise<FileEntry> {
     return this.#mapped(async () => {
+      const target = this.#local(local);
       const { info, body } = await this.#options.store.get(this.#place(path));
       if (info.size > this.#options.maxFileBytes) {
         body.destroy();
         throw new TreeError('EFBIG');
       }
-      await pipeline(body, createWriteStream(this.#local(local), { mode: 0o600 }));
+      await pipeline(body, createWriteStream(target, { mode: 0o600 }));
       return fileOf(info);
     });
   }
@@ -83,7 +84,7 @@ export class ObjectTree implements Tree {
       const before = this.#stores.get(path) ?? Promise.resolve();
       const put = before
         .catch(() => undefined)
-        .then(() => this.#options.store.put(place, createReadStream(this.#local(local))));
+        .then(() => this.#options.store.put(place, contentOf(this.#local(local))));
       this.#stores.set(path, put);
       try {
         return fileOf(await put);
@@ -109,6 +110,7 @@ export class ObjectTree implements Tree {
 
   rmdir(path: string): Promise<null> {
     return this.#mapped(async () => {
+      this.#place(path);
       if (!(await this.#isEmpty(path))) throw new TreeError('ENOTEMPTY');
       await this.#keepParent(path);
       await this.#options.store.delete(this.#marker(path));
@@ -118,15 +120,17 @@ export class ObjectTree implements Tree {
 
   unlink(path: string): Promise<null> {
     return this.#mapped(async () => {
+      const place = this.#place(path);
       await this.#stores.get(path)?.catch(() => undefined);
       await this.#keepParent(path);
-      await this.#options.store.delete(this.#place(path));
+      await this.#options.store.delete(place);
       return null;
     });
   }
 
   rename(path: string, to: string, replace: boolean): Promise<null> {
     return this.#mapped(async () => {
+      for (const one of [path, to]) this.#place(one);
       if (path === to) return null;
       if (to.startsWith(`${path}/`)) throw new TreeError('EINVAL');
       const [from, there] = await Promise.all([this.#stat(path), this.#find(to)]);
@@ -166,7 +170,11 @@ export class ObjectTree implements Tree {
     if (!isObjectKey(to.key)) throw new TreeError('ENAMETOOLONG');
     const { info, body } = await this.#options.store.get(from);
     const { contentType, headers, metadata, checksum } = info;
-    await this.#options.store.put(to, body, { contentType, headers, metadata, checksum: () => checksum });
+    try {
+      await this.#options.store.put(to, body, { contentType, headers, metadata, checksum: () => checksum });
+    } finally {
+      body.destroy();
+    }
   }
 
   async #stat(path: string): Promise<Entry> {
@@ -249,6 +257,11 @@ export class ObjectTree implements Tree {
 
 function fileOf({ size, lastModified }: Pick<ObjectInfo, 'size' | 'lastModified'>): FileEntry {
   return { kind: 'file', size, modifiedAt: lastModified.getTime() };
+}
+
+/** Opened when it is first read, so that a store which refuses beforehand leaves nothing open. */
+async function* contentOf(path: string): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(path, { highWaterMark: 1 << 20 });
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}

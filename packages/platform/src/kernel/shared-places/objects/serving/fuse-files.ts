@@ -9,6 +9,7 @@ import {
   initBody,
   OP,
   openBody,
+  ROOT_ID,
   reply,
   S_IFMT,
   S_IFREG,
@@ -122,10 +123,12 @@ export class FuseFiles {
         return this.#told(parent, name, { kind: 'directory' });
       });
     },
+    [OP.SYMLINK]: notHere,
+    [OP.LINK]: notHere,
     [OP.UNLINK]: (request) => this.#unlink(this.#node(request.node), nameIn(request, 0)),
     [OP.RMDIR]: (request) => {
       const [parent, name] = [this.#node(request.node), nameIn(request, 0)];
-      return this.#paths.exclusive(async () => {
+      return this.#paths.shared(async () => {
         await this.#deps.tree.rmdir(this.#below(parent, name));
         this.#removed(parent, name);
         return Buffer.alloc(0);
@@ -229,6 +232,8 @@ export class FuseFiles {
   async #attributes(node: FileNode): Promise<Buffer> {
     const { content } = node;
     if (content?.entry) return attributesBody(about(node, content.entry));
+    // Asked whenever a sandbox is made, by the platform itself.
+    if (node.id === ROOT_ID) return attributesBody(about(node, { kind: 'directory' }));
     return this.#paths.shared(async () => {
       const path = this.#nodes.path(node);
       // Removed, and somebody stands in it or has it open.
@@ -305,15 +310,27 @@ export class FuseFiles {
     const [parent, target] = [this.#node(request.node), this.#node(request.u64(0))];
     if (from === undefined || to === undefined) throw new TreeError('EILSEQ');
     if ((flags & ~RENAME_NOREPLACE) !== 0) throw new TreeError('EINVAL');
-    return this.#paths.exclusive(async () => {
-      const moved = parent.children.get(from);
-      // Under its old name: from there it is copied.
-      if (moved) await Promise.all([...this.#nodes.openBelow(moved)].map((content) => content.flush()));
-      await target.children.get(to)?.content?.load();
+    const moved = parent.children.get(from);
+    const move = async (): Promise<Buffer> => {
       await this.#deps.tree.rename(this.#below(parent, from), this.#below(target, to), flags === 0);
       if (moved) this.#nodes.move(moved, target, to);
       return Buffer.alloc(0);
+    };
+    if (moved?.kind === 'file') return this.#paths.shared(() => this.#moveFile(moved, target.children.get(to), move));
+    return this.#paths.exclusive(async () => {
+      // Under their old names: from there they are copied.
+      if (moved) await Promise.all([...this.#nodes.openBelow(moved)].map((content) => content.flush()));
+      return move();
     });
+  }
+
+  /** Neither of the two is stored meanwhile. Who has open what is replaced keeps its content. */
+  async #moveFile(moved: FileNode, there: FileNode | undefined, move: () => Promise<Buffer>): Promise<Buffer> {
+    const replaced = there?.content;
+    await replaced?.load();
+    await moved.content?.flush();
+    const alone = replaced ? () => replaced.exclusively(move) : move;
+    return moved.content ? moved.content.exclusively(alone) : alone();
   }
 
   #open(node: FileNode, flags: number): number {
@@ -396,6 +413,11 @@ export class FuseFiles {
     }
     return directoryBody(handle.names, from, room);
   }
+}
+
+/** A link is no object. */
+function notHere(): never {
+  throw new TreeError('EPERM');
 }
 
 function nameIn(request: FuseRequest, offset: number): string {

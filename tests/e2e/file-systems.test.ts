@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,7 +20,8 @@ import { startTestPlatform, type TestPlatform } from '../support/platform-proces
 
 const folder = join(import.meta.dirname, '../support/probe-agent');
 const SESSION: FilesystemConfiguration = { sessionStorage: { mountPath: '/mnt/kept' } };
-const OBJECTS = 'fsap-0123456789abcdef1';
+/** Of this run alone: mounts of it are looked for among all of the machine. */
+const OBJECTS = `fsap-${randomBytes(8).toString('hex')}`;
 const DISK = { AGENTPLATFORM_SESSION_STORAGE_BYTES: '32MiB' };
 let dir: string;
 let platform: TestPlatform;

@@ -1,16 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { Secret, type Secrets } from './kernel/secrets/index.ts';
 
-/** A key of 32 bytes for one use: made once, so that what is sealed or signed with it outlives a restart. */
+/** A key of 32 bytes for one use: made once for all servers of a database, so that what is sealed or signed with it outlives a restart. */
 export async function keptKey(
   secrets: Secrets,
   accountId: string,
   use: 'page-tokens' | 'sandbox-credentials' | 'workload-tokens',
 ): Promise<Uint8Array> {
   const name = { accountId, name: `platform/${use}` };
-  const kept = await secrets.get(name);
-  if (kept) return Buffer.from(kept.reveal(), 'base64');
-  const key = randomBytes(32);
-  await secrets.put(name, new Secret(key.toString('base64')));
-  return key;
+  const kept = await secrets.keep(name, new Secret(randomBytes(32).toString('base64')));
+  return Buffer.from(kept.reveal(), 'base64');
 }

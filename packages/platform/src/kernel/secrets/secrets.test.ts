@@ -47,6 +47,21 @@ describeDatabases('secrets', secretMigrations, (database) => {
     expect(await secrets.get(name)).toBeUndefined();
   });
 
+  test('of several that are kept at once one is, for all of them and from then on', async () => {
+    const directory = await temporaryDirectory();
+    const servers = [await openSecrets(directory)];
+    while (servers.length < 6) servers.push(await openSecrets(directory));
+    const name = { accountId: newAccount(), name: 'platform/key' };
+    const kept = await Promise.all(servers.map((secrets, at) => secrets.keep(name, new Secret(`value ${at}`))));
+    const [first] = kept.map((secret) => secret.reveal());
+    expect(first).toMatch(/^value \d$/);
+    for (const secret of kept) expect(secret.reveal()).toBe(first);
+    for (const secrets of servers) {
+      expect((await secrets.keep(name, new Secret('later'))).reveal()).toBe(first);
+      expect((await secrets.get(name))?.reveal()).toBe(first);
+    }
+  });
+
   test('a put within a transaction that fails leaves nothing', async () => {
     const secrets = await openSecrets(await temporaryDirectory());
     const name = { accountId: newAccount(), name: 'x' };

@@ -17,6 +17,8 @@ export interface SecretName {
 export interface Secrets {
   /** Stores or replaces. Give `tx` to store it together with other rows. */
   put(name: SecretName, value: Secret, tx?: Executor): Promise<void>;
+  /** Stores it unless there is one, and gives the one that there is then: servers that start at once get the same. */
+  keep(name: SecretName, value: Secret): Promise<Secret>;
   /** Undefined when there is none; throws `SecretIntegrityError` when it was tampered with. */
   get(name: SecretName): Promise<Secret | undefined>;
   /** Whether there was one. */
@@ -37,6 +39,9 @@ interface Row {
 }
 
 const ROTATION_BATCH = 100;
+const REPLACE = `DO UPDATE
+  SET key_id = excluded.key_id, sealed_key = excluded.sealed_key, sealed_value = excluded.sealed_value,
+      version = secrets.version + 1, updated_at = excluded.updated_at`;
 
 export function createSecrets(deps: { database: Database; keys: MasterKeys; clock: Clock }): Secrets {
   const { database, keys, clock } = deps;
@@ -68,34 +73,43 @@ export function createSecrets(deps: { database: Database; keys: MasterKeys; cloc
       return rows.length;
     });
 
+  const insert = async (name: SecretName, value: Secret, onConflict: string, tx: Executor): Promise<void> => {
+    const { accountId, name: of } = name;
+    const master = keys.current();
+    const dataKey = randomBytes(KEY_BYTES);
+    await tx.query(
+      `INSERT INTO secrets (account_id, name, key_id, sealed_key, sealed_value, version, updated_at)
+       VALUES ($1, $2, $3, $4, $5, 1, $6) ON CONFLICT (account_id, name) ${onConflict}`,
+      [
+        accountId,
+        of,
+        master.id,
+        seal(master.bytes, dataKey, contextOf('key', accountId, of)),
+        seal(dataKey, Buffer.from(value.reveal()), contextOf('value', accountId, of)),
+        new Date(clock.now()),
+      ],
+    );
+  };
+
+  const get = async ({ accountId, name }: SecretName): Promise<Secret | undefined> => {
+    const [row] = await database.query<Row>(
+      'SELECT account_id, name, key_id, sealed_key, sealed_value FROM secrets WHERE account_id = $1 AND name = $2',
+      [accountId, name],
+    );
+    if (!row) return undefined;
+    return new Secret(open(openKey(row), row.sealed_value, contextOf('value', accountId, name)).toString());
+  };
+
   return {
-    put: async ({ accountId, name }, value, tx = database) => {
-      const master = keys.current();
-      const dataKey = randomBytes(KEY_BYTES);
-      await tx.query(
-        `INSERT INTO secrets (account_id, name, key_id, sealed_key, sealed_value, version, updated_at)
-         VALUES ($1, $2, $3, $4, $5, 1, $6)
-         ON CONFLICT (account_id, name) DO UPDATE
-           SET key_id = excluded.key_id, sealed_key = excluded.sealed_key, sealed_value = excluded.sealed_value,
-               version = secrets.version + 1, updated_at = excluded.updated_at`,
-        [
-          accountId,
-          name,
-          master.id,
-          seal(master.bytes, dataKey, contextOf('key', accountId, name)),
-          seal(dataKey, Buffer.from(value.reveal()), contextOf('value', accountId, name)),
-          new Date(clock.now()),
-        ],
-      );
+    put: (name, value, tx = database) => insert(name, value, REPLACE, tx),
+    keep: async (name, value) => {
+      const known = await get(name);
+      if (known) return known;
+      await insert(name, value, 'DO NOTHING', database);
+      // Deleted in between, it is the caller's own that counts.
+      return (await get(name)) ?? value;
     },
-    get: async ({ accountId, name }) => {
-      const [row] = await database.query<Row>(
-        'SELECT account_id, name, key_id, sealed_key, sealed_value FROM secrets WHERE account_id = $1 AND name = $2',
-        [accountId, name],
-      );
-      if (!row) return undefined;
-      return new Secret(open(openKey(row), row.sealed_value, contextOf('value', accountId, name)).toString());
-    },
+    get,
     delete: async ({ accountId, name }, tx = database) =>
       (await tx.execute('DELETE FROM secrets WHERE account_id = $1 AND name = $2', [accountId, name])) > 0,
     rotate: async (others) => {

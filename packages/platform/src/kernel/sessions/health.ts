@@ -24,11 +24,12 @@ const MAX_PING_BYTES = 16_384;
 
 /** The runtime container's contract: `GET /ping` answers 2xx, with `{"status":"Healthy"|"HealthyBusy"}` when it has something to say. */
 export async function pingHealth(connection: Dispatcher, signal: AbortSignal): Promise<Health> {
-  const { statusCode, body } = await connection
-    .request({ method: 'GET', path: '/ping', signal })
-    .catch((error: unknown) => {
-      throw new HealthFailure(`GET /ping: ${describe(error)}`, isRefused(error), { cause: error });
-    });
+  const { statusCode, body } = await untilAborted(
+    connection.request({ method: 'GET', path: '/ping', signal }),
+    signal,
+  ).catch((error: unknown) => {
+    throw new HealthFailure(`GET /ping: ${describe(error)}`, isRefused(error), { cause: error });
+  });
   let text = '';
   try {
     for await (const chunk of body) {
@@ -51,6 +52,20 @@ export async function optionalPingHealth(connection: Dispatcher, signal: AbortSi
     const status = error instanceof HealthFailure ? (error.statusCode ?? 500) : 500;
     if (status >= 500) throw error;
     return 'healthy';
+  }
+}
+
+/** undici looks at the signal only once it is connected, and to an address that is gone that takes its whole time limit. */
+async function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([answer, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+    answer.catch(() => undefined);
   }
 }
 

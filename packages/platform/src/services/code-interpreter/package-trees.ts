@@ -20,6 +20,8 @@ export interface PackageTreesDeps {
 /** Raised when the same inputs would give other trees. */
 const RECIPE = '1';
 const INSTALL_TIMEOUT_MS = 900_000;
+/** Half of what the packages bring is their own tests, which no image takes. */
+const UNWANTED = ['-x', '/tests?/'];
 
 /**
  * The files that go into a session's image, fetched once by the machine's own pip and npm and kept by what was asked for:
@@ -88,7 +90,7 @@ export class PackageTrees {
    */
   async #compile(dir: string, version: string, signal: AbortSignal): Promise<void> {
     const python = (await this.machinePython()) === version ? 'python3' : `python${version}`;
-    const args = ['-m', 'compileall', '-q', '-j', '1', '--invalidation-mode', 'unchecked-hash', dir];
+    const args = ['-m', 'compileall', '-q', '-j', '1', '--invalidation-mode', 'unchecked-hash', ...UNWANTED, dir];
     await execute(python, args, { timeout: INSTALL_TIMEOUT_MS, signal, maxBuffer: 16 * 1024 ** 2 }).catch(
       (error: unknown) => {
         if (signal.aborted) throw error;

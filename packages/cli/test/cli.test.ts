@@ -495,6 +495,22 @@ describe('doctor', () => {
     expect(stdout).toContain('missing: runc  →  apt-get install runc');
   });
 
+  it('names what the machine lacks for a place that sandboxes share', async () => {
+    const missing = [{ what: '/dev/fuse', remedy: 'modprobe fuse' }];
+    const sharedPlaces = [
+      { id: 'fsap-00000001', kind: 'directory', missing: [] },
+      { id: 'fsap-00000002', kind: 'objects', missing },
+    ];
+    platform.on(/doctor$/, (_, response) =>
+      json(response, 200, { providers: [provider], codeRuntimes: [], sharedPlaces }),
+    );
+    const { code, stdout } = await run(['doctor']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /yes {2}fsap-00000001 {2}directory\n {2}no {3}fsap-00000002 {2}objects\n +missing: \/dev\/fuse {2}→ {2}modprobe fuse/,
+    );
+  });
+
   it('looks at the machine itself when no platform answers', async () => {
     const other = await workFolder();
     const { stdout } = await agentcore(['doctor', '--json'], { cwd: other.folder });

@@ -17,6 +17,7 @@ import { type ImagesRoom, registerRegistry, repositoryArn } from './kernel/image
 import { type ObjectStore, s3Api } from './kernel/objects/index.ts';
 import type { LogArchive } from './kernel/sessions/log-archive.ts';
 import type { Sessions } from './kernel/sessions/sessions.ts';
+import type { SharedPlaces } from './kernel/shared-places/index.ts';
 import type { Metrics } from './kernel/telemetry/index.ts';
 import { runtimeAdminRoutes } from './services/runtime/admin-routes.ts';
 import { baseImageRoutes } from './services/runtime/base-image-routes.ts';
@@ -42,6 +43,7 @@ export interface HttpParts {
   metricsAccess: MetricsDeps['access'];
   /** What isolation the machine offers. */
   probe: DoctorDeps['probe'];
+  sharedPlaces: Pick<SharedPlaces, 'report'>;
   newRequestId(): string;
   region: string;
   clock: Clock;
@@ -115,7 +117,12 @@ export function httpPlugins(parts: HttpParts): FastifyPluginAsync[] {
     iamRoutes({ iam, authenticator, authorize, spool }),
     registryCredentialsRoutes(parts.registryCredentials, guard),
     baseImageRoutes({ images, credentials: parts.registryCredentials, guard, authorize }),
-    doctorRoutes({ guard, probe: parts.probe, codeRuntimes: () => images.codeRuntimes() }),
+    doctorRoutes({
+      guard,
+      probe: parts.probe,
+      codeRuntimes: () => images.codeRuntimes(),
+      sharedPlaces: () => parts.sharedPlaces.report(),
+    }),
     runtimeAdminRoutes({
       runtimes: parts.runtimes,
       sessions: parts.sessions,

@@ -326,6 +326,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
         metrics,
         metricsAccess: config.metrics,
         probe: () => probeProviders(isolation),
+        sharedPlaces: fileSystems.places,
         newRequestId: identifiers.request,
         region,
         clock,

@@ -53,7 +53,14 @@ async function examine(terminal: Terminal, flags: ConnectionFlags): Promise<Doct
     const why = explain(error);
     if (why.reason !== 'unreachable') throw why;
     const providers = await probeLocally(place);
-    return { ...machine, note: why.message, platform: undefined, providers, codeRuntimes: undefined };
+    return {
+      ...machine,
+      note: why.message,
+      platform: undefined,
+      providers,
+      codeRuntimes: undefined,
+      sharedPlaces: undefined,
+    };
   }
 }
 
@@ -71,6 +78,13 @@ function show(terminal: Terminal, report: DoctorReport): void {
   }
   if (report.codeRuntimes) {
     print(terminal, `\nLanguage runtimes: ${report.codeRuntimes.length > 0 ? report.codeRuntimes.join(', ') : 'none'}`);
+  }
+  if (report.sharedPlaces && report.sharedPlaces.length > 0) {
+    print(terminal, '\nPlaces that sandboxes share');
+    for (const { id, kind, missing } of report.sharedPlaces) {
+      print(terminal, `  ${missing.length === 0 ? yes : no}  ${id}  ${kind}`);
+      for (const { what, remedy } of missing) print(terminal, `       missing: ${what}  →  ${remedy}`);
+    }
   }
   print(terminal, '\nBuilding images from a Containerfile (needed for RUN; TypeScript and Python agents have none)');
   for (const found of report.builders) {

@@ -12,19 +12,24 @@ export interface DoctorReport {
   providers: Provider[];
   /** Managed language runtimes; undefined when only a platform could say. */
   codeRuntimes: string[] | undefined;
+  /** Places that sandboxes share, with what the machine lacks for them; undefined when only a platform could say. */
+  sharedPlaces: SharedPlace[] | undefined;
   builders: Builder[];
 }
 
-/** What a platform knows of itself, as far as doctor shows it. */
-export type PlatformReport = Pick<DoctorReport, 'platform' | 'providers' | 'codeRuntimes'>;
+export type SharedPlace = Pick<Provider, 'missing'> & { id: string; kind: string };
 
-/** Asks the platform what it found (`GET /_platform/doctor`: `{providers: ProbeReport[], codeRuntimes: string[]}`). */
+/** What a platform knows of itself, as far as doctor shows it. */
+export type PlatformReport = Pick<DoctorReport, 'platform' | 'providers' | 'codeRuntimes' | 'sharedPlaces'>;
+
+/** Asks the platform what it found (`GET /_platform/doctor`: `{providers: ProbeReport[], codeRuntimes: string[], sharedPlaces: …}`). */
 export async function askPlatform(connection: Connection): Promise<PlatformReport> {
   const value = await adminJson(connection, { path: '/doctor', signal: AbortSignal.timeout(30_000) });
   const field = (name: string): unknown =>
     typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
   const providers = field('providers');
   const runtimes = field('codeRuntimes');
+  const places = field('sharedPlaces');
   if (!Array.isArray(providers) || !providers.every(isProvider)) {
     throw new CliError('failure', 'The platform’s answer to doctor cannot be read; it may be of another version.');
   }
@@ -32,6 +37,8 @@ export async function askPlatform(connection: Connection): Promise<PlatformRepor
     platform: connection.endpoint,
     providers,
     codeRuntimes: Array.isArray(runtimes) ? runtimes.map(String) : undefined,
+    // An older platform says nothing of them.
+    sharedPlaces: Array.isArray(places) ? places.filter(isSharedPlace) : undefined,
   };
 }
 
@@ -44,4 +51,10 @@ function isProvider(value: unknown): value is Provider {
     typeof isolation === 'string' &&
     Array.isArray(missing)
   );
+}
+
+function isSharedPlace(value: unknown): value is SharedPlace {
+  if (typeof value !== 'object' || value === null) return false;
+  const { id, kind, missing } = value as Record<string, unknown>;
+  return typeof id === 'string' && typeof kind === 'string' && Array.isArray(missing);
 }

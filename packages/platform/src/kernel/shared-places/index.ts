@@ -1,2 +1,2 @@
 export { PLACES, readPlaces } from './places.ts';
-export { SharedPlaces } from './shared-places.ts';
+export { type PlaceReport, SharedPlaces } from './shared-places.ts';

@@ -7,6 +7,7 @@ import { openDirectoryStore } from '../objects/index.ts';
 import { type RunCommand, runCommand } from '../sandbox/run-command.ts';
 import { readMounts } from '../session-storage/mount-table.ts';
 import { silent } from '../storage/testing/databases.ts';
+import type { Missing } from './missing.ts';
 import { readPlaces } from './places.ts';
 import { SharedPlaces } from './shared-places.ts';
 
@@ -17,7 +18,7 @@ describe('shared places', () => {
   let dir: string;
   let dataDir: string;
 
-  const open = async (text: string, run: RunCommand = runCommand): Promise<SharedPlaces> =>
+  const open = async (text: string, run: RunCommand = runCommand, lacking: Missing[] = []): Promise<SharedPlaces> =>
     SharedPlaces.open({
       places: readPlaces(text),
       region: 'us-east-1',
@@ -25,6 +26,7 @@ describe('shared places', () => {
       dataDir,
       objects: await openDirectoryStore({ directory: join(dataDir, 'objects'), clock: systemClock }),
       run,
+      missing: () => lacking,
       log: silent,
       runBase: join(dir, 'run'),
     });
@@ -94,6 +96,19 @@ describe('shared places', () => {
     expect(asked[0]?.join(' ')).toMatch(/nosuid,nodev/);
     await places.close();
     expect((await readMounts()).filter(({ path }) => path.startsWith(dir))).toEqual([]);
+  });
+
+  it('for which the machine lacks something say what it is and how to get it', async () => {
+    const places = await open(`${ID}=nfs://10.0.0.5/export`, runCommand, [{ what: '/dev/it', remedy: 'modprobe it' }]);
+    const sentence = '/dev/it is missing (modprobe it)';
+    expect(places.unavailable(ID)).toBe(sentence);
+    expect(places.report()).toEqual([{ id: ID, kind: 'nfs', missing: [{ what: '/dev/it', remedy: 'modprobe it' }] }]);
+    await expect(places.source(ID)).rejects.toMatchObject({
+      reason: 'failed',
+      message: expect.stringContaining(sentence),
+    });
+    await places.close();
+    expect((await open(`${ID}=${join(dir, 'shared')}`)).unavailable(ID)).toBeUndefined();
   });
 
   it('that the machine cannot mount say so', async () => {

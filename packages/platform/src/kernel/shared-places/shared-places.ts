@@ -4,7 +4,8 @@ import type { ObjectStore } from '../objects/index.ts';
 import type { RunCommand } from '../sandbox/run-command.ts';
 import { SandboxError } from '../sandbox/sandbox.ts';
 import { LateMounts } from '../session-storage/late-mounts.ts';
-import { ObjectMounts, withoutFuse } from './objects/object-mounts.ts';
+import { type Missing, missingFor } from './missing.ts';
+import { ObjectMounts } from './objects/object-mounts.ts';
 import type { Place } from './places.ts';
 
 export interface SharedPlacesOptions {
@@ -17,7 +18,15 @@ export interface SharedPlacesOptions {
   objects: ObjectStore;
   run: RunCommand;
   runBase?: string;
+  /** What the machine lacks for a kind of place. */
+  missing?: (kind: Place['kind']) => Missing[];
   log: Logger;
+}
+
+export interface PlaceReport {
+  id: string;
+  kind: Place['kind'];
+  missing: Missing[];
 }
 
 /** Hosts that are gone must not hold up a sandbox for ever; what was acknowledged is on the server, whatever happens. */
@@ -65,15 +74,28 @@ export class SharedPlaces {
     return [...this.#options.places.keys()];
   }
 
-  /** Why the place cannot be mounted on this machine, in a sentence that says what would help; undefined when it can. */
+  /** Each place, and what this machine lacks for it. */
+  report(): PlaceReport[] {
+    return [...this.#options.places].map(([id, { kind }]) => ({
+      id,
+      kind,
+      missing: (this.#options.missing ?? missingFor)(kind),
+    }));
+  }
+
+  /** Why the place cannot be mounted on this machine, with what would help; undefined when nothing is known to be missing. */
   unavailable(id: string): string | undefined {
-    return this.#options.places.get(id)?.kind === 'objects' ? withoutFuse() : undefined;
+    const missing = this.report().find((one) => one.id === id)?.missing ?? [];
+    return missing.map(({ what, remedy }) => `${what} is missing (${remedy})`)[0];
   }
 
   /** The directory of the host to mount into a sandbox. Rejects with SandboxError `failed` when it is not there. */
   async source(id: string): Promise<string> {
     const place = this.#options.places.get(id);
     if (!place) throw new SandboxError('refused', `There is no shared place ${id}.`);
+    const unavailable = this.unavailable(id);
+    if (unavailable !== undefined)
+      throw new SandboxError('failed', `The shared place ${id} cannot be mounted: ${unavailable}`);
     try {
       // Looked at anew each time: what is there may have changed since the start.
       if (place.kind === 'directory') return await checkDirectory(id, place.path, this.#options.dataDir);

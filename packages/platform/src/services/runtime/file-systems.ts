@@ -30,7 +30,10 @@ export class FileSystems {
   }
 
   /** What the model's constraints do not say. */
-  problems({ filesystemConfigurations = [], roleArn }: RuntimeDefinition): FieldProblem[] {
+  problems({
+    filesystemConfigurations = [],
+    roleArn,
+  }: Pick<RuntimeDefinition, 'filesystemConfigurations' | 'roleArn'>): FieldProblem[] {
     const { unavailable } = this.#deps;
     if (filesystemConfigurations.length > 0 && unavailable !== undefined)
       return [{ name: 'filesystemConfigurations', message: `is not offered on this server: ${unavailable}` }];

@@ -12,14 +12,11 @@ import { runCommand } from '../../sandbox/run-command.ts';
 import { until } from '../../sandbox/testing/until.ts';
 import { readMounts } from '../../session-storage/mount-table.ts';
 import { silent } from '../../storage/testing/databases.ts';
-import { ObjectMounts, withoutFuse } from './object-mounts.ts';
+import { missingFor } from '../missing.ts';
+import { ObjectMounts } from './object-mounts.ts';
 
 const ID = 'fsap-00000001';
-const canMount = process.getuid?.() === 0 && withoutFuse() === undefined;
-
-it('says what would help where there is no FUSE', () => {
-  expect(withoutFuse('/dev/none')).toMatch(/this machine has no \/dev\/none.*modprobe fuse/);
-});
+const canMount = process.getuid?.() === 0 && missingFor('objects').length === 0;
 
 // The file system of a server and of a second one, of programs in processes of their own: what waits for this one must not be in it.
 describe.skipIf(!canMount)('a mounted prefix', () => {

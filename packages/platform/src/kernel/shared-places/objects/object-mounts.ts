@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { ObjectStore } from '../../objects/index.ts';
@@ -37,12 +36,6 @@ const END_MS = 35_000;
 
 interface Peer extends TreePeer {
   process: ProcessIdentity | undefined;
-}
-
-/** Why nothing can be mounted here, and what would help; undefined when it can. */
-export function withoutFuse(device = '/dev/fuse'): string | undefined {
-  if (existsSync(device)) return undefined;
-  return `this machine has no ${device}, which a prefix of an object store is mounted with (modprobe fuse; in a container --device ${device})`;
 }
 
 /** Prefixes of the object store as mounted file systems, each served by a process of its own that this one owns. */
@@ -112,8 +105,6 @@ export class ObjectMounts {
   }
 
   async #start(id: string): Promise<void> {
-    const missing = withoutFuse();
-    if (missing !== undefined) throw new Error(missing);
     const path = await this.#mounts.place(id);
     const args = [
       PROGRAM,

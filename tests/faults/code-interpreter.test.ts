@@ -63,6 +63,18 @@ describe('code that misbehaves', () => {
     await allWell();
   });
 
+  it('JavaScript that prints much at once: whole up to 1 MiB, counted beyond, also when it exits', async () => {
+    const js = (code: string) => session.call('executeCode', { language: 'javascript', code });
+    for (const bytes of [200_000, 900_000])
+      expect((await js(`console.log("x".repeat(${bytes}))`)).structuredContent?.stdout?.length).toBe(bytes + 1);
+    expect((await js('console.error("x".repeat(5_000_000))')).text).toContain(
+      `[stderr: ${5_000_001 - 1024 * 1024} bytes were cut]`,
+    );
+    const last = await js('console.log("x".repeat(900_000)); process.exit(0)');
+    expect(last.structuredContent?.stdout?.length).toBe(900_001);
+    await allWell();
+  });
+
   it('endless output of a command', async () => {
     const seen = await session.call('executeCommand', { command: 'yes' });
     expect(seen).toMatchObject({ isError: true, structuredContent: { exitCode: 124 } });
@@ -70,11 +82,27 @@ describe('code that misbehaves', () => {
     await allWell();
   });
 
-  it('an error of 20 MB', async () => {
-    const seen = await session.python('raise ValueError("x" * 20_000_000)');
+  it.each([
+    ['Python', 'python', 'kept = 1', 'raise ValueError("x" * 50_000_000)', 'ValueError: xxx'],
+    ['a cause in Python', 'python', 'kept = 1', 'raise KeyError(1) from ValueError("x" * 50_000_000)', 'KeyError: 1'],
+    [
+      'a group in Python',
+      'python',
+      'kept = 1',
+      'raise ExceptionGroup("g", [ValueError("x" * 50_000_000)])',
+      'g (1 sub',
+    ],
+    ['JavaScript', 'javascript', 'var kept = 1', 'throw new TypeError("x".repeat(50_000_000))', 'TypeError: xxx'],
+  ] as const)('an error of 50 MB: %s', async (_, language, before, code, name) => {
+    const run = (text: string) => session.call('executeCode', { language, code: text });
+    await run(before);
+    const seen = await run(code);
     expect(seen.isError).toBe(true);
-    expect(seen.text).toContain('ValueError');
-    expect(seen.text).toMatch(/\[stderr: \d+ bytes were cut\]/);
+    expect(seen.text).toContain(name);
+    expect(seen.text).toMatch(/\[494\d{5} characters of this error were cut\]/);
+    expect(seen.structuredContent?.stderr?.length).toBeLessThan(1024 * 1024);
+    // Neither the session nor the kernel paid for it.
+    expect((await run('kept')).text).toBe('1');
     await allWell();
   });
 

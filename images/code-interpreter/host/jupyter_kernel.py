@@ -36,6 +36,7 @@ def python_command(connection_file):
         # A rest before each reply, for clients that do not wait for `idle`; we do.
         "--IPythonKernel._execute_sleep=0",
         "--IPKernelApp.outstream_class=host.kernel_stream.KernelStream",
+        "--IPKernelApp.kernel_class=host.python_kernel.PythonKernel",
     ]
 
 

@@ -10,6 +10,8 @@ import { toCell } from './node-cell.mjs';
 const [language, requests, answers] = [process.argv[2], Number(process.argv[3]), Number(process.argv[4])];
 const base = `${process.cwd()}/`;
 const MAX_TEXT = 1024 * 1024;
+const ERROR_HEAD = MAX_TEXT / 2;
+const ERROR_TAIL = 64 * 1024;
 let cell = 0;
 let onInterrupt;
 
@@ -17,6 +19,10 @@ globalThis.require = createRequire(base);
 globalThis.__filename = `${base}cell.js`;
 globalThis.__dirname = process.cwd();
 process.argv.splice(1);
+
+// What code prints is in the pipe before the next statement runs: otherwise all past the pipe's 64 KiB would still wait for a turn of
+// the event loop when the answer is sent, and a loop that only prints would fill the memory. Node has no public way to ask for it.
+for (const stream of [process.stdout, process.stderr]) stream._handle?.setBlocking?.(true);
 
 process.on('SIGINT', () => onInterrupt?.(new Error('interrupted')));
 // What a forgotten promise throws belongs to stderr, not to the end of the kernel with all its variables.
@@ -64,9 +70,16 @@ function shown(value) {
 /** The caller's own frames; those of this file mean nothing to him. */
 function traceOf(error) {
   if (!(error instanceof Error) && !(typeof error?.stack === 'string')) return `Uncaught ${inspect(error)}`;
-  const lines = String(error.stack).split('\n');
+  const lines = bounded(String(error.stack)).split('\n');
   const ours = lines.findIndex((line) => line.includes('node-kernel.mjs') || line.includes('node:vm'));
   return (ours > 0 ? lines.slice(0, ours) : lines).join('\n');
+}
+
+/** As `bounded` in error_text.py: the middle goes, where the message is long; the frames are at the end. */
+function bounded(text) {
+  if (text.length <= MAX_TEXT) return text;
+  const cut = text.length - ERROR_HEAD - ERROR_TAIL;
+  return `${text.slice(0, ERROR_HEAD)}\n[${cut} characters of this error were cut]\n${text.slice(-ERROR_TAIL)}`;
 }
 
 answer({ ready: true });

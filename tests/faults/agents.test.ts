@@ -1,8 +1,13 @@
 import { join } from 'node:path';
-import { InvokeAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore';
+import {
+  InvokeAgentRuntimeCommand,
+  InvokeAgentRuntimeCommandCommand,
+  StopRuntimeSessionCommand,
+} from '@aws-sdk/client-bedrock-agentcore';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
+import { assumeNewRole, setPolicy } from '../support/iam.ts';
 import { invokeJson, invokeText, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
@@ -36,6 +41,29 @@ const failure = (call: Promise<unknown>) =>
     () => expect.unreachable('it was expected to fail'),
     (error: unknown) => error as Error & { $metadata?: { httpStatusCode?: number } },
   );
+
+/** The three ways to a session by the ARN of its runtime: how often it was asked, the exit status of a command in it, the status of its end. */
+function callsTo({ data }: Clients, runtimeSessionId: string) {
+  return {
+    invoke: async (agentRuntimeArn: string) => {
+      const payload = Buffer.from('{"do":"count"}');
+      const { response } = await data.send(
+        new InvokeAgentRuntimeCommand({ agentRuntimeArn, runtimeSessionId, payload }),
+      );
+      return JSON.parse((await response?.transformToString()) ?? '').count;
+    },
+    command: async (agentRuntimeArn: string) => {
+      const body = { command: 'true' };
+      const { stream } = await data.send(
+        new InvokeAgentRuntimeCommandCommand({ agentRuntimeArn, runtimeSessionId, body }),
+      );
+      for await (const { chunk } of stream ?? []) if (chunk?.contentStop) return chunk.contentStop.exitCode;
+      return undefined;
+    },
+    stop: async (agentRuntimeArn: string) =>
+      (await data.send(new StopRuntimeSessionCommand({ agentRuntimeArn, runtimeSessionId }))).statusCode,
+  };
+}
 
 describe('an agent that misbehaves', () => {
   it('and exits in a request is named with status and last lines; the neighbour does not notice', async () => {
@@ -134,12 +162,36 @@ describe('a caller who misbehaves', () => {
     });
   });
 
-  it('reaches nothing of another account', async () => {
+  it('reaches nothing by the ARN of another account, with which its owner’s calls reach the session', async () => {
     const session = sessionId('mine');
-    await invokeJson(clients, arn, session, { do: 'count' });
+    const calls = callsTo(clients, session);
     const foreign = arn.replace(/:\d{12}:/, ':999999999999:');
-    const error = await failure(text(session, { do: 'count' }, foreign));
-    expect(['AccessDeniedException', 'ResourceNotFoundException']).toContain(error.name);
+    expect(await calls.invoke(arn)).toBe(1);
+    for (const call of Object.values(calls))
+      expect(await failure(call(foreign))).toMatchObject({ name: 'ResourceNotFoundException' });
+    // The same calls with the owner's account in the ARN: the session was there all the time, and nothing has touched it.
+    expect(await calls.invoke(arn)).toBe(2);
+    expect(await calls.command(arn)).toBe(0);
+    expect(await calls.stop(arn)).toBe(200);
+    expect(await calls.invoke(arn)).toBe(1);
+  });
+
+  it('reaches no session without permission, though it knows ARN and id; with permission it does', async () => {
+    const session = sessionId('known');
+    expect(await callsTo(clients, session).invoke(arn)).toBe(1);
+    const statement = { Effect: 'Allow', Action: 'bedrock-agentcore:*', Resource: `${arn}x` };
+    const stranger = clientsOf(platform, { credentials: await assumeNewRole(platform, 'stranger', [statement]) });
+    try {
+      const calls = callsTo(stranger, session);
+      for (const call of Object.values(calls))
+        expect(await failure(call(arn))).toMatchObject({ name: 'AccessDeniedException' });
+      await setPolicy(platform, 'stranger', [{ ...statement, Resource: `${arn}*` }]);
+      expect(await calls.invoke(arn)).toBe(2);
+      expect(await calls.command(arn)).toBe(0);
+      expect(await calls.stop(arn)).toBe(200);
+    } finally {
+      stranger.close();
+    }
   });
 
   it('gets ValidationException for a payload over the limit', async () => {

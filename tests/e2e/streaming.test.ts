@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, type Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { InvokeAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
@@ -10,8 +10,8 @@ import { sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
 /**
- * Answers each part of a request as soon as it is there, and at the end how many bytes there were; by content type it never answers, or
- * says how many requests it has not answered and how many of those have lost their client.
+ * Answers each part of a request as soon as it is there, and at the end how many bytes there were; by content type it says only their
+ * number, never answers, or says how many requests it has not answered and how many of those have lost their client.
  */
 const agent = `
 import { createServer } from 'node:http';
@@ -26,6 +26,10 @@ createServer((request, response) => {
     return void request.resume();
   }
   let bytes = 0;
+  if (type === 'test/size') {
+    request.on('data', (part) => (bytes += part.length)).on('end', () => response.end(String(bytes)));
+    return;
+  }
   response.writeHead(200, { 'content-type': 'text/plain' }).flushHeaders();
   request.on('data', (part) => {
     bytes += part.length;
@@ -94,4 +98,32 @@ describe('an invocation through the AWS SDK', () => {
     // Its counters are still there: the sandbox is the same.
     await expect.poll(seen, { timeout: 30_000, interval: 200 }).toEqual({ unanswered: 1, lost: 1 });
   });
+
+  it('takes 100,000,000 bytes, the limit of an unchanged configuration, and refuses one more', async () => {
+    const size = async (bytes: number) => {
+      const { response } = await clients.data.send(
+        new InvokeAgentRuntimeCommand({
+          agentRuntimeArn: arn,
+          runtimeSessionId: session,
+          contentType: 'test/size',
+          payload: Readable.from(parts(bytes), { objectMode: false }),
+        }),
+      );
+      return response?.transformToString();
+    };
+    const session = sessionId('large');
+    expect(await size(100_000_000)).toBe('100000000');
+    await expect(size(100_000_001)).rejects.toMatchObject({
+      name: 'ValidationException',
+      reason: 'FieldValidationFailed',
+      message: expect.stringMatching(/larger than 100000000 bytes/),
+    });
+    expect(await size(1)).toBe('1');
+  });
 });
+
+/** So many bytes, as they are wanted: no more than one part of them is in memory. */
+function* parts(bytes: number): Generator<Buffer> {
+  const part = Buffer.alloc(1024 * 1024, 'x');
+  for (let left = bytes; left > 0; left -= part.length) yield part.subarray(0, Math.min(left, part.length));
+}

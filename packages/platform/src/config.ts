@@ -53,7 +53,12 @@ export const settings = {
     pattern: /^[^\0]+$/,
     expected: 'a path',
   }),
-  json: onOff({ about: 'Prints the line that says the platform is ready as JSON.', default: false, notInFile: true }),
+  json: onOff({
+    about:
+      'Prints the line that says the platform is ready as JSON, alone on stdout when called as npm run -s platform.',
+    default: false,
+    notInFile: true,
+  }),
   region: word({
     about: 'Region in the ARNs that the platform makes. AWS_REGION is not read: ARNs must not change with the shell.',
     default: 'us-east-1',

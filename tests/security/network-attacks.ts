@@ -189,38 +189,36 @@ export function networkAttacks(name: string, open: OpenLab, { ownStack = false }
       }
     });
 
-    // Of a stack inside the runtime's own kernel there is nothing in the host's to have rights over.
-    it.skipIf(ownStack)(
-      "no host loopback by routes of its own, even with root's rights over its interfaces",
-      async () => {
-        const listener = await speaker('loopback', '127.0.0.1');
-        const given = await speaker('given', '127.0.0.1');
-        try {
-          // hostPorts makes the host accept translated packets to 127.0.0.1 on that interface: the case where the defence matters.
-          await withSandbox({ ...restricted, hostPorts: [given.port] }, async (sandbox) => {
-            const net = `/proc/${await hostPid(sandbox)}/ns/net`;
-            const platform = (await shell(sandbox, 'grep platform.internal /etc/hosts')).out.split(/\s/)[0] ?? '';
-            const gateway = (await shell(sandbox, 'ip route')).out.match(/default via (\S+)/)?.[1] ?? '';
-            const enter = async (script: string): Promise<string> =>
-              (await host('nsenter', `--net=${net}`, 'sh', '-c', script)).out;
-            const script = (port: number, to: string): string =>
-              `ip addr del 127.0.0.1/8 dev lo 2>/dev/null; ip route replace 127.0.0.0/8 via ${gateway} dev eth0; sysctl -qw net.ipv4.conf.all.route_localnet=1 net.ipv4.conf.eth0.route_localnet=1; busybox nc -w 2 ${to} ${port} </dev/null`;
-            expect(await enter(script(given.port, platform))).toBe('given');
-            expect(await enter(script(listener.port, '127.0.0.1'))).toBe('');
-            expect(await enter(script(given.port, '127.0.0.1'))).toBe('');
-            // Nor does another source address than its own get through.
-            expect(
-              await enter(
-                `ip addr add 10.9.8.7/32 dev eth0; busybox nc -s 10.9.8.7 -w 2 ${platform} ${given.port} </dev/null`,
-              ),
-            ).toBe('');
-          });
-        } finally {
-          listener.close();
-          given.close();
-        }
-      },
-    );
+    it("no host loopback by routes of its own, even with root's rights over its interfaces", async (context) => {
+      if (ownStack)
+        return context.skip('its network stack is its own: there is nothing in the host’s to have rights over');
+      const listener = await speaker('loopback', '127.0.0.1');
+      const given = await speaker('given', '127.0.0.1');
+      try {
+        // hostPorts makes the host accept translated packets to 127.0.0.1 on that interface: the case where the defence matters.
+        await withSandbox({ ...restricted, hostPorts: [given.port] }, async (sandbox) => {
+          const net = `/proc/${await hostPid(sandbox)}/ns/net`;
+          const platform = (await shell(sandbox, 'grep platform.internal /etc/hosts')).out.split(/\s/)[0] ?? '';
+          const gateway = (await shell(sandbox, 'ip route')).out.match(/default via (\S+)/)?.[1] ?? '';
+          const enter = async (script: string): Promise<string> =>
+            (await host('nsenter', `--net=${net}`, 'sh', '-c', script)).out;
+          const script = (port: number, to: string): string =>
+            `ip addr del 127.0.0.1/8 dev lo 2>/dev/null; ip route replace 127.0.0.0/8 via ${gateway} dev eth0; sysctl -qw net.ipv4.conf.all.route_localnet=1 net.ipv4.conf.eth0.route_localnet=1; busybox nc -w 2 ${to} ${port} </dev/null`;
+          expect(await enter(script(given.port, platform))).toBe('given');
+          expect(await enter(script(listener.port, '127.0.0.1'))).toBe('');
+          expect(await enter(script(given.port, '127.0.0.1'))).toBe('');
+          // Nor does another source address than its own get through.
+          expect(
+            await enter(
+              `ip addr add 10.9.8.7/32 dev eth0; busybox nc -s 10.9.8.7 -w 2 ${platform} ${given.port} </dev/null`,
+            ),
+          ).toBe('');
+        });
+      } finally {
+        listener.close();
+        given.close();
+      }
+    });
 
     it('names, through the gateway', async () => {
       await withSandbox(restricted, async (sandbox) => {

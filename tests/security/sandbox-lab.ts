@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import pino from 'pino';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
+import { instancePlaces } from '../../packages/platform/src/kernel/sandbox/instance.ts';
 import type { OciProviderOptions } from '../../packages/platform/src/kernel/sandbox/oci-engine.ts';
 import { OciProvider } from '../../packages/platform/src/kernel/sandbox/oci-provider.ts';
 import type {
@@ -100,6 +101,40 @@ export async function hostPid(sandbox: Sandbox): Promise<string> {
     if (command === `sleep\0${marker}\0`) return pid;
   }
   throw new Error('the sandbox runs no process on this host');
+}
+
+/** The host's processes in the control group of a sandbox of provider `oci`, by number. */
+export async function groupPids(lab: SandboxLab, sandbox: Sandbox): Promise<string[]> {
+  const group = await groupOf(lab, sandbox);
+  const found: string[] = [];
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const groups = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
+    if (groups.split('\n').some((line) => line.endsWith(`:${group}`))) found.push(pid);
+  }
+  return found;
+}
+
+/** The limits of its memory and processes on the host, as text. */
+export async function groupLimits(lab: SandboxLab, sandbox: Sandbox): Promise<string> {
+  const group = await groupOf(lab, sandbox);
+  const names = ['pids.max', 'memory.max', 'memory.limit_in_bytes'].map((file) => `-path "*${group}/${file}"`);
+  const print = 'for f; do echo "$f $(cat "$f")"; done';
+  return (await host('sh', '-c', `find /sys/fs/cgroup ${names.join(' -o ')} | sort | xargs sh -c '${print}' sh`)).out;
+}
+
+async function groupOf(lab: SandboxLab, sandbox: Sandbox): Promise<string> {
+  const { cgroupParent } = instancePlaces(await realpath(join(lab.dir, 'data')), '/run/agentplatform');
+  return `${cgroupParent}/${sandbox.id}`;
+}
+
+/** All namespaces of the host's processes, each once. */
+export async function namespaces(pids: readonly string[]): Promise<string[]> {
+  const found = new Set<string>();
+  for (const pid of pids)
+    for (const kind of await readdir(`/proc/${pid}/ns`).catch(() => []))
+      found.add(await readlink(`/proc/${pid}/ns/${kind}`).catch(() => ''));
+  found.delete('');
+  return [...found].sort();
 }
 
 /** Runs a command on the host; a status other than 0 is part of the answer. */

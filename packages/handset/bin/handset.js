@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 // In a checkout the TypeScript sources run as they are; the published package holds only what was built from them.
-import { existsSync, mkdirSync, statSync } from 'node:fs';
-import module from 'node:module';
-import { homedir } from 'node:os';
-import path from 'node:path';
-import v8 from 'node:v8';
+// CommonJS (see package.json beside it): Node starts it, and loads its own modules for it, in half the time.
+const { existsSync, mkdirSync, statSync } = require('node:fs');
+const { createRequire, enableCompileCache } = require('node:module');
+const { homedir } = require('node:os');
+const path = require('node:path');
+const { pathToFileURL } = require('node:url');
+const v8 = require('node:v8');
 
 // A short build is over before code that V8 optimizes for it has paid (see src/build/optimizing.ts). V8 takes a kept compiled
 // form only under the settings under which it was made, so they are the same at the end as at the start.
@@ -24,7 +26,7 @@ process.env.NODE_COMPILE_CACHE ??= path.join(
 );
 if (!process.env.NODE_DISABLE_COMPILE_CACHE) {
   const fault = faultOfCache(process.env.NODE_COMPILE_CACHE);
-  if (fault === undefined) module.enableCompileCache?.(process.env.NODE_COMPILE_CACHE);
+  if (fault === undefined) enableCompileCache?.(process.env.NODE_COMPILE_CACHE);
   else {
     process.env.NODE_DISABLE_COMPILE_CACHE = '1';
     if (fault)
@@ -32,11 +34,13 @@ if (!process.env.NODE_DISABLE_COMPILE_CACHE) {
   }
 }
 
-const source = new URL('../src/main.ts', import.meta.url);
-const built = new URL('../dist/main.js', import.meta.url);
-const runsSources = existsSync(source) && Boolean(process.features.typescript);
-if (runsSources || existsSync(built)) await import(runsSources ? source.href : built.href);
-else {
+const source = path.join(__dirname, '../src/main.ts');
+const built = path.join(__dirname, '../dist/main.cjs');
+if (existsSync(source) && process.features.typescript) import(pathToFileURL(source).href);
+else if (existsSync(built)) {
+  const { loadScript, ownCache } = require('../dist/load-script.cjs');
+  loadScript(built, ownCache(), createRequire(built));
+} else {
   process.stderr.write(
     `handset: Node ${process.versions.node} does not run the TypeScript sources of a checkout. Use Node 22.18 or newer, or build it once: npm run build -w packages/handset\n`,
   );

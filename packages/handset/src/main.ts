@@ -1,21 +1,26 @@
 import { runCli } from './cli/program.ts';
 import { packageManifest } from './package-folder.ts';
 
-const ending = new AbortController();
-for (const name of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(name, () => ending.abort());
-}
-const status = await runCli(process.argv.slice(2), {
-  stdout: process.stdout,
-  stderr: process.stderr,
-  env: process.env,
-  cwd: process.cwd(),
-  signal: ending.signal,
-  version: packageManifest().version,
-});
+void main();
 
-// What was written must arrive; to wait longer would be to wait for V8, which goes on optimizing what is not run again.
-for (const stream of [process.stdout, process.stderr]) {
-  await new Promise<void>((resolve) => stream.write('', () => resolve()));
+/** In a function: what is published is one CommonJS file, which cannot wait at its top. */
+async function main(): Promise<void> {
+  const ending = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(name, () => ending.abort());
+  }
+  const status = await runCli(process.argv.slice(2), {
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    cwd: process.cwd(),
+    signal: ending.signal,
+    version: packageManifest().version,
+  });
+
+  // What was written must arrive; to wait longer would be to wait for V8, which goes on optimizing what is not run again.
+  for (const stream of [process.stdout, process.stderr]) {
+    await new Promise<void>((resolve) => stream.write('', () => resolve()));
+  }
+  process.exit(status);
 }
-process.exit(status);

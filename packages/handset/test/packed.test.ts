@@ -110,9 +110,20 @@ describe('the packed artefact', () => {
     await handset(same, ['build', '--production']);
     await run(['build', '--production']);
     expect([...tree(path.join(app, 'public'))]).toEqual([...tree(path.join(same, 'public'))]);
+
+    // A language of the project is a module that the program, which is none itself, can still load.
+    write(app, {
+      'handset.config.json': '{ "plugins": ["plain.mjs"] }',
+      'plain.mjs': `import path from 'node:path';
+        const compile = ({ path: name, text }) => ({ output: text + path.posix.basename(name) });
+        export const plugin = { name: 'plain', extensions: ['.plain'], targets: ['script'], compile };`,
+      'app/made.plain': '// made by ',
+    });
+    await run(['build']);
+    expect(readFileSync(path.join(app, 'public/javascripts/app.js'), 'utf8')).toContain('// made by made.plain');
   });
 
-  it('keeps the machine form of its compilers in its own folder, nothing of an application, and survives a spoiled one', async () => {
+  it('keeps the machine form of itself and its compilers in its own folder, nothing of an application, and survives a spoiled one', async () => {
     const app = await installPacked();
     const cache = path.join(temporaryFolder(), 'cache');
     const build = (command = 'build') => {
@@ -125,7 +136,9 @@ describe('the packed artefact', () => {
     await build();
     const made = tree(path.join(app, 'public'));
     const kept = [...tree(cache)].filter(([name]) => name.endsWith('.v8'));
-    expect(kept.map(([name]) => name.replace(/-v.*/, ''))).toEqual(['handset/coffeescript.cjs', 'handset/pug.cjs']);
+    expect(kept.map(([name]) => name.replace(/-v.*/, ''))).toEqual(
+      ['coffeescript', 'main', 'pug'].map((name) => `handset/${name}.cjs`),
+    );
     for (const [, bytes] of tree(cache)) expect(bytes.includes('main-list')).toBe(false);
 
     for (const [name, bytes] of kept) writeFileSync(path.join(cache, name), bytes.subarray(0, bytes.length / 2));
@@ -141,7 +154,7 @@ describe('the packed artefact', () => {
     const ofBuild = forms();
     await build('pack');
     const ofBoth = forms();
-    expect([ofBuild.size, ofBoth.size]).toEqual([2, 4]);
+    expect([ofBuild.size, ofBoth.size]).toEqual([3, 6]);
     const many = Array.from({ length: MANY_SOURCES + 20 }, (_, i) => [`app/many/${i}.coffee`, `@a${i} = ${i}\n`]);
     write(app, Object.fromEntries(many) as Record<string, string>);
     await build();

@@ -23,6 +23,13 @@ const shared = {
   metafile: true,
   logLevel: 'error',
 };
+const commonJs = {
+  ...shared,
+  outExtension: { '.js': '.cjs' },
+  format: 'cjs',
+  minifyWhitespace: true,
+  minifySyntax: true,
+};
 /**
  * Pug needs of @babel/types three tables and some questions about nodes, not its two thousand makers of nodes, which take a
  * tenth of a cold build to set up. The tables are those of the package, taken now.
@@ -53,22 +60,48 @@ const babelTypes = {
 };
 // To open the four hundred files of the compilers takes longer than to compile a small application with them.
 const compilers = await build({
-  ...shared,
+  ...commonJs,
   entryPoints: Object.fromEntries(['coffeescript', 'pug'].map((name) => [name, resolve(name)])),
   outdir: path.join(dist, 'compilers'),
-  outExtension: { '.js': '.cjs' },
-  format: 'cjs',
-  minifyWhitespace: true,
-  minifySyntax: true,
   plugins: [babelTypes],
 });
-const own = await build({
-  ...shared,
-  entryPoints: {
-    main: 'src/main.ts',
-    index: 'src/index.ts',
-    'test-worker': 'src/test-runner/test-worker.ts',
+/** Commander asks for child processes in case a command is a program of its own; here none is, and they are loaded then. */
+const childProcesses = {
+  name: 'child-processes',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^node:child_process$/ }, ({ path: name, importer }) =>
+      /[\\/]commander[\\/]/.test(importer) ? { path: name, namespace: 'later' } : undefined,
+    );
+    onLoad({ filter: /^/, namespace: 'later' }, ({ path: name }) => ({
+      contents: `exports.spawn = (...given) => require(${JSON.stringify(name)}).spawn(...given);`,
+    }));
   },
+};
+/** What loads the program and the compilers is a module of its own, as Node's own loader knows it. */
+const loader = {
+  name: 'loader',
+  setup({ onResolve }) {
+    onResolve({ filter: /[\\/]load-script\.ts$/ }, ({ kind }) =>
+      kind === 'entry-point' ? undefined : { path: './load-script.cjs', external: true },
+    );
+  },
+};
+await build({ ...commonJs, entryPoints: { 'load-script': 'src/plugins/load-script.ts' }, outdir: dist });
+// The program is one CommonJS file like the compilers: its machine form is kept as theirs is, and to load a dozen modules of
+// its own and to list what Node's export took a fifth of a build of which all is known.
+const program = await build({
+  ...commonJs,
+  entryPoints: { main: 'src/main.ts' },
+  outdir: dist,
+  external: Object.keys(dependencies),
+  define: { 'import.meta.url': 'ownUrl' },
+  banner: { js: "const ownUrl = require('node:url').pathToFileURL(__filename).href;" },
+  supported: { 'dynamic-import': false },
+  plugins: [loader, childProcesses],
+});
+const library = await build({
+  ...shared,
+  entryPoints: { index: 'src/index.ts', 'test-worker': 'src/test-runner/test-worker.ts' },
   outdir: dist,
   splitting: true,
   chunkNames: '[name]-[hash]',
@@ -79,7 +112,7 @@ const own = await build({
     js: "import { createRequire as nodeRequire } from 'node:module'; const require = nodeRequire(import.meta.url);",
   },
 });
-const inputs = [compilers, own].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+const inputs = [compilers, program, library].flatMap(({ metafile }) => Object.keys(metafile.inputs));
 writeFileSync(path.join(dist, 'third-party.txt'), licences(inputs));
 
 const compiler = path.join(path.dirname(resolve('typescript/package.json')), 'bin/tsc');
@@ -89,7 +122,7 @@ execFileSync(process.execPath, [compiler, '-p', path.join(here, 'tsconfig.build.
 function licences(inputs) {
   const folders = new Set();
   for (const input of inputs) {
-    const folder = /^(?!tables:).*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0];
+    const folder = /^(?!tables:|later:).*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0];
     if (folder !== undefined) folders.add(path.resolve(here, folder));
   }
   return [...folders]

@@ -3,6 +3,7 @@ import { ProblemError } from '../problem.ts';
 import { extensionOf, projectPath } from '../project/paths.ts';
 import { createCoffeePlugin } from './coffee.ts';
 import { createJavaScriptPlugin } from './javascript.ts';
+import { importModule } from './load-script.ts';
 import type { CompilePlugin } from './plugin.ts';
 import { createPugPlugin } from './pug.ts';
 
@@ -38,7 +39,7 @@ export function createRegistry(
 async function loadPlugin(root: string, file: string): Promise<CompilePlugin> {
   let module: unknown;
   try {
-    module = await import(pathToFileURL(projectPath(root, file)).href);
+    module = await importModule(pathToFileURL(projectPath(root, file)).href);
   } catch (error) {
     throw new ProblemError('plugin-invalid', { file, message: `The plugin cannot be loaded: ${messageOf(error)}.` });
   }

@@ -170,6 +170,40 @@ except OSError as error: print(errno.errorcode[error.errno])
     expect(await stored('failing')).toBe('content');
   });
 
+  it('keeps every line of programs that append to one file at a time, and their locks', async () => {
+    const append = (name: string): string => `
+import fcntl
+for i in range(25):
+    with open('lines', 'a') as f: f.write(f'${name} {i}\\n')
+    with open('counter', 'a+') as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        f.seek(0); count = int(f.read() or 0)
+        f.truncate(0); f.write(str(count + 1)); f.flush()
+`;
+    expect(await Promise.all([python(append('one')), python(append('two'))])).toEqual(['', '']);
+    const lines = (await stored('lines')).split('\n').filter(Boolean);
+    expect(new Set(lines).size).toBe(50);
+    expect(await stored('counter')).toBe('50');
+  });
+
+  it('begins anew with a name that an S3 client has removed under who has it open', async () => {
+    const program = await interactive(`
+old = open('under', 'w')
+def act(word):
+    if word == 'write': old.write('old'); old.flush()
+    if word == 'create': new = open('under', 'w'); new.write('new'); new.close()
+    if word == 'close': old.close()
+`);
+    await program.act('write');
+    await store.delete({ bucket: 'bucket', key: 'some/where/under' });
+    await until(async () => (await shell('ls')).split('\n').every((name) => name !== 'under'));
+    await until(async () => (await python(`print(os.path.exists('under'))`)) === 'False\n');
+    await program.act('create');
+    await program.act('close');
+    await program.end();
+    expect(await stored('under')).toBe('new');
+  });
+
   it('shows another server what it stored; of two that create a file one does; the last close stays', async () => {
     await shell('echo mine > shared');
     expect(await shell('cat shared', otherPath)).toBe('mine\n');

@@ -44,15 +44,21 @@ export class ObjectMounts {
   readonly #mounts: LateMounts;
   #server: TreeServer | undefined;
   readonly #peers = new Map<string, Peer>();
-  readonly #mounting = new Map<string, Promise<string>>();
+  /** What is being mounted or unmounted, one after the other for each place. */
+  readonly #turns = new Map<string, Promise<unknown>>();
   readonly #waiting = new Map<string, (peer: Peer) => void>();
   readonly #sweep: NodeJS.Timeout;
+  /** Whether a process that an earlier run left may still come. */
+  #young = true;
   #closing = false;
 
   private constructor(options: ObjectMountsOptions, mounts: LateMounts) {
     this.#options = options;
     this.#mounts = mounts;
-    this.#sweep = setTimeout(() => void this.#removeDead(), RETURN_MS).unref();
+    this.#sweep = setTimeout(() => {
+      this.#young = false;
+      void this.#removeDead();
+    }, RETURN_MS).unref();
   }
 
   /** To be opened before the first sandbox is made. Takes up what an earlier run left mounted. Rejects when this machine cannot mount. */
@@ -70,18 +76,14 @@ export class ObjectMounts {
 
   /** The directory of the host that shows the place, mounted now if it was not. Rejects with a sentence. */
   source(id: string): Promise<string> {
-    const under = this.#mounting.get(id);
-    if (under) return under;
-    const mounting = this.#mounted(id).finally(() => this.#mounting.delete(id));
-    this.#mounting.set(id, mounting);
-    return mounting;
+    return this.#inTurn(id, () => this.#mounted(id));
   }
 
   /** Sandboxes are gone by now; what they wrote is stored before the mounts go. */
   async close(): Promise<void> {
     this.#closing = true;
     clearTimeout(this.#sweep);
-    await Promise.allSettled(this.#mounting.values());
+    await Promise.allSettled(this.#turns.values());
     for (const name of await this.#mounts.names()) await this.#unmount(name);
     await Promise.all([...this.#peers.values()].map((peer) => this.#end(peer)));
     await this.#server?.close();
@@ -95,7 +97,7 @@ export class ObjectMounts {
     if (!(await store.bucket(place.bucket))) throw new Error(`the bucket ${place.bucket} does not exist`);
     const path = this.#mounts.pathOf(id);
     if ((await this.#mounts.mounted()).has(id)) {
-      if (this.#peers.has(id) || (await this.#arrival(id, RETURN_MS))) return path;
+      if (this.#peers.has(id) || (this.#young && (await this.#arrival(id, RETURN_MS)))) return path;
       await this.#unmount(id);
     }
     const left = this.#peers.get(id);
@@ -176,7 +178,7 @@ export class ObjectMounts {
       { place: id },
       'the process behind a mounted prefix is gone; it is mounted anew when it is next wanted',
     );
-    await this.#unmount(id);
+    await this.#inTurn(id, () => this.#unmountDead(id));
   }
 
   async #end(peer: Peer): Promise<void> {
@@ -200,8 +202,21 @@ export class ObjectMounts {
 
   /** What an earlier run left mounted and nobody serves. */
   async #removeDead(): Promise<void> {
-    for (const name of await this.#mounts.names().catch(() => []))
-      if (!this.#peers.has(name) && !this.#mounting.has(name)) await this.#unmount(name);
+    for (const id of await this.#mounts.names().catch(() => [])) await this.#inTurn(id, () => this.#unmountDead(id));
+  }
+
+  async #unmountDead(id: string): Promise<void> {
+    if (!this.#peers.has(id) && !this.#closing) await this.#unmount(id);
+  }
+
+  async #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const turn = (this.#turns.get(id) ?? Promise.resolve()).catch(() => undefined).then(work);
+    this.#turns.set(id, turn);
+    try {
+      return await turn;
+    } finally {
+      if (this.#turns.get(id) === turn) this.#turns.delete(id);
+    }
   }
 
   #warn(id: string, error: unknown): void {

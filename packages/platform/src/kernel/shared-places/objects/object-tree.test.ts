@@ -2,13 +2,14 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../../clock.ts';
 import { ObjectError } from '../../objects/errors.ts';
-import { type ObjectStore, openDirectoryStore } from '../../objects/index.ts';
+import { createS3Store, type ObjectStore } from '../../objects/index.ts';
+import { startS3, type TestS3 } from '../../objects/testing/s3-server.ts';
 import { ObjectTree } from './object-tree.ts';
 
-describe('objects as files', () => {
+describe.each(['the embedded store', 'an S3 endpoint'])('objects of %s as files', (kind) => {
   let dir: string;
+  let s3: TestS3;
   let store: ObjectStore;
   let tree: ObjectTree;
   let serial = 0;
@@ -31,15 +32,20 @@ describe('objects as files', () => {
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'object-tree-'));
     await mkdir(join(dir, 'local'));
-    store = await openDirectoryStore({ directory: join(dir, 'objects'), clock: systemClock });
+    s3 = await startS3({ directory: join(dir, 'objects') });
+    const owner = s3.credentials.accountId;
+    store = kind === 'the embedded store' ? s3.store : createS3Store({ client: s3.client(), owner });
   });
   beforeEach(async () => {
     bucket = `bucket-${serial++}`;
-    await store.createBucket(bucket, '1');
+    await store.createBucket(bucket, s3.credentials.accountId);
     tree = open('a/b');
     failures.length = 0;
   });
-  afterAll(() => rm(dir, { recursive: true, force: true }));
+  afterAll(async () => {
+    await s3.stop();
+    await rm(dir, { recursive: true, force: true });
+  });
 
   it('are those below the prefix, whichever client wrote them', async () => {
     for (const key of ['a/b/x', 'a/b/d/y', 'a/b/d/e/z', 'a/bb/x', 'a/b', 'x', 'a/b/made/']) await put(key);

@@ -112,7 +112,7 @@ export class FuseFiles {
       if ((request.u32(0) & S_IFMT) !== S_IFREG) throw new TreeError('EPERM');
       const [parent, name] = [this.#node(request.node), nameIn(request, 16)];
       return this.#paths.shared(async () =>
-        this.#told(parent, name, await this.#deps.tree.create(this.#below(parent, name))),
+        this.#new(parent, name, await this.#deps.tree.create(this.#below(parent, name))),
       );
     },
     [OP.CREATE]: (request) => this.#create(this.#node(request.node), nameIn(request, 16), request.u32(0)),
@@ -229,6 +229,12 @@ export class FuseFiles {
     return entryBody(about(node, entry));
   }
 
+  /** The same for a file that was just made. What somebody has open under that name was removed behind our back. */
+  #new(parent: FileNode, name: string, entry: Entry): Buffer {
+    this.#removed(parent, name);
+    return this.#told(parent, name, entry);
+  }
+
   async #attributes(node: FileNode): Promise<Buffer> {
     const { content } = node;
     if (content?.entry) return attributesBody(about(node, content.entry));
@@ -275,10 +281,10 @@ export class FuseFiles {
         const told = this.#told(parent, name, entry);
         return Buffer.concat([told, openBody(this.#open(this.#nodes.at(parent, name, 'file'), flags))]);
       }
-      const told = this.#told(parent, name, entry);
+      const told = this.#new(parent, name, entry);
       const node = this.#nodes.at(parent, name, 'file');
       const handle = this.#open(node, flags);
-      if (!node.content?.loaded) node.content?.begin(now());
+      node.content?.begin(now());
       return Buffer.concat([told, openBody(handle)]);
     });
   }

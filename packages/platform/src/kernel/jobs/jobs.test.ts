@@ -35,11 +35,13 @@ describeDatabases('jobs', [], (database) => {
   const soon = <T>(check: () => T) => vi.waitFor(check, { timeout: 15_000, interval: 20 });
 
   test('a job is run with its data, later ones later', async () => {
-    const seen: number[] = [];
-    const { queue } = await startQueue({ run: async ({ data }) => void seen.push(data.n) });
-    await queue.enqueue({ n: 2 }, { startAfter: new Date(Date.now() + 800) });
+    const ran = new Map<number, number>();
+    const { queue } = await startQueue({ run: async ({ data }) => void ran.set(data.n, Date.now()) });
+    const due = Date.now() + 800;
+    await queue.enqueue({ n: 2 }, { startAfter: new Date(due) });
     await queue.enqueue({ n: 1 });
-    await soon(() => expect(seen).toEqual([1, 2]));
+    await soon(() => expect([...ran.keys()].toSorted()).toEqual([1, 2]));
+    expect(ran.get(2)).toBeGreaterThanOrEqual(due);
     await expect(queue.enqueue({ n: 3 })).resolves.toMatch(/^[0-9a-f-]{36}$/);
   });
 

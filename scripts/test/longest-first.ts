@@ -1,0 +1,25 @@
+import { relative } from 'node:path';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Files that take most of a minute, the longest first: begun last, one of them would keep a whole run waiting. */
+const LONG = [
+  'tests/e2e/code-interpreter-full.test.ts',
+  'tests/e2e/command-line.test.ts',
+  'tests/compat/python-sdk.test.ts',
+  'tests/e2e/file-systems.test.ts',
+  'packages/platform/src/kernel/jobs/jobs.test.ts',
+  'tests/e2e/code-interpreter.test.ts',
+  'tests/compat/code-interpreter.test.ts',
+  'packages/platform/src/kernel/storage/faults.test.ts',
+];
+
+/** The order in which files begin; on a fresh clone nothing else is known of how long each takes. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification): number => {
+      const at = LONG.indexOf(relative(this.ctx.config.root, moduleId));
+      return at < 0 ? LONG.length : at;
+    };
+    return (await super.sort(files)).toSorted((one, other) => place(one) - place(other));
+  }
+}

@@ -37,6 +37,8 @@ export class TreeClient implements Tree {
   #socket: Socket | undefined;
   #last = 0;
   #aloneSince = Date.now();
+  #retry: NodeJS.Timeout | undefined;
+  #closed = false;
 
   constructor(options: TreeClientOptions) {
     this.#options = options;
@@ -69,6 +71,13 @@ export class TreeClient implements Tree {
   }
   rename(path: string, to: string, replace: boolean): Promise<null> {
     return this.#call('rename', path, to, replace) as Promise<null>;
+  }
+
+  /** Calls under way are never answered. */
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#retry);
+    this.#socket?.destroy();
   }
 
   /** For the platform's log. */
@@ -113,7 +122,7 @@ export class TreeClient implements Tree {
       }
       const alone = Date.now() - this.#aloneSince;
       if (alone >= ALONE_MS) onAlone(alone);
-      setTimeout(() => this.#connect(), RETRY_MS);
+      if (!this.#closed) this.#retry = setTimeout(() => this.#connect(), RETRY_MS);
     });
     onLines(socket, (value) => this.#done(value as Answer | End));
   }

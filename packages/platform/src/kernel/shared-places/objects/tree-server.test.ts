@@ -1,0 +1,119 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { TreeClient } from './serving/tree-client.ts';
+import { type Tree, TreeError } from './tree.ts';
+import { type Hello, PROTOCOL } from './tree-lines.ts';
+import { TreeServer } from './tree-server.ts';
+
+describe('the socket between a platform and its mounts', () => {
+  let dir: string;
+  let socket: string;
+  let server: TreeServer;
+  let asked: string[];
+  const hello: Hello = { hello: { protocol: PROTOCOL, id: 'fsap-00000001', source: 's3://bucket/', pid: 1 } };
+  const tree = {
+    stat: async (path: string) => {
+      asked.push(path);
+      if (path === 'gone') throw new TreeError('ENOENT');
+      if (path === 'broken') throw new Error('a bug');
+      return { kind: 'directory' as const };
+    },
+    list: async () => [{ name: 'é'.repeat(120_000), kind: 'file' as const }],
+    create: () => new Promise<never>(() => undefined),
+  } as unknown as Tree;
+
+  const listen = (over: Partial<Tree> = {}) =>
+    TreeServer.listen({
+      socket,
+      treeFor: ({ id }) => (id === hello.hello.id ? { ...tree, ...over } : undefined),
+      onPeer: () => undefined,
+      onNote: () => undefined,
+    });
+
+  beforeEach(async () => {
+    asked = [];
+    dir = await mkdtemp(join(tmpdir(), 'tree-server-'));
+    socket = join(dir, 's');
+    server = await listen();
+  });
+  afterEach(async () => {
+    await server.close();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  it('carries answers of any length, and errors by their name', async () => {
+    const client = new TreeClient({ socket, hello, onEnd: () => undefined, onAlone: () => undefined });
+    try {
+      expect(await client.stat('x')).toEqual({ kind: 'directory' });
+      expect((await client.list(''))[0]?.name).toBe('é'.repeat(120_000));
+      await expect(client.stat('gone')).rejects.toMatchObject({ errno: 'ENOENT' });
+      await expect(client.stat('broken')).rejects.toMatchObject({ errno: 'EIO' });
+    } finally {
+      client.close();
+    }
+  });
+
+  it('asks again after a platform that has gone, and does not know what that one did', async () => {
+    const client = new TreeClient({ socket, hello, onEnd: () => undefined, onAlone: () => undefined });
+    try {
+      await client.stat('x');
+      const waiting = client.create('new');
+      await client.stat('y');
+      await server.close();
+      const meanwhile = client.stat('z');
+      server = await listen({ create: () => Promise.reject(new TreeError('EEXIST')) });
+      // It may be the one that the first platform made.
+      await expect(waiting).rejects.toMatchObject({ errno: 'EIO' });
+      expect(await meanwhile).toEqual({ kind: 'directory' });
+      await expect(client.create('new')).rejects.toMatchObject({ errno: 'EEXIST' });
+    } finally {
+      client.close();
+    }
+  });
+
+  it('ends a peer that nobody wants', async () => {
+    const other: Hello = { hello: { ...hello.hello, id: 'fsap-00000002' } };
+    await new Promise<void>((resolve) => {
+      const client = new TreeClient({
+        socket,
+        hello: other,
+        onAlone: () => undefined,
+        onEnd: () => {
+          client.close();
+          resolve();
+        },
+      });
+    });
+  });
+
+  it('cuts off whoever writes something else, and serves the next', async () => {
+    const junk = fc.oneof(
+      fc.string(),
+      fc.json(),
+      fc.constantFrom('{"call":1,"op":"stat","args":["x"]}', '{"hello":{}}', '{"call":"x"}', 'null', '[]'),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(junk, { minLength: 1, maxLength: 4 }), async (lines) => {
+        const peer = connect(socket);
+        const ended = closed(peer);
+        peer.end(`${lines.join('\n')}\n`);
+        await ended;
+        expect(asked).toEqual([]);
+      }),
+      { numRuns: 50 },
+    );
+    const client = new TreeClient({ socket, hello, onEnd: () => undefined, onAlone: () => undefined });
+    expect(await client.stat('x')).toEqual({ kind: 'directory' });
+    client.close();
+  });
+});
+
+function closed(socket: Socket): Promise<void> {
+  socket.on('error', () => undefined);
+  socket.resume();
+  return new Promise((resolve) => socket.on('close', () => resolve()));
+}

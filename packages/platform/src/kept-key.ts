@@ -5,7 +5,7 @@ import { Secret, type Secrets } from './kernel/secrets/index.ts';
 export async function keptKey(
   secrets: Secrets,
   accountId: string,
-  use: 'page-tokens' | 'sandbox-credentials' | 'workload-tokens',
+  use: 'page-tokens' | 'peers' | 'sandbox-credentials' | 'workload-tokens',
 ): Promise<Uint8Array> {
   const name = { accountId, name: `platform/${use}` };
   const kept = await secrets.keep(name, new Secret(randomBytes(32).toString('base64')));

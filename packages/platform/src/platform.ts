@@ -32,7 +32,7 @@ import { createJobs } from './kernel/jobs/index.ts';
 import { createJournal } from './kernel/journal/index.ts';
 import { objectReader } from './kernel/objects/index.ts';
 import { createOutbound, refusalOf } from './kernel/outbound/index.ts';
-import { PeerForwarder, PeerTokens, peerAuthenticator, peerKey } from './kernel/peers/index.ts';
+import { PeerForwarder, PeerTokens, peerAuthenticator } from './kernel/peers/index.ts';
 import { createSandboxProvider, LiveSandboxes, probeProviders } from './kernel/sandbox/index.ts';
 import { configuredMasterKeys, createSecrets, openMasterKeyFile } from './kernel/secrets/index.ts';
 import { createSealer } from './kernel/secrets/sealer.ts';
@@ -158,7 +158,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
     // Only on a database that they share can there be other servers.
     const peers =
       database.kind === 'postgres'
-        ? new PeerTokens({ serverId: lease.serverId, key: peerKey(secrets, iam.accountId, clock), clock })
+        ? new PeerTokens({ serverId: lease.serverId, key: await keptKey(secrets, iam.accountId, 'peers'), clock })
         : undefined;
     const authenticator = peers ? peerAuthenticator(signatures, peers) : signatures;
     const forward = peers && new PeerForwarder(peers);

@@ -134,7 +134,7 @@ export class Pipeline {
     const handler = this.#deps.handlers[route.operation] as AnyHandler | undefined;
 
     // A client that sends the header itself gains nothing: it is no token of a server.
-    if (req.headers[PEER_HEADER] !== undefined) passage.forwarded = (await this.#deps.forward?.sent(req)) ?? false;
+    if (req.headers[PEER_HEADER] !== undefined) passage.forwarded = this.#deps.forward?.sent(req) ?? false;
     const token = bearerToken(req);
     const signed = token === undefined ? await this.#authenticate(req) : undefined;
     if (!handler) throw errors.notImplemented(route.operation);

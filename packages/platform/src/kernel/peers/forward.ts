@@ -61,7 +61,7 @@ export class PeerForwarder {
   ): Promise<WireResponse> {
     const { req, held } = forwarded;
     const { method = 'GET', url = '/' } = req;
-    const headers = [...kept(req, HOP_BY_HOP), PEER_HEADER, await this.#token(forwarded)];
+    const headers = [...kept(req, HOP_BY_HOP), PEER_HEADER, this.#token(forwarded)];
     const request = {
       origin: `http://${addressOf(held)}`,
       path: url,
@@ -85,7 +85,7 @@ export class PeerForwarder {
     const { req, held } = forwarded;
     const lines = [`${req.method} ${req.url} HTTP/1.1`];
     const headers = kept(req, HOP_BY_HOP, OF_UPGRADE);
-    headers.push(PEER_HEADER, await this.#token(forwarded));
+    headers.push(PEER_HEADER, this.#token(forwarded));
     for (let i = 0; i + 1 < headers.length; i += 2) lines.push(`${headers[i]}: ${headers[i + 1]}`);
     const upstream = await dial(held);
     upstream.write(`${lines.join('\r\n')}\r\n\r\n`);
@@ -105,9 +105,9 @@ export class PeerForwarder {
   }
 
   /** Whether another server handed this request on. */
-  async sent({ headers, method = 'GET', url = '/' }: IncomingMessage): Promise<boolean> {
+  sent({ headers, method = 'GET', url = '/' }: IncomingMessage): boolean {
     const token = headers[PEER_HEADER];
-    return typeof token === 'string' && (await this.#tokens.verify(token, { method, url })) !== undefined;
+    return typeof token === 'string' && this.#tokens.verify(token, { method, url }) !== undefined;
   }
 
   /** Breaks off all that this server waits for from another whose life is over: its sandboxes have ended, or will. */
@@ -131,7 +131,7 @@ export class PeerForwarder {
     return peer;
   }
 
-  #token({ req, held, principal }: Forwarded): Promise<string> {
+  #token({ req, held, principal }: Forwarded): string {
     return this.#tokens.sign({
       to: held.holder.serverId,
       method: req.method ?? 'GET',

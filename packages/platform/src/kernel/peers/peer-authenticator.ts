@@ -12,7 +12,7 @@ export function peerAuthenticator(inner: Authenticator, tokens: PeerTokens): Aut
   };
 
   async function forwarded({ method, rawUrl }: SignedRequest, token: string) {
-    const claims = await tokens.verify(token, { method, url: rawUrl });
+    const claims = tokens.verify(token, { method, url: rawUrl });
     if (!claims?.principal) throw errors.accessDenied('The request was not forwarded by a server of this platform.');
     // The other server has held the body to its signature.
     return { principal: claims.principal, body: { kind: 'unsigned' as const } };

@@ -18,7 +18,7 @@ export interface PeerTokensDeps {
   /** This server. */
   serverId: string;
   /** The key that the servers of one database share. */
-  key(): Promise<Uint8Array>;
+  key: Uint8Array;
   clock: Clock;
 }
 
@@ -35,17 +35,17 @@ export class PeerTokens {
     this.#deps = deps;
   }
 
-  async sign(claims: Omit<PeerClaims, 'expires'>): Promise<string> {
+  sign(claims: Omit<PeerClaims, 'expires'>): string {
     const text = JSON.stringify({ ...claims, expires: this.#deps.clock.now() + LIFE_MS });
     const body = Buffer.from(text).toString('base64url');
-    return `${body}.${mac(await this.#deps.key(), body).toString('base64url')}`;
+    return `${body}.${mac(this.#deps.key, body).toString('base64url')}`;
   }
 
   /** The claims of a token for this request at this server; undefined for anything else. */
-  async verify(token: string, request: { method: string; url: string }): Promise<PeerClaims | undefined> {
+  verify(token: string, request: { method: string; url: string }): PeerClaims | undefined {
     const [body = '', signature = '', ...rest] = token.split('.');
     if (rest.length > 0) return undefined;
-    const expected = mac(await this.#deps.key(), body);
+    const expected = mac(this.#deps.key, body);
     const given = Buffer.from(signature, 'base64url');
     if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
     // Written by a server of this platform, as its signature shows.

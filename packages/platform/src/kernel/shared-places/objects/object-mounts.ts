@@ -33,6 +33,7 @@ const START_MS = 20_000;
 const RETURN_MS = 3_000;
 /** Longer than it takes for what it holds. */
 const END_MS = 35_000;
+const TELL_MS = 1000;
 
 interface Peer extends TreePeer {
   process: ProcessIdentity | undefined;
@@ -51,6 +52,7 @@ export class ObjectMounts {
   /** Whether a process that an earlier run left may still come. */
   #young = true;
   #closing = false;
+  #toldAt = Number.NEGATIVE_INFINITY;
 
   private constructor(options: ObjectMountsOptions, mounts: LateMounts) {
     this.#options = options;
@@ -69,7 +71,7 @@ export class ObjectMounts {
       socket: `${mounts.base}.sock`,
       treeFor: (hello) => self.#treeFor(hello),
       onPeer: (peer) => void self.#welcome(peer),
-      onNote: (place, note) => options.log.warn({ place, note }, 'a mounted prefix of the object store has trouble'),
+      onNote: (place, note) => self.#trouble(place, { note }),
     });
     return self;
   }
@@ -94,12 +96,12 @@ export class ObjectMounts {
     const { places, store } = this.#options;
     const place = places.get(id);
     if (!place) throw new Error(`there is no place ${id}`);
-    if (!(await store.bucket(place.bucket))) throw new Error(`the bucket ${place.bucket} does not exist`);
     const path = this.#mounts.pathOf(id);
     if ((await this.#mounts.mounted()).has(id)) {
       if (this.#peers.has(id) || (this.#young && (await this.#arrival(id, RETURN_MS)))) return path;
       await this.#unmount(id);
     }
+    if (!(await store.bucket(place.bucket))) throw new Error(`the bucket ${place.bucket} does not exist`);
     const left = this.#peers.get(id);
     if (left) await this.#end(left);
     await this.#start(id);
@@ -132,7 +134,7 @@ export class ObjectMounts {
       if (failure !== undefined) throw new Error(failure);
       child.unref();
       child.stderr?.destroy();
-      this.#options.log.info({ place: id, pid: child.pid }, 'a prefix of the object store is mounted');
+      this.#options.log.info({ place: id, process: child.pid }, 'a prefix of the object store is mounted');
     } catch (error) {
       child.kill('SIGKILL');
       await ended.catch(() => undefined);
@@ -152,7 +154,7 @@ export class ObjectMounts {
   }
 
   #treeFor({ id, source, protocol }: Hello['hello']): Tree | undefined {
-    const { places, store, log } = this.#options;
+    const { places, store } = this.#options;
     const place = places.get(id);
     // Left by a platform with other settings, or of another version.
     if (!place || source !== this.#sourceOf(id) || protocol !== PROTOCOL || this.#closing) return undefined;
@@ -161,7 +163,7 @@ export class ObjectMounts {
       store,
       directory: this.#directory(id),
       maxFileBytes: ROOM_BYTES,
-      onFailure: (error) => log.warn({ err: error, place: id }, 'the object store failed a mounted prefix'),
+      onFailure: (error) => this.#trouble(id, { err: error }),
     });
   }
 
@@ -217,6 +219,14 @@ export class ObjectMounts {
     } finally {
       if (this.#turns.get(id) === turn) this.#turns.delete(id);
     }
+  }
+
+  /** What programs in sandboxes can bring about as often as they like is said once a second. */
+  #trouble(id: string, details: { note: string } | { err: unknown }): void {
+    const now = performance.now();
+    if (now - this.#toldAt < TELL_MS) return;
+    this.#toldAt = now;
+    this.#options.log.warn({ place: id, ...details }, 'a mounted prefix of the object store has trouble');
   }
 
   #warn(id: string, error: unknown): void {

@@ -296,6 +296,31 @@ def act(word):
     expect(await shell('cat shared')).toBe('theirs\n');
   });
 
+  it('is served by a process that knows nothing of what the platform was configured with', async () => {
+    const name = 'AGENTPLATFORM_OBJECTS_SECRET_ACCESS_KEY';
+    const environment = async (pid: number | string | undefined) => readFile(`/proc/${pid}/environ`, 'utf8');
+    const before = process.env[name];
+    process.env[name] = 'not-to-be-seen';
+    await mkdir(join(dir, 'four'));
+    const fourth = await open('four');
+    // Any other child of this one has it.
+    const child = spawn('sleep', ['60']);
+    try {
+      await once(child, 'spawn');
+      expect(await environment(child.pid)).toContain('not-to-be-seen');
+      await fourth.source(ID);
+      const [pid] = await serving('four');
+      const seen = `${await environment(pid)}${await readFile(`/proc/${pid}/cmdline`, 'utf8')}`;
+      expect(seen).toContain(ID);
+      expect(seen).not.toContain('not-to-be-seen');
+    } finally {
+      child.kill('SIGKILL');
+      if (before === undefined) delete process.env[name];
+      else process.env[name] = before;
+      await fourth.close();
+    }
+  });
+
   it('is refused for a bucket that is not there', async () => {
     await expect(mounts.source('fsap-00000002')).rejects.toThrow('the bucket no-such-bucket does not exist');
   });

@@ -58,25 +58,38 @@ const babelTypes = {
     });
   },
 };
+/**
+ * What packages ask for at their start and use in rare cases, or only to say that something is wrong, is loaded then: assertions
+ * that fail, Pug filters of other packages, Commander's commands that are programs of their own.
+ */
+const LATER = {
+  assert: "module.exports = (holds, ...rest) => holds || require('assert')(holds, ...rest);",
+  resolve: "exports.sync = (...given) => require('resolve').sync(...given);",
+  'node:child_process': "exports.spawn = (...given) => require('node:child_process').spawn(...given);",
+};
+const later = {
+  name: 'later',
+  setup({ onResolve, onLoad }) {
+    onResolve(
+      { filter: new RegExp(`^(${Object.keys(LATER).join('|')})$`) },
+      ({ path: name, importer, namespace, resolveDir }) =>
+        namespace !== 'later' && importer.includes('node_modules')
+          ? { path: name, namespace: 'later', pluginData: resolveDir }
+          : undefined,
+    );
+    onLoad({ filter: /^/, namespace: 'later' }, ({ path: name, pluginData: resolveDir }) => ({
+      contents: LATER[name],
+      resolveDir,
+    }));
+  },
+};
 // To open the four hundred files of the compilers takes longer than to compile a small application with them.
 const compilers = await build({
   ...commonJs,
   entryPoints: Object.fromEntries(['coffeescript', 'pug'].map((name) => [name, resolve(name)])),
   outdir: path.join(dist, 'compilers'),
-  plugins: [babelTypes],
+  plugins: [babelTypes, later],
 });
-/** Commander asks for child processes in case a command is a program of its own; here none is, and they are loaded then. */
-const childProcesses = {
-  name: 'child-processes',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^node:child_process$/ }, ({ path: name, importer }) =>
-      /[\\/]commander[\\/]/.test(importer) ? { path: name, namespace: 'later' } : undefined,
-    );
-    onLoad({ filter: /^/, namespace: 'later' }, ({ path: name }) => ({
-      contents: `exports.spawn = (...given) => require(${JSON.stringify(name)}).spawn(...given);`,
-    }));
-  },
-};
 /** What loads the program and the compilers is a module of its own, as Node's own loader knows it. */
 const loader = {
   name: 'loader',
@@ -97,7 +110,7 @@ const program = await build({
   define: { 'import.meta.url': 'ownUrl' },
   banner: { js: "const ownUrl = require('node:url').pathToFileURL(__filename).href;" },
   supported: { 'dynamic-import': false },
-  plugins: [loader, childProcesses],
+  plugins: [loader, later],
 });
 const library = await build({
   ...shared,
@@ -122,7 +135,7 @@ execFileSync(process.execPath, [compiler, '-p', path.join(here, 'tsconfig.build.
 function licences(inputs) {
   const folders = new Set();
   for (const input of inputs) {
-    const folder = /^(?!tables:|later:).*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0];
+    const folder = /^(?!tables:).*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0];
     if (folder !== undefined) folders.add(path.resolve(here, folder));
   }
   return [...folders]

@@ -8,10 +8,13 @@ const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 const v8 = require('node:v8');
 
-// A short build is over before code that V8 optimizes for it has paid (see src/build/optimizing.ts). V8 takes a kept compiled
-// form only under the settings under which it was made, so they are the same at the end as at the start.
+// A short build is over before most of what V8 optimizes for it has paid (see src/build/optimizing.ts). V8 takes a kept
+// compiled form only under the settings under which it was made, so they are the same at the end as at the start.
 if (process.argv[2] === 'build') {
-  const settle = () => v8.setFlagsFromString('--max-optimized-bytecode-size=1');
+  const settle = () => {
+    v8.setFlagsFromString('--no-turbofan');
+    v8.setFlagsFromString('--invocation-count-for-maglev=1500');
+  };
   settle();
   process.once('exit', settle);
 }

@@ -1,13 +1,15 @@
 import { setFlagsFromString } from 'node:v8';
 
-/** So many sources are compiled before it pays to optimize the compilers. */
+/** So many sources are compiled before it pays to optimize the compilers as V8 sees fit. */
 export const MANY_SOURCES = 120;
 
 /**
- * Let V8 optimize what runs often. `bin/handset.js` keeps it from doing so at the start of `handset build`: a short build
- * is over before machine code made for it has paid, and a quarter of its work was to make it. In any other process this
- * is V8's own setting, and nothing changes.
+ * Let V8 optimize what runs often. `bin/handset.js` limits it at the start of `handset build`: a short build is over before
+ * machine code made for it has paid, and a quarter of its work was to make it. Only what is called very often is
+ * optimized there, by the quick one of V8's two compilers, in a thread beside. These are V8's own settings, those of any
+ * other process.
  */
 export function allowOptimizing(): void {
-  setFlagsFromString('--max-optimized-bytecode-size=61440');
+  setFlagsFromString('--turbofan');
+  setFlagsFromString('--invocation-count-for-maglev=400');
 }

@@ -22,7 +22,7 @@ let throughB: Clients;
 let arn: string;
 
 beforeAll(async () => {
-  servers = await ServerGroup.open({ sandbox: 'oci', leaseSeconds: 5 });
+  servers = await ServerGroup.open({ sandbox: 'oci', leaseSeconds: 6 });
   a = await servers.start('a');
   throughA = clientsOf(a);
   const [agent, other] = await Promise.all([deployAgent(a, throughA, { folder }), servers.start('b')]);
@@ -32,8 +32,11 @@ beforeAll(async () => {
 });
 
 const looking = new AbortController();
+let stalled: number | undefined;
 afterAll(async () => {
   looking.abort();
+  // A test that ran out of time may have left it standing.
+  if (stalled !== undefined) process.kill(stalled, 'SIGCONT');
   throughA?.close();
   throughB?.close();
   await servers?.close();
@@ -77,7 +80,8 @@ it('a server that stalls past its lease loses its session to another: never two 
   await until(async () => (await living()).length === 1);
 
   const most = watch();
-  process.kill(a.pid, 'SIGSTOP');
+  stalled = a.pid;
+  process.kill(stalled, 'SIGSTOP');
   try {
     // Handed on to a server that takes it and says nothing: the caller learns when that one is given up.
     await expect(count(throughB, id)).rejects.toMatchObject({ name: 'ServiceUnavailableException' });
@@ -90,7 +94,8 @@ it('a server that stalls past its lease loses its session to another: never two 
     // It has not run since: its sandbox was ended by the sandbox's own owner.
     expect(await living()).toEqual(['b']);
   } finally {
-    process.kill(a.pid, 'SIGCONT');
+    process.kill(stalled, 'SIGCONT');
+    stalled = undefined;
   }
   let again: number | undefined;
   for (let tries = 0; again === undefined && tries < 100; tries += 1) {

@@ -225,8 +225,8 @@ async function keep(results: HandsetResults): Promise<void> {
     '',
     'Full builds are whole processes from start to exit, both in development mode with source maps, one in turn with the other, and both with',
     'CoffeeScript 1.12.7 and Pug 3.0.4, so that the assemblers are compared and not the compilers. In the second row `.handset/` was kept,',
-    'so that sources whose content is known are not compiled again; Brunch keeps nothing. In both rows the machine form of the compilers',
-    'is in handset’s own cache, where the first, unmeasured build put it: nothing of an application is in it. A refreshed page is one whose',
+    'so that sources whose content is known are not compiled again; Brunch keeps nothing. In both rows the machine form of handset’s',
+    'program and compilers is in its own cache, where the first, unmeasured build put it: nothing of an application is in it. A refreshed page is one whose',
     'new script has run in Chromium.',
   ].join('\n');
   await mkdir(path.dirname(resultsFile), { recursive: true });

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, expect, it } from 'vitest';
-import { closingLine, report, type Tally } from './tally.ts';
+import type { Vitest } from 'vitest/node';
+import { closingLine, report, type Tally, tallyOf } from './tally.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'agentplatform-tally-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -57,4 +58,16 @@ it.each([
   const result = await tally(source);
   expect(result.failed).toBeGreaterThan(0);
   expect(report(result)).toContain(message);
+});
+
+it.each(['queued', 'pending'])('counts a file as failed that the run left %s', (state) => {
+  const module = {
+    moduleId: '/x/a.test.ts',
+    state: () => state,
+    children: { allTests: () => [], allSuites: () => [] },
+  };
+  const vitest = { config: { root: '/x' }, state: { getUnhandledErrors: () => [], getTestModules: () => [module] } };
+  const result = tallyOf(vitest as unknown as Vitest);
+  expect(result.failed).toBe(1);
+  expect(report(result)).toContain('a.test.ts\n    was not run to its end');
 });

@@ -47,6 +47,11 @@ function ofModule(module: TestModule, file: string): Tally {
       tally.failures.push({ name: `${file} > ${test.fullName}`, why: (errors ?? []).map(told).join('\n') });
     } else tally.skipped.push({ file, name: test.fullName, why: whyOf(test.result()) });
   }
+  // What was given up before its end must not look like a file with fewer tests.
+  if (module.state() === 'queued' || module.state() === 'pending') {
+    tally.failed += 1;
+    tally.failures.push({ name: file, why: 'was not run to its end' });
+  }
   // A file that fails to load, or a hook that fails, has no failed test to show for it.
   if (module.state() === 'failed' && tally.failed === 0) {
     tally.failed += 1;

@@ -37,7 +37,7 @@ describe('pages', () => {
       JSON.parse(readFileSync(pagePath(join(folder, 'package.json')), 'utf8')).scripts ?? {};
     for (const page of pages) {
       for (const [line, name = '', workspace = '.'] of readFileSync(pagePath(page), 'utf8').matchAll(
-        /npm run ([\w:-]+)(?: -w ([\w/-]+))?/g,
+        /npm run (?:-s )?([\w:-]+)(?: -w ([\w/-]+))?/g,
       ))
         expect(Object.keys(scriptsOf(workspace)), `${page}: ${line}`).toContain(name);
     }

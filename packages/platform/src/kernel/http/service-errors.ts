@@ -1,6 +1,7 @@
 import { errors, ServiceError } from '@agentplatform/contract';
 import { HeldElsewhereError, NotHeldError } from '../sessions/server-hold.ts';
 import { SessionQuotaError } from '../sessions/session-quota.ts';
+import { QueueFullError } from '../sessions/start-queue.ts';
 import {
   DatabaseBusyError,
   DatabaseError,
@@ -73,6 +74,12 @@ export function toServiceError(error: unknown): ServiceError | undefined {
   if (error instanceof SessionQuotaError)
     return errors.quota(`${error.message}.`, {
       remedy: 'Stop sessions that are not needed (StopRuntimeSession), or raise quotas.sessionsPerAccount.',
+      cause: error,
+    });
+  if (error instanceof QueueFullError)
+    return errors.throttling(`Too many sessions are starting: ${error.message}.`, {
+      remedy: 'Repeat the request in a moment, or raise sandbox.maxQueuedStarts.',
+      retryAfterSeconds: 2,
       cause: error,
     });
   if (error instanceof TooManyTagsError) return errors.quota(`${error.message}.`, { cause: error });

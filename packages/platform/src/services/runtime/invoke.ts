@@ -7,7 +7,6 @@ import type { RequestContext } from '../../kernel/service.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
 import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
 import { describeExit, exitedSoon, StartFailure } from '../../kernel/sessions/start-failure.ts';
-import { QueueFullError } from '../../kernel/sessions/start-queue.ts';
 import type { InvocationTarget } from './catalogue.ts';
 import { ANSWERED, containerHeaders } from './container-headers.ts';
 import { listens } from './listens.ts';
@@ -58,12 +57,6 @@ export async function acquire(
     return await deps.sessions.acquire(key, () => deps.planFor(target), ctx.signal);
   } catch (error) {
     if (error instanceof StartFailure) throw errors.runtimeClient(error.message, { cause: error });
-    if (error instanceof QueueFullError) {
-      throw errors.throttling(`Too many sessions are starting: ${error.message}.`, {
-        retryAfterSeconds: 2,
-        cause: error,
-      });
-    }
     if (error instanceof SandboxError) {
       throw error.reason === 'capacity'
         ? errors.throttling(error.message, { retryAfterSeconds: 2, cause: error })

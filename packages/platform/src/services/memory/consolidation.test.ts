@@ -4,7 +4,7 @@ import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases, silent } from '../../kernel/storage/testing/databases.ts';
 import { listEvents } from './event-store.ts';
 import { EventWriter, type NewEvent } from './event-writer.ts';
-import type { Batch } from './extraction/candidate.ts';
+import type { Batch, Extractor } from './extraction/candidate.ts';
 import { applyChanges, OvertakenError } from './extraction/changes.ts';
 import { extractBatch } from './extraction/extract.ts';
 import { localExtractor } from './extraction/local-extractor.ts';
@@ -55,9 +55,33 @@ describeDatabases('memory', [...storageMigrations, ...memoryMigrations], (databa
     expect(await findRecord(database(), 'other', 'a')).toBeUndefined();
   });
 
-  it('lets a conversation correct and repeat itself within one batch, too', async () => {
-    let ids = 0;
+  const made: Record<string, number> = {};
+  /** What stands, with the events it came from, after one batch in which all of it was said by one person. */
+  const saidAtOnce = async (actorId: string, said: string[], extractor = localExtractor) => {
     const at = (minute: number): Date => new Date(now.getTime() + minute * 60_000);
+    const messages = said.map((text, n) => ({ role: 'USER' as const, text, at: at(n), eventId: `${n}#c` }));
+    const strategy = { id: actorId, template: `/${actorId}`, reflectionTemplate: undefined };
+    const values = { actorId, sessionId: 'x', memoryStrategyId: actorId, variables: {} };
+    const newRecordId = (): string => {
+      made[actorId] = (made[actorId] ?? 0) + 1;
+      return `${actorId}${made[actorId]}`;
+    };
+    const nearest = async () =>
+      (await listRecords(database(), { ...everything, strategyId: actorId }, 10, undefined)).map((found) => ({
+        ...found,
+      }));
+    const changes = await extractBatch(
+      { memory: { id: 'm' }, strategy, kind: 'semantic', values, messages } as unknown as Batch,
+      extractor,
+      { executor: database(), now: () => now, nearest, newRecordId },
+      new AbortController().signal,
+    );
+    await database().transaction((tx) => applyChanges(tx, changes, now));
+    const live = await listRecords(database(), { ...everything, strategyId: actorId }, 10, undefined);
+    return live.map(({ content, eventIds }) => [content, ...eventIds.toSorted()].join(' ')).toSorted();
+  };
+
+  it('lets a conversation correct and repeat itself within one batch, too', async () => {
     const said = [
       'I live in Berlin with my sister.',
       'I own a red car.',
@@ -65,23 +89,29 @@ describeDatabases('memory', [...storageMigrations, ...memoryMigrations], (databa
       'I own the red car.',
       'I live in Oslo.',
     ];
-    const messages = said.map((text, n) => ({ role: 'USER' as const, text, at: at(n), eventId: `${n}#c` }));
-    const strategy = { id: 'corrected', template: '/c', reflectionTemplate: undefined };
-    const values = { actorId: 'c', sessionId: 'x', memoryStrategyId: 'corrected', variables: {} };
-    const changes = await extractBatch(
-      { memory: { id: 'm' }, strategy, kind: 'semantic', values, messages } as unknown as Batch,
-      localExtractor,
-      { executor: database(), now: () => now, nearest: async () => [], newRecordId: () => `c${++ids}` },
-      new AbortController().signal,
-    );
-    await database().transaction((tx) => applyChanges(tx, changes, now));
-    const live = await listRecords(database(), { ...everything, strategyId: 'corrected' }, 10, undefined);
-    expect(live.map(({ content, eventIds }) => [content, eventIds.toSorted()]).toSorted()).toEqual([
-      ['I live in Oslo.', ['4#c']],
-      ['I own a red car.', ['1#c', '3#c']],
-    ]);
+    expect(await saidAtOnce('c', said)).toEqual(['I live in Oslo. 4#c', 'I own a red car. 1#c 3#c']);
     expect(await findRecord(database(), 'm', 'c1')).toMatchObject({ supersededBy: 'c3', validTo: now });
     expect(await findRecord(database(), 'm', 'c3')).toMatchObject({ supersededBy: 'c5', validTo: now });
+  });
+
+  it.each([
+    ['b', ['I live in Paris.', 'I live in Berlin now.', 'I live in Paris, really.'], ['I live in Paris, really. 2#c']],
+    ['d', ['I live in Paris.', 'I live in Berlin now.', 'I live in Paris.'], ['I live in Paris. 0#c 2#c']],
+  ])('%s: who takes back what he said before has the last word', async (actor, said, standing) => {
+    expect(await saidAtOnce(actor, said)).toEqual(standing);
+  });
+
+  it('goes on when a decision writes what stands already, and a later one replaces it', async () => {
+    expect(await saidAtOnce('e', ['I live in Paris.'])).toEqual(['I live in Paris. 0#c']);
+    const decided: Extractor = {
+      ...localExtractor,
+      decide: async (_batch, [first, second]) => [
+        { kind: 'update', id: first?.neighbours.at(-1)?.id ?? '', content: 'I live in Paris.' },
+        { kind: 'supersede', id: second?.neighbours[0]?.id ?? '' },
+      ],
+    };
+    const later = ['I live in the centre of Paris.', 'I live in the centre of Rome.'];
+    expect(await saidAtOnce('e', later, decided)).toEqual(['I live in the centre of Rome. 1#c']);
   });
 
   it('ends a job once, and never while it is failed', async () => {

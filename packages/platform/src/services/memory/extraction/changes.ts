@@ -20,9 +20,15 @@ export async function applyChanges(tx: Executor, changes: readonly Change[], now
   // Batches of two sessions may write into one namespace: one after the other, in an order that cannot deadlock.
   for (const place of [...places].sort())
     await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 41))', [place]);
+  /** Records that were not written because one that says the same is there: later changes mean that one. */
+  const known = new Map<string, string>();
+  const meant = (id: string): string => known.get(id) ?? id;
   for (const change of changes) {
-    if (change.kind === 'confirm') await confirm(tx, change.id, change.eventIds);
-    else await insert(tx, change.record, change.supersedes, now);
+    if (change.kind === 'confirm') await confirm(tx, meant(change.id), change.eventIds);
+    else {
+      const { id } = change.record;
+      known.set(id, await insert(tx, change.record, change.supersedes.map(meant), now));
+    }
   }
 }
 
@@ -30,13 +36,17 @@ function placeOf({ memoryId, strategyId, namespace }: NewRecord): string {
   return `${memoryId} ${strategyId} ${namespaceKey(namespace)}`;
 }
 
-async function insert(tx: Executor, record: NewRecord, supersedes: readonly string[], now: Date): Promise<void> {
+/** The id under which it stands: its own, or that of the record that says the same already. */
+async function insert(tx: Executor, record: NewRecord, supersedes: readonly string[], now: Date): Promise<string> {
   const [same] = await tx.query<{ id: string }>(
     `SELECT id FROM memory_records WHERE memory_id = $1 AND strategy_id = $2 AND namespace_key = $3 AND content_hash = $4
        AND valid_to IS NULL LIMIT 1`,
     [record.memoryId, record.strategyId, namespaceKey(record.namespace), contentHash(record.content)],
   );
-  if (same) return confirm(tx, same.id, record.eventIds);
+  if (same) {
+    await confirm(tx, same.id, record.eventIds);
+    return same.id;
+  }
   for (const id of supersedes) {
     const closed = await tx.execute(
       'UPDATE memory_records SET valid_to = $2, superseded_by = $3 WHERE id = $1 AND valid_to IS NULL',
@@ -45,6 +55,7 @@ async function insert(tx: Executor, record: NewRecord, supersedes: readonly stri
     if (closed === 0) throw new OvertakenError(`the record ${id} was replaced or deleted meanwhile`);
   }
   await insertRecord(tx, record);
+  return record.id;
 }
 
 async function confirm(tx: Executor, id: string, eventIds: readonly string[]): Promise<void> {

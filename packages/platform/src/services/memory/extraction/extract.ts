@@ -97,22 +97,31 @@ async function consolidated(
   }
   if (open.length === 0) return changes;
   const decisions = await extractor.decide(batch, open, signal);
-  const taken = new Set<string>();
+  /** What has taken the place of a record in this batch; each can be replaced once. */
+  const replaced = new Map<string, string>();
   for (const [index, { id, candidate, neighbours }] of open.entries()) {
     const decision = decisions[index] ?? { kind: 'add' };
     const meant = neighbours.find((neighbour) => neighbour.id === idOf(decision)) ?? neighbours[0];
     const other = meant && (standing.get(meant.id) ?? meant.id);
-    if (decision.kind === 'nothing' && other !== undefined) {
+    const repeats = decision.kind === 'nothing' && other !== undefined;
+    if (repeats && !replaced.has(other)) {
       changes.push({ kind: 'confirm', id: other, eventIds: candidate.eventIds });
       standing.set(id, other);
       continue;
     }
-    // Each record can be replaced once.
-    const replaces = idOf(decision) === meant?.id && other !== undefined && !taken.has(other) ? [other] : [];
-    for (const replaced of replaces) taken.add(replaced);
+    // Who says again what he took back means it in place of what he said in between.
+    const outdated = repeats ? lastOf(other, replaced) : idOf(decision) === meant?.id ? other : undefined;
+    const replaces = outdated !== undefined && !replaced.has(outdated) ? [outdated] : [];
+    for (const gone of replaces) replaced.set(gone, id);
     add(decision.kind === 'update' ? { ...candidate, content: decision.content } : candidate, id, replaces);
   }
   return changes;
+}
+
+function lastOf(id: string, replaced: ReadonlyMap<string, string>): string {
+  let last = id;
+  for (let next = replaced.get(last); next !== undefined; next = replaced.get(last)) last = next;
+  return last;
 }
 
 function idOf(decision: Decision): string | undefined {
@@ -120,24 +129,26 @@ function idOf(decision: Decision): string | undefined {
   return decision.kind === 'nothing' ? decision.known : decision.id;
 }
 
-/** Of what the batch said before, what speaks of the same most: a conversation corrects itself, too. */
+/** Of what the batch said before, what speaks of the same most, the newest first: a conversation corrects itself, too. */
 function alike(candidate: Candidate, said: readonly Neighbour[]): Neighbour[] {
   return said
     .map((neighbour) => ({ neighbour, overlap: wordOverlap(candidate.content, neighbour.content) }))
     .filter(({ overlap }) => overlap >= ALIKE)
     .sort((a, b) => b.overlap - a.overlap)
     .slice(0, NEIGHBOURS)
-    .map(({ neighbour }) => neighbour);
+    .map(({ neighbour }) => neighbour)
+    .sort((a, b) => said.indexOf(b) - said.indexOf(a));
 }
 
-/** Candidates that say the same become one with all their events. */
+/** Candidates that say the same become one with all their events, where and when it was said last. */
 function merged(candidates: readonly Candidate[]): Candidate[] {
   const byHash = new Map<string, Candidate>();
   for (const candidate of candidates) {
     const hash = contentHash(candidate.content);
     const same = byHash.get(hash);
     const eventIds = [...new Set([...(same?.eventIds ?? []), ...candidate.eventIds])];
-    byHash.set(hash, { ...(same ?? candidate), eventIds });
+    byHash.delete(hash);
+    byHash.set(hash, { ...candidate, eventIds });
   }
   return [...byHash.values()];
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { clientsOf } from '../support/clients.ts';
+import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
 import { invokeJson, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
@@ -33,19 +33,23 @@ async function traces(): Promise<{ netns: string[]; mounts: string[] }> {
 }
 
 describe('a server that is killed', () => {
-  it('finds its live sessions again with their memory, and leaves nothing behind in the end', async () => {
+  it('finds its twenty live sessions again with their memory, and leaves nothing behind in the end', async () => {
     const before = await traces();
     platform = await startTestPlatform({ dataDir });
     const clients = clientsOf(platform);
     const { arn } = await deployAgent(platform, clients, { folder });
-    const sessions = ['a', 'b', 'c'].map(sessionId);
-    for (const session of sessions) expect((await invokeJson(clients, arn, session, { do: 'count' })).count).toBe(1);
+    const sessions = Array.from({ length: 20 }, (_, n) => sessionId(`live${n}`));
+    const counts = async (of: Clients): Promise<unknown[]> => {
+      const answers = await Promise.all(sessions.map((session) => invokeJson(of, arn, session, { do: 'count' })));
+      return answers.map(({ count }) => count);
+    };
+    expect(await counts(clients)).toEqual(sessions.map(() => 1));
     clients.close();
     await platform.end('SIGKILL');
 
     platform = await startTestPlatform({ dataDir });
     const again = clientsOf(platform);
-    for (const session of sessions) expect((await invokeJson(again, arn, session, { do: 'count' })).count).toBe(2);
+    expect(await counts(again)).toEqual(sessions.map(() => 2));
     again.close();
     expect(await platform.end('SIGTERM')).toBe(0);
 

@@ -2,12 +2,14 @@ import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { clientsOf } from '../../tests/support/clients.ts';
+import { type Clients, clientsOf } from '../../tests/support/clients.ts';
 import { deployAgent } from '../../tests/support/deploy.ts';
 import { invokeJson, sessionId } from '../../tests/support/invoke.ts';
 import { startTestPlatform } from '../../tests/support/platform-process.ts';
 
 const AGENT = join(import.meta.dirname, '../../tests/support/probe-agent');
+/** Starts at once and waiting ones that the platform takes, as it is configured unless told. */
+const AT_MOST = 300;
 /** One that is told to come again does, for so long. */
 const PATIENCE_MS = 600_000;
 
@@ -25,16 +27,22 @@ export async function run(args: string[]): Promise<void> {
     dataDir: join(home, 'data'),
     args: ['--quotas-invocations-per-second', '0', '--session-idle-seconds', '20', '--log-level', 'warn'],
   });
+  // One client opens 50 connections at most.
+  const clients = Array.from({ length: Math.ceil(sessions / 50) }, () => clientsOf(platform));
+  const clientOf = (i: number): Clients => {
+    const client = clients[i % clients.length];
+    if (!client) throw new Error('--sessions takes a number of sessions');
+    return client;
+  };
   try {
-    const clients = clientsOf(platform);
-    const { arn } = await deployAgent(platform, clients, { folder: AGENT });
+    const { arn } = await deployAgent(platform, clientOf(0), { folder: AGENT });
     const began = performance.now();
     let throttled = 0;
     const start = async (i: number): Promise<number> => {
       const id = sessionId(`storm-${i}`);
       for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(1000 + Math.random() * 2000)) {
         try {
-          return Number((await invokeJson(clients, arn, id, { do: 'count' })).count);
+          return Number((await invokeJson(clientOf(i), arn, id, { do: 'count' })).count);
         } catch (error) {
           if (!(error instanceof Error) || error.name !== 'ThrottlingException' || Date.now() > deadline) throw error;
           throttled += 1;
@@ -45,7 +53,9 @@ export async function run(args: string[]): Promise<void> {
     const seconds = (performance.now() - began) / 1000;
     const wrong = counts.filter((one) => one !== 1).length;
     if (wrong > 0) throw new Error(`${wrong} of ${sessions} sessions were not answered by a fresh agent`);
-    clients.close();
+    for (const client of clients) client.close();
+    if (sessions > AT_MOST && throttled === 0)
+      throw new Error('nobody was told to wait, so they were not asked for at once');
     if ((await platform.end()) !== 0) throw new Error('the end was not orderly');
     process.stdout.write(
       `${sessions} sessions asked for at once: all answered within ${Math.round(seconds)} s, told to wait ${throttled} times\n`,

@@ -25,6 +25,8 @@ export interface BenchPlatform {
   path: string;
   /** Starts a session, or finds it. */
   session(sessionId: string): Promise<LiveSession>;
+  /** All that are live. */
+  sessions(): Promise<LiveSession[]>;
   stop(sessionId: string): Promise<void>;
   /** Resolves when a sandbox stands ready. */
   pooled(): Promise<void>;
@@ -71,6 +73,18 @@ function benchPlatform(platform: TestPlatform, clients: Clients, arn: string, id
   const { region } = platform.ready;
   const common = { endpoint, region, credentials: platform.credentials };
   const path = `/runtimes/${encodeURIComponent(arn)}/invocations`;
+  const listed = async (): Promise<LiveSession[]> => {
+    const request = {
+      ...common,
+      method: 'GET',
+      path: `/_platform/runtimes/${id}/sessions`,
+      headers: {},
+      body: '',
+    } as const;
+    const { headers } = await signedRequest(request);
+    const answer = await fetch(new URL(request.path, endpoint), { headers });
+    return ((await answer.json()) as { sessions: LiveSession[] }).sessions;
+  };
   return {
     platform,
     arn,
@@ -82,20 +96,12 @@ function benchPlatform(platform: TestPlatform, clients: Clients, arn: string, id
         new InvokeAgentRuntimeCommand({ agentRuntimeArn: arn, runtimeSessionId: sessionId, payload: Buffer.from('x') }),
       );
       await answer.response?.transformToByteArray();
-      const request = {
-        ...common,
-        method: 'GET',
-        path: `/_platform/runtimes/${id}/sessions`,
-        headers: {},
-        body: '',
-      } as const;
-      const { headers } = await signedRequest(request);
-      const listed = await fetch(new URL(request.path, endpoint), { headers });
-      const { sessions } = (await listed.json()) as { sessions: LiveSession[] };
+      const sessions = await listed();
       const found = sessions.find((session) => session.sessionId === sessionId);
       if (!found) throw new Error(`the session ${sessionId} is not listed`);
       return found;
     },
+    sessions: listed,
     pooled: () => metric(endpoint, /^agentplatform_pooled_sandboxes [1-9]/m, 'no sandbox stands ready'),
     settled: () =>
       metric(endpoint, /^agentplatform_journal_lag_records 0$/m, 'the journal of the platform is not empty'),

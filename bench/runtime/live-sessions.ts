@@ -22,12 +22,16 @@ export async function liveSessions(count: number): Promise<void> {
     const seconds = (performance.now() - began) / 1000;
     const after = { free: freemem(), rss: await rssOf(bench) };
     const again = await ask(bench, ids, AT_ONCE);
+    const sandboxes = await sandboxesOf(bench);
     // kill -9: the sandboxes live on, and the next server finds every one of them.
     await bench.platform.end('SIGKILL');
     const restarted = performance.now();
     bench = await reopenBenchPlatform(bench, ARGS);
     const restart = (performance.now() - restarted) / 1000;
     await ask(bench, ids, AT_ONCE);
+    const found = await sandboxesOf(bench);
+    const lost = ids.filter((id) => sandboxes.get(id) === undefined || found.get(id) !== sandboxes.get(id));
+    if (lost.length > 0) throw new Error(`${lost.length} of ${count} sessions have another sandbox after the restart`);
     const ending = performance.now();
     await bench.platform.end();
     const ended = (performance.now() - ending) / 1000;
@@ -70,6 +74,11 @@ async function ask(bench: BenchPlatform, ids: readonly string[], atOnce: number)
   };
   await Promise.all(Array.from({ length: atOnce }, lane));
   return taken;
+}
+
+/** Which sandbox each live session has. */
+async function sandboxesOf(bench: BenchPlatform): Promise<Map<string, string>> {
+  return new Map((await bench.sessions()).map(({ sessionId, sandboxId }) => [sessionId, sandboxId]));
 }
 
 async function rssOf(bench: BenchPlatform): Promise<number> {

@@ -29,6 +29,8 @@ export interface StartOptions {
   dataDir?: string;
   args?: string[];
   env?: Record<string, string>;
+  /** Kills the server when it is aborted, also on its way up. */
+  signal?: AbortSignal;
 }
 
 /** Starts the real server in a process of its own, on a free port and data of its own, as `npm run platform` does. */
@@ -46,6 +48,7 @@ export async function startTestPlatform(options: StartOptions = {}): Promise<Tes
       ...options.env,
     },
   });
+  options.signal?.addEventListener('abort', () => child.kill('SIGKILL'), { once: true });
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     log += text;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
+import { awaitCollector } from './subnets.ts';
 
 /**
  * The names and places of one platform's sandboxes. Everything outside the data directory carries `prefix`, which is derived
@@ -40,10 +41,19 @@ export function instancePlaces(dataDir: string, runBase: string): Instance {
   };
 }
 
-/** Derives and creates the directories. */
+/** Where platforms on this machine agree on address ranges. */
+export function registryPlace(runBase: string): string {
+  return join(runBase, 'subnets');
+}
+
+/**
+ * Derives and creates the directories. Rejects with SandboxError `unavailable` when what an earlier platform of this data directory left
+ * is being removed for too long.
+ */
 export async function openInstance(dataDir: string, runBase = '/run/agentplatform'): Promise<Instance> {
   await mkdir(dataDir, { recursive: true });
   const instance = instancePlaces(await realpath(dataDir), runBase);
+  await awaitCollector(instance.dataDir, registryPlace(runBase));
   // Passed through, not read, by the runtime's first steps, which it does as an unprivileged user.
   for (const dir of [runBase, instance.run]) await directory(dir, 0o711);
   await directory(instance.rootMount, 0o755);

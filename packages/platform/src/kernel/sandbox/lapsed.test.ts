@@ -1,19 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { access, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { access, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
+import { lockDirectory } from '../storage/directory-lock.ts';
 import type { CgroupLayout } from './cgroups.ts';
-import { type Instance, openInstance } from './instance.ts';
+import { type Instance, instancePlaces, openInstance, registryPlace } from './instance.ts';
 import { collectLapsed } from './lapsed.ts';
 import { SandboxNetwork } from './network.ts';
 import { Nft } from './nft.ts';
 import { baseRules } from './nft-rules.ts';
 import { OciProvider } from './oci-provider.ts';
 import { type RunCommand, runCommand } from './run-command.ts';
-import { claimSubnet, readClaims, type Subnet } from './subnets.ts';
+import { awaitCollector, claimSubnet, readClaims, type Subnet } from './subnets.ts';
 import { ask } from './testing/ask.ts';
 import { rivalFor } from './testing/rival.ts';
 import { busyboxImage } from './testing/rootfs.ts';
@@ -170,4 +171,89 @@ it('platforms that start at once collect lapsed claims without taking one from e
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
+});
+
+describe('a data directory that was gone', () => {
+  const layout: CgroupLayout = { version: 'v2', controllers: new Map(), unified: undefined };
+  let dir: string;
+  let runBase: string;
+  let registryDir: string;
+  beforeEach(async () => {
+    dir = await realpath(await mkdtemp(join(tmpdir(), 'lapsed-')));
+    runBase = join(dir, 'run');
+    registryDir = registryPlace(runBase);
+  });
+  afterEach(() => rm(dir, { recursive: true, force: true }));
+
+  /** Claim and run directory of a platform whose data directory is gone. */
+  const leave = async (name: string): Promise<string> => {
+    const { dataDir } = await openInstance(join(dir, name), runBase);
+    await claimSubnet(dataDir, { registryDir, routes: '' });
+    await rm(dataDir, { recursive: true });
+    return dataDir;
+  };
+  /** Collects; `onTable` is called before each table is deleted. */
+  const collect = (onTable: (prefix: string) => Promise<unknown> = async () => undefined): Promise<string[]> => {
+    const run: RunCommand = async (_argv, options) => {
+      const prefix = /delete table inet (\w+)/.exec(options?.input ?? '')?.[1];
+      if (prefix !== undefined) await onTable(prefix);
+      return { code: 0, stdout: '', stderr: '' };
+    };
+    return collectLapsed({ runBase, registryDir, layout, nft: new Nft(run), run, runtime: 'none' });
+  };
+  const left = async (dataDirs: string[]): Promise<string[]> => {
+    const claimed = new Set((await readClaims(registryDir)).map((claim) => claim.dataDir));
+    const kept = await Promise.all(dataDirs.map((one) => exists(instancePlaces(one, runBase).run)));
+    return dataDirs.filter((one, index) => claimed.has(one) && kept[index]);
+  };
+
+  it('and is there again is left alone from then on, also half-way', async () => {
+    const dead = await Promise.all(['a', 'b', 'c'].map(leave));
+    expect(await left(dead)).toEqual(dead);
+    const touched = new Set<string>();
+    const again = async (prefix: string) => {
+      touched.add(prefix);
+      for (const dataDir of dead) await mkdir(dataDir, { recursive: true });
+    };
+    expect(await collect(again)).toEqual([]);
+    expect(touched.size).toBe(1);
+    expect(await left(dead)).toEqual(dead);
+    // The control: gone for good, every one of them is removed.
+    for (const dataDir of dead) await rm(dataDir, { recursive: true });
+    expect((await collect()).toSorted()).toEqual(dead);
+    expect(await left(dead)).toEqual([]);
+  });
+
+  it('is not one that cannot be looked at', async () => {
+    const [looped, dead, below] = await Promise.all(['looped', 'dead', 'file/below'].map(leave));
+    if (!looped || !dead || !below) throw new Error('unreachable');
+    await rm(join(dir, 'file'), { recursive: true });
+    await writeFile(join(dir, 'file'), '');
+    await expect(access(below)).rejects.toMatchObject({ code: 'ENOTDIR' });
+    await symlink(looped, looped);
+    await expect(access(looped)).rejects.toMatchObject({ code: 'ELOOP' });
+    expect((await collect()).toSorted()).toEqual([dead, below]);
+    expect(await left([looped, dead])).toEqual([looped]);
+  });
+
+  it('is opened again only when nobody removes what it left any more', async () => {
+    const dead = await leave('dead');
+    const { run } = instancePlaces(dead, runBase);
+    await rm(run, { recursive: true });
+    const collector = await lockDirectory(registryDir);
+    try {
+      const opening = openInstance(dead, runBase);
+      await until(() => exists(dead));
+      // The control: another, of which nothing is there that could be removed, waits for nobody.
+      await openInstance(join(dir, 'other'), runBase);
+      expect(await exists(run)).toBe(false);
+      await expect(awaitCollector(dead, registryDir, 2)).rejects.toMatchObject({ reason: 'unavailable' });
+      expect(await exists(run)).toBe(false);
+      collector.release();
+      await opening;
+      expect(await exists(run)).toBe(true);
+    } finally {
+      collector.release();
+    }
+  });
 });

@@ -1,9 +1,10 @@
-import { access, readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { lockDirectory } from '../storage/directory-lock.ts';
 import { DirectoryInUseError } from '../storage/errors.ts';
 import { type CgroupLayout, listGroups, removeGroup } from './cgroups.ts';
 import { listRoots, unmountRoot } from './docker/docker-root.ts';
 import { instancePlaces } from './instance.ts';
+import { isGone } from './is-gone.ts';
 import type { Nft } from './nft.ts';
 import type { RunCommand } from './run-command.ts';
 import { RuntimeCli, stateOwner } from './runtime-cli.ts';
@@ -21,7 +22,8 @@ export interface LapsedOptions {
 /**
  * Removes what platforms left on this machine whose data directory is gone, e.g. a test that was killed: their sandboxes, which no
  * server can take over any more, control groups, mounts, interfaces, rules, and last the claim, so that whoever gets their addresses finds
- * no rules that drop his packets. Returns the data directories; what cannot be removed stays claimed, and for the next time.
+ * no rules that drop his packets. Returns the data directories; what cannot be removed stays claimed, and for the next time. A data directory
+ * that is made again meanwhile is left alone from then on; its platform waits in `openInstance` until this is over.
  */
 export async function collectLapsed(options: LapsedOptions): Promise<string[]> {
   const { registryDir } = options;
@@ -40,7 +42,6 @@ export async function collectLapsed(options: LapsedOptions): Promise<string[]> {
         () => false,
       );
       if (!gone) continue;
-      await rm(claim.file, { force: true });
       collected.push(claim.dataDir);
     }
     return collected;
@@ -51,33 +52,44 @@ export async function collectLapsed(options: LapsedOptions): Promise<string[]> {
 
 async function lapsedClaims(registryDir: string): Promise<Claim[]> {
   const claims = await readClaims(registryDir);
-  const there = await Promise.all(
-    claims.map(({ dataDir }) =>
-      access(dataDir).then(
-        () => true,
-        () => false,
-      ),
-    ),
-  );
-  return claims.filter((_, index) => !there[index]);
+  const gone = await Promise.all(claims.map(({ dataDir }) => isGone(dataDir)));
+  return claims.filter((_, index) => gone[index]);
 }
 
-/** Everything here carries the prefix that follows from the claim's data directory, or is named by the table that does. */
+/** Everything here carries the prefix that follows from the claim's data directory, or is named by the table that does. The claim goes last. */
 async function removeLeftovers(claim: Claim, options: LapsedOptions): Promise<void> {
   const { runBase, layout, nft, run, runtime } = options;
   const places = instancePlaces(claim.dataDir, runBase);
   const { prefix, runtimeRoot, cgroupParent } = places;
   const cli = new RuntimeCli({ command: runtime, root: runtimeRoot, run });
+  // Each step may take seconds, and the list of claims is as old as all of them together.
+  const stillGone = async (): Promise<void> => {
+    if (!(await isGone(claim.dataDir))) throw new Error(`${claim.dataDir} is there again`);
+  };
   // It may have been another runtime's sandbox; the end of its control group is what ends it for certain.
-  for (const id of new Set((await readdir(runtimeRoot).catch(() => [])).map(stateOwner)))
+  for (const id of new Set((await readdir(runtimeRoot).catch(() => [])).map(stateOwner))) {
+    await stillGone();
     await cli.remove(id).catch(() => undefined);
-  for (const id of await listGroups(layout, cgroupParent)) await removeGroup(layout, `${cgroupParent}/${id}`);
+  }
+  for (const id of await listGroups(layout, cgroupParent)) {
+    await stillGone();
+    await removeGroup(layout, `${cgroupParent}/${id}`);
+  }
+  await stillGone();
   await removeGroup(layout, cgroupParent);
-  for (const id of await listRoots(places)) await unmountRoot(places, id, run);
+  for (const id of await listRoots(places)) {
+    await stillGone();
+    await unmountRoot(places, id, run);
+  }
   // Before the rules: what may still run behind one of them, in a container of a daemon, must not have a network without rules.
+  await stillGone();
   await removeInterfaces(claim, prefix, options);
+  await stillGone();
   await nft.apply(`add table inet ${prefix}\ndelete table inet ${prefix}\n`);
+  await stillGone();
   await rm(places.run, { recursive: true, force: true });
+  await stillGone();
+  await rm(claim.file, { force: true });
 }
 
 async function removeInterfaces(claim: Claim, prefix: string, { nft, run }: LapsedOptions): Promise<void> {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import { type CgroupLayout, readCgroupLayout } from './cgroups.ts';
-import { type Instance, openInstance } from './instance.ts';
+import { type Instance, openInstance, registryPlace } from './instance.ts';
 import { collectLapsed } from './lapsed.ts';
 import { SandboxNetwork } from './network.ts';
 import { Nft } from './nft.ts';
@@ -80,7 +80,7 @@ export async function openEngine(options: OciProviderOptions, run: RunCommand): 
   const traits = runtimeTraits(info);
   const runtime = new RuntimeCli({ command, root: instance.runtimeRoot, run, flags: traits.flags });
   const nft = new Nft(run, nftCommand);
-  const registryDir = join(runBase, 'subnets');
+  const registryDir = registryPlace(runBase);
   const lapsed = await collectLapsed({ runBase, registryDir, layout, nft, run, runtime: command });
   if (lapsed.length > 0)
     log.info({ dataDirs: lapsed }, 'removed the sandboxes of platforms whose data directory is gone');

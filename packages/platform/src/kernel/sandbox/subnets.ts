@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 import { access, link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { lockDirectory } from '../storage/directory-lock.ts';
+import { DirectoryInUseError } from '../storage/errors.ts';
 import { SandboxError } from './sandbox.ts';
 
 /** 10.224.0.0/11 in blocks of 1,022 sandboxes; one block per platform on this machine. */
@@ -68,6 +71,28 @@ export async function releaseSubnet(dataDir: string, subnet: Subnet, registryDir
     () => false,
   );
   if (exists && (await readFile(file, 'utf8').catch(() => undefined)) === dataDir) await rm(file, { force: true });
+}
+
+/**
+ * Resolves once nobody is at work any more who may have taken `dataDir`, which has to exist by now, for gone: who begins later sees that it
+ * is there. One without a claim waits for nobody, since a claim is the last thing of it to go. Looks `looks` times, every 50 ms, then
+ * rejects with SandboxError `unavailable`.
+ */
+export async function awaitCollector(dataDir: string, registryDir: string, looks = 1200): Promise<void> {
+  for (let look = 0; look < looks; look += 1) {
+    if (look > 0) await delay(50);
+    if (!(await readClaims(registryDir)).some((claim) => claim.dataDir === dataDir)) return;
+    try {
+      (await lockDirectory(registryDir)).release();
+      return;
+    } catch (error) {
+      if (!(error instanceof DirectoryInUseError)) throw error;
+    }
+  }
+  throw new SandboxError(
+    'unavailable',
+    'Another platform on this machine is removing what platforms left whose data directory was gone, and has not ended yet. Try again.',
+  );
 }
 
 /** All claims of the machine. */

@@ -1,9 +1,8 @@
-import { access } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../../clock.ts';
 import { type CgroupLayout, listGroups, readCgroupLayout, removeGroup } from '../cgroups.ts';
-import { type Instance, openInstance } from '../instance.ts';
+import { type Instance, openInstance, registryPlace } from '../instance.ts';
+import { isGone } from '../is-gone.ts';
 import { items, property } from '../json-path.ts';
 import { collectLapsed } from '../lapsed.ts';
 import { SandboxNetwork } from '../network.ts';
@@ -79,7 +78,7 @@ export async function openDockerEngine(options: DockerProviderOptions, run: RunC
   const instance = await openInstance(options.dataDir, runBase);
   const layout = await readCgroupLayout();
   const nft = new Nft(run, nftCommand);
-  const registryDir = join(runBase, 'subnets');
+  const registryDir = registryPlace(runBase);
   await removeLapsed(api, options.log);
   const { runtime } = OCI_DEFAULTS;
   const lapsed = await collectLapsed({ runBase, registryDir, layout, nft, run, runtime });
@@ -164,7 +163,7 @@ async function removeLapsed(api: DockerApi, log: Logger): Promise<void> {
 
 async function isLapsed(labelled: unknown): Promise<boolean> {
   const dataDir = property(property(labelled, 'Labels'), DATA_LABEL);
-  return typeof dataDir === 'string' && !(await exists(dataDir));
+  return typeof dataDir === 'string' && (await isGone(dataDir));
 }
 
 async function containers(api: DockerApi, label: string): Promise<unknown[]> {
@@ -172,11 +171,4 @@ async function containers(api: DockerApi, label: string): Promise<unknown[]> {
     query: { all: '1', filters: JSON.stringify({ label: [label] }) },
   });
   return items({ found }, 'found');
-}
-
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -14,6 +15,7 @@ import { readMounts } from '../../session-storage/mount-table.ts';
 import { silent } from '../../storage/testing/databases.ts';
 import { missingFor } from '../missing.ts';
 import { ObjectMounts } from './object-mounts.ts';
+import { PROTOCOL } from './tree-lines.ts';
 
 const ID = 'fsap-00000001';
 const canMount = process.getuid?.() === 0 && missingFor('objects').length === 0;
@@ -321,9 +323,62 @@ def act(word):
     }
   });
 
+  it('stays while its process lives, which may come back, and no second one is taken for it', async () => {
+    await mkdir(join(dir, 'five'));
+    const fifth = await open('five');
+    // In the place of the file system and its process: what has neither a socket nor an end of its own.
+    const [mine, stranger] = [spawn('sleep', ['600']), spawn('sleep', ['600'])];
+    try {
+      await Promise.all([once(mine, 'spawn'), once(stranger, 'spawn')]);
+      const base = await mountsBase('five');
+      const at = join(base, ID);
+      await mkdir(at);
+      await runCommand(['mount', '-t', 'tmpfs', '-o', 'size=1m', 'none', at]);
+      const says = async (pid: number | undefined) => {
+        const socket = connect(`${base}.sock`);
+        const hello = { protocol: PROTOCOL, id: ID, source: 's3://bucket/some/where', pid };
+        socket.write(`${JSON.stringify({ hello })}\n${JSON.stringify({ call: 1, op: 'stat', args: [''] })}\n`);
+        const [answer] = await once(socket, 'data', { signal: AbortSignal.timeout(10_000) });
+        return { socket, answer: String(answer).split('\n')[0] };
+      };
+      const stays = '{"answer":1,"result":{"kind":"directory"}}';
+      const first = await says(mine.pid);
+      expect(first.answer).toBe(stays);
+      expect((await says(stranger.pid)).answer).toBe('{"end":true}');
+      first.socket.destroy();
+      // Not connected, and no other is started or taken.
+      expect((await says(stranger.pid)).answer).toBe('{"end":true}');
+      expect(await fifth.source(ID)).toBe(at);
+      const again = await says(mine.pid);
+      expect(again.answer).toBe(stays);
+      expect(await fifth.source(ID)).toBe(at);
+      expect(await serving('five')).toEqual([]);
+      expect((await readMounts()).filter((mount) => mount.path === at)).toHaveLength(1);
+      // And when it is gone so is the mount.
+      mine.kill('SIGKILL');
+      again.socket.destroy();
+      await until(async () => !(await readMounts()).some((mount) => mount.path === at));
+      expect(await fifth.source(ID)).toBe(at);
+      expect(await serving('five')).toHaveLength(1);
+    } finally {
+      mine.kill('SIGKILL');
+      stranger.kill('SIGKILL');
+      await fifth.close();
+    }
+  });
+
   it('is refused for a bucket that is not there', async () => {
     await expect(mounts.source('fsap-00000002')).rejects.toThrow('the bucket no-such-bucket does not exist');
   });
+
+  /** Where one server mounts. */
+  async function mountsBase(name: string): Promise<string> {
+    const all = join(dir, 'run/mounts');
+    for (const file of (await readdir(all)).filter((one) => one.endsWith('.owner')))
+      if ((await readFile(join(all, file), 'utf8')) === join(dir, name))
+        return join(all, file.slice(0, -'.owner'.length));
+    throw new Error(`${name} has mounted nothing`);
+  }
 
   /** Numbers of the processes behind one server's mounts. */
   async function serving(name: string): Promise<string[]> {

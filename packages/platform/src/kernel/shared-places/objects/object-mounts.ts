@@ -2,9 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { ObjectStore } from '../../objects/index.ts';
-import { endProcess, identify, type ProcessIdentity } from '../../sandbox/process-table.ts';
+import { endProcess, identify, isAlive, type ProcessIdentity } from '../../sandbox/process-table.ts';
 import { HELPER_ENV, type RunCommand } from '../../sandbox/run-command.ts';
 import { LateMounts } from '../../session-storage/late-mounts.ts';
+import { localDirectory, removeLeft } from './local-directory.ts';
 import { ObjectTree } from './object-tree.ts';
 import type { Tree } from './tree.ts';
 import { type Hello, PROTOCOL } from './tree-lines.ts';
@@ -34,9 +35,12 @@ const RETURN_MS = 3_000;
 /** Longer than it takes for what it holds. */
 const END_MS = 35_000;
 const TELL_MS = 1000;
+/** For a process that lives and is not connected any more. */
+const BACK_MS = 30_000;
+const LOOK_MS = 50;
 
 interface Peer extends TreePeer {
-  process: ProcessIdentity | undefined;
+  process: Promise<ProcessIdentity | undefined>;
 }
 
 /** Prefixes of the object store as mounted file systems, each served by a process of its own that this one owns. */
@@ -44,7 +48,10 @@ export class ObjectMounts {
   readonly #options: ObjectMountsOptions;
   readonly #mounts: LateMounts;
   #server: TreeServer | undefined;
+  /** Those whose process lives, connected or about to be again. */
   readonly #peers = new Map<string, Peer>();
+  /** Numbers of the processes that are being started. */
+  readonly #starting = new Map<string, number>();
   /** What is being mounted or unmounted, one after the other for each place. */
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #waiting = new Map<string, (peer: Peer) => void>();
@@ -110,15 +117,10 @@ export class ObjectMounts {
 
   async #start(id: string): Promise<void> {
     const path = await this.#mounts.place(id);
-    const args = [
-      PROGRAM,
-      id,
-      this.#sourceOf(id),
-      `${this.#mounts.base}.sock`,
-      path,
-      this.#directory(id),
-      String(ROOM_BYTES),
-    ];
+    const directories = this.#directories(id);
+    await removeLeft(directories);
+    const socket = `${this.#mounts.base}.sock`;
+    const args = [PROGRAM, id, this.#sourceOf(id), socket, path, directories, String(ROOM_BYTES)];
     const child = spawn(process.execPath, args, {
       // In a session of its own: Ctrl-C at the server's terminal is for the server, which ends it in its turn.
       detached: true,
@@ -127,6 +129,7 @@ export class ObjectMounts {
       env: HELPER_ENV,
     });
     const ended = endOf(child);
+    if (child.pid !== undefined) this.#starting.set(id, child.pid);
     try {
       const peer = await Promise.race([this.#arrival(id, START_MS), ended]);
       if (!peer) throw new Error(`its process did not answer within ${START_MS / 1000} s`);
@@ -140,6 +143,8 @@ export class ObjectMounts {
       await ended.catch(() => undefined);
       await this.#unmount(id);
       throw error;
+    } finally {
+      this.#starting.delete(id);
     }
   }
 
@@ -153,15 +158,17 @@ export class ObjectMounts {
     });
   }
 
-  #treeFor({ id, source, protocol }: Hello['hello']): Tree | undefined {
+  #treeFor({ id, source, protocol, pid }: Hello['hello']): Tree | undefined {
     const { places, store } = this.#options;
     const place = places.get(id);
     // Left by a platform with other settings, or of another version.
     if (!place || source !== this.#sourceOf(id) || protocol !== PROTOCOL || this.#closing) return undefined;
+    // Two would not know of what the other holds.
+    if ((this.#peers.get(id)?.hello.pid ?? this.#starting.get(id) ?? pid) !== pid) return undefined;
     return new ObjectTree({
       ...place,
       store,
-      directory: this.#directory(id),
+      directory: localDirectory(this.#directories(id), pid),
       maxFileBytes: ROOM_BYTES,
       onFailure: (error) => this.#trouble(id, { err: error }),
     });
@@ -169,10 +176,11 @@ export class ObjectMounts {
 
   async #welcome(peer: TreePeer): Promise<void> {
     const { id, pid } = peer.hello;
-    const known: Peer = { ...peer, process: await identify(pid) };
+    const known: Peer = { ...peer, process: identify(pid) };
     if (peer.hello.failure === undefined) this.#peers.set(id, known);
     this.#waiting.get(id)?.(known);
     await peer.closed;
+    await this.#gone(known);
     if (this.#peers.get(id) !== known) return;
     this.#peers.delete(id);
     if (this.#closing) return;
@@ -183,13 +191,27 @@ export class ObjectMounts {
     await this.#inTurn(id, () => this.#unmountDead(id));
   }
 
+  /** Resolves when its process has ended, or has come back and is another peer. One that lives and does not come back is ended. */
+  async #gone(peer: Peer): Promise<void> {
+    const { id } = peer.hello;
+    const process = await peer.process;
+    const deadline = performance.now() + BACK_MS;
+    while (process && this.#peers.get(id) === peer && !this.#closing && (await isAlive(process))) {
+      if (performance.now() > deadline) await endProcess(process).catch((error: unknown) => this.#warn(id, error));
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+  }
+
   async #end(peer: Peer): Promise<void> {
     peer.end();
     const timer = Promise.withResolvers<void>();
     const timeout = setTimeout(() => timer.resolve(), END_MS);
     await Promise.race([peer.closed, timer.promise]);
     clearTimeout(timeout);
-    if (peer.process) await endProcess(peer.process).catch((error: unknown) => this.#warn(peer.hello.id, error));
+    const { id } = peer.hello;
+    const process = await peer.process;
+    if (process) await endProcess(process).catch((error: unknown) => this.#warn(id, error));
+    if (this.#peers.get(id) === peer) this.#peers.delete(id);
   }
 
   /** Of a process that is gone, too, and while a sandbox still has it. */
@@ -238,7 +260,7 @@ export class ObjectMounts {
     return `s3://${bucket}/${prefix}`;
   }
 
-  #directory(id: string): string {
+  #directories(id: string): string {
     return join(this.#options.dataDir, 'shared-places', id);
   }
 }

@@ -25,11 +25,15 @@ export interface End {
   end: true;
 }
 
-/** Longest line: a directory of as many names as are shown, each as long as it may be. */
-const MAX_LINE = 64 * 2 ** 20;
+/** Longest line, in UTF-16 units. A directory of very many very long names makes a longer one. */
+export const MAX_LINE = 64 * 2 ** 20;
 
-export function writeLine(socket: Socket, value: Hello | Call | Note | Answer | End): void {
-  if (!socket.destroyed) socket.write(`${JSON.stringify(value)}\n`);
+/** False, with nothing written, when the line would be too long for the other side. */
+export function writeLine(socket: Socket, value: Hello | Call | Note | Answer | End): boolean {
+  const line = JSON.stringify(value);
+  if (line.length > MAX_LINE) return false;
+  if (!socket.destroyed) socket.write(`${line}\n`);
+  return true;
 }
 
 /** Calls back with each line's value; a peer that writes no lines is cut off. */

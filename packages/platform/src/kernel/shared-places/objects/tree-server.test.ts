@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TreeClient } from './serving/tree-client.ts';
 import { type Tree, TreeError } from './tree.ts';
-import { type Hello, PROTOCOL } from './tree-lines.ts';
+import { type Hello, MAX_LINE, PROTOCOL } from './tree-lines.ts';
 import { TreeServer } from './tree-server.ts';
 
 describe('the socket between a platform and its mounts', () => {
@@ -14,6 +14,7 @@ describe('the socket between a platform and its mounts', () => {
   let socket: string;
   let server: TreeServer;
   let asked: string[];
+  let peers: number;
   const hello: Hello = { hello: { protocol: PROTOCOL, id: 'fsap-00000001', source: 's3://bucket/', pid: 1 } };
   const tree = {
     stat: async (path: string) => {
@@ -30,12 +31,15 @@ describe('the socket between a platform and its mounts', () => {
     TreeServer.listen({
       socket,
       treeFor: ({ id }) => (id === hello.hello.id ? { ...tree, ...over } : undefined),
-      onPeer: () => undefined,
+      onPeer: () => {
+        peers += 1;
+      },
       onNote: () => undefined,
     });
 
   beforeEach(async () => {
     asked = [];
+    peers = 0;
     dir = await mkdtemp(join(tmpdir(), 'tree-server-'));
     socket = join(dir, 's');
     server = await listen();
@@ -52,6 +56,24 @@ describe('the socket between a platform and its mounts', () => {
       expect((await client.list(''))[0]?.name).toBe('é'.repeat(120_000));
       await expect(client.stat('gone')).rejects.toMatchObject({ errno: 'ENOENT' });
       await expect(client.stat('broken')).rejects.toMatchObject({ errno: 'EIO' });
+    } finally {
+      client.close();
+    }
+  });
+
+  it('says of an answer that is too long that it is, and goes on', async () => {
+    // Written as six characters each.
+    const name = { long: '\x01'.repeat(100_000), 'too long': '\x01'.repeat(Math.ceil(MAX_LINE / 6)) };
+    await server.close();
+    server = await listen({
+      list: async (path) => [{ name: path === 'long' ? name.long : name['too long'], kind: 'file' }],
+    });
+    const client = new TreeClient({ socket, hello, onEnd: () => undefined, onAlone: () => undefined });
+    try {
+      expect((await client.list('long'))[0]?.name.length).toBe(name.long.length);
+      await expect(client.list('too long')).rejects.toMatchObject({ errno: 'EOVERFLOW' });
+      expect(await client.stat('x')).toEqual({ kind: 'directory' });
+      expect(peers).toBe(1);
     } finally {
       client.close();
     }

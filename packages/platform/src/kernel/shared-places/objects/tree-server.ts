@@ -79,7 +79,9 @@ export class TreeServer {
       if (isHello(value)) {
         hello = value.hello;
         tree = this.#options.treeFor(hello);
-        const end = (): void => writeLine(socket, { end: true });
+        const end = (): void => {
+          writeLine(socket, { end: true });
+        };
         if (tree) this.#options.onPeer({ hello, end, closed });
         else end();
       } else if (typeof value.note === 'string') this.#options.onNote(hello?.id ?? '', value.note);
@@ -93,7 +95,8 @@ async function answer(socket: Socket, call: number, tree: Tree, { op, args }: Re
   try {
     const run = typeof op === 'string' && Object.hasOwn(OPERATIONS, op) ? OPERATIONS[op] : undefined;
     if (!run) throw new TreeError('ENOSYS');
-    writeLine(socket, { answer: call, result: await run(tree, Array.isArray(args) ? args : []) });
+    const result = await run(tree, Array.isArray(args) ? args : []);
+    if (!writeLine(socket, { answer: call, result })) throw new TreeError('EOVERFLOW');
   } catch (error) {
     writeLine(socket, { answer: call, errno: treeErrorOf(error).errno });
   }

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { localDirectory } from '../local-directory.ts';
 import { PROTOCOL } from '../tree-lines.ts';
 import { FuseDevice } from './fuse-device.ts';
 import { FuseFiles } from './fuse-files.ts';
@@ -13,7 +14,9 @@ import { TreeClient } from './tree-client.ts';
 const MAX_ALONE_MS = 10 * 60_000;
 const SETTLE_MS = 30_000;
 
-const [id = '', source = '', socket = '', path = '', directory = '', roomBytes = ''] = process.argv.slice(2);
+const [id = '', source = '', socket = '', path = '', directories = '', roomBytes = ''] = process.argv.slice(2);
+/** Of this process alone: another for the same place, before it or after it, has files of the same names. */
+const directory = localDirectory(directories, process.pid);
 
 function end(): void {
   rmSync(directory, { recursive: true, force: true });

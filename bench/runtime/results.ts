@@ -79,7 +79,7 @@ export function table(results: RuntimeResults): string {
     ...(largeStream
       ? [
           [
-            '1 GB streamed, memory',
+            'The second GB streamed, memory',
             `${Math.round(largeStream.rssMiB.highest)} MiB at most`,
             `${Math.round(largeStream.rssMiB.before)} MiB before`,
             `${Math.round(largeStream.bytes / 2 ** 20 / largeStream.seconds)} MiB/s`,

@@ -295,13 +295,14 @@ export class FuseFiles {
       this.#removed(parent, name);
       return Buffer.alloc(0);
     };
-    return this.#paths.shared(async () => {
-      const content = parent.children.get(name)?.content;
-      if (!content) return remove();
-      // Who has it open keeps its content.
-      await content.load();
-      return content.exclusively(remove);
-    });
+    return this.#holding([parent.children.get(name)], ([content]) =>
+      this.#paths.shared(async () => {
+        if (!content) return remove();
+        // Who has it open keeps its content.
+        if (content.opens > 0) await content.load();
+        return content.exclusively(remove);
+      }),
+    );
   }
 
   #removed(parent: FileNode, name: string): void {
@@ -322,7 +323,7 @@ export class FuseFiles {
       if (moved) this.#nodes.move(moved, target, to);
       return Buffer.alloc(0);
     };
-    if (moved?.kind === 'file') return this.#paths.shared(() => this.#moveFile(moved, target.children.get(to), move));
+    if (moved?.kind === 'file') return this.#moveFile(moved, target.children.get(to), move);
     return this.#paths.exclusive(async () => {
       // Under their old names: from there they are copied.
       if (moved) await Promise.all([...this.#nodes.openBelow(moved)].map((content) => content.flush()));
@@ -330,13 +331,16 @@ export class FuseFiles {
     });
   }
 
-  /** Neither of the two is stored meanwhile. Who has open what is replaced keeps its content. */
-  async #moveFile(moved: FileNode, there: FileNode | undefined, move: () => Promise<Buffer>): Promise<Buffer> {
-    const replaced = there?.content;
-    await replaced?.load();
-    await moved.content?.flush();
-    const alone = replaced ? () => replaced.exclusively(move) : move;
-    return moved.content ? moved.content.exclusively(alone) : alone();
+  /** Neither of the two is stored meanwhile, also for who opens it meanwhile. Who has open what is replaced keeps its content. */
+  #moveFile(moved: FileNode, there: FileNode | undefined, move: () => Promise<Buffer>): Promise<Buffer> {
+    return this.#holding([moved, there === moved ? undefined : there], ([content, replaced]) =>
+      this.#paths.shared(async () => {
+        if (replaced && replaced.opens > 0) await replaced.load();
+        await content?.flush();
+        const alone = replaced ? () => replaced.exclusively(move) : move;
+        return content ? content.exclusively(alone) : alone();
+      }),
+    );
   }
 
   #open(node: FileNode, flags: number): number {
@@ -373,7 +377,33 @@ export class FuseFiles {
 
   #letGo(node: FileNode, content: OpenContent): void {
     content.opens -= 1;
-    if (content.opens > 0) return;
+    this.#drop(node, content);
+  }
+
+  /** Work during which the contents of files stay the same ones, open or not. */
+  async #holding<T>(
+    nodes: readonly (FileNode | undefined)[],
+    work: (contents: (OpenContent | undefined)[]) => Promise<T>,
+  ): Promise<T> {
+    const held = nodes.map((node) => {
+      if (node?.kind !== 'file') return undefined;
+      node.content ??= this.#newContent(node);
+      node.content.holds += 1;
+      return { node, content: node.content };
+    });
+    try {
+      return await work(held.map((one) => one?.content));
+    } finally {
+      for (const one of held) {
+        if (!one) continue;
+        one.content.holds -= 1;
+        this.#drop(one.node, one.content);
+      }
+    }
+  }
+
+  #drop(node: FileNode, content: OpenContent): void {
+    if (content.opens + content.holds > 0) return;
     content.close();
     if (node.content === content) node.content = undefined;
     this.#nodes.drop(node);

@@ -36,7 +36,10 @@ export interface OpenContentDeps {
  * stored again as a whole. What was written is in the object store when `flush` resolves.
  */
 export class OpenContent {
+  /** How often it is open. */
   opens = 0;
+  /** How many hold on to it besides, so that whoever opens the file meanwhile gets this one. */
+  holds = 0;
   readonly #deps: OpenContentDeps;
   /** Known once the content is here. */
   #fd: number | undefined;

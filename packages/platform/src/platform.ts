@@ -374,7 +374,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
     await lease.open();
     lease.start(
       () => sessions.giveUp(),
-      (serverId) => forward?.abandon(serverId),
+      (serverId, epoch) => forward?.abandon(serverId, epoch),
     );
     await sessions.recover(async (row) => (await runtime.port.planOf(row)) ?? (await codeInterpreter.port.planOf(row)));
     await fileSystems.storage?.recover(new Set(sessions.all().map((session) => session.row.sandboxId)));

@@ -34,8 +34,10 @@ const HOP_BY_HOP = new Set([
 ]);
 const OF_UPGRADE = new Set(['connection', 'upgrade']);
 
-/** What is open to one other server. */
+/** What is open to one life of another server. */
 interface Peer {
+  serverId: string;
+  epoch: number;
   agent: Agent;
   tunnels: Set<Duplex>;
 }
@@ -43,7 +45,7 @@ interface Peer {
 /** Hands requests on to the server that has the session, and its answers back. */
 export class PeerForwarder {
   readonly #tokens: PeerTokens;
-  readonly #peers = new Map<string, Peer>();
+  readonly #peers = new Set<Peer>();
 
   constructor(tokens: PeerTokens) {
     this.#tokens = tokens;
@@ -110,24 +112,27 @@ export class PeerForwarder {
     return typeof token === 'string' && this.#tokens.verify(token, { method, url }) !== undefined;
   }
 
-  /** Breaks off all that this server waits for from another whose life is over: its sandboxes have ended, or will. */
-  abandon(serverId: string): void {
-    const peer = this.#peers.get(serverId);
-    if (!peer) return;
-    this.#peers.delete(serverId);
-    void end(peer);
+  /**
+   * Breaks off all that this server waits for from the lives of another up to that epoch, which are over: their sandboxes have ended, or
+   * will. A later life may have been asked already.
+   */
+  abandon(serverId: string, epoch: number): void {
+    for (const peer of this.#peers) {
+      if (peer.serverId !== serverId || peer.epoch > epoch) continue;
+      this.#peers.delete(peer);
+      void end(peer);
+    }
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#peers.values()].map(end));
+    await Promise.all([...this.#peers].map(end));
   }
 
-  #peer({ holder: { serverId } }: HeldElsewhereError): Peer {
-    const known = this.#peers.get(serverId);
-    if (known) return known;
+  #peer({ holder: { serverId, epoch } }: HeldElsewhereError): Peer {
+    for (const peer of this.#peers) if (peer.serverId === serverId && peer.epoch === epoch) return peer;
     const agent = new Agent({ connect: { timeout: CONNECT_MS }, headersTimeout: 0, bodyTimeout: 0 });
-    const peer = { agent, tunnels: new Set<Duplex>() };
-    this.#peers.set(serverId, peer);
+    const peer = { serverId, epoch, agent, tunnels: new Set<Duplex>() };
+    this.#peers.add(peer);
     return peer;
   }
 

@@ -17,6 +17,7 @@ async function server(
   const lost: number[] = [];
   const beats: number[] = [];
   const left: string[] = [];
+  const leftAt: number[] = [];
   const lease = new ServerLease({
     store,
     serverId: name,
@@ -30,9 +31,12 @@ async function server(
   await lease.open();
   lease.start(
     async () => void lost.push(clock.monotonic()),
-    (serverId) => left.push(serverId),
+    (serverId, epoch) => {
+      left.push(serverId);
+      leftAt.push(epoch);
+    },
   );
-  return { lease, lost, beats, left, clock };
+  return { lease, lost, beats, left, leftAt, clock };
 }
 
 describe('the hold of a server on its sessions', () => {
@@ -136,6 +140,24 @@ describe('the hold of a server on its sessions', () => {
     await stalled.lease.close();
     await one.clock.advance(LEASE_MS / 8);
     expect(one.left).toEqual(['stalled', 'stalled']);
+  });
+
+  it('is said to be over up to the life before the one that goes on', async () => {
+    const store = new MemoryServerStore();
+    const [restarted, one] = [await server('restarted', store), await server('one', store)];
+    await one.clock.advance(LEASE_MS / 8);
+    const first = restarted.lease.epoch;
+    await restarted.lease.open();
+    await restarted.lease.open();
+    await one.clock.advance(LEASE_MS / 8);
+    const [left] = one.leftAt;
+    expect(one.left).toEqual(['restarted']);
+    // The life that came between two beats is over too.
+    expect(left).toBeGreaterThan(first);
+    expect(left).toBeLessThan(restarted.lease.epoch);
+    await restarted.lease.close();
+    await one.clock.advance(LEASE_MS / 8);
+    expect(one.leftAt[1]).toBe(restarted.lease.epoch);
   });
 
   it('does not pass to others when its sandboxes could go on without it', async () => {

@@ -33,7 +33,7 @@ export class ServerLease implements ServerHold {
   #until = Number.NEGATIVE_INFINITY;
   #address: string | undefined;
   #onLost: () => Promise<void> = async () => undefined;
-  #onLeft: (serverId: string) => void = () => undefined;
+  #onLeft: (serverId: string, epoch: number) => void = () => undefined;
   /** Epochs of the other servers, as they were at the last beat. */
   #others = new Map<string, number>();
   #losing: Promise<void> | undefined;
@@ -71,9 +71,9 @@ export class ServerLease implements ServerHold {
 
   /**
    * Keeps the hold until `close`. `onLost` ends every sandbox of this server and must not reject. `onLeft` learns of each life of another
-   * server that is over, whoever ended it: what it was asked is answered no more.
+   * server that is over, whoever ended it, by the last epoch that is: what it was asked until then is answered no more.
    */
-  start(onLost: () => Promise<void>, onLeft: (serverId: string) => void = () => undefined): void {
+  start(onLost: () => Promise<void>, onLeft: (serverId: string, epoch: number) => void = () => undefined): void {
     this.#onLost = onLost;
     this.#onLeft = onLeft;
     if (this.#deps.shared) this.#armBeat();
@@ -131,7 +131,11 @@ export class ServerLease implements ServerHold {
     const others = servers.filter((server) => server.serverId !== serverId);
     for (const lapsed of this.#watch.observe(others, clock.monotonic())) await this.#take(lapsed);
     const now = new Map(others.map((server) => [server.serverId, server.epoch]));
-    for (const [id, epoch] of this.#others) if (now.get(id) !== epoch) this.#onLeft(id);
+    for (const [id, epoch] of this.#others) {
+      const current = now.get(id);
+      // It may have lived more than once since the last beat. Of one that is not there a new life may have begun by now.
+      if (current !== epoch) this.#onLeft(id, current === undefined ? epoch : current - 1);
+    }
     this.#others = now;
   }
 

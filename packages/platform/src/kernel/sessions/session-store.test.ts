@@ -56,7 +56,7 @@ function sessionStoreContract(open: () => Promise<SessionStore>): void {
     const holders = await Promise.all(wishes);
     expect(holders.filter((holder) => holder === undefined)).toHaveLength(1);
     expect(holders.filter((holder) => holder?.serverId === 'mine')).toHaveLength(7);
-    expect(await store.holder(arn, 'wanted')).toMatchObject({ serverId: 'mine' });
+    expect(await store.holder(arn, 'wanted')).toMatchObject({ serverId: 'mine', epoch: 1 });
     expect(await store.live('another')).toEqual([]);
     const [winner] = await store.live('mine');
     await store.end(winner?.sandboxId ?? '', 'idle', 1);

@@ -33,6 +33,8 @@ export interface SessionSummary {
 /** The server that has a session. */
 export interface ServerHolder {
   serverId: string;
+  /** The life of the server that `address` is of. */
+  epoch: number;
   /** `host:port` where other servers reach it; undefined when it told none. */
   address: string | undefined;
 }

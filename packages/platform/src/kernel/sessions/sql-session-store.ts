@@ -51,12 +51,13 @@ export function createSqlSessionStore(database: Database): SessionStore {
     return inserted > 0;
   };
   const holderOf = async (key: { resourceArn: string; sessionId: string }): Promise<ServerHolder | undefined> => {
-    const [row] = await database.query<{ server_id: string; address: string | null }>(
-      `SELECT sessions.server_id, servers.address FROM sessions LEFT JOIN servers ON servers.server_id = sessions.server_id
+    const [row] = await database.query<{ server_id: string; epoch: number | null; address: string | null }>(
+      `SELECT sessions.server_id, servers.epoch, servers.address FROM sessions LEFT JOIN servers ON servers.server_id = sessions.server_id
        WHERE resource_arn = $1 AND session_id = $2 AND ended_at IS NULL`,
       [key.resourceArn, key.sessionId],
     );
-    return row && { serverId: row.server_id, address: row.address ?? undefined };
+    // Epochs begin with 1: a server that is not there has no life, and no address either.
+    return row && { serverId: row.server_id, epoch: row.epoch ?? 0, address: row.address ?? undefined };
   };
   const isCurrent = async ({ serverId, epoch }: ServerHold): Promise<boolean> =>
     (await database.query('SELECT 1 FROM servers WHERE server_id = $1 AND epoch = $2', [serverId, epoch])).length > 0;

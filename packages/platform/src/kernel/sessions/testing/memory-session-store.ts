@@ -4,6 +4,7 @@ import type { ServerHolder, SessionRow, SessionStore, SessionSummary } from '../
 
 interface Kept extends SessionRow {
   serverId: string;
+  epoch: number;
   activatedAt: number | undefined;
   endedAt: number | undefined;
   endReason: EndReason | 'lost' | undefined;
@@ -17,11 +18,11 @@ export class MemorySessionStore implements SessionStore {
 
   async begin(row: SessionRow, hold: ServerHold, activatedAt?: number): Promise<ServerHolder | undefined> {
     const known = this.#live(row.resourceArn, row.sessionId);
-    if (known) return { serverId: known.serverId, address: undefined };
+    if (known) return { serverId: known.serverId, epoch: known.epoch, address: undefined };
     if (this.deposed.has(hold.epoch)) throw new NotHeldError();
     if (this.rows.has(row.sandboxId)) throw new Error(`the sandbox ${row.sandboxId} has a session already`);
-    const { serverId } = hold;
-    this.rows.set(row.sandboxId, { ...row, serverId, activatedAt, endedAt: undefined, endReason: undefined });
+    const { serverId, epoch } = hold;
+    this.rows.set(row.sandboxId, { ...row, serverId, epoch, activatedAt, endedAt: undefined, endReason: undefined });
     return undefined;
   }
 
@@ -34,7 +35,7 @@ export class MemorySessionStore implements SessionStore {
 
   async holder(resourceArn: string, sessionId: string): Promise<ServerHolder | undefined> {
     const row = this.#live(resourceArn, sessionId);
-    return row && { serverId: row.serverId, address: undefined };
+    return row && { serverId: row.serverId, epoch: row.epoch, address: undefined };
   }
 
   #live(resourceArn: string, sessionId: string): Kept | undefined {
@@ -51,7 +52,7 @@ export class MemorySessionStore implements SessionStore {
   async live(serverId: string): Promise<(SessionRow & { active: boolean; activatedAt: number | undefined })[]> {
     return [...this.rows.values()]
       .filter((row) => row.endedAt === undefined && row.serverId === serverId)
-      .map(({ endedAt: _, endReason: __, serverId: ___, ...row }) => ({
+      .map(({ endedAt: _, endReason: __, serverId: ___, epoch: ____, ...row }) => ({
         ...row,
         active: row.activatedAt !== undefined,
       }));

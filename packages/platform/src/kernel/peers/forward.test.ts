@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import { createServer, IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Principal } from '../auth/principal.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { until } from '../sandbox/testing/until.ts';
+import { HeldElsewhereError } from '../sessions/server-hold.ts';
+import { type Forwarded, PeerForwarder } from './forward.ts';
+import { PeerTokens } from './peer-token.ts';
+
+const principal: Principal = { kind: 'iam', accountId: '1', arn: 'arn', accessKeyId: 'AKIA', tags: {} };
+
+describe('what a server waits for from another', () => {
+  let server: Server;
+  let forwarder: PeerForwarder;
+  const waiting: ServerResponse[] = [];
+  beforeEach(async () => {
+    waiting.length = 0;
+    server = createServer((_req, response) => void waiting.push(response));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    forwarder = new PeerForwarder(
+      new PeerTokens({ serverId: 'a', key: new Uint8Array(32).fill(1), clock: new FakeClock() }),
+    );
+  });
+  afterEach(async () => {
+    await forwarder.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  /** A request for a session of that life of server `b`. */
+  function of(epoch: number): Forwarded {
+    const req = Object.assign(new IncomingMessage(new Socket()), { method: 'GET', url: `/${epoch}` });
+    const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return { req, held: new HeldElsewhereError({ serverId: 'b', epoch, address }), principal };
+  }
+
+  it('ends with the life that was asked, and goes on where a later one was', async () => {
+    const [older, later] = [2, 3].map((epoch) => forwarder.request(of(epoch), undefined, true, () => () => undefined));
+    const broken = expect(older).rejects.toMatchObject({ status: 503 });
+    await until(() => waiting.length === 2);
+    forwarder.abandon('another', 9);
+    forwarder.abandon('b', 2);
+    await broken;
+    for (const response of waiting) response.end('done');
+    expect(Buffer.from((await later)?.body as Uint8Array).toString()).toBe('done');
+  });
+
+  it('ends so for connections too', async () => {
+    server.on('upgrade', (_req, socket) => void socket.on('error', () => undefined).write('hello'));
+    const [older, later] = [new PassThrough(), new PassThrough()];
+    await forwarder.upgrade(of(2), older, Buffer.alloc(0));
+    await forwarder.upgrade(of(3), later, Buffer.alloc(0));
+    const closed = once(older, 'close');
+    forwarder.abandon('b', 2);
+    await closed;
+    expect(later.destroyed).toBe(false);
+    const ended = once(later, 'close');
+    forwarder.abandon('b', 3);
+    await ended;
+  });
+});

@@ -11,14 +11,15 @@ const HOUR_MS = 3_600_000;
 const REFUSED = { code: 'UnauthorizedException', message: expect.stringContaining('is not one for this account') };
 const ada: WorkloadUser = { kind: 'id', id: 'ada' };
 
-/** Tokens of accounts in which there are identities of these names, made at these times. */
+/** Tokens of accounts in which there are identities of these names, made at these times; `crm` came with a resource. */
 function setUp(identities: Record<string, number> = { crm: 1 }, key: Uint8Array = randomBytes(32)) {
   const clock = new FakeClock();
+  const owners: Record<string, string> = { crm: 'arn:aws:bedrock-agentcore:us-east-1:111122223333:runtime/crm' };
   const find = async (_account: string, name: string) => {
     const createdAt = identities[name];
-    return createdAt === undefined ? undefined : { createdAt };
+    return createdAt === undefined ? undefined : { createdAt, owner: owners[name] };
   };
-  return { clock, identities, tokens: new WorkloadTokens({ key, lifeMs: HOUR_MS, find, clock }) };
+  return { clock, identities, owners, tokens: new WorkloadTokens({ key, lifeMs: HOUR_MS, find, clock }) };
 }
 
 describe('a workload access token', () => {
@@ -64,6 +65,16 @@ describe('a workload access token', () => {
     await expect(tokens.open(token, ACCOUNT)).rejects.toMatchObject(REFUSED);
     delete identities.crm;
     await expect(tokens.open(token, ACCOUNT)).rejects.toMatchObject(REFUSED);
+  });
+
+  it('of a resource is none of an identity that a caller makes under the name of the one that was', async () => {
+    const { tokens, owners } = setUp();
+    const ofResource = tokens.issue({ accountId: ACCOUNT, workload: 'crm', user: ada }).token;
+    const ofMaking = tokens.issue({ accountId: ACCOUNT, workload: 'crm', user: ada, madeAt: 1 }).token;
+    expect((await tokens.open(ofResource, ACCOUNT)).user).toEqual(ada);
+    delete owners.crm;
+    await expect(tokens.open(ofResource, ACCOUNT)).rejects.toMatchObject(REFUSED);
+    expect((await tokens.open(ofMaking, ACCOUNT)).user).toEqual(ada);
   });
 
   it('is refused from the moment when it expires', async () => {

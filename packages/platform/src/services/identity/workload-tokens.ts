@@ -11,7 +11,7 @@ export interface WorkloadBearer {
   /** Name of the workload identity. */
   workload: string;
   user: WorkloadUser | undefined;
-  /** When the identity was made, in ms since the epoch, where a later one could have the same name. */
+  /** When the identity was made, in ms since the epoch; not of one that came with a resource, whose name no later resource has. */
   madeAt?: number | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface WorkloadTokensDeps {
   key: Uint8Array;
   lifeMs: number;
   /** The identity of that name, as it is now. */
-  find(accountId: string, name: string): Promise<Pick<WorkloadIdentity, 'createdAt'> | undefined>;
+  find(accountId: string, name: string): Promise<Pick<WorkloadIdentity, 'createdAt' | 'owner'> | undefined>;
   clock: Clock;
 }
 
@@ -66,7 +66,9 @@ export class WorkloadTokens {
     const [account, workload, madeAt, expiresAt, names] = this.#read(token) ?? refuse();
     if (account !== accountId || expiresAt <= this.#deps.clock.now()) refuse();
     const identity = await this.#deps.find(accountId, workload);
-    if (!identity || (madeAt !== null && madeAt !== identity.createdAt)) refuse();
+    if (!identity) refuse();
+    // A caller may give his the name that a resource's had.
+    if (madeAt === null ? identity.owner === undefined : madeAt !== identity.createdAt) refuse();
     return { accountId, workload, user: userOf(names), madeAt: madeAt ?? undefined };
   }
 

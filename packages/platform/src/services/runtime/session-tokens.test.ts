@@ -24,7 +24,7 @@ const asBearer = (subject: string, issuer = 'https://login.example') => ({
 
 function setUp() {
   const clock = new FakeClock();
-  const find = async () => ({ createdAt: 1 });
+  const find = async () => ({ createdAt: 1, owner: 'the runtime' });
   const tokens = new WorkloadTokens({ key: new Uint8Array(32).fill(7), lifeMs: HOUR_MS, find, clock });
   let issued = 0;
   const issueToken: WorkloadTokens['issue'] = (bearer) => {

@@ -1,10 +1,12 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ObjectError } from '../../objects/errors.ts';
 import { createS3Store, type ObjectStore } from '../../objects/index.ts';
 import { startS3, type TestS3 } from '../../objects/testing/s3-server.ts';
+import { until } from '../../sandbox/testing/until.ts';
 import { ObjectTree } from './object-tree.ts';
 
 describe.each(['the embedded store', 'an S3 endpoint'])('objects of %s as files', (kind) => {
@@ -67,7 +69,7 @@ describe.each(['the embedded store', 'an S3 endpoint'])('objects of %s as files'
     await put('a/b/d/x');
     await writeFile(join(dir, 'local/1'), 'mine');
     const attempts = [
-      () => tree.fetch(path, '2'),
+      () => tree.fetch(path, '2', 1000),
       () => tree.store(path, '1'),
       () => tree.create(path),
       () => tree.unlink(path),
@@ -80,9 +82,9 @@ describe.each(['the embedded store', 'an S3 endpoint'])('objects of %s as files'
   it('are handed over in the one directory for that', async () => {
     await put('a/b/x');
     for (const local of ['../x', '/etc/passwd', 'x', ''])
-      for (const attempt of [() => tree.fetch('x', local), () => tree.store('x', local)])
+      for (const attempt of [() => tree.fetch('x', local, 1000), () => tree.store('x', local)])
         await expect(attempt(), local).rejects.toMatchObject({ errno: 'EINVAL' });
-    await tree.fetch('x', '7');
+    await tree.fetch('x', '7', 1000);
     expect(await readFile(join(dir, 'local/7'), 'utf8')).toBe('a/b/x');
   });
 
@@ -125,7 +127,7 @@ describe.each(['the embedded store', 'an S3 endpoint'])('objects of %s as files'
       await expect(tree.rename(from, to, replace), `${from} to ${to}`).rejects.toMatchObject({ errno });
     expect(await keys()).toEqual(before);
     await tree.rename('f', 'empty/x', true);
-    await tree.fetch('empty/x', '9');
+    await tree.fetch('empty/x', '9', 1000);
     expect(await readFile(join(dir, 'local/9'), 'utf8')).toBe('a/b/f');
   });
 
@@ -159,10 +161,33 @@ describe.each(['the embedded store', 'an S3 endpoint'])('objects of %s as files'
     expect(await tree.stat('x')).toMatchObject({ size: 'second'.length });
   });
 
+  it('leave nothing behind that came half-way', async () => {
+    await put('a/b/x');
+    const local = async () => (await readdir(join(dir, 'local'))).includes('21');
+    let half = false;
+    const get: ObjectStore['get'] = async (place) => {
+      const { info, body: whole } = await store.get(place);
+      whole.destroy();
+      const body = async function* () {
+        yield Buffer.from('a');
+        // Once it is on the disk.
+        await until(local);
+        half = true;
+        throw new Error('lost');
+      };
+      return { info, body: Readable.from(body()) };
+    };
+    await expect(open('a/b', { get }).fetch('x', '21', 1000)).rejects.toMatchObject({ errno: 'EIO' });
+    expect([half, await local()]).toEqual([true, false]);
+  });
+
   it('fail in the words of a file system', async () => {
     await put('a/b/large', 'x'.repeat(101));
-    await expect(tree.fetch('large', '13')).rejects.toMatchObject({ errno: 'EFBIG' });
-    await expect(tree.fetch('none', '13')).rejects.toMatchObject({ errno: 'ENOENT' });
+    await expect(tree.fetch('large', '13', 1000)).rejects.toMatchObject({ errno: 'EFBIG' });
+    await put('a/b/small', 'x'.repeat(11));
+    await expect(tree.fetch('small', '13', 10)).rejects.toMatchObject({ errno: 'EFBIG' });
+    await tree.fetch('small', '13', 11);
+    await expect(tree.fetch('none', '13', 1000)).rejects.toMatchObject({ errno: 'ENOENT' });
     const long = Array.from({ length: 6 }, () => 'n'.repeat(200)).join('/');
     await expect(tree.create(long)).rejects.toMatchObject({ errno: 'ENAMETOOLONG' });
     await expect(tree.create('\ud800')).rejects.toMatchObject({ errno: 'EILSEQ' });

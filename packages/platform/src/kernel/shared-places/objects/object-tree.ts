@@ -1,4 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ObjectStore } from '../../objects/index.ts';
@@ -65,15 +66,20 @@ export class ObjectTree implements Tree {
     });
   }
 
-  fetch(path: string, local: string): Promise<FileEntry> {
+  fetch(path: string, local: string, maxBytes: number): Promise<FileEntry> {
     return this.#mapped(async () => {
       const target = this.#local(local);
       const { info, body } = await this.#options.store.get(this.#place(path));
-      if (info.size > this.#options.maxFileBytes) {
+      if (info.size > Math.min(maxBytes, this.#options.maxFileBytes)) {
         body.destroy();
         throw new TreeError('EFBIG');
       }
-      await pipeline(body, createWriteStream(target, { mode: 0o600 }));
+      try {
+        await pipeline(body, createWriteStream(target, { mode: 0o600 }));
+      } catch (error) {
+        await rm(target, { force: true });
+        throw error;
+      }
       return fileOf(info);
     });
   }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 
-/** What the two sides of a mount write to each other, one JSON value a line. */
-export const PROTOCOL = 1;
+/** What the two sides of a mount write to each other, one JSON value a line. 2: a directory for each process, fetch with a bound. */
+export const PROTOCOL = 2;
 
 /** The first line of the process that serves a mount: whom it serves, and whether it could. */
 export interface Hello {

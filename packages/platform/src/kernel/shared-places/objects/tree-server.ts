@@ -27,7 +27,7 @@ type Run = (tree: Tree, args: readonly unknown[]) => Promise<unknown>;
 const OPERATIONS: Record<string, Run> = {
   stat: (tree, [path]) => tree.stat(text(path)),
   list: (tree, [path]) => tree.list(text(path)),
-  fetch: (tree, [path, local]) => tree.fetch(text(path), text(local)),
+  fetch: (tree, [path, local, maxBytes]) => tree.fetch(text(path), text(local), count(maxBytes)),
   store: (tree, [path, local]) => tree.store(text(path), text(local)),
   create: (tree, [path]) => tree.create(text(path)),
   mkdir: (tree, [path]) => tree.mkdir(text(path)),
@@ -104,6 +104,11 @@ async function answer(socket: Socket, call: number, tree: Tree, { op, args }: Re
 
 function text(value: unknown): string {
   if (typeof value !== 'string') throw new TreeError('EINVAL');
+  return value;
+}
+
+function count(value: unknown): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) throw new TreeError('EINVAL');
   return value;
 }
 

@@ -4,8 +4,11 @@ import { constants } from 'node:os';
 export interface Tree {
   stat(path: string): Promise<Entry>;
   list(path: string): Promise<NamedEntry[]>;
-  /** Brings a file's content to `local`, the name of a file in the directory that both sides share. */
-  fetch(path: string, local: string): Promise<FileEntry>;
+  /**
+   * Brings a file's content to `local`, the name of a file in the directory that both sides share. Throws EFBIG for one of more than
+   * `maxBytes`. What was begun is not left there.
+   */
+  fetch(path: string, local: string, maxBytes: number): Promise<FileEntry>;
   /** Makes the content of `local` the file's, all or nothing; it is on stable storage then. */
   store(path: string, local: string): Promise<FileEntry>;
   /** An empty file that was not there. Throws EEXIST. */

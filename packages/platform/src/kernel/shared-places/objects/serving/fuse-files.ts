@@ -411,9 +411,12 @@ export class FuseFiles {
 
   #newContent(node: FileNode): OpenContent {
     const { tree, directory, now } = this.#deps;
-    this.#lastLocal += 1;
     const path = (): string | undefined => this.#nodes.path(node);
-    return new OpenContent({ tree, room: this.#room, directory, local: String(this.#lastLocal), path, now });
+    const newLocal = (): string => {
+      this.#lastLocal += 1;
+      return String(this.#lastLocal);
+    };
+    return new OpenContent({ tree, room: this.#room, directory, newLocal, path, now });
   }
 
   #content(request: FuseRequest): OpenContent {

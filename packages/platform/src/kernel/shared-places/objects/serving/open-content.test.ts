@@ -10,24 +10,22 @@ describe('the content of an open file', () => {
   let directory: string;
   let serial = 0;
   const entry: FileEntry = { kind: 'file', size: 4, modifiedAt: 5 };
-  const content = (over: Partial<OpenContentDeps> = {}): OpenContent => {
-    const local = String(++serial);
-    return new OpenContent({
-      tree: {
-        fetch: async () => {
-          await writeFile(join(directory, local), 'four');
-          return entry;
-        },
-        store: async () => entry,
-      },
+  const stat = async () => entry;
+  const store = stat;
+  const fetch = async (_path: string, local: string): Promise<FileEntry> => {
+    await writeFile(join(directory, local), 'four');
+    return entry;
+  };
+  const content = (over: Partial<OpenContentDeps> = {}): OpenContent =>
+    new OpenContent({
+      tree: { stat, fetch, store },
       room: new Room(10),
       directory,
-      local,
+      newLocal: () => String(++serial),
       path: () => 'x',
       now: () => 7,
       ...over,
     });
-  };
 
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'open-content-'));
@@ -52,17 +50,70 @@ describe('the content of an open file', () => {
 
   it('is fetched once for many, and again when that has failed', async () => {
     let fetched = 0;
-    const fetch = async (): Promise<FileEntry> => {
+    const second = async (path: string, local: string): Promise<FileEntry> => {
       fetched += 1;
       if (fetched === 1) throw new TreeError('EIO');
-      await writeFile(join(directory, String(serial)), 'four');
-      return entry;
+      return fetch(path, local);
     };
-    const one = content({ tree: { fetch, store: async () => entry } });
+    const one = content({ tree: { stat, fetch: second, store } });
     await expect(Promise.all([one.load(), one.load()])).rejects.toMatchObject({ errno: 'EIO' });
     await Promise.all([one.load(), one.load()]);
     expect(fetched).toBe(2);
     one.close();
+  });
+
+  it('has its room before it comes, and neither room nor disk when it does not', async () => {
+    const room = new Room(10);
+    const goOn = Promise.withResolvers<void>();
+    const asked: string[] = [];
+    const late = async (path: string, local: string): Promise<FileEntry> => {
+      asked.push(local);
+      await fetch(path, local);
+      await goOn.promise;
+      throw new TreeError('EIO');
+    };
+    const tree = { stat, fetch: late, store };
+    const [one, two, three] = [content({ room, tree }), content({ room, tree }), content({ room, tree })];
+    const both = Promise.allSettled([one.load(), two.load()]);
+    // 4 bytes each, of 10.
+    await expect(three.load()).rejects.toMatchObject({ errno: 'ENOSPC' });
+    goOn.resolve();
+    expect((await both).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(asked).toHaveLength(2);
+    expect(await readdir(directory)).toEqual([]);
+    // Nor when it has come and cannot be opened.
+    const nowhere = content({ room, tree: { stat, fetch: stat, store } });
+    await expect(nowhere.load()).rejects.toMatchObject({ code: 'ENOENT' });
+    const all = content({ room });
+    await all.load();
+    all.write(0, Buffer.alloc(10));
+    all.close();
+  });
+
+  it('is fetched again when it has grown or moved meanwhile, each time beside what came before', async () => {
+    let size = 3;
+    let path = 'old';
+    const locals: string[] = [];
+    const changing = async (at: string, local: string, maxBytes: number): Promise<FileEntry> => {
+      locals.push(local);
+      if (path === 'old') path = 'new';
+      if (at !== path) throw new TreeError('ENOENT');
+      if (maxBytes < 4) {
+        size = 4;
+        throw new TreeError('EFBIG');
+      }
+      return fetch(at, local);
+    };
+    const tree = { stat: async () => ({ ...entry, size }), fetch: changing, store };
+    const one = content({ tree, path: () => path });
+    await one.load();
+    expect(one.read(0, 10).toString()).toBe('four');
+    expect(new Set(locals).size).toBe(3);
+    one.close();
+    // And not for ever.
+    size = 3;
+    const grows = () => Promise.reject(new TreeError('EFBIG'));
+    await expect(content({ tree: { ...tree, fetch: grows } }).load()).rejects.toMatchObject({ errno: 'EFBIG' });
   });
 
   it('stays to be stored until all that was written is, and never under a name that is gone', async () => {
@@ -76,7 +127,7 @@ describe('the content of an open file', () => {
       if (stored.length === 1) one.write('end', Buffer.from('b'));
       return entry;
     };
-    const one = content({ tree: { fetch: async () => entry, store }, path: () => path });
+    const one = content({ tree: { stat, fetch, store }, path: () => path });
     one.begin();
     await one.flush();
     expect(stored).toEqual([]);

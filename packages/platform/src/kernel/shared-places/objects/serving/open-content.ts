@@ -21,15 +21,18 @@ export class Room {
 }
 
 export interface OpenContentDeps {
-  tree: Pick<Tree, 'fetch' | 'store'>;
+  tree: Pick<Tree, 'stat' | 'fetch' | 'store'>;
   room: Room;
   directory: string;
-  /** Name of the local copy. */
-  local: string;
+  /** A name for a local copy that none has had. */
+  newLocal(): string;
   /** Where the file is now; undefined when it was removed. */
   path(): string | undefined;
   now(): number;
 }
+
+/** How often a file that is renamed or grows meanwhile is fetched before it is given up. */
+const ATTEMPTS = 5;
 
 /**
  * The content of a file that is open, one for all who have it open: fetched when it is first wanted, kept beside the platform's data, and
@@ -43,6 +46,8 @@ export class OpenContent {
   readonly #deps: OpenContentDeps;
   /** Known once the content is here. */
   #fd: number | undefined;
+  /** Name of the local copy. */
+  #local = '';
   #size = 0;
   #modifiedAt = 0;
   #loading: Promise<void> | undefined;
@@ -115,6 +120,7 @@ export class OpenContent {
 
   /** With the empty content of a file that is new. */
   begin(modifiedAt = this.#deps.now()): void {
+    this.#local = this.#deps.newLocal();
     this.#fd = openSync(this.#localPath(), 'w+', 0o600);
     this.#modifiedAt = modifiedAt;
   }
@@ -122,11 +128,11 @@ export class OpenContent {
   /** Resolves when all that was written before is stored. Rejects with why it is not. */
   flush(): Promise<void> {
     return this.exclusively(async () => {
-      const { tree, local, path } = this.#deps;
+      const { tree, path } = this.#deps;
       const wanted = this.#written;
       const at = path();
       if (this.#stored >= wanted || at === undefined) return;
-      const { modifiedAt } = await tree.store(at, local);
+      const { modifiedAt } = await tree.store(at, this.#local);
       this.#stored = Math.max(this.#stored, wanted);
       if (!this.dirty) this.#modifiedAt = modifiedAt;
     });
@@ -149,26 +155,48 @@ export class OpenContent {
   }
 
   async #fetch(): Promise<void> {
-    const { tree, room, local, path } = this.#deps;
-    const at = path();
-    if (at === undefined) throw new TreeError('ENOENT');
-    const { size, modifiedAt } = await tree.fetch(at, local).catch((error: unknown) => {
-      const moved = path();
-      const gone = error instanceof TreeError && error.errno === 'ENOENT';
-      // Renamed while it was on its way.
-      if (gone && moved !== undefined && moved !== at) return tree.fetch(moved, local);
-      throw error;
-    });
+    const { path } = this.#deps;
+    for (let attempt = 1; ; attempt += 1) {
+      const at = path();
+      if (at === undefined) throw new TreeError('ENOENT');
+      try {
+        await this.#fetchFrom(at);
+        return;
+      } catch (error) {
+        const errno = error instanceof TreeError ? error.errno : undefined;
+        // Renamed, or grown, while it was on its way.
+        const again = (errno === 'ENOENT' && path() !== at) || errno === 'EFBIG';
+        if (!again || attempt === ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  /** What it takes of the disk is taken from the room first, so that many at once have no more than there is. */
+  async #fetchFrom(at: string): Promise<void> {
+    const { tree, room, newLocal } = this.#deps;
+    const there = await tree.stat(at);
+    if (there.kind === 'directory') throw new TreeError('EISDIR');
+    let taken = 0;
+    const take = (bytes: number): void => {
+      room.change(taken, bytes);
+      taken = bytes;
+    };
+    take(there.size);
+    // Another each time: an attempt that was given up may still be written.
+    const local = newLocal();
     try {
+      const { size, modifiedAt } = await tree.fetch(at, local, there.size);
       if (this.#closed) throw new TreeError('EIO');
-      room.change(0, size);
+      take(size);
+      this.#fd = openSync(this.#localPath(local), 'r+');
+      this.#local = local;
+      this.#size = size;
+      this.#modifiedAt = modifiedAt;
     } catch (error) {
-      rmSync(this.#localPath(), { force: true });
+      take(0);
+      rmSync(this.#localPath(local), { force: true });
       throw error;
     }
-    this.#fd = openSync(this.#localPath(), 'r+');
-    this.#size = size;
-    this.#modifiedAt = modifiedAt;
   }
 
   #resize(size: number): void {
@@ -186,7 +214,7 @@ export class OpenContent {
     return this.#fd;
   }
 
-  #localPath(): string {
-    return join(this.#deps.directory, this.#deps.local);
+  #localPath(local = this.#local): string {
+    return join(this.#deps.directory, local);
   }
 }

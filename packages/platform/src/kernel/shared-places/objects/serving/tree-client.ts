@@ -51,8 +51,8 @@ export class TreeClient implements Tree {
   list(path: string): Promise<NamedEntry[]> {
     return this.#call('list', path) as Promise<NamedEntry[]>;
   }
-  fetch(path: string, local: string): Promise<FileEntry> {
-    return this.#call('fetch', path, local) as Promise<FileEntry>;
+  fetch(path: string, local: string, maxBytes: number): Promise<FileEntry> {
+    return this.#call('fetch', path, local, maxBytes) as Promise<FileEntry>;
   }
   store(path: string, local: string): Promise<FileEntry> {
     return this.#call('store', path, local) as Promise<FileEntry>;

@@ -4,10 +4,15 @@ export function errorCode(error: unknown): string | undefined {
   return typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** Whether the disk, or what its user may have of it, is full. */
+/** Whether the disk, or what its user may have of it, is full; also when that is what caused the error. */
 export function isDiskFull(error: unknown): boolean {
-  const code = errorCode(error);
-  return code === 'ENOSPC' || code === 'EDQUOT';
+  let next = error;
+  for (let depth = 0; depth < 8 && next instanceof Error; depth += 1) {
+    const code = errorCode(next);
+    if (code === 'ENOSPC' || code === 'EDQUOT') return true;
+    next = next.cause;
+  }
+  return false;
 }
 
 /** `undefined` instead of an error when the file or directory does not exist. */

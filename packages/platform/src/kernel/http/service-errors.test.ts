@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { SandboxError } from '../sandbox/sandbox.ts';
 import type { Database } from '../storage/index.ts';
 import { temporaryPglite } from '../storage/testing/databases.ts';
 import { toServiceError } from './service-errors.ts';
@@ -27,4 +28,15 @@ it('tells a caller of a character that cannot be stored, and keeps our own defec
   } finally {
     await dispose();
   }
+});
+
+it('names a full disk whatever needed it, and only that', () => {
+  const inTheWay = (code: string) =>
+    new SandboxError('failed', 'no', { cause: new Error('why', { cause: Object.assign(new Error('x'), { code }) }) });
+  for (const code of ['ENOSPC', 'EDQUOT'])
+    expect(toServiceError(inTheWay(code))).toMatchObject({ code: 'ServiceUnavailableException', status: 503 });
+  expect(toServiceError(inTheWay('EACCES'))).toBeUndefined();
+  const endless = new Error('its own cause');
+  endless.cause = endless;
+  expect(toServiceError(endless)).toBeUndefined();
 });

@@ -207,7 +207,11 @@ function line(fields: string[]): string {
 }
 
 function refused(encoded: string): SandboxError {
-  return new SandboxError('failed', `The sandbox could not be started: ${explain(decodeURIComponent(encoded))}`);
+  const why = explain(decodeURIComponent(encoded));
+  // The owner tells a system error in its words alone.
+  const full = /no space left on device|disk quota exceeded/i.test(why);
+  const cause = full ? Object.assign(new Error(why), { code: 'ENOSPC' }) : undefined;
+  return new SandboxError('failed', `The sandbox could not be started: ${why}`, { cause });
 }
 
 type OwnerProcess = ChildProcessByStdio<Writable, Readable, null>;

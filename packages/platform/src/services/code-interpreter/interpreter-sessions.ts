@@ -7,6 +7,7 @@ import type { HealthCheck } from '../../kernel/sessions/health.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
 import type { SessionKey, SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
 import { StartFailure } from '../../kernel/sessions/start-failure.ts';
+import { isDiskFull } from '../../kernel/system-error.ts';
 import type { Interpreter } from './interpreter.ts';
 import type { InterpreterImages } from './interpreter-images.ts';
 import type { Networks } from './networks.ts';
@@ -190,6 +191,8 @@ function keyOf(record: SessionRecord): SessionKey {
 
 /** Why a session could not be started, as an error of the wire. */
 function explainStart(error: unknown): unknown {
+  // A full disk is told the same way whatever needed it.
+  if (isDiskFull(error)) return error;
   if (error instanceof SandboxError && error.reason === 'capacity')
     return errors.throttling(error.message, { retryAfterSeconds: 2, cause: error });
   if (error instanceof SandboxError || error instanceof StartFailure)

@@ -7,6 +7,7 @@ import type { RequestContext } from '../../kernel/service.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
 import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
 import { describeExit, exitedSoon, StartFailure } from '../../kernel/sessions/start-failure.ts';
+import { isDiskFull } from '../../kernel/system-error.ts';
 import type { InvocationTarget } from './catalogue.ts';
 import { ANSWERED, containerHeaders } from './container-headers.ts';
 import { listens } from './listens.ts';
@@ -57,7 +58,8 @@ export async function acquire(
     return await deps.sessions.acquire(key, () => deps.planFor(target), ctx.signal);
   } catch (error) {
     if (error instanceof StartFailure) throw errors.runtimeClient(error.message, { cause: error });
-    if (error instanceof SandboxError) {
+    // A full disk is told the same way whatever needed it.
+    if (error instanceof SandboxError && !isDiskFull(error)) {
       throw error.reason === 'capacity'
         ? errors.throttling(error.message, { retryAfterSeconds: 2, cause: error })
         : errors.internal(`The sandbox could not be made: ${error.message}`, { cause: error });

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ServiceError } from '@agentplatform/contract';
 import fc from 'fast-check';
-import { decodeJwt, generateKeyPair, SignJWT } from 'jose';
+import { decodeJwt, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
 import { FakeClock } from '../fake-clock.ts';
@@ -51,6 +51,7 @@ describe('a token of a real OpenID provider', () => {
       kind: 'oauth',
       accountId: '1',
       issuer: provider.issuer,
+      vouchedBy: provider.issuer,
       subject: 'agent',
       claims: { client_id: 'agent', scope: 'read', team: 'red' },
       token,
@@ -304,6 +305,37 @@ describe('discovery', () => {
     expect(await outcome(token, at)).toMatch(/^503 /);
     expect(bad.hits()).toBe(hits * 2);
     bad.close();
+  });
+
+  it('vouches for users of its own issuer alone, whichever a document names', async () => {
+    const { publicKey, privateKey } = await generateKeyPair('RS256', { extractable: true });
+    const jwk = { ...(await exportJWK(publicKey)), kid: 'k' };
+    let named = provider.issuer;
+    const chosen = await answering((path, base) =>
+      path === '/jwks' ? { keys: [jwk] } : { issuer: named, jwks_uri: `${base}/jwks` },
+    );
+    const base = chosen.discoveryUrl.replace('/.well-known/openid-configuration', '');
+    const principalOf = async (issuer: string, discoveryUrl: string) => {
+      fresh();
+      named = issuer;
+      const claims = { iss: issuer, aud: 'urn:agents', sub: 'ada', exp: clock.now() / 1000 + 60 };
+      const token = await new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'k' }).sign(privateKey);
+      return authenticator.authenticate(token, { accountId: '1', configuration: rules({ discoveryUrl }) });
+    };
+    const below = `${base}/pages/.well-known/openid-configuration`;
+    for (const [issuer, discoveryUrl] of [
+      [provider.issuer, chosen.discoveryUrl],
+      [base, below],
+    ] as const)
+      expect(await principalOf(issuer, discoveryUrl)).toMatchObject({
+        issuer,
+        subject: 'ada',
+        vouchedBy: discoveryUrl,
+      });
+    // The control: its own it may name, written as it likes.
+    for (const issuer of [base, `${base}/`])
+      expect(await principalOf(issuer, chosen.discoveryUrl)).toMatchObject({ issuer, vouchedBy: issuer });
+    chosen.close();
   });
 
   it('never verifies with a symmetric key from a published set', async () => {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { errors } from '@agentplatform/contract';
 import { type JWTPayload, type JWTVerifyGetKey, errors as joseErrors, jwtVerify } from 'jose';
 import type { Clock } from '../clock.ts';
+import { discoveryUrlOf } from './discovery-url.ts';
 import { checkRules, type JwtAuthorizerConfiguration } from './jwt-rules.ts';
 import { Lru } from './lru.ts';
 import type { Issuer, OidcDiscovery } from './oidc-discovery.ts';
@@ -119,12 +120,18 @@ export function createJwtAuthenticator(deps: { discovery: OidcDiscovery; clock: 
         kind: 'oauth',
         accountId: realm.accountId,
         issuer: payload.iss ?? '',
+        vouchedBy: vouching(payload.iss ?? '', configuration.discoveryUrl),
         subject: payload.sub ?? '',
         claims: payload,
         token,
       };
     },
   };
+}
+
+/** As `OAuthPrincipal.vouchedBy`. Below its name is not enough: at such places others may have pages of their own. */
+function vouching(issuer: string, discoveryUrl: string): string {
+  return discoveryUrlOf(issuer) === discoveryUrl ? issuer : discoveryUrl;
 }
 
 /** jose checks `iat` only together with a maximum age. */

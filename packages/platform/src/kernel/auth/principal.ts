@@ -20,6 +20,11 @@ export interface OAuthPrincipal {
   /** The account that owns the resource whose authorizer accepted the token. */
   accountId: string;
   issuer: string;
+  /**
+   * Who vouches for the subject: the issuer, where the document that was asked is its own, else the address of that document. Whoever
+   * chooses a document can have it name any issuer, so this is who the subject is one of wherever principals of several resources meet.
+   */
+  vouchedBy: string;
   subject: string;
   claims: Readonly<Record<string, unknown>>;
   /** The token itself, for services that pass it on or exchange it. Never logged. */

@@ -71,7 +71,15 @@ const handlers: OperationHandlers = {
     resource: (input) => input.agentRuntimeArn,
     bearer: async (_input, token) => {
       if (token !== 'good') throw errors.unauthorized('The token is not good.');
-      return { kind: 'oauth', accountId: '123456789012', issuer: 'https://idp', subject: 'me', claims: {}, token };
+      return {
+        kind: 'oauth',
+        accountId: '123456789012',
+        issuer: 'https://idp',
+        vouchedBy: 'https://idp',
+        subject: 'me',
+        claims: {},
+        token,
+      };
     },
     handle: async (input) => ({ runtimeSessionId: input.runtimeSessionId, statusCode: 200 }),
   },

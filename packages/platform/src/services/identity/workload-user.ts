@@ -1,5 +1,6 @@
 import { errors } from '@agentplatform/contract';
 import { decodeJwt } from 'jose';
+import { discoveryUrlOf } from '../../kernel/auth/discovery-url.ts';
 import type { JwtAuthenticator } from '../../kernel/auth/jwt.ts';
 
 /** The end user that an agent works for: as a caller with the right to name users names him, or as his own token does. */
@@ -21,7 +22,7 @@ const ISSUER = /^https?:\/\/[^\s?#]+$/;
  */
 export async function userOfToken(token: string, accountId: string, deps: UserTokenDeps): Promise<WorkloadUser> {
   const issuer = issuerOf(token);
-  const discoveryUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+  const discoveryUrl = discoveryUrlOf(issuer);
   const refusal = await deps.refusalOf(discoveryUrl);
   if (refusal) throw errors.invalidField('userToken.iss', refusal);
   const { subject } = await deps.jwt.authenticate(token, { accountId, configuration: { discoveryUrl } });

@@ -16,6 +16,7 @@ const ada: Principal = {
   kind: 'oauth',
   accountId: '123456789012',
   issuer: 'https://idp',
+  vouchedBy: 'https://idp',
   subject: 'ada',
   claims: {},
   token: 't',

@@ -17,8 +17,8 @@ const signed: Principal = {
 };
 
 const asUser = (id: string) => ({ principal: signed, headers: { [USER_HEADER]: id } });
-const asBearer = (subject: string, issuer = 'https://login.example') => ({
-  principal: { kind: 'oauth', accountId, issuer, subject, claims: {}, token: 't' } as const,
+const asBearer = (subject: string, vouchedBy = 'https://login.example', issuer = vouchedBy) => ({
+  principal: { kind: 'oauth', accountId, issuer, vouchedBy, subject, claims: {}, token: 't' } as const,
   headers: {},
 });
 
@@ -53,6 +53,12 @@ describe('the tokens of sessions', () => {
     expect((await opened(asBearer('ada'))).user).toEqual(bearer);
     // The header of a bearer is his subject or was refused; it does not make him another kind of user.
     expect((await opened({ ...asBearer('ada'), headers: { [USER_HEADER]: 'ada' } })).user).toEqual(bearer);
+    // The runtime's owner chose a document that names an issuer which is not its own.
+    const document = 'https://mallory.example/.well-known/openid-configuration';
+    expect((await opened(asBearer('ada', document, 'https://login.example'))).user).toEqual({
+      ...bearer,
+      issuer: document,
+    });
     // Tokens of programs have no subject: they are not all one user.
     expect((await opened(asBearer(''))).user).toBeUndefined();
   });

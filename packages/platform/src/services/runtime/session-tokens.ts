@@ -51,8 +51,8 @@ export class SessionTokens {
 /** Whom a caller speaks for: the subject of his token, else whom the user header names; else nobody but the agent itself. */
 function userOf({ principal, headers }: Pick<RequestContext, 'principal' | 'headers'>): WorkloadUser | undefined {
   if (principal.kind === 'oauth') {
-    const { issuer, subject } = principal;
-    return subject === '' ? undefined : { kind: 'token', issuer, subject };
+    const { vouchedBy, subject } = principal;
+    return subject === '' ? undefined : { kind: 'token', issuer: vouchedBy, subject };
   }
   const id = headers[USER_HEADER];
   return typeof id === 'string' && id !== '' ? { kind: 'id', id } : undefined;

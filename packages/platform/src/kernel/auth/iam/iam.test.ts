@@ -190,6 +190,7 @@ describe('authorization', () => {
       kind: 'oauth',
       accountId: iam.accountId,
       issuer: 'i',
+      vouchedBy: 'i',
       subject: 's',
       claims: {},
       token: 't',

@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { CreateAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
@@ -67,6 +69,39 @@ describe('container images pushed to the platform', () => {
     expect(refusal).toMatchObject({ name: 'ValidationException' });
     expect(refusal.message).toContain(other);
     expect(refusal.message).toContain(mine);
+  });
+});
+
+describe('an image among the files of the server', () => {
+  let dir: string;
+
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'agentplatform-layout-'));
+    const image = { base: 'base/node:22', entrypoint: ['node', '/app/index.mjs'] };
+    const digest = await registry.push('team/file', 'v1', {
+      ...image,
+      files: { 'app/index.mjs': `// file\n${agent}` },
+    });
+    await registry.writeLayout('team/file', digest, join(dir, 'layout'));
+    await promisify(execFile)('tar', ['-cf', join(dir, 'image.tar'), '-C', join(dir, 'layout'), '.']);
+  });
+  afterAll(() => rm(dir, { recursive: true, force: true }));
+
+  it.each([
+    ['an OCI layout', 'of_layout', 'oci:', 'layout'],
+    ['an OCI archive', 'of_archive', 'oci-archive:', 'image.tar'],
+  ])('runs from %s', async (_what, name, scheme, file) => {
+    const created = await create(name, `${scheme}${join(dir, file)}`);
+    const { arn } = await untilReady(clients, created.agentRuntimeId ?? '');
+    expect((await invokeJson(clients, arn, sessionId(name), { do: 'count' })).count).toBe(1);
+  });
+
+  it.each(['oci:', 'oci-archive:'])('that is not there is refused at create: %s', async (scheme) => {
+    const missing = join(dir, 'nothing');
+    await expect(create('of_nothing', `${scheme}${missing}`)).rejects.toMatchObject({
+      name: 'ValidationException',
+      message: expect.stringContaining(missing),
+    });
   });
 });
 

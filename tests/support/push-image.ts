@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { pack } from 'tar-stream';
 import type { TestPlatform } from './platform-process.ts';
@@ -62,6 +64,24 @@ export class RegistryUser {
     const body = JSON.stringify(manifest);
     await this.#call('PUT', `${name}/manifests/${tag}`, { 'content-type': MANIFEST }, body);
     return digestOf(Buffer.from(body));
+  }
+
+  /** Writes an image of the registry as an OCI layout into `dir`, which is made. */
+  async writeLayout(name: string, digest: string, dir: string): Promise<void> {
+    const blobs = join(dir, 'blobs/sha256');
+    await mkdir(blobs, { recursive: true });
+    const manifest = Buffer.from(
+      await (await this.#call('GET', `${name}/manifests/${digest}`, { accept: MANIFEST })).arrayBuffer(),
+    );
+    const { config, layers } = JSON.parse(manifest.toString()) as Manifest;
+    for (const blob of [config, ...layers]) {
+      const { body } = await this.#call('GET', `${name}/blobs/${blob.digest}`, {});
+      if (body) await writeFile(join(blobs, blob.digest.slice('sha256:'.length)), body);
+    }
+    await writeFile(join(blobs, digest.slice('sha256:'.length)), manifest);
+    await writeFile(join(dir, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }));
+    const index = { schemaVersion: 2, manifests: [{ mediaType: MANIFEST, digest, size: manifest.length }] };
+    await writeFile(join(dir, 'index.json'), JSON.stringify(index));
   }
 
   async #pull(reference: string) {

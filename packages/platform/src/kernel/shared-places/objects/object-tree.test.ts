@@ -181,6 +181,33 @@ describe.each(['the embedded store', 'an S3 endpoint'])('objects of %s as files'
     expect([half, await local()]).toEqual([true, false]);
   });
 
+  it('stop moving and coming when they are not wanted any more', async () => {
+    const all = Array.from({ length: 16 }, (_, i) => `a/b/d/${i}`);
+    for (const key of all) await put(key);
+    const abort = new AbortController();
+    let deleted = 0;
+    const remove: ObjectStore['delete'] = async (place) => {
+      deleted += 1;
+      abort.abort();
+      return store.delete(place);
+    };
+    const moved = open('a/b', { delete: remove }).rename('d', 'e', true, abort.signal);
+    await expect(moved).rejects.toMatchObject({ errno: 'EIO' });
+    // Those that were under way, and none after it was answered.
+    expect(deleted).toBeGreaterThan(0);
+    expect(deleted).toBeLessThanOrEqual(8);
+    expect((await names('d')).length).toBe(16 - deleted);
+    expect((await names('e')).length).toBe(16);
+    await expect(tree.fetch('e/1', '22', 1000, abort.signal)).rejects.toMatchObject({ errno: 'EIO' });
+    expect(await readdir(join(dir, 'local'))).not.toContain('22');
+    await writeFile(join(dir, 'local/23'), 'late');
+    await expect(tree.store('e/1', '23', abort.signal)).rejects.toMatchObject({ errno: 'EIO' });
+    expect(await tree.stat('e/1')).toMatchObject({ size: 'a/b/d/1'.length });
+    // Wanted, they move whole.
+    await tree.rename('d', 'e/in', true, new AbortController().signal);
+    expect((await names('e/in')).length).toBe(16 - deleted);
+  });
+
   it('fail in the words of a file system', async () => {
     await put('a/b/large', 'x'.repeat(101));
     await expect(tree.fetch('large', '13', 1000)).rejects.toMatchObject({ errno: 'EFBIG' });

@@ -1,6 +1,7 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { addAbortSignal } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ObjectStore } from '../../objects/index.ts';
 import { isObjectKey, type ObjectInfo, type ObjectPlace } from '../../objects/object-store.ts';
@@ -44,12 +45,13 @@ export class ObjectTree implements Tree {
     return this.#mapped(() => this.#stat(path));
   }
 
-  list(path: string): Promise<NamedEntry[]> {
+  list(path: string, signal?: AbortSignal): Promise<NamedEntry[]> {
     return this.#mapped(async () => {
       const prefix = this.#below(path);
       const found = new Map<string, NamedEntry>();
       let seen = path === '';
       for await (const page of this.#pages(prefix, '/')) {
+        signal?.throwIfAborted();
         seen ||= page.objects.length + page.commonPrefixes.length > 0;
         for (const shown of page.commonPrefixes) {
           const name = shown.slice(prefix.length, -1);
@@ -66,7 +68,7 @@ export class ObjectTree implements Tree {
     });
   }
 
-  fetch(path: string, local: string, maxBytes: number): Promise<FileEntry> {
+  fetch(path: string, local: string, maxBytes: number, signal?: AbortSignal): Promise<FileEntry> {
     return this.#mapped(async () => {
       const target = this.#local(local);
       const { info, body } = await this.#options.store.get(this.#place(path));
@@ -75,7 +77,7 @@ export class ObjectTree implements Tree {
         throw new TreeError('EFBIG');
       }
       try {
-        await pipeline(body, createWriteStream(target, { mode: 0o600 }));
+        await pipeline(body, createWriteStream(target, { mode: 0o600 }), { signal });
       } catch (error) {
         await rm(target, { force: true });
         throw error;
@@ -84,13 +86,13 @@ export class ObjectTree implements Tree {
     });
   }
 
-  store(path: string, local: string): Promise<FileEntry> {
+  store(path: string, local: string, signal?: AbortSignal): Promise<FileEntry> {
     return this.#mapped(async () => {
       const place = this.#place(path);
       const before = this.#stores.get(path) ?? Promise.resolve();
       const put = before
         .catch(() => undefined)
-        .then(() => this.#options.store.put(place, contentOf(this.#local(local))));
+        .then(() => this.#options.store.put(place, contentOf(this.#local(local), signal)));
       this.#stores.set(path, put);
       try {
         return fileOf(await put);
@@ -134,7 +136,7 @@ export class ObjectTree implements Tree {
     });
   }
 
-  rename(path: string, to: string, replace: boolean): Promise<null> {
+  rename(path: string, to: string, replace: boolean, signal?: AbortSignal): Promise<null> {
     return this.#mapped(async () => {
       for (const one of [path, to]) this.#place(one);
       if (path === to) return null;
@@ -143,21 +145,22 @@ export class ObjectTree implements Tree {
       if (there && !replace) throw new TreeError('EEXIST');
       if (there && from.kind === 'file' && there.kind === 'directory') throw new TreeError('EISDIR');
       if (there && from.kind === 'directory' && there.kind === 'file') throw new TreeError('ENOTDIR');
-      if (from.kind === 'directory') await this.#moveDirectory(path, to, there !== undefined);
-      else await this.#moveFile(path, to);
+      if (from.kind === 'directory') await this.#moveDirectory(path, to, there !== undefined, signal);
+      else await this.#moveFile(path, to, signal);
       return null;
     });
   }
 
   /** Copied whole before the old name goes: whatever ends this half-way, the file is under one of the two. */
-  async #moveFile(path: string, to: string): Promise<void> {
+  async #moveFile(path: string, to: string, signal?: AbortSignal): Promise<void> {
     await Promise.allSettled([this.#stores.get(path), this.#stores.get(to)]);
-    await this.#copy(this.#place(path), this.#place(to));
+    await this.#copy(this.#place(path), this.#place(to), signal);
     await this.#keepParent(path);
+    signal?.throwIfAborted();
     await this.#options.store.delete(this.#place(path));
   }
 
-  async #moveDirectory(path: string, to: string, exists: boolean): Promise<void> {
+  async #moveDirectory(path: string, to: string, exists: boolean, signal?: AbortSignal): Promise<void> {
     if (exists && !(await this.#isEmpty(to))) throw new TreeError('ENOTEMPTY');
     const { bucket } = this.#options;
     const [from, target] = [this.#below(path), this.#below(to)];
@@ -167,14 +170,16 @@ export class ObjectTree implements Tree {
       // mv(1) then copies file by file.
       if (keys.length > MAX_MOVED) throw new TreeError('EXDEV');
     }
-    await inParallel(keys, (key) => this.#copy({ bucket, key }, { bucket, key: target + key.slice(from.length) }));
+    const targetOf = (key: string): ObjectPlace => ({ bucket, key: target + key.slice(from.length) });
+    await inParallel(keys, (key) => this.#copy({ bucket, key }, targetOf(key), signal), signal);
     await this.#keepParent(path);
-    await inParallel(keys, (key) => this.#options.store.delete({ bucket, key }));
+    await inParallel(keys, (key) => this.#options.store.delete({ bucket, key }), signal);
   }
 
-  async #copy(from: ObjectPlace, to: ObjectPlace): Promise<void> {
+  async #copy(from: ObjectPlace, to: ObjectPlace, signal?: AbortSignal): Promise<void> {
     if (!isObjectKey(to.key)) throw new TreeError('ENAMETOOLONG');
     const { info, body } = await this.#options.store.get(from);
+    if (signal) addAbortSignal(signal, body);
     const { contentType, headers, metadata, checksum } = info;
     try {
       await this.#options.store.put(to, body, { contentType, headers, metadata, checksum: () => checksum });
@@ -266,16 +271,32 @@ function fileOf({ size, lastModified }: Pick<ObjectInfo, 'size' | 'lastModified'
 }
 
 /** Opened when it is first read, so that a store which refuses beforehand leaves nothing open. */
-async function* contentOf(path: string): AsyncGenerator<Uint8Array> {
-  yield* createReadStream(path, { highWaterMark: 1 << 20 });
+async function* contentOf(path: string, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(path, { highWaterMark: 1 << 20, signal });
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+/** Settles when no work is under way any more; after a failure none begins. */
+async function inParallel<T>(
+  items: readonly T[],
+  work: (item: T) => Promise<void>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const rest = items.values();
+  let failed = false;
   const worker = async (): Promise<void> => {
-    for (const item of rest) await work(item);
+    for (const item of rest) {
+      if (failed) return;
+      try {
+        signal?.throwIfAborted();
+        await work(item);
+      } catch (error) {
+        failed = true;
+        throw error;
+      }
+    }
   };
-  await Promise.all(Array.from({ length: MOVED_AT_ONCE }, worker));
+  const workers = await Promise.allSettled(Array.from({ length: MOVED_AT_ONCE }, worker));
+  for (const one of workers) if (one.status === 'rejected') throw one.reason;
 }

@@ -28,6 +28,16 @@ export interface End {
 /** Longest line, in UTF-16 units. A directory of very many very long names makes a longer one. */
 export const MAX_LINE = 64 * 2 ** 20;
 
+const CALL_MS = 60_000;
+/** Of what moves contents: as large as files here may be, over a slow line. */
+const LONG_CALL_MS = 600_000;
+const LONG = new Set(['fetch', 'store', 'rename']);
+
+/** How long the platform works at a call, in milliseconds. */
+export function callMs(op: string): number {
+  return LONG.has(op) ? LONG_CALL_MS : CALL_MS;
+}
+
 /** False, with nothing written, when the line would be too long for the other side. */
 export function writeLine(socket: Socket, value: Hello | Call | Note | Answer | End): boolean {
   const line = JSON.stringify(value);

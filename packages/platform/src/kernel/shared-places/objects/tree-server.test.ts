@@ -1,5 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -94,6 +95,75 @@ describe('the socket between a platform and its mounts', () => {
       await expect(client.create('new')).rejects.toMatchObject({ errno: 'EEXIST' });
     } finally {
       client.close();
+    }
+  });
+
+  it('knows what a reading call was told the second time, and ends what nobody waits for', async () => {
+    const begun = Promise.withResolvers<AbortSignal | undefined>();
+    await server.close();
+    const list: Tree['list'] = (_path, signal) => {
+      begun.resolve(signal);
+      return new Promise(() => undefined);
+    };
+    server = await listen({ list });
+    const client = new TreeClient({ socket, hello, onEnd: () => undefined, onAlone: () => undefined });
+    try {
+      const waiting = client.list('x');
+      const signal = await begun.promise;
+      if (!signal || signal.aborted) throw new Error('it is wanted');
+      const aborted = once(signal, 'abort', { signal: AbortSignal.timeout(10_000) });
+      await server.close();
+      await aborted;
+      server = await listen({ list: () => Promise.reject(new TreeError('ENOENT')) });
+      await expect(waiting).rejects.toMatchObject({ errno: 'ENOENT' });
+    } finally {
+      client.close();
+    }
+  });
+
+  it('asks once for many who want the same list, after they wanted it', async () => {
+    const asks: string[] = [];
+    const first = Promise.withResolvers<void>();
+    await server.close();
+    server = await listen({
+      list: async (path) => {
+        asks.push(path);
+        if (asks.length === 1) await first.promise;
+        return [{ name: `${asks.length}`, kind: 'file' }];
+      },
+    });
+    const client = new TreeClient({ socket, hello, onEnd: () => undefined, onAlone: () => undefined });
+    try {
+      const many = Array.from({ length: 5 }, () => client.list('x'));
+      const other = client.list('y');
+      await client.stat('z');
+      expect(asks).toEqual(['x']);
+      first.resolve();
+      const [one, ...rest] = (await Promise.all(many)).map(([found]) => found?.name);
+      await other;
+      expect(new Set(rest).size).toBe(1);
+      expect(rest).not.toContain(one);
+      expect(asks.filter((path) => path === 'x')).toHaveLength(2);
+      await client.list('x');
+      expect(asks.filter((path) => path === 'x')).toHaveLength(3);
+    } finally {
+      client.close();
+    }
+  });
+
+  it('can be opened by its owner alone, whatever the umask', async () => {
+    const before = process.umask(0);
+    const open = createServer();
+    try {
+      await server.close();
+      server = await listen();
+      const control = join(dir, 'control');
+      await new Promise<void>((resolve) => open.listen(control, resolve));
+      expect((await stat(control)).mode & 0o777).toBe(0o777);
+      expect((await stat(socket)).mode & 0o777).toBe(0o600);
+    } finally {
+      process.umask(before);
+      open.close();
     }
   });
 

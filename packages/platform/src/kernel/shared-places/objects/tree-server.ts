@@ -1,6 +1,7 @@
-import { unlink } from 'node:fs/promises';
+import { chmod, unlink } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { orMissing } from '../../system-error.ts';
+import { CallsUnderWay } from './calls-under-way.ts';
 import { type Tree, TreeError } from './tree.ts';
 import { treeErrorOf } from './tree-error-of.ts';
 import { type Hello, onLines, writeLine } from './tree-lines.ts';
@@ -22,18 +23,18 @@ export interface TreeServerOptions {
   onNote(id: string, text: string): void;
 }
 
-type Run = (tree: Tree, args: readonly unknown[]) => Promise<unknown>;
+type Run = (tree: Tree, args: readonly unknown[], signal: AbortSignal) => Promise<unknown>;
 
 const OPERATIONS: Record<string, Run> = {
   stat: (tree, [path]) => tree.stat(text(path)),
-  list: (tree, [path]) => tree.list(text(path)),
-  fetch: (tree, [path, local, maxBytes]) => tree.fetch(text(path), text(local), count(maxBytes)),
-  store: (tree, [path, local]) => tree.store(text(path), text(local)),
+  list: (tree, [path], signal) => tree.list(text(path), signal),
+  fetch: (tree, [path, local, maxBytes], signal) => tree.fetch(text(path), text(local), count(maxBytes), signal),
+  store: (tree, [path, local], signal) => tree.store(text(path), text(local), signal),
   create: (tree, [path]) => tree.create(text(path)),
   mkdir: (tree, [path]) => tree.mkdir(text(path)),
   rmdir: (tree, [path]) => tree.rmdir(text(path)),
   unlink: (tree, [path]) => tree.unlink(text(path)),
-  rename: (tree, [path, to, replace]) => tree.rename(text(path), text(to), replace === true),
+  rename: (tree, [path, to, replace], signal) => tree.rename(text(path), text(to), replace === true, signal),
 };
 
 /** Answers the processes that serve mounts, on a socket that root alone can open. */
@@ -55,6 +56,7 @@ export class TreeServer {
       server.#server.once('error', reject);
       server.#server.listen(options.socket, resolve);
     });
+    await chmod(options.socket, 0o600);
     return server;
   }
 
@@ -65,9 +67,12 @@ export class TreeServer {
 
   #serve(socket: Socket): void {
     this.#sockets.add(socket);
+    const calls = new CallsUnderWay();
     const closed = new Promise<void>((resolve) => {
       socket.on('close', () => {
         this.#sockets.delete(socket);
+        // It asks again for what it still wants.
+        calls.end();
         resolve();
       });
     });
@@ -85,17 +90,24 @@ export class TreeServer {
         if (tree) this.#options.onPeer({ hello, end, closed });
         else end();
       } else if (typeof value.note === 'string') this.#options.onNote(hello?.id ?? '', value.note);
-      else if (typeof value.call === 'number' && tree) void answer(socket, value.call, tree, value);
+      else if (typeof value.call === 'number' && tree) void answer(socket, calls, value.call, tree, value);
       else throw new Error('a line is none that is known');
     });
   }
 }
 
-async function answer(socket: Socket, call: number, tree: Tree, { op, args }: Record<string, unknown>): Promise<void> {
+async function answer(
+  socket: Socket,
+  calls: CallsUnderWay,
+  call: number,
+  tree: Tree,
+  { op, args }: Record<string, unknown>,
+): Promise<void> {
   try {
-    const run = typeof op === 'string' && Object.hasOwn(OPERATIONS, op) ? OPERATIONS[op] : undefined;
+    const name = typeof op === 'string' ? op : '';
+    const run = Object.hasOwn(OPERATIONS, name) ? OPERATIONS[name] : undefined;
     if (!run) throw new TreeError('ENOSYS');
-    const result = await run(tree, Array.isArray(args) ? args : []);
+    const result = await calls.run(name, (signal) => run(tree, Array.isArray(args) ? args : [], signal));
     if (!writeLine(socket, { answer: call, result })) throw new TreeError('EOVERFLOW');
   } catch (error) {
     writeLine(socket, { answer: call, errno: treeErrorOf(error).errno });

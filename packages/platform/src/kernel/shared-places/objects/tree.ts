@@ -1,23 +1,26 @@
 import { constants } from 'node:os';
 
-/** Files and directories as a file system asks for them. Paths are relative, names joined by `/`; the root is `''`. All reject with TreeError. */
+/**
+ * Files and directories as a file system asks for them. Paths are relative, names joined by `/`; the root is `''`. All reject with
+ * TreeError; what is aborted rejects once it has ended.
+ */
 export interface Tree {
   stat(path: string): Promise<Entry>;
-  list(path: string): Promise<NamedEntry[]>;
+  list(path: string, signal?: AbortSignal): Promise<NamedEntry[]>;
   /**
    * Brings a file's content to `local`, the name of a file in the directory that both sides share. Throws EFBIG for one of more than
    * `maxBytes`. What was begun is not left there.
    */
-  fetch(path: string, local: string, maxBytes: number): Promise<FileEntry>;
+  fetch(path: string, local: string, maxBytes: number, signal?: AbortSignal): Promise<FileEntry>;
   /** Makes the content of `local` the file's, all or nothing; it is on stable storage then. */
-  store(path: string, local: string): Promise<FileEntry>;
+  store(path: string, local: string, signal?: AbortSignal): Promise<FileEntry>;
   /** An empty file that was not there. Throws EEXIST. */
   create(path: string): Promise<FileEntry>;
   mkdir(path: string): Promise<null>;
   rmdir(path: string): Promise<null>;
   unlink(path: string): Promise<null>;
   /** Throws EEXIST where something is at `to`, unless it may be replaced. */
-  rename(path: string, to: string, replace: boolean): Promise<null>;
+  rename(path: string, to: string, replace: boolean, signal?: AbortSignal): Promise<null>;
 }
 
 export interface FileEntry {

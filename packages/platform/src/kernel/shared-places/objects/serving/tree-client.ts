@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { type Entry, type FileEntry, isErrno, type NamedEntry, type Tree, TreeError } from '../tree.ts';
-import { type Answer, type Call, type End, type Hello, onLines, writeLine } from '../tree-lines.ts';
+import { type Answer, type Call, callMs, type End, type Hello, onLines, writeLine } from '../tree-lines.ts';
 
 export interface TreeClientOptions {
   /** Path of the platform's socket. */
@@ -14,10 +14,10 @@ export interface TreeClientOptions {
 
 const RETRY_MS = 200;
 const ALONE_MS = 5_000;
-const CALL_MS = 60_000;
-/** Of what moves contents: as large as files here may be, over a slow line. */
-const LONG_CALL_MS = 600_000;
-const LONG = new Set(['fetch', 'store', 'rename']);
+/** Longer than the platform works at it: as long as it does, what it touches is not let go of here. */
+const ANSWER_MS = 20_000;
+/** Done twice they are as done once. */
+const READING = new Set(['stat', 'list', 'fetch']);
 
 interface Pending {
   call: Call;
@@ -34,6 +34,9 @@ interface Pending {
 export class TreeClient implements Tree {
   readonly #options: TreeClientOptions;
   readonly #pending = new Map<number, Pending>();
+  /** Under way, and to be asked for after those, by path. */
+  readonly #lists = new Map<string, Promise<NamedEntry[]>>();
+  readonly #nextLists = new Map<string, Promise<NamedEntry[]>>();
   #socket: Socket | undefined;
   #last = 0;
   #aloneSince = Date.now();
@@ -48,8 +51,23 @@ export class TreeClient implements Tree {
   stat(path: string): Promise<Entry> {
     return this.#call('stat', path) as Promise<Entry>;
   }
+  /** Of many who ask meanwhile all but the first share the next, for what the first gets may be older than what they know of. */
   list(path: string): Promise<NamedEntry[]> {
-    return this.#call('list', path) as Promise<NamedEntry[]>;
+    const next = this.#nextLists.get(path);
+    if (next) return next;
+    const ask = (): Promise<NamedEntry[]> => {
+      this.#nextLists.delete(path);
+      const asked = this.#call('list', path).finally(() => {
+        if (this.#lists.get(path) === asked) this.#lists.delete(path);
+      }) as Promise<NamedEntry[]>;
+      this.#lists.set(path, asked);
+      return asked;
+    };
+    const before = this.#lists.get(path);
+    if (!before) return ask();
+    const after = before.then(ask, ask);
+    this.#nextLists.set(path, after);
+    return after;
   }
   fetch(path: string, local: string, maxBytes: number): Promise<FileEntry> {
     return this.#call('fetch', path, local, maxBytes) as Promise<FileEntry>;
@@ -90,10 +108,7 @@ export class TreeClient implements Tree {
     return new Promise((resolve, reject) => {
       this.#last += 1;
       const call: Call = { call: this.#last, op, args };
-      const timer = setTimeout(
-        () => this.#done({ answer: call.call, errno: 'EIO' }),
-        LONG.has(op) ? LONG_CALL_MS : CALL_MS,
-      );
+      const timer = setTimeout(() => this.#done({ answer: call.call, errno: 'EIO' }), callMs(op) + ANSWER_MS);
       const settled =
         <A extends unknown[]>(settle: (...args: A) => void) =>
         (...args: A): void => {
@@ -136,8 +151,9 @@ export class TreeClient implements Tree {
     if (!pending) return;
     this.#pending.delete(value.answer);
     const { errno, result } = value;
+    const certain = !pending.repeated || READING.has(pending.call.op);
     if (errno === undefined) pending.resolve(result);
     // Of what was asked twice it is not known whether the first time did it.
-    else pending.reject(new TreeError(isErrno(errno) && !pending.repeated ? errno : 'EIO'));
+    else pending.reject(new TreeError(isErrno(errno) && certain ? errno : 'EIO'));
   }
 }

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { DockerProvider } from '../../packages/platform/src/kernel/sandbox/docker/docker-provider.ts';
 import { DockerDaemon } from '../../packages/platform/src/kernel/sandbox/testing/docker-daemon.ts';
@@ -11,5 +12,9 @@ export function dockerLabs(): OpenLab {
   });
   afterAll(() => daemon.stop());
   return (options) =>
-    SandboxLab.open(options, (given) => new DockerProvider({ ...given, socketPath: daemon.socketPath }));
+    SandboxLab.open(
+      options,
+      (given) => new DockerProvider({ ...given, socketPath: daemon.socketPath }),
+      join(daemon.dir, 'data/containers'),
+    );
 }

@@ -1,13 +1,23 @@
 import { spawn } from 'node:child_process';
 import { createSocket, type Socket } from 'node:dgram';
 import { type AddressInfo, createServer } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommand } from '../../packages/platform/src/kernel/sandbox/run-command.ts';
 import { DOOR_ADDRESS, type NetworkPolicy, type Sandbox } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
 import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.ts';
-import { host, hostPid, type OpenLab, reach, reachAny, type SandboxLab, shell, speaker } from './sandbox-lab.ts';
+import {
+  at,
+  host,
+  hostPid,
+  type OpenLab,
+  ownAddresses,
+  reach,
+  reachAny,
+  type SandboxLab,
+  shell,
+  speaker,
+} from './sandbox-lab.ts';
 
 /** Addresses of a network namespace that stands for the world outside; nothing here leaves the machine. */
 const WORLD = { public: '1.2.3.4', metadata: '169.254.169.254', private: '172.30.99.9', shared: '100.100.100.200' };
@@ -259,11 +269,6 @@ export function networkAttacks(name: string, open: OpenLab, { ownStack = false }
   });
 }
 
-/** Each address with that port. */
-function at(addresses: string[], port: number): [host: string, port: number][] {
-  return addresses.map((address) => [address, port]);
-}
-
 interface World {
   /** What a server says to the world. */
   reach(address: string, port: number): Promise<string>;
@@ -328,14 +333,6 @@ async function openResolver(): Promise<Resolver> {
   });
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
   return { socket, port: socket.address().port, asked: () => asked };
-}
-
-function ownAddresses(): string[] {
-  return Object.entries(networkInterfaces())
-    .filter(([name]) => !/^(veth|apw|ap\w+-|br-|docker)/.test(name))
-    .flatMap(([, addresses]) => addresses ?? [])
-    .filter((address) => address.family === 'IPv4' && !address.internal)
-    .map((address) => address.address);
 }
 
 /** A listener that says who has come. */

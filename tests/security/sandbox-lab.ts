@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import pino from 'pino';
@@ -22,7 +22,7 @@ import { smallSpec } from '../../packages/platform/src/kernel/sandbox/testing/sm
 const execute = promisify(execFile);
 
 /** What both providers that isolate can be given. */
-type LabOptions = Partial<Pick<OciProviderOptions, 'nft' | 'nameserver' | 'run' | 'poolSize' | 'door' | 'door'>>;
+type LabOptions = Partial<Pick<OciProviderOptions, 'nft' | 'nameserver' | 'run' | 'poolSize' | 'door'>>;
 type MakeProvider = (options: LabOptions & Pick<OciProviderOptions, 'dataDir' | 'clock' | 'log'>) => SandboxProvider;
 
 /** Opens a lab on the provider that is attacked. */
@@ -35,21 +35,24 @@ export class SandboxLab {
   readonly dir: string;
   readonly image: PreparedImage;
   readonly provider: SandboxProvider;
+  readonly #logs: string | undefined;
   #serial = 0;
 
-  private constructor(dir: string, image: PreparedImage, provider: SandboxProvider) {
+  private constructor(dir: string, image: PreparedImage, provider: SandboxProvider, logs: string | undefined) {
     this.dir = dir;
     this.image = image;
     this.provider = provider;
+    this.#logs = logs;
   }
 
-  static async open(options: LabOptions = {}, make: MakeProvider = oci): Promise<SandboxLab> {
+  /** `logs`: where the provider has logs kept, when that is not in the data directory. */
+  static async open(options: LabOptions = {}, make: MakeProvider = oci, logs?: string): Promise<SandboxLab> {
     const dir = await mkdtemp(join(tmpdir(), 'sandbox-lab-'));
     const image = await busyboxImage(dir);
     await addProgram(image.rootfs, '/usr/bin/perl');
     const base = { dataDir: join(dir, 'data'), clock: systemClock, log: pino({ level: 'silent' }) };
     const provider = make({ ...base, ...options });
-    return new SandboxLab(dir, image, provider);
+    return new SandboxLab(dir, image, provider, logs);
   }
 
   /** A sandbox that only sleeps; attacks are executed in it. */
@@ -57,6 +60,11 @@ export class SandboxLab {
     return this.provider.create(
       smallSpec(this.image, `lab${this.#serial++}`, { command: ['/bin/sleep', '600'], ...change }),
     );
+  }
+
+  /** A directory of the host that holds the sandbox's log. */
+  logPlace(sandbox: Sandbox): string {
+    return this.#logs ?? join(this.dir, 'data/sandboxes', sandbox.id);
   }
 
   async close(): Promise<void> {
@@ -81,15 +89,36 @@ export async function reach(sandbox: Sandbox, host: string, port: number): Promi
   return out;
 }
 
-/** Those of the addresses that can be reached from inside, with what they said; all tried at once, for each that is closed takes a second. */
-export async function reachAny(sandbox: Sandbox, targets: readonly [host: string, port: number][]): Promise<string[]> {
-  const attempts = targets.map(
-    ([host, port]) => `echo "${host} ${port} $(busybox nc -w 1 ${host} ${port} </dev/null 2>/dev/null)" &`,
-  );
+/** Those of the addresses that can be reached from inside, with what they said; all tried at once, for each that is closed takes a second. `question` as printf takes it. */
+export async function reachAny(
+  sandbox: Sandbox,
+  targets: readonly [host: string, port: number][],
+  question = '',
+): Promise<string[]> {
+  const attempts = targets.map(([host, port]) => `echo "${host} ${port} $(${asking(host, port, question)})" &`);
   const { out } = await shell(sandbox, [...attempts, 'wait'].join('\n'));
   const lines = out.split('\n').filter((line) => line !== '');
   if (lines.length !== targets.length) throw new Error(`not every address was tried: ${out}`);
   return lines.filter((line) => !line.endsWith(' '));
+}
+
+/** A shell's command that connects, says `question` (as printf takes it) and prints the answer. */
+export function asking(host: string, port: number, question: string): string {
+  return `printf '${question}' | busybox nc -w 1 ${host} ${port} 2>/dev/null`;
+}
+
+/** The machine's IPv4 addresses that the world knows it by. */
+export function ownAddresses(): string[] {
+  return Object.entries(networkInterfaces())
+    .filter(([name]) => !/^(veth|apw|ap\w+-|br-|docker)/.test(name))
+    .flatMap(([, addresses]) => addresses ?? [])
+    .filter((address) => address.family === 'IPv4' && !address.internal)
+    .map((address) => address.address);
+}
+
+/** Each address with that port. */
+export function at(addresses: string[], port: number): [host: string, port: number][] {
+  return addresses.map((address) => [address, port]);
 }
 
 /** The host's number of a process of the sandbox that nobody else has. */

@@ -7,6 +7,7 @@ import { writeCredentialsFile } from '../../packages/platform/src/kernel/auth/ia
 import type { NetworkPolicy, Sandbox } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
 import { openMasterKeyFile } from '../../packages/platform/src/kernel/secrets/index.ts';
 import { openDatabase } from '../../packages/platform/src/kernel/storage/index.ts';
+import { EMBEDDED_CACHE } from '../../packages/platform/src/kernel/storage/testing/databases.ts';
 import { asking, at, host, type OpenLab, ownAddresses, reachAny, type SandboxLab, shell } from './sandbox-lab.ts';
 
 /** What there is to steal. */
@@ -165,6 +166,6 @@ export async function fillData(data: string): Promise<void> {
   await openMasterKeyFile(join(data, 'keys'));
   const secretAccessKey = randomBytes(30).toString('base64');
   await writeCredentialsFile(data, { accessKeyId: 'AKIAIOSFODNN7EXAMPLE', secretAccessKey, region: 'us-east-1' });
-  const database = await openDatabase({ dataDir: data, log: pino({ level: 'silent' }) });
+  const database = await openDatabase({ dataDir: data, cacheDir: EMBEDDED_CACHE, log: pino({ level: 'silent' }) });
   await database.close();
 }

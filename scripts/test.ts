@@ -10,16 +10,20 @@ import { pythonPackages } from './test/python-packages.ts';
 import { addTallies, closingLine, emptyTally, report, type Tally, tallyOf } from './test/tally.ts';
 
 // Tests that start whole platforms.
-const platforms = ['packages/cli/**/*.e2e.test.ts', 'tests/{compat,e2e}/**/*.test.ts'];
+const platforms = ['packages/cli/**/*.e2e.test.ts', 'tests/{compat,e2e,security}/**/*.test.ts'];
 // Tests that fill, starve, kill or measure: one file at a time, so that none is another's fault.
-const oneByOne = ['packages/platform/src/kernel/sandbox/**/*.test.ts', 'tests/{faults,security}/**/*.test.ts'];
+const oneByOne = [
+  'packages/platform/src/kernel/sandbox/**/*.test.ts',
+  'tests/faults/**/*.test.ts',
+  'tests/security/sandbox-*.test.ts',
+];
 // Three files at a time on two cores, for they wait a third of their time. Files share a process, and so what they import:
 // they have no state of their own to share, and a process for each took as long as all their tests. As many at least as at most:
 // vitest 3.2.4 ends the whole run ("Terminating worker thread") when it puts one away that has run out of files before the others.
 const together = { isolate: false, maxWorkers: 3, minWorkers: 3, sequence: { sequencer: LongestFirst } };
 const parts = [
   { ...together, exclude: [...platforms, ...oneByOne] },
-  { ...together, include: platforms },
+  { ...together, include: platforms, exclude: ['**/node_modules/**', ...oneByOne] },
   { include: oneByOne, maxWorkers: 1, minWorkers: 1 },
 ];
 

@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DockerDaemon } from '../../packages/platform/src/kernel/sandbox/testing/docker-daemon.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -163,11 +164,12 @@ describe('doctor and env', () => {
 });
 
 const buildah = spawnSync('buildah', ['--version']).status === 0;
+const docker = process.getuid?.() === 0 && spawnSync('dockerd', ['--version']).status === 0;
 const compiler = spawnSync('gcc', ['--version']).status === 0;
 if (!buildah || !compiler) console.warn('SKIPPED: deploying a Containerfile needs buildah and gcc on this machine');
 
 describe.skipIf(!buildah || !compiler)('a Containerfile', () => {
-  it('is built, pushed into the platform’s registry, and answers', async () => {
+  it('is built, pushed into the platform’s registry, and answers: by buildah, and by a real Docker daemon', async () => {
     const folder = await mkdtemp(join(work, 'image-'));
     // FROM scratch and a static program: no base image has to be fetched.
     await writeFile(join(folder, 'agent.c'), agentInC);
@@ -178,6 +180,18 @@ describe.skipIf(!buildah || !compiler)('a Containerfile', () => {
     expect(await must(folder, 'invoke', '{}')).toBe('{"call":1}\n');
     expect(await must(folder, 'invoke', '{}', '--continue')).toBe('{"call":2}\n');
     expect(JSON.parse(await must(folder, 'deploy', '--json'))).toMatchObject({ changed: false });
+
+    if (!docker) return console.warn('SKIPPED: the same by Docker, which is not installed');
+    const daemon = await DockerDaemon.start();
+    try {
+      const env = { ...platform.env, DOCKER_HOST: `unix://${daemon.socketPath}` };
+      const deployed = await agentcore(folder, ['deploy', '--builder', 'docker', '--json'], { env });
+      expect(deployed.code, deployed.stderr).toBe(0);
+      expect(JSON.parse(deployed.stdout)).toMatchObject({ changed: true });
+      expect(await must(folder, 'invoke', '{}')).toBe('{"call":1}\n');
+    } finally {
+      await daemon.stop();
+    }
   });
 });
 

@@ -150,22 +150,29 @@ async function nothingLeft(dataDir: string): Promise<void> {
   if (left.length > 0) throw new Error(`left behind: ${JSON.stringify(Object.fromEntries(left))}`);
 }
 
-/** Every session that ended has its usage, up to its end but for one interval. */
+/** Every session that ended has its usage: to its end, or to the kill that it ended with but for one interval. */
 async function lostUsage(dataDir: string): Promise<string> {
   const database = await openDatabase({ dataDir, clock: systemClock, log: pino({ enabled: false }) });
   try {
-    const rows = await database.query<{ sandbox_id: string; lived: number; used: number | null }>(
-      `SELECT s.sandbox_id, s.ended_at - s.activated_at AS lived, u.last_sample_at - s.activated_at AS used
+    // One with its final sample, taken before its sandbox was stopped, is whole, however long the stop took.
+    const rows = await database.query<{
+      sandbox_id: string;
+      lived: number;
+      used: number | null;
+      final: boolean | null;
+    }>(
+      `SELECT s.sandbox_id, s.ended_at - s.activated_at AS lived, u.last_sample_at - s.activated_at AS used, u.final
        FROM sessions s LEFT JOIN session_usage u USING (sandbox_id) WHERE s.activated_at IS NOT NULL AND s.end_reason <> 'lost'`,
     );
     const open = await database.query('SELECT sandbox_id FROM sessions WHERE ended_at IS NULL');
     if (open.length > 0) throw new Error(`${open.length} sessions have no end`);
     const twice = await database.query('SELECT sandbox_id FROM session_usage GROUP BY sandbox_id HAVING count(*) > 1');
     if (twice.length > 0) throw new Error('a sandbox was counted twice');
-    const lost = rows.filter(({ lived, used }) => Number(used ?? 0) < Number(lived) - LOST_MS);
+    const lost = rows.filter(({ lived, used, final }) => !final && Number(used ?? 0) < Number(lived) - LOST_MS);
+    const last = rows.filter(({ final }) => final).length;
     if (lost.length > 0)
       throw new Error(`usage of ${lost.length} of ${rows.length} sessions is short: ${JSON.stringify(lost[0])}`);
-    return `usage of ${rows.length} sessions is whole`;
+    return `usage of ${rows.length} sessions is whole, ${last} of them with a last sample at their end`;
   } finally {
     await database.close();
   }

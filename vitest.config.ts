@@ -9,6 +9,7 @@ export default defineConfig({
       'tests/**/*.test.ts',
     ],
     exclude: ['**/node_modules/**'],
+    setupFiles: ['scripts/test/own-environment.ts'],
     pool: 'forks',
     maxWorkers: 2,
     minWorkers: 1,

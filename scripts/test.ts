@@ -17,12 +17,13 @@ const oneByOne = [
   'tests/faults/**/*.test.ts',
   'tests/security/sandbox-*.test.ts',
 ];
-// Three files at a time on two cores, for they wait a third of their time. Files share a process, and so what they import:
-// they have no state of their own to share, and a process for each took as long as all their tests. As many at least as at most:
-// vitest 3.2.4 ends the whole run ("Terminating worker thread") when it puts one away that has run out of files before the others.
-const together = { isolate: false, maxWorkers: 3, minWorkers: 3, sequence: { sequencer: LongestFirst } };
+// Three files at a time on two cores, for they wait a third of their time.
+const together = { maxWorkers: 3, minWorkers: 3, sequence: { sequencer: LongestFirst } };
 const parts = [
-  { ...together, exclude: [...platforms, ...oneByOne] },
+  // Files share a process, and so what they import: they have no state of their own to share, their environment is put back
+  // (own-environment.ts), and a process for each took as long as all their tests. As many processes at least as at most: vitest 3.2.4
+  // ends the whole run ("Terminating worker thread") when it puts one away that has run out of files before the others.
+  { ...together, isolate: false, exclude: [...platforms, ...oneByOne] },
   { ...together, include: platforms, exclude: ['**/node_modules/**', ...oneByOne] },
   { include: oneByOne, maxWorkers: 1, minWorkers: 1 },
 ];

@@ -1,0 +1,11 @@
+import { afterAll } from 'vitest';
+
+/** Runs in front of each file: files may share a process, and what one of them sets for itself ends with it. */
+const before = { ...process.env };
+const folder = process.cwd();
+
+afterAll(() => {
+  for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
+  Object.assign(process.env, before);
+  if (process.cwd() !== folder) process.chdir(folder);
+});

@@ -146,7 +146,10 @@ async function compareBuilds(ours: Contestant, peer: Contestant, builds: number)
 async function measureStarts(handset: string, root: string, starts: number): Promise<Times> {
   const taken: number[] = [];
   for (let i = 0; i < starts; i += 1) {
-    await rm(path.join(root, 'public'), { recursive: true, force: true });
+    // Nothing known of the application, as on the first start after a clone.
+    for (const made of ['public', '.handset']) {
+      await rm(path.join(root, made), { recursive: true, force: true });
+    }
     const watching = await startWatch(handset, root);
     taken.push(watching.firstServe);
     await watching.end();

@@ -1,5 +1,6 @@
 import { readFileSync, watch, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { launchChromium } from '../../packages/handset/src/browser/launch.ts';
 import { EDITED, editedText } from './sample-app.ts';
 import { startWatch } from './watching.ts';
@@ -41,7 +42,7 @@ export async function measureRebuilds(handset: string, root: string, saves: numb
         result.toOutput.push(output);
         result.toPage.push(refreshed);
       }
-      await new Promise((resolve) => setTimeout(resolve, REST_MS));
+      await sleep(REST_MS);
     }
     return result;
   } finally {

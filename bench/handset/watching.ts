@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A `handset watch` that runs; it is ended by `end`. */
 export interface Watching {
@@ -25,7 +26,7 @@ export async function startWatch(handset: string, root: string): Promise<Watchin
       const text = await response.text();
       if (response.status === 200 && text.includes('<title>')) break;
       if (performance.now() - start > START_MS) throw new Error('handset watch serves no page');
-      await new Promise((resolve) => setTimeout(resolve, 2));
+      await sleep(2);
     }
     return { url, firstServe: performance.now() - start, end: () => end(child) };
   } catch (error) {

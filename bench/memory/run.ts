@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BatchCreateMemoryRecordsCommand } from '@aws-sdk/client-bedrock-agentcore';
 import { Pool } from 'undici';
 import { openLocalEmbedder } from '../../packages/platform/src/kernel/embeddings/index.ts';
@@ -162,7 +163,7 @@ async function untilIndexed({ calls }: ModelServer, say: (text: string) => void)
   say('vectors in the background');
   for (const end = Date.now() + INDEX_WAIT_MS; Date.now() < end; ) {
     const before = calls.embeddings;
-    await new Promise((resolve) => setTimeout(resolve, 3000));
+    await sleep(3000);
     if (calls.embeddings === before) return;
   }
   throw new Error('the vectors are not made');

@@ -1,6 +1,6 @@
 /**
  * Measures what one known session costs the server: the real session table and the real handles of sandboxes, over a provider that
- * makes no process and a store that keeps nothing here, as the database keeps it elsewhere. Each session is used once by HTTP.
+ * makes no process and a store that keeps nothing here, as the database keeps it elsewhere. Each session is used once by HTTP, by a user of its own.
  */
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -13,6 +13,8 @@ import type { Sandbox, SandboxProvider, SandboxSpec } from '../../packages/platf
 import { pingHealth } from '../../packages/platform/src/kernel/sessions/health.ts';
 import type { SessionStore } from '../../packages/platform/src/kernel/sessions/session-store.ts';
 import { type SessionPlan, Sessions } from '../../packages/platform/src/kernel/sessions/sessions.ts';
+import { WorkloadTokens } from '../../packages/platform/src/services/identity/workload-tokens.ts';
+import { AgentTokens } from '../../packages/platform/src/services/runtime/agent-tokens.ts';
 
 const COUNT = 10_000;
 /** Half a minute without use, after which a session holds no socket, passes in a tenth. */
@@ -105,7 +107,23 @@ const sessions = new Sessions({
   },
 });
 sessions.start();
-const resourceArn = 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/agent_abcdefgh-0123456789';
+const accountId = '123456789012';
+const workloadTokens = new WorkloadTokens({
+  key: randomBytes(32),
+  lifeMs: 900_000,
+  find: async () => undefined,
+  clock,
+});
+const principal = {
+  kind: 'iam',
+  accountId,
+  arn: `arn:aws:iam::${accountId}:user/bench`,
+  accessKeyId: 'AKIA',
+  tags: {},
+} as const;
+const tokens = new AgentTokens({ issueToken: (bearer) => workloadTokens.issue(bearer) }, clock);
+const runtime = { accountId, id: 'agent_abcdefgh-0123456789' };
+const resourceArn = `arn:aws:bedrock-agentcore:us-east-1:${accountId}:runtime/${runtime.id}`;
 // As the runtime service has it: one plan for all sessions of a version.
 const plan: SessionPlan = {
   version: '1',
@@ -129,12 +147,10 @@ async function open(count: number, prefix: string): Promise<void> {
     await Promise.all(
       Array.from({ length: Math.min(100, count - i) }, async (_, k) => {
         const sessionId = `${prefix}-${String(i + k).padStart(29, '0')}`;
-        const lease = await sessions.acquire(
-          { accountId: '123456789012', resourceArn, sessionId },
-          async () => plan,
-          signal,
-        );
+        const lease = await sessions.acquire({ accountId, resourceArn, sessionId }, async () => plan, signal);
         const { body } = await lease.connection.request({ method: 'GET', path: '/' });
+        const caller = { principal, headers: { 'x-amzn-bedrock-agentcore-runtime-user-id': `user-${i + k}` } };
+        tokens.of(runtime, caller);
         await body.dump();
         lease.release();
       }),

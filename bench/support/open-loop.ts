@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from './connection.ts';
 
 export interface OpenLoop {
@@ -54,7 +55,7 @@ export async function openLoop({ host, port, rate, seconds, next }: OpenLoop): P
     }
     for (const deadline = performance.now() + 30_000; underWay > 0 && failure === undefined; ) {
       if (performance.now() > deadline) throw new Error(`${underWay} requests had no answer after 30 s`);
-      await new Promise((resolve) => setTimeout(resolve, 2));
+      await sleep(2);
     }
     if (failure !== undefined) throw new Error(`${host}:${port} at ${rate}/s: ${String(failure)}`, { cause: failure });
     return latencies;

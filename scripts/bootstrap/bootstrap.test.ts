@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 
 const here = join(import.meta.dirname, '..');
@@ -174,9 +174,9 @@ describe('bootstrap', () => {
     const root = checkout();
     const PATH = program(root, 'npm', 'exec sleep 30');
     const { child, ended } = begin(root, ['docs-update'], { PATH });
-    await wait(500);
+    await sleep(500);
     const other = bootstrap(root, ['docs-update', 'other']);
-    await wait(500);
+    await sleep(500);
     child.kill('SIGKILL');
     expect(await other).toMatchObject({ status: 0, stdout: expect.stringContaining('ran other') });
     await ended;

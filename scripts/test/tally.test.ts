@@ -1,36 +1,12 @@
-import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Vitest } from 'vitest/node';
+import { ownVitest } from './own-vitest.ts';
 import { closingLine, report, type Tally, tallyOf } from './tally.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'agentplatform-tally-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
-
-/** A program of its own: vitest cannot run within vitest. It prints the tally, and ends with vitest's own exit status. */
-const PROGRAM = `
-  import { startVitest } from 'vitest/node';
-  import { tallyOf } from './scripts/test/tally.ts';
-  const root = process.argv[1];
-  const vitest = await startVitest('test', [], {
-    root, config: false, watch: false, globals: true, reporters: [{}], pool: 'threads', include: ['a.test.ts'],
-  });
-  const { exitCode } = process;
-  console.log(JSON.stringify({ exitCode, tally: tallyOf(vitest) }));
-  await vitest.close();
-  process.exit(0);
-`;
-
-/** Runs one file of tests in a vitest of its own. */
+/** The tally of one file, which agrees with vitest on whether it failed. */
 async function tally(source: string): Promise<Tally> {
-  writeFileSync(join(root, 'a.test.ts'), source);
-  const args = ['--input-type=module-typescript', '--eval', PROGRAM, root];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: join(import.meta.dirname, '../..') });
-  const result: { exitCode: number | undefined; tally: Tally } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
-  expect(result.exitCode === 1).toBe(result.tally.failed > 0);
+  const result = await ownVitest({ 'a.test.ts': source }, { pool: 'threads' });
+  expect(result.failed).toBe(result.tally.failed > 0);
   return result.tally;
 }
 

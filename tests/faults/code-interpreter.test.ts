@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { type CodeSession, startCodeSession } from '../support/code-session.ts';
@@ -222,7 +223,7 @@ describe('a client that goes away', () => {
     const call = session.call('executeCommand', { command: 'echo $$ > pid; sleep 60' }, abort.signal);
     setTimeout(() => abort.abort(), 700);
     await expect(call).rejects.toThrow();
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await sleep(1500);
     expect((await session.call('executeCommand', { command: 'kill -0 $(cat pid)' })).isError).toBe(true);
   });
 });

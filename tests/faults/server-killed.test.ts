@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
@@ -66,7 +67,7 @@ describe('a server that is killed', () => {
       const session = sessionId('half');
       const client = clientsOf(platform);
       const call = invokeJson(client, arn, session, { do: 'count' }).catch(() => undefined);
-      await new Promise((resolve) => setTimeout(resolve, delayMs));
+      await sleep(delayMs);
       await platform.end('SIGKILL');
       await call;
       client.close();

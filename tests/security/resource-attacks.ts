@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox, SandboxLimits } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
 import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.ts';
@@ -58,7 +59,7 @@ export function resourceAttacks(name: string, open: OpenLab, { declared = [] }: 
         const handle = await bomber.exec(['/bin/sh', '-c', BOMB]);
         handle.stdout.resume();
         handle.stderr.resume();
-        await new Promise((resolve) => setTimeout(resolve, 500));
+        await sleep(500);
         await neighbourWorks();
         return bomber.stop();
       }
@@ -74,7 +75,7 @@ export function resourceAttacks(name: string, open: OpenLab, { declared = [] }: 
         });
         for (let look = 0; look < 10; look++) {
           most = Math.max(most, Number(await readFile(current, 'utf8')));
-          await new Promise((resolve) => setTimeout(resolve, 20));
+          await sleep(20);
         }
         handle.kill();
       }

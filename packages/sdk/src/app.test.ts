@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { AgentPlatformApp, type AppOptions, type Entrypoint, getContext, type Payload } from './index.ts';
@@ -219,7 +220,7 @@ describe('the context', () => {
       try {
         for (;;) {
           yield 'tick';
-          await new Promise((resolve) => setTimeout(resolve, 5));
+          await sleep(5);
         }
       } finally {
         closed.resolve('closed');

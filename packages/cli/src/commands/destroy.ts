@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { BedrockAgentCoreControlClient } from '@aws-sdk/client-bedrock-agentcore-control';
 import { confirm, isCancel } from '@clack/prompts';
 import { CliError } from '../cli-error.ts';
@@ -66,7 +66,7 @@ async function remove(
       if (error instanceof Error && error.name === 'ResourceNotFoundException') return 'done';
       throw error;
     }
-    await delay(wait, undefined, { signal });
+    await sleep(wait, undefined, { signal });
   }
   throw new CliError('failure', 'It is still being removed after two minutes.', 'Look again with: agentcore list');
 }

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { BedrockAgentCoreControlClient, GetAgentRuntimeResponse } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CliError } from '../cli-error.ts';
 import { runtimeByName } from '../platform/runtimes.ts';
@@ -57,7 +57,7 @@ export async function untilReady(
       throw new CliError('failure', `The deployment failed: ${runtime.failureReason ?? runtime.status}`);
     }
     say(runtime.status ?? '');
-    await delay(wait, undefined, { signal });
+    await sleep(wait, undefined, { signal });
   }
   throw new CliError('failure', 'The runtime is not ready after ten minutes.', 'Look at it with: agentcore status');
 }

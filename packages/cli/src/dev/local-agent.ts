@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdir, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CliError } from '../cli-error.ts';
 import { localPython } from '../package/python.ts';
 import { stageCode } from '../package/stage-code.ts';
@@ -89,7 +89,7 @@ export async function untilAnswering(agent: LocalAgent, port: number, givenUp: P
       () => false,
     );
     if (answers) return waiting;
-    await delay(wait);
+    await sleep(wait);
   }
   return false;
 }

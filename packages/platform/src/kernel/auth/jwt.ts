@@ -2,9 +2,9 @@ import { hash } from 'node:crypto';
 import { errors } from '@agentplatform/contract';
 import { type JWTPayload, type JWTVerifyGetKey, errors as joseErrors, jwtVerify } from 'jose';
 import type { Clock } from '../clock.ts';
+import { Lru } from '../lru.ts';
 import { discoveryUrlOf } from './discovery-url.ts';
 import { checkRules, type JwtAuthorizerConfiguration } from './jwt-rules.ts';
-import { Lru } from './lru.ts';
 import type { Issuer, OidcDiscovery } from './oidc-discovery.ts';
 import type { OAuthPrincipal } from './principal.ts';
 

@@ -1,7 +1,7 @@
 import { createLocalJWKSet, type JSONWebKeySet, type JWK, type JWTVerifyGetKey } from 'jose';
 import type { Clock } from '../clock.ts';
+import { Lru } from '../lru.ts';
 import type { Outbound } from '../outbound/index.ts';
-import { Lru } from './lru.ts';
 
 /** What an OpenID provider says of itself, with its keys. */
 export interface Issuer {

@@ -1,5 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import { Lru } from './lru.ts';
+import { Lru } from '../lru.ts';
 
 /** Headers that decide what a request means; two of one leave open which is meant. */
 const SINGLE = new Set([

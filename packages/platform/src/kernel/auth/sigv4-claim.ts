@@ -1,5 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import { Lru } from './lru.ts';
+import { Lru } from '../lru.ts';
 import { type HeaderList, type SignedNames, signedNames } from './sigv4-canonical.ts';
 
 export const ALGORITHM = 'AWS4-HMAC-SHA256';

@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
-import { Lru } from './lru.ts';
+import { Lru } from '../lru.ts';
 
 /** Derives signing keys (four HMACs each) and keeps those of recent credentials, days, regions and services. */
 export class SigningKeys {

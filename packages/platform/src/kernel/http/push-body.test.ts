@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { afterEach, describe, expect, it } from 'vitest';
 import { requestUpstream } from './push-body.ts';
@@ -192,7 +193,7 @@ describe('push body', () => {
       more();
     });
     const answer = await fetch(origin, { method: 'POST', body: 'x' });
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await sleep(300);
     // What is under way are the sockets' buffers, not the body.
     expect(written).toBeLessThan(32 * 1024 * 1024);
     let read = 0;

@@ -1,7 +1,7 @@
 import { errors, ServiceError } from '@agentplatform/contract';
+import { QueueFullError } from '../bounded-queue.ts';
 import { HeldElsewhereError, NotHeldError } from '../sessions/server-hold.ts';
 import { SessionQuotaError } from '../sessions/session-quota.ts';
-import { QueueFullError } from '../sessions/start-queue.ts';
 import {
   DatabaseBusyError,
   DatabaseError,

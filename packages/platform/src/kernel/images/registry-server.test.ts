@@ -295,7 +295,7 @@ describe('limits', () => {
     expect((await readdir(join(dir, 'data/images/tmp'))).length).toBe(1);
     await clock.advance(20_000);
     expect((await call('GET', location)).status).toBe(404);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await sleep(50);
     expect(await readdir(join(dir, 'data/images/tmp'))).toEqual([]);
   });
 

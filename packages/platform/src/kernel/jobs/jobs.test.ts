@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { describeDatabases, EMBEDDED_CACHE, silent, temporaryPglite } from '../storage/testing/databases.ts';
 import { startPostgres } from '../storage/testing/postgres.ts';
@@ -110,7 +111,7 @@ describeDatabases('jobs', [], (database) => {
     const run = async ({ data }: { data: Item }) => {
       running++;
       together = Math.max(together, running);
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await sleep(20);
       running--;
       done.push(data.n);
     };

@@ -4,6 +4,7 @@ import { appendFile, mkdtemp, open, readdir, readFile, rm, writeFile } from 'nod
 import { tmpdir, userInfo } from 'node:os';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../clock.ts';
 import { FakeClock } from '../fake-clock.ts';
@@ -261,7 +262,7 @@ describe('journal on the disk', () => {
     const journal = await fill({});
     await vi.waitFor(() => expect(journal.stats().appliedSeq).toBe(5));
     await clock.advance(29);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await sleep(50);
     expect(journal.stats().appliedSeq).toBe(5);
     await clock.advance(2);
     await vi.waitFor(() => expect(journal.stats().appliedSeq).toBe(10));
@@ -362,7 +363,7 @@ describe('journal on the disk', () => {
       const lines = createInterface({ input: child.stdout });
       lines.on('line', (line) => acknowledged.push(Number(line)));
       await once(lines, 'line');
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 150));
+      await sleep(Math.random() * 150);
       child.kill('SIGKILL');
       await exited;
       next = Math.max(...acknowledged) + 100;

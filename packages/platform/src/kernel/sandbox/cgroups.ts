@@ -1,5 +1,6 @@
 import { readdir, readFile, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode } from '../system-error.ts';
 import type { Usage } from './sandbox.ts';
 
@@ -79,7 +80,7 @@ export async function removeGroup(layout: CgroupLayout, path: string, attempts =
     for (let attempt = 1; !(await removed(dir)); attempt++) {
       if (attempt >= attempts) throw new Error(`control group ${dir} could not be removed`);
       await empty(dir);
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await sleep(20);
     }
   }
 }

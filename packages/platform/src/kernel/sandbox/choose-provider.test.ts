@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
@@ -71,7 +72,7 @@ describe('queue of creates', () => {
       (n: number, fail = false) =>
       async () => {
         order.push(n);
-        await new Promise((resolve) => setTimeout(resolve, 5));
+        await sleep(5);
         if (fail) throw new Error('failed');
         return n;
       };

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, realpath, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -46,7 +47,7 @@ describe('a server that is killed', () => {
     });
     const ended = once(server, 'exit');
     await once(server.stdout, 'data');
-    await new Promise((resolve) => setTimeout(resolve, afterMs));
+    await sleep(afterMs);
     server.kill('SIGKILL');
     await ended;
   };

@@ -1,5 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startExec } from './exec-handle.ts';
 import { mergeEnv, type OciProcess } from './oci-spec.ts';
 import { HELPER_ENV } from './run-command.ts';
@@ -74,7 +75,7 @@ async function deliver(
   for (let waited = 0; !ended() && waited < PID_WAIT_MS; waited += 10) {
     const pid = Number(await readFile(pidFile, 'utf8').catch(() => ''));
     if (pid > 1) return send(pid);
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await sleep(10);
   }
 }
 

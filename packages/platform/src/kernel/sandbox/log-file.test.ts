@@ -1,6 +1,7 @@
 import { appendFile, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
@@ -57,7 +58,7 @@ describe('log of a sandbox', () => {
         await writeFile(files.current, '');
       }
       await appendFile(files.current, `l${index}\n`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await sleep(20);
     }
     await appendFile(files.current, 'no newline');
     ended = true;
@@ -79,7 +80,7 @@ describe('log of a sandbox', () => {
         seen.push(line);
       return seen;
     })();
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await sleep(50);
     await appendFile(files.current, 'new\n');
     ended = true;
     expect(await reading).toEqual(['new']);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Nft } from './nft.ts';
 import { baseRules, forgetRules, memberRules, policyRules } from './nft-rules.ts';
@@ -8,7 +9,7 @@ describe('nftables transactions', () => {
     const inputs: string[] = [];
     const run: RunCommand = async (_, options) => {
       inputs.push(options?.input ?? '');
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await sleep(5);
       return options?.input?.includes(bad)
         ? { code: 1, stdout: '', stderr: `Error: ${bad}\n more` }
         : { code: 0, stdout: '', stderr: '' };

@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Usage } from './sandbox.ts';
 
 /** USER_HZ: the kernel's ABI fixes it to 100 on every architecture that Node 24 runs on. */
@@ -29,7 +30,7 @@ export async function endGroup(group: number): Promise<void> {
       return;
     }
     if ((await members(group)).length === 0) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await sleep(20);
   }
   throw new Error(`the process group ${group} did not end`);
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A process that cannot be mistaken for a later one of the same number. */
 export interface ProcessIdentity {
@@ -38,7 +39,7 @@ export async function endProcess(target: ProcessIdentity, timeoutMs = 5000): Pro
   const deadline = performance.now() + timeoutMs;
   while (await signalProcess(target, 'SIGKILL')) {
     if (performance.now() > deadline) throw new Error(`process ${target.pid} did not end within ${timeoutMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await sleep(5);
   }
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { access, link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { lockDirectory } from '../storage/directory-lock.ts';
 import { DirectoryInUseError } from '../storage/errors.ts';
 import { SandboxError } from './sandbox.ts';
@@ -80,7 +80,7 @@ export async function releaseSubnet(dataDir: string, subnet: Subnet, registryDir
  */
 export async function awaitCollector(dataDir: string, registryDir: string, looks = 1200): Promise<void> {
   for (let look = 0; look < looks; look += 1) {
-    if (look > 0) await delay(50);
+    if (look > 0) await sleep(50);
     if (!(await readClaims(registryDir)).some((claim) => claim.dataDir === dataDir)) return;
     try {
       (await lockDirectory(registryDir)).release();

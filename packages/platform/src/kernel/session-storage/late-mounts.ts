@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { access, chmod, mkdir, readdir, readFile, realpath, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunCommand } from '../sandbox/run-command.ts';
 import { orMissing } from '../system-error.ts';
 import { type MountPoint, readMounts } from './mount-table.ts';
@@ -88,7 +89,7 @@ export class LateMounts {
       const { code, stderr } = await this.#run(['umount', path]);
       if (code === 0) continue;
       if (tried >= UNMOUNT_TRIES) throw new Error(`${path} could not be unmounted: ${stderr.trim()}`);
-      await new Promise((resolve) => setTimeout(resolve, UNMOUNT_WAIT_MS));
+      await sleep(UNMOUNT_WAIT_MS);
     }
     await orMissing(rmdir(path));
   }

@@ -7,6 +7,7 @@ import type { RunCommand } from '../sandbox/run-command.ts';
 import { SandboxError } from '../sandbox/sandbox.ts';
 import type { SessionBelongings } from '../sessions/sessions.ts';
 import { orMissing } from '../system-error.ts';
+import { Turns } from '../turns.ts';
 import { LateMounts } from './late-mounts.ts';
 import { backingFile } from './mount-table.ts';
 import { VolumeFile } from './volume-file.ts';
@@ -37,7 +38,7 @@ export class SessionStorage implements SessionBelongings {
   readonly #mounts: LateMounts;
   readonly #volumes: string;
   /** Work under way on one volume; attaching and removing never meet. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new Turns();
 
   private constructor(options: SessionStorageOptions, mounts: LateMounts) {
     this.#options = options;
@@ -59,13 +60,13 @@ export class SessionStorage implements SessionBelongings {
 
   async attach(session: Attached): Promise<void> {
     const volume = this.#volume(idOf(session));
-    await this.#inTurn(volume, () => this.#attach(volume, session));
+    await this.#turns.take(volume.directory, () => this.#attach(volume, session));
   }
 
   async detach(sandboxId: string): Promise<void> {
     const volume = await this.#mountedOn(sandboxId);
     if (!volume) return this.#mounts.release(sandboxId);
-    await this.#inTurn(volume, async () => {
+    await this.#turns.take(volume.directory, async () => {
       await this.#mounts.release(sandboxId);
       await volume.sync();
       const record = await volume.read();
@@ -137,7 +138,7 @@ export class SessionStorage implements SessionBelongings {
     for (const name of (await orMissing(readdir(this.#volumes))) ?? []) {
       const volume = this.#volume(name);
       if (!unwanted(await volume.read())) continue;
-      await this.#inTurn(volume, async () => {
+      await this.#turns.take(volume.directory, async () => {
         // It may have been taken up while this waited for its turn.
         if (!unwanted(await volume.read()) || (await this.#isMounted(volume))) return;
         await volume.remove();
@@ -161,17 +162,6 @@ export class SessionStorage implements SessionBelongings {
 
   #volume(id: string): VolumeFile {
     return new VolumeFile(join(this.#volumes, id));
-  }
-
-  async #inTurn<T>(volume: VolumeFile, work: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(volume.directory) ?? Promise.resolve();
-    const turn = before.catch(() => undefined).then(work);
-    this.#turns.set(volume.directory, turn);
-    try {
-      return await turn;
-    } finally {
-      if (this.#turns.get(volume.directory) === turn) this.#turns.delete(volume.directory);
-    }
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Dispatcher, Pool } from 'undici';
+import { type BoundedQueue, QueueFullError } from '../bounded-queue.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { HealthFailure } from './health.ts';
 import { KEPT_LOG_BYTES } from './log-archive.ts';
@@ -9,7 +10,6 @@ import { ABSENT, type EndReason, type SessionEvent, type SessionState, transitio
 import type { SessionRow } from './session-store.ts';
 import type { SessionsDeps } from './sessions.ts';
 import type { Standby } from './standby.ts';
-import { QueueFullError, type StartQueue } from './start-queue.ts';
 import type { UnstoredEnds } from './unstored-ends.ts';
 import { untilReady } from './until-ready.ts';
 import type { WarmPool } from './warm-pool.ts';
@@ -24,7 +24,7 @@ export interface Lease {
 }
 
 export interface SessionDeps extends SessionsDeps {
-  queue: StartQueue;
+  queue: BoundedQueue;
   ends: UnstoredEnds;
   pool: WarmPool;
   onGone(session: Session): void;

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { BoundedQueue } from '../bounded-queue.ts';
 import type { Clock } from '../clock.ts';
 import type { SandboxProvider } from '../sandbox/sandbox.ts';
 import { HeldElsewhereError, NotHeldError, type ServerHold } from './server-hold.ts';
@@ -7,7 +8,6 @@ import type { SessionKey, SessionPlan } from './session-plan.ts';
 import { SessionQuotaError } from './session-quota.ts';
 import type { EndReason } from './session-state.ts';
 import type { SessionRow, SessionStore } from './session-store.ts';
-import { StartQueue } from './start-queue.ts';
 import { UnstoredEnds } from './unstored-ends.ts';
 import type { RecordUsage } from './usage.ts';
 import { WarmPool } from './warm-pool.ts';
@@ -70,7 +70,7 @@ export class Sessions {
 
   constructor(deps: SessionsDeps) {
     const { options } = deps;
-    const queue = new StartQueue({ running: options.maxConcurrentStarts, waiting: options.maxQueuedStarts });
+    const queue = new BoundedQueue({ running: options.maxConcurrentStarts, waiting: options.maxQueuedStarts });
     this.#ends = new UnstoredEnds(deps.store, deps.log);
     this.pool = new WarmPool({
       ...deps,

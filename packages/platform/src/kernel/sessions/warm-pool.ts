@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
+import type { BoundedQueue } from '../bounded-queue.ts';
 import type { Clock } from '../clock.ts';
 import type { SandboxProvider } from '../sandbox/sandbox.ts';
 import { KEPT_ARRIVALS, poolTarget } from './pool-target.ts';
 import type { PoolPlan, SessionPlan } from './session-plan.ts';
 import { Standby } from './standby.ts';
-import type { StartQueue } from './start-queue.ts';
 import { untilReady } from './until-ready.ts';
 
 export interface WarmPoolOptions {
@@ -20,7 +20,7 @@ export interface WarmPoolOptions {
 
 export interface WarmPoolDeps {
   provider: SandboxProvider;
-  queue: StartQueue;
+  queue: BoundedQueue;
   /** Whether the machine has room for a sandbox that nobody asked for. */
   room(): boolean;
   recordStart(outcome: 'ready' | 'failed', seconds: number): void;

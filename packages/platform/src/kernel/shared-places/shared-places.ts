@@ -76,17 +76,14 @@ export class SharedPlaces {
 
   /** Each place, and what this machine lacks for it. */
   report(): PlaceReport[] {
-    return [...this.#options.places].map(([id, { kind }]) => ({
-      id,
-      kind,
-      missing: (this.#options.missing ?? missingFor)(kind),
-    }));
+    return [...this.#options.places].map(([id, { kind }]) => ({ id, kind, missing: this.#missing(kind) }));
   }
 
   /** Why the place cannot be mounted on this machine, with what would help; undefined when nothing is known to be missing. */
   unavailable(id: string): string | undefined {
-    const missing = this.report().find((one) => one.id === id)?.missing ?? [];
-    return missing.map(({ what, remedy }) => `${what} is missing (${remedy})`)[0];
+    const place = this.#options.places.get(id);
+    const [first] = place ? this.#missing(place.kind) : [];
+    return first && `${first.what} is missing (${first.remedy})`;
   }
 
   /** The directory of the host to mount into a sandbox. Rejects with SandboxError `failed` when it is not there. */
@@ -110,6 +107,10 @@ export class SharedPlaces {
     for (const name of (await this.#mounts?.names()) ?? []) await this.#mounts?.release(name).catch(() => undefined);
     await this.#mounts?.close();
     await this.#objects?.close();
+  }
+
+  #missing(kind: Place['kind']): Missing[] {
+    return (this.#options.missing ?? missingFor)(kind);
   }
 
   #prefix(id: string): Promise<string> {

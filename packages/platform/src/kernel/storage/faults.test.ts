@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { lockDirectory } from './directory-lock.ts';
 import { DatabaseBusyError, DatabaseUnavailableError, DirectoryInUseError, StorageFullError } from './errors.ts';
@@ -85,7 +86,7 @@ describe('the embedded database', () => {
     const dataDir = await temporaryDirectory();
     for (const ms of [40, 180]) {
       const holder = await holdDatabase(dataDir);
-      await new Promise((resolve) => setTimeout(resolve, ms));
+      await sleep(ms);
       const acknowledged = await holder.kill();
       const { database } = await temporaryPglite({ dataDir });
       const [row] = await database.query<{ count: number; max: number }>('SELECT count(*), max(n)::int FROM kept');

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { systemClock } from '../clock.ts';
 import { FakeClock } from '../fake-clock.ts';
@@ -23,7 +24,7 @@ describeDatabases('idempotency store', storageMigrations, (database) => {
     const call = (n: number) =>
       stores[n % 2]?.run(one, parse, async () => {
         runs++;
-        await new Promise((resolve) => setTimeout(resolve, 100));
+        await sleep(100);
         return `answer ${runs}`;
       });
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => call(n)));
@@ -80,7 +81,7 @@ describeDatabases('idempotency store', storageMigrations, (database) => {
     const waiting = newStore({ clock, waitMs: 5_000 }).run(one, parse, async () => 'too early');
     const refused = expect(waiting).rejects.toBeInstanceOf(IdempotencyPendingError);
     while (clock.now() < Date.UTC(2026, 0, 1) + 6_000) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await sleep(5);
       await clock.advance(1_000);
     }
     await refused;
@@ -91,10 +92,10 @@ describeDatabases('idempotency store', storageMigrations, (database) => {
   test('a long call keeps its lease', async () => {
     const one = key();
     const slow = newStore({ leaseMs: 150 }).run(one, parse, async () => {
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      await sleep(500);
       return 'slow';
     });
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await sleep(300);
     expect(await newStore({ leaseMs: 150 }).run(one, parse, async () => 'stolen')).toBe('slow');
     expect(await slow).toBe('slow');
   });

@@ -1,7 +1,7 @@
 import { type data, errors, ServiceError } from '@agentplatform/contract';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
-import { describeExit } from '../../kernel/sessions/start-failure.ts';
+import { describeExit, exitedSoon } from '../../kernel/sessions/start-failure.ts';
 import { listFiles, readFiles, removeFiles, writeFiles } from './file-tools.ts';
 import { type HostEvent, HostRefusal, type HostTask, KernelHost } from './kernel-host.ts';
 import { cutNotes, resultEvents, textBlock } from './results.ts';
@@ -131,10 +131,7 @@ async function explain(error: unknown, lease: Lease, bound: AbortSignal): Promis
     if (error.kind === 'not-found') return errors.resourceNotFound(error.message);
     if (error.kind === 'busy') return errors.throttling(error.message, { retryAfterSeconds: 1 });
   }
-  const ended = await Promise.race([
-    lease.sandbox.exited.then(() => true),
-    new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 500).unref()),
-  ]);
+  const ended = await exitedSoon(lease.sandbox);
   if (ended || lease.session.state !== 'active') {
     const how = ended ? (await describeExit(lease.sandbox)).replace('The agent', 'The session') : '';
     return errors.conflict(

@@ -2,9 +2,9 @@ import { type data, errors } from '@agentplatform/contract';
 import { requestUpstream } from '../../kernel/http/push-body.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
+import type { AgentTokens } from './agent-tokens.ts';
 import type { InvocationTarget } from './catalogue.ts';
 import { containerHeaders } from './container-headers.ts';
-import type { SessionTokens } from './session-tokens.ts';
 
 const CARD_PATH = '/.well-known/agent-card.json';
 const MAX_CARD_BYTES = 1_000_000;
@@ -16,7 +16,7 @@ export async function agentCard(
   lease: Lease,
   target: InvocationTarget,
   ctx: RequestContext,
-  tokens: SessionTokens,
+  tokens: AgentTokens,
 ): Promise<data.GetAgentCardResponse['agentCard']> {
   const { sessionId } = lease.session.row;
   const answer = await requestUpstream(lease.connection, {
@@ -28,7 +28,7 @@ export async function agentCard(
       headers: ctx.headers,
       sessionId,
       requestId: ctx.requestId,
-      workloadToken: tokens.of(lease.session, target.runtime, ctx),
+      workloadToken: tokens.of(target.runtime, ctx),
       allowlist: target.headerAllowlist,
       bearer: ctx.principal.kind === 'oauth',
     }),

@@ -8,6 +8,7 @@ import type { SessionRow } from '../../kernel/sessions/session-store.ts';
 import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import type { IdentityPort } from '../identity/index.ts';
+import { AgentTokens } from './agent-tokens.ts';
 import { type ArtifactDeps, resolveArtifact } from './artifact.ts';
 import { type InvocationTarget, RuntimeCatalogue } from './catalogue.ts';
 import type { LifecycleDefaults } from './definition.ts';
@@ -18,7 +19,6 @@ import { type RuntimeOperation, runtimeOperations } from './operations.ts';
 import type { Runtime, RuntimeVersion } from './runtime.ts';
 import { Runtimes } from './runtimes.ts';
 import { type SessionPlanDeps, sessionPlan } from './session-plan.ts';
-import { SessionTokens } from './session-tokens.ts';
 import { createSqlRuntimeStore } from './sql-runtime-store.ts';
 import { StreamGateway, type StreamGatewayDeps, type StreamRecord } from './websocket/gateway.ts';
 
@@ -73,7 +73,7 @@ const IMAGE_MS = 300_000;
 export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeOperation, RuntimePort> {
   const { identity, clock } = deps;
   const store = createSqlRuntimeStore(deps.database, clock, (runtime, tx) => identity.link(runtime, tx));
-  const tokens = new SessionTokens(identity, clock);
+  const tokens = new AgentTokens(identity, clock);
   /** What stands ready for versions that no endpoint leads to any more is of no use; nor are sessions of what another server deleted. */
   const settle = async (runtimeId: string, arn: string | undefined): Promise<void> => {
     const family = await catalogue.get(runtimeId);

@@ -8,15 +8,15 @@ import type { Lease } from '../../kernel/sessions/session.ts';
 import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
 import { describeExit, exitedSoon, StartFailure } from '../../kernel/sessions/start-failure.ts';
 import { isDiskFull } from '../../kernel/system-error.ts';
+import type { AgentTokens } from './agent-tokens.ts';
 import type { InvocationTarget } from './catalogue.ts';
 import { ANSWERED, containerHeaders } from './container-headers.ts';
 import { listens } from './listens.ts';
 import { protocolRoutes } from './protocols.ts';
-import type { SessionTokens } from './session-tokens.ts';
 
 export interface InvokeDeps {
   sessions: Sessions;
-  tokens: SessionTokens;
+  tokens: AgentTokens;
   planFor(target: InvocationTarget): Promise<SessionPlan>;
   newSessionId(): string;
   /** `Clock.after`. */
@@ -83,7 +83,7 @@ function send(
       headers: ctx.headers,
       sessionId,
       requestId: ctx.requestId,
-      workloadToken: deps.tokens.of(lease.session, target.runtime, ctx),
+      workloadToken: deps.tokens.of(target.runtime, ctx),
       allowlist: target.headerAllowlist,
       bearer: ctx.principal.kind === 'oauth',
     }),

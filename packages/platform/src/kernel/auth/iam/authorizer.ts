@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts';
-import { Lru } from '../lru.ts';
+import { Lru } from '../../lru.ts';
 import type { Principal } from '../principal.ts';
 import type { IamDirectory } from './iam-directory.ts';
 import { roleArn, rootArn } from './iam-ids.ts';

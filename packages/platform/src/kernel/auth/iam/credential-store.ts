@@ -1,6 +1,6 @@
 import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../clock.ts';
-import { Lru } from '../lru.ts';
+import { Lru } from '../../lru.ts';
 import type { AccessKeyStore, Credential } from '../sigv4.ts';
 import type { IamDirectory } from './iam-directory.ts';
 import { roleSessionArn, rootArn } from './iam-ids.ts';

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Duplex, PassThrough, Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { property } from '../json-path.ts';
 import { type ExecHandle, type ExecOptions, SandboxError } from '../sandbox.ts';
 import { type DockerApi, DockerError } from './docker-api.ts';
@@ -190,5 +191,5 @@ function failed(error: unknown): SandboxError {
 }
 
 function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  return sleep(RETRY_MS);
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pino from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -109,7 +110,7 @@ it.each([0, 400])('a server killed %i ms into making sandboxes leaves them to th
   });
   const ended = once(server, 'exit');
   await once(server.stdout, 'data');
-  await new Promise((resolve) => setTimeout(resolve, ms));
+  await sleep(ms);
   server.kill('SIGKILL');
   await ended;
   const provider = open(name);

@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { unescapeMount } from '../cgroups.ts';
 import type { Instance } from '../instance.ts';
 import { type MountRequest, makeRoot } from '../owner.ts';
@@ -57,7 +58,7 @@ export async function unmountRoot(instance: Instance, id: string, run: RunComman
       const { code, stderr } = await run(['umount', place]);
       if (code !== 0 && tries >= 100)
         throw new SandboxError('failed', `${place} cannot be unmounted: ${stderr.trim()}`);
-      if (code !== 0) await new Promise((resolve) => setTimeout(resolve, 20));
+      if (code !== 0) await sleep(20);
     }
     await rmdir(place).catch(() => undefined);
   }

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ExecHandle, PreparedImage, Sandbox, SandboxProvider, SandboxSpec } from '../sandbox.ts';
 import { ask } from './ask.ts';
@@ -325,7 +326,7 @@ export function sandboxContract(name: string, fixture: ContractFixture): void {
       const sandbox = await create('while :; do :; done', { limits: { ...spec('').limits, cpu: 0.2 } });
       const before = (await sandbox.usage()).cpuSeconds;
       const began = performance.now();
-      await new Promise((resolve) => setTimeout(resolve, 1000));
+      await sleep(1000);
       const used = (await sandbox.usage()).cpuSeconds - before;
       expect(used / ((performance.now() - began) / 1000)).toBeLessThan(0.35);
       await sandbox.stop();

@@ -1,4 +1,4 @@
-import { QueueFullError, StartQueue } from '../../sessions/start-queue.ts';
+import { BoundedQueue, QueueFullError } from '../../bounded-queue.ts';
 import { TreeError } from './tree.ts';
 import { callMs } from './tree-lines.ts';
 
@@ -9,9 +9,9 @@ const WAITING = 10_000;
 
 /** What one mount has asked for: so much of it at once, the rest in its turn, and each for so long. */
 export class CallsUnderWay {
-  readonly #all = new StartQueue({ running: AT_ONCE, waiting: WAITING });
+  readonly #all = new BoundedQueue({ running: AT_ONCE, waiting: WAITING });
   readonly #kinds = new Map(
-    Object.entries(AT_ONCE_OF).map(([op, running]) => [op, new StartQueue({ running, waiting: WAITING })]),
+    Object.entries(AT_ONCE_OF).map(([op, running]) => [op, new BoundedQueue({ running, waiting: WAITING })]),
   );
   readonly #aborts = new Set<AbortController>();
   readonly #limitMs: (op: string) => number;

@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { ObjectStore } from '../../objects/index.ts';
 import { endProcess, identify, isAlive, type ProcessIdentity } from '../../sandbox/process-table.ts';
 import { HELPER_ENV, type RunCommand } from '../../sandbox/run-command.ts';
 import { LateMounts } from '../../session-storage/late-mounts.ts';
+import { Turns } from '../../turns.ts';
 import { localDirectory, removeLeft } from './local-directory.ts';
 import { ObjectTree } from './object-tree.ts';
 import type { Tree } from './tree.ts';
@@ -53,7 +55,7 @@ export class ObjectMounts {
   /** Numbers of the processes that are being started. */
   readonly #starting = new Map<string, number>();
   /** What is being mounted or unmounted, one after the other for each place. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new Turns();
   readonly #waiting = new Map<string, (peer: Peer) => void>();
   readonly #sweep: NodeJS.Timeout;
   /** Whether a process that an earlier run left may still come. */
@@ -85,14 +87,14 @@ export class ObjectMounts {
 
   /** The directory of the host that shows the place, mounted now if it was not. Rejects with a sentence. */
   source(id: string): Promise<string> {
-    return this.#inTurn(id, () => this.#mounted(id));
+    return this.#turns.take(id, () => this.#mounted(id));
   }
 
   /** Sandboxes are gone by now; what they wrote is stored before the mounts go. */
   async close(): Promise<void> {
     this.#closing = true;
     clearTimeout(this.#sweep);
-    await Promise.allSettled(this.#turns.values());
+    await this.#turns.settled();
     for (const name of await this.#mounts.names()) await this.#unmount(name);
     await Promise.all([...this.#peers.values()].map((peer) => this.#end(peer)));
     await this.#server?.close();
@@ -188,7 +190,7 @@ export class ObjectMounts {
       { place: id },
       'the process behind a mounted prefix is gone; it is mounted anew when it is next wanted',
     );
-    await this.#inTurn(id, () => this.#unmountDead(id));
+    await this.#turns.take(id, () => this.#unmountDead(id));
   }
 
   /** Resolves when its process has ended, or has come back and is another peer. One that lives and does not come back is ended. */
@@ -198,7 +200,7 @@ export class ObjectMounts {
     const deadline = performance.now() + BACK_MS;
     while (process && this.#peers.get(id) === peer && !this.#closing && (await isAlive(process))) {
       if (performance.now() > deadline) await endProcess(process).catch((error: unknown) => this.#warn(id, error));
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      await sleep(LOOK_MS);
     }
   }
 
@@ -226,21 +228,12 @@ export class ObjectMounts {
 
   /** What an earlier run left mounted and nobody serves. */
   async #removeDead(): Promise<void> {
-    for (const id of await this.#mounts.names().catch(() => [])) await this.#inTurn(id, () => this.#unmountDead(id));
+    for (const id of await this.#mounts.names().catch(() => []))
+      await this.#turns.take(id, () => this.#unmountDead(id));
   }
 
   async #unmountDead(id: string): Promise<void> {
     if (!this.#peers.has(id) && !this.#closing) await this.#unmount(id);
-  }
-
-  async #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
-    const turn = (this.#turns.get(id) ?? Promise.resolve()).catch(() => undefined).then(work);
-    this.#turns.set(id, turn);
-    try {
-      return await turn;
-    } finally {
-      if (this.#turns.get(id) === turn) this.#turns.delete(id);
-    }
   }
 
   /** What programs in sandboxes can bring about as often as they like is said once a second. */

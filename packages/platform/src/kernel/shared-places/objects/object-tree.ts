@@ -5,6 +5,7 @@ import { addAbortSignal } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ObjectStore } from '../../objects/index.ts';
 import { isObjectKey, type ObjectInfo, type ObjectPlace } from '../../objects/object-store.ts';
+import { Turns } from '../../turns.ts';
 import { type Entry, type FileEntry, isName, type NamedEntry, parentOf, type Tree, TreeError } from './tree.ts';
 import { treeErrorOf } from './tree-error-of.ts';
 
@@ -34,7 +35,7 @@ export class ObjectTree implements Tree {
   readonly #options: ObjectTreeOptions;
   readonly #root: string;
   /** Contents on their way, by path: of two for one file the later one stays. */
-  readonly #stores = new Map<string, Promise<unknown>>();
+  readonly #stores = new Turns();
 
   constructor(options: ObjectTreeOptions) {
     this.#options = options;
@@ -89,16 +90,8 @@ export class ObjectTree implements Tree {
   store(path: string, local: string, signal?: AbortSignal): Promise<FileEntry> {
     return this.#mapped(async () => {
       const place = this.#place(path);
-      const before = this.#stores.get(path) ?? Promise.resolve();
-      const put = before
-        .catch(() => undefined)
-        .then(() => this.#options.store.put(place, contentOf(this.#local(local), signal)));
-      this.#stores.set(path, put);
-      try {
-        return fileOf(await put);
-      } finally {
-        if (this.#stores.get(path) === put) this.#stores.delete(path);
-      }
+      const content = contentOf(this.#local(local), signal);
+      return fileOf(await this.#stores.take(path, () => this.#options.store.put(place, content)));
     });
   }
 
@@ -129,7 +122,7 @@ export class ObjectTree implements Tree {
   unlink(path: string): Promise<null> {
     return this.#mapped(async () => {
       const place = this.#place(path);
-      await this.#stores.get(path)?.catch(() => undefined);
+      await this.#stores.settled(path);
       await this.#keepParent(path);
       await this.#options.store.delete(place);
       return null;
@@ -153,7 +146,7 @@ export class ObjectTree implements Tree {
 
   /** Copied whole before the old name goes: whatever ends this half-way, the file is under one of the two. */
   async #moveFile(path: string, to: string, signal?: AbortSignal): Promise<void> {
-    await Promise.allSettled([this.#stores.get(path), this.#stores.get(to)]);
+    await Promise.all([this.#stores.settled(path), this.#stores.settled(to)]);
     await this.#copy(this.#place(path), this.#place(to), signal);
     await this.#keepParent(path);
     signal?.throwIfAborted();

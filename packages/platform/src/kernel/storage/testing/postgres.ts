@@ -4,7 +4,7 @@ import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { postgresBinaries } from './postgres-binaries.ts';
@@ -81,7 +81,7 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
       if (await answers(urlOf('postgres'))) return;
       if (Date.now() > deadline) throw new Error(`PostgreSQL did not start:\n${log}`);
       // After SIGKILL the orphans of the former server hold its memory for a moment, and a start meanwhile fails.
-      await wait(50);
+      await sleep(50);
     }
   };
 

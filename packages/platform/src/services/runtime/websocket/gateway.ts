@@ -255,7 +255,7 @@ export class StreamGateway {
         headers,
         sessionId,
         requestId,
-        workloadToken: tokens.of(lease.session, target.runtime, { headers, principal }),
+        workloadToken: tokens.of(target.runtime, { headers, principal }),
         allowlist: target.headerAllowlist,
         bearer: principal.kind === 'oauth',
       }),

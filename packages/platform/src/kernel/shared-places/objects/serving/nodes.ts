@@ -40,8 +40,10 @@ export class Nodes {
   }
 
   /** It is under no name any more; who has it open keeps it. */
-  remove(gone: FileNode): void {
-    this.#unlink(gone);
+  remove(found: FileNode): void {
+    const { place } = found;
+    if (place?.parent.children.get(place.name) === found) place.parent.children.delete(place.name);
+    found.place = undefined;
   }
 
   move(moved: FileNode, parent: FileNode, name: string): void {
@@ -64,7 +66,7 @@ export class Nodes {
   drop(found: FileNode): void {
     if (found.id === ROOT_ID || found.known > 0 || found.children.size > 0 || found.content) return;
     const parent = found.place?.parent;
-    this.#unlink(found);
+    this.remove(found);
     this.#byId.delete(found.id);
     if (parent) this.drop(parent);
   }
@@ -88,12 +90,6 @@ export class Nodes {
 
   *open(): Iterable<OpenContent> {
     for (const { content } of this.#byId.values()) if (content) yield content;
-  }
-
-  #unlink(found: FileNode): void {
-    const { place } = found;
-    if (place?.parent.children.get(place.name) === found) place.parent.children.delete(place.name);
-    found.place = undefined;
   }
 }
 

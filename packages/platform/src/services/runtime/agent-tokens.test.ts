@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Principal } from '../../kernel/auth/principal.ts';
 import { FakeClock } from '../../kernel/fake-clock.ts';
 import { WorkloadTokens } from '../identity/workload-tokens.ts';
+import { AgentTokens } from './agent-tokens.ts';
 import { USER_HEADER } from './container-headers.ts';
-import { SessionTokens } from './session-tokens.ts';
 
 const accountId = '111122223333';
 const runtime = { accountId, id: 'agent-0123456789' };
@@ -31,20 +31,19 @@ function setUp() {
     issued += 1;
     return tokens.issue(bearer);
   };
-  const ofSession = new SessionTokens({ issueToken }, clock);
+  const tokensOfAgents = new AgentTokens({ issueToken }, clock);
   return {
     clock,
     issued: () => issued,
-    of: ofSession.of.bind(ofSession),
+    of: tokensOfAgents.of.bind(tokensOfAgents),
     open: (token: string) => tokens.open(token, accountId),
   };
 }
 
-describe('the tokens of sessions', () => {
+describe('the tokens of agents', () => {
   it('name the agent, and the user of this very call', async () => {
     const { of, open } = setUp();
-    const session = {};
-    const opened = async (caller: Parameters<typeof of>[2]) => open(of(session, runtime, caller));
+    const opened = async (caller: Parameters<typeof of>[1]) => open(of(runtime, caller));
     const none = { principal: signed, headers: {} };
     expect(await opened(none)).toMatchObject({ accountId, workload: runtime.id, user: undefined });
     expect((await opened({ principal: signed, headers: { [USER_HEADER]: '' } })).user).toBeUndefined();
@@ -63,30 +62,28 @@ describe('the tokens of sessions', () => {
     expect((await opened(asBearer(''))).user).toBeUndefined();
   });
 
-  it("never hand a user another's token, in whatever order they call one session", async () => {
+  it("never hand a user another's token, in whatever order they call", async () => {
     const { of, open } = setUp();
-    const session = {};
     const callers = [asUser('ada'), asUser('bob'), asBearer('ada'), asBearer('ada', 'https://other.example')];
-    const expected = await Promise.all(callers.map(async (one) => (await open(of({}, runtime, one))).user));
+    const expected = await Promise.all(callers.map(async (one) => (await open(of(runtime, one))).user));
     expect(new Set(expected.map((user) => JSON.stringify(user))).size).toBe(callers.length);
     for (const at of [0, 1, 0, 2, 0, 3, 2, 1, 3, 0, 0, 1, 1]) {
       const caller = callers[at];
-      if (caller) expect((await open(of(session, runtime, caller))).user).toEqual(expected[at]);
+      if (caller) expect((await open(of(runtime, caller))).user).toEqual(expected[at]);
     }
   });
 
-  it('are sealed once per session and user, and anew when half of their time is over', async () => {
+  it('are sealed once per agent and user, and anew when half of their time is over', async () => {
     const { of, open, issued, clock } = setUp();
-    const session = {};
-    const first = of(session, runtime, asUser('ada'));
-    for (let i = 0; i < 10; i += 1) expect(of(session, runtime, asUser('ada'))).toBe(first);
+    const first = of(runtime, asUser('ada'));
+    for (let i = 0; i < 10; i += 1) expect(of(runtime, asUser('ada'))).toBe(first);
     expect(issued()).toBe(1);
-    expect(of({}, runtime, asUser('ada'))).not.toBe(first);
+    expect(of({ ...runtime, id: 'other-0123456789' }, asUser('ada'))).not.toBe(first);
     expect(issued()).toBe(2);
     clock.jump(HOUR_MS / 2 - 1);
-    expect(of(session, runtime, asUser('ada'))).toBe(first);
+    expect(of(runtime, asUser('ada'))).toBe(first);
     clock.jump(1);
-    const second = of(session, runtime, asUser('ada'));
+    const second = of(runtime, asUser('ada'));
     expect(second).not.toBe(first);
     clock.jump(HOUR_MS / 2);
     await expect(open(first)).rejects.toMatchObject({ code: 'UnauthorizedException' });

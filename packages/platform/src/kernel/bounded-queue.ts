@@ -1,7 +1,7 @@
-/** Thrown when more starts wait than the queue may hold. */
+/** Thrown when more waits than the queue may hold. */
 export class QueueFullError extends Error {
   constructor(limit: number) {
-    super(`${limit} session starts are already waiting`);
+    super(`${limit} are already waiting`);
     this.name = 'QueueFullError';
   }
 }
@@ -11,8 +11,8 @@ interface Waiter {
   refuse: (reason: unknown) => void;
 }
 
-/** Lets at most `running` starts run at once and at most `waiting` wait, first come first served. */
-export class StartQueue {
+/** Lets at most `running` pieces of work run at once and at most `waiting` wait, first come first served. */
+export class BoundedQueue {
   readonly #limits: { running: number; waiting: number };
   readonly #waiting = new Set<Waiter>();
   #running = 0;
@@ -21,7 +21,7 @@ export class StartQueue {
     this.#limits = limits;
   }
 
-  /** True when a start would be refused now. */
+  /** True when work would be refused now. */
   get full(): boolean {
     return this.#running >= this.#limits.running && this.#waiting.size >= this.#limits.waiting;
   }
@@ -30,11 +30,11 @@ export class StartQueue {
     return this.#waiting.size;
   }
 
-  /** Runs `start` when its turn comes. Rejects with `QueueFullError` at once when the queue is full, with the signal's reason when aborted while waiting. */
-  async run<T>(start: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  /** Runs `work` when its turn comes. Rejects with `QueueFullError` at once when the queue is full, with the signal's reason when aborted while waiting. */
+  async run<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     await this.#enter(signal);
     try {
-      return await start();
+      return await work();
     } finally {
       this.#leave();
     }

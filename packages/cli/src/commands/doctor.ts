@@ -6,7 +6,7 @@ import { findBuilders, probeLocally, thisMachine } from '../doctor/local-probe.t
 import { askPlatform, type DoctorReport } from '../doctor/report.ts';
 import { explain } from '../explain.ts';
 import { type ConnectionFlags, findConnection } from '../platform/connection.ts';
-import { print, printJson, styled, type Terminal } from '../terminal/terminal.ts';
+import { note, print, printJson, styled, type Terminal } from '../terminal/terminal.ts';
 
 export function doctorCommand(terminal: Terminal) {
   return platformCommand('doctor', {
@@ -40,8 +40,9 @@ export function doctorCommand(terminal: Terminal) {
 }
 
 async function install(terminal: Terminal): Promise<void> {
-  const path = await installGvisor({ folder: '/usr/local/bin', say: (text) => print(terminal, `  ${text}`) });
-  print(terminal, `Installed ${path}. Sandboxes run on it with: --sandbox-oci-runtime runsc\n`);
+  const say = (text: string): void => note(terminal, `  ${text}`);
+  const path = await installGvisor({ folder: '/usr/local/bin', say, signal: terminal.signal });
+  note(terminal, `Installed ${path}. Sandboxes run on it with: --sandbox-oci-runtime runsc\n`);
 }
 
 async function examine(terminal: Terminal, flags: ConnectionFlags): Promise<DoctorReport> {

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { UpdateWorkloadIdentityCommand } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { defaultPythonRuntime } from '../../packages/cli/src/package/python.ts';
 import { pythonPackages } from '../../scripts/test/python-packages.ts';
@@ -53,6 +54,16 @@ describe.skipIf(!packages)("an agent on the vendor's Python package, unmodified,
     for (const token of [none, ada, bob]) expect(token).toMatch(/^[\w-]{100,}$/);
     expect(new Set([none, ada, bob]).size).toBe(3);
     expect(await tokenFor('bob')).toBe(bob);
+  });
+
+  it('finds there where its users may be sent back to', async () => {
+    const session = sessionId('callback');
+    const callback = async () => JSON.parse(await invokeText(clients, arn, session, {})).callback;
+    expect(await callback()).toBeNull();
+    const name = arn.split('/').at(-1);
+    const urls = ['https://app.example/back'];
+    await clients.control.send(new UpdateWorkloadIdentityCommand({ name, allowedResourceOauth2ReturnUrls: urls }));
+    expect(await callback()).toBe(urls[0]);
   });
 
   it('streams', async () => {

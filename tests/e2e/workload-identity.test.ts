@@ -173,12 +173,22 @@ describe("a runtime's own workload identity", () => {
     const first = await headers(session);
     expect(first.workloadaccesstoken).toMatch(TOKEN);
     expect(first['x-amz-bedrock-agentcore-identity-wat']).toBe(first.workloadaccesstoken);
-    expect(first).not.toHaveProperty('oauth2callbackurl');
     expect((await headers(session)).workloadaccesstoken).toBe(first.workloadaccesstoken);
     const ada = await headers(session, 'ada');
     const bob = await headers(session, 'bob');
-    const tokens = [first, ada, bob, await headers(sessionId('workload'))].map((one) => one.workloadaccesstoken);
-    expect(new Set(tokens).size).toBe(4);
+    expect(new Set([first, ada, bob].map((one) => one.workloadaccesstoken)).size).toBe(3);
+  });
+
+  it('tells the agent the first address that its users may be sent back to, from the next request on', async () => {
+    const session = sessionId('callback');
+    const allow = (...allowedResourceOauth2ReturnUrls: string[]) =>
+      clients.control.send(new UpdateWorkloadIdentityCommand({ name: agent.id, allowedResourceOauth2ReturnUrls }));
+    expect(await headers(session)).not.toHaveProperty('oauth2callbackurl');
+    await allow('https://app.example/zurück', 'https://app.example/back', 'myapp://back');
+    // The first does not fit into a header.
+    expect((await headers(session)).oauth2callbackurl).toBe('https://app.example/back');
+    await allow();
+    expect(await headers(session)).not.toHaveProperty('oauth2callbackurl');
   });
 
   it('cannot be spoken for by a caller: what he sends under those names does not arrive', async () => {

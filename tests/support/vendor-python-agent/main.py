@@ -20,7 +20,9 @@ async def invoke(payload, context: RequestContext):
     if payload.get("do") == "work":
         app.add_async_task("work")
     token = BedrockAgentCoreContext.get_workload_access_token()
-    return {"count": count, "session": context.session_id, "headers": context.request_headers, "token": token}
+    callback = BedrockAgentCoreContext.get_oauth2_callback_url()
+    seen = {"session": context.session_id, "headers": context.request_headers, "token": token, "callback": callback}
+    return {"count": count, **seen}
 
 
 async def parts():

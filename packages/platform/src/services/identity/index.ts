@@ -27,6 +27,10 @@ export interface IdentityPort {
   arnOf(accountId: string, name: string): string;
   /** Makes a resource's identity in the transaction that makes the resource; it goes with the resource's children. */
   link(owner: WorkloadOwner, tx: Executor): Promise<void>;
+  /** Where users of that workload may be sent back to: the first such address that a header can carry. */
+  callbackUrl(accountId: string, name: string): Promise<string | undefined>;
+  /** `listener` is told the name of each identity of a resource that was written to on this server. */
+  onOwnedChange(listener: (name: string) => void): void;
   /** Touches no database. Throws ValidationException when the user's names are too long. */
   issueToken(bearer: WorkloadBearer): WorkloadToken;
 }
@@ -47,6 +51,8 @@ export function createIdentityService(deps: IdentityServiceDeps): Service<Identi
     port: {
       arnOf: (accountId, name) => identities.arnOf(accountId, name),
       link: (owner, tx) => identities.link(owner, tx),
+      callbackUrl: (accountId, name) => identities.callbackUrl(accountId, name),
+      onOwnedChange: (listener) => identities.onOwnedChange(listener),
       issueToken: (bearer) => tokens.issue(bearer),
     },
     start: async () => undefined,

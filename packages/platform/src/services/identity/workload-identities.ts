@@ -31,6 +31,7 @@ type Kept = Pick<WorkloadIdentity, 'allowedResourceOauth2ReturnUrls'>;
 export class WorkloadIdentities {
   readonly #region: string;
   readonly #store: ResourceStore<Kept>;
+  readonly #listeners: ((name: string) => void)[] = [];
 
   constructor({ database, clock, region }: WorkloadIdentitiesDeps) {
     this.#region = region;
@@ -84,6 +85,15 @@ export class WorkloadIdentities {
     throw missing(name);
   }
 
+  async callbackUrl(accountId: string, name: string): Promise<string | undefined> {
+    const found = await this.find(accountId, name);
+    return found?.allowedResourceOauth2ReturnUrls.find((url) => /^[\x21-\x7e]+$/.test(url));
+  }
+
+  onOwnedChange(listener: (name: string) => void): void {
+    this.#listeners.push(listener);
+  }
+
   /** UpdateWorkloadIdentity: return addresses are replaced as a whole, and kept when none are given. */
   async update(call: control.UpdateWorkloadIdentityRequest, accountId: string): Promise<WorkloadIdentity> {
     const { name, allowedResourceOauth2ReturnUrls: wanted } = call;
@@ -91,6 +101,7 @@ export class WorkloadIdentities {
       const changed = await this.#store.modify(this.arnOf(accountId, name), ({ data }) => ({
         allowedResourceOauth2ReturnUrls: wanted ?? data.allowedResourceOauth2ReturnUrls,
       }));
+      if (changed.parent !== '') for (const tell of this.#listeners) tell(name);
       return fromResource(changed);
     } catch (error) {
       throw error instanceof MissingResourceError ? missing(name) : error;

@@ -29,6 +29,7 @@ export async function agentCard(
       sessionId,
       requestId: ctx.requestId,
       workloadToken: tokens.of(target.runtime, ctx),
+      callbackUrl: target.callbackUrl,
       allowlist: target.headerAllowlist,
       bearer: ctx.principal.kind === 'oauth',
     }),

@@ -9,6 +9,20 @@ export interface InvocationTarget {
   version: RuntimeVersion;
   /** Lower-case names; worked out once per version, not per call. */
   headerAllowlist: readonly string[];
+  /** Where agents may have users sent back to who have consented. */
+  callbackUrl: string | undefined;
+}
+
+/** What is known of a runtime and of its workload identity. */
+interface Known extends RuntimeFamily {
+  callbackUrl: string | undefined;
+}
+
+export interface RuntimeCatalogueDeps {
+  store: Pick<RuntimeStore, 'load'>;
+  callbackUrl(runtime: Runtime): Promise<string | undefined>;
+  /** Told of every runtime that was written to. */
+  onChange?: OnChange;
 }
 
 /** Told of a runtime that was written to, with its ARN when it was known here. */
@@ -19,25 +33,22 @@ type OnChange = (runtimeId: string, arn: string | undefined) => void;
  * touches no database.
  */
 export class RuntimeCatalogue {
-  readonly #store: RuntimeStore;
-  readonly #onChange: OnChange;
-  readonly #families = new Map<string, RuntimeFamily>();
+  readonly #deps: RuntimeCatalogueDeps;
+  readonly #families = new Map<string, Known>();
   readonly #targets = new Map<string, InvocationTarget>();
-  readonly #loading = new Map<string, Promise<RuntimeFamily | undefined>>();
+  readonly #loading = new Map<string, Promise<Known | undefined>>();
 
-  /** `onChange` is told of every runtime that was written to. */
-  constructor(store: RuntimeStore, onChange: OnChange = () => undefined) {
-    this.#store = store;
-    this.#onChange = onChange;
+  constructor(deps: RuntimeCatalogueDeps) {
+    this.#deps = deps;
   }
 
   /** The runtime with its versions and endpoints; undefined when there is none. */
-  async get(runtimeId: string): Promise<RuntimeFamily | undefined> {
+  async get(runtimeId: string): Promise<Known | undefined> {
     const known = this.#families.get(runtimeId);
     if (known) return known;
     const under = this.#loading.get(runtimeId);
     if (under) return under;
-    const loading = this.#store.load(runtimeId);
+    const loading = this.#load(runtimeId);
     this.#loading.set(runtimeId, loading);
     try {
       const family = await loading;
@@ -69,6 +80,7 @@ export class RuntimeCatalogue {
       endpoint,
       version,
       headerAllowlist: allowlist.map((name) => name.toLowerCase()),
+      callbackUrl: family.callbackUrl,
     };
     if (this.#families.get(runtimeId) === family) this.#targets.set(`${runtimeId}/${qualifier}`, target);
     return target;
@@ -77,7 +89,7 @@ export class RuntimeCatalogue {
   /** Reads anew what is known, for another server may have written to it; invocations go on with what was known until it is there. */
   async refresh(): Promise<void> {
     for (const [runtimeId, known] of [...this.#families]) {
-      const family = await this.#store.load(runtimeId);
+      const family = await this.#load(runtimeId);
       if (this.#families.get(runtimeId) !== known || isDeepStrictEqual(family, known)) continue;
       this.forget(runtimeId);
       if (family) this.#families.set(runtimeId, family);
@@ -90,6 +102,12 @@ export class RuntimeCatalogue {
     this.#families.delete(runtimeId);
     this.#loading.delete(runtimeId);
     for (const key of this.#targets.keys()) if (key.startsWith(`${runtimeId}/`)) this.#targets.delete(key);
-    this.#onChange(runtimeId, known?.runtime.arn);
+    this.#deps.onChange?.(runtimeId, known?.runtime.arn);
+  }
+
+  async #load(runtimeId: string): Promise<Known | undefined> {
+    const { store, callbackUrl } = this.#deps;
+    const family = await store.load(runtimeId);
+    return family && { ...family, callbackUrl: await callbackUrl(family.runtime) };
   }
 }

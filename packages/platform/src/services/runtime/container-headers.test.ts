@@ -2,8 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { allowlistProblem, containerHeaders } from './container-headers.ts';
 
-function passed(headers: Record<string, string>, allowlist: string[] = [], bearer = false): Record<string, string> {
-  const ids = { sessionId: 'the-session', requestId: 'the-request', workloadToken: 'the-token' };
+function passed(
+  headers: Record<string, string>,
+  allowlist: string[] = [],
+  bearer = false,
+  callbackUrl: string | undefined = undefined,
+): Record<string, string> {
+  const ids = { sessionId: 'the-session', requestId: 'the-request', workloadToken: 'the-token', callbackUrl };
   const list = containerHeaders({ headers, ...ids, allowlist, bearer });
   const pairs = Array.from({ length: list.length / 2 }, (_, i): [string, string] => [
     list[2 * i] ?? '',
@@ -31,6 +36,13 @@ describe('container headers', () => {
       'content-type': 'application/json',
       traceparent: '00-a',
     });
+  });
+
+  it("carry the platform's own callback address, and no caller's", () => {
+    const sent = { oauth2callbackurl: 'https://mallory.example' };
+    expect(passed(sent, ['OAuth2CallbackUrl'])).not.toHaveProperty('oauth2callbackurl');
+    const own = 'https://app.example/back';
+    expect(passed(sent, ['OAuth2CallbackUrl'], false, own)).toMatchObject({ oauth2callbackurl: own });
   });
 
   it('carry custom headers, and others only when the allowlist names them', () => {

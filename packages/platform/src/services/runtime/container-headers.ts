@@ -50,8 +50,9 @@ const NEVER = new Set([
   'x-amz-content-sha256',
 ]);
 
+const CALLBACK_HEADER = 'oauth2callbackurl';
 /** What the platform itself says to an agent; a caller who could set them would speak for it. */
-const PLATFORMS_OWN = new Set(['workloadaccesstoken', 'oauth2callbackurl']);
+const PLATFORMS_OWN = new Set(['workloadaccesstoken', CALLBACK_HEADER]);
 /** Of the AWS APIs and their SDKs. */
 const AWS = /^(x-amzn?-|amz-sdk-)/;
 
@@ -61,6 +62,8 @@ export interface ContainerRequest {
   requestId: string;
   /** Says who the agent is, and which user it works for. */
   workloadToken: string;
+  /** Where the agent may have a user sent back to who has consented. */
+  callbackUrl: string | undefined;
   /** Names that the runtime's requestHeaderAllowlist opens. */
   allowlist: readonly string[];
   /** True when the caller came with a bearer token: only then can an allowlist pass `Authorization` on. */
@@ -69,13 +72,14 @@ export interface ContainerRequest {
 
 /**
  * The headers that a container gets, as undici's flat list (COMPATIBILITY 1, "Headers that reach the container"): session and
- * request id, workload access token, content and trace headers, `…-Runtime-Custom-*`, and what the allowlist names. A SigV4
+ * request id, workload access token, callback address, content and trace headers, `…-Runtime-Custom-*`, and what the allowlist names. A SigV4
  * Authorization header never.
  */
 export function containerHeaders(request: ContainerRequest): string[] {
-  const { headers, sessionId, requestId, workloadToken, allowlist, bearer } = request;
+  const { headers, sessionId, requestId, workloadToken, callbackUrl, allowlist, bearer } = request;
   const list = [SESSION_HEADER, sessionId, REQUEST_HEADER, requestId];
   for (const name of TOKEN_HEADERS) list.push(name, workloadToken);
+  if (callbackUrl !== undefined) list.push(CALLBACK_HEADER, callbackUrl);
   for (const name of PASSED) {
     const value = headers[name];
     if (typeof value === 'string') list.push(name, value);

@@ -83,11 +83,16 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
     const used = endpoints.flatMap(({ liveVersion }) => (liveVersion === undefined ? [] : String(liveVersion)));
     deps.sessions.pool.retain(runtime.arn, runtime.deleting ? [] : used);
   };
-  const catalogue = new RuntimeCatalogue(store, (id, arn) => {
-    settle(id, arn).catch((error: unknown) =>
-      deps.log.debug({ err: error }, 'a runtime that changed was not looked at'),
-    );
+  const catalogue = new RuntimeCatalogue({
+    store,
+    callbackUrl: ({ accountId, id }) => identity.callbackUrl(accountId, id),
+    onChange: (id, arn) => {
+      settle(id, arn).catch((error: unknown) =>
+        deps.log.debug({ err: error }, 'a runtime that changed was not looked at'),
+      );
+    },
   });
+  identity.onOwnedChange((id) => catalogue.forget(id));
   const artifacts: ArtifactDeps = { ...deps.artifacts, images: deps.images };
   const fileSystems = new FileSystems(deps.fileSystems);
   const runtimes = new Runtimes({

@@ -84,6 +84,7 @@ function send(
       sessionId,
       requestId: ctx.requestId,
       workloadToken: deps.tokens.of(target.runtime, ctx),
+      callbackUrl: target.callbackUrl,
       allowlist: target.headerAllowlist,
       bearer: ctx.principal.kind === 'oauth',
     }),

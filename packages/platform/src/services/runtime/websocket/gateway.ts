@@ -256,6 +256,7 @@ export class StreamGateway {
         sessionId,
         requestId,
         workloadToken: tokens.of(target.runtime, { headers, principal }),
+        callbackUrl: target.callbackUrl,
         allowlist: target.headerAllowlist,
         bearer: principal.kind === 'oauth',
       }),

@@ -11,7 +11,7 @@ import { startTestPlatform, type TestPlatform } from '../support/platform-proces
 
 /**
  * Answers each part of a request as soon as it is there, and at the end how many bytes there were; by content type it says only their
- * number, never answers, or says how many requests it has not answered and how many of those have lost their client.
+ * number, sends something large twice, never answers, or says how many requests it has not answered and how many of those have lost their client.
  */
 const agent = `
 import { createServer } from 'node:http';
@@ -29,6 +29,14 @@ createServer((request, response) => {
   if (type === 'test/size') {
     request.on('data', (part) => (bytes += part.length)).on('end', () => response.end(String(bytes)));
     return;
+  }
+  if (type === 'test/large') {
+    return void request.setEncoding('utf8').once('data', (text) => {
+      const [answer, size] = text.split(' ');
+      const event = 'data: ' + 'x'.repeat(size - 8) + '\\n\\n';
+      response.writeHead(200, { 'content-type': answer }).write(event);
+      setTimeout(() => response.end(event), 200);
+    });
   }
   response.writeHead(200, { 'content-type': 'text/plain' }).flushHeaders();
   request.on('data', (part) => {
@@ -119,6 +127,25 @@ describe('an invocation through the AWS SDK', () => {
       message: expect.stringMatching(/larger than 100000000 bytes/),
     });
     expect(await size(1)).toBe('1');
+  });
+
+  it('is broken off in an event of more than 10 MiB, the limit of an unchanged configuration', async () => {
+    const answered = async (type: string, bytes: number): Promise<number | undefined> => {
+      const { response } = await clients.data.send(
+        new InvokeAgentRuntimeCommand({
+          agentRuntimeArn: arn,
+          runtimeSessionId: sessionId('events'),
+          contentType: 'test/large',
+          payload: Buffer.from(`${type} ${bytes}`),
+        }),
+      );
+      return (await response?.transformToByteArray())?.length;
+    };
+    const limit = 10 * 2 ** 20;
+    expect(await answered('text/event-stream', limit)).toBe(2 * limit);
+    await expect(answered('text/event-stream;charset=utf-8', limit + 2 ** 20)).rejects.toThrow();
+    expect(await answered('application/octet-stream', limit + 2 ** 20)).toBe(2 * (limit + 2 ** 20));
+    expect(platform.log()).toContain(`an event of the answer is larger than ${limit} bytes`);
   });
 });
 

@@ -18,6 +18,7 @@ export function runtimeSettings(config: Config) {
     limits: {
       timeoutMs: config.invocation.timeoutSeconds * 1000,
       streamTimeoutMs: config.invocation.streamTimeoutSeconds * 1000,
+      eventBytes: config.invocation.maxEventBytes,
     },
   };
 }

@@ -98,6 +98,14 @@ export const invocation = {
     min: 0.1,
     max: 28_800,
   }),
+  maxEventBytes: bytes({
+    about:
+      'Largest event of an answer that streams events (text/event-stream); the answer breaks off where one is larger.',
+    defaultText: '10 MiB',
+    default: 10 * 2 ** 20,
+    min: 1024,
+    max: 2 ** 40,
+  }),
   maxMessageBytes: bytes({
     about: 'Largest message of a WebSocket, in either direction.',
     defaultText: '10 MiB',

@@ -84,6 +84,7 @@ export class PushBody implements AsyncIterable<Uint8Array> {
   #error: Error | undefined;
   #settle: (() => void) | undefined;
   #onSettled: (() => void) | undefined;
+  #watch: ((part: Buffer) => void) | undefined;
   #wake: (() => void) | undefined;
 
   /** The upstream's Content-Length, when it told. */
@@ -105,7 +106,15 @@ export class PushBody implements AsyncIterable<Uint8Array> {
     else this.#onSettled = run;
   }
 
+  /** Shows `look` each part as it comes, those that wait at once; `cancel` from there keeps the part from going on. */
+  watch(look: (part: Buffer) => void): void {
+    for (const part of this.#waiting) look(part);
+    this.#watch = look;
+  }
+
   receive(chunk: Buffer): void {
+    this.#watch?.(chunk);
+    if (this.#state !== 'open') return;
     if (this.#sink) {
       if (!this.#sink.write(chunk)) this.#pauseUntilDrained(this.#sink);
       return;

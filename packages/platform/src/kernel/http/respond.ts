@@ -6,8 +6,8 @@ import { INERT_HEADERS, mayRun } from './inert.ts';
 import { PushBody } from './push-body.ts';
 
 /**
- * Sends a response. Resolves when its last byte is handed to the socket; rejects when a streamed body breaks, after which the
- * socket is destroyed, so that the client sees a broken answer instead of a short one.
+ * Sends a response. Resolves when its last byte is handed to the socket; rejects when a streamed body breaks, and who called
+ * destroys the socket then, so that the client sees a broken answer instead of a short one.
  */
 export async function respond(res: ServerResponse, response: WireResponse, requestId: string): Promise<void> {
   const { status, headers, body } = response;
@@ -28,7 +28,7 @@ export async function respond(res: ServerResponse, response: WireResponse, reque
   if (body instanceof PushBody) {
     if (body.length !== undefined) head.push('content-length', body.length);
     res.writeHead(status, head);
-    await breakOnFailure(res, body.pushTo(res));
+    await body.pushTo(res);
     return;
   }
   res.writeHead(status, head);
@@ -48,13 +48,4 @@ async function abandon(body: PushBody | AsyncIterable<Uint8Array>): Promise<void
   const parts = body[Symbol.asyncIterator]();
   const first = await parts.next();
   if (!first.done) await parts.return?.();
-}
-
-async function breakOnFailure(res: ServerResponse, sending: Promise<void>): Promise<void> {
-  try {
-    await sending;
-  } catch (error) {
-    res.destroy();
-    throw error;
-  }
 }

@@ -44,7 +44,7 @@ export interface RuntimeServiceDeps {
   sandbox: Omit<SessionPlanDeps, 'images' | 'region' | 'fileSystems' | 'pooled'>;
   pooled: number;
   fileSystems: FileSystemsDeps;
-  limits: { timeoutMs: number; streamTimeoutMs: number };
+  limits: { timeoutMs: number; streamTimeoutMs: number; eventBytes: number };
   log: Logger;
 }
 

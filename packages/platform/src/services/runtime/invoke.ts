@@ -11,6 +11,7 @@ import { isDiskFull } from '../../kernel/system-error.ts';
 import type { AgentTokens } from './agent-tokens.ts';
 import type { InvocationTarget } from './catalogue.ts';
 import { ANSWERED, containerHeaders } from './container-headers.ts';
+import { EventSize } from './event-size.ts';
 import { listens } from './listens.ts';
 import { protocolRoutes } from './protocols.ts';
 
@@ -21,7 +22,7 @@ export interface InvokeDeps {
   newSessionId(): string;
   /** `Clock.after`. */
   after(ms: number, run: () => void): () => void;
-  limits: { timeoutMs: number; streamTimeoutMs: number };
+  limits: { timeoutMs: number; streamTimeoutMs: number; eventBytes: number };
 }
 
 /** How much of an agent's own error message is shown. */
@@ -133,6 +134,13 @@ function respond(
 /** The body, which holds the session's lease until its last byte is read or it breaks, and which may not go on for ever. */
 function whenRead(answer: UpstreamResponse, lease: Lease, deps: InvokeDeps): StreamingBlob {
   const { body } = answer;
+  if (isEventStream(answer)) {
+    const size = new EventSize(deps.limits.eventBytes);
+    body.watch((part) => {
+      if (!size.take(part))
+        body.cancel(new Error(`an event of the answer is larger than ${deps.limits.eventBytes} bytes`));
+    });
+  }
   if (body.settled) {
     lease.release();
     return body;
@@ -145,6 +153,10 @@ function whenRead(answer: UpstreamResponse, lease: Lease, deps: InvokeDeps): Str
     lease.release();
   });
   return body;
+}
+
+function isEventStream({ headers: { 'content-type': type } }: UpstreamResponse): boolean {
+  return typeof type === 'string' && /^text\/event-stream\b/i.test(type);
 }
 
 /** An agent's own error answer as the wire's RuntimeClientError, with what it said. */

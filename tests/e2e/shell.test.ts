@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { StopRuntimeSessionCommand } from '@aws-sdk/client-bedrock-agentcore';
@@ -8,6 +8,7 @@ import { deployAgent } from '../support/deploy.ts';
 import { assumeNewRole } from '../support/iam.ts';
 import { invokeText, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { hasTmux, Tmux } from '../support/tmux.ts';
 import { type Stream, StreamSigner } from '../support/websocket.ts';
 
 const folder = resolve(import.meta.dirname, '../support/probe-agent');
@@ -201,30 +202,25 @@ describe('agentcore shell', () => {
     expect(said).toContain('The shell ended with status 4.');
   });
 
-  it.skipIf(spawnSync('tmux', ['-V']).status !== 0)('is a real terminal: size, resize, Ctrl-C', async () => {
-    const socket = `shell-test-${process.pid}`;
-    const tmux = (...args: string[]) => spawnSync('tmux', ['-L', socket, ...args], { encoding: 'utf8' });
-    const shows = (text: string) =>
-      expect.poll(() => tmux('capture-pane', '-p').stdout, { timeout: 15_000, interval: 200 }).toContain(text);
+  it.skipIf(!hasTmux)('is a real terminal: size, resize, Ctrl-C', async () => {
     const env = Object.entries(platform.env).map(([name, value]) => `${name}='${value}'`);
-    const command = [...env, ...line(sessionId('tmux'))].join(' ');
-    tmux('-f', '/dev/null', 'new-session', '-d', '-x', '101', '-y', '31', `env ${command}; sleep 60`);
+    const terminal = Tmux.open(['env', ...env, ...line(sessionId('tmux'))].join(' '), { columns: 101, rows: 31 });
     try {
-      await shows('$');
-      tmux('send-keys', 'stty size', 'Enter');
-      await shows('31 101');
-      tmux('resize-window', '-x', '90', '-y', '25');
-      tmux('send-keys', 'stty size', 'Enter');
-      await shows('25 90');
-      tmux('send-keys', `sh -c 'echo be""gun; exec sleep 60'`, 'Enter');
-      await shows('begun');
-      tmux('send-keys', 'C-c');
-      tmux('send-keys', 'echo st""ill', 'Enter');
-      await shows('still');
-      tmux('send-keys', 'exit 3', 'Enter');
-      await shows('The shell ended with status 3.');
+      await terminal.shows('$');
+      terminal.type('stty size', 'Enter');
+      await terminal.shows('31 101');
+      terminal.resize(90, 25);
+      terminal.type('stty size', 'Enter');
+      await terminal.shows('25 90');
+      terminal.type(`sh -c 'echo be""gun; exec sleep 60'`, 'Enter');
+      await terminal.shows('begun');
+      terminal.type('C-c');
+      terminal.type('echo st""ill', 'Enter');
+      await terminal.shows('still');
+      terminal.type('exit 3', 'Enter');
+      await terminal.shows('The shell ended with status 3.');
     } finally {
-      tmux('kill-server');
+      terminal.close();
     }
   });
 });

@@ -9,6 +9,8 @@ import { run } from '../src/run.ts';
 import type { Terminal } from '../src/terminal/terminal.ts';
 
 const bin = join(import.meta.dirname, '../bin/agentcore.mjs');
+/** Begins a line for a shell that runs the command line tool. */
+export const commandLine = `${process.execPath} ${bin}`;
 
 export interface Ended {
   code: number | null;

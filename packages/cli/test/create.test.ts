@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { agentcore, start, workFolder } from './agentcore.ts';
+import { hasTmux, Tmux } from '../../../tests/support/tmux.ts';
+import { agentcore, commandLine, start, workFolder } from './agentcore.ts';
 
 let work: Awaited<ReturnType<typeof workFolder>>;
 beforeEach(async () => {
@@ -63,6 +64,40 @@ describe('create, dev and invoke', () => {
       }
       expect((await dev.ended).code).toBe(0);
       await expect(fetch(`http://127.0.0.1:${port}/ping`)).rejects.toThrow();
+    },
+  );
+
+  it.skipIf(!hasTmux)(
+    'asks a person for name and kind, says what is wrong with an answer, and leaves nothing at Ctrl-C',
+    async () => {
+      const terminal = Tmux.open(`cd ${work.folder} && env -u CI HOME=${work.folder} ${commandLine} create`);
+      try {
+        await terminal.shows('What shall the agent be called?');
+        await terminal.shows('my-agent');
+        terminal.type('C-u', '7 seas', 'Enter');
+        await terminal.shows('A name is a letter, then');
+        terminal.type('C-u', 'sailor', 'Enter');
+        await terminal.shows('What shall it begin with?');
+        terminal.type('Down', 'Enter');
+        await terminal.shows('Made sailor/. Next:');
+        await terminal.shows('agentcore dev');
+      } finally {
+        terminal.close();
+      }
+      const { language } = JSON.parse(await readFile(join(work.folder, 'sailor/agentcore.json'), 'utf8'));
+      expect(language).toBe('python');
+      const left = Tmux.open(
+        `cd ${work.folder} && env -u CI HOME=${work.folder} ${commandLine} create; echo status $?`,
+      );
+      try {
+        await left.shows('my-agent');
+        left.type('C-c');
+        await left.shows('status 130');
+        await left.shows('Nothing was done.');
+      } finally {
+        left.close();
+      }
+      expect(await readdir(work.folder)).not.toContain('my-agent');
     },
   );
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { handOver } from './hand-over.mjs';
-import { ensureMachine } from './machine.mjs';
+import { installParts, missingParts } from './machine.mjs';
 import { ensurePackages } from './packages.mjs';
 import { Stop } from './stop.mjs';
 
@@ -30,9 +30,12 @@ export async function bootstrap(root, argv) {
   }
   try {
     // --help needs no sandbox.
-    if (!args.includes('--help')) await ensureMachine(root, task, args);
-    const node = await ensurePackages(root);
-    return await handOver(node, root, task, args);
+    const missing = args.includes('--help') ? [] : missingParts(root, task, args);
+    // Side by side, and what fails is told when neither is at work any more.
+    const [packages, parts] = await Promise.allSettled([ensurePackages(root), installParts(missing)]);
+    if (parts.status === 'rejected') throw parts.reason;
+    if (packages.status === 'rejected') throw packages.reason;
+    return await handOver(packages.value, root, task, args);
   } catch (error) {
     if (!(error instanceof Stop)) throw error;
     process.stderr.write(`\n${wrapped(error.message, 100)}\n`);

@@ -50,38 +50,50 @@ const machineParts = [
 ];
 
 /**
- * Installs what is missing on this machine for `task`, as root on Debian and its kin, and says so first. Who is not root
- * is told the choices and nothing is installed; `--sandbox process` is the only way to run without isolation.
+ * What is to be installed on this machine for `task`, as root on Debian and its kin. Who is not root is told the choices and
+ * nothing is installed; `--sandbox process` is the only way to run without isolation.
  * @param {string} root
  * @param {string} task
  * @param {string[]} args
  * @param {Machine} machine
+ * @returns {typeof machineParts}
  */
-export async function ensureMachine(root, task, args, machine = thisMachine()) {
-  const missing = () => machineParts.filter(({ tasks, file }) => tasks.includes(task) && !machine.has(file));
-  if (!serving.includes(task) || machine.platform !== 'linux') return;
-  if (!testing.includes(task) && namesSandbox(root, args, machine.env)) return;
+export function missingParts(root, task, args, machine = thisMachine()) {
+  if (!serving.includes(task) || machine.platform !== 'linux') return [];
+  if (!testing.includes(task) && namesSandbox(root, args, machine.env)) return [];
+  const missing = machineParts.filter(({ tasks, file }) => tasks.includes(task) && !machine.has(file));
   if (!machine.isRoot) {
-    if (!testing.includes(task)) throw new Stop(notRoot(task, missing()), 3);
+    if (!testing.includes(task)) throw new Stop(notRoot(task, missing), 3);
     machine.say('Not root: tests that need real sandboxes are skipped, each by name, at the end.\n');
-    return;
+    return [];
   }
-  if (missing().length === 0) return;
-  if (!machine.has('apt-get')) {
-    const said = notDebian(missing());
-    if (!testing.includes(task)) throw new Stop(said, 3);
-    machine.say(`${said}\n`);
-    return;
-  }
+  if (missing.length === 0 || machine.has('apt-get')) return missing;
+  const said = notDebian(missing);
+  if (!testing.includes(task)) throw new Stop(said, 3);
+  machine.say(`${said}\n`);
+  return [];
+}
+
+/**
+ * Installs those that are still missing when its turn comes, and says so first.
+ * @param {typeof machineParts} parts
+ * @param {Machine} machine
+ */
+export async function installParts(parts, machine = thisMachine()) {
+  if (parts.length === 0) return;
   await withLock(
     'apt',
-    () => aptInstall(missing(), machine),
+    () =>
+      aptInstall(
+        parts.filter(({ file }) => !machine.has(file)),
+        machine,
+      ),
     () => machine.say('Another start installs packages; waiting for it.\n'),
   );
 }
 
 /**
- * What `ensureMachine` sees and does; a test hands in another machine.
+ * What `missingParts` and `installParts` see and do; a test hands in another machine.
  * @typedef {object} Machine
  * @property {string} platform
  * @property {Record<string, string | undefined>} env

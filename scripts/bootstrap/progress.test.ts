@@ -39,3 +39,22 @@ it('shows longer work in place on a terminal', async () => {
   expect(text.endsWith('\r\x1b[2K✓ Working, 3 s\n')).toBe(true);
   expect(text.match(/\n/g)).toHaveLength(1);
 });
+
+it('shows what runs side by side on one line, and ends each with a line of its own', async () => {
+  let text = '';
+  const out = {
+    isTTY: true,
+    write: (piece: string) => {
+      text += piece;
+    },
+  };
+  const work = [3000, 2000].map((ms, at) =>
+    withProgress(`Work ${at + 1}`, () => new Promise((resolve) => setTimeout(resolve, ms)), out),
+  );
+  await vi.advanceTimersByTimeAsync(3000);
+  await Promise.all(work);
+  expect(text).toContain('Work 1 … 1 s · Work 2 … 1 s');
+  const ended = text.split('\r\x1b[2K').filter((line) => line.endsWith('\n'));
+  expect(ended).toEqual(['✓ Work 2, 2 s\n', '✓ Work 1, 3 s\n']);
+  expect(text.slice(text.indexOf('✓ Work 2, 2 s\n') + 14)).not.toContain('Work 2');
+});

@@ -1,16 +1,27 @@
 import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that take most of a minute, the longest first: begun last, one of them would keep a whole run waiting. */
+/** Files that take half a minute or longer, the longest first: begun last, one of them would keep a whole run waiting. */
 const LONG = [
-  'tests/e2e/code-interpreter-full.test.ts',
+  'tests/compat/memory-vendor.test.ts',
   'tests/e2e/command-line.test.ts',
+  'tests/e2e/code-interpreter-full.test.ts',
   'tests/compat/python-sdk.test.ts',
-  'tests/e2e/file-systems.test.ts',
+  'tests/faults/code-interpreter.test.ts',
   'packages/platform/src/kernel/jobs/jobs.test.ts',
   'tests/e2e/code-interpreter.test.ts',
-  'tests/compat/code-interpreter.test.ts',
+  'tests/security/sandbox-network.test.ts',
   'packages/platform/src/kernel/storage/faults.test.ts',
+  'tests/compat/code-interpreter.test.ts',
+  'packages/handset/test/proxy.test.ts',
+  'tests/e2e/sessions.test.ts',
+  'packages/platform/src/kernel/journal/journal.test.ts',
+  'packages/cli/test/cli.test.ts',
+  'packages/handset/test/proxy-security.test.ts',
+  'tests/e2e/file-systems.test.ts',
+  'tests/faults/agents.test.ts',
+  'packages/handset/test/packed.test.ts',
+  'scripts/check.test.ts',
 ];
 
 /** The order in which files begin; on a fresh clone nothing else is known of how long each takes. */

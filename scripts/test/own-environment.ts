@@ -1,4 +1,8 @@
+import { setFlagsFromString } from 'node:v8';
 import { afterAll } from 'vitest';
+import { WASM_FLAG } from './wasm-flag.ts';
+
+setFlagsFromString(WASM_FLAG);
 
 /** Runs in front of each file: files may share a process, and what one of them sets for itself ends with it. */
 const before = { ...process.env };

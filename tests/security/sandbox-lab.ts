@@ -89,13 +89,19 @@ export async function reach(sandbox: Sandbox, host: string, port: number): Promi
   return out;
 }
 
-/** Those of the addresses that can be reached from inside, with what they said; all tried at once, for each that is closed takes a second. `question` as printf takes it. */
+/** Well below what a sandbox may have of processes, with four for each. */
+const AT_ONCE = 12;
+
+/** Those of the addresses that can be reached from inside, with what they said; some tried at once, for each that is closed takes a second, but each takes processes. `question` as printf takes it. */
 export async function reachAny(
   sandbox: Sandbox,
   targets: readonly [host: string, port: number][],
   question = '',
 ): Promise<string[]> {
-  const attempts = targets.map(([host, port]) => `echo "${host} ${port} $(${asking(host, port, question)})" &`);
+  const attempts = targets.flatMap(([host, port], at) => [
+    `echo "${host} ${port} $(${asking(host, port, question)})" &`,
+    ...(at % AT_ONCE === AT_ONCE - 1 ? ['wait'] : []),
+  ]);
   const { out } = await shell(sandbox, [...attempts, 'wait'].join('\n'));
   const lines = out.split('\n').filter((line) => line !== '');
   if (lines.length !== targets.length) throw new Error(`not every address was tried: ${out}`);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Ready } from '../../packages/platform/src/announce.ts';
+import { WASM_FLAG } from '../../scripts/test/wasm-flag.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -37,7 +38,9 @@ export interface StartOptions {
 export async function startTestPlatform(options: StartOptions = {}): Promise<TestPlatform> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'agentplatform-test-')));
   const args = ['packages/platform/src/main.ts', '--port', '0', '--data', dataDir, '--json', ...(options.args ?? [])];
-  const child = spawn(process.execPath, args, {
+  // Benchmarks, which come here too, measure it as it is.
+  const flags = process.env.VITEST ? [WASM_FLAG] : [];
+  const child = spawn(process.execPath, [...flags, ...args], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {

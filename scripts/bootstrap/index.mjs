@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { handOver } from './hand-over.mjs';
+import { locksDiffer } from './lock.mjs';
 import { installParts, missingParts } from './machine.mjs';
 import { ensurePackages } from './packages.mjs';
 import { Stop } from './stop.mjs';
@@ -31,8 +32,10 @@ export async function bootstrap(root, argv) {
   try {
     // --help needs no sandbox.
     const missing = args.includes('--help') ? [] : missingParts(root, task, args);
-    // Side by side, and what fails is told when neither is at work any more.
-    const [packages, parts] = await Promise.allSettled([ensurePackages(root), installParts(missing)]);
+    // Side by side where each can have its lock, and what fails is told when neither is at work any more.
+    const installing = installParts(missing);
+    if (!locksDiffer) await installing;
+    const [packages, parts] = await Promise.allSettled([ensurePackages(root), installing]);
     if (parts.status === 'rejected') throw parts.reason;
     if (packages.status === 'rejected') throw packages.reason;
     return await handOver(packages.value, root, task, args);

@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto';
 import { connect, createServer } from 'node:net';
 
+const [uvMajor = 0, uvMinor = 0] = process.versions.uv.split('.').map(Number);
+/** Whether two locks of different names are two: before libuv 1.46 (Node 18) an abstract name ends before its first character. */
+export const locksDiffer = process.platform !== 'linux' || uvMajor > 1 || uvMinor >= 46;
+
 /**
  * Runs `work` while no other process holds the lock `name` of this user; `onWait` is called once when there is a wait.
  * The lock is an abstract Unix socket: the kernel lets go of it when its holder ends in whatever way, so it is never

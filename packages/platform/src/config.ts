@@ -85,6 +85,13 @@ export const settings = {
     min: 16,
     max: 1_000_000,
   }),
+  connectionProbeSeconds: seconds({
+    about:
+      'How long nothing may come on a connection until the other side is asked whether it is still there (TCP keep-alive); without an answer for 10 s more the connection is ended, and what was done for it.',
+    default: 60,
+    min: 1,
+    max: 7200,
+  }),
   shutdownGraceSeconds: seconds({
     about: 'How long requests in flight may go on after SIGTERM.',
     default: 10,

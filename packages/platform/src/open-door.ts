@@ -4,7 +4,7 @@ import type { SandboxCredentials } from './kernel/auth/iam/sandbox-credentials.t
 import { sandboxCredentialsRoutes } from './kernel/auth/iam/sandbox-credentials-routes.ts';
 import type { Clock } from './kernel/clock.ts';
 import type { Pipeline } from './kernel/http/pipeline.ts';
-import { createHttpServer } from './kernel/http/server.ts';
+import { createHttpServer, type HttpServerDeps } from './kernel/http/server.ts';
 import type { UpgradeHandler } from './kernel/http/upgrade.ts';
 
 /** The listener that sandboxes reach. */
@@ -13,12 +13,11 @@ export interface Door {
   close(): Promise<void>;
 }
 
-export interface DoorParts {
+export interface DoorParts extends Pick<HttpServerDeps, 'maxConnections' | 'probeMs'> {
   pipeline: Pipeline;
   upgrade: UpgradeHandler;
   credentials: SandboxCredentials;
   signed: SignedParts;
-  maxConnections: number;
   clock: Clock;
   log: Logger;
 }

@@ -307,10 +307,14 @@ export async function createPlatform(config: Config): Promise<Platform> {
       newRequestId: identifiers.request,
       streams: { ...STREAMS, maxMessageBytes: config.invocation.maxMessageBytes },
     });
+    const connections = {
+      maxConnections: config.maxConnections,
+      probeMs: config.connectionProbeSeconds * 1000,
+    };
     const server = await createHttpServer({
       pipeline,
       upgrade: streams.upgrade,
-      maxConnections: config.maxConnections,
+      ...connections,
       plugins: httpPlugins({
         ...atDoors,
         iam,
@@ -339,7 +343,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
     door = await openDoor({
       pipeline,
       upgrade: streams.upgrade,
-      maxConnections: config.maxConnections,
+      ...connections,
       credentials: sandboxCredentials,
       signed: {
         ...atDoors,

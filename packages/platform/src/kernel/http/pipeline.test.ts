@@ -142,6 +142,7 @@ beforeAll(async () => {
   server = await createHttpServer({
     pipeline,
     maxConnections: MAX_CONNECTIONS,
+    probeMs: 60_000,
     plugins: [
       healthRoutes({
         readiness: [{ name: 'database', check: () => database.health() }],

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerOptions } from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import { encodeError, matchRoute, type RouteMatch } from '@agentplatform/contract';
 import Fastify, { type FastifyPluginAsync } from 'fastify';
 import type { Logger } from 'pino';
@@ -19,6 +19,8 @@ export interface HttpServerDeps {
   upgrade?: UpgradeHandler;
   /** At once, on each port; one more is closed as it comes, before it costs a file that others need. */
   maxConnections: number;
+  /** How long nothing may come on a connection until the other side is asked whether it is there. */
+  probeMs: number;
   clock: Clock;
   log: Logger;
 }
@@ -69,7 +71,7 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
     forceCloseConnections: 'idle',
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 4096 },
   });
-  app.server.maxConnections = deps.maxConnections;
+  bounded(app.server, deps);
   if (deps.upgrade) app.server.on('upgrade', deps.upgrade);
   // A plugin that speaks another protocol sets its own; the rest answers errors as the wire does.
   app.setErrorHandler((error, _request, reply) => {
@@ -89,7 +91,7 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
       const server = createSecureServer({ ...pems(credential), shouldUpgradeCallback }, handle);
       server.requestTimeout = REQUEST_TIMEOUT_MS;
       server.keepAliveTimeout = KEEP_ALIVE_MS;
-      server.maxConnections = deps.maxConnections;
+      bounded(server, deps);
       if (deps.upgrade) server.on('upgrade', deps.upgrade);
       server.listen(port, host);
       await once(server, 'listening');
@@ -118,6 +120,12 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
       }
     },
   };
+}
+
+/** A client that is gone without a word would otherwise keep its session at work for as long as an answer may go on. */
+function bounded(server: Server, { maxConnections, probeMs }: HttpServerDeps): void {
+  server.maxConnections = maxConnections;
+  server.on('connection', (socket: Socket) => socket.setKeepAlive(true, probeMs));
 }
 
 function pems({ certificate, key }: TlsCredential): { cert: string; key: string } {

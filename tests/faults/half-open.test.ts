@@ -1,0 +1,104 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { signedRequest } from '../../bench/support/signed-requests.ts';
+import { clientsOf } from '../support/clients.ts';
+import { deployAgent } from '../support/deploy.ts';
+import { invokeText, sessionId } from '../support/invoke.ts';
+import { startTestPlatform } from '../support/platform-process.ts';
+
+const run = promisify(execFile);
+const NETWORK = { name: `half${process.pid}`, host: '172.30.98.1', inside: '172.30.98.2' };
+
+/** Begins an answer and then says nothing; tells how many such answers there are, and how many have lost their client. */
+const agent = `
+import { createServer } from 'node:http';
+const seen = { begun: 0, lost: 0 };
+createServer((request, response) => {
+  if (request.method === 'GET') return void response.end('{"status":"Healthy"}');
+  request.setEncoding('utf8').once('data', (text) => {
+    if (text === '"seen"') return void response.end(JSON.stringify(seen));
+    seen.begun += 1;
+    response.once('close', () => (seen.lost += 1)).write('begun');
+  });
+}).listen(process.env.PORT ?? 8080);
+`;
+
+/** Sends what it is told and reads for ever, as a client does that waits for the next part. */
+const CLIENT = `
+import socket, sys
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+s.sendall(bytes.fromhex(sys.argv[3]))
+while s.recv(4096): pass
+`;
+
+const root = userInfo().uid === 0;
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'half-open-'));
+  await writeFile(join(folder, 'index.mjs'), agent);
+  if (!root) return;
+  const { name, host, inside } = NETWORK;
+  for (const line of [
+    `netns add ${name}`,
+    `link add ${name}h type veth peer name ${name}w netns ${name}`,
+    `addr add ${host}/24 dev ${name}h`,
+    `link set ${name}h up`,
+    `-n ${name} addr add ${inside}/24 dev ${name}w`,
+    `-n ${name} link set ${name}w up`,
+  ])
+    await run('ip', line.split(' '));
+});
+afterAll(async () => {
+  if (root) await run('ip', ['netns', 'del', NETWORK.name]).catch(() => undefined);
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A platform that asks after so long, with an answer under way to a client in the other network. */
+async function streaming(probeSeconds: number) {
+  const platform = await startTestPlatform({
+    args: ['--host', NETWORK.host, '--sandbox', 'process', '--connection-probe-seconds', String(probeSeconds)],
+  });
+  const clients = clientsOf(platform);
+  const { arn } = await deployAgent(platform, clients, { folder });
+  const session = sessionId('half-open');
+  const endpoint = new URL(platform.ready.endpoint);
+  const { wire } = await signedRequest({
+    endpoint,
+    path: `/runtimes/${encodeURIComponent(arn)}/invocations`,
+    headers: { 'x-amzn-bedrock-agentcore-runtime-session-id': session },
+    body: '"stream"',
+    region: platform.ready.region,
+    credentials: platform.credentials,
+  });
+  const args = ['python3', '-c', CLIENT, endpoint.hostname, endpoint.port, wire.toString('hex')];
+  const client: ChildProcess = spawn('ip', ['netns', 'exec', NETWORK.name, ...args], { stdio: 'ignore' });
+  return {
+    seen: async () => JSON.parse(await invokeText(clients, arn, session, 'seen')),
+    close: async () => {
+      client.kill('SIGKILL');
+      if (client.exitCode === null && client.signalCode === null) await once(client, 'exit');
+      clients.close();
+      await platform.dispose();
+    },
+  };
+}
+
+it('a client whose machine is gone without a word is noticed, and the agent told; not before it was asked after', async (context) => {
+  if (!root) return context.skip('needs root, to cut a network');
+  const [asked, unasked] = await Promise.all([streaming(1), streaming(7200)]);
+  try {
+    await expect.poll(asked.seen, { timeout: 60_000, interval: 500 }).toEqual({ begun: 1, lost: 0 });
+    await expect.poll(unasked.seen, { timeout: 60_000, interval: 500 }).toEqual({ begun: 1, lost: 0 });
+    await run('ip', ['-n', NETWORK.name, 'link', 'set', `${NETWORK.name}w`, 'down']);
+    await expect.poll(asked.seen, { timeout: 60_000, interval: 500 }).toEqual({ begun: 1, lost: 1 });
+    expect(await unasked.seen()).toEqual({ begun: 1, lost: 0 });
+  } finally {
+    await Promise.all([asked.close(), unasked.close()]);
+  }
+});

@@ -89,6 +89,7 @@ describe.skipIf(!packages)("an agent on the vendor's Python package, unmodified,
       PYTHONDONTWRITEBYTECODE: '1',
     };
     const shown = spawnSync(process.execPath, [agentcore, 'env', '--hosts', '--json'], { env, encoding: 'utf8' });
+    expect(shown.status, shown.stderr).toBe(0);
     const { hosts } = JSON.parse(shown.stdout) as { hosts: string[] };
     expect(hosts).toContain(`${ADDRESS} bedrock-agentcore.${region}.amazonaws.com`);
     // What a person does to /etc/hosts is done for this one process.

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { agentcore, agentcoreInside, start, workFolder } from './agentcore.ts';
@@ -372,6 +372,21 @@ describe('env', () => {
     await other.remove();
     expect(stdout).toContain(`FILE=${credentials}\nexport AWS_PROFILE=agentplatform\n`);
     expect(mine.stdout).toContain('FILE=/home/ada/.aws/credentials\nexport AWS_PROFILE=default\n');
+  });
+
+  it('means the platform whose credentials file is in the environment, whatever lies near', async () => {
+    const other = await workFolder();
+    const folder = join(other.folder, '.agentplatform');
+    const mine = JSON.parse(await readFile(join(work.folder, '.agentplatform/connection.json'), 'utf8'));
+    await mkdir(folder);
+    await writeFile(join(folder, 'connection.json'), JSON.stringify({ ...mine, endpoint: 'http://127.0.0.1:1' }));
+    const named = (file: string) =>
+      agentcoreInside(['env'], { cwd: other.folder, env: { AWS_SHARED_CREDENTIALS_FILE: file } });
+    const told = await named(join(work.folder, '.agentplatform/credentials'));
+    const notOurs = await named('/home/ada/.aws/credentials');
+    await other.remove();
+    expect(told.stdout).toContain(`export AWS_ENDPOINT_URL=${platform.endpoint}\n`);
+    expect(notOurs.stdout).toContain('export AWS_ENDPOINT_URL=http://127.0.0.1:1\n');
   });
 
   it('gives certificates and lines for /etc/hosts to clients that insist on host names, where TLS is on', async () => {

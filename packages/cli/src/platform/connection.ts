@@ -34,14 +34,14 @@ const endpointVariables = [
 
 /**
  * Finds the platform: --endpoint, then the environment, then `.agentplatform/connection.json` here or in a folder above,
- * then in the home folder. An address alone is completed from the connection file beside AWS_SHARED_CREDENTIALS_FILE. Rejects with a `CliError` (unreachable) when there is none.
+ * then in the home folder. In the environment the connection file beside AWS_SHARED_CREDENTIALS_FILE
+ * counts, too, by itself or to complete an address. Rejects with a `CliError` (unreachable) when there is none.
  */
 export async function findConnection(place: Place, flags: ConnectionFlags): Promise<Connection> {
   const variable = endpointVariables.find((name) => place.env[name]);
   const named = flags.endpoint ?? (variable ? place.env[variable] : undefined);
-  const nearest = await nearestFile(place);
-  // With the original's host names no address is named, only the platform's credentials file.
-  const file = nearest ?? (named === undefined ? await besideCredentials(place) : undefined);
+  // With the original's host names the environment names no address, only the platform's credentials file.
+  const file = (named === undefined ? await besideCredentials(place) : undefined) ?? (await nearestFile(place));
   if (named === undefined && !file) {
     throw new CliError(
       'unreachable',

@@ -32,7 +32,7 @@ export class LateMounts {
     this.#run = run;
   }
 
-  /** Makes the shared mount, before any sandbox that is to see what is mounted below it. Rejects when this machine cannot. */
+  /** Makes the shared mount, before there is any sandbox, or namespace ready for one, that is to see what is mounted below it. Rejects when this machine cannot. */
   static async open({ dataDir, name, run, runBase = '/run/agentplatform' }: LateMountsOptions): Promise<LateMounts> {
     const owner = await realpath(dataDir);
     const all = join(runBase, 'mounts');

@@ -16,5 +16,8 @@ if (major < 18) {
 } else {
   // Imported only now, so that an older Node meets the sentence above and not a syntax error.
   const { bootstrap } = await import('./bootstrap/index.mjs');
-  process.exitCode = await bootstrap(root, process.argv.slice(2));
+  const status = await bootstrap(root, process.argv.slice(2));
+  // What was interrupted may still wait for a lock.
+  if (status >= 128) process.exit(status);
+  process.exitCode = status;
 }

@@ -20,7 +20,8 @@ const rough = [
 // Three files at a time on two cores, for they wait a third of their time. As many processes at least as at most: vitest 3.2.4
 // ends the whole run ("Terminating worker thread") when it puts one away that has run out of files before the others.
 const together = (workers: number) => ({
-  ...{ maxWorkers: workers, minWorkers: workers },
+  maxWorkers: workers,
+  minWorkers: workers,
   sequence: { sequencer: LongestFirst },
 });
 const parts = [

@@ -4,6 +4,7 @@ import { handOver } from './hand-over.mjs';
 import { locksDiffer } from './lock.mjs';
 import { installParts, missingParts } from './machine.mjs';
 import { ensurePackages } from './packages.mjs';
+import { sideBySide } from './side-by-side.mjs';
 import { Stop } from './stop.mjs';
 
 /** Tasks by name, each `scripts/<name>.ts`. */
@@ -32,13 +33,11 @@ export async function bootstrap(root, argv) {
   try {
     // --help needs no sandbox.
     const missing = args.includes('--help') ? [] : missingParts(root, task, args);
-    // Side by side where each can have its lock, and what fails is told when neither is at work any more.
     const installing = installParts(missing);
+    // Side by side where each can have its lock.
     if (!locksDiffer) await installing;
-    const [packages, parts] = await Promise.allSettled([ensurePackages(root), installing]);
-    if (parts.status === 'rejected') throw parts.reason;
-    if (packages.status === 'rejected') throw packages.reason;
-    return await handOver(packages.value, root, task, args);
+    const [, node] = await sideBySide([installing, ensurePackages(root)]);
+    return await handOver(node, root, task, args);
   } catch (error) {
     if (!(error instanceof Stop)) throw error;
     process.stderr.write(`\n${wrapped(error.message, 100)}\n`);

@@ -91,14 +91,20 @@ async function streaming(probeSeconds: number) {
 
 it('a client whose machine is gone without a word is noticed, and the agent told; not before it was asked after', async (context) => {
   if (!root) return context.skip('needs root, to cut a network');
-  const [asked, unasked] = await Promise.all([streaming(1), streaming(7200)]);
+  const started: Awaited<ReturnType<typeof streaming>>[] = [];
   try {
+    const start = async (probeSeconds: number) => {
+      const one = await streaming(probeSeconds);
+      started.push(one);
+      return one;
+    };
+    const [asked, unasked] = [await start(1), await start(7200)];
     await expect.poll(asked.seen, { timeout: 60_000, interval: 500 }).toEqual({ begun: 1, lost: 0 });
     await expect.poll(unasked.seen, { timeout: 60_000, interval: 500 }).toEqual({ begun: 1, lost: 0 });
     await run('ip', ['-n', NETWORK.name, 'link', 'set', `${NETWORK.name}w`, 'down']);
     await expect.poll(asked.seen, { timeout: 60_000, interval: 500 }).toEqual({ begun: 1, lost: 1 });
     expect(await unasked.seen()).toEqual({ begun: 1, lost: 0 });
   } finally {
-    await Promise.all([asked.close(), unasked.close()]);
+    await Promise.all(started.map((one) => one.close()));
   }
 });

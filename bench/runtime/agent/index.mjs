@@ -24,7 +24,8 @@ const server = createServer((req, res) => {
 
 /** `{"chunks":3,"everyMs":20}` or `{"bytes":1073741824}`. */
 async function stream({ chunks = 0, everyMs = 0, bytes = 0 }, res) {
-  res.writeHead(200, { 'content-type': 'text/event-stream' });
+  // What is no events is not called so: one of a gigabyte would be refused.
+  res.writeHead(200, { 'content-type': bytes > 0 ? 'application/octet-stream' : 'text/event-stream' });
   for (let i = 0; i < chunks; i += 1) {
     res.write(`data: part ${i}\n\n`);
     await new Promise((resolve) => setTimeout(resolve, everyMs));

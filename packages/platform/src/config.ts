@@ -87,7 +87,7 @@ export const settings = {
   }),
   connectionProbeSeconds: seconds({
     about:
-      'How long nothing may come on a connection until the other side is asked whether it is still there (TCP keep-alive); without an answer for 10 s more the connection is ended, and what was done for it.',
+      'How long nothing may come on a connection until the other side is asked whether it is still there (TCP keep-alive); without an answer for 10 s more the connection is ended, and what was done for it. While something is under way to it, the system’s own limit counts: some 15 minutes on Linux.',
     default: 60,
     min: 1,
     max: 7200,

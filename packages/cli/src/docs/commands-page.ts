@@ -24,7 +24,8 @@ export function commandsPage(): string {
     'Results go to stdout, progress and everything else to stderr. With `--json` the result is one JSON document (one a line for ' +
       '`logs`), and a failure is one JSON line on stderr: `{"error":{"reason","message","remedy","exitStatus"}}`. Colours are left out ' +
       'in a pipe and with `NO_COLOR`.',
-    'Which platform: `--endpoint`, else `AWS_ENDPOINT_URL_BEDROCK_AGENTCORE` or `AWS_ENDPOINT_URL`, else `.agentplatform/connection.json` ' +
+    'Which platform: `--endpoint`, else `AWS_ENDPOINT_URL_BEDROCK_AGENTCORE` or `AWS_ENDPOINT_URL`, else the platform whose credentials file ' +
+      '`AWS_SHARED_CREDENTIALS_FILE` names, else `.agentplatform/connection.json` ' +
       'in this folder, one above it, or the home folder. Which keys: those of that file, those in the environment, or `--profile`.',
     '## Exit status',
     table(

@@ -78,6 +78,12 @@ describe.skipIf(!go)('doctor --install gvisor, with a Go of this machine and a m
   });
 });
 
+it.skipIf(!go)('ends when it is interrupted, and leaves nothing', async () => {
+  const folder = join(work, 'bin');
+  await expect(installGvisor({ folder, say: () => undefined, signal: AbortSignal.abort() })).rejects.toThrow(/abort/i);
+  expect(await readdir(folder)).toEqual([]);
+});
+
 it('says how to get Go where there is none', async () => {
   vi.stubEnv('PATH', join(work, 'bin'));
   await expect(install()).rejects.toMatchObject({ remedy: 'apt-get install golang-go' });

@@ -103,7 +103,7 @@ export const invocation = {
       'Largest event of an answer that streams events (text/event-stream); the answer breaks off where one is larger.',
     defaultText: '10 MiB',
     default: 10 * 2 ** 20,
-    min: 1024,
+    min: 64 * 1024,
     max: 2 ** 40,
   }),
   maxMessageBytes: bytes({

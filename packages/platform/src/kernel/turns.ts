@@ -14,11 +14,6 @@ export class Turns {
     }
   }
 
-  /** How many keys have work under way. */
-  get size(): number {
-    return this.#last.size;
-  }
-
   /** Resolves when the work asked for until now has settled; of one key when that is given. */
   async settled(key?: string): Promise<void> {
     await Promise.allSettled(key === undefined ? this.#last.values() : [this.#last.get(key)]);

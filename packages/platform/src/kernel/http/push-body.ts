@@ -106,7 +106,7 @@ export class PushBody implements AsyncIterable<Uint8Array> {
     else this.#onSettled = run;
   }
 
-  /** Shows `look` each part as it comes, those that wait at once; `cancel` from there keeps the part from going on. */
+  /** Shows `look` each part as it comes, those that wait at once; `cancel` from there keeps the part from going on, unless it is the last. */
   watch(look: (part: Buffer) => void): void {
     for (const part of this.#waiting) look(part);
     this.#watch = look;

@@ -71,7 +71,7 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
     forceCloseConnections: 'idle',
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 4096 },
   });
-  bounded(app.server, deps);
+  limitConnections(app.server, deps);
   if (deps.upgrade) app.server.on('upgrade', deps.upgrade);
   // A plugin that speaks another protocol sets its own; the rest answers errors as the wire does.
   app.setErrorHandler((error, _request, reply) => {
@@ -91,7 +91,7 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
       const server = createSecureServer({ ...pems(credential), shouldUpgradeCallback }, handle);
       server.requestTimeout = REQUEST_TIMEOUT_MS;
       server.keepAliveTimeout = KEEP_ALIVE_MS;
-      bounded(server, deps);
+      limitConnections(server, deps);
       if (deps.upgrade) server.on('upgrade', deps.upgrade);
       server.listen(port, host);
       await once(server, 'listening');
@@ -122,8 +122,8 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
   };
 }
 
-/** A client that is gone without a word would otherwise keep its session at work for as long as an answer may go on. */
-function bounded(server: Server, { maxConnections, probeMs }: HttpServerDeps): void {
+/** So many at once, and none of a client that is gone without a word: it would keep its session at work for as long as an answer may go on. */
+function limitConnections(server: Server, { maxConnections, probeMs }: HttpServerDeps): void {
   server.maxConnections = maxConnections;
   server.on('connection', (socket: Socket) => socket.setKeepAlive(true, probeMs));
 }

@@ -73,6 +73,16 @@ describe('the tokens of agents', () => {
     }
   });
 
+  it('are at hand for those who called last, of whom there is a bound', () => {
+    const { of, issued } = setUp();
+    for (let user = 0; user <= 1000; user += 1) of(runtime, asUser(`user-${user}`));
+    expect(issued()).toBe(1001);
+    of(runtime, asUser('user-1000'));
+    expect(issued()).toBe(1001);
+    of(runtime, asUser('user-0'));
+    expect(issued()).toBe(1002);
+  });
+
   it('are sealed once per agent and user, and anew when half of their time is over', async () => {
     const { of, open, issued, clock } = setUp();
     const first = of(runtime, asUser('ada'));

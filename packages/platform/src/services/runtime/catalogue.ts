@@ -22,7 +22,7 @@ export interface RuntimeCatalogueDeps {
   store: Pick<RuntimeStore, 'load'>;
   callbackUrl(runtime: Runtime): Promise<string | undefined>;
   /** Told of every runtime that was written to. */
-  onChange?: OnChange;
+  onChange: OnChange;
 }
 
 /** Told of a runtime that was written to, with its ARN when it was known here. */
@@ -102,7 +102,7 @@ export class RuntimeCatalogue {
     this.#families.delete(runtimeId);
     this.#loading.delete(runtimeId);
     for (const key of this.#targets.keys()) if (key.startsWith(`${runtimeId}/`)) this.#targets.delete(key);
-    this.#deps.onChange?.(runtimeId, known?.runtime.arn);
+    this.#deps.onChange(runtimeId, known?.runtime.arn);
   }
 
   async #load(runtimeId: string): Promise<Known | undefined> {

@@ -1,7 +1,7 @@
-/** Where an event of a stream of server-sent events ends, at an empty line; lines end as the sender likes (WHATWG HTML, 9.2.6). */
-const ENDS = ['\n\n', '\n\r\n', '\r\r'].map((end) => Buffer.from(end));
-/** Bytes that can be the beginning of the longest end. */
-const KEPT = 2;
+/** Where an event of a stream of server-sent events ends: at an empty line, and a line at LF, CR or both (WHATWG HTML, 9.2.6). */
+const ENDS = ['\n\n', '\n\r', '\r\r'].map((end) => Buffer.from(end));
+/** Bytes that can be the beginning of an end. */
+const KEPT = 1;
 
 /** Watches the size of events that pass in parts. */
 export class EventSize {
@@ -13,27 +13,20 @@ export class EventSize {
     this.#max = maxBytes;
   }
 
-  /** Takes the next part; false once an event has not ended within the allowed bytes. A part itself may be no larger than they are. */
+  /**
+   * Takes the next part; false once an event is larger than allowed. One that begins and ends within a part is not looked at, for a part
+   * is what one read brings: 64 KiB at most.
+   */
   take(part: Buffer): boolean {
-    const end = lastEnd(part);
-    if (end > 0) this.#bytes = part.length - end;
-    else {
-      this.#bytes += part.length;
-      // One that began with the part before.
-      const seam = lastEnd(Buffer.concat([this.#last, part.subarray(0, KEPT)]));
-      if (seam > this.#last.length) this.#bytes = part.length - (seam - this.#last.length);
-    }
-    this.#last = Buffer.concat([this.#last, part.subarray(-KEPT)]).subarray(-KEPT);
-    return this.#bytes <= this.#max;
+    // With the end of the part before, so that no end lies between the two.
+    const seen = Buffer.concat([this.#last, part]);
+    const first = ENDS.map((end) => seen.indexOf(end)).filter((at) => at >= 0);
+    const last = Math.max(...ENDS.map((end) => seen.lastIndexOf(end)));
+    const known = this.#last.length;
+    const open = this.#bytes;
+    this.#bytes = last < 0 ? open + part.length : seen.length - (last + 2);
+    this.#last = seen.subarray(-KEPT);
+    const ended = first.length === 0 ? open + part.length : open - known + Math.min(...first) + 2;
+    return Math.max(ended, this.#bytes) <= this.#max;
   }
-}
-
-/** Index behind the last end of an event, 0 without one. */
-function lastEnd(part: Buffer): number {
-  let found = 0;
-  for (const end of ENDS) {
-    const at = part.lastIndexOf(end);
-    if (at >= 0) found = Math.max(found, at + end.length);
-  }
-  return found;
 }

@@ -123,7 +123,7 @@ class Exec {
       } catch (error) {
         // The daemon answers before the process is there.
         if (tries >= STATUS_TRIES || this.#socket.destroyed) throw failed(error);
-        await pause();
+        await sleep(RETRY_MS);
       }
     }
     this.#socket.write('\n');
@@ -150,7 +150,7 @@ class Exec {
         return;
       }
       if (property(state, 'Running') === false && typeof property(state, 'ExitCode') === 'number') return;
-      await pause();
+      await sleep(RETRY_MS);
     }
   }
 
@@ -167,7 +167,7 @@ class Exec {
       if (state === undefined) return KILLED;
       const code = property(state, 'ExitCode');
       if (property(state, 'Running') === false && typeof code === 'number') return code;
-      await pause();
+      await sleep(RETRY_MS);
     }
     return KILLED;
   }
@@ -188,8 +188,4 @@ function failed(error: unknown): SandboxError {
       cause: error,
     },
   );
-}
-
-function pause(): Promise<void> {
-  return sleep(RETRY_MS);
 }

@@ -15,6 +15,7 @@ import type { SessionStore } from '../../packages/platform/src/kernel/sessions/s
 import { type SessionPlan, Sessions } from '../../packages/platform/src/kernel/sessions/sessions.ts';
 import { WorkloadTokens } from '../../packages/platform/src/services/identity/workload-tokens.ts';
 import { AgentTokens } from '../../packages/platform/src/services/runtime/agent-tokens.ts';
+import { USER_HEADER } from '../../packages/platform/src/services/runtime/container-headers.ts';
 
 const COUNT = 10_000;
 /** Half a minute without use, after which a session holds no socket, passes in a tenth. */
@@ -149,7 +150,7 @@ async function open(count: number, prefix: string): Promise<void> {
         const sessionId = `${prefix}-${String(i + k).padStart(29, '0')}`;
         const lease = await sessions.acquire({ accountId, resourceArn, sessionId }, async () => plan, signal);
         const { body } = await lease.connection.request({ method: 'GET', path: '/' });
-        const caller = { principal, headers: { 'x-amzn-bedrock-agentcore-runtime-user-id': `user-${i + k}` } };
+        const caller = { principal, headers: { [USER_HEADER]: `user-${i + k}` } };
         tokens.of(runtime, caller);
         await body.dump();
         lease.release();

@@ -4,7 +4,7 @@ import { WASM_FLAG } from './wasm-flag.ts';
 
 setFlagsFromString(WASM_FLAG);
 
-/** Runs in front of each file: files may share a process, and what one of them sets for itself ends with it. */
+// Runs in front of each file. Files may share a process: what one of them sets for itself, or where it goes, ends with it.
 const before = { ...process.env };
 const folder = process.cwd();
 

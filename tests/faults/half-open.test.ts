@@ -1,17 +1,15 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { signedRequest } from '../../bench/support/signed-requests.ts';
 import { clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
 import { invokeText, sessionId } from '../support/invoke.ts';
+import { OtherNetwork } from '../support/other-network.ts';
 import { startTestPlatform } from '../support/platform-process.ts';
 
-const run = promisify(execFile);
 const NETWORK = { name: `half${process.pid}`, host: '172.30.98.1', inside: '172.30.98.2' };
 
 /** Begins an answer and then says nothing; tells how many such answers there are, and how many have lost their client. */
@@ -38,24 +36,16 @@ while s.recv(4096): pass
 
 const root = userInfo().uid === 0;
 let folder: string;
+let network: OtherNetwork;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'half-open-'));
   await writeFile(join(folder, 'index.mjs'), agent);
   if (!root) return;
-  const { name, host, inside } = NETWORK;
-  for (const line of [
-    `netns add ${name}`,
-    `link add ${name}h type veth peer name ${name}w netns ${name}`,
-    `addr add ${host}/24 dev ${name}h`,
-    `link set ${name}h up`,
-    `-n ${name} addr add ${inside}/24 dev ${name}w`,
-    `-n ${name} link set ${name}w up`,
-  ])
-    await run('ip', line.split(' '));
+  network = await OtherNetwork.open(NETWORK);
 });
 afterAll(async () => {
-  if (root) await run('ip', ['netns', 'del', NETWORK.name]).catch(() => undefined);
+  await network?.close();
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -76,8 +66,7 @@ async function streaming(probeSeconds: number) {
     region: platform.ready.region,
     credentials: platform.credentials,
   });
-  const args = ['python3', '-c', CLIENT, endpoint.hostname, endpoint.port, wire.toString('hex')];
-  const client: ChildProcess = spawn('ip', ['netns', 'exec', NETWORK.name, ...args], { stdio: 'ignore' });
+  const client = network.spawn('python3', '-c', CLIENT, endpoint.hostname, endpoint.port, wire.toString('hex'));
   return {
     seen: async () => JSON.parse(await invokeText(clients, arn, session, 'seen')),
     close: async () => {
@@ -101,7 +90,7 @@ it('a client whose machine is gone without a word is noticed, and the agent told
     const [asked, unasked] = [await start(1), await start(7200)];
     await expect.poll(asked.seen, { timeout: 60_000, interval: 500 }).toEqual({ begun: 1, lost: 0 });
     await expect.poll(unasked.seen, { timeout: 60_000, interval: 500 }).toEqual({ begun: 1, lost: 0 });
-    await run('ip', ['-n', NETWORK.name, 'link', 'set', `${NETWORK.name}w`, 'down']);
+    await network.cut();
     await expect.poll(asked.seen, { timeout: 60_000, interval: 500 }).toEqual({ begun: 1, lost: 1 });
     expect(await unasked.seen()).toEqual({ begun: 1, lost: 0 });
   } finally {

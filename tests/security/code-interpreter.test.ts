@@ -1,44 +1,31 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { CreateCodeInterpreterCommand } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { type CodeSession, startCodeSession } from '../support/code-session.ts';
 import { deployAgent } from '../support/deploy.ts';
 import { invokeText, sessionId } from '../support/invoke.ts';
+import { OtherNetwork } from '../support/other-network.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
-const run = promisify(execFile);
 /** A private network that only exists on this machine, in a namespace of its own. */
 const NETWORK = { name: `ci${process.pid}`, host: '172.30.97.1', inside: '172.30.97.2', port: 8098 };
 const SUBNET = 'subnet-0123456789abcdef0';
 
 let platform: TestPlatform;
 let clients: Clients;
+let network: OtherNetwork;
 let world: ChildProcess;
 let one: CodeSession;
 let two: CodeSession;
 
-const ip = (...args: string[]) => run('ip', args);
-
-async function openWorld(): Promise<ChildProcess> {
-  const { name, host, inside, port } = NETWORK;
-  await ip('netns', 'add', name);
-  await ip('link', 'add', `${name}h`, 'type', 'veth', 'peer', 'name', `${name}w`, 'netns', name);
-  await ip('addr', 'add', `${host}/24`, 'dev', `${name}h`);
-  await ip('link', 'set', `${name}h`, 'up');
-  await ip('-n', name, 'addr', 'add', `${inside}/24`, 'dev', `${name}w`);
-  await ip('-n', name, 'link', 'set', `${name}w`, 'up');
-  await ip('-n', name, 'link', 'set', 'lo', 'up');
-  await ip('-n', name, 'route', 'add', 'default', 'via', host);
-  const server = `import socketserver as s
+/** Says `world` to who connects. */
+const SPEAKER = `import socketserver as s
 class H(s.BaseRequestHandler):
     def handle(self): self.request.sendall(b"world")
-s.ThreadingTCPServer(("0.0.0.0", ${port}), H).serve_forever()`;
-  return spawn('ip', ['netns', 'exec', name, 'python3', '-c', server], { stdio: 'ignore' });
-}
+s.ThreadingTCPServer(("0.0.0.0", ${NETWORK.port}), H).serve_forever()`;
 
 /** What a server at that address says, seen by code in the session; the error's name when it cannot be reached. */
 function reach(session: CodeSession, address: string, port: number): Promise<string> {
@@ -65,7 +52,8 @@ async function interpreter(name: string, networkMode: 'SANDBOX' | 'PUBLIC' | 'VP
 }
 
 beforeAll(async () => {
-  world = await openWorld();
+  network = await OtherNetwork.open(NETWORK);
+  world = network.spawn('python3', '-c', SPEAKER);
   platform = await startTestPlatform({
     env: {
       AGENTPLATFORM_CODE_INTERPRETER_IMAGE: 'slim',
@@ -85,7 +73,7 @@ afterAll(async () => {
     world.kill('SIGKILL');
     await gone;
   }
-  await ip('netns', 'del', NETWORK.name).catch(() => undefined);
+  await network?.close();
 });
 
 describe('a session shares nothing with the agent that calls it', () => {

@@ -55,11 +55,11 @@ const sessionKeyring = call(nr.keyctl, '0', '-3', '1');
 
 /** Attempts on the kernel and the host; every provider that isolates withstands them. */
 export function kernelAttacks(
-  name: string,
+  title: string,
   open: OpenLab,
   { ownUserNamespace = true, ownKernel = false }: KernelAttackOptions = {},
 ): void {
-  describe(`what a sandbox (${name}) can do to the kernel and the host`, () => {
+  describe(title, () => {
     let lab: SandboxLab;
     let sandbox: Sandbox;
 

@@ -27,8 +27,8 @@ const closed: NetworkPolicy = { egress: 'none', allowCidrs: [], hostPorts: [] };
 const restricted: NetworkPolicy = { ...closed, egress: 'restricted' };
 
 /** Attempts on addresses that a sandbox must not reach; every provider that isolates withstands them. */
-export function networkAttacks(name: string, open: OpenLab, { ownStack = false } = {}): void {
-  describe(`what a sandbox (${name}) reaches`, () => {
+export function networkAttacks(title: string, open: OpenLab, { ownStack = false } = {}): void {
+  describe(title, () => {
     let lab: SandboxLab;
     let world: World;
     let resolver: Resolver;

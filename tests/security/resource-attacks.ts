@@ -17,8 +17,8 @@ const BOMB = 'b() { b | b & b; }; b';
  * Attempts on what all share: processes, memory, disk, files and log; every provider that isolates bounds them for each sandbox.
  * `declared`: what the provider says that it cannot hold a sandbox to.
  */
-export function resourceAttacks(name: string, open: OpenLab, { declared = [] }: { declared?: string[] } = {}): void {
-  describe(`what a greedy sandbox (${name}) takes`, () => {
+export function resourceAttacks(title: string, open: OpenLab, { declared = [] }: { declared?: string[] } = {}): void {
+  describe(title, () => {
     let lab: SandboxLab;
     let neighbour: Sandbox;
 

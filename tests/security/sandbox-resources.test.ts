@@ -1,18 +1,7 @@
-import { describe, it } from 'vitest';
-import { OciProvider } from '../../packages/platform/src/kernel/sandbox/oci-provider.ts';
-import { lacksGvisor } from '../../packages/platform/src/kernel/sandbox/testing/gvisor.ts';
-import { dockerLabs } from './docker-lab.ts';
+import { onEachProvider } from './each-provider.ts';
 import { resourceAttacks } from './resource-attacks.ts';
-import { SandboxLab } from './sandbox-lab.ts';
 
-resourceAttacks('oci', (options) => SandboxLab.open(options));
-describe('with a daemon', () => resourceAttacks('docker', dockerLabs()));
-
-const lacking = lacksGvisor();
-if (lacking) it('what a greedy sandbox (oci with gVisor) takes', (context) => context.skip(lacking));
-else
-  resourceAttacks(
-    'oci with gVisor',
-    (options) => SandboxLab.open(options, (given) => new OciProvider({ ...given, runtime: 'runsc' })),
-    { declared: ['pids'] },
-  );
+onEachProvider(
+  (provider) => `what a greedy sandbox (${provider}) takes`,
+  (title, open, provider) => resourceAttacks(title, open, { declared: provider === 'oci with gVisor' ? ['pids'] : [] }),
+);

@@ -1,12 +1,9 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, it } from 'vitest';
-import { OciProvider } from '../../packages/platform/src/kernel/sandbox/oci-provider.ts';
-import { lacksGvisor } from '../../packages/platform/src/kernel/sandbox/testing/gvisor.ts';
+import { afterAll, beforeAll } from 'vitest';
 import { startPostgres, type TestPostgres } from '../../packages/platform/src/kernel/storage/testing/postgres.ts';
-import { dockerLabs } from './docker-lab.ts';
-import { SandboxLab } from './sandbox-lab.ts';
+import { onEachProvider } from './each-provider.ts';
 import { fillData, type PlatformSecrets, secretAttacks } from './secret-attacks.ts';
 
 let dir: string;
@@ -28,18 +25,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-secretAttacks(
-  'oci',
-  (options) => SandboxLab.open(options),
-  () => secrets,
+onEachProvider(
+  (provider) => `what a sandbox (${provider}) gets of the platform's secrets`,
+  (title, open) => secretAttacks(title, open, () => secrets),
 );
-describe('with a daemon', () => secretAttacks('docker', dockerLabs(), () => secrets));
-
-const lacking = lacksGvisor();
-if (lacking) it("what a sandbox (oci with gVisor) gets of the platform's secrets", (context) => context.skip(lacking));
-else
-  secretAttacks(
-    'oci with gVisor',
-    (options) => SandboxLab.open(options, (given) => new OciProvider({ ...given, runtime: 'runsc' })),
-    () => secrets,
-  );

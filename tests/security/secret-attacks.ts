@@ -57,8 +57,8 @@ const all = (before: string[], files: string[]): string =>
   before.flatMap((way) => files.map((file) => `${way} ${file}\n`)).join('');
 
 /** Attempts on the platform's own files and its database; every provider that isolates withstands them. */
-export function secretAttacks(name: string, open: OpenLab, secrets: () => PlatformSecrets): void {
-  describe(`what a sandbox (${name}) gets of the platform's secrets`, () => {
+export function secretAttacks(title: string, open: OpenLab, secrets: () => PlatformSecrets): void {
+  describe(title, () => {
     let lab: SandboxLab;
     let sandbox: Sandbox;
     let data: string;

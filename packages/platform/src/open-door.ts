@@ -1,11 +1,7 @@
-import type { Logger } from 'pino';
 import { type SignedParts, signedPlugins } from './http-plugins.ts';
 import type { SandboxCredentials } from './kernel/auth/iam/sandbox-credentials.ts';
 import { sandboxCredentialsRoutes } from './kernel/auth/iam/sandbox-credentials-routes.ts';
-import type { Clock } from './kernel/clock.ts';
-import type { Pipeline } from './kernel/http/pipeline.ts';
 import { createHttpServer, type HttpServerDeps } from './kernel/http/server.ts';
-import type { UpgradeHandler } from './kernel/http/upgrade.ts';
 
 /** The listener that sandboxes reach. */
 export interface Door {
@@ -13,13 +9,9 @@ export interface Door {
   close(): Promise<void>;
 }
 
-export interface DoorParts extends Pick<HttpServerDeps, 'maxConnections' | 'probeMs'> {
-  pipeline: Pipeline;
-  upgrade: UpgradeHandler;
+export interface DoorParts extends Required<Omit<HttpServerDeps, 'plugins'>> {
   credentials: SandboxCredentials;
   signed: SignedParts;
-  clock: Clock;
-  log: Logger;
 }
 
 const GRACE_MS = 1000;

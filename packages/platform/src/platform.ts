@@ -307,14 +307,16 @@ export async function createPlatform(config: Config): Promise<Platform> {
       newRequestId: identifiers.request,
       streams: { ...STREAMS, maxMessageBytes: config.invocation.maxMessageBytes },
     });
-    const connections = {
-      maxConnections: config.maxConnections,
-      probeMs: config.connectionProbeSeconds * 1000,
-    };
-    const server = await createHttpServer({
+    const listener = {
       pipeline,
       upgrade: streams.upgrade,
-      ...connections,
+      maxConnections: config.maxConnections,
+      probeMs: config.connectionProbeSeconds * 1000,
+      clock,
+      log,
+    };
+    const server = await createHttpServer({
+      ...listener,
       plugins: httpPlugins({
         ...atDoors,
         iam,
@@ -336,14 +338,10 @@ export async function createPlatform(config: Config): Promise<Platform> {
         clock,
         log,
       }),
-      clock,
-      log,
     });
 
     door = await openDoor({
-      pipeline,
-      upgrade: streams.upgrade,
-      ...connections,
+      ...listener,
       credentials: sandboxCredentials,
       signed: {
         ...atDoors,
@@ -354,8 +352,6 @@ export async function createPlatform(config: Config): Promise<Platform> {
         region,
         log,
       },
-      clock,
-      log,
     });
     closing.add(door.close);
     closing.add(

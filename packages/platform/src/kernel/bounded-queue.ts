@@ -31,7 +31,7 @@ export class BoundedQueue {
   }
 
   /** Runs `work` when its turn comes. Rejects with `QueueFullError` at once when the queue is full, with the signal's reason when aborted while waiting. */
-  async run<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     await this.#enter(signal);
     try {
       return await work();
@@ -40,8 +40,8 @@ export class BoundedQueue {
     }
   }
 
-  async #enter(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
+  async #enter(signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted();
     if (this.#running < this.#limits.running) {
       this.#running += 1;
       return;
@@ -50,16 +50,16 @@ export class BoundedQueue {
     await new Promise<void>((resolve, reject) => {
       const waiter: Waiter = {
         admit: () => {
-          signal.removeEventListener('abort', onAbort);
+          signal?.removeEventListener('abort', onAbort);
           resolve();
         },
         refuse: reject,
       };
       const onAbort = (): void => {
         this.#waiting.delete(waiter);
-        waiter.refuse(signal.reason);
+        waiter.refuse(signal?.reason);
       };
-      signal.addEventListener('abort', onAbort, { once: true });
+      signal?.addEventListener('abort', onAbort, { once: true });
       this.#waiting.add(waiter);
     });
   }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type RequestListener, type ServerOptions } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { encodeError, matchRoute, type RouteMatch } from '@agentplatform/contract';
 import Fastify, { type FastifyPluginAsync } from 'fastify';
 import type { Logger } from 'pino';
@@ -44,9 +44,8 @@ interface TlsCredential {
   key: string;
 }
 
-/** Requests that take longer to arrive than this are cut, in ms: room for the largest payload on a slow line. */
-const REQUEST_TIMEOUT_MS = 15 * 60_000;
-const KEEP_ALIVE_MS = 75_000;
+/** In ms. A request may take so long to arrive: room for the largest payload on a slow line. */
+const TIMEOUTS = { requestTimeout: 15 * 60_000, keepAliveTimeout: 75_000 };
 
 /**
  * The one listener. Requests to operations of the contract go straight to the pipeline, which reads their bodies itself; the
@@ -54,9 +53,14 @@ const KEEP_ALIVE_MS = 75_000;
  */
 export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
   const { pipeline } = deps;
-  // An offer of any other protocol is passed over, as HTTP allows.
-  const shouldUpgradeCallback = ({ headers }: IncomingMessage): boolean =>
-    deps.upgrade !== undefined && headers.upgrade?.toLowerCase() === 'websocket';
+  const common: ServerOptions = {
+    // An offer of any other protocol is passed over, as HTTP allows.
+    shouldUpgradeCallback: ({ headers }) =>
+      deps.upgrade !== undefined && headers.upgrade?.toLowerCase() === 'websocket',
+    // A client that is gone without a word would keep its session at work for as long as an answer may go on.
+    keepAlive: true,
+    keepAliveInitialDelay: deps.probeMs,
+  };
   const handle: RequestListener = (req, res) => {
     const route = routeOf(req);
     if (route) void pipeline.handle(req, res, route);
@@ -64,15 +68,12 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
   };
   const app = Fastify({
     logger: false,
-    serverFactory: (_fastify, options) =>
-      createServer({ ...(options as ServerOptions), shouldUpgradeCallback }, handle),
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_MS,
+    serverFactory: (_fastify, options) => createServer({ ...(options as ServerOptions), ...common }, handle),
+    ...TIMEOUTS,
     forceCloseConnections: 'idle',
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 4096 },
   });
-  limitConnections(app.server, deps);
-  if (deps.upgrade) app.server.on('upgrade', deps.upgrade);
+  prepare(app.server, deps);
   // A plugin that speaks another protocol sets its own; the rest answers errors as the wire does.
   app.setErrorHandler((error, _request, reply) => {
     const { status, headers, body } = encodeError(toServiceError(error) ?? error);
@@ -88,11 +89,8 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
   let secure: SecureServer | undefined;
   return {
     async listenSecurely(host, port, credential) {
-      const server = createSecureServer({ ...pems(credential), shouldUpgradeCallback }, handle);
-      server.requestTimeout = REQUEST_TIMEOUT_MS;
-      server.keepAliveTimeout = KEEP_ALIVE_MS;
-      limitConnections(server, deps);
-      if (deps.upgrade) server.on('upgrade', deps.upgrade);
+      const server = createSecureServer({ ...pems(credential), ...TIMEOUTS, ...common }, handle);
+      prepare(server, deps);
       server.listen(port, host);
       await once(server, 'listening');
       secure = server;
@@ -122,10 +120,10 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
   };
 }
 
-/** So many at once, and none of a client that is gone without a word: it would keep its session at work for as long as an answer may go on. */
-function limitConnections(server: Server, { maxConnections, probeMs }: HttpServerDeps): void {
+/** What both listeners have in common beside their options. */
+function prepare(server: Server | SecureServer, { maxConnections, upgrade }: HttpServerDeps): void {
   server.maxConnections = maxConnections;
-  server.on('connection', (socket: Socket) => socket.setKeepAlive(true, probeMs));
+  if (upgrade) server.on('upgrade', upgrade);
 }
 
 function pems({ certificate, key }: TlsCredential): { cert: string; key: string } {

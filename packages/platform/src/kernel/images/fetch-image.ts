@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { type Clock, sleep } from '../clock.ts';
+import { eachAtOnce } from '../each-at-once.ts';
 import { architectureError, choosePlatform, type Platform, suitability } from './architecture.ts';
 import { digestOf } from './digest.ts';
 import type { ImageSource } from './image-source.ts';
@@ -127,31 +128,4 @@ async function fetchBlob(
       await sleep(deps.clock, PAUSE_MS * attempt, signal);
     }
   }
-}
-
-/** Runs `work` on every item, at most `most` at a time; the first failure ends the others. */
-async function eachAtOnce<T>(
-  most: number,
-  items: readonly T[],
-  signal: AbortSignal,
-  work: (item: T, signal: AbortSignal) => Promise<void>,
-): Promise<void> {
-  const failed = new AbortController();
-  const both = AbortSignal.any([signal, failed.signal]);
-  const queue = items.values();
-  const lane = async (): Promise<void> => {
-    for (const item of queue) {
-      both.throwIfAborted();
-      await work(item, both);
-    }
-  };
-  const lanes = Array.from({ length: most }, () =>
-    lane().catch((error: unknown) => {
-      if (!failed.signal.aborted) failed.abort(error);
-      throw error;
-    }),
-  );
-  const results = await Promise.allSettled(lanes);
-  if (results.some((result) => result.status === 'rejected'))
-    throw signal.aborted ? signal.reason : failed.signal.reason;
 }

@@ -2,9 +2,9 @@ import { type data, errors } from '@agentplatform/contract';
 import { requestUpstream } from '../../kernel/http/push-body.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
+import { agentHeaders } from './agent-headers.ts';
 import type { AgentTokens } from './agent-tokens.ts';
 import type { InvocationTarget } from './catalogue.ts';
-import { containerHeaders } from './container-headers.ts';
 
 const CARD_PATH = '/.well-known/agent-card.json';
 const MAX_CARD_BYTES = 1_000_000;
@@ -24,15 +24,7 @@ export async function agentCard(
     path: CARD_PATH,
     headersTimeout: CARD_TIMEOUT_MS,
     bodyTimeout: CARD_TIMEOUT_MS,
-    headers: containerHeaders({
-      headers: ctx.headers,
-      sessionId,
-      requestId: ctx.requestId,
-      workloadToken: tokens.of(target.runtime, ctx),
-      callbackUrl: target.callbackUrl,
-      allowlist: target.headerAllowlist,
-      bearer: ctx.principal.kind === 'oauth',
-    }),
+    headers: agentHeaders(target, ctx, { tokens, sessionId, requestId: ctx.requestId }),
   });
   const text = await answer.body.head(MAX_CARD_BYTES);
   if (answer.status !== 200)

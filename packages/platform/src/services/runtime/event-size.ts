@@ -15,17 +15,18 @@ export class EventSize {
 
   /**
    * Takes the next part; false once an event is larger than allowed. One that begins and ends within a part is not looked at, for a part
-   * is what one read brings: 64 KiB at most.
+   * is what one read brings: hardly more than 64 KiB.
    */
   take(part: Buffer): boolean {
     // With the end of the part before, so that no end lies between the two.
     const seen = Buffer.concat([this.#last, part]);
-    const first = ENDS.map((end) => seen.indexOf(end)).filter((at) => at >= 0);
     const last = Math.max(...ENDS.map((end) => seen.lastIndexOf(end)));
     const known = this.#last.length;
     const open = this.#bytes;
     this.#bytes = last < 0 ? open + part.length : seen.length - (last + 2);
     this.#last = seen.subarray(-KEPT);
+    if (open + part.length <= this.#max) return true;
+    const first = ENDS.map((end) => seen.indexOf(end)).filter((at) => at >= 0);
     const ended = first.length === 0 ? open + part.length : open - known + Math.min(...first) + 2;
     return Math.max(ended, this.#bytes) <= this.#max;
   }

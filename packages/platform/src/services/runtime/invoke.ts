@@ -8,9 +8,10 @@ import type { Lease } from '../../kernel/sessions/session.ts';
 import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
 import { describeExit, exitedSoon, StartFailure } from '../../kernel/sessions/start-failure.ts';
 import { isDiskFull } from '../../kernel/system-error.ts';
+import { agentHeaders } from './agent-headers.ts';
 import type { AgentTokens } from './agent-tokens.ts';
 import type { InvocationTarget } from './catalogue.ts';
-import { ANSWERED, containerHeaders } from './container-headers.ts';
+import { ANSWERED } from './container-headers.ts';
 import { EventSize } from './event-size.ts';
 import { listens } from './listens.ts';
 import { protocolRoutes } from './protocols.ts';
@@ -80,15 +81,7 @@ function send(
   const request = {
     method: 'POST',
     path: protocolRoutes[target.version.protocol].path,
-    headers: containerHeaders({
-      headers: ctx.headers,
-      sessionId,
-      requestId: ctx.requestId,
-      workloadToken: deps.tokens.of(target.runtime, ctx),
-      callbackUrl: target.callbackUrl,
-      allowlist: target.headerAllowlist,
-      bearer: ctx.principal.kind === 'oauth',
-    }),
+    headers: agentHeaders(target, ctx, { tokens: deps.tokens, sessionId, requestId: ctx.requestId }),
     body: payload instanceof WholeBody ? payload.bytes : payload instanceof Readable ? payload : Readable.from(payload),
     headersTimeout: deps.limits.timeoutMs,
   } as const;

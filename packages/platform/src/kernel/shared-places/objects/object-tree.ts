@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { addAbortSignal } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { eachAtOnce } from '../../each-at-once.ts';
 import type { ObjectStore } from '../../objects/index.ts';
 import { isObjectKey, type ObjectInfo, type ObjectPlace } from '../../objects/object-store.ts';
 import { Turns } from '../../turns.ts';
@@ -164,9 +165,9 @@ export class ObjectTree implements Tree {
       if (keys.length > MAX_MOVED) throw new TreeError('EXDEV');
     }
     const targetOf = (key: string): ObjectPlace => ({ bucket, key: target + key.slice(from.length) });
-    await inParallel(keys, (key) => this.#copy({ bucket, key }, targetOf(key), signal), signal);
+    await eachAtOnce(MOVED_AT_ONCE, keys, signal, (key) => this.#copy({ bucket, key }, targetOf(key), signal));
     await this.#keepParent(path);
-    await inParallel(keys, (key) => this.#options.store.delete({ bucket, key }), signal);
+    await eachAtOnce(MOVED_AT_ONCE, keys, signal, (key) => this.#options.store.delete({ bucket, key }));
   }
 
   async #copy(from: ObjectPlace, to: ObjectPlace, signal?: AbortSignal): Promise<void> {
@@ -269,27 +270,3 @@ async function* contentOf(path: string, signal?: AbortSignal): AsyncGenerator<Ui
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
-
-/** Settles when no work is under way any more; after a failure none begins. */
-async function inParallel<T>(
-  items: readonly T[],
-  work: (item: T) => Promise<void>,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const rest = items.values();
-  let failed = false;
-  const worker = async (): Promise<void> => {
-    for (const item of rest) {
-      if (failed) return;
-      try {
-        signal?.throwIfAborted();
-        await work(item);
-      } catch (error) {
-        failed = true;
-        throw error;
-      }
-    }
-  };
-  const workers = await Promise.allSettled(Array.from({ length: MOVED_AT_ONCE }, worker));
-  for (const one of workers) if (one.status === 'rejected') throw one.reason;
-}

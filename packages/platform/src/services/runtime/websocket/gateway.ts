@@ -10,8 +10,9 @@ import { refuseUpgrade, type UpgradeHandler } from '../../../kernel/http/upgrade
 import { PEER_HEADER, type PeerForwarder } from '../../../kernel/peers/index.ts';
 import { HeldElsewhereError } from '../../../kernel/sessions/server-hold.ts';
 import type { Lease } from '../../../kernel/sessions/session.ts';
+import { agentHeaders } from '../agent-headers.ts';
 import type { InvocationTarget, RuntimeCatalogue } from '../catalogue.ts';
-import { containerHeaders, SESSION_HEADER } from '../container-headers.ts';
+import { SESSION_HEADER } from '../container-headers.ts';
 import { findTarget, namedRuntimeArn } from '../invocation-target.ts';
 import { acquire, type InvokeDeps } from '../invoke.ts';
 import { protocolRoutes } from '../protocols.ts';
@@ -251,15 +252,7 @@ export class StreamGateway {
     const headers: IncomingMessage['headers'] = { ...request.queryHeaders, ...req.headers };
     if (request.bearer !== undefined) headers.authorization = `Bearer ${request.bearer}`;
     const agent = await dialAgent(lease, protocolRoutes[target.version.protocol].port, {
-      headers: containerHeaders({
-        headers,
-        sessionId,
-        requestId,
-        workloadToken: tokens.of(target.runtime, { headers, principal }),
-        callbackUrl: target.callbackUrl,
-        allowlist: target.headerAllowlist,
-        bearer: principal.kind === 'oauth',
-      }),
+      headers: agentHeaders(target, { headers, principal }, { tokens, sessionId, requestId }),
       protocols: request.protocols,
       handshakeMs: streams.handshakeMs,
       signal,

@@ -18,15 +18,24 @@ export function logFiles(dir: string): LogFiles {
   return { current: join(dir, 'log'), previous: join(dir, 'log.1') };
 }
 
-/** The last `maxBytes` of what was written; begins at a line's start unless that one line is longer. */
+/**
+ * The lines that were written last, at most `maxBytes` of them together; of a single line that is longer, its last
+ * `maxBytes`.
+ */
 export async function tailLog(files: LogFiles, maxBytes: number): Promise<string> {
-  const current = await readEnd(files.current, maxBytes);
-  const missing = maxBytes - current.bytes.length;
-  const previous = missing > 0 ? await readEnd(files.previous, missing) : { bytes: Buffer.alloc(0), cut: current.cut };
-  const cut = missing > 0 ? previous.cut : current.cut || (await exists(files.previous));
-  const text = Buffer.concat([previous.bytes, current.bytes]).toString('utf8');
-  const firstBreak = text.indexOf('\n');
-  return cut && firstBreak >= 0 && firstBreak < text.length - 1 ? text.slice(firstBreak + 1) : text;
+  // One byte more than asked for: it tells whether a line begins right behind it.
+  const current = await readEnd(files.current, maxBytes + 1);
+  const previous = await readEnd(files.previous, maxBytes + 1 - current.length);
+  return lastLines(Buffer.concat([previous, current]), maxBytes);
+}
+
+/** The same of an output's end: `end` is all of it, or more than `maxBytes`. */
+export function lastLines(end: Buffer, maxBytes: number): string {
+  if (end.length <= maxBytes) return end.toString('utf8');
+  const before = end.length - maxBytes - 1;
+  const lineStart = end.indexOf('\n', before) + 1;
+  const wholeLines = lineStart > 0 && lineStart < end.length;
+  return end.subarray(wholeLines ? lineStart : before + 1).toString('utf8');
 }
 
 export interface FollowOptions {
@@ -118,15 +127,15 @@ export class LineSplitter {
   }
 }
 
-async function readEnd(file: string, maxBytes: number): Promise<{ bytes: Buffer; cut: boolean }> {
+async function readEnd(file: string, maxBytes: number): Promise<Buffer> {
   const handle = await open(file).catch(() => undefined);
-  if (!handle) return { bytes: Buffer.alloc(0), cut: false };
+  if (!handle) return Buffer.alloc(0);
   try {
     const { size: total } = await handle.stat();
     const length = Math.min(total, maxBytes);
     const buffer = Buffer.alloc(length);
     const { bytesRead } = await handle.read(buffer, 0, length, total - length);
-    return { bytes: buffer.subarray(0, bytesRead), cut: total > length };
+    return buffer.subarray(0, bytesRead);
   } finally {
     await handle.close();
   }
@@ -138,8 +147,4 @@ async function size(file: string): Promise<number | undefined> {
 
 async function inodeOf(file: string): Promise<number | undefined> {
   return (await stat(file).catch(() => undefined))?.ino;
-}
-
-async function exists(file: string): Promise<boolean> {
-  return (await size(file)) !== undefined;
 }

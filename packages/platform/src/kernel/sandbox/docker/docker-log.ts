@@ -1,28 +1,24 @@
 import type { Readable } from 'node:stream';
-import { LineSplitter } from '../log-file.ts';
+import { LineSplitter, lastLines } from '../log-file.ts';
 import type { DockerApi } from './docker-api.ts';
 import { FrameReader } from './docker-frames.ts';
 
-/** The last `maxBytes` that a container wrote, from the start of a line unless that one line is longer; empty when it is gone. */
+/** As `tailLog`; empty when the container is gone. */
 export async function tailContainer(api: DockerApi, container: string, maxBytes: number): Promise<string> {
-  // No line is shorter than a byte, so as many lines are enough.
-  const stream = await openLog(api, container, { tail: String(Math.max(1, maxBytes)) }).catch(() => undefined);
+  // No line is shorter than a byte.
+  const stream = await openLog(api, container, { tail: String(maxBytes + 1) }).catch(() => undefined);
   if (!stream) return '';
   const kept: Buffer[] = [];
-  let [size, total] = [0, 0];
+  let size = 0;
   for await (const bytes of outputs(stream)) {
     kept.push(bytes);
     size += bytes.length;
-    total += bytes.length;
-    for (let first = kept[0]; first && size - first.length >= maxBytes; first = kept[0]) {
+    for (let first = kept[0]; first && size - first.length > maxBytes; first = kept[0]) {
       size -= first.length;
       kept.shift();
     }
   }
-  const bytes = Buffer.concat(kept);
-  const text = bytes.subarray(Math.max(0, bytes.length - maxBytes)).toString('utf8');
-  const firstBreak = text.indexOf('\n');
-  return total > maxBytes && firstBreak >= 0 && firstBreak < text.length - 1 ? text.slice(firstBreak + 1) : text;
+  return lastLines(Buffer.concat(kept), maxBytes);
 }
 
 /** Lines as they come; ends with the container, or when `signal` aborts. */

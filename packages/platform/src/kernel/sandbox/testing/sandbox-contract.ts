@@ -195,7 +195,9 @@ export function sandboxContract(name: string, fixture: ContractFixture): void {
       const lines: string[] = [];
       for await (const line of sandbox.logs({ follow: true, fromStart: true })) lines.push(line);
       expect(lines).toEqual([...Array.from({ length: 200 }, (_, index) => `line ${index}`), 'last']);
-      expect(await sandbox.tail(14)).toBe('last\n');
+      expect(await sandbox.tail(14)).toBe('line 199\nlast\n');
+      expect(await sandbox.tail(13)).toBe('last\n');
+      expect(await sandbox.tail(4)).toBe('ast\n');
       expect((await sandbox.tail(1 << 20)).startsWith('line 0\n')).toBe(true);
       await sandbox.stop();
     });

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errors } from '@agentplatform/contract';
 import { BedrockAgentCoreClient, InvokeAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore';
@@ -30,7 +31,8 @@ import { createHttpServer, type HttpServer } from './server.ts';
 
 const MAX_CONNECTIONS = 16;
 const secretAccessKey = 'a-secret-for-this-test-only';
-const log = pino({ level: 'silent' });
+const logged: { msg: string; err?: { message: string } }[] = [];
+const log = pino({ level: 'warn' }, { write: (line) => logged.push(JSON.parse(line)) });
 const audited: AuditRecord[] = [];
 const denied = new Set<string>();
 let created = 0;
@@ -89,11 +91,21 @@ const handlers: OperationHandlers = {
       return {
         contentType: 'application/octet-stream',
         runtimeSessionId: input.runtimeSessionId,
-        response: input.payload,
+        response: input.qualifier === undefined ? input.payload : parts(input.qualifier),
       };
     },
   },
 };
+
+/** An answer that breaks after its first part, or one without an end. */
+async function* parts(kind: string) {
+  yield Buffer.from('begun');
+  if (kind === 'breaks') throw new Error('the agent is gone');
+  for (;;) {
+    await sleep(10);
+    yield Buffer.from('and on');
+  }
+}
 
 let server: HttpServer;
 let database: Database;
@@ -341,6 +353,28 @@ describe('pipeline, driven by the AWS SDK', () => {
     expect((await stop('bad')).status).toBe(401);
     expect(spooled - before).toBe(2);
     expect((await stop('good', 300_000)).status).toBe(400);
+  });
+
+  it('logs why an answer broke, and not that its reader left', async () => {
+    const ask = async (qualifier: string) => {
+      const { response } = await data.send(
+        new InvokeAgentRuntimeCommand({
+          agentRuntimeArn: 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/agent-0123456789',
+          payload: Buffer.from('{}'),
+          qualifier,
+        }),
+      );
+      return response as unknown as Readable;
+    };
+    const about = () => logged.filter(({ msg }) => msg === 'an answer broke after it had begun');
+    const endless = await ask('endless');
+    await once(endless, 'data');
+    const before = audited.length;
+    endless.destroy();
+    await vi.waitFor(() => expect(audited.length).toBeGreaterThan(before));
+    expect(about()).toEqual([]);
+    await expect((await ask('breaks')).toArray()).rejects.toThrow();
+    await vi.waitFor(() => expect(about()).toMatchObject([{ err: { message: 'the agent is gone' } }]));
   });
 
   it('closes what is more than so many connections, and takes others again when some are gone', async () => {

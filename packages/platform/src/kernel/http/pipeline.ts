@@ -275,8 +275,8 @@ export class Pipeline {
     const failure = known ?? errors.internal('The platform failed.', { cause: error });
     const log = this.#deps.log.child({ requestId, operation: passage.route.operation });
     if (res.headersSent) {
-      // Unless it was the client who broke it.
-      if (!res.destroyed) log.warn({ err: error }, 'an answer broke after it had begun');
+      // Unless it was the client who broke it: what it is given breaks with the body's own error.
+      if (!res.destroyed || res.errored === error) log.warn({ err: error }, 'an answer broke after it had begun');
       res.destroy();
       return failure;
     }

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { access, link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lockDirectory } from '../storage/directory-lock.ts';
 import { DirectoryInUseError } from '../storage/errors.ts';
+import { isGone } from './is-gone.ts';
 import { SandboxError } from './sandbox.ts';
 
 /** 10.224.0.0/11 in blocks of 1,022 sandboxes; one block per platform on this machine. */
@@ -66,11 +67,8 @@ export async function claimSubnet(dataDir: string, options: SubnetOptions): Prom
 /** Gives the block back. One whose data directory is gone is left to `collectLapsed`, which may be at it already. */
 export async function releaseSubnet(dataDir: string, subnet: Subnet, registryDir: string): Promise<void> {
   const file = claimFile(registryDir, (subnet.base - FIRST) >>> BLOCK_BITS);
-  const exists = await access(dataDir).then(
-    () => true,
-    () => false,
-  );
-  if (exists && (await readFile(file, 'utf8').catch(() => undefined)) === dataDir) await rm(file, { force: true });
+  if (await isGone(dataDir)) return;
+  if ((await readFile(file, 'utf8').catch(() => undefined)) === dataDir) await rm(file, { force: true });
 }
 
 /**

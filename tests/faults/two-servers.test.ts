@@ -28,7 +28,7 @@ let throughB: Clients;
 let arn: string;
 
 beforeAll(async () => {
-  servers = await ServerGroup.open({ sandbox: 'process', leaseSeconds: 8 });
+  servers = await ServerGroup.open({ sandbox: ['--sandbox', 'process'], leaseSeconds: 8 });
   a = await servers.start('a');
   throughA = clientsOf(a);
   arn = (await deployAgent(a, throughA, { folder: join(root, 'tests/support/probe-agent') })).arn;

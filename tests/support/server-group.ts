@@ -5,7 +5,8 @@ import { startPostgres, type TestPostgres } from '../../packages/platform/src/ke
 import { startTestPlatform, type TestPlatform } from './platform-process.ts';
 
 export interface ServerGroupOptions {
-  sandbox: 'process' | 'oci';
+  /** Which sandboxes they make, as arguments. */
+  sandbox: readonly string[];
   /** Short, so that a server that is gone is given up within the test; long enough for a busy machine to keep its own. */
   leaseSeconds: number;
 }
@@ -44,7 +45,7 @@ export class ServerGroup {
       dataDir,
       env: { AGENTPLATFORM_DATABASE_URL: this.#databaseUrl },
       args: [
-        ...['--sandbox', sandbox, '--servers-lease-seconds', String(leaseSeconds)],
+        ...[...sandbox, '--servers-lease-seconds', String(leaseSeconds)],
         ...['--secrets-key-file', join(this.home, 'key')],
       ],
     });

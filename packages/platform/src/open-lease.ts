@@ -22,15 +22,13 @@ export interface LeaseParts {
   database: Database;
   dataDir: string;
   leaseSeconds: number;
-  /** Whether sandboxes end by themselves when nobody renews the lease. */
-  selfEnding: boolean;
   clock: Clock;
   log: Logger;
 }
 
 /** This server's hold on its sessions. Who it is stays with the data directory, which holds its sandboxes. */
 export async function createServerLease(parts: LeaseParts): Promise<ServerLease> {
-  const { database, dataDir, leaseSeconds, selfEnding, clock, log } = parts;
+  const { database, dataDir, leaseSeconds, clock, log } = parts;
   const file = leaseFile(dataDir);
   const shared = database.kind === 'postgres';
   // One of an earlier run on a shared database would end sandboxes that nobody else can claim now.
@@ -41,7 +39,6 @@ export async function createServerLease(parts: LeaseParts): Promise<ServerLease>
     serverId: await serverId(join(dataDir, 'server-id')),
     shared,
     leaseMs: leaseSeconds * 1000,
-    selfEnding,
     async beat(heldMs) {
       beats += 1;
       await overwrite(file, `${process.pid}.${beats} ${Math.floor(heldMs)}`.padEnd(LEASE_BYTES));

@@ -149,7 +149,6 @@ export async function createPlatform(config: Config): Promise<Platform> {
       database,
       dataDir: data,
       leaseSeconds: config.servers.leaseSeconds,
-      selfEnding: provider.endsWithLease === true,
       clock,
       log,
     });

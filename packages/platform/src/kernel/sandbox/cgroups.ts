@@ -63,6 +63,11 @@ export async function readOomKills(layout: CgroupLayout, path: string): Promise<
     : keyed(await readText(layout.controllers.get('memory'), path, 'memory.oom_control'), 'oom_kill');
 }
 
+/** The directory whose `cgroup.procs`, with those below it, lists every process of the group `path`. */
+export function groupDirectory({ version, controllers, unified }: CgroupLayout, path: string): string {
+  return join((version === 'v2' ? unified : controllers.get('memory')) ?? '/sys/fs/cgroup', path);
+}
+
 /** Names of the groups directly below `parent`, over all hierarchies. */
 export async function listGroups(layout: CgroupLayout, parent: string): Promise<string[]> {
   const names = new Set<string>();

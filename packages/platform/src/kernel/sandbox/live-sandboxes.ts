@@ -3,13 +3,11 @@ import type { ProbeReport, Sandbox, SandboxProvider, SandboxSpec } from './sandb
 /** A provider that knows which of its sandboxes are alive, those being made included: by that, what was handed to one ends with it. */
 export class LiveSandboxes implements SandboxProvider {
   readonly name: SandboxProvider['name'];
-  readonly endsWithLease?: true;
   readonly #inner: SandboxProvider;
   readonly #live = new Map<string, Promise<Sandbox | undefined>>();
 
   constructor(inner: SandboxProvider) {
     this.name = inner.name;
-    if (inner.endsWithLease) this.endsWithLease = true;
     this.#inner = inner;
   }
 

@@ -25,7 +25,6 @@ const MIB = 1024 * 1024;
 /** Sandboxes by an OCI runtime's command line, with no daemon; each has an owner process (owner.pl) that outlives the server. */
 export class OciProvider implements SandboxProvider {
   readonly name = 'oci';
-  readonly endsWithLease = true;
   #options: OciProviderOptions;
   #run: RunCommand;
   #table: SandboxTable;

@@ -54,7 +54,6 @@ interface ProcessRecord {
  */
 export class ProcessProvider implements SandboxProvider {
   readonly name = 'process';
-  readonly endsWithLease = true;
   #options: ProcessProviderOptions;
   #dir: string;
   #known = new Map<string, ProvidedSandbox | 'making'>();
@@ -154,10 +153,11 @@ export class ProcessProvider implements SandboxProvider {
     });
     // Listened to before anything is waited for: Node throws away what nobody reads when a child has ended.
     const answer = firstLine(child.stdio[3]);
-    const owner = child.pid === undefined ? undefined : await identify(child.pid);
+    // A short command may be over before this server gets to look.
+    const owner = (await identify(child.pid ?? 0)) ?? { pid: child.pid ?? 0, startedAt: 'it ended first' };
     const said = await answer;
     const pid = Number(/^started (\d+)$/.exec(said)?.[1]);
-    if (!owner || !pid)
+    if (!pid)
       throw new SandboxError(
         'failed',
         `The process could not be started: ${said.replace(/^error /, '') || 'its owner ended early'}`,

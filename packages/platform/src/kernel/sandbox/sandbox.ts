@@ -133,9 +133,8 @@ export interface Sandbox {
   stop(options?: { graceMs?: number }): Promise<void>;
 }
 
+/** Its sandboxes end by themselves when their server's lease lapses (`lease-file.ts`), whatever became of the server. */
 export interface SandboxProvider {
-  /** Its sandboxes end by themselves when their server's lease lapses (`lease-file.ts`), whatever became of the server. */
-  readonly endsWithLease?: true;
   readonly name: 'oci' | 'process' | 'docker' | 'kubernetes';
   probe(): Promise<ProbeReport>;
   /** Rejects with a `SandboxError` and leaves nothing behind. */

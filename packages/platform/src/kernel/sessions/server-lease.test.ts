@@ -9,11 +9,7 @@ import { MemoryServerStore } from './testing/memory-server-store.ts';
 const LEASE_MS = 60_000;
 const down = (): Promise<never> => Promise.reject(new Error('the database is down'));
 
-async function server(
-  name: string,
-  store: MemoryServerStore,
-  { clock = new FakeClock(), shared = true, selfEnding = true } = {},
-) {
+async function server(name: string, store: MemoryServerStore, { clock = new FakeClock(), shared = true } = {}) {
   const lost: number[] = [];
   const beats: number[] = [];
   const left: string[] = [];
@@ -23,7 +19,6 @@ async function server(
     serverId: name,
     shared,
     leaseMs: LEASE_MS,
-    selfEnding,
     beat: async (ms) => void beats.push(ms),
     clock,
     log: pino({ level: 'silent' }),
@@ -160,14 +155,6 @@ describe('the hold of a server on its sessions', () => {
     expect(one.leftAt[1]).toBe(restarted.lease.epoch);
   });
 
-  it('does not pass to others when its sandboxes could go on without it', async () => {
-    const store = new MemoryServerStore();
-    await server('dead', store, { selfEnding: false });
-    const other = await server('other', store);
-    await other.clock.advance(LEASE_MS * 10);
-    expect([...store.servers.keys()]).toEqual(['dead', 'other']);
-  });
-
   it('is taken leave of', async () => {
     const store = new MemoryServerStore();
     const { lease, clock, lost } = await server('a', store);
@@ -185,7 +172,6 @@ describe('watching the beats of others', () => {
     beat,
     leaseMs: 100,
     address: undefined,
-    selfEnding: true,
   });
 
   it('tells a silent server after its lease, and one that moved or was born again never', () => {

@@ -11,7 +11,6 @@ export interface ServerLeaseDeps {
   shared: boolean;
   /** How long other servers wait before they take a silent one's sessions, ms. */
   leaseMs: number;
-  selfEnding: boolean;
   /** Shown to whatever ends sandboxes when their server is gone: they may live for `heldMs` from now. */
   beat(heldMs: number): Promise<void>;
   clock: Clock;
@@ -92,9 +91,9 @@ export class ServerLease implements ServerHold {
   }
 
   async #claim(): Promise<void> {
-    const { store, serverId, leaseMs, selfEnding, clock } = this.#deps;
+    const { store, serverId, leaseMs, clock } = this.#deps;
     const began = clock.monotonic();
-    this.#epoch = await store.claim({ serverId, leaseMs, address: this.#address, selfEnding });
+    this.#epoch = await store.claim({ serverId, leaseMs, address: this.#address });
     await this.#renewed(began);
   }
 
@@ -149,13 +148,6 @@ export class ServerLease implements ServerHold {
 
   async #take(server: ServerRecord): Promise<void> {
     const { store, clock, log } = this.#deps;
-    if (!server.selfEnding) {
-      log.warn(
-        { server: server.serverId },
-        'a server is silent, and its sandboxes may still run: its sessions wait for it',
-      );
-      return;
-    }
     const sessions = await store.depose(server, clock.now());
     if (sessions) log.warn({ server: server.serverId, sessions }, 'a server is gone; its sessions have ended');
   }

@@ -5,7 +5,7 @@ import { createSqlServerStore } from './sql-server-store.ts';
 import { sessionMigrations } from './tables.ts';
 import { MemoryServerStore } from './testing/memory-server-store.ts';
 
-const server = (serverId: string) => ({ serverId, leaseMs: 1000, address: `${serverId}:1`, selfEnding: true });
+const server = (serverId: string) => ({ serverId, leaseMs: 1000, address: `${serverId}:1` });
 
 /** The rules of every store of servers. */
 function serverStoreContract(open: () => Promise<ServerStore>): void {

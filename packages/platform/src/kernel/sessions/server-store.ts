@@ -7,8 +7,6 @@ export interface ServerRecord {
   /** After how long without a beat its sessions may be given to others, ms. */
   leaseMs: number;
   address: string | undefined;
-  /** Its sandboxes end by themselves when nobody renews the lease; without that its sessions are never given to others. */
-  selfEnding: boolean;
 }
 
 /** The servers that share a database. No clock is compared between them: each watches the others' beats on its own. */

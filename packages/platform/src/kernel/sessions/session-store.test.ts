@@ -91,7 +91,7 @@ describe('session store in memory', () => sessionStoreContract(async () => new M
 describeDatabases('session store', sessionMigrations, (database) => {
   sessionStoreContract(async () => {
     await database().exec(
-      "DELETE FROM sessions; DELETE FROM servers; INSERT INTO servers VALUES ('mine', 1, 0, 1000, NULL, true)",
+      "DELETE FROM sessions; DELETE FROM servers; INSERT INTO servers VALUES ('mine', 1, 0, 1000, NULL)",
     );
     return createSqlSessionStore(database());
   });
@@ -101,7 +101,7 @@ describeDatabases('session store', sessionMigrations, (database) => {
     const servers = createSqlServerStore(database());
     for (let round = 0; round < 10; round += 1) {
       const serverId = `raced-${round}`;
-      const record = { serverId, leaseMs: 1000, address: undefined, selfEnding: true };
+      const record = { serverId, leaseMs: 1000, address: undefined };
       const hold = { serverId, epoch: await servers.claim(record), held: () => true };
       const begins = [1, 2, 3].map((n) => store.begin(row(`r${round}-${n}`, `${round}-${n}`), hold));
       const deposing = servers.depose({ ...record, epoch: hold.epoch, beat: 0 }, 5);

@@ -7,20 +7,19 @@ interface Row {
   beat: number;
   lease_ms: number;
   address: string | null;
-  self_ending: boolean;
 }
 
 /** The servers in the database (`tables.ts`). */
 export function createSqlServerStore(database: Database): ServerStore {
   return {
-    async claim({ serverId, leaseMs, address, selfEnding }) {
+    async claim({ serverId, leaseMs, address }) {
       const [row] = await database.query<{ epoch: number }>(
-        `INSERT INTO servers (server_id, epoch, beat, lease_ms, address, self_ending)
-         VALUES ($1, nextval('server_epochs'), 0, $2, $3, $4)
+        `INSERT INTO servers (server_id, epoch, beat, lease_ms, address)
+         VALUES ($1, nextval('server_epochs'), 0, $2, $3)
          ON CONFLICT (server_id) DO UPDATE SET
-           epoch = excluded.epoch, beat = 0, lease_ms = excluded.lease_ms, address = excluded.address, self_ending = excluded.self_ending
+           epoch = excluded.epoch, beat = 0, lease_ms = excluded.lease_ms, address = excluded.address
          RETURNING epoch`,
-        [serverId, leaseMs, address ?? null, selfEnding],
+        [serverId, leaseMs, address ?? null],
       );
       if (!row) throw new Error('unreachable: a claim returns its row');
       return row.epoch;
@@ -74,6 +73,5 @@ function toRecord(row: Row): ServerRecord {
     beat: row.beat,
     leaseMs: row.lease_ms,
     address: row.address ?? undefined,
-    selfEnding: row.self_ending,
   };
 }

@@ -53,4 +53,8 @@ export const sessionMigrations: Migration[] = [
       ALTER TABLE sessions ADD COLUMN cpu_seconds_before double precision NOT NULL DEFAULT 0;
       CREATE INDEX sessions_of_server ON sessions (server_id) WHERE ended_at IS NULL;`,
   },
+  {
+    id: 'sessions/0003-sandboxes-of-all-providers-end-with-the-lease',
+    sql: 'ALTER TABLE servers DROP COLUMN self_ending;',
+  },
 ];

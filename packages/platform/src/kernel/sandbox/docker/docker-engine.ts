@@ -1,10 +1,12 @@
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../../clock.ts';
-import { type CgroupLayout, listGroups, readCgroupLayout, removeGroup } from '../cgroups.ts';
+import { type CgroupLayout, groupDirectory, listGroups, readCgroupLayout, removeGroup } from '../cgroups.ts';
 import { type Instance, openInstance, registryPlace } from '../instance.ts';
 import { isGone } from '../is-gone.ts';
 import { items, property } from '../json-path.ts';
 import { collectLapsed } from '../lapsed.ts';
+import { leaseFile } from '../lease-file.ts';
 import { SandboxNetwork } from '../network.ts';
 import { Nft } from '../nft.ts';
 import type { Nameserver } from '../nft-rules.ts';
@@ -14,6 +16,7 @@ import { SandboxError } from '../sandbox.ts';
 import { DockerApi, DockerError } from './docker-api.ts';
 import { DockerNetworks, networksOf, removeNetwork } from './docker-network.ts';
 import { DATA_LABEL, type DockerRecord, INSTANCE_LABEL, readLabels } from './docker-record.ts';
+import { LeaseGuard } from './lease-guard.ts';
 import { checkDaemon, dockerIsolation } from './probe-docker.ts';
 
 export interface DockerProviderOptions {
@@ -59,6 +62,7 @@ export interface DockerEngine {
   layout: CgroupLayout;
   firewall: SandboxNetwork;
   networks: DockerNetworks;
+  guard: LeaseGuard;
   isolation: string;
   swapLimit: boolean;
   /** How the daemon makes control groups: by itself, or by systemd. */
@@ -95,15 +99,23 @@ export async function openDockerEngine(options: DockerProviderOptions, run: RunC
   });
   const networks = new DockerNetworks({ api, firewall, instance });
   await networks.load();
+  const cgroupDriver = property(info, 'CgroupDriver') === 'systemd' ? 'systemd' : 'cgroupfs';
   return {
     api,
     instance,
     layout,
     firewall,
     networks,
+    guard: new LeaseGuard({
+      lease: leaseFile(instance.dataDir),
+      pidFile: join(instance.run, 'lease-guard.pid'),
+      group: groupDirectory(layout, cgroupOfAll({ instance, cgroupDriver })),
+      clock: options.clock,
+      log: options.log,
+    }),
     isolation: dockerIsolation(info, options.dockerRuntime),
     swapLimit: property(info, 'SwapLimit') === true,
-    cgroupDriver: property(info, 'CgroupDriver') === 'systemd' ? 'systemd' : 'cgroupfs',
+    cgroupDriver,
   };
 }
 
@@ -125,17 +137,28 @@ export async function removeContainer(api: DockerApi, container: string): Promis
   });
 }
 
+type CgroupNames = Pick<DockerEngine, 'instance' | 'cgroupDriver'>;
+
 /** What the daemon is told, and where its group then is: one of the sandbox's own above the container's keeps its counts past the end. */
 export function cgroupOf(
-  { instance, cgroupDriver }: Pick<DockerEngine, 'instance' | 'cgroupDriver'>,
+  { instance, cgroupDriver }: CgroupNames,
   id: string,
 ): { parent: string; group(container: string): string } {
   if (cgroupDriver === 'cgroupfs') {
     const parent = `${instance.cgroupParent}/${id}`;
     return { parent, group: () => parent };
   }
-  const slice = `${instance.prefix}.slice`;
+  const slice = sliceOf(instance);
   return { parent: slice, group: (container) => `/${slice}/docker-${container}.scope` };
+}
+
+/** The group above those of all containers. */
+function cgroupOfAll({ instance, cgroupDriver }: CgroupNames): string {
+  return cgroupDriver === 'cgroupfs' ? instance.cgroupParent : `/${sliceOf(instance)}`;
+}
+
+function sliceOf({ prefix }: Instance): string {
+  return `${prefix}.slice`;
 }
 
 export async function removeGroups({ layout, instance }: DockerEngine, id: string): Promise<void> {

@@ -11,6 +11,8 @@ import { systemClock } from '../../clock.ts';
 import { listGroups, readCgroupLayout } from '../cgroups.ts';
 import { instancePlaces } from '../instance.ts';
 import { items } from '../json-path.ts';
+import { leaseFile } from '../lease-file.ts';
+import { identify } from '../process-table.ts';
 import { runCommand } from '../run-command.ts';
 import type { PreparedImage, Sandbox } from '../sandbox.ts';
 import { readClaims } from '../subnets.ts';
@@ -101,6 +103,34 @@ it('a sandbox that the daemon ended with itself is said to have ended, and nothi
   expect((await runIn(next, ['/bin/echo', 'again'])).stdout).toBe('again\n');
   await next.stop();
   await provider.close();
+});
+
+it('the guard of the containers begins anew when it is killed, is followed by that of the next server, and goes with the last container', async () => {
+  const { run, dataDir } = instancePlaces(join(dir, 'guarded'), '/run/agentplatform');
+  const guard = async (): Promise<number> => Number(await readFile(join(run, 'lease-guard.pid'), 'utf8'));
+  const alive = async (pid: number): Promise<boolean> => (await identify(pid)) !== undefined;
+  const first = open('guarded');
+  await mkdir(dataDir);
+  await writeFile(leaseFile(dataDir), '1 60000');
+  await first.create(smallSpec(image, 'guarded'));
+  const killed = await guard();
+  expect(await alive(killed)).toBe(true);
+  process.kill(killed, 'SIGKILL');
+  await until(async () => (await guard()) !== killed);
+  const left = await guard();
+  await first.close();
+  expect(await alive(left)).toBe(true);
+
+  const next = open('guarded');
+  for await (const _ of next.reattach());
+  const last = await guard();
+  expect(last).not.toBe(left);
+  await until(async () => !(await alive(left)));
+  expect(await alive(last)).toBe(true);
+  await next.sweep(new Set());
+  await next.close();
+  await until(async () => !(await alive(last)));
+  await expectNoTrace('guarded');
 });
 
 it.each([0, 400])('a server killed %i ms into making sandboxes leaves them to the next, or no trace', async (ms) => {

@@ -63,6 +63,7 @@ export class DockerProvider implements SandboxProvider {
 
   async *reattach(): AsyncIterable<Sandbox> {
     const engine = await this.#ready();
+    await engine.guard.ensure();
     for (const { container, running, record } of await listContainers(engine)) {
       if (!running || this.#table.has(record.id)) continue;
       const inspected = await engine.api.json('GET', `/containers/${container}/json`);
@@ -103,8 +104,9 @@ export class DockerProvider implements SandboxProvider {
     this.#closing.abort();
     const engine = await this.#engine?.catch(() => undefined);
     if (!engine) return;
-    const { instance, firewall, layout, api } = engine;
+    const { instance, firewall, layout, guard, api } = engine;
     const remaining = await readdir(instance.sandboxes).catch(() => ['unknown']);
+    await guard.close({ idle: remaining.length === 0 });
     if (remaining.length === 0) {
       await firewall.dispose();
       await removeGroup(layout, instance.cgroupParent).catch(() => undefined);
@@ -132,6 +134,7 @@ export class DockerProvider implements SandboxProvider {
     let attached: Attached | undefined;
     try {
       signal?.throwIfAborted();
+      await engine.guard.ensure();
       const slot = await engine.networks.take(spec.network);
       attached = { container: `${engine.instance.prefix}-${spec.id}`, slot, network: spec.network };
       const options = { engine, spec, slot, dir, disk, runtime, logBytes, run: this.#run, signal };

@@ -1,9 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { leaseFile } from '../lease-file.ts';
 import type { ExecHandle, PreparedImage, Sandbox, SandboxProvider, SandboxSpec } from '../sandbox.ts';
 import { ask } from './ask.ts';
 import { smallSpec } from './small-spec.ts';
@@ -16,6 +17,8 @@ export interface ContractFixture {
 }
 
 const MIB = 1024 * 1024;
+/** Of the lease of which a sandbox ends, long enough for a machine that is busy. */
+const HELD_MS = 1500;
 
 /** Runs a command to its end and returns all that it said. */
 export async function runIn(
@@ -303,6 +306,24 @@ export function sandboxContract(name: string, fixture: ContractFixture): void {
       expect(await after.sweep(new Set())).toEqual(['kept']);
       expect(await after.sweep(new Set())).toEqual([]);
       await after.close();
+    });
+
+    it('ends by itself when nobody renews the lease any more, and not as long as somebody does', async () => {
+      const file = leaseFile(join(dir, 'data'));
+      let beats = 0;
+      const beat = (): Promise<void> => writeFile(file, `${++beats} ${HELD_MS}`.padEnd(64));
+      await beat();
+      const sandbox = await create('exec sleep 60');
+      let ended = false;
+      void sandbox.exited.then(() => {
+        ended = true;
+      });
+      for (const until = performance.now() + 3 * HELD_MS; performance.now() < until; await sleep(HELD_MS / 10))
+        await beat();
+      expect(ended).toBe(false);
+      expect((await sandbox.exited).exitCode).toBe(137);
+      await sandbox.stop();
+      await rm(file);
     });
 
     it('limits open files', async () => {

@@ -20,8 +20,7 @@ async def main():
     seen = {}
 
     url, headers = client.generate_ws_connection(arn, session_id=session, endpoint_name="DEFAULT")
-    own = {name: headers[name] for name in headers if not name.lower().startswith(("sec-", "upgrade", "connection", "host"))}
-    async with websockets.connect(url, additional_headers=own) as ws:
+    async with websockets.connect(url, additional_headers=headers) as ws:
         seen["first"] = json.loads(await ws.recv())
         await ws.send("hello")
         seen["echo"] = await ws.recv()

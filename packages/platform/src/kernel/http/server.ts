@@ -44,6 +44,9 @@ interface TlsCredential {
   key: string;
 }
 
+/** Among the protocols that a client offers. */
+const WEBSOCKET = /(?:^|,)\s*websocket\s*(?:,|$)/i;
+
 /** In ms. A request may take so long to arrive: room for the largest payload on a slow line. */
 const TIMEOUTS = { requestTimeout: 15 * 60_000, keepAliveTimeout: 75_000 };
 
@@ -55,8 +58,8 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
   const { pipeline } = deps;
   const common: ServerOptions = {
     // An offer of any other protocol is passed over, as HTTP allows.
-    shouldUpgradeCallback: ({ headers }) =>
-      deps.upgrade !== undefined && headers.upgrade?.toLowerCase() === 'websocket',
+    shouldUpgradeCallback: ({ headersDistinct: { upgrade } }) =>
+      deps.upgrade !== undefined && upgrade?.some((offer) => WEBSOCKET.test(offer)) === true,
     // A client that is gone without a word would keep its session at work for as long as an answer may go on.
     keepAlive: true,
     keepAliveInitialDelay: deps.probeMs,

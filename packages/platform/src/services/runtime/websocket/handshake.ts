@@ -9,12 +9,17 @@ export function acceptOf(key: string): string {
   return createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
 }
 
-/** The key of a request to open a WebSocket. Throws ValidationException when it is no proper one (RFC 6455, 4.2.1). */
-export function readHandshake({ method, headers }: IncomingMessage): string {
-  const key = headers['sec-websocket-key'] ?? '';
+/**
+ * The key of a request to open a WebSocket. Throws ValidationException when it is no proper one (RFC 6455, 4.2.1), but for one thing: the
+ * vendor's Python SDK hands out a key of its own for its caller to send, whose WebSocket library then sends it behind the key that it made
+ * and looks for the answer to.
+ */
+export function readHandshake({ method, headersDistinct: headers }: IncomingMessage): string {
+  const [key = ''] = headers['sec-websocket-key'] ?? [];
   if (method !== 'GET' || !/^[A-Za-z0-9+/]{22}==$/.test(key))
     throw errors.validation('The request to open a WebSocket is not a proper one.');
-  if (headers['sec-websocket-version'] !== '13')
+  const versions = headers['sec-websocket-version'] ?? [''];
+  if (versions.some((version) => version !== '13'))
     throw errors.validation('Only version 13 of the WebSocket protocol is spoken.');
   return key;
 }

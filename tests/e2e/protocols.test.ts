@@ -20,7 +20,12 @@ let platform: TestPlatform;
 let clients: Clients;
 
 /** Bundles one agent with its packages, which are found from `place`, and deploys it for its protocol. */
-async function deploy(name: string, serverProtocol: ServerProtocol, place: string): Promise<string> {
+async function deploy(
+  name: string,
+  serverProtocol: ServerProtocol,
+  place: string,
+  environmentVariables: Record<string, string> = {},
+): Promise<string> {
   const folder = await mkdtemp(join(place, 'protocol-agent-'));
   try {
     await copyFile(join(agents, `${name}.mjs`), join(folder, `${name}.mjs`));
@@ -28,7 +33,12 @@ async function deploy(name: string, serverProtocol: ServerProtocol, place: strin
     const stage = join(folder, 'stage');
     const entry = await bundleCode({ folder, file }, stage);
     const protocolConfiguration = { serverProtocol };
-    const { arn } = await deployAgent(platform, clients, { folder: stage, entryPoint: [entry], protocolConfiguration });
+    const { arn } = await deployAgent(platform, clients, {
+      folder: stage,
+      entryPoint: [entry],
+      protocolConfiguration,
+      environmentVariables,
+    });
     return arn;
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -45,32 +55,38 @@ afterAll(async () => {
 });
 
 describe.skipIf(!mcpSdk)('an MCP server on port 8000', () => {
-  it('serves the official client: MCP sessions are kept apart and found again within one runtime session', async () => {
-    const place = mcpSdk ?? '';
-    const arn = await deploy('mcp', 'MCP', place);
-    const client = join(await mkdtemp(join(place, 'client-')), 'mcp-client.mjs');
+  /** What the official client sees of it; without `session` it says nothing of runtime sessions. */
+  const driven = async (arn: string, session: string): Promise<unknown> => {
+    const client = join(await mkdtemp(join(mcpSdk ?? '', 'client-')), 'mcp-client.mjs');
     await copyFile(join(agents, 'mcp-client.mjs'), client);
     try {
       const { stdout } = await promisify(execFile)(process.execPath, [client], {
         env: {
           ...process.env,
           INVOKE_URL: `${platform.ready.endpoint}/runtimes/${encodeURIComponent(arn)}/invocations?qualifier=DEFAULT`,
-          SESSION: sessionId('mcp'),
+          SESSION: session,
           AWS_REGION: platform.ready.region,
           KEY_ID: platform.credentials.accessKeyId,
           KEY_SECRET: platform.credentials.secretAccessKey,
         },
         timeout: 60_000,
       });
-      expect(JSON.parse(stdout)).toEqual({
-        tools: ['count'],
-        server: 'counter',
-        counts: ['1', '2', '1', '3'],
-        sessions: 2,
-      });
+      return JSON.parse(stdout);
     } finally {
       await rm(resolve(client, '..'), { recursive: true, force: true });
     }
+  };
+  const seen = { tools: ['count'], server: 'counter', counts: ['1', '2', '1', '3'], sessions: 2 };
+
+  it('serves the official client: MCP sessions are kept apart and found again within one runtime session', async () => {
+    expect(await driven(await deploy('mcp', 'MCP', mcpSdk ?? ''), sessionId('mcp'))).toEqual(seen);
+  });
+
+  it.each([
+    ['that keeps sessions', {}],
+    ['that keeps none', { STATELESS: '1' }],
+  ])('gives a client that says nothing of sessions one of its own, with a server %s', async (_, environment) => {
+    expect(await driven(await deploy('mcp', 'MCP', mcpSdk ?? '', environment), '')).toEqual(seen);
   });
 });
 

@@ -1,4 +1,4 @@
-// The official MCP client over InvokeAgentRuntime, each request signed; two MCP sessions, answers as JSON on stdout.
+// The official MCP client over InvokeAgentRuntime, each request signed; two MCP sessions, in one runtime session when SESSION names it. Answers as JSON on stdout.
 import { createHash, createHmac } from 'node:crypto';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -42,7 +42,7 @@ async function signed(url, init) {
 }
 
 async function connect() {
-  const headers = { 'X-Amzn-Bedrock-AgentCore-Runtime-Session-Id': SESSION };
+  const headers = SESSION ? { 'X-Amzn-Bedrock-AgentCore-Runtime-Session-Id': SESSION } : {};
   const transport = new StreamableHTTPClientTransport(new URL(INVOKE_URL), { fetch: signed, requestInit: { headers } });
   const client = new Client({ name: 'test', version: '1.0.0' });
   await client.connect(transport);

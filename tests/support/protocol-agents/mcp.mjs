@@ -1,20 +1,23 @@
-// An MCP server on the official SDK: a session of its own for each client, and a tool that counts within it.
+// An MCP server on the official SDK: a session of its own for each client, and a tool that counts within it. With STATELESS it keeps no
+// sessions, and counts for all.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 
 const transports = new Map();
+const stateless = process.env.STATELESS !== undefined;
+const ofAll = { count: 0 };
 
 async function open() {
-  let count = 0;
+  const kept = stateless ? ofAll : { count: 0 };
   const server = new McpServer({ name: 'counter', version: '1.0.0' });
   server.registerTool('count', { description: 'Counts the calls of this MCP session' }, () => {
-    count += 1;
-    return { content: [{ type: 'text', text: String(count) }] };
+    kept.count += 1;
+    return { content: [{ type: 'text', text: String(kept.count) }] };
   });
   const transport = new StreamableHTTPServerTransport({
-    sessionIdGenerator: randomUUID,
+    sessionIdGenerator: stateless ? undefined : randomUUID,
     onsessioninitialized: (id) => transports.set(id, transport),
   });
   await server.connect(transport);

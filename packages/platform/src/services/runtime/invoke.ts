@@ -14,6 +14,7 @@ import type { InvocationTarget } from './catalogue.ts';
 import { ANSWERED } from './container-headers.ts';
 import { EventSize } from './event-size.ts';
 import { listens } from './listens.ts';
+import { readMcpSession, writeMcpSession } from './mcp-session.ts';
 import { protocolRoutes } from './protocols.ts';
 
 export interface InvokeDeps {
@@ -36,13 +37,22 @@ export async function invoke(
   ctx: RequestContext,
   deps: InvokeDeps,
 ): Promise<data.InvokeAgentRuntimeResponse> {
-  const sessionId = input.runtimeSessionId ?? deps.newSessionId();
+  // Only a client of MCP that does not say which session it means is told by another id than the agent's own.
+  const mcp =
+    target.version.protocol === 'MCP' && input.runtimeSessionId === undefined
+      ? readMcpSession(input.mcpSessionId)
+      : undefined;
+  const sessionId = input.runtimeSessionId ?? mcp?.runtimeSessionId ?? deps.newSessionId();
   const key = { accountId: target.runtime.accountId, resourceArn: target.runtime.arn, sessionId };
   const lease = deps.sessions.tryAcquire(key) ?? (await acquire(key, target, ctx, deps));
   try {
-    const answer = await send(lease, target, input.payload, sessionId, ctx, deps);
+    const caller = mcp ? { principal: ctx.principal, headers: { ...ctx.headers, 'mcp-session-id': mcp.own } } : ctx;
+    const ids = { tokens: deps.tokens, sessionId, requestId: ctx.requestId };
+    const answer = await send(lease, target, input.payload, agentHeaders(target, caller, ids), ctx, deps);
     if (answer.status >= 400) throw await agentError(answer);
-    return respond(answer, sessionId, whenRead(answer, lease, deps));
+    const response = respond(answer, sessionId, whenRead(answer, lease, deps));
+    if (mcp) response.mcpSessionId = writeMcpSession(sessionId, response.mcpSessionId ?? mcp.own);
+    return response;
   } catch (error) {
     lease.release();
     throw await explain(error, lease, ctx);
@@ -74,14 +84,14 @@ function send(
   lease: Lease,
   target: InvocationTarget,
   payload: StreamingBlob,
-  sessionId: string,
+  headers: string[],
   ctx: RequestContext,
   deps: InvokeDeps,
 ): Promise<UpstreamResponse> {
   const request = {
     method: 'POST',
     path: protocolRoutes[target.version.protocol].path,
-    headers: agentHeaders(target, ctx, { tokens: deps.tokens, sessionId, requestId: ctx.requestId }),
+    headers,
     body: payload instanceof WholeBody ? payload.bytes : payload instanceof Readable ? payload : Readable.from(payload),
     headersTimeout: deps.limits.timeoutMs,
   } as const;

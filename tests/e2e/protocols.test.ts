@@ -97,7 +97,8 @@ describe('an A2A agent on port 9000', () => {
     const { agentCard } = await clients.data.send(
       new GetAgentCardCommand({ agentRuntimeArn: arn, runtimeSessionId: session }),
     );
-    expect(agentCard).toMatchObject({ name: 'echo', protocolVersion: '0.3.0', skills: [{ id: 'echo' }] });
+    const url = `${platform.ready.endpoint}/runtimes/${encodeURIComponent(arn)}/invocations/`;
+    expect(agentCard).toMatchObject({ name: 'echo', protocolVersion: '0.3.0', url, skills: [{ id: 'echo' }] });
     const send = (text: string) =>
       invokeJson(clients, arn, session, {
         jsonrpc: '2.0',

@@ -82,6 +82,12 @@ describe('an agent that misbehaves', () => {
     expect(error.message).toContain('failed on purpose');
   });
 
+  it('and sends its caller elsewhere is told of: a caller reaches it by the platform alone', async () => {
+    const error = await failure(text(sessionId('redirects'), { do: 'redirect' }));
+    expect(error).toMatchObject({ name: 'RuntimeClientError' });
+    expect(error.message).toContain('status 302');
+  });
+
   it('and hangs is given up after the time limit', async () => {
     const error = await failure(text(sessionId('hangs'), { do: 'hang' }));
     expect(error).toMatchObject({ name: 'RuntimeClientError' });

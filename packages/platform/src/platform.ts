@@ -98,6 +98,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
 
     // What sandboxes reach of the platform; open before the first of them is made.
     let door: Door | undefined;
+    let endpoint: string | undefined;
 
     // Isolation first: without it nothing else is worth starting.
     const isolation = sandboxOptions(config, { door: () => door?.port, clock, log });
@@ -229,7 +230,11 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const settings = runtimeSettings(config);
     const runtime = createRuntimeService({
       ...settings,
-      sandbox: { ...settings.sandbox, roleEnvironment: (role) => sandboxCredentials.environment(role) },
+      sandbox: {
+        ...settings.sandbox,
+        endpoint: () => endpoint,
+        roleEnvironment: (role) => sandboxCredentials.environment(role),
+      },
       database,
       images,
       sessions,
@@ -392,7 +397,9 @@ export async function createPlatform(config: Config): Promise<Platform> {
     return {
       async listen() {
         const { origin } = await server.listen(config.host, config.port);
-        await lease.announce(config.servers.address ?? reachable(origin));
+        const address = config.servers.address ?? reachable(origin);
+        endpoint = `http://${address}`;
+        await lease.announce(address);
         closing.add(() => server.close(config.shutdownGraceSeconds * 1000));
         closing.add(() => streams.close());
         const secure = config.tls.on

@@ -68,6 +68,11 @@ const acts = {
     res.statusCode = 500;
     res.end('{"error":"the agent failed on purpose"}');
   },
+  redirect: (_, res) => {
+    res.statusCode = 302;
+    res.setHeader('location', 'http://127.0.0.1/');
+    res.end();
+  },
   hang: () => undefined,
   busy: ({ value = true }, res) => {
     busy = value;

@@ -6,7 +6,7 @@ const card = {
   description: 'Says again what it is told',
   version: '1.0.0',
   protocolVersion: '0.3.0',
-  url: 'http://127.0.0.1:9000/',
+  url: process.env.AGENTCORE_RUNTIME_URL,
   capabilities: { streaming: false },
   defaultInputModes: ['text'],
   defaultOutputModes: ['text'],

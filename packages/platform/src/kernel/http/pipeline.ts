@@ -167,7 +167,11 @@ export class Pipeline {
         return this.#forward(error, route.operation, body, passage, ctx);
       }
       return encodeResponse(route.operation, output, (error) =>
-        ctx.log.error({ err: error, operation: route.operation }, 'an event stream broke'),
+        // Who leaves in the middle breaks it too.
+        ctx.log[passage.res.destroyed ? 'debug' : 'error'](
+          { err: error, operation: route.operation },
+          'an event stream broke',
+        ),
       );
     };
     // What was forwarded has its token where it came to.

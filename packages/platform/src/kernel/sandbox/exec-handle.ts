@@ -12,6 +12,8 @@ export interface ExecProcess {
   env: Record<string, string>;
   /** Delivers a signal to the command itself, which need not be the process that was started. */
   kill(child: ChildProcess, signal: NodeJS.Signals): void;
+  /** The command's status, when the process that was started for it ended with `status`; that by default. */
+  statusOf?(status: number): Promise<number>;
   /** Removes what the call needed. */
   cleanUp?(): Promise<unknown>;
 }
@@ -49,7 +51,9 @@ export async function startExec(
   const exited = new Promise<number>((resolve) => {
     child.once('exit', (code, by) => {
       signal?.removeEventListener('abort', onAbort);
-      void Promise.resolve(target.cleanUp?.()).finally(() => resolve(exitStatus(code, by)));
+      const status = exitStatus(code, by);
+      const known = Promise.resolve(target.statusOf?.(status) ?? status);
+      resolve(known.finally(() => target.cleanUp?.()));
     });
   });
   await new Promise<void>((resolve, reject) => {

@@ -2,10 +2,11 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startExec } from './exec-handle.ts';
+import { isGone } from './is-gone.ts';
 import { mergeEnv, type OciProcess } from './oci-spec.ts';
 import { HELPER_ENV } from './run-command.ts';
 import type { RuntimeCli } from './runtime-cli.ts';
-import type { ExecHandle, ExecOptions } from './sandbox.ts';
+import { type ExecHandle, type ExecOptions, NEVER_RAN } from './sandbox.ts';
 
 export interface ExecTarget {
   id: string;
@@ -55,6 +56,8 @@ export async function execInSandbox(
           (pid) => (signalsInside ? runtime.kill(id, pid, wanted) : signalGroup(pid, wanted)),
           () => child.exitCode !== null || child.signalCode !== null,
         ),
+      // The runtime's own failure looks like the command's, but for the number that it writes down of every command that it has started.
+      statusOf: async (status) => (status !== 0 && (await isGone(pidFile)) ? NEVER_RAN : status),
       cleanUp: () => Promise.all([rm(processFile, { force: true }), rm(pidFile, { force: true })]),
     },
     { tty, signal },

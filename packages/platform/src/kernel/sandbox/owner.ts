@@ -4,6 +4,7 @@ import { createInterface, type Interface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { type CniAddress, parseCniResult } from './cni.ts';
+import { startFailureReason } from './command-failure.ts';
 import { identify, type ProcessIdentity } from './process-table.ts';
 import { HELPER_ENV, type RunCommand } from './run-command.ts';
 import { SandboxError } from './sandbox.ts';
@@ -211,7 +212,7 @@ function refused(encoded: string): SandboxError {
   // The owner tells a system error in its words alone.
   const full = /no space left on device|disk quota exceeded/i.test(why);
   const cause = full ? Object.assign(new Error(why), { code: 'ENOSPC' }) : undefined;
-  return new SandboxError('failed', `The sandbox could not be started: ${why}`, { cause });
+  return new SandboxError(startFailureReason(why), `The sandbox could not be started: ${why}`, { cause });
 }
 
 type OwnerProcess = ChildProcessByStdio<Writable, Readable, null>;

@@ -159,7 +159,7 @@ export class ProcessProvider implements SandboxProvider {
     const pid = Number(/^started (\d+)$/.exec(said)?.[1]);
     if (!pid)
       throw new SandboxError(
-        'failed',
+        said.startsWith(`error ${command[0]}: `) ? 'command' : 'failed',
         `The process could not be started: ${said.replace(/^error /, '') || 'its owner ended early'}`,
       );
     child.unref();

@@ -1,3 +1,4 @@
+import { startFailureReason } from './command-failure.ts';
 import type { CreateQueue } from './create-queue.ts';
 import type { ProvidedSandbox } from './provided-sandbox.ts';
 import { SandboxError, type SandboxSpec } from './sandbox.ts';
@@ -76,5 +77,5 @@ export class SandboxTable {
 export function asSandboxError(error: unknown): SandboxError {
   if (error instanceof SandboxError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  return new SandboxError('failed', `The sandbox could not be made: ${message}`, { cause: error });
+  return new SandboxError(startFailureReason(message), `The sandbox could not be made: ${message}`, { cause: error });
 }

@@ -112,8 +112,12 @@ export interface ExecHandle {
   /** Only with a tty. */
   resize(columns: number, rows: number): void;
   kill(signal?: NodeJS.Signals): void;
+  /** Exit status as a shell would say it, `NEVER_RAN` when the command did not get so far. Never rejects. */
   exited: Promise<number>;
 }
+
+/** Exit status of a command that could not be run, as when its sandbox is ending (wire: exit code of a platform error). */
+export const NEVER_RAN = -1;
 
 export interface Sandbox {
   readonly id: string;
@@ -148,7 +152,8 @@ export interface SandboxProvider {
 
 /** A sandbox could not be made or used. `reason` is machine-readable; the message names cause and remedy. */
 export class SandboxError extends Error {
-  readonly reason: 'unavailable' | 'refused' | 'capacity' | 'failed';
+  /** `command`: what the image or its owner wants to run cannot be run. */
+  readonly reason: 'unavailable' | 'refused' | 'capacity' | 'command' | 'failed';
   constructor(reason: SandboxError['reason'], message: string, options?: { cause?: unknown }) {
     super(message, options);
     this.name = 'SandboxError';

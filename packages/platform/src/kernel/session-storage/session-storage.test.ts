@@ -113,7 +113,10 @@ describe('session storage', () => {
 
   it('appears in a sandbox that runs already, where nothing could be written before', async () => {
     const late = session('late');
+    expect(await storage.holds(late)).toBe(false);
     await live(session('late'), 'echo earlier > /mnt/kept/file');
+    expect(await storage.holds(late)).toBe(true);
+    expect(await storage.holds({ ...late, version: 'another' })).toBe(false);
     const sandbox = await make(late.sandboxId);
     expect(await shell(sandbox, 'ls -A /mnt/kept; echo x > /mnt/kept/early')).toMatch(/Permission denied/);
     await storage.attach(late);

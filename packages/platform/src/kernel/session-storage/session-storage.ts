@@ -10,7 +10,7 @@ import { orMissing } from '../system-error.ts';
 import { Turns } from '../turns.ts';
 import { LateMounts } from './late-mounts.ts';
 import { backingFile } from './mount-table.ts';
-import { VolumeFile } from './volume-file.ts';
+import { VolumeFile, type VolumeRecord } from './volume-file.ts';
 
 export interface SessionStorageOptions {
   dataDir: string;
@@ -58,6 +58,10 @@ export class SessionStorage implements SessionBelongings {
     return this.#mounts.place(sandboxId);
   }
 
+  async holds(session: Omit<Attached, 'sandboxId'>): Promise<boolean> {
+    return this.#isKept(await this.#volume(idOf(session)).read(), session.version);
+  }
+
   async attach(session: Attached): Promise<void> {
     const volume = this.#volume(idOf(session));
     await this.#turns.take(volume.directory, () => this.#attach(volume, session));
@@ -100,21 +104,25 @@ export class SessionStorage implements SessionBelongings {
   }
 
   async #attach(volume: VolumeFile, session: Attached): Promise<void> {
-    const { clock, idleMs, bytes, run } = this.#options;
+    const { clock, bytes, run } = this.#options;
     const { resourceArn, sessionId, version, sandboxId } = session;
     if (await this.#isMounted(volume))
       throw new SandboxError('unavailable', "The session's storage is still in use by its sandbox before this one.");
-    const now = clock.now();
-    const known = await volume.read();
-    if (known?.version !== version || now - known.lastUsedAt >= idleMs) await volume.remove();
+    if (!this.#isKept(await volume.read(), version)) await volume.remove();
     try {
-      await volume.write({ resourceArn, sessionId, version, lastUsedAt: now });
+      await volume.write({ resourceArn, sessionId, version, lastUsedAt: clock.now() });
       await volume.format(bytes, run);
       await this.#mount(volume, sandboxId);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       throw new SandboxError('failed', `The session's storage could not be mounted: ${why}`, { cause: error });
     }
+  }
+
+  /** Whether what is recorded is kept for that version. */
+  #isKept(record: VolumeRecord | undefined, version: string): boolean {
+    const { clock, idleMs } = this.#options;
+    return record?.version === version && clock.now() - record.lastUsedAt < idleMs;
   }
 
   async #mount(volume: VolumeFile, sandboxId: string): Promise<void> {

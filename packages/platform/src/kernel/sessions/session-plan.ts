@@ -37,6 +37,11 @@ export interface PoolPlan {
  * `create`; for one that was made before anybody asked, at adoption, where it appears below the mounts that `propagate`.
  */
 export interface SessionBelongings {
+  /**
+   * Whether there is something already for an agent to find while it boots. Then the session gets a sandbox that is made for it: in one
+   * that stands ready the agent has booted, and may have taken itself for new.
+   */
+  holds(session: SessionKey & { version: string }): Promise<boolean>;
   /** Rejects when it cannot be had; the session does not start then. */
   attach(session: SessionKey & { sandboxId: string; version: string }, signal: AbortSignal): Promise<void>;
   /** Called once the sandbox is gone, attached or not. Idempotent; rejects when something could not be let go. */

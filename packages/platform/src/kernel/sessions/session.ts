@@ -128,7 +128,7 @@ export class Session {
   async #create(signal: AbortSignal): Promise<void> {
     const { pool, queue, clock } = this.#deps;
     pool.arrived(this.#plan);
-    const adopted = await this.#adopt(signal);
+    const adopted = !(await this.#plan.belongings?.holds(this.row)) && (await this.#adopt(signal));
     if (!adopted) {
       // Refused before anything is written: an overload must not become one of the database.
       if (queue.full) throw new QueueFullError(queue.waiting);

@@ -190,6 +190,7 @@ describe('sandboxes that stand ready', () => {
     const withStorage: SessionPlan = {
       ...plan,
       belongings: {
+        holds: async ({ sessionId }) => sessionId === named('old').sessionId,
         attach: async ({ sandboxId, sessionId }) => void attached.push(`${sandboxId} ${sessionId}`),
         detach: async () => undefined,
       },
@@ -204,7 +205,7 @@ describe('sandboxes that stand ready', () => {
     const broken = {
       ...withStorage,
       belongings: {
-        ...withStorage.belongings,
+        holds: async () => false,
         attach: () => Promise.reject(new Error('no mount')),
         detach: async () => undefined,
       },
@@ -213,6 +214,14 @@ describe('sandboxes that stand ready', () => {
     expect(provider.created[2]?.stopped).toBe(true);
     expect(sessions.get(named('c'))).toBeUndefined();
     expect(sessions.get(named('b'))?.state).toBe('active');
+
+    // Who has something already gets a sandbox that boots with it, also when one stands ready.
+    await settle();
+    const standing = [...provider.created];
+    const own = await open('old', withStorage);
+    expect(standing).not.toContain(own.sandbox);
+    expect(attached.at(-1)).toBe(`${own.sandbox.id} ${named('old').sessionId}`);
+    expect(standing).toContain((await open('young', withStorage)).sandbox);
   });
 
   it('wait while sessions wait for a start, and while the machine has no room', async () => {

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { type data, errors } from '@agentplatform/contract';
-import { SandboxError } from '../../kernel/sandbox/sandbox.ts';
+import { NEVER_RAN, SandboxError } from '../../kernel/sandbox/sandbox.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
 
@@ -9,13 +9,13 @@ type Event = data.InvokeAgentRuntimeCommandStreamOutput;
 
 const DEFAULT_TIMEOUT_SECONDS = 300;
 const MAX_TIMEOUT_SECONDS = 3600;
-/** Exit code of the wire for a command that the platform could not run. */
-const PLATFORM_ERROR = -1;
 
-/** What the model leaves open: `timeout` is 1 to 3600 s, 300 when absent (COMPATIBILITY 1). Throws ValidationException. */
+/** What the model leaves open: `timeout` is 1 to 3600 s, 300 when absent (COMPATIBILITY 1), and no command line holds U+0000. Throws ValidationException. */
 export function commandTimeout({
+  command,
   timeout = DEFAULT_TIMEOUT_SECONDS,
 }: data.InvokeAgentRuntimeCommandRequestBody): number {
+  if (command.includes('\0')) throw errors.invalidField('body.command', 'must not hold the character U+0000');
   if (timeout < 1 || timeout > MAX_TIMEOUT_SECONDS)
     throw errors.invalidField('body.timeout', `must be 1 to ${MAX_TIMEOUT_SECONDS} seconds`);
   return timeout;
@@ -46,7 +46,7 @@ export async function* runCommand(
     if (!(error instanceof SandboxError)) throw error;
     ctx.log.warn({ err: error }, 'a command could not be run in its sandbox');
     yield { chunk: { contentDelta: { stderr: `${error.message}\n` } } };
-    yield { chunk: { contentStop: { exitCode: PLATFORM_ERROR, status: 'COMPLETED' } } };
+    yield { chunk: { contentStop: { exitCode: NEVER_RAN, status: 'COMPLETED' } } };
   } finally {
     stop.abort();
     lease.release();

@@ -25,6 +25,7 @@ describe('container headers', () => {
       passed({
         'content-type': 'application/json',
         traceparent: '00-a',
+        'a2a-version': '1.0',
         cookie: 'secret',
         'x-forwarded-for': '1.2.3.4',
       }),
@@ -34,6 +35,7 @@ describe('container headers', () => {
       workloadaccesstoken: 'the-token',
       'x-amz-bedrock-agentcore-identity-wat': 'the-token',
       'content-type': 'application/json',
+      'a2a-version': '1.0',
       traceparent: '00-a',
     });
   });

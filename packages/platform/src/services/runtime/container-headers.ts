@@ -15,6 +15,8 @@ const PASSED = [
   'mcp-protocol-version',
   'mcp-method',
   'mcp-name',
+  'a2a-version',
+  'a2a-extensions',
   'x-amzn-trace-id',
   'traceparent',
   'tracestate',

@@ -49,7 +49,8 @@ export async function invoke(
     const caller = mcp ? { principal: ctx.principal, headers: { ...ctx.headers, 'mcp-session-id': mcp.own } } : ctx;
     const ids = { tokens: deps.tokens, sessionId, requestId: ctx.requestId };
     const answer = await send(lease, target, input.payload, agentHeaders(target, caller, ids), ctx, deps);
-    if (answer.status >= 400) throw await agentError(answer);
+    // A redirect leads nowhere: a caller reaches the agent by the platform alone.
+    if (answer.status >= 300) throw await agentError(answer);
     const response = respond(answer, sessionId, whenRead(answer, lease, deps));
     if (mcp) response.mcpSessionId = writeMcpSession(sessionId, response.mcpSessionId ?? mcp.own);
     return response;
@@ -71,13 +72,14 @@ export async function acquire(
   } catch (error) {
     if (error instanceof StartFailure) throw errors.runtimeClient(error.message, { cause: error });
     // A full disk is told the same way whatever needed it.
-    if (error instanceof SandboxError && !isDiskFull(error)) {
-      throw error.reason === 'capacity'
-        ? errors.throttling(error.message, { retryAfterSeconds: 2, cause: error })
-        : errors.internal(`The sandbox could not be made: ${error.message}`, { cause: error });
-    }
-    throw error;
+    throw error instanceof SandboxError && !isDiskFull(error) ? sandboxError(error) : error;
   }
+}
+
+function sandboxError(error: SandboxError): ServiceError {
+  if (error.reason === 'capacity') return errors.throttling(error.message, { retryAfterSeconds: 2, cause: error });
+  if (error.reason === 'command') return errors.runtimeClient(error.message, { cause: error });
+  return errors.internal(`The sandbox could not be made: ${error.message}`, { cause: error });
 }
 
 function send(

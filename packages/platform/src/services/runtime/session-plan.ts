@@ -12,6 +12,8 @@ export interface SessionPlanDeps {
   network: NetworkPolicy;
   region: string;
   fileSystems: FileSystems;
+  /** Where callers reach this platform; unknown before it listens. */
+  endpoint(): string | undefined;
   /** What an AWS SDK needs in its environment to call this platform as the role. */
   roleEnvironment(role: SandboxRole): Record<string, string>;
   /** Most sandboxes of one version that stand ready. */
@@ -42,6 +44,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
           AWS_DEFAULT_REGION: deps.region,
           // Vendor SDK servers listen on loopback alone unless told that they run in a container.
           DOCKER_CONTAINER: '1',
+          ...(version.protocol === 'A2A' ? cardEnvironment(deps.endpoint(), runtimeArn) : {}),
           ...(ownKeys
             ? {}
             : deps.roleEnvironment({ sandboxId: id, roleArn: definition.roleArn, sourceArn: runtimeArn })),
@@ -54,4 +57,10 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
       };
     },
   };
+}
+
+/** Where an agent's card says that it is reached, by the name that the vendor's SDKs know; not at its own port, which only the platform reaches. */
+function cardEnvironment(endpoint: string | undefined, runtimeArn: string): Record<string, string> {
+  if (endpoint === undefined) return {};
+  return { AGENTCORE_RUNTIME_URL: `${endpoint}/runtimes/${encodeURIComponent(runtimeArn)}/invocations/` };
 }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type Duplex, PassThrough, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { property } from '../json-path.ts';
-import { type ExecHandle, type ExecOptions, SandboxError } from '../sandbox.ts';
+import { type ExecHandle, type ExecOptions, NEVER_RAN, SandboxError } from '../sandbox.ts';
 import { type DockerApi, DockerError } from './docker-api.ts';
 import { FrameReader } from './docker-frames.ts';
 
@@ -166,7 +166,9 @@ class Exec {
       // Gone with its container.
       if (state === undefined) return KILLED;
       const code = property(state, 'ExitCode');
-      if (property(state, 'Running') === false && typeof code === 'number') return code;
+      if (property(state, 'Running') === false && typeof code === 'number')
+        // The runtime's own failure looks like the command's, but for the number that every command has which was started.
+        return code !== 0 && !(Number(property(state, 'Pid')) > 0) ? NEVER_RAN : code;
       await sleep(RETRY_MS);
     }
     return KILLED;

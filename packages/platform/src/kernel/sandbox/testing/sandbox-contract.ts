@@ -5,7 +5,14 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { leaseFile } from '../lease-file.ts';
-import type { ExecHandle, PreparedImage, Sandbox, SandboxProvider, SandboxSpec } from '../sandbox.ts';
+import {
+  type ExecHandle,
+  NEVER_RAN,
+  type PreparedImage,
+  type Sandbox,
+  type SandboxProvider,
+  type SandboxSpec,
+} from '../sandbox.ts';
 import { ask } from './ask.ts';
 import { smallSpec } from './small-spec.ts';
 import { until } from './until.ts';
@@ -86,7 +93,7 @@ export function sandboxContract(name: string, fixture: ContractFixture): void {
       const bad = { ...spec(''), command: ['/no/such/program'] };
       await expect(provider.create(bad)).rejects.toMatchObject({
         name: 'SandboxError',
-        reason: 'failed',
+        reason: 'command',
         message: expect.stringContaining('/no/such/program'),
       });
       expect(await provider.sweep(new Set())).not.toContain(bad.id);
@@ -112,6 +119,16 @@ export function sandboxContract(name: string, fixture: ContractFixture): void {
           message: expect.stringContaining(field),
         });
       }
+    });
+
+    it('tells a command that could not be run from one that failed', async () => {
+      const sandbox = await create('exec sleep 60');
+      const never = await runIn(sandbox, ['/no/such/program']);
+      // Without a runtime between it is the shell's number for it.
+      expect(never.code).toBe(provider.name === 'process' ? 127 : NEVER_RAN);
+      expect(never.stdout + never.stderr).toContain('/no/such/program');
+      expect((await runIn(sandbox, ['/bin/sh', '-c', 'exit 255'])).code).toBe(255);
+      await sandbox.stop();
     });
 
     it('refuses an id that is in use', async () => {

@@ -6,6 +6,8 @@ export type ContextLookup = (key: string) => readonly string[] | undefined;
 
 export type CompiledCondition = (context: ContextLookup, variables: Variables) => boolean;
 
+const OF_RESOURCE_TAGS = /^[a-z0-9-]+:resourcetag\//;
+
 /**
  * One key under one operator. Values of the policy are alternatives (for negated operators: none may match). Without a
  * set prefix, several values in the request are alternatives too. A key that the request lacks fails, except for negated
@@ -19,6 +21,8 @@ export function compileCondition(
 ): CompiledCondition {
   if (!/^[A-Za-z0-9-]+:\S+$/.test(key)) throw new SyntaxError(`has "${key}" where a condition key belongs`);
   const lowerKey = key.toLowerCase();
+  // It would never match, and a Deny that never matches is worse than none.
+  if (OF_RESOURCE_TAGS.test(lowerKey)) throw new SyntaxError(`has "${key}", but tags of resources are not looked at`);
   const [, set, base, ifExists] = /^(?:(ForAnyValue|ForAllValues):)?(\w+?)(IfExists)?$/i.exec(name) ?? [];
   const operator = base?.toLowerCase();
   if (operator === 'null') return compileNull(lowerKey, wanted, set !== undefined || ifExists !== undefined);

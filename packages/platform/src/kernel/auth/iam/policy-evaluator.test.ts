@@ -244,6 +244,10 @@ describe('a document is refused with the element at fault', () => {
     [statement({ Resource: '$' + '{x}' }), /bad policy variable/],
     [statement({ Resource: `arn:aws:s3:::${'a'.repeat(2_050)}` }), /more than 2048/],
     [statement({ Principal: '*' }), /Principal has no place/],
+    [
+      statement({ Effect: 'Deny', Condition: { StringEquals: { 'aws:ResourceTag/env': 'prod' } } }),
+      /"aws:ResourceTag\/env", but tags of resources are not looked at/,
+    ],
     [statement({ Condition: { StringIs: { 'a:b': 'c' } } }), /Condition\.StringIs is not a condition operator/],
     [statement({ Condition: { StringEquals: { ab: 'c' } } }), /condition key/],
     [statement({ Condition: { StringEquals: 'c' } }), /StringEquals must be an object/],

@@ -1,6 +1,7 @@
 import asyncio
 import dataclasses
 import functools
+import sys
 import threading
 import time
 
@@ -257,6 +258,120 @@ def test_errors(serve: Serve) -> None:
     server = serve(agent)
     assert (server.invoke({}).status, server.invoke({}).json) == (500, {"error": "boom"})
     assert (server.invoke("http").status, server.invoke("http").json) == (409, {"error": "busy"})
+
+
+@pytest.mark.parametrize("how", [SystemExit("usage: bad option"), KeyboardInterrupt(), BaseException("other")], ids=repr)
+@pytest.mark.parametrize("kind", ["sync", "async", "task", "async from sync"])
+def test_an_entrypoint_that_exits_fails_that_call_and_no_other(serve: Serve, kind: str, how: BaseException) -> None:
+    waiting, release = threading.Event(), threading.Event()
+
+    def plain(payload):
+        if payload == "wait":
+            waiting.set()
+            release.wait(10)
+        if payload == "exit":
+            raise how
+        return "fine"
+
+    async def asynchronous(payload):
+        if payload == "wait":
+            waiting.set()
+            while not release.is_set():
+                await asyncio.sleep(0.01)
+        return plain(None if payload == "wait" else payload)
+
+    async def in_a_task(payload):
+        return await asyncio.create_task(asynchronous(payload))
+
+    handlers = {"sync": plain, "async": asynchronous, "task": in_a_task, "async from sync": lambda payload: asynchronous(payload)}
+    server = serve(AgentPlatformApp(handlers[kind]))
+    beside = []
+    neighbour = threading.Thread(target=lambda: beside.append(server.invoke("wait").json))
+    neighbour.start()
+    assert waiting.wait(5)
+    answer = server.invoke("exit")
+    assert (answer.status, answer.json) == (500, {"error": f"The agent raised {how!r}."})
+    assert server.invoke({}).json == "fine"
+    release.set()
+    neighbour.join(5)
+    assert beside == ["fine"]
+    assert server.ping()["status"] == "Healthy"
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_generator_that_exits_ends_its_stream_and_no_other(serve: Serve, kind: str) -> None:
+    def plain(payload):
+        yield 1
+        if payload == "exit":
+            sys.exit(2)
+
+    async def asynchronous(payload):
+        for item in plain(payload):
+            yield item
+
+    server = serve(AgentPlatformApp(plain if kind == "sync" else asynchronous))
+    assert server.invoke("exit").events == [
+        1,
+        {
+            "error": "The agent raised SystemExit(2).",
+            "error_type": "RuntimeError",
+            "message": "An error occurred during streaming",
+        },
+    ]
+    assert server.invoke({}).events == [1]
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_generator_that_exits_when_its_reader_goes_away_ends_nothing_else(serve: Serve, kind: str) -> None:
+    ended = threading.Event()
+
+    def plain(payload):
+        try:
+            while payload == "for ever":
+                yield "x" * 1000
+                time.sleep(0.005)
+        finally:
+            if payload == "for ever":
+                ended.set()
+                sys.exit(2)
+        yield "fine"
+
+    async def asynchronous(payload):
+        try:
+            yield 1
+            await asyncio.sleep(60 if payload == "for ever" else 0)
+        finally:
+            if payload == "for ever":
+                ended.set()
+                sys.exit(2)
+        yield "fine"
+
+    server = serve(AgentPlatformApp(plain if kind == "sync" else asynchronous))
+    connection = server.connection()
+    connection.request("POST", "/invocations", '"for ever"')
+    connection.getresponse().readline()
+    connection.sock and connection.sock.close()
+    connection.close()
+    assert ended.wait(5)
+    assert server.invoke({}).events[-1] == "fine"
+
+
+def test_background_work_that_exits_or_stops_its_loop_ends_nothing_else(serve: Serve) -> None:
+    background = set()
+
+    async def leave() -> None:
+        sys.exit(2)
+
+    @AgentPlatformApp
+    async def agent(payload):
+        if payload == "exit":
+            background.add(asyncio.create_task(leave()))
+        if payload == "stop":
+            asyncio.get_running_loop().stop()
+        return "fine"
+
+    server = serve(agent)
+    assert [server.invoke(payload).json for payload in ("exit", {}, "stop", {})] == ["fine"] * 4
 
 
 @pytest.mark.parametrize(

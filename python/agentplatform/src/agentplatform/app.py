@@ -20,6 +20,7 @@ from .answer import respond
 from .context import InvocationContext, context_from, current
 from .handler import Worker, call, takes_context
 from .health import Health, PingHandler, PingStatus, RunningTask
+from .no_exit import no_exit
 from .payload import read_payload
 
 _log = logging.getLogger("agentplatform")
@@ -172,7 +173,8 @@ class AgentPlatformApp:
         context = context_from(websocket)
         current.set(context)
         try:
-            await handler(websocket, context)
+            with no_exit():
+                await handler(websocket, context)
         except WebSocketDisconnect:
             return
         except Exception:

@@ -164,6 +164,33 @@ def test_generators_stream(serve: Serve, kind: str) -> None:
     assert answer.events == ["a\nb", "s", "é", {"n": 1}]
 
 
+class Pieces:
+    """As the stream of a model's client: no generator, without `aclose`, and bound to the loop that it was opened in."""
+
+    def __init__(self, *pieces) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._pieces = iter(pieces)
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        await self._loop.create_task(asyncio.sleep(0.001))
+        for piece in self._pieces:
+            return piece
+        raise StopAsyncIteration
+
+
+def test_an_asynchronous_iterable_streams_in_the_loop_that_it_was_opened_in(serve: Serve) -> None:
+    @AgentPlatformApp
+    async def agent(payload):
+        return Pieces("a", {"n": 1})
+
+    answer = serve(agent).invoke({})
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.events == ["a", {"n": 1}]
+
+
 def test_first_piece_comes_before_the_last_is_made(serve: Serve) -> None:
     go_on = threading.Event()
 
@@ -182,7 +209,7 @@ def test_first_piece_comes_before_the_last_is_made(serve: Serve) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("kind", ["sync", "async", "iterable"])
 def test_a_reader_that_goes_away_ends_the_generator(serve: Serve, kind: str) -> None:
     ended = threading.Event()
 
@@ -201,7 +228,12 @@ def test_a_reader_that_goes_away_ends_the_generator(serve: Serve, kind: str) -> 
         finally:
             ended.set()
 
-    connection = serve(AgentPlatformApp(plain if kind == "sync" else asynchronous)).connection()
+    class Iterable:
+        def __aiter__(self):
+            return asynchronous(None)
+
+    handler = {"sync": plain, "async": asynchronous, "iterable": lambda payload: Iterable()}[kind]
+    connection = serve(AgentPlatformApp(handler)).connection()
     connection.request("POST", "/invocations", "{}")
     connection.getresponse().readline()
     assert not ended.is_set()

@@ -3,13 +3,14 @@
 import asyncio
 import inspect
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import copy_context
 from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
 
 from .no_exit import no_exit
 
@@ -57,7 +58,7 @@ def takes_context(handler: Callable[..., Any]) -> bool:
 
 
 async def call(worker: Worker, handler: Callable[..., Any], *args: Any) -> Any:
-    """What the handler returns or raises; a generator of either kind comes back as an asynchronous iterator."""
+    """What the handler returns or raises; a generator or an asynchronous iterable comes back as an asynchronous iterator."""
     function = handler if inspect.isroutine(handler) else getattr(handler, "__call__", handler)
     if inspect.isasyncgenfunction(function):
         return _from_worker(worker, handler(*args))
@@ -67,15 +68,15 @@ async def call(worker: Worker, handler: Callable[..., Any], *args: Any) -> Any:
         result = await run_in_threadpool(no_exit()(handler), *args)
         if inspect.iscoroutine(coroutine := result):
             result = await asyncio.wrap_future(worker.submit(lambda: coroutine))
-    if inspect.isasyncgen(result):
+    if isinstance(result, AsyncIterable) and not isinstance(result, Response):
         return _from_worker(worker, result)
     if inspect.isgenerator(result):
         return _from_threads(result)
     return result
 
 
-async def _from_worker(worker: Worker, source: AsyncGenerator[Any, Any]) -> AsyncIterator[Any]:
-    """Items of a generator that runs on the worker, one at a time; it is cancelled when its reader goes away."""
+async def _from_worker(worker: Worker, source: AsyncIterable[Any]) -> AsyncIterator[Any]:
+    """Items of a source that runs on the worker, one at a time; it is cancelled when its reader goes away."""
     here = asyncio.get_running_loop()
     items: asyncio.Queue[tuple[Any]] = asyncio.Queue(maxsize=1)
 
@@ -84,9 +85,11 @@ async def _from_worker(worker: Worker, source: AsyncGenerator[Any, Any]) -> Asyn
             async for item in source:
                 await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(items.put((item,)), here))
         finally:
-            await source.aclose()
+            close = getattr(source, "aclose", None)
+            if close is not None:
+                await close()
 
-    # One task for the whole generator, so that what it sets in context variables stays set for it.
+    # One task for the whole source, so that what it sets in context variables stays set for it.
     pumping = worker.submit(pump)
     done = asyncio.ensure_future(asyncio.wrap_future(pumping))
     try:

@@ -99,6 +99,7 @@ class Point:
         (Point(1, {"a"}), {"x": 1, "tags": ["a"]}),
         ([float("nan"), {"deep": float("inf")}, 1.5], [None, {"deep": None}, 1.5]),
         ({"at": time.struct_time}, {"at": str(time.struct_time)}),
+        ({"half \ud83d": ["\\\ude00", float("nan")]}, {"half \ud83d": ["\\\ude00", None]}),
     ],
 )
 def test_what_json_can_hold_and_what_it_cannot(serve: Serve, value, expected) -> None:
@@ -116,6 +117,11 @@ def test_bytes_text_and_responses(serve: Serve) -> None:
     assert server.invoke("text", {"Accept": "text/plain"}).body == b"plain"
     assert server.invoke("text", {"Accept": "text/plain, */*"}).json == "plain"
     assert server.invoke("response").status == 418
+
+
+def test_plain_text_joins_halves_of_a_character_and_replaces_a_lone_one(serve: Serve) -> None:
+    server = serve(AgentPlatformApp(lambda payload: "\ud83d" + "\ude00 \ud83d é"))
+    assert server.invoke({}, {"Accept": "text/plain"}).body.decode() == "\U0001f600 \ufffd é"
 
 
 def test_circular_results_are_errors(serve: Serve) -> None:
@@ -280,16 +286,38 @@ def test_an_error_in_the_stream_is_its_last_event(serve: Serve, kind: str) -> No
     }
 
 
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_half_a_character_does_not_break_a_stream(serve: Serve, kind: str) -> None:
+    def plain(payload):
+        yield "é \ud83d"
+        yield {"\ude00": 1}
+        raise ValueError("lost \ud83d")
+
+    async def asynchronous(payload):
+        for item in plain(payload):
+            yield item
+
+    answer = serve(AgentPlatformApp(plain if kind == "sync" else asynchronous)).invoke({})
+    assert answer.events[:2] == ["é \ud83d", {"\ude00": 1}]
+    assert answer.events[2]["error"] == "lost \ud83d"
+
+
 def test_errors(serve: Serve) -> None:
     @AgentPlatformApp
     def agent(payload):
         if payload == "http":
             raise HTTPException(409, "busy")
+        if payload == "half":
+            raise ValueError("boom \ud83d")
+        if payload == "http half":
+            raise HTTPException(409, "busy \ud83d")
         raise ValueError("boom")
 
     server = serve(agent)
     assert (server.invoke({}).status, server.invoke({}).json) == (500, {"error": "boom"})
     assert (server.invoke("http").status, server.invoke("http").json) == (409, {"error": "busy"})
+    assert (server.invoke("half").status, server.invoke("half").json) == (500, {"error": "boom \ud83d"})
+    assert (server.invoke("http half").status, server.invoke("http half").json) == (409, {"error": "busy \ud83d"})
 
 
 @pytest.mark.parametrize("how", [SystemExit("usage: bad option"), KeyboardInterrupt(), BaseException("other")], ids=repr)

@@ -145,6 +145,27 @@ describe('streams', () => {
     expect(await closed.promise).toBe('closed');
   });
 
+  it('sends half a character, in a chunk or an error, as the escape of it', async () => {
+    const { invoke } = await start(async function* () {
+      yield 'é \ud83d';
+      throw new Error('lost \ud83d');
+    });
+    expect(await (await invoke('{}')).text()).toBe(
+      'data: "é \\ud83d"\n\nevent: error\ndata: {"error":"lost \\ud83d"}\n\n',
+    );
+  });
+
+  it('answers 500 to a stream that somebody else reads already', async () => {
+    const { invoke, onError } = await start(() => {
+      const stream = ReadableStream.from(['a']);
+      stream.getReader();
+      return stream;
+    });
+    const response = await invoke('{}');
+    expect([response.status, await response.json()]).toEqual([500, { error: expect.stringContaining('locked') }]);
+    expect(onError).toHaveBeenCalledOnce();
+  });
+
   it('stops asking for chunks while nobody reads them', async () => {
     let made = 0;
     const { server } = await start(async function* () {
@@ -325,6 +346,26 @@ describe('failures of the handler', () => {
     const response = await invoke('{}');
     expect([response.status, await response.json()]).toEqual([500, { error: 'no such model' }]);
     expect(onError.mock.calls[0]?.[1]).toEqual(new Error('no such model'));
+  });
+
+  it.each([
+    ['nothing that has a text', Object.create(null), 'The agent threw something that has no text.'],
+    ['a number for a message', Object.assign(new Error(), { message: 7n }), '7'],
+    ['half a character', new Error('no \ud83d'), 'no \ud83d'],
+  ])('answers 500 and goes on serving after an error with %s', async (_name, error, text) => {
+    const broken = async function* () {
+      yield 1;
+      throw error;
+    };
+    const { invoke } = await start((payload) => {
+      if (payload.stream) return broken();
+      throw error;
+    });
+    const response = await invoke('{}');
+    expect([response.status, await response.json()]).toEqual([500, { error: text }]);
+    expect(await (await invoke('{"stream":true}')).text()).toBe(
+      `data: 1\n\nevent: error\ndata: ${JSON.stringify({ error: text })}\n\n`,
+    );
   });
 
   it('answers 500 to a result that JSON cannot hold', async () => {

@@ -16,7 +16,8 @@ export function encodeEvent(data: unknown, event?: string): string {
 
 /**
  * Writes each chunk as one event and waits while the socket is full. Ends early, telling the source by `return()`, when
- * `signal` aborts. A source that throws ends the stream with `event: error`; the error is then given to `onError`.
+ * `signal` aborts. A source that throws ends the stream with `event: error`; the error is then given to `onError`. Rejects,
+ * before anything is sent, when the source cannot be read at all.
  */
 export async function sendEvents(
   response: ServerResponse,
@@ -24,10 +25,10 @@ export async function sendEvents(
   signal: AbortSignal,
   onError: (error: unknown) => void,
 ): Promise<void> {
-  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
-  response.flushHeaders();
   const iterator =
     Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : (source[Symbol.iterator]() as Iterator<unknown>);
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
+  response.flushHeaders();
   const decoder = new TextDecoder();
   try {
     for (;;) {

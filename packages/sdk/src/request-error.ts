@@ -8,7 +8,11 @@ export class RequestError extends Error {
   }
 }
 
-/** The sentence of whatever was thrown. */
+/** The sentence of whatever was thrown. Never throws: an object without a prototype, say, has no text. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error && error.message ? error.message : String(error);
+  try {
+    return String(error instanceof Error && error.message ? error.message : error);
+  } catch {
+    return 'The agent threw something that has no text.';
+  }
 }

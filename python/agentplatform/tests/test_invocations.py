@@ -1,6 +1,7 @@
 import asyncio
 import dataclasses
 import functools
+import sys
 import threading
 import time
 
@@ -98,6 +99,7 @@ class Point:
         (Point(1, {"a"}), {"x": 1, "tags": ["a"]}),
         ([float("nan"), {"deep": float("inf")}, 1.5], [None, {"deep": None}, 1.5]),
         ({"at": time.struct_time}, {"at": str(time.struct_time)}),
+        ({"half \ud83d": ["\\\ude00", float("nan")]}, {"half \ud83d": ["\\\ude00", None]}),
     ],
 )
 def test_what_json_can_hold_and_what_it_cannot(serve: Serve, value, expected) -> None:
@@ -115,6 +117,11 @@ def test_bytes_text_and_responses(serve: Serve) -> None:
     assert server.invoke("text", {"Accept": "text/plain"}).body == b"plain"
     assert server.invoke("text", {"Accept": "text/plain, */*"}).json == "plain"
     assert server.invoke("response").status == 418
+
+
+def test_plain_text_joins_halves_of_a_character_and_replaces_a_lone_one(serve: Serve) -> None:
+    server = serve(AgentPlatformApp(lambda payload: "\ud83d" + "\ude00 \ud83d é"))
+    assert server.invoke({}, {"Accept": "text/plain"}).body.decode() == "\U0001f600 \ufffd é"
 
 
 def test_circular_results_are_errors(serve: Serve) -> None:
@@ -163,6 +170,33 @@ def test_generators_stream(serve: Serve, kind: str) -> None:
     assert answer.events == ["a\nb", "s", "é", {"n": 1}]
 
 
+class Pieces:
+    """As the stream of a model's client: no generator, without `aclose`, and bound to the loop that it was opened in."""
+
+    def __init__(self, *pieces) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._pieces = iter(pieces)
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        await self._loop.create_task(asyncio.sleep(0.001))
+        for piece in self._pieces:
+            return piece
+        raise StopAsyncIteration
+
+
+def test_an_asynchronous_iterable_streams_in_the_loop_that_it_was_opened_in(serve: Serve) -> None:
+    @AgentPlatformApp
+    async def agent(payload):
+        return Pieces("a", {"n": 1})
+
+    answer = serve(agent).invoke({})
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.events == ["a", {"n": 1}]
+
+
 def test_first_piece_comes_before_the_last_is_made(serve: Serve) -> None:
     go_on = threading.Event()
 
@@ -181,7 +215,7 @@ def test_first_piece_comes_before_the_last_is_made(serve: Serve) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("kind", ["sync", "async", "iterable"])
 def test_a_reader_that_goes_away_ends_the_generator(serve: Serve, kind: str) -> None:
     ended = threading.Event()
 
@@ -200,7 +234,12 @@ def test_a_reader_that_goes_away_ends_the_generator(serve: Serve, kind: str) -> 
         finally:
             ended.set()
 
-    connection = serve(AgentPlatformApp(plain if kind == "sync" else asynchronous)).connection()
+    class Iterable:
+        def __aiter__(self):
+            return asynchronous(None)
+
+    handler = {"sync": plain, "async": asynchronous, "iterable": lambda payload: Iterable()}[kind]
+    connection = serve(AgentPlatformApp(handler)).connection()
     connection.request("POST", "/invocations", "{}")
     connection.getresponse().readline()
     assert not ended.is_set()
@@ -247,16 +286,152 @@ def test_an_error_in_the_stream_is_its_last_event(serve: Serve, kind: str) -> No
     }
 
 
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_half_a_character_does_not_break_a_stream(serve: Serve, kind: str) -> None:
+    def plain(payload):
+        yield "é \ud83d"
+        yield {"\ude00": 1}
+        raise ValueError("lost \ud83d")
+
+    async def asynchronous(payload):
+        for item in plain(payload):
+            yield item
+
+    answer = serve(AgentPlatformApp(plain if kind == "sync" else asynchronous)).invoke({})
+    assert answer.events[:2] == ["é \ud83d", {"\ude00": 1}]
+    assert answer.events[2]["error"] == "lost \ud83d"
+
+
 def test_errors(serve: Serve) -> None:
     @AgentPlatformApp
     def agent(payload):
         if payload == "http":
             raise HTTPException(409, "busy")
+        if payload == "half":
+            raise ValueError("boom \ud83d")
+        if payload == "http half":
+            raise HTTPException(409, "busy \ud83d")
         raise ValueError("boom")
 
     server = serve(agent)
     assert (server.invoke({}).status, server.invoke({}).json) == (500, {"error": "boom"})
     assert (server.invoke("http").status, server.invoke("http").json) == (409, {"error": "busy"})
+    assert (server.invoke("half").status, server.invoke("half").json) == (500, {"error": "boom \ud83d"})
+    assert (server.invoke("http half").status, server.invoke("http half").json) == (409, {"error": "busy \ud83d"})
+
+
+@pytest.mark.parametrize("how", [SystemExit("usage: bad option"), KeyboardInterrupt(), BaseException("other")], ids=repr)
+@pytest.mark.parametrize("kind", ["sync", "async", "task", "async from sync"])
+def test_an_entrypoint_that_exits_fails_that_call_and_no_other(serve: Serve, kind: str, how: BaseException) -> None:
+    waiting, release = threading.Event(), threading.Event()
+
+    def plain(payload):
+        if payload == "wait":
+            waiting.set()
+            release.wait(10)
+        if payload == "exit":
+            raise how
+        return "fine"
+
+    async def asynchronous(payload):
+        if payload == "wait":
+            waiting.set()
+            while not release.is_set():
+                await asyncio.sleep(0.01)
+        return plain(None if payload == "wait" else payload)
+
+    async def in_a_task(payload):
+        return await asyncio.create_task(asynchronous(payload))
+
+    handlers = {"sync": plain, "async": asynchronous, "task": in_a_task, "async from sync": lambda payload: asynchronous(payload)}
+    server = serve(AgentPlatformApp(handlers[kind]))
+    beside = []
+    neighbour = threading.Thread(target=lambda: beside.append(server.invoke("wait").json))
+    neighbour.start()
+    assert waiting.wait(5)
+    answer = server.invoke("exit")
+    assert (answer.status, answer.json) == (500, {"error": f"The agent raised {how!r}."})
+    assert server.invoke({}).json == "fine"
+    release.set()
+    neighbour.join(5)
+    assert beside == ["fine"]
+    assert server.ping()["status"] == "Healthy"
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_generator_that_exits_ends_its_stream_and_no_other(serve: Serve, kind: str) -> None:
+    def plain(payload):
+        yield 1
+        if payload == "exit":
+            sys.exit(2)
+
+    async def asynchronous(payload):
+        for item in plain(payload):
+            yield item
+
+    server = serve(AgentPlatformApp(plain if kind == "sync" else asynchronous))
+    assert server.invoke("exit").events == [
+        1,
+        {
+            "error": "The agent raised SystemExit(2).",
+            "error_type": "RuntimeError",
+            "message": "An error occurred during streaming",
+        },
+    ]
+    assert server.invoke({}).events == [1]
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_generator_that_exits_when_its_reader_goes_away_ends_nothing_else(serve: Serve, kind: str) -> None:
+    ended = threading.Event()
+
+    def plain(payload):
+        try:
+            while payload == "for ever":
+                yield "x" * 1000
+                time.sleep(0.005)
+        finally:
+            if payload == "for ever":
+                ended.set()
+                sys.exit(2)
+        yield "fine"
+
+    async def asynchronous(payload):
+        try:
+            yield 1
+            await asyncio.sleep(60 if payload == "for ever" else 0)
+        finally:
+            if payload == "for ever":
+                ended.set()
+                sys.exit(2)
+        yield "fine"
+
+    server = serve(AgentPlatformApp(plain if kind == "sync" else asynchronous))
+    connection = server.connection()
+    connection.request("POST", "/invocations", '"for ever"')
+    connection.getresponse().readline()
+    connection.sock and connection.sock.close()
+    connection.close()
+    assert ended.wait(5)
+    assert server.invoke({}).events[-1] == "fine"
+
+
+def test_background_work_that_exits_or_stops_its_loop_ends_nothing_else(serve: Serve) -> None:
+    background = set()
+
+    async def leave() -> None:
+        sys.exit(2)
+
+    @AgentPlatformApp
+    async def agent(payload):
+        if payload == "exit":
+            background.add(asyncio.create_task(leave()))
+        if payload == "stop":
+            asyncio.get_running_loop().stop()
+        return "fine"
+
+    server = serve(agent)
+    assert [server.invoke(payload).json for payload in ("exit", {}, "stop", {})] == ["fine"] * 4
 
 
 @pytest.mark.parametrize(

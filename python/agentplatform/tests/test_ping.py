@@ -1,4 +1,5 @@
 import asyncio
+import sys
 import threading
 import time
 
@@ -83,6 +84,17 @@ def test_handlers_that_fail_or_hang_do_not_fail_the_ping(serve: Serve) -> None:
     assert time.monotonic() - before < 8
     assert len(asked) == 1
     release.set()
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_handler_that_exits_does_not_end_the_server(serve: Serve, kind: str) -> None:
+    async def asynchronous():
+        sys.exit(2)
+
+    app = AgentPlatformApp(lambda payload: payload)
+    app.ping(asynchronous if kind == "async" else lambda: sys.exit(2))
+    server = serve(app)
+    assert [server.ping()["status"] for _ in range(2)] == ["Healthy", "Healthy"]
 
 
 @pytest.mark.parametrize("kind", ["sync", "async", "generator"])

@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 from conftest import Serve
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -34,11 +36,14 @@ def test_a_handler_that_returns_closes_and_one_that_fails_says_so(serve: Serve) 
     @app.websocket
     async def talk(websocket, context):
         await websocket.accept()
-        if await websocket.receive_text() == "fail":
-            raise ValueError("boom")
+        match await websocket.receive_text():
+            case "fail":
+                raise ValueError("boom")
+            case "exit":
+                sys.exit(2)
 
     server = serve(app)
-    for text, code in (("end", 1000), ("fail", 1011)):
+    for text, code in (("end", 1000), ("fail", 1011), ("exit", 1011)):
         with connect(url(server)) as ws:
             ws.send(text)
             with pytest.raises(ConnectionClosed) as closed:

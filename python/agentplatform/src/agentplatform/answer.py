@@ -5,7 +5,7 @@ import dataclasses
 import json
 import logging
 import math
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from typing import Any
 
 from starlette.responses import Response, StreamingResponse
@@ -22,12 +22,24 @@ def respond(result: Any, accept: str | None) -> Response:
     if isinstance(result, AsyncIterable):
         return StreamingResponse(_events(result), media_type="text/event-stream", headers={"cache-control": "no-cache"})
     if isinstance(result, str) and _prefers_text(accept):
-        return Response(result, media_type="text/plain")
-    return Response(encode(result), media_type="application/json")
+        # By way of UTF-16, which joins two halves of a character; one alone has no bytes in UTF-8.
+        whole = result.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return Response(whole, media_type="text/plain")
+    return respond_json(result)
 
 
-def encode(value: Any) -> str:
+def respond_json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A value as JSON; the length and type of the content are set beside `headers`."""
+    return Response(encode(value), status, headers, "application/json")
+
+
+def encode(value: Any) -> bytes:
     """JSON of a value, models and dataclasses by their fields, what JSON has no form for by its text; numbers that are none become null."""
+    # Half a character, as models stream them, has no bytes in UTF-8; Python's escape of it is that of JSON.
+    return _json(value).encode(errors="backslashreplace")
+
+
+def _json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
     except ValueError as error:
@@ -58,18 +70,18 @@ def _without_nan(value: Any) -> Any:
     return value
 
 
-async def _events(source: AsyncIterable[Any]) -> AsyncIterator[str]:
+async def _events(source: AsyncIterable[Any]) -> AsyncIterator[bytes]:
     """One event a chunk; an error ends the stream with an event of that name."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     try:
         async for chunk in source:
             value = decoder.decode(bytes(chunk)) if isinstance(chunk, (bytes, bytearray, memoryview)) else chunk
             if value != "":
-                yield f"data: {encode(value)}\n\n"
+                yield b"data: %b\n\n" % encode(value)
     except Exception as error:
         _log.exception("the invocation failed in the middle of its stream")
         said = {"error": str(error), "error_type": type(error).__name__, "message": "An error occurred during streaming"}
-        yield f"event: error\ndata: {encode(said)}\n\n"
+        yield b"event: error\ndata: %b\n\n" % encode(said)
     finally:
         close = getattr(source, "aclose", None)
         if close is not None:

@@ -16,10 +16,11 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from .answer import respond
+from .answer import respond, respond_json
 from .context import InvocationContext, context_from, current
 from .handler import Worker, call, takes_context
 from .health import Health, PingHandler, PingStatus, RunningTask
+from .no_exit import no_exit
 from .payload import read_payload
 
 _log = logging.getLogger("agentplatform")
@@ -161,7 +162,7 @@ class AgentPlatformApp:
             raise
         except Exception as error:
             _log.exception("the invocation failed")
-            return JSONResponse({"error": str(error) or type(error).__name__}, status_code=500)
+            return respond_json({"error": str(error) or type(error).__name__}, 500)
 
     async def _talk(self, websocket: WebSocket) -> None:
         handler = self._websocket
@@ -172,7 +173,8 @@ class AgentPlatformApp:
         context = context_from(websocket)
         current.set(context)
         try:
-            await handler(websocket, context)
+            with no_exit():
+                await handler(websocket, context)
         except WebSocketDisconnect:
             return
         except Exception:
@@ -193,7 +195,7 @@ async def _close(websocket: WebSocket, code: int) -> None:
 async def _http_error(_request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
-    return JSONResponse({"error": error.detail}, status_code=error.status_code, headers=error.headers)
+    return respond_json({"error": error.detail}, error.status_code, error.headers)
 
 
 def _port_from_environment() -> int:

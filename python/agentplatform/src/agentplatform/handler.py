@@ -3,13 +3,16 @@
 import asyncio
 import inspect
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import copy_context
 from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from .no_exit import no_exit
 
 T = TypeVar("T")
 
@@ -21,13 +24,25 @@ class Worker:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Runs `work` there, in the caller's context variables; cancelling the future cancels the work."""
+    def submit(self, work: Callable[[], Awaitable[T]]) -> "Future[T]":
+        """Runs what `work` gives there, in the caller's context variables; cancelling the future cancels the work."""
+
+        async def run() -> T:
+            with no_exit():
+                return await work()
+
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, daemon=True, name="agentplatform-worker").start()
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+                threading.Thread(target=_keep_running, args=(self._loop,), daemon=True, name="agentplatform-worker").start()
+        return asyncio.run_coroutine_threadsafe(run(), self._loop)
+
+
+def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
+    # A task that the agent starts besides, and exits in, ends the loop, as does `stop()`: what else runs there goes on.
+    while True:
+        with suppress(SystemExit, KeyboardInterrupt):
+            loop.run_forever()
 
 
 def takes_context(handler: Callable[..., Any]) -> bool:
@@ -43,25 +58,25 @@ def takes_context(handler: Callable[..., Any]) -> bool:
 
 
 async def call(worker: Worker, handler: Callable[..., Any], *args: Any) -> Any:
-    """What the handler returns or raises; a generator of either kind comes back as an asynchronous iterator."""
+    """What the handler returns or raises; a generator or an asynchronous iterable comes back as an asynchronous iterator."""
     function = handler if inspect.isroutine(handler) else getattr(handler, "__call__", handler)
     if inspect.isasyncgenfunction(function):
         return _from_worker(worker, handler(*args))
     if inspect.iscoroutinefunction(function):
-        result = await asyncio.wrap_future(worker.submit(handler(*args)))
+        result = await asyncio.wrap_future(worker.submit(lambda: handler(*args)))
     else:
-        result = await run_in_threadpool(handler, *args)
-        if inspect.iscoroutine(result):
-            result = await asyncio.wrap_future(worker.submit(result))
-    if inspect.isasyncgen(result):
+        result = await run_in_threadpool(no_exit()(handler), *args)
+        if inspect.iscoroutine(coroutine := result):
+            result = await asyncio.wrap_future(worker.submit(lambda: coroutine))
+    if isinstance(result, AsyncIterable) and not isinstance(result, Response):
         return _from_worker(worker, result)
     if inspect.isgenerator(result):
         return _from_threads(result)
     return result
 
 
-async def _from_worker(worker: Worker, source: AsyncGenerator[Any, Any]) -> AsyncIterator[Any]:
-    """Items of a generator that runs on the worker, one at a time; it is cancelled when its reader goes away."""
+async def _from_worker(worker: Worker, source: AsyncIterable[Any]) -> AsyncIterator[Any]:
+    """Items of a source that runs on the worker, one at a time; it is cancelled when its reader goes away."""
     here = asyncio.get_running_loop()
     items: asyncio.Queue[tuple[Any]] = asyncio.Queue(maxsize=1)
 
@@ -70,10 +85,12 @@ async def _from_worker(worker: Worker, source: AsyncGenerator[Any, Any]) -> Asyn
             async for item in source:
                 await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(items.put((item,)), here))
         finally:
-            await source.aclose()
+            close = getattr(source, "aclose", None)
+            if close is not None:
+                await close()
 
-    # One task for the whole generator, so that what it sets in context variables stays set for it.
-    pumping = worker.submit(pump())
+    # One task for the whole source, so that what it sets in context variables stays set for it.
+    pumping = worker.submit(pump)
     done = asyncio.ensure_future(asyncio.wrap_future(pumping))
     try:
         while True:
@@ -99,7 +116,8 @@ async def _from_threads(source: Iterator[Any]) -> AsyncIterator[Any]:
     end = object()
 
     def step() -> Any:
-        return context.run(lambda: next(source, end))
+        with no_exit():
+            return context.run(lambda: next(source, end))
 
     try:
         while (item := await run_in_threadpool(step)) is not end:
@@ -108,5 +126,5 @@ async def _from_threads(source: Iterator[Any]) -> AsyncIterator[Any]:
         close = getattr(source, "close", None)
         if close is not None:
             # A thread may still be inside it, when its reader went away meanwhile: then it ends with that step.
-            with suppress(ValueError):
+            with suppress(ValueError), no_exit():
                 close()

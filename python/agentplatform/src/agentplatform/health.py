@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from .no_exit import no_exit
+
 _log = logging.getLogger("agentplatform")
 
 #: Seconds that a custom handler has.
@@ -98,8 +100,9 @@ class Health:
 
 
 async def _ask(handler: PingHandler) -> PingStatus | str:
-    if inspect.iscoroutinefunction(handler):
-        answer: PingStatus | str = await handler()
-        return answer
-    status = await asyncio.to_thread(handler)
-    return await status if inspect.isawaitable(status) else status
+    with no_exit():
+        if inspect.iscoroutinefunction(handler):
+            answer: PingStatus | str = await handler()
+            return answer
+        status = await asyncio.to_thread(handler)
+        return await status if inspect.isawaitable(status) else status

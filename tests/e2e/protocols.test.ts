@@ -26,9 +26,13 @@ async function deploy(name: string, serverProtocol: ServerProtocol, place: strin
     await copyFile(join(agents, `${name}.mjs`), join(folder, `${name}.mjs`));
     const file = { name, language: 'typescript' as const, entrypoint: `${name}.mjs` };
     const stage = join(folder, 'stage');
-    const entry = await bundleCode({ folder, file }, stage);
+    const { entryPoint } = await bundleCode({ folder, file }, stage);
     const protocolConfiguration = { serverProtocol };
-    const { arn } = await deployAgent(platform, clients, { folder: stage, entryPoint: [entry], protocolConfiguration });
+    const { arn } = await deployAgent(platform, clients, {
+      folder: stage,
+      entryPoint: [entryPoint],
+      protocolConfiguration,
+    });
     return arn;
   } finally {
     await rm(folder, { recursive: true, force: true });

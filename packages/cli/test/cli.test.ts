@@ -94,6 +94,21 @@ describe('deploy', () => {
     expect((await run(['deploy', '--debug'])).stderr).toMatch(/\n\s+at /);
   });
 
+  it('says which packages it shipped as they are', async () => {
+    await project();
+    const asks = join(work.folder, 'node_modules/asks');
+    await mkdir(asks, { recursive: true });
+    await writeFile(join(asks, 'package.json'), '{"name":"asks","type":"module","main":"i.js"}');
+    await writeFile(
+      join(asks, 'i.js'),
+      "import { createRequire } from 'node:module'; createRequire(import.meta.url)('./data.json');",
+    );
+    await writeFile(join(work.folder, 'main.js'), "import 'asks';\n");
+    const { code, stderr } = await run(['deploy']);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('Shipped as installed, not bundled: asks.');
+  });
+
   it('says what the platform said when the runtime fails', async () => {
     await project();
     platform.on(/^GET \/runtimes\/[^/]+\/$/, (_, response) =>

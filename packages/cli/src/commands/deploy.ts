@@ -92,6 +92,7 @@ async function deploy(
         await using code = await packageCode(project, terminal.signal);
         const sent = await uploadCode(await objectClient(connection), name, code);
         artifact = sent.artifact;
+        if (code.external.length > 0) remark = `Shipped as installed, not bundled: ${code.external.join(', ')}.`;
         return `${code.files} ${code.files === 1 ? 'file' : 'files'}, ${megabytes(code.zipBytes)}${sent.uploaded ? '' : ', already there'}`;
       },
     },

@@ -25,17 +25,15 @@ beforeAll(async () => {
   // Below the package's folder, where its imports are found.
   folder = await mkdtemp(join(vendor, 'agent-'));
   for (const name of ['agent.mjs', 'client.mjs']) await copyFile(join(agent, name), join(folder, name));
-  // The package asks for these two at run time, where no bundler sees it.
-  const external = ['@fastify/sse', '@fastify/websocket'];
-  const file = { name: 'vendor', language: 'typescript' as const, entrypoint: 'agent.mjs', bundle: { external } };
+  const file = { name: 'vendor', language: 'typescript' as const, entrypoint: 'agent.mjs' };
   const stage = join(folder, 'stage');
-  const entry = await bundleCode({ folder, file }, stage);
+  const { entryPoint, external } = await bundleCode({ folder, file }, stage);
   await copyPackages(folder, external, stage);
   platform = await startTestPlatform();
   clients = clientsOf(platform);
   // Its WebSockets are on https at the usual port, whatever it is told.
   front = await openTlsFront('127.43.0.3', platform.ready.endpoint);
-  ({ arn } = await deployAgent(platform, clients, { folder: stage, entryPoint: [entry] }));
+  ({ arn } = await deployAgent(platform, clients, { folder: stage, entryPoint: [entryPoint] }));
 });
 afterAll(async () => {
   clients?.close();

@@ -99,6 +99,31 @@ sys.exit(3)
   });
 });
 
+describe('file systems', () => {
+  it('are those that agentcore.json names, and stay at the next deploy when it names them no more', async () => {
+    const folder = join(work, 'keeper');
+    await must(work, 'create', 'keeper', '--language', 'python');
+    const main = join(folder, 'main.py');
+    const source = await readFile(main, 'utf8');
+    const noting = 'with open("/mnt/kept/n", "a+") as notes: notes.write("x"); notes.seek(0); yield notes.read() + " "';
+    await writeFile(main, source.replace('yield "Hello! "', noting));
+    const description = join(folder, 'agentcore.json');
+    const file = await readFile(description, 'utf8');
+    const filesystems = [{ sessionStorage: { mountPath: '/mnt/kept' } }];
+    await writeFile(description, JSON.stringify({ ...JSON.parse(file), filesystems }));
+    await must(folder, 'deploy');
+    expect(await must(folder, 'invoke', '{}')).toMatch(/^x /);
+    await must(folder, 'stop-session');
+    expect(await must(folder, 'invoke', '{}', '--continue')).toMatch(/^xx /);
+
+    await writeFile(description, file);
+    expect(JSON.parse(await must(folder, 'deploy', '--json'))).toMatchObject({ changed: false });
+    await writeFile(main, `${await readFile(main, 'utf8')}\n# Changed.\n`);
+    expect(JSON.parse(await must(folder, 'deploy', '--json'))).toMatchObject({ agentRuntimeVersion: '2' });
+    expect(await must(folder, 'invoke', '{}')).toMatch(/^x /);
+  });
+});
+
 describe('logs', () => {
   it('shows lines of live sessions and of ended ones', async () => {
     const folder = join(examples, 'hello-agent');

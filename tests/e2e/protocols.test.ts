@@ -31,11 +31,11 @@ async function deploy(
     await copyFile(join(agents, `${name}.mjs`), join(folder, `${name}.mjs`));
     const file = { name, language: 'typescript' as const, entrypoint: `${name}.mjs` };
     const stage = join(folder, 'stage');
-    const entry = await bundleCode({ folder, file }, stage);
+    const { entryPoint } = await bundleCode({ folder, file }, stage);
     const protocolConfiguration = { serverProtocol };
     const { arn } = await deployAgent(platform, clients, {
       folder: stage,
-      entryPoint: [entry],
+      entryPoint: [entryPoint],
       protocolConfiguration,
       environmentVariables,
     });

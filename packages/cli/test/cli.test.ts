@@ -84,6 +84,64 @@ describe('deploy', () => {
     });
   });
 
+  const live = {
+    description: 'by hand',
+    roleArn: 'arn:aws:iam::123456789012:role/other',
+    networkConfiguration: { networkMode: 'VPC', networkModeConfig: { subnets: ['s'], securityGroups: ['g'] } },
+    protocolConfiguration: { serverProtocol: 'MCP' },
+    environmentVariables: { MODE: 'x' },
+    lifecycleConfiguration: { idleRuntimeSessionTimeout: 60, maxLifetime: 600 },
+    requestHeaderConfiguration: { requestHeaderAllowlist: ['Authorization'] },
+    authorizerConfiguration: {
+      customJWTAuthorizer: {
+        discoveryUrl: 'https://a/.well-known/openid-configuration',
+        allowedAudience: ['us'],
+        allowedScopes: ['chat'],
+      },
+    },
+    filesystemConfigurations: [{ sessionStorage: { mountPath: '/mnt/kept' } }],
+    metadataConfiguration: { requireMMDSV2: true },
+    capacityProviderConfiguration: { capacityProviderArn: 'arn:aws:x:eu-test-1:123456789012:y/z' },
+    platformVersion: '1',
+  };
+  const change = (definition: object): unknown => Object.assign(platform.runtimes[0]?.definition ?? {}, definition);
+
+  it('keeps what was set on the runtime by other means, such as its file systems', async () => {
+    await project();
+    await run(['deploy']);
+    change(live);
+    expect(JSON.parse((await run(['deploy', '--json'])).stdout)).toMatchObject({ changed: false });
+    await writeFile(join(work.folder, 'main.js'), 'console.log(43);\n');
+    expect((await run(['deploy'])).stdout).toContain('version 2');
+    expect(platform.runtimes[0]?.definition).toMatchObject(live);
+  });
+
+  it('replaces what agentcore.json names, with nothing too, but for what it has no name for', async () => {
+    await project();
+    await run(['deploy']);
+    change(live);
+    const authorizer = { discoveryUrl: 'https://b/.well-known/openid-configuration', allowedClients: ['c'] };
+    await project({ environment: {}, lifecycle: {}, requestHeaders: [], filesystems: [], authorizer });
+    expect((await run(['deploy'])).stdout).toContain('version 2');
+    const after = platform.runtimes[0]?.definition;
+    expect(after).toMatchObject({ environmentVariables: {}, lifecycleConfiguration: {}, filesystemConfigurations: [] });
+    expect(after).not.toHaveProperty('requestHeaderConfiguration');
+    expect(after?.authorizerConfiguration).toEqual({ customJWTAuthorizer: { ...authorizer, allowedScopes: ['chat'] } });
+    await project({ authorizer: null });
+    expect((await run(['deploy'])).stdout).toContain('version 3');
+    expect(platform.runtimes[0]?.definition).not.toHaveProperty('authorizerConfiguration');
+    expect(JSON.parse((await run(['deploy', '--json'])).stdout)).toMatchObject({ changed: false });
+  });
+
+  it('gives the runtime the file systems that agentcore.json names', async () => {
+    const filesystems = [{ sessionStorage: { mountPath: '/mnt/kept' } }];
+    await project({ filesystems });
+    await run(['deploy']);
+    expect(platform.runtimes[0]?.definition).toMatchObject({ filesystemConfigurations: filesystems });
+    await project({ filesystems: [{ sessionStorage: { mountPath: '/mnt/other' } }] });
+    expect((await run(['deploy'])).stdout).toContain('version 2');
+  });
+
   it('names the line that does not compile, without a stack', async () => {
     await project();
     await writeFile(join(work.folder, 'main.js'), 'let a = ;\n');
@@ -92,6 +150,21 @@ describe('deploy', () => {
     expect(stderr).toContain('main.js:1:9: Unexpected ";"');
     expect(stderr).not.toMatch(/\n\s+at /);
     expect((await run(['deploy', '--debug'])).stderr).toMatch(/\n\s+at /);
+  });
+
+  it('says which packages it shipped as they are', async () => {
+    await project();
+    const asks = join(work.folder, 'node_modules/asks');
+    await mkdir(asks, { recursive: true });
+    await writeFile(join(asks, 'package.json'), '{"name":"asks","type":"module","main":"i.js"}');
+    await writeFile(
+      join(asks, 'i.js'),
+      "import { createRequire } from 'node:module'; createRequire(import.meta.url)('./data.json');",
+    );
+    await writeFile(join(work.folder, 'main.js'), "import 'asks';\n");
+    const { code, stderr } = await run(['deploy']);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('Shipped as installed, not bundled: asks.');
   });
 
   it('says what the platform said when the runtime fails', async () => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -113,6 +113,28 @@ describe('create, dev and invoke', () => {
     server.close();
     expect(taken.code).toBe(1);
     expect(taken.stderr).toContain(`agentcore dev --port ${port + 1}`);
+  });
+
+  it('runs an agent beside the packages that are not bundled, without copying them at each restart', async () => {
+    const kept = join(work.folder, 'node_modules/kept');
+    await mkdir(kept, { recursive: true });
+    await writeFile(join(kept, 'package.json'), '{"name":"kept","type":"module","main":"i.js"}');
+    await writeFile(join(kept, 'i.js'), "import { createServer } from 'node:http'; export default createServer;");
+    await writeFile(
+      join(work.folder, 'index.ts'),
+      "import serve from 'kept'; serve((_, answer) => answer.end('{}')).listen(process.env.PORT);",
+    );
+    const file = { name: 'a', language: 'typescript', entrypoint: 'index.ts', bundle: { external: ['kept'] } };
+    await writeFile(join(work.folder, 'agentcore.json'), JSON.stringify(file));
+    const dev = start(['dev', '--port', String(await freePort()), '--json'], { cwd: work.folder });
+    try {
+      const ended = dev.ended.then(({ stderr }) => Promise.reject(new Error(stderr)));
+      await Promise.race([once(dev.stdout ?? dev, 'data'), ended]);
+      expect(await readdir(join(work.folder, '.agentcore/dev'))).not.toContain('node_modules');
+    } finally {
+      dev.kill('SIGINT');
+    }
+    expect((await dev.ended).code).toBe(0);
   });
 
   it('says that nothing runs when invoked locally without dev', async () => {

@@ -19,7 +19,7 @@ export function deployCommand(terminal: Terminal) {
   return platformCommand('deploy', {
     summary: 'Deploy the agent in this folder.',
     details:
-      'Packages the folder, uploads it, and makes the agent runtime or its next version. What has not changed is not deployed again.',
+      'Packages the folder, uploads it, and makes the agent runtime or its next version. What has not changed is not deployed again; what agentcore.json does not name the runtime keeps.',
     examples: [
       { does: 'deploy the agent in this folder', line: 'agentcore deploy' },
       {
@@ -28,7 +28,10 @@ export function deployCommand(terminal: Terminal) {
       },
     ],
   })
-    .option('--role <arn>', 'execution role of the agent (default: agentcore.json, else the platform’s own)')
+    .option(
+      '--role <arn>',
+      'execution role of the agent (default: agentcore.json, else the runtime’s, else the platform’s own)',
+    )
     .addOption(
       new Option(
         '--builder <name>',
@@ -92,6 +95,7 @@ async function deploy(
         await using code = await packageCode(project, terminal.signal);
         const sent = await uploadCode(await objectClient(connection), name, code);
         artifact = sent.artifact;
+        if (code.external.length > 0) remark = `Shipped as installed, not bundled: ${code.external.join(', ')}.`;
         return `${code.files} ${code.files === 1 ? 'file' : 'files'}, ${megabytes(code.zipBytes)}${sent.uploaded ? '' : ', already there'}`;
       },
     },
@@ -99,7 +103,7 @@ async function deploy(
       title: live ? 'Updating the agent runtime' : 'Creating the agent runtime',
       run: async (say) => {
         if (!artifact) throw new CliError('failure', 'Nothing was packaged.');
-        const desired = desiredRuntime(project, artifact, connection, role);
+        const desired = desiredRuntime(project, artifact, connection, live, role);
         changed = !(live && isDeployed(live, desired));
         if (live && !changed) {
           runtime = live;

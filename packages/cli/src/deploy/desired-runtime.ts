@@ -1,24 +1,32 @@
 import { isDeepStrictEqual } from 'node:util';
 import type {
   AgentRuntimeArtifact,
+  AuthorizerConfiguration,
   GetAgentRuntimeResponse,
+  RequestHeaderConfiguration,
   UpdateAgentRuntimeRequest,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CliError } from '../cli-error.ts';
 import type { Connection } from '../platform/connection.ts';
-import type { Project } from '../project/project.ts';
+import type { Project, ProjectFile } from '../project/project.ts';
 
-/** All that a deploy decides of a runtime, as both create and update take it. */
-export type DesiredRuntime = Omit<UpdateAgentRuntimeRequest, 'agentRuntimeId' | 'clientToken'>;
+type Decided = Exclude<keyof UpdateAgentRuntimeRequest, 'agentRuntimeId' | 'clientToken'>;
 
-/** What `agentcore.json` asks for, with that artifact. Throws a `CliError` when no execution role is known. */
+/** All that a deploy decides of a runtime. An update replaces the whole, so every member has to be there: what is not sent is lost. */
+export type DesiredRuntime = { [member in Decided]: UpdateAgentRuntimeRequest[member] };
+
+/**
+ * What `agentcore.json` asks for, with that artifact; what it does not name stays as it is in the runtime that is deployed.
+ * Throws a `CliError` when no execution role is known.
+ */
 export function desiredRuntime(
   { file }: Project,
   artifact: AgentRuntimeArtifact,
   connection: Connection,
+  live: Partial<GetAgentRuntimeResponse> = {},
   role?: string,
 ): DesiredRuntime {
-  const roleArn = role ?? file.roleArn ?? connection.defaultRoleArn;
+  const roleArn = role ?? file.roleArn ?? live.roleArn ?? connection.defaultRoleArn;
   if (!roleArn) {
     throw new CliError(
       'usage',
@@ -29,14 +37,38 @@ export function desiredRuntime(
   return {
     agentRuntimeArtifact: artifact,
     roleArn,
-    networkConfiguration: { networkMode: 'PUBLIC' },
-    protocolConfiguration: { serverProtocol: file.protocol ?? 'HTTP' },
-    ...(file.description ? { description: file.description } : {}),
-    ...(file.environment ? { environmentVariables: file.environment } : {}),
-    ...(file.lifecycle ? { lifecycleConfiguration: file.lifecycle } : {}),
-    ...(file.requestHeaders ? { requestHeaderConfiguration: { requestHeaderAllowlist: file.requestHeaders } } : {}),
-    ...(file.authorizer ? { authorizerConfiguration: { customJWTAuthorizer: file.authorizer } } : {}),
+    networkConfiguration: live.networkConfiguration ?? { networkMode: 'PUBLIC' },
+    protocolConfiguration: { serverProtocol: file.protocol ?? live.protocolConfiguration?.serverProtocol ?? 'HTTP' },
+    description: file.description ?? live.description,
+    environmentVariables: file.environment ?? live.environmentVariables,
+    lifecycleConfiguration: file.lifecycle ?? live.lifecycleConfiguration,
+    requestHeaderConfiguration: headers(file.requestHeaders, live.requestHeaderConfiguration),
+    authorizerConfiguration: authorizer(file.authorizer, live.authorizerConfiguration),
+    filesystemConfigurations: file.filesystems ?? live.filesystemConfigurations,
+    metadataConfiguration: live.metadataConfiguration,
+    capacityProviderConfiguration: live.capacityProviderConfiguration,
+    platformVersion: live.platformVersion,
   };
+}
+
+function headers(
+  named: ProjectFile['requestHeaders'],
+  live: RequestHeaderConfiguration | undefined,
+): RequestHeaderConfiguration | undefined {
+  if (!named) return live;
+  // The wire knows no empty list.
+  return named.length > 0 ? { requestHeaderAllowlist: named } : undefined;
+}
+
+function authorizer(
+  named: ProjectFile['authorizer'],
+  live: AuthorizerConfiguration | undefined,
+): AuthorizerConfiguration | undefined {
+  if (named === undefined) return live;
+  if (named === null) return undefined;
+  // Scopes and claims have no name in agentcore.json; without them more tokens would be let in.
+  const kept = { ...live?.customJWTAuthorizer, allowedAudience: undefined, allowedClients: undefined };
+  return { customJWTAuthorizer: { ...kept, ...named } };
 }
 
 /** Whether the runtime that is deployed already is what is wanted; what the platform fills in by default does not count. */
@@ -52,6 +84,7 @@ export function isDeployed(live: GetAgentRuntimeResponse, desired: DesiredRuntim
     lifecycle: { ...defaults, ...from.lifecycleConfiguration },
     headers: from.requestHeaderConfiguration?.requestHeaderAllowlist ?? [],
     authorizer: from.authorizerConfiguration?.customJWTAuthorizer ?? {},
+    filesystems: from.filesystemConfigurations ?? [],
   });
   // Through JSON, which drops members that are undefined.
   const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));

@@ -2,6 +2,7 @@ import { extname, join } from 'node:path';
 import type { BuildFailure, Message } from 'esbuild';
 import { CliError } from '../cli-error.ts';
 import type { Project } from '../project/project.ts';
+import { loadingPackages } from './loading-packages.ts';
 
 // Packages written for CommonJS ask for these; assigned to the global object, they clash with no name of the agent's own.
 const banner = `import { createRequire as agentcoreCreateRequire } from 'node:module';
@@ -9,32 +10,46 @@ globalThis.require ??= agentcoreCreateRequire(import.meta.url);
 globalThis.__filename ??= import.meta.filename;
 globalThis.__dirname ??= import.meta.dirname;`;
 
+export interface Bundle {
+  /** The module, relative to the stage. */
+  entryPoint: string;
+  /** Packages that are not in it and have to be found beside it: those that `bundle.external` names, and those that load others by themselves. */
+  external: string[];
+}
+
 /**
  * Makes one ES module of a TypeScript or JavaScript agent and the packages it uses, at the entry point's own place in `stage`.
- * Returns that file's path relative to `stage`. Rejects with a `CliError` (usage) that names file and line.
+ * Rejects with a `CliError` (usage) that names file and line.
  */
-export async function bundleCode(project: Project, stage: string): Promise<string> {
-  const entry = project.file.entrypoint ?? '';
-  const output = `${entry.slice(0, entry.length - extname(entry).length)}.mjs`;
+export async function bundleCode({ folder, file }: Project, stage: string): Promise<Bundle> {
+  const entry = file.entrypoint ?? '';
+  const entryPoint = `${entry.slice(0, entry.length - extname(entry).length)}.mjs`;
   const { build } = await import('esbuild');
-  try {
-    await build({
-      absWorkingDir: project.folder,
+  const bundle = (external: string[]) =>
+    build({
+      absWorkingDir: folder,
       entryPoints: [entry],
-      outfile: join(stage, output),
+      outfile: join(stage, entryPoint),
       allowOverwrite: true,
       bundle: true,
       platform: 'node',
       format: 'esm',
       target: 'node22',
-      external: project.file.bundle?.external ?? [],
+      external,
       banner: { js: banner },
+      metafile: true,
       logLevel: 'silent',
     });
+  const named = file.bundle?.external ?? [];
+  try {
+    const { metafile } = await bundle(named);
+    const found = await loadingPackages(folder, metafile);
+    const external = [...named, ...found];
+    if (found.length > 0) await bundle(external);
+    return { entryPoint, external };
   } catch (error) {
     throw explainBuild(error as BuildFailure);
   }
-  return output;
 }
 
 function explainBuild(failure: BuildFailure): unknown {

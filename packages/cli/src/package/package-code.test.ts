@@ -24,7 +24,8 @@ async function pack(file: Partial<ProjectFile>) {
   const project = { folder, file: { name: 'a', language: 'typescript' as const, entrypoint: 'index.ts', ...file } };
   await using code = await packageCode(project, new AbortController().signal);
   const zip = await readFile(code.zip);
-  return { zip, names: await namesIn(zip), sha256: code.sha256, entryPoint: code.entryPoint, runtime: code.runtime };
+  const { sha256, entryPoint, runtime, external } = code;
+  return { zip, names: await namesIn(zip), sha256, entryPoint, runtime, external };
 }
 
 function namesIn(zip: Buffer): Promise<string[]> {
@@ -124,6 +125,42 @@ describe('packageCode', () => {
     expect(names).toContain('node_modules/native/node_modules/dep/i.js');
     expect(names).not.toContain('node_modules/dep/package.json');
     expect(await unzipAndRun(zip, entryPoint)).toBe('inner\n');
+  });
+
+  it('ships a package that loads others by a require of its own as it is installed: no bundler sees those', async () => {
+    await write({
+      'index.ts': "import { word } from 'between'; console.log(word);",
+      'node_modules/between/package.json': '{"name":"between","type":"module","main":"i.js"}',
+      'node_modules/between/i.js': "export { word } from 'asks/here';",
+      'node_modules/asks/package.json': '{"type":"module","exports":{"./here":"./i.js"},"dependencies":{"late":"1"}}',
+      'node_modules/asks/i.js': `import { createRequire as makeRequire } from 'module';
+        const load = makeRequire(import.meta.url);
+        export const { word } = load('late');`,
+      'node_modules/late/package.json': '{"name":"late","main":"i.js"}',
+      'node_modules/late/i.js': "exports.word = 'later';",
+    });
+    const { zip, names, entryPoint, external } = await pack({});
+    expect(await unzipAndRun(zip, entryPoint)).toBe('later\n');
+    expect(external).toEqual(['asks']);
+    expect(names).not.toContain('node_modules/between/i.js');
+  });
+
+  it('bundles a package that speaks of such a require where nothing uses it, or that the project does not see', async () => {
+    const asks = (word: string): string =>
+      `import { createRequire } from 'module'; createRequire(import.meta.url); export const word = '${word}';`;
+    await write({
+      'index.ts': "import { used } from 'partly'; import { word } from 'linked'; console.log(used, word);",
+      'node_modules/partly/package.json': '{"name":"partly","type":"module","main":"i.js","sideEffects":false}',
+      'node_modules/partly/i.js': "export { word } from './asks.js'; export const used = 1;",
+      'node_modules/partly/asks.js': asks('unused'),
+      // As pnpm lays packages out: what is copied from there would not find its own packages.
+      'node_modules/.pnpm/linked@1/node_modules/linked/package.json': '{"name":"linked","type":"module","main":"i.js"}',
+      'node_modules/.pnpm/linked@1/node_modules/linked/i.js': asks('linked'),
+    });
+    await symlink('.pnpm/linked@1/node_modules/linked', join(folder, 'node_modules/linked'));
+    const { zip, entryPoint, external } = await pack({});
+    expect(await unzipAndRun(zip, entryPoint)).toBe('1 linked\n');
+    expect(external).toEqual([]);
   });
 
   it.each([

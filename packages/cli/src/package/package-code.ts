@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CliError } from '../cli-error.ts';
 import type { Project } from '../project/project.ts';
+import { copyPackages } from './copy-packages.ts';
 import { type StagedCode, stageCode } from './stage-code.ts';
 import { type WrittenZip, writeZip } from './write-zip.ts';
 
@@ -22,6 +23,7 @@ export async function packageCode(project: Project, signal: AbortSignal): Promis
     const stage = join(folder, 'stage');
     await mkdir(stage);
     const staged = await stageCode(project, stage, signal);
+    await copyPackages(project.folder, staged.external, stage);
     const zip = join(folder, 'code.zip');
     const written = await writeZip(stage, zip);
     const zipBytes = (await stat(zip)).size;

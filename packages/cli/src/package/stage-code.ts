@@ -2,7 +2,6 @@ import { copyFile, mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Project } from '../project/project.ts';
 import { bundleCode } from './bundle-code.ts';
-import { copyPackages } from './copy-packages.ts';
 import { projectFiles } from './project-files.ts';
 import { defaultPythonRuntime, installRequirements } from './python.ts';
 
@@ -11,21 +10,21 @@ export interface StagedCode {
   entryPoint: string;
   /** NODE_22, PYTHON_3_11 … */
   runtime: string;
+  /** Packages of npm that it imports from a node_modules beside it or above, as they are installed. */
+  external: string[];
 }
 
-/** Puts together in the empty folder `stage` what runs in the sandbox: the project's files, its code as one module or its packages beside it. */
+/** Puts together in the empty folder `stage` what runs in the sandbox: the project's files, its code as one module or its packages beside it; `external` ones are not among them. */
 export async function stageCode(project: Project, stage: string, signal: AbortSignal): Promise<StagedCode> {
   const { folder, file } = project;
   if (file.language === 'python') {
     const runtime = file.runtime ?? (await defaultPythonRuntime(folder));
     await installRequirements(folder, stage, runtime, signal);
     await copyFiles(project, stage);
-    return { entryPoint: file.entrypoint ?? '', runtime };
+    return { entryPoint: file.entrypoint ?? '', runtime, external: [] };
   }
   await copyFiles(project, stage);
-  const entryPoint = await bundleCode(project, stage);
-  await copyPackages(folder, file.bundle?.external ?? [], stage);
-  return { entryPoint, runtime: file.runtime ?? 'NODE_22' };
+  return { ...(await bundleCode(project, stage)), runtime: file.runtime ?? 'NODE_22' };
 }
 
 async function copyFiles(project: Project, stage: string): Promise<void> {

@@ -17,6 +17,16 @@ describe('parseProject', () => {
       runtime: 'NODE_22',
       environment: { MODE: 'test' },
       lifecycle: { idleRuntimeSessionTimeout: 60, maxLifetime: 60 },
+      authorizer: null,
+      filesystems: [
+        { sessionStorage: { mountPath: '/mnt/kept' } },
+        {
+          efsAccessPoint: {
+            accessPointArn: 'arn:aws:elasticfilesystem:eu-test-1:123456789012:access-point/fsap-0123456789abcdef0',
+            mountPath: '/mnt/team',
+          },
+        },
+      ],
       bundle: { external: ['sharp'] },
       exclude: ['*.md'],
     };
@@ -58,6 +68,34 @@ describe('parseProject', () => {
       'a lifetime above eight hours',
       { name: 'a', language: 'python', entrypoint: 'main.js', lifecycle: { maxLifetime: 28801 } },
       'lifecycle.maxLifetime: must be <= 28800',
+    ],
+    [
+      'a file system outside of /mnt',
+      { name: 'a', language: 'python', entrypoint: 'a.py', filesystems: [{ sessionStorage: { mountPath: '/data' } }] },
+      'filesystems.0.sessionStorage.mountPath: is not allowed. A directory below /mnt',
+    ],
+    [
+      'an unknown file system',
+      { name: 'a', language: 'python', entrypoint: 'a.py', filesystems: [{ nfs: {} }] },
+      'filesystems.0.nfs: no such field; known are sessionStorage, efsAccessPoint, s3FilesAccessPoint',
+    ],
+    [
+      'a file system of two kinds',
+      {
+        name: 'a',
+        language: 'python',
+        entrypoint: 'a.py',
+        filesystems: [
+          {
+            sessionStorage: { mountPath: '/mnt/a' },
+            efsAccessPoint: {
+              accessPointArn: 'arn:aws:elasticfilesystem:r:1:access-point/fsap-01234567',
+              mountPath: '/mnt/b',
+            },
+          },
+        ],
+      },
+      'filesystems.0: must NOT have more than 1 properties',
     ],
     [
       'both image and containerfile',

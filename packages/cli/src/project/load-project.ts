@@ -9,7 +9,9 @@ let compiled: Promise<ValidateFunction<ProjectFile>> | undefined;
 
 // Loaded when a project is read: commands that read none start a third faster without it.
 function validator(): Promise<ValidateFunction<ProjectFile>> {
-  compiled ??= import('ajv').then(({ Ajv }) => new Ajv({ allErrors: true, strict: true }).compile<ProjectFile>(schema));
+  compiled ??= import('ajv').then(({ Ajv }) =>
+    new Ajv({ allErrors: true, strict: true, allowUnionTypes: true }).compile<ProjectFile>(schema),
+  );
   return compiled;
 }
 
@@ -112,16 +114,28 @@ function sentence(error: ErrorObject): string {
   }
 }
 
-const properties: Record<string, { description?: string; properties?: object }> = schema.properties;
+interface Part {
+  type?: unknown;
+  description?: string;
+  properties?: Record<string, Part>;
+  items?: Part;
+}
+
+const root: Part = schema;
+
+/** The part of the schema that a field such as `filesystems.0.sessionStorage` is held to. */
+function partOf(field: string): Part | undefined {
+  const steps = field === 'the file' ? [] : field.split('.');
+  return steps.reduce<Part | undefined>((part, step) => part?.properties?.[step] ?? part?.items, root);
+}
 
 function described(field: string): string | undefined {
-  const description = properties[field]?.description;
+  const description = partOf(field)?.description;
   return description ? `is not allowed. ${description}` : undefined;
 }
 
 function knownFields(field: string): string {
-  const inside = field === 'the file' ? properties : (properties[field]?.properties ?? {});
-  return Object.keys(inside)
+  return Object.keys(partOf(field)?.properties ?? {})
     .filter((name) => name !== '$schema')
     .join(', ');
 }

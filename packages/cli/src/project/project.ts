@@ -1,3 +1,5 @@
+import type { FilesystemConfiguration } from '@aws-sdk/client-bedrock-agentcore-control';
+
 export type Language = 'typescript' | 'javascript' | 'python' | 'containerfile';
 
 /** What `agentcore.json` says (schema/agentcore.schema.json is its definition). */
@@ -14,7 +16,8 @@ export interface ProjectFile {
   lifecycle?: { idleRuntimeSessionTimeout?: number; maxLifetime?: number };
   roleArn?: string;
   requestHeaders?: string[];
-  authorizer?: { discoveryUrl: string; allowedAudience?: string[]; allowedClients?: string[] };
+  authorizer?: { discoveryUrl: string; allowedAudience?: string[]; allowedClients?: string[] } | null;
+  filesystems?: FilesystemConfiguration[];
   bundle?: { external?: string[] };
   exclude?: string[];
 }

@@ -86,6 +86,7 @@ export async function startSandbox({
       rootMount: instance.rootMount,
       diskBytes: spec.limits.diskBytes,
       diskTemplate: disk === 'loop' ? join(instance.run, `disk-${spec.limits.diskBytes}.ext4`) : undefined,
+      mapRoot: engine.traits.joinsUserNamespace,
       uid: user.uid,
       gid: user.gid,
       workingDir,

@@ -1,4 +1,5 @@
-# A copy of a mount whose files show other owners: those that the mappings of a user namespace make of the ones on disk. Loaded by owner.pl.
+# A copy of a mount whose files show other owners: those that the mappings of a user namespace make of the ones on disk. Loaded by owner.pl, and
+# run by itself: perl mapped-mount.pl SOURCE TARGET FILE_OF_USERNS ends with status 3 where there can be no such copy.
 use strict;
 use warnings;
 
@@ -20,4 +21,9 @@ sub mount_mapped {
   return $mounted;
 }
 
+if (!caller) {
+  my ($source, $target, $file) = @ARGV;
+  open my $userns, '<', $file or die "$file: $!\n";
+  exit(mount_mapped($source, $target, 0, fileno $userns) ? 0 : 3);
+}
 1;

@@ -44,6 +44,7 @@ export async function startSandbox({
   signal,
 }: StartOptions): Promise<Started> {
   const { instance, network, runtime } = engine;
+  const { joinsUserNamespace } = engine.traits;
   const { ip, hostInterface } = owner.address;
   const hostname = spec.id.replace(/^-+|-+$/g, '') || 'sandbox';
   const config = ociConfig({
@@ -52,7 +53,7 @@ export async function startSandbox({
     hostname,
     cgroupsPath: `${instance.cgroupParent}/${spec.id}`,
     rootPath: instance.rootMount,
-    userNamespace: engine.traits.joinsUserNamespace ? owner.userNamespace : undefined,
+    userNamespace: joinsUserNamespace ? owner.userNamespace : undefined,
     networkNamespace: owner.networkNamespace,
     rootUid: owner.rootUid,
     repeatMappings: joinsWithMappings(engine.info),
@@ -77,6 +78,7 @@ export async function startSandbox({
     spec.mounts.map(async (mount) => ({ kind: await kindOf(mount.source), path: mount.target })),
   );
   await Promise.all([
+    ...spec.mounts.map((mount) => joinsUserNamespace && mount.onUserNamespace?.(owner.userNamespace)),
     writeFile(join(dir, 'config.json'), JSON.stringify(config), { mode: 0o600 }),
     network.open(hostInterface, spec.network),
     owner.mount({
@@ -86,6 +88,7 @@ export async function startSandbox({
       rootMount: instance.rootMount,
       diskBytes: spec.limits.diskBytes,
       diskTemplate: disk === 'loop' ? join(instance.run, `disk-${spec.limits.diskBytes}.ext4`) : undefined,
+      mapRoot: joinsUserNamespace,
       uid: user.uid,
       gid: user.gid,
       workingDir,

@@ -6,7 +6,7 @@
 #
 # Conversation, one line each, fields percent-encoded and separated by spaces:
 #   it says      ready USERNS_FD NETNS_FD CNI_RESULT | error MESSAGE
-#   it is told   mount DIR IMAGE_ROOT DISK_MOUNT ROOT_MOUNT DISK_BYTES DISK_TEMPLATE UID GID WORKDIR CHOWN FILES MOUNTS
+#   it is told   mount DIR IMAGE_ROOT DISK_MOUNT ROOT_MOUNT DISK_BYTES DISK_TEMPLATE MAP_ROOT UID GID WORKDIR CHOWN FILES MOUNTS
 #   it says      mounted | error MESSAGE
 #   it is told   start LOG_BYTES LEASE_FILE RUNTIME...
 #   it says      started PID | error MESSAGE
@@ -16,7 +16,7 @@
 use strict;
 use warnings;
 
-require(__FILE__ =~ s{[^/]*$}{owner-parts.pl}r);
+require(__FILE__ =~ s{[^/]*$}{$_}r) for 'owner-parts.pl', 'mapped-mount.pl';
 
 my ($sys_prctl, $sys_unshare, $sys_mount, $root_uid, $plugin, $conf) = @ARGV;
 my ($CLONE_NEWUSER, $CLONE_NEWNET, $PR_SET_CHILD_SUBREAPER, $EINTR) = (0x10000000, 0x40000000, 36, 4);
@@ -141,7 +141,7 @@ sub loop_device {
   return;
 }
 
-my ($dir, $image, $disk, $root, $bytes, $template, $uid, $gid, $workdir, $chown, $files, $mounts) = request('mount');
+my ($dir, $image, $disk, $root, $bytes, $template, $map_root, $uid, $gid, $workdir, $chown, $files, $mounts) = request('mount');
 
 # The writable layer: bounded, and its own; the image below it is shared and never written.
 if ($template) {
@@ -171,24 +171,37 @@ if ($template) {
   mount('tmpfs', $disk, 'tmpfs', $MS_NOSUID | $MS_NODEV, "size=$bytes,mode=755") or fail "mount tmpfs: $!";
 }
 mkdir "$disk/upper", 0755; mkdir "$disk/work", 0755;
-# A relative lower directory needs no escaping, whatever the data directory is called.
-chdir $image or fail "$image: $!";
-my $layers = "lowerdir=.,upperdir=$disk/upper,workdir=$disk/work";
-# Nothing in the upper layer outlives the sandbox, so nothing needs to reach the disk; kernels before 5.10 do not know the word.
-mount('overlay', $root, 'overlay', $MS_NOSUID | $MS_NODEV, "$layers,volatile")
-  or mount('overlay', $root, 'overlay', $MS_NOSUID | $MS_NODEV, $layers)
+
+# Mounts the root file system over the image as it is seen at LOWER. A relative lower directory needs no escaping, whatever it is called.
+sub overlay {
+  my $lower = shift;
+  chdir $lower or fail "$lower: $!";
+  my $layers = "lowerdir=.,upperdir=$disk/upper,workdir=$disk/work";
+  # The directory `/` is in both layers, and shown as it is in the upper one.
+  chown((stat '.')[4, 5], "$disk/upper");
+  # Nothing in the upper layer outlives the sandbox, so nothing needs to reach the disk; kernels before 5.10 do not know the word.
+  return mount('overlay', $root, 'overlay', $MS_NOSUID | $MS_NODEV, "$layers,volatile")
+    || mount('overlay', $root, 'overlay', $MS_NOSUID | $MS_NODEV, $layers);
+}
+# What the image's root owns belongs to root inside, so that it can be changed there, on the layer above. Where the kernel (overlays: before
+# Linux 5.19) or the file system cannot show it so, it is nobody's.
+my $MOUNT_ATTR_RDONLY = 1;
+$map_root && mount_mapped($image, $root, $MOUNT_ATTR_RDONLY, fileno $userns) && overlay($root)
+  or overlay($image)
   or fail "mount overlay: $!";
 
-# What must exist inside. An image may hold links that point anywhere, so this is done where `/` is the image.
+# What must exist inside, and is root's. An image may hold links that point anywhere, so this is done where `/` is the image.
+my @as_root = $map_root ? ($root_uid, $root_uid) : (0, 0);
 sub mkpath {
   my $path = '';
-  for my $part (grep { length } split m{/}, shift) { $path .= "/$part"; mkdir $path, 0755 unless -d $path }
+  for my $part (grep { length } split m{/}, shift) { $path .= "/$part"; -d $path or mkdir $path, 0755 and chown @as_root, $path }
   return -d $path || $path eq '';
 }
 sub put {
   my ($path, $text) = @_;
   unlink $path;
   open my $file, '>', $path or return 0;
+  chown @as_root, $file;
   print $file $text;
   return close $file;
 }

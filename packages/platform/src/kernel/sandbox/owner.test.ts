@@ -9,6 +9,7 @@ const request: Parameters<typeof makeRoot>[0] = {
   rootMount: '/r',
   diskBytes: 1,
   diskTemplate: undefined,
+  mapRoot: false,
   uid: 0,
   gid: 0,
   workingDir: '/',

@@ -37,6 +37,8 @@ export interface MountRequest {
   diskBytes: number;
   /** Where a formatted image of that size is kept for copying; undefined for a disk in memory. */
   diskTemplate: string | undefined;
+  /** Whether root inside is the one of the owner's user namespace: what belongs to the image's root is then his. Else it is the host's. */
+  mapRoot: boolean;
   uid: number;
   gid: number;
   workingDir: string;
@@ -194,6 +196,7 @@ function mountFields(request: MountRequest): string[] {
     request.rootMount,
     String(request.diskBytes),
     request.diskTemplate ?? '',
+    request.mapRoot ? '1' : '',
     String(request.uid),
     String(request.gid),
     request.workingDir,

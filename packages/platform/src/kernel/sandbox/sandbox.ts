@@ -39,6 +39,11 @@ export interface SandboxMount {
   readOnly: boolean;
   /** Mounts that the host makes below `source` later appear inside too. */
   propagate?: boolean;
+  /**
+   * Called before the first process starts, with a file that stands for the sandbox's user namespace as long as the sandbox lives; not called
+   * when it has none of its own. The sandbox does not start when this rejects.
+   */
+  onUserNamespace?(file: string): Promise<void>;
 }
 
 /**

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { access, chmod, mkdir, readdir, readFile, realpath, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import type { RunCommand } from '../sandbox/run-command.ts';
 import { orMissing } from '../system-error.ts';
 import { type MountPoint, readMounts } from './mount-table.ts';
@@ -15,6 +16,8 @@ export interface LateMountsOptions {
   runBase?: string;
 }
 
+const MAPPED_MOUNT = fileURLToPath(new URL('../sandbox/mapped-mount.pl', import.meta.url));
+const CANNOT = 3;
 const UNMOUNT_TRIES = 25;
 const UNMOUNT_WAIT_MS = 200;
 
@@ -80,6 +83,16 @@ export class LateMounts {
   /** Rejects with what mount(8) said. */
   async mount(name: string, args: readonly string[], source: string): Promise<void> {
     await this.#must(['mount', ...args, source, await this.place(name)]);
+  }
+
+  /**
+   * Covers what is mounted there with itself, owners as the user namespace at `file` maps them. Leaves it as it is where the kernel cannot;
+   * rejects when the namespace is gone.
+   */
+  async map(name: string, file: string): Promise<void> {
+    const path = this.pathOf(name);
+    const { code, stderr } = await this.#run(['perl', MAPPED_MOUNT, path, path, file]);
+    if (code !== 0 && code !== CANNOT) throw new Error(`${path} could not be mapped: ${stderr.trim().slice(0, 500)}`);
   }
 
   /** Unmounts what is there, and removes the directory. Waits for the last process that uses it, at most five seconds; rejects then. */

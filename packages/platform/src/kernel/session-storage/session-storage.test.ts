@@ -43,20 +43,20 @@ describe('session storage', () => {
     version,
     sandboxId: `s${serial++}`,
   });
-  const make = async (sandboxId: string): Promise<Sandbox> => {
-    const mounts = [{ source: await storage.place(sandboxId), target: '/mnt/kept', readOnly: false, propagate: true }];
-    return provider.create(smallSpec(image, sandboxId, { mounts, command: ['/bin/sleep', '600'] }));
+  const make = async (sandboxId: string, user = ''): Promise<Sandbox> => {
+    const mounts = [await storage.mount(sandboxId, '/mnt/kept')];
+    const of = { ...image, config: { ...image.config, user } };
+    return provider.create(smallSpec(of, sandboxId, { mounts, command: ['/bin/sleep', '600'] }));
   };
   const shell = async (sandbox: Sandbox, script: string): Promise<string> => {
     const { stdout, stderr } = await runIn(sandbox, ['/bin/sh', '-c', script]);
     return stdout + stderr;
   };
   /** One life of a session: attached, used, stopped, let go of. */
-  const live = async (of: ReturnType<typeof session>, script: string): Promise<string> => {
-    await storage.place(of.sandboxId);
+  const live = async (of: ReturnType<typeof session>, script: string, user = ''): Promise<string> => {
     await storage.attach(of);
     try {
-      const sandbox = await make(of.sandboxId);
+      const sandbox = await make(of.sandboxId, user);
       try {
         return await shell(sandbox, script);
       } finally {
@@ -124,6 +124,36 @@ describe('session storage', () => {
     await sandbox.stop();
     await storage.detach(late.sandboxId);
     expect(await live(session('late'), 'cat /mnt/kept/more')).toBe('later\n');
+  });
+
+  it("belongs to root in every life of the session, who is another id of the host's each time", async () => {
+    const wrote = 'umask 077; mkdir /mnt/kept/d; echo one > /mnt/kept/d/f; cat /proc/self/uid_map';
+    const once = await live(session('root'), wrote, 'root');
+    const changed = 'cd /mnt/kept/d; cat f; echo two >> f; chmod 644 f; mv f ../g; rm -r ../d; stat -c %u:%g .. ../g';
+    expect(await live(session('root'), changed, 'root')).toBe('one\n0:0\n0:0\n');
+    // In a sandbox that ran before it came, too.
+    const late = session('root');
+    const sandbox = await make(late.sandboxId, 'root');
+    expect(await shell(sandbox, 'cat /proc/self/uid_map')).not.toBe(once);
+    await storage.attach(late);
+    expect(await shell(sandbox, 'cd /mnt/kept; cat g; echo three >> g; cat g; stat -c %u:%g . g')).toBe(
+      'one\ntwo\none\ntwo\nthree\n0:0\n0:0\n',
+    );
+    await sandbox.stop();
+    await storage.detach(late.sandboxId);
+    // Others have what is theirs.
+    const other =
+      'cat /mnt/kept/g; echo no > /mnt/kept/g; echo app > /mnt/kept/app; stat -c %u:%g /mnt/kept/g /mnt/kept/app';
+    const said = await live(session('root'), other, 'app');
+    expect(said).toMatch(/^one\ntwo\nthree\n0:0\n1500:1600\n[^\n]*denied\n$/);
+    expect(await live(session('root'), 'echo more >> /mnt/kept/app; cat /mnt/kept/app', 'app')).toBe('app\nmore\n');
+    expect(await live(session('root'), 'stat -c %u:%g /mnt/kept/app', 'root')).toBe('1500:1600\n');
+  });
+
+  it('leaves no mount behind that was made for a sandbox of root', async () => {
+    const before = (await readMounts()).filter(({ path }) => path.startsWith(dir));
+    await live(session('left'), 'echo x > /mnt/kept/x', 'root');
+    expect((await readMounts()).filter(({ path }) => path.startsWith(dir))).toEqual(before);
   });
 
   it('gives no way out: links lead where they lead inside, devices and set-user-id count for nothing', async () => {

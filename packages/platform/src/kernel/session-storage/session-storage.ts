@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import type { RunCommand } from '../sandbox/run-command.ts';
-import { SandboxError } from '../sandbox/sandbox.ts';
+import { SandboxError, type SandboxMount } from '../sandbox/sandbox.ts';
 import type { SessionBelongings } from '../sessions/sessions.ts';
 import { orMissing } from '../system-error.ts';
 import { Turns } from '../turns.ts';
@@ -39,6 +39,8 @@ export class SessionStorage implements SessionBelongings {
   readonly #volumes: string;
   /** Work under way on one volume; attaching and removing never meet. */
   readonly #turns = new Turns();
+  /** Of sandboxes that this server has made: root is another id in each, and on disk always the same. */
+  readonly #namespaces = new Map<string, string>();
 
   private constructor(options: SessionStorageOptions, mounts: LateMounts) {
     this.#options = options;
@@ -53,9 +55,14 @@ export class SessionStorage implements SessionBelongings {
     return new SessionStorage({ ...options, dataDir }, await LateMounts.open({ ...options, name: 'sessions' }));
   }
 
-  /** The host's directory to mount into a sandbox, with `propagate`; its storage appears there once attached. */
-  place(sandboxId: string): Promise<string> {
-    return this.#mounts.place(sandboxId);
+  /** What a sandbox is to have mounted at `target`; its storage appears there once attached. */
+  async mount(sandboxId: string, target: string): Promise<SandboxMount> {
+    const source = await this.#mounts.place(sandboxId);
+    const onUserNamespace = async (file: string): Promise<void> => {
+      this.#namespaces.set(sandboxId, file);
+      if (await this.#mountedOn(sandboxId)) await this.#mounts.map(sandboxId, file);
+    };
+    return { source, target, readOnly: false, propagate: true, onUserNamespace };
   }
 
   async holds(session: Omit<Attached, 'sandboxId'>): Promise<boolean> {
@@ -68,6 +75,7 @@ export class SessionStorage implements SessionBelongings {
   }
 
   async detach(sandboxId: string): Promise<void> {
+    this.#namespaces.delete(sandboxId);
     const volume = await this.#mountedOn(sandboxId);
     if (!volume) return this.#mounts.release(sandboxId);
     await this.#turns.take(volume.directory, async () => {
@@ -113,6 +121,8 @@ export class SessionStorage implements SessionBelongings {
       await volume.write({ resourceArn, sessionId, version, lastUsedAt: clock.now() });
       await volume.format(bytes, run);
       await this.#mount(volume, sandboxId);
+      const namespace = this.#namespaces.get(sandboxId);
+      if (namespace !== undefined) await this.#mounts.map(sandboxId, namespace);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       throw new SandboxError('failed', `The session's storage could not be mounted: ${why}`, { cause: error });

@@ -9,7 +9,7 @@ import type { RuntimeDefinition } from './runtime.ts';
 export interface FileSystemsDeps {
   /** Why there are no mounts here at all, e.g. for want of isolation; undefined when there are. */
   unavailable: string | undefined;
-  storage: Pick<SessionStorage, 'place' | 'holds' | 'attach' | 'detach' | 'forget'> | undefined;
+  storage: Pick<SessionStorage, 'mount' | 'holds' | 'attach' | 'detach' | 'forget'> | undefined;
   places: Pick<SharedPlaces, 'find' | 'ids' | 'source' | 'unavailable'>;
   /** Whether an execution role is allowed an action on a resource. */
   roleMay(roleArn: string, action: string, resource: string): boolean;
@@ -67,8 +67,7 @@ export class FileSystems {
       filesystemConfigurations.map(async (configuration): Promise<SandboxMount> => {
         const system = read(configuration);
         const { target } = system;
-        if (system.kind === 'session')
-          return { source: await this.#storage().place(sandboxId), target, readOnly: false, propagate: true };
+        if (system.kind === 'session') return this.#storage().mount(sandboxId, target);
         if (system.kind === 'volume') throw errors.internal('A volume was accepted that cannot be mounted.');
         const { arn, service } = system;
         const id = this.#deps.places.find(arn);

@@ -125,6 +125,7 @@ async function prepareRoot(
     image: spec.image.rootfs,
     diskBytes: spec.limits.diskBytes,
     diskTemplate: disk === 'loop' ? join(engine.instance.run, `disk-${spec.limits.diskBytes}.ext4`) : undefined,
+    mapRoot: false,
     uid: user.uid,
     gid: user.gid,
     workingDir,

@@ -23,6 +23,11 @@ async function watching(root: string) {
       await vi.waitFor(() => expect(reports.length).toBeGreaterThan(before), { timeout: 20_000, interval: 5 });
       return reports[before] as BuildReport;
     },
+    /** Do something and wait for what must come of it, in however many builds. */
+    async settle(act: () => void, done: () => void): Promise<void> {
+      act();
+      await vi.waitFor(done, { timeout: 20_000, interval: 10 });
+    },
   };
 }
 
@@ -136,11 +141,7 @@ describe('handset watch', () => {
 
   it('sees new folders, renamed folders and removed folders with all that is in them', async () => {
     const root = smallProject();
-    const { next } = await watching(root);
-    const settle = async (act: () => void, done: () => void): Promise<void> => {
-      await next(act);
-      await vi.waitFor(done, { timeout: 20_000, interval: 10 });
-    };
+    const { settle } = await watching(root);
     const names = () => [...tree(path.join(root, 'public')).keys()];
     const images = path.join(PACKAGE, 'scaffold/app/assets/light/images');
     await settle(
@@ -165,6 +166,38 @@ describe('handset watch', () => {
     await settle(
       () => write(root, { 'vendor/lib.js': 'var lib;' }),
       () => expect(text(root, 'public/javascripts/vendor.js')).toContain('var lib;'),
+    );
+  });
+
+  it('loses no folder that is removed, or changed for another, and made again at once', async () => {
+    const root = smallProject({ 'app/deep/inner/one.js': 'var one;' });
+    const { settle } = await watching(root);
+    const deep = path.join(root, 'app/deep');
+    const app = () => [...text(root, 'public/javascripts/app.js').matchAll(/var (\w+);/g)].map((m) => m[1]);
+    // As `git checkout` of a branch does that has another file there.
+    await settle(
+      () => {
+        rmSync(deep, { recursive: true });
+        write(root, { 'app/deep/inner/two.js': 'var two;' });
+      },
+      () => expect(app()).toEqual(['two']),
+    );
+    await settle(
+      () => write(root, { 'app/deep/inner/two.js': 'var three;' }),
+      () => expect(app()).toEqual(['three']),
+    );
+    const other = temporaryFolder();
+    write(other, { 'deep/inner/four.js': 'var four;' });
+    await settle(
+      () => {
+        renameSync(deep, path.join(other, 'old'));
+        renameSync(path.join(other, 'deep'), deep);
+      },
+      () => expect(app()).toEqual(['four']),
+    );
+    await settle(
+      () => write(root, { 'app/deep/inner/four.js': 'var five;' }),
+      () => expect(app()).toEqual(['five']),
     );
   });
 

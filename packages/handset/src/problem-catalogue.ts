@@ -58,7 +58,7 @@ export const PROBLEM_CATALOGUE = {
   'lint-es5-syntax': error('Write it in ES5 (function, var, string concatenation), or write the file in CoffeeScript.'),
   'lint-es5-global': warning('Do without it, or put a library that brings it into vendor/.'),
   'lint-es5-method': warning('Write it as ES5 does, or put a library that brings it into vendor/.'),
-  'lint-use-strict': warning('Put "use strict" inside a function: the files become one script.'),
+  'lint-use-strict': warning('Put "use strict" inside a function.'),
   'lint-document': error('Keep one document, index.html; make the other pages templates.'),
   'lint-frame': error('Take the frame out; show the content with a template.'),
   'lint-order': error('Put the script tag of vendor.js before templates.js and app.js.'),

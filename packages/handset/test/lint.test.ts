@@ -247,6 +247,7 @@ describe('handset lint', () => {
       'app/assets/config.xml': config(
         '<name xml:lang="es">b</name><preference name="a" readonly="true"/><feature name="http://example.org/f" required="false"/><access origin="https://news.example" subdomains="true"/>',
       ),
+      'app/assets/light/js/a.js': '"use strict";\nvar theme = 1;',
       'app/index.pug': page("a(href='#x') x", "a(href='http://example.org/') out", "img(src='icon.png?1')"),
     });
     expect(problems).toEqual([]);

@@ -130,7 +130,7 @@ describe('handset build', () => {
     await handset(root, ['build', '--production']);
     const scope: { result?: string; test?: unknown } = {};
     const code = ['vendor', 'app'].map((name) => text(root, `public/javascripts/${name}.js`)).join('\n');
-    const named = files['app/index.pug'] ? { title: 'ran' } : undefined;
+    const named = 'app/index.pug' in files ? { title: 'ran' } : undefined;
     new Function('test', `${code.replace('this.test', 'test')}`).call(scope, named);
     expect(scope.result).toBe('ran');
   });

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openProject } from '../src/project/project.ts';
 import { type BuildReport, startWatching } from '../src/watch/watch-session.ts';
-import { startHandset } from './support/cli.ts';
+import { handset, startHandset } from './support/cli.ts';
 import { PACKAGE, scaffoldCopy, smallProject, temporaryFolder, text, tree, write } from './support/project.ts';
 
 /** Watch a project; `next` resolves with the build that follows `act`. */
@@ -215,6 +215,19 @@ describe('handset watch', () => {
     rmSync(path.join(root, 'public'), { recursive: true });
     await next(() => write(root, { 'app/main.js': 'var again;' }));
     expect(tree(path.join(root, 'public')).has('config.xml')).toBe(true);
+  });
+
+  it('brings back its own scripts after a production build beside it', async () => {
+    const root = smallProject({ 'vendor/lib.js': 'var lib = function (longName) { return longName; };\n' });
+    const { next } = await watching(root);
+    const before = text(root, 'public/javascripts/vendor.js');
+    await handset(root, ['build', '--production']);
+    expect(text(root, 'public/javascripts/vendor.js')).not.toContain('longName');
+    await next(() => write(root, { 'app/main.js': 'var again;' }));
+    expect(text(root, 'public/javascripts/vendor.js')).toBe(before);
+    expect(tree(path.join(root, 'public')).has('javascripts/vendor.js.map')).toBe(true);
+    expect((await handset(root, ['build', '--production'])).stdout).not.toContain('did not write');
+    expect([...tree(path.join(root, 'public')).keys()].filter((name) => name.endsWith('.map'))).toEqual([]);
   });
 
   it('logs `compiled in <n>ms` after each build, and JSON lines when asked', async () => {

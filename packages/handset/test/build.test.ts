@@ -168,6 +168,20 @@ describe('handset build', () => {
     expect(map.findEntry(at, 0)).toMatchObject({ originalSource: 'vendor/z.js', originalLine: 1 });
   });
 
+  it('compiles literate CoffeeScript', async () => {
+    const literate = 'A text.\n\n    first = 1\n\nAnother.\n\n    @second = first + 1\n';
+    const files = { 'app/a.litcoffee': literate, 'app/b.coffee.md': literate.replace('second', 'third') };
+    const root = smallProject({ ...files, 'app/c.test.coffee.md': 'nothing = (', 'app/notes.md': 'nothing = (' });
+    await handset(root, ['build']);
+    const app = text(root, 'public/javascripts/app.js');
+    expect(app).toMatch(/this\.second = first \+ 1;[\s\S]*this\.third = first \+ 1;/);
+    const line = app.split('\n').findIndex((l) => l.includes('third'));
+    const map = new SourceMap(JSON.parse(text(root, 'public/javascripts/app.js.map')) as SourceMapPayload);
+    expect(map.findEntry(line, 10)).toMatchObject({ originalSource: 'app/b.coffee.md', originalLine: 6 });
+    write(root, { 'app/a.litcoffee': 'A text.\n\n    first = (\n' });
+    expect((await handset(root, ['build'])).stdout).toContain('app/a.litcoffee:3:');
+  });
+
   it('puts no reload script and no absolute path into public/', async () => {
     const root = newsCopy();
     await handset(root, ['build']);

@@ -12,7 +12,9 @@ export const PROBLEM_CATALOGUE = {
   // the project as a whole
   'project-missing': error('Change into a handset project, or make one with `npx handset new my-app`.'),
   'project-exists': error('Choose a name that is free, or empty the folder first.'),
-  'settings-invalid': error('Correct handset.config.json; `npx handset build --help` shows an example.'),
+  'settings-invalid': error(
+    'Correct handset.config.json; this is a right one: { "first": ["vendor/base.js"], "port": 3333 }',
+  ),
   'plugin-invalid': error('A plugin file must export `plugin` with name, extensions, targets and compile.'),
   usage: error('Run the command with --help to see its options and examples.'),
   failed: error('If this is not a fault of your own file, report it with the command that you ran.'),

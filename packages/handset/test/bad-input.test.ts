@@ -172,7 +172,7 @@ describe('bad input is answered by a sentence with the file and the way out', ()
       'a setting is misspelt',
       { 'handset.config.json': '{ "prot": 1 }' },
       /"prot" is not a setting; there are plugins/,
-      /Correct handset\.config\.json/,
+      /Correct handset\.config\.json; this is a right one: \{ "first": /,
     ],
     [
       'the settings are no JSON',
@@ -364,6 +364,15 @@ describe('wrong usage', () => {
     const { status, stderr, stdout } = await handset(smallProject(), args);
     expect(stderr + stdout).toMatch(sentence);
     expect(status).toBe(2);
+  });
+
+  it('is told to programs in JSON', async () => {
+    const { status, stdout } = await handset(smallProject(), ['build', '--json', '--prodution']);
+    expect(status).toBe(2);
+    const said = JSON.parse(stdout) as { ok: boolean; problems: { code: string; message: string }[] };
+    expect(said).toMatchObject({ ok: false, problems: [{ code: 'usage' }] });
+    expect(said.problems[0]?.message).toMatch(/^unknown option '--prodution'/);
+    expect((await handset(smallProject(), ['build', '--json', '--help'])).stdout).toContain('Usage:');
   });
 
   it('a name that is taken', async () => {

@@ -254,4 +254,14 @@ describe('handset watch', () => {
         .map((line) => (JSON.parse(line) as { event: string }).event),
     ).toEqual(['build', 'watching']);
   });
+
+  it('ends in peace when whoever reads what it writes has gone', async () => {
+    const root = smallProject();
+    const running = startHandset(root, ['watch']);
+    await running.output(/watching app\//);
+    running.child.stdout?.destroy();
+    write(root, { 'app/main.js': 'var said_to_nobody;' });
+    const { status, stderr } = await running.ended;
+    expect([status, stderr]).toEqual([0, '']);
+  });
 });

@@ -32,17 +32,37 @@
     if (swapped < data.files.length) location.reload();
   });
 
+  /* New sheets that are not there yet. */
+  var loading = [];
+
   /* The old sheet stays until the new one is there, so that the page never stands without style. */
   function swap(link, data) {
     var path = decodeURIComponent(new URL(link.href, location.href).pathname).slice(1);
     if (data.files.indexOf(path) === -1) return false;
+    if (loading.indexOf(link) !== -1) {
+      /* The one before it, which it was to follow, has a newer one by now. */
+      end(link);
+      remove(link);
+      return false;
+    }
     var next = link.cloneNode();
     next.href = link.href.split('?')[0] + '?build=' + data.build;
     next.onload = next.onerror = function () {
-      if (link.parentNode) link.parentNode.removeChild(link);
+      end(next);
+      remove(link);
     };
+    loading.push(next);
     link.parentNode.insertBefore(next, link.nextSibling);
     return true;
+  }
+
+  function end(link) {
+    link.onload = link.onerror = null;
+    loading.splice(loading.indexOf(link), 1);
+  }
+
+  function remove(link) {
+    if (link.parentNode) link.parentNode.removeChild(link);
   }
 
   on('problems', function (data) {

@@ -41,10 +41,15 @@
     throw error;
   }
 
+  function kind(value) {
+    return Object.prototype.toString.call(value).slice(8, -1);
+  }
+
   function show(value) {
     if (typeof value === 'string') return JSON.stringify(value);
     if (value && value.nodeType === 1) return '<' + value.tagName.toLowerCase() + '>';
     if (typeof value === 'function') return 'a function';
+    if (/^(RegExp|Error)$/.test(kind(value))) return String(value);
     try {
       return JSON.stringify(value) || String(value);
     } catch (_circular) {
@@ -53,15 +58,52 @@
   }
 
   function same(a, b, depth) {
-    if (a === b || (typeof a === 'number' && isNaN(a) && isNaN(b))) return true;
+    if (a === b || (typeof a === 'number' && typeof b === 'number' && isNaN(a) && isNaN(b))) return true;
     if (!a || !b || typeof a !== 'object' || typeof b !== 'object' || depth > 50) return false;
-    if (Array.isArray(a) !== Array.isArray(b)) return false;
-    if (a instanceof Date && b instanceof Date) return a.getTime() === b.getTime();
+    if (kind(a) !== kind(b) || !sameInside(a, b, depth)) return false;
     var keys = Object.keys(a);
     if (keys.length !== Object.keys(b).length) return false;
     return keys.every(function (key) {
       return Object.prototype.hasOwnProperty.call(b, key) && same(a[key], b[key], depth + 1);
     });
+  }
+
+  /* What two objects of one kind hold besides their keys. */
+  function sameInside(a, b, depth) {
+    if (a.nodeType) return a.isEqualNode(b);
+    switch (kind(a)) {
+      case 'Date':
+      case 'Number':
+      case 'String':
+      case 'Boolean':
+        return same(a.valueOf(), b.valueOf(), depth + 1);
+      case 'RegExp':
+        return String(a) === String(b) && a.lastIndex === b.lastIndex;
+      case 'Error':
+        return a.name === b.name && a.message === b.message;
+      case 'Map':
+      case 'Set': {
+        var others = entries(b);
+        return (
+          a.size === b.size &&
+          entries(a).every(function (entry) {
+            return others.some(function (other) {
+              return same(entry, other, depth + 1);
+            });
+          })
+        );
+      }
+      default:
+        return true;
+    }
+  }
+
+  function entries(collection) {
+    var list = [];
+    collection.forEach(function (value, key) {
+      list.push([key, value]);
+    });
+    return list;
   }
 
   var assert = function (value, message) {

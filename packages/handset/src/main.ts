@@ -9,6 +9,11 @@ async function main(): Promise<void> {
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.once(name, () => ending.abort());
   }
+  // Whoever read the output has gone, as `handset watch | head -1` does: the work ends as if told to.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    ending.abort();
+  });
   const status = await runCli(process.argv.slice(2), {
     stdout: process.stdout,
     stderr: process.stderr,

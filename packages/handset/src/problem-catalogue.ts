@@ -12,7 +12,9 @@ export const PROBLEM_CATALOGUE = {
   // the project as a whole
   'project-missing': error('Change into a handset project, or make one with `npx handset new my-app`.'),
   'project-exists': error('Choose a name that is free, or empty the folder first.'),
-  'settings-invalid': error('Correct handset.config.json; `npx handset build --help` shows an example.'),
+  'settings-invalid': error(
+    'Correct handset.config.json; this is a right one: { "first": ["vendor/base.js"], "port": 3333 }',
+  ),
   'plugin-invalid': error('A plugin file must export `plugin` with name, extensions, targets and compile.'),
   usage: error('Run the command with --help to see its options and examples.'),
   failed: error('If this is not a fault of your own file, report it with the command that you ran.'),
@@ -58,7 +60,7 @@ export const PROBLEM_CATALOGUE = {
   'lint-es5-syntax': error('Write it in ES5 (function, var, string concatenation), or write the file in CoffeeScript.'),
   'lint-es5-global': warning('Do without it, or put a library that brings it into vendor/.'),
   'lint-es5-method': warning('Write it as ES5 does, or put a library that brings it into vendor/.'),
-  'lint-use-strict': warning('Put "use strict" inside a function: the files become one script.'),
+  'lint-use-strict': warning('Put "use strict" inside a function.'),
   'lint-document': error('Keep one document, index.html; make the other pages templates.'),
   'lint-frame': error('Take the frame out; show the content with a template.'),
   'lint-order': error('Put the script tag of vendor.js before templates.js and app.js.'),

@@ -102,6 +102,18 @@ describe('bad input is answered by a sentence with the file and the way out', ()
       /Correct the line/,
     ],
     [
+      'two vendor files declare one constant',
+      { 'vendor/one.js': 'const VERSION = 1;', 'vendor/two.js': '/*! two */\nconst VERSION = 2;\n' },
+      /vendor\/two\.js:2 — Identifier 'VERSION' has already been declared in vendor\/one\.js[\s\S]*> 2 \| const/,
+      /another name/,
+    ],
+    [
+      'a script declares what a vendor file has',
+      { 'vendor/one.js': '/*! one */class Store{}', 'app/a.coffee': 'a = 1', 'app/main.js': '\nvar Store = 2;\n' },
+      /app\/main\.js:2 — Identifier 'Store' has already been declared in vendor\/one\.js/,
+      /another name/,
+    ],
+    [
       'a script has a syntax error',
       { 'app/main.js': 'var a = {\n' },
       /app\/main\.js:2:1 — Unexpected end of input/,
@@ -160,7 +172,7 @@ describe('bad input is answered by a sentence with the file and the way out', ()
       'a setting is misspelt',
       { 'handset.config.json': '{ "prot": 1 }' },
       /"prot" is not a setting; there are plugins/,
-      /Correct handset\.config\.json/,
+      /Correct handset\.config\.json; this is a right one: \{ "first": /,
     ],
     [
       'the settings are no JSON',
@@ -194,6 +206,26 @@ describe('bad input is answered by a sentence with the file and the way out', ()
   it('shows the code around the fault', async () => {
     const { says } = await build({ 'app/a.coffee': 'one = 1\ntwo = (2\nthree = 3\n' });
     expect(says).toContain('    > 2 | two = (2\n        |       ^\n      3 | three = 3');
+  });
+
+  it('names the source of what cannot be minified, not the script that it became part of', async () => {
+    const files = { 'app/a.coffee': 'a = 1\n`var = 2`\n', 'app/assets/light/js/light.js': 'var a = 1;\nvar = 2;\n' };
+    const root = smallProject({ 'app/a.coffee': files['app/a.coffee'] });
+    const { status, stdout } = await handset(root, ['build', '--production']);
+    expect([status, stdout]).toEqual([
+      1,
+      expect.stringMatching(/app\/a\.coffee:2 — Name expected[\s\S]*> 2 \| `var = 2`/),
+    ]);
+    const theme = smallProject({ 'app/assets/light/js/light.js': files['app/assets/light/js/light.js'] });
+    expect((await handset(theme, ['build', '--production'])).stdout).toContain('app/assets/light/js/light.js:2:5 — ');
+  });
+
+  it('lets scripts share what may be shared', async () => {
+    const { status } = await build({
+      'vendor/a.js': 'let one; var both; function f() { let inner; }',
+      'vendor/b.js': 'var both; function f() {} (function () { const one = 1; })();',
+    });
+    expect(status).toBe(0);
   });
 
   it('reports every fault of one build, not just the first', async () => {
@@ -332,6 +364,15 @@ describe('wrong usage', () => {
     const { status, stderr, stdout } = await handset(smallProject(), args);
     expect(stderr + stdout).toMatch(sentence);
     expect(status).toBe(2);
+  });
+
+  it('is told to programs in JSON', async () => {
+    const { status, stdout } = await handset(smallProject(), ['build', '--json', '--prodution']);
+    expect(status).toBe(2);
+    const said = JSON.parse(stdout) as { ok: boolean; problems: { code: string; message: string }[] };
+    expect(said).toMatchObject({ ok: false, problems: [{ code: 'usage' }] });
+    expect(said.problems[0]?.message).toMatch(/^unknown option '--prodution'/);
+    expect((await handset(smallProject(), ['build', '--json', '--help'])).stdout).toContain('Usage:');
   });
 
   it('a name that is taken', async () => {

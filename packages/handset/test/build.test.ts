@@ -115,6 +115,73 @@ describe('handset build', () => {
     expect(text(root, 'public/javascripts/vendor.js')).toContain('pug-runtime 3.0.1 | MIT');
   });
 
+  const SAYS = "if (typeof test === 'function') test('says', function () { assert.ok(1); });\n";
+  it.each([
+    ['declares', { 'app/a.js': "var test = { run: function () { return 'ran'; } };\nthis.result = test.run();" }],
+    ['declares after it', { 'app/a.js': `this.result = test();\n${SAYS}function test() { return 'ran'; }` }],
+    ['assigns', { 'app/a.js': `test = function () { return 'ran'; };\n${SAYS}this.result = test();` }],
+    [
+      'has of a library',
+      { 'vendor/a.js': "this.test = { run: 'ran' };", 'app/a.js': `${SAYS}this.result = test.run;` },
+    ],
+    ['takes from the page', { 'app/a.js': `${SAYS}this.result = test.title;`, 'app/index.pug': 'p#test(title="ran")' }],
+  ])('keeps in production what an application %s as `test`', async (_what, files) => {
+    const root = smallProject(files);
+    await handset(root, ['build', '--production']);
+    const scope: { result?: string; test?: unknown } = {};
+    const code = ['vendor', 'app'].map((name) => text(root, `public/javascripts/${name}.js`)).join('\n');
+    const named = 'app/index.pug' in files ? { title: 'ran' } : undefined;
+    new Function('test', `${code.replace('this.test', 'test')}`).call(scope, named);
+    expect(scope.result).toBe('ran');
+  });
+
+  it('leaves out the unit tests of an application whose functions have a parameter `test`', async () => {
+    const keep =
+      'this.keep = function (list, test) { return list.filter(test || function (a) { return a.test(1); }); };';
+    const root = smallProject({ 'app/a.js': `// A test. What stands here is no code.\n${keep}\n${SAYS}` });
+    await handset(root, ['build', '--production']);
+    expect(text(root, 'public/javascripts/app.js')).not.toContain('assert');
+  });
+
+  it('lets no "use strict" of one file cover another', async () => {
+    const root = smallProject({
+      'vendor/a.js': '"use strict"; var strictLib = 1;',
+      'vendor/b.js': 'implicitGlobal = 2;\nthis.found = implicitGlobal;',
+    });
+    for (const mode of [[], ['--production']]) {
+      await handset(root, ['build', ...mode]);
+      const scope: { found?: number } = {};
+      new Function(text(root, 'public/javascripts/vendor.js')).call(scope);
+      expect(scope.found).toBe(2);
+    }
+    Reflect.deleteProperty(globalThis, 'implicitGlobal');
+  });
+
+  it('joins a script that begins with a line for the shell, and maps it', async () => {
+    const root = smallProject({ 'vendor/a.js': 'var a;', 'vendor/z.js': '#!/usr/bin/env node\nvar z = 1;\n' });
+    for (const mode of [['--production'], []]) {
+      expect(await handset(root, ['build', ...mode])).toMatchObject({ status: 0 });
+      parse(text(root, 'public/javascripts/vendor.js'), { ecmaVersion: 5 });
+    }
+    const at = text(root, 'public/javascripts/vendor.js').split('\n').indexOf('var z = 1;');
+    const map = new SourceMap(JSON.parse(text(root, 'public/javascripts/vendor.js.map')) as SourceMapPayload);
+    expect(map.findEntry(at, 0)).toMatchObject({ originalSource: 'vendor/z.js', originalLine: 1 });
+  });
+
+  it('compiles literate CoffeeScript', async () => {
+    const literate = 'A text.\n\n    first = 1\n\nAnother.\n\n    @second = first + 1\n';
+    const files = { 'app/a.litcoffee': literate, 'app/b.coffee.md': literate.replace('second', 'third') };
+    const root = smallProject({ ...files, 'app/c.test.coffee.md': 'nothing = (', 'app/notes.md': 'nothing = (' });
+    await handset(root, ['build']);
+    const app = text(root, 'public/javascripts/app.js');
+    expect(app).toMatch(/this\.second = first \+ 1;[\s\S]*this\.third = first \+ 1;/);
+    const line = app.split('\n').findIndex((l) => l.includes('third'));
+    const map = new SourceMap(JSON.parse(text(root, 'public/javascripts/app.js.map')) as SourceMapPayload);
+    expect(map.findEntry(line, 10)).toMatchObject({ originalSource: 'app/b.coffee.md', originalLine: 6 });
+    write(root, { 'app/a.litcoffee': 'A text.\n\n    first = (\n' });
+    expect((await handset(root, ['build'])).stdout).toContain('app/a.litcoffee:3:');
+  });
+
   it('puts no reload script and no absolute path into public/', async () => {
     const root = newsCopy();
     await handset(root, ['build']);

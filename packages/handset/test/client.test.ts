@@ -102,19 +102,67 @@ describe('the client library', () => {
   });
 });
 
-/** Put a finger down, move it sideways, hold it, and lift it. */
-async function finger(page: Page, selector: string, byX: number, milliseconds: number): Promise<void> {
+/** Put a finger down, move it sideways, hold it, and lift it, or have it taken over by the system. */
+async function finger(
+  page: Page,
+  selector: string,
+  byX: number,
+  milliseconds: number,
+  end: 'touchEnd' | 'touchCancel' = 'touchEnd',
+): Promise<void> {
   const box = await page.locator(selector).boundingBox();
   const session = await page.context().newCDPSession(page);
   const x = (box?.x ?? 0) + (box?.width ?? 0) / 2;
   const y = (box?.y ?? 0) + (box?.height ?? 0) / 2;
-  const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', dx: number) =>
-    session.send('Input.dispatchTouchEvent', { type, touchPoints: type === 'touchEnd' ? [] : [{ x: x + dx, y }] });
+  const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd' | 'touchCancel', dx: number) =>
+    session.send('Input.dispatchTouchEvent', { type, touchPoints: type === end ? [] : [{ x: x + dx, y }] });
   await touch('touchStart', 0);
   if (byX) await touch('touchMove', byX);
+  if (end === 'touchCancel') await touch(end, byX);
   if (milliseconds) await page.waitForTimeout(milliseconds);
-  await touch('touchEnd', byX);
+  if (end === 'touchEnd') await touch(end, byX);
 }
+
+describe('a long press', () => {
+  it('is none where the finger moves, or is taken over by the system', async () => {
+    const page = await open('examples/show.html');
+    await page.evaluate(`document.body.innerHTML = '<p id="a" style="touch-action: none">a</p>'; window.presses = 0;
+      handset.onLongPress('#a', function () { window.presses += 1; })`);
+    const presses = () => page.evaluate('window.presses');
+    await finger(page, '#a', 0, 700);
+    expect(await presses()).toBe(1);
+    await finger(page, '#a', 5, 700);
+    expect(await presses()).toBe(2);
+    await finger(page, '#a', 40, 700);
+    expect(await presses()).toBe(2);
+    await finger(page, '#a', 0, 700, 'touchCancel');
+    expect(await presses()).toBe(2);
+  });
+});
+
+describe('shortcuts on ordinary markup', () => {
+  const markup =
+    '<ul><li id="li">a</li></ul><button id="button" value="v">b</button><input id="input" value="c"><p id="p" class="one\n\ttwo"></p><svg id="svg" class="on"></svg>';
+  it.each([
+    ["handset.clear('#li')", "document.getElementById('li').outerHTML", '<li id="li"></li>'],
+    [
+      "handset.clear('#button')",
+      "document.getElementById('button').outerHTML",
+      '<button id="button" value="v"></button>',
+    ],
+    ["handset.clear('#input')", "document.getElementById('input').value", ''],
+    ["handset.toggleClass('#p', 'one')", "document.getElementById('p').className", 'two'],
+    ["handset.switchClass('#p', 'two', 'three')", "document.getElementById('p').className", 'one three'],
+    ["handset.addClass('#p', 'two')", "document.getElementById('p').className", 'one\n\ttwo'],
+    ["handset.toggleClass('#svg', 'on')", "document.getElementById('svg').getAttribute('class')", ''],
+    ["handset.iterateClass('#svg', 'on', 'off')", "document.getElementById('svg').getAttribute('class')", 'off'],
+  ])('%s', async (action, look, expected) => {
+    const page = await open('examples/show.html');
+    await page.setContent(markup);
+    expect(await page.evaluate((text) => Reflect.get(globalThis, 'handset').run(text), action)).toBe(true);
+    expect(await page.evaluate(look)).toBe(expected);
+  });
+});
 
 describe('action texts', () => {
   it('are made of shortcuts with literals and nothing else', async () => {
@@ -127,7 +175,12 @@ describe('action texts', () => {
     expect(await parsed("handset.timer('t', 10.5, 'handset.show(\\'#a\\')', true); return false")).toEqual([
       ['timer', ['t', 10.5, "handset.show('#a')", true]],
     ]);
+    const text = `handset.show('caf\\u00e9 \\x41\\'\\\\\\n\\"')`;
+    expect(await parsed(text)).toEqual([['show', ['café A\'\\\n"']]]);
     const refused = [
+      "handset.show('\\u12')",
+      "handset.show('\\xg0')",
+      "handset.show('\\07')",
       "alert('x')",
       "handset.show('#a') + alert(1)",
       'handset.show(document.cookie)',

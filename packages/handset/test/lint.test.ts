@@ -112,6 +112,38 @@ describe('handset lint', () => {
       { 'app/assets/light/css/light.css': 'p { background: url("../images/gone.png") }' },
       { code: 'lint-reference', file: 'app/assets/light/css/light.css' },
     ],
+    ...(
+      [
+        ['an import of a missing style sheet', '@import "missing.css";', 'lint-reference', '@import names missing.css'],
+        ['an import from elsewhere', "@import 'http://example.org/a.css';", 'lint-path', '@import names http://ex'],
+        ['an import by url()', '@IMPORT URL( gone.css );', 'lint-reference', 'url() names gone.css'],
+      ] as const
+    ).map(
+      ([what, css, code, message]) =>
+        [
+          what,
+          { 'app/assets/light/css/light.css': css },
+          { code, file: 'app/assets/light/css/light.css', message: expect.stringContaining(message) },
+        ] as const,
+    ),
+    ...(
+      [
+        ['a style element', 'style body { background: url(/abs.png) }', 'lint-path', 'url() names /abs.png'],
+        ['a style attribute', 'p(style="background: url(nope.png)")', 'lint-reference', 'url() names nope.png'],
+        ['a srcset', 'img(src="icon.png" srcset="icon.png 1x, nope.png 2x")', 'lint-reference', '<img> names nope.png'],
+        ['a srcset of one', 'img(srcset="nope.png")', 'lint-reference', '<img> names nope.png'],
+        ['a poster', 'video(poster="nope.png")', 'lint-reference', '<video> names nope.png'],
+        ['an image button', 'input(type="image" src="/abs.png")', 'lint-path', '<input> names /abs.png'],
+        ['a base', 'base(href="http://example.org/")', 'lint-path', '<base> makes every path relative to http://ex'],
+      ] as const
+    ).map(
+      ([what, line, code, message]) =>
+        [
+          `${what} that names what is not there`,
+          { 'app/index.pug': page(line) },
+          { code, message: expect.stringContaining(message) },
+        ] as const,
+    ),
     [
       'an image that is too large',
       { 'app/assets/a.png': png(401, 10) },
@@ -247,7 +279,15 @@ describe('handset lint', () => {
       'app/assets/config.xml': config(
         '<name xml:lang="es">b</name><preference name="a" readonly="true"/><feature name="http://example.org/f" required="false"/><access origin="https://news.example" subdomains="true"/>',
       ),
-      'app/index.pug': page("a(href='#x') x", "a(href='http://example.org/') out", "img(src='icon.png?1')"),
+      'app/assets/light/js/a.js': '"use strict";\nvar theme = 1;',
+      'app/index.pug': page(
+        "a(href='#x') x",
+        "a(href='http://example.org/') out",
+        "img(src='icon.png?1' srcset='icon.png, icon.png 2x,data:image/png;base64,AA 3x')",
+        "p(style='background: url(icon.png)')",
+      ),
+      'app/assets/a.css':
+        '@import "light/css/light.css"; @import url("light/css/light.css"); p { background: url(#a), url( "icon.png" ) } /* url(no) */',
     });
     expect(problems).toEqual([]);
   });

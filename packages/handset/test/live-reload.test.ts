@@ -41,6 +41,30 @@ describe('the page under watch --server', () => {
     expect(await kept()).toBe(true);
   });
 
+  it('leaves one style sheet of saves that come faster than it loads', async () => {
+    const { root, page, kept } = await watched();
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route(/build=/, async (route) => {
+      await held;
+      // One that has a newer one by now is not waited for.
+      await route.continue().catch(() => undefined);
+    });
+    const newest = () => page.evaluate("document.querySelector('link:last-of-type').href");
+    for (const red of [1, 2, 3, 4]) {
+      const before = await newest();
+      write(root, { 'app/assets/light/css/light.css': `body { color: rgb(${red}, 2, 3); }` });
+      await page.waitForFunction(`document.querySelector('link:last-of-type').href !== '${before}'`);
+    }
+    expect(await page.locator('link').count()).toBe(2);
+    release();
+    await page.waitForFunction('getComputedStyle(document.body).color === "rgb(4, 2, 3)"');
+    await page.waitForFunction('document.querySelectorAll("link").length === 1');
+    expect(await kept()).toBe(true);
+  });
+
   it('shows an error over the page with file, line and code, and takes it away when it is mended', async () => {
     const { root, running, page } = await watched();
     write(root, { 'app/list.coffee': 'a = 1\nb = <wrong\n' });

@@ -55,6 +55,13 @@ describe('handset pack', () => {
     expect((await pack('Asia/Tokyo')).equals(await pack('America/Lima'))).toBe(true);
   });
 
+  it('makes the folder that --out names', async () => {
+    const root = newsCopy();
+    const packed = await handset(root, ['pack', '--out', 'build/deep/my-app.wgt']);
+    expect(packed).toMatchObject({ status: 0, stdout: expect.stringContaining('into build/deep/my-app.wgt') });
+    expect((await unzip(path.join(root, 'build/deep/my-app.wgt'))).has('index.html')).toBe(true);
+  });
+
   it('refuses a config.xml that a device would refuse', async () => {
     const root = smallProject();
     write(root, {

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openProject } from '../src/project/project.ts';
 import { type BuildReport, startWatching } from '../src/watch/watch-session.ts';
-import { startHandset } from './support/cli.ts';
+import { handset, startHandset } from './support/cli.ts';
 import { PACKAGE, scaffoldCopy, smallProject, temporaryFolder, text, tree, write } from './support/project.ts';
 
 /** Watch a project; `next` resolves with the build that follows `act`. */
@@ -22,6 +22,11 @@ async function watching(root: string) {
       act();
       await vi.waitFor(() => expect(reports.length).toBeGreaterThan(before), { timeout: 20_000, interval: 5 });
       return reports[before] as BuildReport;
+    },
+    /** Do something and wait for what must come of it, in however many builds. */
+    async settle(act: () => void, done: () => void): Promise<void> {
+      act();
+      await vi.waitFor(done, { timeout: 20_000, interval: 10 });
     },
   };
 }
@@ -136,11 +141,7 @@ describe('handset watch', () => {
 
   it('sees new folders, renamed folders and removed folders with all that is in them', async () => {
     const root = smallProject();
-    const { next } = await watching(root);
-    const settle = async (act: () => void, done: () => void): Promise<void> => {
-      await next(act);
-      await vi.waitFor(done, { timeout: 20_000, interval: 10 });
-    };
+    const { settle } = await watching(root);
     const names = () => [...tree(path.join(root, 'public')).keys()];
     const images = path.join(PACKAGE, 'scaffold/app/assets/light/images');
     await settle(
@@ -168,6 +169,38 @@ describe('handset watch', () => {
     );
   });
 
+  it('loses no folder that is removed, or changed for another, and made again at once', async () => {
+    const root = smallProject({ 'app/deep/inner/one.js': 'var one;' });
+    const { settle } = await watching(root);
+    const deep = path.join(root, 'app/deep');
+    const app = () => [...text(root, 'public/javascripts/app.js').matchAll(/var (\w+);/g)].map((m) => m[1]);
+    // As `git checkout` of a branch does that has another file there.
+    await settle(
+      () => {
+        rmSync(deep, { recursive: true });
+        write(root, { 'app/deep/inner/two.js': 'var two;' });
+      },
+      () => expect(app()).toEqual(['two']),
+    );
+    await settle(
+      () => write(root, { 'app/deep/inner/two.js': 'var three;' }),
+      () => expect(app()).toEqual(['three']),
+    );
+    const other = temporaryFolder();
+    write(other, { 'deep/inner/four.js': 'var four;' });
+    await settle(
+      () => {
+        renameSync(deep, path.join(other, 'old'));
+        renameSync(path.join(other, 'deep'), deep);
+      },
+      () => expect(app()).toEqual(['four']),
+    );
+    await settle(
+      () => write(root, { 'app/deep/inner/four.js': 'var five;' }),
+      () => expect(app()).toEqual(['five']),
+    );
+  });
+
   it('ignores what editors leave behind', async () => {
     const root = smallProject();
     const { reports, next } = await watching(root);
@@ -182,6 +215,19 @@ describe('handset watch', () => {
     rmSync(path.join(root, 'public'), { recursive: true });
     await next(() => write(root, { 'app/main.js': 'var again;' }));
     expect(tree(path.join(root, 'public')).has('config.xml')).toBe(true);
+  });
+
+  it('brings back its own scripts after a production build beside it', async () => {
+    const root = smallProject({ 'vendor/lib.js': 'var lib = function (longName) { return longName; };\n' });
+    const { next } = await watching(root);
+    const before = text(root, 'public/javascripts/vendor.js');
+    await handset(root, ['build', '--production']);
+    expect(text(root, 'public/javascripts/vendor.js')).not.toContain('longName');
+    await next(() => write(root, { 'app/main.js': 'var again;' }));
+    expect(text(root, 'public/javascripts/vendor.js')).toBe(before);
+    expect(tree(path.join(root, 'public')).has('javascripts/vendor.js.map')).toBe(true);
+    expect((await handset(root, ['build', '--production'])).stdout).not.toContain('did not write');
+    expect([...tree(path.join(root, 'public')).keys()].filter((name) => name.endsWith('.map'))).toEqual([]);
   });
 
   it('logs `compiled in <n>ms` after each build, and JSON lines when asked', async () => {
@@ -207,5 +253,15 @@ describe('handset watch', () => {
         .split('\n')
         .map((line) => (JSON.parse(line) as { event: string }).event),
     ).toEqual(['build', 'watching']);
+  });
+
+  it('ends in peace when whoever reads what it writes has gone', async () => {
+    const root = smallProject();
+    const running = startHandset(root, ['watch']);
+    await running.output(/watching app\//);
+    running.child.stdout?.destroy();
+    write(root, { 'app/main.js': 'var said_to_nobody;' });
+    const { status, stderr } = await running.ended;
+    expect([status, stderr]).toEqual([0, '']);
   });
 });

@@ -3,15 +3,17 @@ import { type Problem, ProblemError, problem } from '../problem.ts';
 import { compareNames, projectPath } from '../project/paths.ts';
 import type { Settings } from '../project/settings.ts';
 import { parseXml } from '../project/xml.ts';
-import { type BundlePart, joinParts, scriptPart, templatePart } from './bundle.ts';
+import { type BundlePart, joinParts, SCRIPT_HEADER, scriptPart, sourcePlace, templatePart } from './bundle.ts';
 import { createCompileCache } from './compile-cache.ts';
-import { type Compiled, type CompileJob, compileSource } from './compiler.ts';
+import { type Compiled, type CompileJob, compileSource, withFrame } from './compiler.ts';
 import { createMinifier } from './minify.ts';
+import { nameClash } from './name-clash.ts';
 import { allowOptimizing, MANY_SOURCES } from './optimizing.ts';
 import { orderSources } from './order.ts';
 import { copyOutput, type Output, textOutput } from './output.ts';
 import { type Role, roleOf, templateName } from './roles.ts';
 import { createSourceStore } from './source-store.ts';
+import { leavesOutTests } from './unit-tests.ts';
 
 export interface AssemblerOptions {
   /** Path of the project on this machine. */
@@ -48,7 +50,7 @@ export function createAssembler({ root, settings, plugins, production }: Assembl
   const store = createSourceStore(root);
   const compiled = new Map<string, Compiled>();
   const parts = new Map<string, { readonly of: Compiled; readonly part: BundlePart }>();
-  const bundles = new Map<string, { readonly key: readonly BundlePart[]; readonly outputs: Map<string, Output> }>();
+  const bundles = new Map<string, Joined>();
   const minify = createMinifier();
   const cache = createCompileCache(root, plugins, store);
   let groups: { readonly generation: number; readonly byRole: ByRole } | undefined;
@@ -106,13 +108,15 @@ export function createAssembler({ root, settings, plugins, production }: Assembl
       const app = orderSources(byRole.script, settings).map((name) => partOf(name, 'script'));
       const vendor = orderSources(byRole.vendor, settings).map((name) => partOf(name, 'script'));
       const templates = byRole.template.map((name) => partOf(name, 'template'));
-      await addBundle('javascripts/app.js', app, '', add);
-      await addBundle('javascripts/vendor.js', vendor, '', add);
+      await checkTogether([...vendor, ...app]);
+      const withoutTests = production && leavesOutTests(app.map(codeOf), [...vendor, ...templates].map(codeOf));
+      await addBundle('javascripts/app.js', app, SCRIPT_HEADER, add, withoutTests);
+      await addBundle('javascripts/vendor.js', vendor, SCRIPT_HEADER, add);
       await addBundle('javascripts/templates.js', templates, TEMPLATES_HEADER, add);
       await addBundle('js/templates.js', templates, TEMPLATES_HEADER, add);
     } catch (error) {
       if (!(error instanceof ProblemError)) throw error;
-      problems.push(error.problem);
+      problems.push(withFrame(error.problem, store));
     }
     const failed = problems.some((p) => p.severity === 'error');
     const sorted = new Map([...outputs].sort(([a], [b]) => compareNames(a, b)));
@@ -125,7 +129,8 @@ export function createAssembler({ root, settings, plugins, production }: Assembl
     if (known && known.of === source) return known.part;
     if (!source?.ok) throw new Error(`${name} was not compiled`);
     const { output, map } = source.result;
-    const part = kind === 'script' ? scriptPart(output, map) : templatePart(templateName(name), output, map);
+    const part =
+      kind === 'script' ? scriptPart(name, output, map) : templatePart(name, templateName(name), output, map);
     parts.set(name, { of: source, part });
     return part;
   };
@@ -135,21 +140,34 @@ export function createAssembler({ root, settings, plugins, production }: Assembl
     key: readonly BundlePart[],
     header: string,
     add: (name: string, output: Output) => void,
+    withoutTests = false,
   ): Promise<void> => {
     const known = bundles.get(file);
-    const same = known?.key.length === key.length && key.every((part, i) => part === known.key[i]);
-    const outputs = same && known ? known.outputs : new Map<string, Output>();
+    const same = known && known.withoutTests === withoutTests && sameParts(known.key, key);
+    const outputs = same ? known.outputs : new Map<string, Output>();
     if (!same) {
       const base = file.slice(file.lastIndexOf('/') + 1);
       const { code, map } = joinParts(base, key, header);
-      if (production) outputs.set(file, textOutput(file, await minify(file, code)));
-      else {
+      if (production) {
+        const minified = await minify(file, code, withoutTests).catch((fault: unknown) => {
+          throw inSource(fault, key, header);
+        });
+        outputs.set(file, textOutput(file, minified));
+      } else {
         outputs.set(file, textOutput(file, `${code}//# sourceMappingURL=${base}.map\n`));
         outputs.set(`${file}.map`, textOutput(file, map));
       }
-      bundles.set(file, { key, outputs });
+      bundles.set(file, { key, withoutTests, outputs });
     }
     for (const [name, output] of outputs) add(name, output);
+  };
+
+  let together: readonly BundlePart[] | undefined;
+  const checkTogether = async (scripts: readonly BundlePart[]): Promise<void> => {
+    if (together && sameParts(together, scripts)) return;
+    const clash = await nameClash(scripts);
+    if (clash) throw new ProblemError('script-syntax', clash);
+    together = scripts;
   };
 
   const addPage = (byRole: ByRole, add: (name: string, output: Output) => void, problems: Problem[]): void => {
@@ -201,6 +219,13 @@ export function createAssembler({ root, settings, plugins, production }: Assembl
 
 const TEMPLATES_HEADER = 'var templates = this.templates || {};\n';
 
+/** A script of public/ that was joined, and what it was made from. */
+interface Joined {
+  readonly key: readonly BundlePart[];
+  readonly withoutTests: boolean;
+  readonly outputs: Map<string, Output>;
+}
+
 type ByRole = Readonly<Record<Role, readonly string[]>>;
 
 function groupByRole(names: Iterable<string>, plugins: PluginRegistry): ByRole {
@@ -208,6 +233,21 @@ function groupByRole(names: Iterable<string>, plugins: PluginRegistry): ByRole {
   for (const name of names) groups[roleOf(name, plugins)].push(name);
   for (const group of Object.values(groups)) group.sort(compareNames);
   return groups;
+}
+
+/** A fault of joined code as one of the source in which it stands. */
+function inSource(fault: unknown, parts: readonly BundlePart[], header: string): unknown {
+  const place = fault instanceof ProblemError && sourcePlace(parts, header, fault.problem);
+  if (!place) return fault;
+  return new ProblemError(fault.problem.code, { ...place, message: fault.problem.message });
+}
+
+function codeOf(part: BundlePart): string {
+  return part.code;
+}
+
+function sameParts(one: readonly BundlePart[], other: readonly BundlePart[]): boolean {
+  return one.length === other.length && one.every((part, i) => part === other[i]);
 }
 
 function missingParts(byRole: ByRole): Problem[] {

@@ -49,7 +49,8 @@ function asPosition(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value > 0 ? value : undefined;
 }
 
-function withFrame(fault: Problem, store: SourceStore): Problem {
+/** A fault with the lines of its source around it, if it has a line there. */
+export function withFrame(fault: Problem, store: SourceStore): Problem {
   if (fault.frame !== undefined || fault.line === undefined || !store.has(fault.file)) return fault;
   try {
     return { ...fault, frame: codeFrame(store.text(fault.file), fault.line, fault.column) };

@@ -1,29 +1,24 @@
 import { ProblemError } from '../problem.ts';
 import { allowOptimizing } from './optimizing.ts';
 
-/** Minifies one script to ES5; throws `minify-failed` that names `file`. */
-export type Minify = (file: string, code: string) => Promise<string>;
+/** Minifies one script to ES5; throws `minify-failed` that names `file`. `withoutTests` counts its global `test` as undefined. */
+export type Minify = (file: string, code: string, withoutTests?: boolean) => Promise<string>;
 
-const APP = 'javascripts/app.js';
-
-/**
- * Terser, with the last results kept so that a rebuild minifies only what changed. In app.js the
- * global `test` counts as undefined: unit tests that stand behind `if (typeof test === 'function')` are left out.
- */
+/** Terser, with the last results kept so that a rebuild minifies only what changed. */
 export function createMinifier(): Minify {
-  const cache = new Map<string, { code: string; result: string }>();
-  return async (file, code) => {
+  const cache = new Map<string, { code: string; withoutTests: boolean; result: string }>();
+  return async (file, code, withoutTests = false) => {
     const known = cache.get(file);
-    if (known?.code === code) return known.result;
+    if (known?.code === code && known.withoutTests === withoutTests) return known.result;
     const { minify } = await import('terser');
     allowOptimizing();
     try {
       const { code: result = '' } = await minify(code, {
         ecma: 5,
-        compress: { ecma: 5, passes: 2, global_defs: file === APP ? { '@test': 'undefined' } : {} },
+        compress: { ecma: 5, passes: 2, global_defs: withoutTests ? { '@test': 'undefined' } : {} },
         format: { ecma: 5, comments: 'some' },
       });
-      cache.set(file, { code, result: `${result}\n` });
+      cache.set(file, { code, withoutTests, result: `${result}\n` });
       return `${result}\n`;
     } catch (error) {
       const { message, line, col } = error as { message: string; line?: number; col?: number };

@@ -6,6 +6,7 @@ import {
   renameSync,
   rmdirSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
@@ -35,9 +36,12 @@ export interface PublicFolder {
  */
 export function createPublicFolder(root: string): PublicFolder {
   let known: Map<string, string> | undefined;
+  // Another handset that builds the same project, for production perhaps, writes the list anew.
+  let listed: string | undefined;
   return {
     write(outputs, { clean = false } = {}) {
       const folderIsThere = existsSync(projectPath(root, 'public'));
+      if (known && manifestState(root) !== listed) known = undefined;
       const first = known === undefined || !folderIsThere || clean;
       const before = folderIsThere ? (known ?? readManifest(root)) : new Map<string, string>();
       const result: WriteResult = { written: [], removed: [], problems: [] };
@@ -52,6 +56,7 @@ export function createPublicFolder(root: string): PublicFolder {
         const now = new Map([...outputs].map(([name, output]) => [name, output.hash]));
         if (first || result.written.length + result.removed.length > 0) writeManifest(root, now, known);
         known = now;
+        listed = manifestState(root);
       } catch (error) {
         known = undefined;
         throw writeProblem(error);
@@ -141,6 +146,12 @@ function readManifest(root: string): Map<string, string> {
   } catch {
     return new Map();
   }
+}
+
+/** Differs from what it was when another process has written the list. */
+function manifestState(root: string): string {
+  const stat = statSync(projectPath(root, MANIFEST), { throwIfNoEntry: false, bigint: true });
+  return stat ? `${stat.ino} ${stat.mtimeNs}` : '';
 }
 
 function writeManifest(root: string, now: Map<string, string>, before: Map<string, string> | undefined): void {

@@ -30,7 +30,7 @@ export function roleOf(name: string, plugins: PluginRegistry): Role {
 
 /** Whether a base name marks a file that holds nothing but unit tests and so stays out of app.js. */
 export function isUnitTest(baseName: string): boolean {
-  return /\.test\.[^.]+$/.test(baseName);
+  return /\.test\.[^.]+(\.md)?$/.test(baseName);
 }
 
 /** The name under which a template is called: its path below app/templates/ (or app/) without the extension. */

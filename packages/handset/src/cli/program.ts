@@ -1,5 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { ProblemError, problemOf } from '../problem.ts';
+import { ProblemError, problem, problemOf } from '../problem.ts';
 import { COMMANDS, type CommandSpec, type OptionSpec } from './commands.ts';
 import type { CommandContext, ExitStatus } from './context.ts';
 import { createTerminal, type TerminalStreams } from './terminal.ts';
@@ -39,7 +39,12 @@ export async function runCli(argv: readonly string[], around: CliSurroundings): 
     await program.parseAsync([...argv], { from: 'user' });
     return status;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return 0;
+      // People have read it on stderr.
+      if (terminal.json) terminal.fail(problem('usage', { message: error.message.replace(/^error: /, '') }));
+      return 2;
+    }
     terminal.fail(problemOf(error));
     return error instanceof ProblemError && error.problem.code === 'usage' ? 2 : 1;
   }

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createAssembler } from '../build/assembler.ts';
 import type { CommandContext, ExitStatus } from '../cli/context.ts';
@@ -28,6 +28,7 @@ export async function packCommand({ out }: PackOptions, { cwd, terminal }: Comma
   }
   const archive = await writeWidgetArchive(assembly.outputs);
   const file = path.resolve(cwd, out ?? path.join(root, `${name}.wgt`));
+  await mkdir(path.dirname(file), { recursive: true });
   await writeFile(file, archive);
   terminal.emit({ ok: true, file, bytes: archive.length, files: [...assembly.outputs.keys()], problems });
   terminal.say(

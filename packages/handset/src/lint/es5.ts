@@ -5,8 +5,8 @@ import { laterUses } from './later-uses.ts';
 
 /** JavaScript of an application as it will run, and where it comes from. */
 export interface LintScript {
-  readonly kind: 'file' | 'template' | 'inline' | 'vendor';
-  /** What the compiler made of the source; a template is a function expression, an inline script may be a handler's body. */
+  readonly kind: 'file' | 'theme' | 'template' | 'inline' | 'vendor';
+  /** What the compiler made of the source; a theme's script has a script tag of its own, a template is a function expression, an inline script may be a handler's body. */
   readonly code: string;
   /** Where a place of `code` (line from 1, column from 0) stands in the source; `word` is what it holds. */
   place(line: number, column: number, word: string): Place;
@@ -55,7 +55,7 @@ export function checkScript(script: LintScript, definitions: Definitions, allowe
   }
   const [first] = 'body' in tree && Array.isArray(tree.body) ? (tree.body as (Node & { directive?: string })[]) : [];
   if (script.kind === 'file' && first?.directive === 'use strict') {
-    const message = '"use strict" at the head of a file is lost, or covers other files.';
+    const message = '"use strict" at the head of a file is lost: the files become one script.';
     problems.push(problem('lint-use-strict', { ...placeOf(first, 'use strict'), message }));
   }
   return problems;

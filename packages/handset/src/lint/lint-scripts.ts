@@ -23,7 +23,7 @@ export async function lintScripts(
   const problems: Problem[] = [];
   for (const name of [...store.names()].sort(compareNames)) {
     const isThemeScript = name.startsWith('app/assets/') && name.endsWith('.js') && !name.endsWith('.min.js');
-    const kind = isThemeScript ? 'file' : KINDS[roleOf(name, plugins)];
+    const kind = isThemeScript ? 'theme' : KINDS[roleOf(name, plugins)];
     if (kind === undefined) continue;
     const target = kind === 'template' ? 'template' : 'script';
     const compiled = await compileSource(name, target, plugins, store);

@@ -6,14 +6,15 @@ import type { ProblemCode } from '../problem-catalogue.ts';
 
 type Element = DefaultTreeAdapterTypes.Element;
 
-/** Attributes that name another file of the application. */
-const REFERENCES: Readonly<Record<string, string>> = {
-  script: 'src',
-  img: 'src',
-  link: 'href',
-  audio: 'src',
-  video: 'src',
-  source: 'src',
+/** Attributes that name other files of the application. */
+const REFERENCES: Readonly<Record<string, readonly string[]>> = {
+  script: ['src'],
+  img: ['src', 'srcset'],
+  input: ['src'],
+  link: ['href'],
+  audio: ['src'],
+  video: ['src', 'poster'],
+  source: ['src', 'srcset'],
 };
 const FRAMES = new Set(['iframe', 'frame', 'frameset', 'object', 'embed', 'applet']);
 
@@ -27,7 +28,10 @@ export function checkPage(outputs: ReadonlyMap<string, Output>): Problem[] {
   for (const [name, output] of outputs) {
     if (/\.x?html?$/.test(name) && name !== 'index.html')
       report('lint-document', `${name} is a second document.`, output.source);
-    if (name.endsWith('.css')) checkStyle(name, output, outputs, report);
+    if (name.endsWith('.css')) {
+      const text = Buffer.from(output.read()).toString('utf8');
+      checkStyle(text, path.posix.dirname(name), outputs, (code, message) => report(code, message, output.source));
+    }
   }
   if (!page) return problems;
   const text = Buffer.from(page.read()).toString('utf8');
@@ -36,9 +40,18 @@ export function checkPage(outputs: ReadonlyMap<string, Output>): Problem[] {
     const tag = element.tagName;
     const attribute = (name: string): string | undefined => element.attrs.find((a) => a.name === name)?.value;
     if (FRAMES.has(tag)) report('lint-frame', `The page holds <${tag}>; these devices show one document.`);
-    const reference = attribute(REFERENCES[tag] ?? '');
-    if (reference !== undefined) checkReference(reference, `<${tag}>`, '', outputs, report);
-    if (tag === 'script' && reference !== undefined) scripts.push(reference);
+    for (const name of REFERENCES[tag] ?? []) {
+      const value = attribute(name) ?? '';
+      const references = name === 'srcset' ? value.matchAll(CANDIDATE) : [['', value]];
+      for (const [, reference = ''] of references) checkReference(reference, `<${tag}>`, '', outputs, report);
+    }
+    const script = tag === 'script' ? attribute('src') : undefined;
+    if (script !== undefined) scripts.push(script);
+    if (tag === 'base' && attribute('href') !== undefined) {
+      report('lint-path', `<base> makes every path relative to ${attribute('href')}, not to the application.`);
+    }
+    const style = tag === 'style' ? textOf(element) : (attribute('style') ?? '');
+    checkStyle(style, '', outputs, report);
     const link = tag === 'a' ? (attribute('href') ?? '') : '';
     if (/^[^#?:]+\.x?html?([?#]|$)/.test(link) && !link.startsWith('index.html')) {
       report('lint-document', `A link leads to a second document, ${link}.`);
@@ -57,15 +70,22 @@ export function checkPage(outputs: ReadonlyMap<string, Output>): Problem[] {
 
 type Report = (code: ProblemCode, message: string, file?: string) => void;
 
-function checkStyle(name: string, output: Output, outputs: ReadonlyMap<string, Output>, report: Report): void {
-  const text = Buffer.from(output.read())
-    .toString('utf8')
-    .replace(/\/\*[\s\S]*?\*\//g, '');
-  for (const match of text.matchAll(/url\(\s*(["']?)([^"')]*)\1\s*\)/g)) {
-    checkReference(match[2] ?? '', 'url()', path.posix.dirname(name), outputs, (code, message) =>
-      report(code, message, output.source),
-    );
+/** An entry of `srcset`: its file, which may have a comma inside, then a width or density. */
+const CANDIDATE = /[\s,]*([^\s,]\S*?)(?:,+(?:\s|$)|\s[^,]*(?:,|$)|$)/g;
+
+/** What a style sheet names: `url(…)`, whose name has no case, and the text after `@import`. */
+const STYLE_REFERENCE = /url\(\s*(["']?)([^"')]*?)\s*\1\s*\)|@import\s*(["'])([^"']*)\3/gi;
+
+/** Check a style sheet, or part of one; `folder` is that of the file in which it stands. */
+function checkStyle(text: string, folder: string, outputs: ReadonlyMap<string, Output>, report: Report): void {
+  for (const [, , url, , sheet] of text.replace(/\/\*[\s\S]*?\*\//g, '').matchAll(STYLE_REFERENCE)) {
+    if (sheet === undefined) checkReference(url ?? '', 'url()', folder, outputs, report);
+    else checkReference(sheet, '@import', folder, outputs, report);
   }
+}
+
+function textOf(element: Element): string {
+  return element.childNodes.map((child) => ('value' in child ? child.value : '')).join('');
 }
 
 function checkReference(

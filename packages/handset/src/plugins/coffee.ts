@@ -10,12 +10,14 @@ export function createCoffeePlugin(): CompilePlugin {
   let compiler: ReturnType<typeof loadCompiler<'coffeescript'>> | undefined;
   return {
     name: 'coffeescript',
-    extensions: ['.coffee'],
+    extensions: ['.coffee', '.litcoffee', '.coffee.md'],
     targets: ['script'],
     compile({ path, text }) {
       compiler ??= loadCompiler('coffeescript');
       try {
-        const { js, v3SourceMap } = compiler.compile(text, { filename: path, sourceMap: true, sourceFiles: [path] });
+        const literate = /\.(litcoffee|coffee\.md)$/i.test(path);
+        const options = { filename: path, literate, sourceMap: true, sourceFiles: [path] };
+        const { js, v3SourceMap } = compiler.compile(text, options);
         const map = JSON.parse(v3SourceMap) as SourceMapV3;
         return { output: js, map: { ...map, sourcesContent: [text] } };
       } catch (error) {

@@ -33,7 +33,7 @@ export interface CompileResult {
 /** A language. One file that exports `plugin` adds one (see `plugins` in handset.config.json). */
 export interface CompilePlugin {
   readonly name: string;
-  /** With the dot, in lower case, such as `.coffee`. */
+  /** With the dot, in lower case, such as `.coffee`; of two parts only `.coffee.md`. */
   readonly extensions: readonly string[];
   readonly targets: readonly CompileTarget[];
   /** Compile one source. Throw a ProblemError, or an Error with `line` and `column` (1-based), for a fault in the source. */

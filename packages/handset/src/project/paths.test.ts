@@ -57,4 +57,5 @@ describe('compareNames', () => {
 
 it('extensionOf takes the last part of the last segment', () => {
   expect(['a/b.test.JS', 'a.b/c', '.hidden', 'x.pug'].map(extensionOf)).toEqual(['.js', '', '', '.pug']);
+  expect(['a.coffee.md', 'b.1.md', 'README.md'].map(extensionOf)).toEqual(['.coffee.md', '.md', '.md']);
 });

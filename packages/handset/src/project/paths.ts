@@ -38,7 +38,9 @@ export function compareNames(a: string, b: string): number {
 
 /** The part after the last dot of a name's last segment, with the dot and in lower case; empty if there is none. */
 export function extensionOf(name: string): string {
-  const base = name.slice(name.lastIndexOf('/') + 1);
+  const base = name.slice(name.lastIndexOf('/') + 1).toLowerCase();
+  // The one extension of two parts: CoffeeScript between the paragraphs of a text.
+  if (base.endsWith('.coffee.md')) return '.coffee.md';
   const dot = base.lastIndexOf('.');
-  return dot <= 0 ? '' : base.slice(dot).toLowerCase();
+  return dot <= 0 ? '' : base.slice(dot);
 }

@@ -28,7 +28,7 @@ export async function compileTestFiles(
     const compiled = await compileSource(name, 'script', plugins, store);
     if (!compiled.ok) problems.push(compiled.problem);
     else {
-      const { code, map } = joinParts(name, [scriptPart(compiled.result.output, compiled.result.map)]);
+      const { code, map } = joinParts(name, [scriptPart(name, compiled.result.output, compiled.result.map)]);
       files.push({ name, code, map });
     }
   }

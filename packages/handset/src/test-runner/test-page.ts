@@ -13,6 +13,8 @@ export interface TestPage {
   readonly harness: Harness;
   /** Errors that no one caught since the page was made. */
   readonly uncaught: Error[];
+  /** Called when there is one more of them. */
+  onUncaught: () => void;
   /** Run a script in the page. */
   evaluate(code: string, url: string): void;
   close(): void;
@@ -24,11 +26,14 @@ const LOAD_MS = 10_000;
 /** Open the built application in a DOM of 240 × 400 with the test functions in place, and wait for its load event. */
 export async function openTestPage(job: TestJob, log: (text: string) => void): Promise<TestPage> {
   const uncaught: Error[] = [];
+  let page: TestPage | undefined;
   const virtualConsole = new VirtualConsole();
   virtualConsole.on('jsdomError', (error: Error & { detail?: unknown; cause?: unknown }) => {
     const inner = error.cause ?? error.detail;
     // jsdom does not draw: what it says about missing drawing is no fault of the page.
-    if (!/^Not implemented/.test(error.message)) uncaught.push(isError(inner) ? inner : error);
+    if (/^Not implemented/.test(error.message)) return;
+    uncaught.push(isError(inner) ? inner : error);
+    page?.onUncaught();
   });
   for (const method of ['log', 'info', 'warn', 'error'] as const) {
     virtualConsole.on(method, (...values: unknown[]) => log(values.map(String).join(' ')));
@@ -55,14 +60,16 @@ export async function openTestPage(job: TestJob, log: (text: string) => void): P
       resolve();
     });
   });
-  return {
+  page = {
     harness: window.__handsetTests as Harness,
     uncaught,
+    onUncaught: () => undefined,
     evaluate: (code, url) => {
       new vm.Script(code, { filename: url }).runInContext(dom.getInternalVMContext());
     },
     close: () => window.close(),
   };
+  return page;
 }
 
 /** Serves what was built and nothing else: a unit test reaches no network. */

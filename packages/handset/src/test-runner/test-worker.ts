@@ -4,6 +4,8 @@ import type { TestJob, TestResult, WorkerMessage } from './protocol.ts';
 import { openTestPage, PAGE_URL } from './test-page.ts';
 
 const TEST_MS = 5_000;
+/** After an error that no one caught: a test that only waits will not end, another has its `afterEach` to run. */
+const LAST_MS = 50;
 const job = workerData as TestJob;
 const post = (message: WorkerMessage): void => parentPort?.postMessage(message);
 
@@ -46,16 +48,24 @@ async function runTest(suite: string, name: string, index: number, page: Page): 
   let timer: NodeJS.Timeout | undefined;
   try {
     const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Error(`The test did not finish in ${TEST_MS / 1000} seconds.`)), TEST_MS);
+      const end = () => reject(new Error(`The test did not finish in ${TEST_MS / 1000} seconds.`));
+      timer = setTimeout(end, TEST_MS);
+      page.onUncaught = () => {
+        clearTimeout(timer);
+        timer = setTimeout(end, LAST_MS);
+      };
     });
     await Promise.race([page.harness.run(index), late]);
-    const [error] = page.uncaught.splice(0);
-    if (error) return fail(suite, name, start, error);
+    const [error] = page.uncaught;
+    if (error) throw error;
     report({ suite, name, ok: true, milliseconds: performance.now() - start });
   } catch (error) {
-    fail(suite, name, start, error);
+    // What was thrown past the test is why it did not finish.
+    fail(suite, name, start, page.uncaught[0] ?? error);
   } finally {
     clearTimeout(timer);
+    page.onUncaught = () => undefined;
+    page.uncaught.splice(0);
   }
 }
 

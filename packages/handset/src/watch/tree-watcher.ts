@@ -1,6 +1,6 @@
 import { type FSWatcher, lstatSync, watch } from 'node:fs';
 import { type Problem, problem } from '../problem.ts';
-import { isGone, isIgnored, listFiles } from '../project/list-files.ts';
+import { type FileList, isGone, isIgnored, listFiles } from '../project/list-files.ts';
 import { projectName, projectPath } from '../project/paths.ts';
 
 export interface TreeWatcher {
@@ -59,8 +59,14 @@ export function watchTree(
       events.onChange(name);
       return;
     }
-    for (const folder of listFiles(root, name).folders) watchFolder(folder);
-    for (const file of listFiles(root, name).files) events.onChange(file);
+    let before: number;
+    let list: FileList;
+    do {
+      before = watchers.size;
+      list = listFiles(root, name);
+      for (const folder of list.folders) watchFolder(folder);
+    } while (watchers.size > before);
+    for (const file of list.files) events.onChange(file);
   };
 
   const notice = (folder: string, file: string | undefined): void => {
@@ -75,8 +81,10 @@ export function watchTree(
     if (folder === '' && !folders.includes(name)) return;
     const stat = statOf(root, name);
     if (stat?.isDirectory()) {
-      if (folder === '') unwatch(name);
-      if (!watchers.has(name)) enter(name);
+      // A known name may be another folder by now, as after a checkout: its watch is of the one that is gone.
+      if (watchers.has(name)) events.onChange(name);
+      unwatch(name);
+      enter(name);
       return;
     }
     if (!stat) unwatch(name);

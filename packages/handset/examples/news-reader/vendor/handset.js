@@ -2,7 +2,10 @@
 (function (window, document) {
   'use strict';
 
-  var LITERAL = '(?:\'(?:[^\'\\\\]|\\\\.)*\'|"(?:[^"\\\\]|\\\\.)*"|-?\\d+(?:\\.\\d+)?|true|false)';
+  /* An escape that is none, and one by an octal number, is left to the page. */
+  var ESCAPE = '\\\\(u[\\da-fA-F]{4}|x[\\da-fA-F]{2}|[^\\dux\\s]| )';
+  var ESCAPED = ESCAPE.replace('(', '(?:');
+  var LITERAL = "(?:'(?:[^'\\\\]|" + ESCAPED + ')*\'|"(?:[^"\\\\]|' + ESCAPED + ')*"|-?\\d+(?:\\.\\d+)?|true|false)';
   var STATEMENT = new RegExp(
     '^\\s*(?:return\\s+false|handset\\.(\\w+)\\(\\s*((?:' +
       LITERAL +
@@ -10,9 +13,11 @@
       LITERAL +
       '\\s*)*)?)\\))\\s*(?:;|$)'
   );
-  var ESCAPES = { n: '\n', t: '\t', r: '\r' };
+  var ESCAPES = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', v: '\v' };
   var KEYS = { 37: 'left', 38: 'up', 39: 'right', 40: 'down', 13: 'select' };
+  var FIELD = /^(input|textarea|select)$/i;
   var SWIPE_PIXELS = 30;
+  var PRESS_PIXELS = 10;
   var PRESS_MS = 600;
   var TIMERS = 'data-handset-timers';
 
@@ -43,22 +48,25 @@
     element.style.display = 'none';
   }
 
+  /* The attribute and not the property, which is no text in SVG. */
+  function classes(element) {
+    return (element.getAttribute('class') || '').split(/\s+/).filter(Boolean);
+  }
+
   function has(element, name) {
-    return (' ' + element.className + ' ').indexOf(' ' + name + ' ') !== -1;
+    return (' ' + classes(element).join(' ') + ' ').indexOf(' ' + name + ' ') !== -1;
   }
 
   function remove(element, name) {
-    if (!name) return;
-    element.className = element.className
-      .split(/\s+/)
-      .filter(function (other) {
-        return other !== name;
-      })
-      .join(' ');
+    if (!has(element, name)) return;
+    var left = classes(element).filter(function (other) {
+      return other !== name;
+    });
+    element.setAttribute('class', left.join(' '));
   }
 
   function add(element, name) {
-    if (name && !has(element, name)) element.className = (element.className + ' ' + name).trim();
+    if (name && !has(element, name)) element.setAttribute('class', classes(element).concat(name).join(' '));
   }
 
   /* Every function of `shortcuts` may stand in an action text, be answered on the phone, and be replayed elsewhere. */
@@ -135,7 +143,7 @@
   };
   shortcuts.clear = function (selector) {
     each(selector, function (element) {
-      if ('value' in element) element.value = '';
+      if (FIELD.test(element.tagName)) element.value = '';
       else element.innerHTML = '';
     });
   };
@@ -221,8 +229,8 @@
   function value(literal) {
     var quoted = /^['"]/.test(literal);
     if (!quoted) return literal === 'true' || (literal === 'false' ? false : Number(literal));
-    return literal.slice(1, -1).replace(/\\(.)/g, function (_all, character) {
-      return ESCAPES[character] || character;
+    return literal.slice(1, -1).replace(new RegExp(ESCAPE, 'g'), function (_all, said) {
+      return said[1] ? String.fromCharCode(parseInt(said.slice(1), 16)) : ESCAPES[said] || said;
     });
   }
 
@@ -264,11 +272,26 @@
   }
 
   function down(event) {
+    cancel();
     var timer = window.setTimeout(function () {
       if (start) pressed = gesture('longpress', start.target, event);
     }, PRESS_MS);
     pressed = false;
     start = { at: point(event), target: event.target, timer: timer };
+  }
+
+  /* A finger that moves scrolls or swipes. */
+  function move(event) {
+    if (!start) return;
+    var to = point(event);
+    if (Math.max(Math.abs(to.x - start.at.x), Math.abs(to.y - start.at.y)) > PRESS_PIXELS) {
+      window.clearTimeout(start.timer);
+    }
+  }
+
+  function cancel() {
+    if (start) window.clearTimeout(start.timer);
+    start = null;
   }
 
   function up(event) {
@@ -277,8 +300,7 @@
     var to = point(event);
     var x = to.x - from.at.x;
     var y = to.y - from.at.y;
-    start = null;
-    window.clearTimeout(from.timer);
+    cancel();
     if (Math.max(Math.abs(x), Math.abs(y)) < SWIPE_PIXELS) return;
     var sideways = Math.abs(x) > Math.abs(y);
     pressed =
@@ -295,8 +317,7 @@
 
   function keydown(event) {
     var key = KEYS[event.keyCode];
-    var editing = /^(input|textarea|select)$/i.test(event.target.tagName);
-    if (key && !editing) gesture('key-' + key, event.target, event);
+    if (key && !FIELD.test(event.target.tagName)) gesture('key-' + key, event.target, event);
   }
 
   /* What a proxy calls to give a page's own function the gesture that came from the phone. */
@@ -305,12 +326,14 @@
   };
 
   /* A proxy looks for listeners that only the page can answer: these are not among them. */
-  [down, up, click, keydown].forEach(function (listener) {
+  [down, move, cancel, up, click, keydown].forEach(function (listener) {
     listener.local = true;
   });
 
   var touch = 'ontouchstart' in window;
   document.addEventListener(touch ? 'touchstart' : 'mousedown', down);
+  document.addEventListener(touch ? 'touchmove' : 'mousemove', move);
+  document.addEventListener('touchcancel', cancel);
   document.addEventListener(touch ? 'touchend' : 'mouseup', up);
   document.addEventListener('click', click);
   document.addEventListener('keydown', keydown);

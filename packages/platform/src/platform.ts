@@ -142,6 +142,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       sandboxLives: (id) => provider.has(id),
       refreshSeconds: config.databaseUrl ? 5 : 0,
       onRefreshError: (error) => log.warn({ err: error }, 'access management could not be refreshed'),
+      onRestored: (what) => log.warn({ what }, 'the account had lost what it cannot do without, and has it again'),
     });
     closing.add(async () => iam.stop());
     const resourcePolicies = await ResourcePolicies.open(database);

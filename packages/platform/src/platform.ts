@@ -7,6 +7,7 @@ import { createAuthorize } from './authorize.ts';
 import { Closing } from './closing.ts';
 import type { Config } from './config.ts';
 import { operationCoverage } from './coverage.ts';
+import { makeDataDirectory } from './data-directory.ts';
 import { auditedAuthorize, decisionAudit } from './decision-audit.ts';
 import { httpPlugins } from './http-plugins.ts';
 import { identifiers } from './identifiers.ts';
@@ -94,7 +95,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
   async function build(): Promise<Platform> {
     const { data, region } = config;
     const cache = config.cache ?? join(data, 'cache');
-    await mkdir(data, { recursive: true, mode: 0o700 });
+    await makeDataDirectory(data);
 
     // What sandboxes reach of the platform; open before the first of them is made.
     let door: Door | undefined;

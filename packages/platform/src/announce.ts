@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { writeConnectionFile } from './connection-file.ts';
 import { PROFILE, writeCredentialsFile } from './kernel/auth/iam/credentials-file.ts';
 import type { Iam } from './kernel/auth/iam/iam.ts';
@@ -23,10 +22,7 @@ export async function announce(
   iam: Pick<Iam, 'rootCredentials' | 'accountId' | 'defaultRoleArn'>,
   { endpoint, region, isolation, tls }: Pick<Ready, 'endpoint' | 'region' | 'isolation' | 'tls'>,
 ): Promise<Ready> {
-  const credentials = await iam.rootCredentials();
-  const credentialsFile = credentials
-    ? await writeCredentialsFile(data, { ...credentials, region })
-    : join(data, 'credentials');
+  const credentialsFile = await writeCredentialsFile(data, { ...(await iam.rootCredentials()), region });
   const ready: Ready = {
     ready: true,
     endpoint,

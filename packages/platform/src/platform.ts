@@ -7,6 +7,7 @@ import { createAuthorize } from './authorize.ts';
 import { Closing } from './closing.ts';
 import type { Config } from './config.ts';
 import { operationCoverage } from './coverage.ts';
+import { makeDataDirectory } from './data-directory.ts';
 import { auditedAuthorize, decisionAudit } from './decision-audit.ts';
 import { httpPlugins } from './http-plugins.ts';
 import { identifiers } from './identifiers.ts';
@@ -94,7 +95,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
   async function build(): Promise<Platform> {
     const { data, region } = config;
     const cache = config.cache ?? join(data, 'cache');
-    await mkdir(data, { recursive: true, mode: 0o700 });
+    await makeDataDirectory(data);
 
     // What sandboxes reach of the platform; open before the first of them is made.
     let door: Door | undefined;
@@ -143,6 +144,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       sandboxLives: (id) => provider.has(id),
       refreshSeconds: config.databaseUrl ? 5 : 0,
       onRefreshError: (error) => log.warn({ err: error }, 'access management could not be refreshed'),
+      onRestored: (what) => log.warn({ what }, 'the account had lost what it cannot do without, and has it again'),
     });
     closing.add(async () => iam.stop());
     const resourcePolicies = await ResourcePolicies.open(database);

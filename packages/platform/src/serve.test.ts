@@ -1,12 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startPostgres } from './kernel/storage/testing/postgres.ts';
 
 let dir: string;
@@ -20,9 +21,9 @@ afterEach(async () => {
 });
 
 /** The server in a process of its own, whose event loop nothing else keeps alive. */
-function start(args: string[]) {
+function start(args: string[], data = join(dir, 'data')) {
   const main = join(import.meta.dirname, 'main.ts');
-  const options = ['--data', join(dir, 'data'), '--sandbox', 'process', '--json', ...args];
+  const options = ['--data', data, '--sandbox', 'process', '--json', ...args];
   const started = spawn(process.execPath, [main, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
   child = started;
   return { child: started, exit: once(started, 'exit'), stdout: text(started.stdout), stderr: text(started.stderr) };
@@ -51,6 +52,39 @@ it.each(['SIGTERM', 'SIGINT'] as const)('ends by %s while it starts, whatever it
   await expect.poll(() => existsSync(join(dir, 'data/server.lock')), { timeout: 60_000 }).toBe(true);
   server.child.kill(signal);
   expect(await server.exit).toEqual([null, signal]);
+});
+
+it('says at once that the data directory is where nobody can make one', async () => {
+  const server = start(['--port', '0'], '/proc/nowhere/data');
+  expect(await server.exit).toEqual([1, null]);
+  expect(await server.stderr).toMatch(
+    /^\/proc\/nowhere\/data cannot be written: ENOENT.*; choose another with --data\n$/,
+  );
+});
+
+describe.skipIf(userInfo().uid !== 0)('a file system of its own', () => {
+  const run = promisify(execFile);
+  beforeEach(async () => {
+    await mkdir(join(dir, 'mount'));
+  });
+  afterEach(() => run('umount', [join(dir, 'mount')]));
+
+  it('is called full when a new database does not fit', async () => {
+    const data = join(dir, 'mount/data');
+    await run('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'agentplatform-full', join(dir, 'mount')]);
+    const server = start(['--port', '0'], data);
+    expect(await server.exit).toEqual([1, null]);
+    expect(await server.stderr).toContain(
+      `The disk that holds ${data} is full: free some of it, or choose another data directory with --data.`,
+    );
+  });
+
+  it.each(['mount', 'mount/data'])('that cannot be written is named, at %s', async (below) => {
+    await run('mount', ['-t', 'tmpfs', '-o', 'ro', 'agentplatform-read-only', join(dir, 'mount')]);
+    const server = start(['--port', '0'], join(dir, below));
+    expect(await server.exit).toEqual([1, null]);
+    expect(await server.stderr).toContain(`${join(dir, below)} cannot be written: EROFS: read-only file system`);
+  });
 });
 
 it('says that a database cannot be reached, and that a port is taken before it made anything', async () => {

@@ -1,4 +1,6 @@
-import { ConfigError, configHelp, loadConfig } from './config.ts';
+import { inspect } from 'node:util';
+import { type Config, ConfigError, configHelp, loadConfig } from './config.ts';
+import { isDiskFull } from './kernel/system-error.ts';
 import { createPlatform, type Platform } from './platform.ts';
 import { portTaken, requireFreePort } from './port-owner.ts';
 
@@ -20,8 +22,9 @@ export async function serve(argv: string[]): Promise<number> {
   // The platform's own timers keep no process alive, and a start may have nothing else to wait for.
   const alive = setInterval(() => {}, 60_000);
   let platform: Platform | undefined;
+  let config: Config | undefined;
   try {
-    const config = loadConfig(argv, process.env);
+    config = loadConfig(argv, process.env);
     // Taken at the end, but known now: nobody should wait for a start that cannot serve.
     await requireFreePort(config.host, config.port);
     platform = await createPlatform(config);
@@ -33,7 +36,7 @@ export async function serve(argv: string[]): Promise<number> {
     await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }));
     return 0;
   } catch (error) {
-    process.stderr.write(`${await explain(error)}\n`);
+    process.stderr.write(`${await explain(error, config)}\n`);
     return error instanceof ConfigError ? 2 : 1;
   } finally {
     starting = false;
@@ -42,8 +45,12 @@ export async function serve(argv: string[]): Promise<number> {
   }
 }
 
-async function explain(error: unknown): Promise<string> {
-  if (!(error instanceof Error)) return String(error);
+async function explain(error: unknown, config: Config | undefined): Promise<string> {
+  if (config && isDiskFull(error)) {
+    const places = config.cache ? `${config.data} or ${config.cache}` : config.data;
+    return `The disk that holds ${places} is full: free some of it, or choose another data directory with --data.`;
+  }
+  if (!(error instanceof Error)) return inspect(error);
   const { code, port } = error as NodeJS.ErrnoException & { port?: number };
   return code === 'EADDRINUSE' && port !== undefined ? portTaken(port) : error.message;
 }

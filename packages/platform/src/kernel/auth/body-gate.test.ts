@@ -7,7 +7,7 @@ import { ServiceError } from '@agentplatform/contract';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type GatedBody, gateBody } from './body-gate.ts';
-import type { AuthenticatedBody } from './sigv4.ts';
+import { type AuthenticatedBody, mismatch } from './sigv4.ts';
 import { createSpool, type Spool } from './spool.ts';
 
 let dir: string;
@@ -20,7 +20,11 @@ afterAll(() => rm(dir, { recursive: true }));
 
 const sha = (data: Buffer): string => createHash('sha256').update(data).digest('hex');
 const declared = (data: Buffer): AuthenticatedBody => ({ kind: 'declared', sha256: sha(data) });
-const undeclared = (data: Buffer): AuthenticatedBody => ({ kind: 'undeclared', verify: (hex) => hex === sha(data) });
+const undeclared = (data: Buffer): AuthenticatedBody => ({
+  kind: 'undeclared',
+  verify: (hex) => hex === sha(data),
+  mismatch,
+});
 
 /** A source in parts of a size, as a socket gives them. */
 const source = (data: Buffer, size = 16_384): Readable =>

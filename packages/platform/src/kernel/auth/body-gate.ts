@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { AwsChunkedDecoder } from './aws-chunked.ts';
 import { bodyCutShort, feed, HashGate, sameHash } from './hash-gate.ts';
-import { type AuthenticatedBody, bodyMismatch, mismatch } from './sigv4.ts';
+import { type AuthenticatedBody, bodyMismatch } from './sigv4.ts';
 import { type Spool, tooLarge } from './spool.ts';
 
 /**
@@ -52,13 +52,13 @@ export async function gateBody(
     case 'undeclared': {
       if (isSmall(contentLength)) {
         const data = await collect(source, contentLength);
-        if (!body.verify(hash('sha256', data, 'hex'))) throw mismatch();
+        if (!body.verify(hash('sha256', data, 'hex'))) throw body.mismatch();
         return { kind: 'buffer', data };
       }
       const spooled = await spool.take(source, maxBytes);
       if (!body.verify(spooled.sha256)) {
         if (spooled.kind === 'file') await spooled.discard();
-        throw mismatch();
+        throw body.mismatch();
       }
       return spooled.kind === 'memory'
         ? { kind: 'buffer', data: spooled.data }

@@ -208,6 +208,10 @@ it.skipIf(!python)(
       small: { kind: 'undeclared', arn: rootArn, sha256: sha(Buffer.from('{"prompt":"hi"}')) },
       large: { kind: 'undeclared', sha256: sha(Buffer.alloc(3_000_000, 'x')) },
       wrong: 'InvalidSignatureException',
+      not_ascii: {
+        Code: 'ValidationException',
+        Message: expect.stringMatching(/^The header x-amzn-bedrock-agentcore-runtime-session-id .* ASCII/),
+      },
       identity: { Account: iam.accountId, Arn: rootArn, UserId: iam.accountId },
       session: roleSession,
       as_role: { arn: roleSession },

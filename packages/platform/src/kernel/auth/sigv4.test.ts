@@ -279,6 +279,22 @@ describe('one changed part', () => {
     );
   });
 
+  it('that two sides read differently, of a header beyond ASCII, is named', async () => {
+    const name = 'x-amzn-bedrock-agentcore-runtime-session-id';
+    const request = await signed({ headers: { [name]: 'é'.repeat(40) } });
+    // As Node sends it.
+    expect(outcome(request)).toBe('AKIAONE');
+    // As botocore sends it, and Node gives it to the server.
+    const utf8 = Buffer.from(header(request, name)).toString('latin1');
+    const sent = { ...request, rawHeaders: setHeader(request, name, utf8) };
+    expect(() => authenticator.authenticate(sent)).toThrow(`The header ${name} must be of printable ASCII characters.`);
+    expect(outcome(sent)).toBe('ValidationException');
+    const authorization = header(request, 'authorization').replace('AKIAONE', 'NOBODY');
+    expect(outcome({ ...sent, rawHeaders: setHeader(sent, 'authorization', authorization) })).toBe(
+      'UnrecognizedClientException',
+    );
+  });
+
   it('of a presigned URL is refused', async () => {
     const request = await signed({ method: 'GET', presign: 300, key: 'ASIAONE', query: { shellId: 'one' } });
     expect(outcome(request)).toBe('ASIAONE');

@@ -40,8 +40,8 @@ export interface SignedRequest {
 /** How the body hangs together with the signature; see `body-gate.ts`, which turns it into a verified body. */
 export type AuthenticatedBody =
   | { kind: 'declared'; sha256: string }
-  /** The signature covers the hash without naming it: nothing is authenticated until `verify` says so. */
-  | { kind: 'undeclared'; verify(actualSha256Hex: string): boolean }
+  /** The signature covers the hash without naming it: nothing is authenticated until `verify` says so; else `mismatch` is the answer. */
+  | { kind: 'undeclared'; verify(actualSha256Hex: string): boolean; mismatch(): Error }
   | { kind: 'unsigned' }
   /** `aws-chunked` framing of S3; with `signing` each chunk carries its own signature. */
   | { kind: 'chunked'; signing: ChunkSigning | undefined; trailer: boolean };
@@ -59,7 +59,7 @@ export interface Authenticated {
 }
 
 export interface Authenticator {
-  /** Throws (or rejects with) `ServiceError` alone: 400 `IncompleteSignatureException`, 403 for all else. */
+  /** Throws (or rejects with) `ServiceError` alone: 400 `IncompleteSignatureException`, or `ValidationException` for a header that cannot be signed, 403 for all else. */
   authenticate(request: SignedRequest): Authenticated | Promise<Authenticated>;
 }
 
@@ -89,9 +89,12 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     const fits = (payloadHash: string): boolean =>
       timingSafeEqual(given, sign(key, claim, hash('sha256', head + payloadHash, 'hex')));
     if (request.payload.kind === 'undeclared') {
-      return { principal: credential.principal, body: { kind: 'undeclared', verify: fits } };
+      return {
+        principal: credential.principal,
+        body: { kind: 'undeclared', verify: fits, mismatch: () => misfit(request.headerText) },
+      };
     }
-    if (!fits(request.payload.text)) throw mismatch();
+    if (!fits(request.payload.text)) throw misfit(request.headerText);
     const { kind, text } = request.payload;
     const body: AuthenticatedBody =
       kind === 'declared'
@@ -216,7 +219,15 @@ const CHUNKED = new Set([
   'STREAMING-UNSIGNED-PAYLOAD-TRAILER',
 ]);
 
-/** The one answer to every signature that does not fit; it tells nothing of how it failed. */
+/** The answer to a signature over these canonical headers that does not fit. Clients send what is not ASCII as other bytes than they sign. */
+function misfit(headerText: string): Error {
+  const name = /^([^:\n]+):.*[^\x20-\x7e\n]/m.exec(headerText)?.[1];
+  if (name === undefined) return mismatch();
+  const message = 'must be of printable ASCII characters';
+  return errors.validation(`The header ${name} ${message}.`, { fieldList: [{ name, message }] });
+}
+
+/** The one answer to every other signature that does not fit; it tells nothing of how it failed. */
 export function mismatch(): Error {
   return errors.invalidSignature('The request signature we calculated does not match the signature you provided.', {
     remedy: 'Check the secret access key, and that nothing on the way alters the request.',

@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -5,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { errors } from '@agentplatform/contract';
 import { BedrockAgentCoreClient, InvokeAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore';
 import {
@@ -327,6 +329,45 @@ describe('pipeline, driven by the AWS SDK', () => {
     });
   });
 
+  it('is heard by an SDK in another process when it refuses a large body', async () => {
+    const script = `
+      import { BedrockAgentCoreClient, InvokeAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore';
+      const client = (accessKeyId) => new BedrockAgentCoreClient({
+        endpoint: '${await endpointOf(control)}', region: 'us-east-1', maxAttempts: 1,
+        credentials: { accessKeyId, secretAccessKey: '${secretAccessKey}' },
+      });
+      const agentRuntimeArn = 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/agent-0123456789';
+      const heard = {};
+      for (let i = 0; i < 10; i += 1)
+        for (const [key, bytes] of [['AKIAOTHER', 5_000_000], ['AKIATEST', 50_000_000]]) {
+          const call = new InvokeAgentRuntimeCommand({ agentRuntimeArn, payload: Buffer.alloc(bytes) });
+          const name = await client(key).send(call).then(() => 'no error', (error) => error.name + ' ' + error.code);
+          heard[name] = (heard[name] ?? 0) + 1;
+        }
+      process.stdout.write(JSON.stringify(heard));`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: import.meta.dirname,
+    });
+    expect(JSON.parse(stdout)).toEqual({
+      'UnrecognizedClientException undefined': 10,
+      'ValidationException undefined': 10,
+    });
+  });
+
+  it('answers all that it refuses, and the next request behind a short body', async () => {
+    const stop = '/runtimes/arn/stopruntimesession';
+    const bearer = 'Authorization: Bearer good\r\n';
+    const chunked = `${bearer}Transfer-Encoding: chunked\r\n`;
+    expect(await sendAll('/nowhere', 'Content-Type: application/json\r\n', 5_000_000)).toEqual([404]);
+    expect(await sendAll('/nowhere', '', 5_000_000)).toEqual([404]);
+    expect(await sendAll('/runtimes/arn/invocations', '', 5_000_000)).toEqual([403]);
+    expect(await sendAll(stop, bearer, 5_000_000)).toEqual([400]);
+    expect(await sendAll(stop, chunked, 5_000_000)).toEqual([400]);
+    expect(await sendAll(stop, `${bearer}Connection: close\r\n`, 700_000)).toEqual([400]);
+    expect(await sendAll(stop, bearer, 700_000)).toEqual([400, 200]);
+    expect(await sendAll('/healthz', '', 700_000)).toEqual([404, 200]);
+  });
+
   it('refuses a bearer token where none is taken before the body is there', async () => {
     const head = (path: string) =>
       `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\nContent-Length: 15000000\r\n\r\n{`;
@@ -428,6 +469,24 @@ async function answerTo(bytes: string): Promise<string> {
   await Promise.race([once(socket, 'data'), sleep(500)]);
   socket.destroy();
   return answer;
+}
+
+/** The statuses that a client is answered that sends a body and a second request before it looks for an answer. */
+async function sendAll(path: string, headers: string, bytes: number): Promise<number[]> {
+  const { hostname, port } = new URL(await endpointOf(control));
+  const socket = connect(Number(port), hostname);
+  const failed = once(socket, 'error').then(([error]) => Promise.reject(error));
+  const chunked = headers.includes('chunked');
+  const length = chunked ? `${bytes.toString(16)}\r\n` : '';
+  socket.write(
+    `POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}${chunked ? '' : `Content-Length: ${bytes}\r\n`}\r\n${length}`,
+  );
+  socket.write(Buffer.alloc(bytes));
+  socket.pause();
+  const rest = `${chunked ? '\r\n0\r\n\r\n' : ''}GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
+  await Promise.race([new Promise((resolve) => socket.write(rest, resolve)), failed]);
+  const answer = Buffer.concat(await socket.toArray()).toString();
+  return [...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
 }
 
 async function endpointOf(client: BedrockAgentCoreControlClient): Promise<string> {

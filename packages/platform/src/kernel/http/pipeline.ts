@@ -28,6 +28,7 @@ import type { IdempotencyStore } from '../storage/index.ts';
 import type { Metrics, RequestMetrics } from '../telemetry/index.ts';
 import { type AuditRecord, auditRecord, nameOf } from './audit-record.ts';
 import { collectBody } from './collect-body.ts';
+import { lingerAfterAnswer } from './linger.ts';
 import { closeSignal, HttpRequestContext } from './request-context.ts';
 import { respond } from './respond.ts';
 import { toOperationError } from './service-errors.ts';
@@ -64,6 +65,9 @@ type AnyHandler = OperationHandler<OperationName>;
 
 /** Largest body that is decoded before its sender's token is looked at: a command is the longest there is, and has 64 KB. */
 const UNKNOWN_SENDER_BYTES = 256 * 1024;
+
+/** Of a refused body: up to this it is read to its end, and the connection serves on. */
+const SHORT_BYTES = 1_000_000;
 
 /** As nginx logs it: the client went away before its answer began, which is no failure of ours. */
 const CLIENT_LEFT = 499;
@@ -124,7 +128,7 @@ export class Pipeline {
     const error = errors.unknownOperation(`There is no operation at ${req.method} ${path}.`, {
       remedy: 'Check the endpoint and the version of the SDK.',
     });
-    await respond(res, encodeError(error), this.#deps.newRequestId()).catch(() => res.destroy());
+    await this.#refuse(req, res, encodeError(error), this.#deps.newRequestId());
   }
 
   async #answer(passage: Passage): Promise<WireResponse> {
@@ -288,17 +292,20 @@ export class Pipeline {
     else log.debug({ err: error }, 'request refused');
     // Nobody is there to be told.
     if (res.destroyed) return failure;
-    const response = encodeError(known ?? error);
-    // What is left of a large body is not worth reading: the client is told that the connection ends.
-    if (
-      !req.complete &&
-      req.headers['content-length'] !== '0' &&
-      Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY) > 1_000_000
-    ) {
-      response.headers.connection = 'close';
+    await this.#refuse(req, res, encodeError(known ?? error), requestId);
+    return failure;
+  }
+
+  /** Answers whatever is still to come of the body: a short rest is read, for a long one the client is told that the connection ends. */
+  async #refuse(req: IncomingMessage, res: ServerResponse, response: WireResponse, requestId: string): Promise<void> {
+    if (!req.complete) {
+      lingerAfterAnswer(req, this.#deps.clock);
+      const bytes = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY);
+      if (bytes > SHORT_BYTES) response.headers.connection = 'close';
     }
     await respond(res, response, requestId).catch(() => res.destroy());
-    return failure;
+    // Who began to read it has stopped, and the next request stands behind it.
+    if (!req.complete) req.unpipe().resume();
   }
 
   #record(passage: Passage, failure: ServiceError | undefined): void {

@@ -7,6 +7,7 @@ import Fastify, { type FastifyPluginAsync } from 'fastify';
 import type { Logger } from 'pino';
 import { isSignedFor } from '../auth/signed-for.ts';
 import type { Clock } from '../clock.ts';
+import { lingerAfterAnswer } from './linger.ts';
 import type { Pipeline } from './pipeline.ts';
 import { toServiceError } from './service-errors.ts';
 import type { UpgradeHandler } from './upgrade.ts';
@@ -77,6 +78,14 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 4096 },
   });
   prepare(app.server, deps);
+  // Whoever wants a body reads it.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  // A plugin may refuse a body that is still on its way, and end the connection.
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (!request.raw.complete) lingerAfterAnswer(request.raw, deps.clock);
+    done();
+  });
   // A plugin that speaks another protocol sets its own; the rest answers errors as the wire does.
   app.setErrorHandler((error, _request, reply) => {
     const { status, headers, body } = encodeError(toServiceError(error) ?? error);

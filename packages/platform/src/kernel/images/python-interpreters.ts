@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { access, constants, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { orMissing } from '../system-error.ts';
 import { isObject } from './manifest.ts';
 
 /** A Python of this machine, as it describes itself. */
@@ -53,7 +52,9 @@ export async function defaultPythonDirs(env: NodeJS.ProcessEnv = process.env): P
   for (const [i, root] of managed.entries()) {
     if (!root.startsWith('/')) continue;
     const versions = i === 0 ? join(root, 'versions') : root;
-    for (const name of ((await orMissing(readdir(versions))) ?? []).sort()) dirs.push(join(versions, name, 'bin'));
+    // Another user's, if the variable was inherited: one that cannot be looked into is as good as none.
+    const names = await readdir(versions).catch(() => []);
+    for (const name of names.sort()) dirs.push(join(versions, name, 'bin'));
   }
   return dirs;
 }

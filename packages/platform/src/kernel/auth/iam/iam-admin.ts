@@ -1,8 +1,8 @@
 import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../clock.ts';
 import { secretContext } from './credential-store.ts';
-import type { IamDirectory, IamState } from './iam-directory.ts';
-import { newId, newSecret, roleArn, userArn } from './iam-ids.ts';
+import { activeRootKeys, type IamDirectory, type IamState } from './iam-directory.ts';
+import { DEFAULT_ROLE, newId, newSecret, roleArn, userArn } from './iam-ids.ts';
 import type { AccessKey, IamChange, Role, User } from './iam-records.ts';
 import { type PolicyKind, parsePolicy } from './policy-document.ts';
 import type { RandomBytes, Sealer } from './ports.ts';
@@ -132,6 +132,11 @@ export function createIamAdmin(deps: IamAdminDeps) {
     deleteRole: (name: string): Promise<void> =>
       change((state) => {
         owner(state, { kind: 'role', name });
+        if (name === DEFAULT_ROLE) {
+          throw errors.conflict(`The role "${name}" stays: agents run as it when nothing else is said.`, {
+            remedy: 'Take from it what it may do instead: agentcore iam delete-policy.',
+          });
+        }
         return { changes: [{ remove: { kind: 'role', name } }], result: undefined };
       }),
 
@@ -178,11 +183,13 @@ export function createIamAdmin(deps: IamAdminDeps) {
     setAccessKeyActive: (userName: string | undefined, accessKeyId: string, active: boolean): Promise<AccessKeyView> =>
       change((state) => {
         const data = { ...keyOf(state, userName, accessKeyId), active };
+        if (!active) assertNotLastOfRoot(state, accessKeyId);
         return { changes: [{ put: { kind: 'access-key', name: accessKeyId, data } }], result: view(data) };
       }),
     deleteAccessKey: (userName: string | undefined, accessKeyId: string): Promise<void> =>
       change((state) => {
         keyOf(state, userName, accessKeyId);
+        assertNotLastOfRoot(state, accessKeyId);
         return { changes: [{ remove: { kind: 'access-key', name: accessKeyId } }], result: undefined };
       }),
   };
@@ -195,6 +202,15 @@ function keyOf(state: IamState, userName: string | undefined, accessKeyId: strin
   if (!key || key.userName !== userName)
     throw errors.resourceNotFound(`There is no access key "${shown(accessKeyId)}".`);
   return key;
+}
+
+/** Without any, nobody could ever make another. */
+function assertNotLastOfRoot(state: IamState, accessKeyId: string): void {
+  const active = activeRootKeys(state);
+  if (active.length !== 1 || active[0]?.accessKeyId !== accessKeyId) return;
+  throw errors.conflict(`"${accessKeyId}" is the only access key of the account itself that is on.`, {
+    remedy: 'Make or switch on another one first: agentcore iam create-key, or set-key.',
+  });
 }
 
 function policyOf(data: User | Role, name: string): string {

@@ -10,6 +10,11 @@ export interface IamState {
   accessKeys: ReadonlyMap<string, AccessKey>;
 }
 
+/** The account itself can be used by these alone. */
+export function activeRootKeys({ accessKeys }: IamState): AccessKey[] {
+  return [...accessKeys.values()].filter((key) => key.userName === undefined && key.active);
+}
+
 const ATTEMPTS = 10;
 
 /** The access management in memory: read without waiting, written through to the store. */

@@ -18,6 +18,9 @@ export function newAccountId(random: RandomBytes): string {
   return (number + 100_000_000_000n).toString();
 }
 
+/** The role that agents run as when nothing else is said. */
+export const DEFAULT_ROLE = 'default';
+
 export const rootArn = (accountId: string): string => `arn:aws:iam::${accountId}:root`;
 export const userArn = (accountId: string, name: string): string => `arn:aws:iam::${accountId}:user/${name}`;
 export const roleArn = (accountId: string, name: string): string => `arn:aws:iam::${accountId}:role/${name}`;

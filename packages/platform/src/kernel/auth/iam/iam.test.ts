@@ -83,6 +83,62 @@ describe('first boot', () => {
   });
 });
 
+describe('what the account cannot do without', () => {
+  const conflict = (remedy: RegExp) => ({ code: 'ConflictException', remedy: expect.stringMatching(remedy) });
+
+  it('has an active root key: the last one is neither switched off nor deleted', async () => {
+    const { admin } = iam;
+    const { accessKeyId: first } = await iam.rootCredentials();
+    await expect(admin.setAccessKeyActive(undefined, first, false)).rejects.toMatchObject(conflict(/create-key/));
+    await expect(admin.deleteAccessKey(undefined, first)).rejects.toMatchObject(conflict(/create-key/));
+    const { accessKeyId: second } = await admin.createAccessKey(undefined);
+    await admin.setAccessKeyActive(undefined, first, false);
+    await admin.setAccessKeyActive(undefined, first, false);
+    await expect(admin.deleteAccessKey(undefined, second)).rejects.toMatchObject(conflict(/create-key/));
+    await admin.setAccessKeyActive(undefined, second, true);
+    await admin.deleteAccessKey(undefined, first);
+    expect((await iam.rootCredentials()).accessKeyId).toBe(second);
+  });
+
+  it('leaves the last key of a user to whoever manages them', async () => {
+    await user('ann');
+    const [key] = iam.admin.listAccessKeys('ann');
+    await iam.admin.setAccessKeyActive('ann', key?.accessKeyId ?? '', false);
+    await iam.admin.deleteAccessKey('ann', key?.accessKeyId ?? '');
+  });
+
+  it('has the role that it announces', async () => {
+    await expect(iam.admin.deleteRole('default')).rejects.toMatchObject(conflict(/delete-policy/));
+  });
+
+  it('gets back at boot what it has lost, and says so once', async () => {
+    const { accessKeyId } = await iam.rootCredentials();
+    const { revision, records } = await store.load();
+    const key = records.find((record) => record.name === accessKeyId);
+    if (key?.kind !== 'access-key') throw new Error('the root has a key');
+    await store.commit(revision, [
+      { put: { ...key, data: { ...key.data, active: false } } },
+      { remove: { kind: 'role', name: 'default' } },
+    ]);
+    const told: string[] = [];
+    const again = await open({ onRestored: (what) => told.push(what) });
+    expect(told).toEqual(['an active access key of its root', 'the role "default"']);
+    expect(again.accountId).toBe(iam.accountId);
+    const root = await again.rootCredentials();
+    expect(root.accessKeyId).not.toBe(accessKeyId);
+    expect((await find(root.accessKeyId, undefined, again))?.arn).toBe(`arn:aws:iam::${iam.accountId}:root`);
+    expect(await find(accessKeyId, undefined, again)).toBeUndefined();
+    expect(again.roleMay(again.defaultRoleArn, INVOKE, ANY)).toBe(true);
+    expect(await (await open({ onRestored: (what) => told.push(what) })).rootCredentials()).toEqual(root);
+    expect(told).toHaveLength(2);
+  });
+
+  it('is nothing to tell of at first boot', async () => {
+    store = createMemoryIamStore();
+    await open({ onRestored: (what) => expect.fail(what) });
+  });
+});
+
 describe('access keys', () => {
   it('answer without a Promise once they were used', async () => {
     const key = await iam.admin.createAccessKey(undefined);

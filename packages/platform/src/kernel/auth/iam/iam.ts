@@ -1,24 +1,19 @@
-import type { Clock } from '../../clock.ts';
 import type { AccessKeyStore } from '../sigv4.ts';
 import { type Authorizer, createAuthorizer } from './authorizer.ts';
 import { createCredentialStore, secretContext } from './credential-store.ts';
+import { type EssentialsDeps, ensureEssentials, TOKEN_KEY_CONTEXT } from './essentials.ts';
 import { createIamAdmin, type IamAdmin } from './iam-admin.ts';
-import { IamDirectory } from './iam-directory.ts';
-import { newAccountId, newId, newSecret, roleArn, roleSessionArn } from './iam-ids.ts';
-import type { AccessKey, Account, IamChange, Role } from './iam-records.ts';
+import { activeRootKeys, IamDirectory } from './iam-directory.ts';
+import { DEFAULT_ROLE, roleArn, roleSessionArn } from './iam-ids.ts';
+import type { IamChange } from './iam-records.ts';
 import type { IamStore } from './iam-store.ts';
-import type { RandomBytes, Sealer } from './ports.ts';
-import { createRoleSessions, defaultTrustPolicy, type RoleSessions } from './role-sessions.ts';
+import type { Sealer } from './ports.ts';
+import { createRoleSessions, type RoleSessions } from './role-sessions.ts';
 import { SessionTokens } from './session-tokens.ts';
 
-export interface IamDeps {
+export interface IamDeps extends EssentialsDeps {
   store: IamStore;
-  sealer: Sealer;
-  clock: Clock;
-  random: RandomBytes;
   region: string;
-  /** 12 digits; made up at first boot when not given. */
-  accountId?: string;
   /** How often to look for what other servers on the same store have written; 0 for a server alone. */
   refreshSeconds?: number;
   /** Whether a sandbox that role credentials were issued to is still there; without it such credentials count for nothing. */
@@ -30,7 +25,7 @@ export interface IamDeps {
 /** The access management of the platform, assembled. */
 export interface Iam extends RoleSessions {
   accountId: string;
-  /** The execution role that exists from first boot. */
+  /** The execution role that always exists. */
   defaultRoleArn: string;
   keys: AccessKeyStore;
   authorizer: Authorizer;
@@ -38,17 +33,14 @@ export interface Iam extends RoleSessions {
   /** Whether the policies of a role allow an action; false for a role that does not exist. */
   roleMay(roleArn: string, action: string, resource: string): boolean;
   /** The oldest active access key of the account's root, with its secret: what goes into the credentials file. */
-  rootCredentials(): Promise<{ accessKeyId: string; secretAccessKey: string } | undefined>;
+  rootCredentials(): Promise<{ accessKeyId: string; secretAccessKey: string }>;
   /** Seals every secret anew, under the sealer's current key: call it after a new master key is there, before the old one goes. */
   reseal(): Promise<number>;
   stop(): void;
 }
 
-const DEFAULT_ROLE = 'default';
-const TOKEN_KEY_CONTEXT = 'iam/session-token-key';
-
 /**
- * Opens the access management; at first boot makes the account, the root's access key and the default role.
+ * Opens the access management; makes the account, an access key of its root and the default role where they are missing.
  * Throws when `accountId` is not the one that the store was made with.
  */
 export async function openIam(deps: IamDeps): Promise<Iam> {
@@ -57,7 +49,7 @@ export async function openIam(deps: IamDeps): Promise<Iam> {
     throw new Error(`the account id must be 12 digits, not "${deps.accountId}"`);
   }
   const directory = await IamDirectory.open(store);
-  const account = directory.state.account ?? (await firstBoot(directory, deps));
+  const account = await ensureEssentials(directory, deps);
   const { accountId } = account;
   if (deps.accountId !== undefined && deps.accountId !== accountId) {
     throw new Error(`this data belongs to account ${accountId}, not to ${deps.accountId}`);
@@ -89,10 +81,8 @@ export async function openIam(deps: IamDeps): Promise<Iam> {
       return authorizer.authorize({ principal, action, resource }).allowed;
     },
     async rootCredentials() {
-      const [key] = [...directory.state.accessKeys.values()]
-        .filter((one) => one.userName === undefined && one.active)
-        .sort((a, b) => a.createdAt - b.createdAt);
-      if (!key) return undefined;
+      const [key] = activeRootKeys(directory.state).sort((a, b) => a.createdAt - b.createdAt);
+      if (!key) throw new Error("the account's root has no active access key");
       const secretAccessKey = await sealer.open(key.sealedSecret, secretContext(key.accessKeyId));
       return { accessKeyId: key.accessKeyId, secretAccessKey };
     },
@@ -125,81 +115,6 @@ async function reseal(directory: IamDirectory, sealer: Sealer): Promise<number> 
     return { changes, result: changes.length };
   });
 }
-
-async function firstBoot(directory: IamDirectory, deps: IamDeps): Promise<Account> {
-  const { sealer, random } = deps;
-  const accountId = deps.accountId ?? newAccountId(random);
-  const accessKeyId = newId('AKIA', random);
-  const createdAt = deps.clock.now();
-  const made: Account = {
-    accountId,
-    sealedTokenKey: await sealer.seal(random(32).toString('base64'), TOKEN_KEY_CONTEXT),
-  };
-  const key: AccessKey = {
-    accessKeyId,
-    userName: undefined,
-    active: true,
-    createdAt,
-    sealedSecret: await sealer.seal(newSecret(random), secretContext(accessKeyId)),
-  };
-  const role: Role = {
-    roleName: DEFAULT_ROLE,
-    roleId: newId('AROA', random),
-    arn: roleArn(accountId, DEFAULT_ROLE),
-    createdAt,
-    description: 'What agents run as when nothing else is said',
-    tags: {},
-    policies: { 'data-plane': DATA_PLANE },
-    trustPolicy: defaultTrustPolicy(accountId),
-    maxSessionSeconds: 43_200,
-  };
-  return directory.update((state) => {
-    // Another server on the same store may have been first.
-    if (state.account) return { changes: [], result: state.account };
-    return {
-      changes: [
-        { put: { kind: 'account', name: 'account', data: made } },
-        { put: { kind: 'access-key', name: accessKeyId, data: key } },
-        { put: { kind: 'role', name: DEFAULT_ROLE, data: role } },
-      ],
-      result: made,
-    };
-  });
-}
-
-/** What an agent needs at work: use things, not make, change or delete them, nor manage access. */
-const DATA_PLANE = JSON.stringify({
-  Version: '2012-10-17',
-  Statement: [
-    {
-      Sid: 'UseDataPlane',
-      Effect: 'Allow',
-      Action: [
-        'bedrock-agentcore:CreateEvent',
-        'bedrock-agentcore:GetEvent',
-        'bedrock-agentcore:ListEvents',
-        'bedrock-agentcore:ListSessions',
-        'bedrock-agentcore:ListActors',
-        'bedrock-agentcore:*MemoryRecord*',
-        'bedrock-agentcore:GetResource*',
-        // Not the commands and shells in other sessions' sandboxes, nor to speak for an end user or as another workload: an agent
-        // gets its own workload access token with each request.
-        'bedrock-agentcore:InvokeAgentRuntime',
-        'bedrock-agentcore:InvokeAgentRuntimeWithWebSocketStream',
-        'bedrock-agentcore:InvokeBrowser*',
-        'bedrock-agentcore:InvokeCodeInterpreter',
-        'bedrock-agentcore:InvokeGateway',
-        'bedrock-agentcore:InvokeHarness',
-        'bedrock-agentcore:*BrowserSession*',
-        'bedrock-agentcore:*BrowserStream*',
-        'bedrock-agentcore:*CodeInterpreterSession*',
-        'bedrock-agentcore:StopRuntimeSession',
-        'bedrock:Invoke*',
-      ],
-      Resource: '*',
-    },
-  ],
-});
 
 function refreshEvery(deps: IamDeps, directory: IamDirectory): () => void {
   const seconds = deps.refreshSeconds ?? 0;

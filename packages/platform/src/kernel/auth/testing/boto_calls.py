@@ -35,8 +35,7 @@ def invoke(runtime, payload, **extra):
     answer = runtime.invoke_agent_runtime(
         agentRuntimeArn="arn:aws:bedrock-agentcore:%s:111122223333:runtime/a b-é" % given["region"],
         payload=payload,
-        runtimeSessionId="s" * 40,
-        **extra,
+        **{"runtimeSessionId": "s" * 40, **extra},
     )
     return json.loads(answer["response"].read())
 
@@ -49,6 +48,10 @@ try:
     invoke(client("bedrock-agentcore", given["key"], given["secret"] + "x"), b"{}")
 except ClientError as error:
     result["wrong"] = error.response["Error"]["Code"]
+try:
+    invoke(runtime, b"{}", runtimeSessionId="é" * 40)
+except ClientError as error:
+    result["not_ascii"] = error.response["Error"]
 
 sts = client("sts", given["key"], given["secret"])
 identity = sts.get_caller_identity()

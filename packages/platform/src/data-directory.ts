@@ -1,0 +1,26 @@
+import { existsSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { errorCode, isDiskFull } from './kernel/system-error.ts';
+
+/** Makes the directory (0700), and tries to write in it: its parts would each fail in words of their own. Throws an error that says what to do. */
+export async function makeDataDirectory(data: string): Promise<void> {
+  const probe = join(data, `.probe-${process.pid}`);
+  try {
+    await makeDirectory(resolve(data));
+    await writeFile(probe, 'x');
+    await rm(probe);
+  } catch (error) {
+    if (isDiskFull(error) || !(error instanceof Error)) throw error;
+    throw new Error(`${data} cannot be written: ${error.message}; choose another with --data`, { cause: error });
+  }
+}
+
+/** Level by level: Node's own way to make all of them never ends where the system lets nobody make a directory, as in /proc. */
+async function makeDirectory(path: string): Promise<void> {
+  const parent = dirname(path);
+  if (!existsSync(parent)) await makeDirectory(parent);
+  await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
+    if (errorCode(error) !== 'EEXIST') throw error;
+  });
+}

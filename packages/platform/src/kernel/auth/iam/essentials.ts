@@ -1,0 +1,115 @@
+import type { Clock } from '../../clock.ts';
+import { secretContext } from './credential-store.ts';
+import { activeRootKeys, type IamDirectory } from './iam-directory.ts';
+import { DEFAULT_ROLE, newAccountId, newId, newSecret, roleArn } from './iam-ids.ts';
+import type { AccessKey, Account, IamChange, Role } from './iam-records.ts';
+import type { RandomBytes, Sealer } from './ports.ts';
+import { defaultTrustPolicy } from './role-sessions.ts';
+
+export interface EssentialsDeps {
+  sealer: Sealer;
+  clock: Clock;
+  random: RandomBytes;
+  /** 12 digits; made up at first boot when not given. */
+  accountId?: string;
+  /** Told of what the account had lost and got back now. */
+  onRestored?(what: string): void;
+}
+
+/** What binds the account's sealed key of session tokens to its purpose. */
+export const TOKEN_KEY_CONTEXT = 'iam/session-token-key';
+
+/**
+ * The account, made at first boot. It always has an active access key of its root, without which nobody could ever manage access
+ * again, and the role that the server announces: what is missing of these is made.
+ */
+export async function ensureEssentials(directory: IamDirectory, deps: EssentialsDeps): Promise<Account> {
+  const { state } = directory;
+  if (state.account && activeRootKeys(state).length > 0 && state.roles.has(DEFAULT_ROLE)) return state.account;
+  const newAccount = await makeAccount(deps);
+  const newKey = await makeRootKey(deps);
+  // Another server on the same store may have been first, so what is missing is seen there.
+  const { account, missing } = await directory.update((state) => {
+    const account = state.account ?? newAccount;
+    const changes: IamChange[] = [];
+    const missing: string[] = [];
+    if (!state.account) changes.push({ put: { kind: 'account', name: 'account', data: account } });
+    if (activeRootKeys(state).length === 0) {
+      changes.push({ put: { kind: 'access-key', name: newKey.accessKeyId, data: newKey } });
+      missing.push('an active access key of its root');
+    }
+    if (!state.roles.has(DEFAULT_ROLE)) {
+      changes.push({ put: { kind: 'role', name: DEFAULT_ROLE, data: makeDefaultRole(account.accountId, deps) } });
+      missing.push(`the role "${DEFAULT_ROLE}"`);
+    }
+    return { changes, result: { account, missing: state.account ? missing : [] } };
+  });
+  for (const what of missing) deps.onRestored?.(what);
+  return account;
+}
+
+async function makeAccount({ accountId, sealer, random }: EssentialsDeps): Promise<Account> {
+  return {
+    accountId: accountId ?? newAccountId(random),
+    sealedTokenKey: await sealer.seal(random(32).toString('base64'), TOKEN_KEY_CONTEXT),
+  };
+}
+
+async function makeRootKey({ sealer, clock, random }: EssentialsDeps): Promise<AccessKey> {
+  const accessKeyId = newId('AKIA', random);
+  return {
+    accessKeyId,
+    userName: undefined,
+    active: true,
+    createdAt: clock.now(),
+    sealedSecret: await sealer.seal(newSecret(random), secretContext(accessKeyId)),
+  };
+}
+
+function makeDefaultRole(accountId: string, { clock, random }: EssentialsDeps): Role {
+  return {
+    roleName: DEFAULT_ROLE,
+    roleId: newId('AROA', random),
+    arn: roleArn(accountId, DEFAULT_ROLE),
+    createdAt: clock.now(),
+    description: 'What agents run as when nothing else is said',
+    tags: {},
+    policies: { 'data-plane': DATA_PLANE },
+    trustPolicy: defaultTrustPolicy(accountId),
+    maxSessionSeconds: 43_200,
+  };
+}
+
+/** What an agent needs at work: use things, not make, change or delete them, nor manage access. */
+const DATA_PLANE = JSON.stringify({
+  Version: '2012-10-17',
+  Statement: [
+    {
+      Sid: 'UseDataPlane',
+      Effect: 'Allow',
+      Action: [
+        'bedrock-agentcore:CreateEvent',
+        'bedrock-agentcore:GetEvent',
+        'bedrock-agentcore:ListEvents',
+        'bedrock-agentcore:ListSessions',
+        'bedrock-agentcore:ListActors',
+        'bedrock-agentcore:*MemoryRecord*',
+        'bedrock-agentcore:GetResource*',
+        // Not the commands and shells in other sessions' sandboxes, nor to speak for an end user or as another workload: an agent
+        // gets its own workload access token with each request.
+        'bedrock-agentcore:InvokeAgentRuntime',
+        'bedrock-agentcore:InvokeAgentRuntimeWithWebSocketStream',
+        'bedrock-agentcore:InvokeBrowser*',
+        'bedrock-agentcore:InvokeCodeInterpreter',
+        'bedrock-agentcore:InvokeGateway',
+        'bedrock-agentcore:InvokeHarness',
+        'bedrock-agentcore:*BrowserSession*',
+        'bedrock-agentcore:*BrowserStream*',
+        'bedrock-agentcore:*CodeInterpreterSession*',
+        'bedrock-agentcore:StopRuntimeSession',
+        'bedrock:Invoke*',
+      ],
+      Resource: '*',
+    },
+  ],
+});

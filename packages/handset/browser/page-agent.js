@@ -174,7 +174,7 @@
     writer.changes = listens(window, CHANGES) || listens(document, CHANGES);
     writer.presses = listens(window, PRESSES) || listens(document, PRESSES);
     writer.hashes = listens(window, ['hashchange']);
-    write(root, { click: clicks, root: true }, writer);
+    write(root, { click: clicks, root: true, optional: [] }, writer);
     put(writer, null);
     return {
       parts: writer.parts,
@@ -183,6 +183,9 @@
       language: root.lang
     };
   }
+
+  /* Enter in a field presses the first button of its form: fields outside of any share one, whose first can do nothing. */
+  var NO_DEFAULT_BUTTON = '<input type="submit" form="handset-form" disabled style="display:none">';
 
   function put(writer, part) {
     if (writer.text) writer.parts.push(writer.text);
@@ -219,14 +222,25 @@
       return;
     }
     var own = listens(element, CLICKS);
-    var inside = { click: region.click || own, form: region.form || tag === 'form' };
+    var collects = tag === 'form' || tag === 'body';
+    var inside = {
+      click: region.click || own,
+      form: region.form || tag === 'form',
+      optional: collects ? [] : region.optional
+    };
     var button = needsButton(element, tag, region, own);
     writer.text += '<' + tag;
     writeAttributes(element, tag, region, own, writer);
     writer.text += (button ? ' data-tap' : '') + '>';
     if (VOID.test(tag)) return;
+    if (tag === 'body') writer.text += NO_DEFAULT_BUTTON;
     if (tag === 'textarea') writer.text += escapeHtml(element.value);
     else writeChildren(element, inside, writer);
+    /* A box without a tick and a list without a choice are not sent: what is sent besides says that they were there. */
+    if (collects)
+      inside.optional.forEach(function (n) {
+        writer.text += '<input type="hidden" name="f' + n + '"' + (inside.form ? '' : ' form="handset-form"') + '>';
+      });
     if (tag === 'form') writer.text += '<input type="hidden" name="on" value="' + numberOf(element) + ':submit">';
     if (button) {
       var cover = '<noscript><button class="handset-tap" name="on" value="' + numberOf(element) + ':click"';
@@ -366,6 +380,7 @@
       return;
     }
     set.name = 'f' + n;
+    if (/^(checkbox|select-multiple)$/.test(element.type) && !element.matches(':disabled')) region.optional.push(n);
     if (element.type === 'checkbox') {
       set.value = '1';
       if (element.checked) set.checked = '';
@@ -386,19 +401,32 @@
     return element.dispatchEvent(new Kind(type, init));
   }
 
-  function setField(name, value) {
-    var kind = name.charAt(0);
-    var element = elementOf(kind === 'g' ? value : name.slice(1));
-    if (!element || !/^(input|select|textarea)$/.test(element.localName) || element.disabled) return;
+  function setField(element, values) {
+    if (!element || !/^(input|select|textarea)$/.test(element.localName) || element.matches(':disabled')) return;
     if (element.type === 'radio') change(element, 'checked', true);
-    else if (element.type === 'checkbox') change(element, 'checked', value === '1');
-    else if (element.localName === 'select') change(element, 'selectedIndex', Number(value) || 0);
-    else if (element.type !== 'file') change(element, 'value', value);
+    else if (element.type === 'checkbox') change(element, 'checked', values.indexOf('1') !== -1);
+    else if (element.type === 'select-multiple') choose(element, values);
+    else if (element.localName === 'select') change(element, 'selectedIndex', Number(values[0]) || 0);
+    else if (element.type !== 'file') change(element, 'value', values[0]);
   }
 
   function change(element, property, value) {
     if (element[property] === value) return;
     element[property] = value;
+    fireChange(element);
+  }
+
+  function choose(list, indexes) {
+    var wrong = Array.prototype.filter.call(list.options, function (option, i) {
+      return option.selected !== (indexes.indexOf(String(i)) !== -1);
+    });
+    wrong.forEach(function (option) {
+      option.selected = !option.selected;
+    });
+    if (wrong.length) fireChange(list);
+  }
+
+  function fireChange(element) {
     fire(element, 'input', window.Event);
     fire(element, 'change', window.Event);
   }
@@ -443,11 +471,16 @@
     message.locals.forEach(function (action) {
       if (window.handset) window.handset.run(action);
     });
+    var element = elementOf(message.target) || document.documentElement;
+    /* A box that was tapped is sent as the tap left it, which the click itself does here. */
+    var isTappedBox = message.type === 'click' && /^(checkbox|radio)$/.test(element.type);
     Object.keys(message.fields).forEach(function (name) {
-      setField(name, message.fields[name]);
+      var values = message.fields[name];
+      (name.charAt(0) === 'g' ? values : [name.slice(1)]).map(elementOf).forEach(function (field) {
+        if (!isTappedBox || field !== element) setField(field, values);
+      });
     });
     if (message.scroll !== null) window.scrollTo(0, message.scroll);
-    var element = elementOf(message.target) || document.documentElement;
     var answered = window.handset && window.handset.answer;
     if (/^(swipe-|longpress)/.test(message.type)) {
       if (message.type === 'longpress') fire(element, 'contextmenu', window.MouseEvent);

@@ -248,6 +248,86 @@ describe('a live page', () => {
     await touch('touchEnd', 100);
   });
 
+  it.each([true, false])('takes ticks and choices away again (script on the phone: %s)', async (javaScriptEnabled) => {
+    const body = `p#out\ninput#night(type='checkbox' checked)\nform#f\n  input#sound(type='checkbox' checked)\n  select#days(multiple)\n    option(selected) mon\n    option tue\n    option wed\n  fieldset(disabled)\n    input#fixed(type='checkbox' checked)\n  button#save save\nbutton#show show`;
+    const script = `function id(name) { return document.getElementById(name); }
+    var said = [];
+    id('night').onchange = function () { said.push('night ' + this.checked); show(); };
+    function show() {
+      var days = [].filter.call(id('days').options, function (o) { return o.selected; }).map(function (o) { return o.text; });
+      id('out').textContent = said.concat(['sound ' + id('sound').checked, 'fixed ' + id('fixed').checked], days).join(', ');
+    }
+    id('show').onclick = show;
+    id('f').onsubmit = show;`;
+    const { phone } = await proxied(app(body, script));
+    const page = await phone({ javaScriptEnabled });
+    const out = () => page.locator('#out').textContent();
+    await page.tap('#show');
+    await eventually(out).toBe('sound true, fixed true, mon');
+    await page.selectOption('#days', ['mon', 'wed']);
+    await page.uncheck('#sound');
+    await page.tap('#save');
+    await eventually(out).toBe('sound false, fixed true, mon, wed');
+    expect(await page.locator('#days option').evaluateAll((all) => all.map((o) => Reflect.get(o, 'selected')))).toEqual(
+      [true, false, true],
+    );
+    await page.selectOption('#days', []);
+    await page.check('#sound');
+    await page.tap('#save');
+    await eventually(out).toBe('sound true, fixed true');
+    // One that has a listener tells it by itself, where it can.
+    await page.uncheck('#night', { force: true });
+    if (!javaScriptEnabled) await page.tap('#show');
+    await eventually(out).toBe('night false, sound true, fixed true');
+    expect(await page.isChecked('#night')).toBe(false);
+  });
+
+  it('presses no button when Enter is typed in a field outside of a form', async () => {
+    const body = `p#out -\nbutton#all Delete everything\ninput#t(type='text')\ninput#s(type='text')\nbutton#show show`;
+    const script = `function id(name) { return document.getElementById(name); }
+    function say(text) { id('out').textContent = text; }
+    id('all').onclick = function () { say('deleted'); };
+    id('s').onkeydown = function (event) { if (event.keyCode === 13) say('looks for ' + this.value); };
+    id('show').onclick = function () { say('typed ' + id('t').value); };`;
+    const { phone, exchanges } = await proxied(app(body, script));
+    const out = (page: Page) => page.locator('#out').textContent();
+    for (const javaScriptEnabled of [true, false]) {
+      const page = await phone({ javaScriptEnabled });
+      await page.fill('#t', 'cats');
+      await page.press('#t', 'Enter');
+      await page.tap('#show');
+      await eventually(() => out(page)).toBe('typed cats');
+    }
+    expect(exchanges.filter((e) => e.kind === 'round trip')).toHaveLength(2);
+    // Where the page listens for it, it is told.
+    const page = await phone();
+    await page.fill('#s', 'dogs');
+    await page.press('#s', 'Enter');
+    await eventually(() => out(page)).toBe('looks for dogs');
+  });
+
+  it('gives a tap on a box or a radio button to the page that listens for it, once', async () => {
+    const body = `p#out\ninput#a(type='checkbox')\ndiv#list\n  label\n    input#b(type='checkbox')\n    span#text b\n  input#r(type='radio' name='r')`;
+    const script = `function id(name) { return document.getElementById(name); }
+    var said = [];
+    function say(event) { if (event.target.type) { said.push(event.target.id + ' ' + event.target.checked); id('out').textContent = said.join(', '); } }
+    id('a').addEventListener('click', say);
+    id('list').addEventListener('click', say);`;
+    const { phone } = await proxied(app(body, script));
+    const page = await phone();
+    const out = () => page.locator('#out').textContent();
+    await page.tap('#a');
+    await eventually(out).toBe('a true');
+    expect(await page.isChecked('#a')).toBe(true);
+    await page.tap('#a');
+    await eventually(out).toBe('a true, a false');
+    await page.tap('#text');
+    await eventually(out).toBe('a true, a false, b true');
+    expect(await page.isChecked('#b')).toBe(true);
+    await page.tap('#r');
+    await eventually(out).toBe('a true, a false, b true, r true');
+  });
+
   it('takes a shortcut of the phone for what it is: the next document has it', async () => {
     const { phone } = await proxied(
       app(

@@ -21,6 +21,7 @@
   var RAW = /^(style|xmp|plaintext)$/;
   var NAVIGATION = 'left up right down select'.split(' ');
   var MAX_PENDING_TIMER_MS = 300;
+  var LEAVING_MS = 500;
 
   /* ---- who listens ---- */
 
@@ -121,6 +122,12 @@
     clearTimer(id);
   };
 
+  /* Who leaves the document has a moment to be gone: what is to be seen until then is not what comes. */
+  var leaving = 0;
+  addListener.call(window, 'beforeunload', function () {
+    leaving = performance.now() + LEAVING_MS;
+  });
+
   addListener.call(document, 'DOMContentLoaded', function () {
     new MutationObserver(function () {
       lastChange = performance.now();
@@ -161,7 +168,7 @@
     return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;');
   }
 
-  /* Where the phone sends its events. */
+  /* Where the phone sends its events; empty until it was sent this document. */
   var eventPath = '';
 
   /* Parts are text, or objects that the server replaces: {style, media} by a sheet, {image} by its content, {css} with urls. */
@@ -468,6 +475,8 @@
 
   /* Bring the page to the state that the phone shows, then give it the event; says what was touched, for the log. */
   function receive(message) {
+    /* The phone shows a document that is gone: its numbers mean nothing here. */
+    if (!eventPath) return '';
     message.locals.forEach(function (action) {
       if (window.handset) window.handset.run(action);
     });
@@ -507,7 +516,11 @@
       (function look() {
         var now = performance.now();
         if (now - start > limit) resolve(false);
-        else if (document.readyState === 'complete' && pending <= 0 && now - Math.max(lastChange, start) >= quiet)
+        else if (
+          document.readyState === 'complete' &&
+          pending <= 0 &&
+          now - Math.max(lastChange, start, leaving) >= quiet
+        )
           resolve(true);
         else setTimer(look, 10);
       })();

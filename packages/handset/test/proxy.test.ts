@@ -248,6 +248,64 @@ describe('a live page', () => {
     await touch('touchEnd', 100);
   });
 
+  it('may load itself anew and go to itself, and going back from its first document leads nowhere', async () => {
+    const body = `p#out -\nbutton#reload reload\nbutton#go go\nbutton#replace replace\nbutton#back back\nbutton#n n`;
+    const script = `function id(name) { return document.getElementById(name); }
+    sessionStorage.loads = Number(sessionStorage.loads || 0) + 1;
+    id('out').textContent = sessionStorage.loads + location.search;
+    id('reload').onclick = function () { location.reload(); };
+    id('go').onclick = function () { location.href = 'index.html?page=2'; };
+    id('replace').onclick = function () { location.replace('/'); };
+    id('back').onclick = function () { history.back(); };
+    id('n').onclick = function () { id('out').textContent += ' touched'; };`;
+    const { phone, exchanges } = await proxied(app(body, script));
+    const page = await phone();
+    const out = () => page.locator('#out').textContent();
+    await page.tap('#back');
+    await eventually(() => exchanges.length).toBe(2);
+    await page.tap('#reload');
+    await eventually(out).toBe('2');
+    await page.tap('#go');
+    await eventually(out).toBe('3?page=2');
+    await page.tap('#back');
+    await eventually(out).toBe('4');
+    await page.tap('#replace');
+    await eventually(out).toBe('5');
+    await page.tap('#n');
+    await eventually(out).toBe('5 touched');
+    expect(exchanges.filter((e) => e.kind === 'failed')).toEqual([]);
+  });
+
+  it('gives no event to a document that the phone was not shown', async () => {
+    const script = `document.getElementById('go').onclick = function () { document.getElementById('out').textContent = 'pressed'; };
+    document.getElementById('out').textContent = sessionStorage.again ? 'anew' : 'first';
+    sessionStorage.again = 1;`;
+    const { phone } = await proxied(app('p#out\nbutton#go go', script));
+    const page = await phone();
+    const [live] = browser()
+      .contexts()
+      .flatMap((context) => context.pages())
+      .filter((one) => one.url().includes('handset.invalid'));
+    await live?.reload();
+    await page.tap('#go');
+    await eventually(() => page.locator('#out').textContent()).toBe('anew');
+    await page.tap('#go');
+    await eventually(() => page.locator('#out').textContent()).toBe('pressed');
+  });
+
+  it('that fails says so with a way back, on the phone and in the log', async () => {
+    const script = `document.getElementById('go').onclick = function () {
+      document.getElementById('out').textContent = new Array(2000010).join('x');
+    };`;
+    const { phone, exchanges } = await proxied(app('p#out\nbutton#go go', script));
+    const page = await phone();
+    await page.tap('#go');
+    await page.getByText('is the limit').waitFor();
+    const last = exchanges.at(-1);
+    expect(last).toMatchObject({ kind: 'failed', label: expect.stringMatching(/^The page has grown to \d+/) });
+    expect(await page.locator('a').first().getAttribute('href')).toBe(`/v/${last?.visit}`);
+  });
+
   it.each([true, false])('takes ticks and choices away again (script on the phone: %s)', async (javaScriptEnabled) => {
     const body = `p#out\ninput#night(type='checkbox' checked)\nform#f\n  input#sound(type='checkbox' checked)\n  select#days(multiple)\n    option(selected) mon\n    option tue\n    option wed\n  fieldset(disabled)\n    input#fixed(type='checkbox' checked)\n  button#save save\nbutton#show show`;
     const script = `function id(name) { return document.getElementById(name); }

@@ -17,7 +17,10 @@ export interface Snapshot {
 /** A page that runs its scripts here for the length of a visit. */
 export interface LivePage {
   snapshot(eventPath: string): Promise<Snapshot>;
-  /** Give the page an event and wait until it is quiet; returns a name for what was touched. */
+  /**
+   * Give the page an event and wait until it is quiet; returns a name for what was touched, empty if it is gone with its
+   * document. A document that no snapshot was taken of is given nothing: the event was meant for another.
+   */
   deliver(event: PhoneEvent): Promise<string>;
   /** False once the page has crashed or was closed. */
   readonly alive: boolean;
@@ -106,16 +109,25 @@ export async function openLivePage({
     context.on('page', (other) => {
       if (other !== page) void other.close().catch(() => undefined);
     });
-    await page.goto(`${ORIGIN}/`, { timeout: LOAD_MS, waitUntil: 'commit' });
+    // In place of the empty page: going back from the first document must lead nowhere.
+    await Promise.all([
+      page.waitForURL(`${ORIGIN}/`, { timeout: LOAD_MS, waitUntil: 'commit' }),
+      page.evaluate(`void setTimeout(function () { location.replace('${ORIGIN}/'); }, 0)`),
+    ]);
     // Addresses that no route sees, such as file: and about:, take a page away from its document.
     page.on('framenavigated', (frame) => {
       if (frame === page.mainFrame() && !frame.url().startsWith(`${ORIGIN}/`)) stop();
     });
-    await settle(page, stop);
+    await bounded(settle(page), stop);
     return {
       async snapshot(eventPath) {
+        const flatten = () => page.evaluate((path) => __handsetAgent.flatten(path), eventPath);
         const snapshot = await bounded(
-          page.evaluate((path) => __handsetAgent.flatten(path), eventPath),
+          flatten().catch(async (error: unknown) => {
+            await untilReloaded(page, error);
+            await settle(page);
+            return flatten();
+          }),
           stop,
         );
         const size = snapshot.parts.reduce((sum, part) => sum + (typeof part === 'string' ? part.length : 0), 0);
@@ -125,10 +137,12 @@ export async function openLivePage({
       },
       async deliver(event) {
         const label = await bounded(
-          page.evaluate((given) => __handsetAgent.receive(given), event),
+          page
+            .evaluate((given) => __handsetAgent.receive(given), event)
+            .catch((error: unknown) => untilReloaded(page, error).then(() => '')),
           stop,
         );
-        await settle(page, stop);
+        await bounded(settle(page), stop);
         return label;
       },
       get alive() {
@@ -149,12 +163,19 @@ declare const __handsetAgent: {
   settle(quiet: number, limit: number): Promise<boolean>;
 };
 
-async function settle(page: Page, onLate: () => void): Promise<void> {
-  const settled = page.evaluate(([quiet, limit]) => __handsetAgent.settle(quiet, limit), [
-    QUIET_MS,
-    SETTLE_MS,
-  ] as const);
-  await bounded(settled, onLate);
+async function settle(page: Page): Promise<void> {
+  try {
+    await page.evaluate(([quiet, limit]) => __handsetAgent.settle(quiet, limit), [QUIET_MS, SETTLE_MS] as const);
+  } catch (error) {
+    await untilReloaded(page, error);
+    await settle(page);
+  }
+}
+
+/** A page that loads itself anew takes away what runs in it: wait for its next document. Throws any other error. */
+async function untilReloaded(page: Page, error: unknown): Promise<void> {
+  if (page.isClosed() || !/context was destroyed/.test(String(error))) throw error;
+  await page.waitForLoadState('domcontentloaded', { timeout: CALL_MS });
 }
 
 function safeDecode(pathname: string): string {

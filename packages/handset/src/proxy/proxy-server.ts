@@ -93,8 +93,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const start = now();
     const sentence = (status: number, text: string, headers = {}): void => {
-      response.writeHead(status, { 'content-type': 'text/html; charset=utf-8', ...HEADERS, ...headers });
-      response.end(`<!DOCTYPE html><title>handset</title><p>${text}</p><p><a href="/">Start anew</a></p>`);
+      sendSentence(response, status, text, headers);
     };
     if (!namesThisServer(request, host, listening)) return sentence(403, 'This proxy answers to its own name only.');
     const address = request.url ?? '/';
@@ -110,7 +109,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
       const visit = await visits.begin();
       return sentence(303, 'Your visit begins.', { location: `/v/${visit.id}` });
     }
-    const [, id = '', action] = /^\/v\/([0-9a-f]{32})(\/event)?$/.exec(url.pathname) ?? [];
+    const [, id = '', action] = VISIT_PATH.exec(url.pathname) ?? [];
     if (id === '') return sentence(404, 'There is nothing here.');
     const visit = visits.find(id);
     if (!visit) return sentence(410, 'This visit has ended.');
@@ -153,12 +152,15 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
   };
 
   const server = createServer((request, response) => {
+    const start = now();
     answer(request, response).catch((error: unknown) => {
-      const full = error instanceof ProblemError && error.problem.code === 'visits-full';
-      const text = error instanceof Error ? error.message : String(error);
-      if (!response.headersSent)
-        response.writeHead(full ? 503 : 500, { 'content-type': 'text/plain; charset=utf-8', ...HEADERS });
-      response.end(`${text.split('\n')[0]}\n`);
+      const [text = ''] = String(error instanceof Error ? error.message : error).split('\n');
+      const [, visit = ''] = VISIT_PATH.exec((request.url ?? '').split('?', 1)[0] ?? '') ?? [];
+      note({ ...FREE, kind: 'failed', visit, type: 'error', label: text, milliseconds: now() - start });
+      if (response.headersSent) return void response.end();
+      const way = visit ? `<p><a href="/v/${visit}">Back to the page</a></p>` : '';
+      if (!(error instanceof ProblemError)) return void sendSentence(response, 500, text, {}, way);
+      sendSentence(response, 503, `${text} ${error.problem.remedy}`, {}, way);
     });
   });
   const bound = await listen(server, host, options.port).catch(async (error: unknown) => {
@@ -184,5 +186,12 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
   };
 }
 
+function sendSentence(response: ServerResponse, status: number, text: string, headers = {}, more = ''): void {
+  response.writeHead(status, { 'content-type': 'text/html; charset=utf-8', ...HEADERS, ...headers });
+  const safe = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+  response.end(`<!DOCTYPE html><title>handset</title><p>${safe}</p>${more}<p><a href="/">Start anew</a></p>`);
+}
+
+const VISIT_PATH = /^\/v\/([0-9a-f]{32})(\/event)?$/;
 const FREE = { bytesUp: 0, bytesDown: 0, documentBytes: 0, milliseconds: 0 };
 const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };

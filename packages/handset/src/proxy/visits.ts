@@ -118,7 +118,12 @@ function createVisit(id: string, page: LivePage, read: ReadFile, script: string)
   /** One after the other: an event is given to the page that its sender saw. */
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     if (waiting >= MAX_WAITING) {
-      return Promise.reject(new ProblemError('visits-full', { message: 'This visit has too many requests waiting.' }));
+      return Promise.reject(
+        new ProblemError('visits-full', {
+          message: 'This visit has too many requests waiting.',
+          remedy: 'Wait for the answer that is on its way.',
+        }),
+      );
     }
     waiting += 1;
     const result = queue.then(work).finally(() => {

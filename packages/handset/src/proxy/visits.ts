@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { ProblemError } from '../problem.ts';
-import { flatDocument, type ReadFile } from './flat-document.ts';
+import { flatDocument } from './flat-document.ts';
 import type { LivePage } from './live-page.ts';
+import type { ReadFile } from './local-file.ts';
 import type { PhoneEvent } from './phone-event.ts';
 
 /** One phone's visit: a live page, and the documents made of it. */

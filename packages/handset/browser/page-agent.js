@@ -72,26 +72,38 @@
 
   /* ---- what is still going on ---- */
 
-  var pending = 0;
+  var loads = new Set();
+  var timers = 0;
+  var inTimer = false;
   var lastChange = 0;
+  var lastLoad = 0;
 
-  function done() {
-    pending--;
+  /* Returns what to call when the load ends. */
+  function beginLoad() {
+    var load = { since: performance.now() };
+    loads.add(load);
+    return function () {
+      loads.delete(load);
+      lastLoad = lastChange = performance.now();
+    };
+  }
+
+  function endTimer() {
+    timers--;
     lastChange = performance.now();
   }
 
   var fetch = window.fetch;
   window.fetch = function () {
-    pending++;
+    var end = beginLoad();
     var answer = fetch.apply(window, arguments);
-    answer.then(done, done);
+    answer.then(end, end);
     return answer;
   };
 
   var send = window.XMLHttpRequest.prototype.send;
   window.XMLHttpRequest.prototype.send = function () {
-    pending++;
-    addListener.call(this, 'loadend', done, { once: true });
+    addListener.call(this, 'loadend', beginLoad(), { once: true });
     return send.apply(this, arguments);
   };
 
@@ -102,22 +114,28 @@
     if (typeof work !== 'function' || !(!delay || delay <= MAX_PENDING_TIMER_MS))
       return setTimer.apply(window, arguments);
     var rest = Array.prototype.slice.call(arguments, 2);
-    pending++;
+    /* A timer that sets the next goes on for ever: only the first is waited for. */
+    var counts = !inTimer;
     var id = setTimer(function () {
       delete short[id];
+      inTimer = true;
       try {
         work.apply(window, rest);
       } finally {
-        done();
+        inTimer = false;
+        if (counts) endTimer();
       }
     }, delay);
-    short[id] = true;
+    if (counts) {
+      timers++;
+      short[id] = true;
+    }
     return id;
   };
   window.clearTimeout = function (id) {
     if (short[id]) {
       delete short[id];
-      done();
+      endTimer();
     }
     clearTimer(id);
   };
@@ -439,14 +457,17 @@
   }
 
   function press(element) {
-    var touches = window.TouchEvent ? [] : null;
-    if (touches) fire(element, 'touchstart', window.TouchEvent);
-    fire(element, 'pointerdown', window.PointerEvent);
-    fire(element, 'mousedown', window.MouseEvent);
+    var box = element.getBoundingClientRect();
+    var at = { clientX: box.left + box.width / 2, clientY: box.top + box.height / 2 };
+    var touch =
+      window.Touch && new window.Touch({ identifier: 0, target: element, clientX: at.clientX, clientY: at.clientY });
+    if (touch) fire(element, 'touchstart', window.TouchEvent, { touches: [touch], changedTouches: [touch] });
+    fire(element, 'pointerdown', window.PointerEvent, at);
+    fire(element, 'mousedown', window.MouseEvent, at);
     if (element.focus) element.focus({ preventScroll: true });
-    if (touches) fire(element, 'touchend', window.TouchEvent);
-    fire(element, 'pointerup', window.PointerEvent);
-    fire(element, 'mouseup', window.MouseEvent);
+    if (touch) fire(element, 'touchend', window.TouchEvent, { changedTouches: [touch] });
+    fire(element, 'pointerup', window.PointerEvent, at);
+    fire(element, 'mouseup', window.MouseEvent, at);
     if (element.click) element.click();
     else fire(element, 'click', window.MouseEvent);
   }
@@ -509,19 +530,20 @@
     return '<' + element.localName + (element.id ? ' #' + element.id : '') + '> ' + text.slice(0, 30);
   }
 
-  /* Resolves when the page has been quiet for a moment, or after the limit. */
-  function settle(quiet, limit) {
+  /* Resolves when the page has been quiet for a moment, or after the limit; loads have a limit of their own, each and together. */
+  function settle(quiet, limit, loadLimit) {
     var start = performance.now();
     return new Promise(function (resolve) {
       (function look() {
         var now = performance.now();
-        if (now - start > limit) resolve(false);
-        else if (
-          document.readyState === 'complete' &&
-          pending <= 0 &&
-          now - Math.max(lastChange, start, leaving) >= quiet
-        )
-          resolve(true);
+        var isLoading = Array.from(loads).some(function (load) {
+          return now - load.since < loadLimit;
+        });
+        var isQuiet =
+          document.readyState === 'complete' && !timers && now - Math.max(lastChange, start, leaving) >= quiet;
+        /* What came late is to be shown, too. */
+        var since = Math.min(Math.max(start, lastLoad), start + loadLimit);
+        if (isLoading ? now - start > loadLimit : isQuiet || now - since > limit) resolve();
         else setTimer(look, 10);
       })();
     });

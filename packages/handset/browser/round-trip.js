@@ -113,4 +113,11 @@
 
   var scroll = Number(document.body.getAttribute('data-handset-scroll'));
   if (scroll) window.scrollTo(0, scroll);
+  var said = document.body.getAttribute('data-handset-alert');
+  if (said)
+    window.setTimeout(function () {
+      window.alert(said);
+    }, 0);
+  /* Going back to this document, and loading it again, asks for the page as it is; neither repeats the event. */
+  window.history.replaceState(null, '', form.getAttribute('action').replace(/\/event$/, ''));
 })(document, window.handset);

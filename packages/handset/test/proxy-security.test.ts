@@ -40,10 +40,8 @@ async function proxied(script: string, { config = '', ...options }: Partial<Prox
     visits: 2,
     idle: 60_000,
     onExchange: () => undefined,
-    // What the browser itself may want of the network is refused, too, and not what is tested.
-    onRefused: (url) => {
-      if (!/google/.test(url)) refused.push(url);
-    },
+    onPageError: () => undefined,
+    onRefused: (url) => refused.push(url),
     ...options,
   });
   onTestFinished(() => proxy.close());
@@ -260,6 +258,29 @@ describe('the proxy', () => {
     datagrams = 0;
     await (await send(browser())).close();
     expect(datagrams).toBe(0);
+  });
+
+  it('is given nothing to refuse by the browser itself', async () => {
+    const { begin, refused } = await proxied(
+      `document.getElementById('out').innerHTML = '<form><input name=name><input type=email name=email><input name=zip></form>';`,
+    );
+    await (await fetch((await begin()).url)).text();
+    await begin();
+    expect(refused).toEqual([]);
+    const told = await launchChromium({
+      headless: true,
+      webSecurity: false,
+      env: process.env,
+      args: ['--enable-automation'],
+    });
+    onTestFinished(() => told.close());
+    const session = await told.newBrowserCDPSession();
+    const { arguments: given } = await session.send('Browser.getBrowserCommandLine');
+    const [theirs, ours] = given
+      .filter((argument) => argument.startsWith('--disable-features='))
+      .map((argument) => argument.split('=')[1]?.split(','));
+    // The last list alone counts.
+    expect(ours).toEqual(expect.arrayContaining(theirs ?? ['a list of Playwright']));
   });
 
   it('stays on its one document', async () => {

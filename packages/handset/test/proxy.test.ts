@@ -1,3 +1,4 @@
+import { createServer } from 'node:http';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createAssembler } from '../src/build/assembler.ts';
@@ -37,6 +38,7 @@ async function proxied(root: string, options: Partial<ProxyOptions> = {}): Promi
     idle: 60_000,
     onExchange: (exchange) => exchanges.push(exchange),
     onRefused: (url) => refused.push(url),
+    onPageError: () => undefined,
     ...options,
   });
   onTestFinished(() => proxy.close());
@@ -57,6 +59,16 @@ async function proxied(root: string, options: Partial<ProxyOptions> = {}): Promi
       return page;
     },
   };
+}
+
+/** The page that the proxy keeps for the one phone that is there. */
+function livePage(): Page {
+  const pages = browser()
+    .contexts()
+    .flatMap((context) => context.pages());
+  const page = pages.find((one) => one.url().includes('handset.invalid'));
+  if (!page) throw new Error('There is no live page.');
+  return page;
 }
 
 /** A project whose page has this body and this script. */
@@ -282,11 +294,7 @@ describe('a live page', () => {
     sessionStorage.again = 1;`;
     const { phone } = await proxied(app('p#out\nbutton#go go', script));
     const page = await phone();
-    const [live] = browser()
-      .contexts()
-      .flatMap((context) => context.pages())
-      .filter((one) => one.url().includes('handset.invalid'));
-    await live?.reload();
+    await livePage().reload();
     await page.tap('#go');
     await eventually(() => page.locator('#out').textContent()).toBe('anew');
     await page.tap('#go');
@@ -304,6 +312,68 @@ describe('a live page', () => {
     const last = exchanges.at(-1);
     expect(last).toMatchObject({ kind: 'failed', label: expect.stringMatching(/^The page has grown to \d+/) });
     expect(await page.locator('a').first().getAttribute('href')).toBe(`/v/${last?.visit}`);
+  });
+
+  it.each([true, false])('repeats nothing on Back and Reload (script on the phone: %s)', async (javaScriptEnabled) => {
+    const script = `var n = 0; document.getElementById('go').onclick = function () { document.getElementById('out').textContent = ++n; };`;
+    const { phone, exchanges } = await proxied(app('p#out 0\nbutton#go go', script));
+    const page = await phone({ javaScriptEnabled });
+    const out = () => page.locator('#out').textContent();
+    const trips = () => exchanges.filter((e) => e.kind === 'round trip').length;
+    for (const count of ['1', '2']) {
+      await page.tap('#go');
+      await eventually(out).toBe(count);
+    }
+    await page.reload();
+    expect([await out(), trips()]).toEqual(['2', 2]);
+    await page.goBack();
+    if (page.url().includes('/v/')) expect(await out()).toBe('2');
+    expect(trips()).toBe(2);
+    expect(exchanges.filter((e) => e.kind === 'first load')).toHaveLength(1);
+  });
+
+  it('is waited for while it loads, longer than for anything else', async () => {
+    const far = createServer((_request, response) => {
+      response.setHeader('access-control-allow-origin', '*');
+      setTimeout(() => response.end('late news'), 2_300);
+    });
+    await new Promise<void>((resolve) => far.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void far.close());
+    const address = `http://127.0.0.1:${(far.address() as { port: number }).port}`;
+    const script = `document.getElementById('go').onclick = function () {
+      fetch('${address}/').then(function (r) { return r.text(); }).then(function (t) { document.getElementById('out').textContent = t; });
+    };`;
+    const { phone } = await proxied(app('p#out\nbutton#go go', script, `<access origin="${address}"/>`));
+    const page = await phone();
+    await page.tap('#go');
+    await page.getByText('late news').waitFor();
+  });
+
+  it('is not waited for because of a timer that sets itself again for ever', async () => {
+    const script = `var n = 0; (function tick() { document.getElementById('out').textContent = ++n; setTimeout(tick, 200); })();`;
+    const { phone } = await proxied(app('p#out', script));
+    await phone();
+    await livePage().evaluate('__handsetAgent.settle(40, 600000, 600000)');
+  });
+
+  it('says what it says to its reader, once, and what its scripts threw', async () => {
+    const errors: string[] = [];
+    const script = `document.getElementById('go').onclick = function () { alert('a <b>\\nc'); wrong(); };`;
+    const { phone } = await proxied(app('p#out\nbutton#go go', script), { onPageError: (text) => errors.push(text) });
+    const page = await phone();
+    const said = new Promise((resolve) => {
+      page.once('dialog', (dialog) => {
+        resolve(dialog.message());
+        void dialog.dismiss();
+      });
+    });
+    await page.tap('#go');
+    expect(await said).toBe('a <b>\nc');
+    expect(errors).toEqual(['wrong is not defined']);
+    expect(await (await page.request.get(page.url())).text()).not.toContain('a &lt;b');
+    const plain = await phone({ javaScriptEnabled: false });
+    await plain.tap('#go');
+    await eventually(() => plain.locator('[role=alert]').textContent()).toBe('a <b>\nc');
   });
 
   it.each([true, false])('takes ticks and choices away again (script on the phone: %s)', async (javaScriptEnabled) => {
@@ -387,7 +457,7 @@ describe('a live page', () => {
   });
 
   it('takes a shortcut of the phone for what it is: the next document has it', async () => {
-    const { phone } = await proxied(
+    const { phone, exchanges } = await proxied(
       app(
         `p#box.off box\na(href='#' onclick="handset.switchClass('#box', 'on', 'off')") switch\nbutton#go go`,
         'document.getElementById("go").onclick = function () {};',
@@ -397,7 +467,8 @@ describe('a live page', () => {
     await page.tap('text=switch');
     await page.locator('#box.on').waitFor();
     await page.tap('#go');
-    await page.waitForURL(/event/);
+    await eventually(() => exchanges.filter((e) => e.kind === 'round trip').length).toBe(1);
+    await page.waitForLoadState();
     expect(await page.locator('#box').getAttribute('class')).toBe('on');
   });
 

@@ -1,6 +1,6 @@
 /** What one interaction cost. Bytes are those of the bodies on the wire, after compression. */
 export interface Exchange {
-  readonly kind: 'local' | 'round trip' | 'first load' | 'failed';
+  readonly kind: 'local' | 'round trip' | 'first load' | 'reload' | 'failed';
   readonly visit: string;
   /** Such as `click` or `swipe-left`. */
   readonly type: string;

@@ -13,6 +13,7 @@ export type FlatPart =
 export interface FlatPage {
   readonly parts: readonly FlatPart[];
   readonly scroll: number;
+  readonly alerts: readonly string[];
 }
 
 /**
@@ -28,9 +29,12 @@ export function flatDocument(page: FlatPage, read: ReadFile, script: string, eve
     else if ('image' in part) html += ` src="${attribute(dataUrl(part.image, '', read))}"`;
     else html += ` style="${attribute(flatStyles(part.inline, '', read))}"`;
   }
-  const tail = `<form id="handset-form" method="post" action="${attribute(eventPath)}"></form><script>${script}</script>`;
+  const alert = attribute(page.alerts.join('\n'));
+  const spoken = alert && `<noscript><p role="alert">${alert}</p></noscript>`;
+  const tail = `${spoken}<form id="handset-form" method="post" action="${attribute(eventPath)}"></form><script>${script}</script>`;
   html = html.replace(/<\/head>/, () => `${NO_SCRIPT_STYLE}</head>`);
   if (page.scroll > 0) html = html.replace(/<body/, () => `<body data-handset-scroll="${page.scroll}"`);
+  if (alert) html = html.replace(/<body/, () => `<body data-handset-alert="${alert}"`);
   const end = html.lastIndexOf('</body>');
   return end === -1 ? html + tail : html.slice(0, end) + tail + html.slice(end);
 }

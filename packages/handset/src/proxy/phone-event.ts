@@ -10,6 +10,7 @@ export interface PhoneEvent {
    * `g<number>` (radio buttons of one name) with numbers of the chosen ones.
    */
   readonly fields: Readonly<Record<string, readonly string[]>>;
+  /** Null from a phone that runs no script. */
   readonly scroll: number | null;
 }
 
@@ -24,9 +25,10 @@ export function parsePhoneEvent(form: URLSearchParams): PhoneEvent | undefined {
   const fields = new Map<string, string[]>();
   for (const [name, value] of form) {
     const isField = /^f\d{1,9}$/.test(name) || (/^g\d{1,9}$/.test(name) && /^\d{1,9}$/.test(value));
+    if (!isField) continue;
     const values = fields.get(name);
     if (values) values.push(value);
-    else if (isField && fields.size < MAX_FIELDS) fields.set(name, [value]);
+    else if (fields.size < MAX_FIELDS) fields.set(name, [value]);
   }
   const scroll = form.get('y');
   return {

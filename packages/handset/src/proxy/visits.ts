@@ -11,10 +11,13 @@ export interface Visit {
   readonly id: string;
   /** The page as it is now. */
   document(): Promise<string>;
-  /** Give the page an event and return the page after it. */
+  /** Whether the phone was sent a document before. */
+  readonly shown: boolean;
+  /** Give the page an event; with `shows` return the page after it, too. */
   trip(
     event: PhoneEvent,
-  ): Promise<{ readonly html: string; readonly label: string; readonly locals: readonly string[] }>;
+    shows: boolean,
+  ): Promise<{ readonly html?: string; readonly label: string; readonly locals: readonly string[] }>;
 }
 
 export interface Visits {
@@ -108,11 +111,13 @@ function createVisit(id: string, page: LivePage, read: ReadFile, script: string)
   const offered = new Set<string>();
   let queue: Promise<unknown> = Promise.resolve();
   let waiting = 0;
+  let shown = false;
 
   const document = async (): Promise<string> => {
     const snapshot = await page.snapshot(eventPath);
     offered.clear();
     for (const action of snapshot.locals) offered.add(action);
+    shown = true;
     return flatDocument(snapshot, read, script, eventPath);
   };
 
@@ -137,11 +142,14 @@ function createVisit(id: string, page: LivePage, read: ReadFile, script: string)
   return {
     id,
     document: () => inTurn(document),
-    trip: (event) =>
+    get shown() {
+      return shown;
+    },
+    trip: (event, shows) =>
       inTurn(async () => {
         const locals = event.locals.filter((action) => offered.has(action));
         const label = await page.deliver({ ...event, locals });
-        return { html: await document(), label, locals };
+        return shows ? { html: await document(), label, locals } : { label, locals };
       }),
   };
 }

@@ -4,11 +4,21 @@
   /* The build that this page was made by, as the server wrote it into the address of this script. */
   var known = Number((document.currentScript.src.split('build=')[1] || '').split('&')[0]);
   var overlay = null;
-  var source = new EventSource('/__handset/events');
+  var source = null;
+  var handlers = {};
 
   function on(type, handler) {
-    source.addEventListener(type, function (event) {
+    handlers[type] = function (event) {
       handler(JSON.parse(event.data));
+    };
+  }
+
+  /* A browser has six connections to a server: who is not looked at gives his back, and is greeted anew when he is. */
+  function connect() {
+    if (source) source.close();
+    source = document.hidden ? null : new EventSource('/__handset/events');
+    Object.keys(source ? handlers : {}).forEach(function (type) {
+      source.addEventListener(type, handlers[type]);
     });
   }
 
@@ -102,4 +112,7 @@
     element.appendChild(document.createTextNode(text));
     overlay.appendChild(element);
   }
+
+  document.addEventListener('visibilitychange', connect);
+  connect();
 })();

@@ -21,6 +21,7 @@
   var RAW = /^(style|xmp|plaintext)$/;
   var NAVIGATION = 'left up right down select'.split(' ');
   var MAX_PENDING_TIMER_MS = 300;
+  var LEAVING_MS = 500;
 
   /* ---- who listens ---- */
 
@@ -71,26 +72,38 @@
 
   /* ---- what is still going on ---- */
 
-  var pending = 0;
+  var loads = new Set();
+  var timers = 0;
+  var inTimer = false;
   var lastChange = 0;
+  var lastLoad = 0;
 
-  function done() {
-    pending--;
+  /* Returns what to call when the load ends. */
+  function beginLoad() {
+    var load = { since: performance.now() };
+    loads.add(load);
+    return function () {
+      loads.delete(load);
+      lastLoad = lastChange = performance.now();
+    };
+  }
+
+  function endTimer() {
+    timers--;
     lastChange = performance.now();
   }
 
   var fetch = window.fetch;
   window.fetch = function () {
-    pending++;
+    var end = beginLoad();
     var answer = fetch.apply(window, arguments);
-    answer.then(done, done);
+    answer.then(end, end);
     return answer;
   };
 
   var send = window.XMLHttpRequest.prototype.send;
   window.XMLHttpRequest.prototype.send = function () {
-    pending++;
-    addListener.call(this, 'loadend', done, { once: true });
+    addListener.call(this, 'loadend', beginLoad(), { once: true });
     return send.apply(this, arguments);
   };
 
@@ -101,25 +114,37 @@
     if (typeof work !== 'function' || !(!delay || delay <= MAX_PENDING_TIMER_MS))
       return setTimer.apply(window, arguments);
     var rest = Array.prototype.slice.call(arguments, 2);
-    pending++;
+    /* A timer that sets the next goes on for ever: only the first is waited for. */
+    var counts = !inTimer;
     var id = setTimer(function () {
       delete short[id];
+      inTimer = true;
       try {
         work.apply(window, rest);
       } finally {
-        done();
+        inTimer = false;
+        if (counts) endTimer();
       }
     }, delay);
-    short[id] = true;
+    if (counts) {
+      timers++;
+      short[id] = true;
+    }
     return id;
   };
   window.clearTimeout = function (id) {
     if (short[id]) {
       delete short[id];
-      done();
+      endTimer();
     }
     clearTimer(id);
   };
+
+  /* Who leaves the document has a moment to be gone: what is to be seen until then is not what comes. */
+  var leaving = 0;
+  addListener.call(window, 'beforeunload', function () {
+    leaving = performance.now() + LEAVING_MS;
+  });
 
   addListener.call(document, 'DOMContentLoaded', function () {
     new MutationObserver(function () {
@@ -161,7 +186,7 @@
     return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;');
   }
 
-  /* Where the phone sends its events. */
+  /* Where the phone sends its events; empty until it was sent this document. */
   var eventPath = '';
 
   /* Parts are text, or objects that the server replaces: {style, media} by a sheet, {image} by its content, {css} with urls. */
@@ -174,7 +199,7 @@
     writer.changes = listens(window, CHANGES) || listens(document, CHANGES);
     writer.presses = listens(window, PRESSES) || listens(document, PRESSES);
     writer.hashes = listens(window, ['hashchange']);
-    write(root, { click: clicks, root: true }, writer);
+    write(root, { click: clicks, root: true, optional: [] }, writer);
     put(writer, null);
     return {
       parts: writer.parts,
@@ -183,6 +208,9 @@
       language: root.lang
     };
   }
+
+  /* Enter in a field presses the first button of its form: fields outside of any share one, whose first can do nothing. */
+  var NO_DEFAULT_BUTTON = '<input type="submit" form="handset-form" disabled style="display:none">';
 
   function put(writer, part) {
     if (writer.text) writer.parts.push(writer.text);
@@ -219,14 +247,25 @@
       return;
     }
     var own = listens(element, CLICKS);
-    var inside = { click: region.click || own, form: region.form || tag === 'form' };
+    var collects = tag === 'form' || tag === 'body';
+    var inside = {
+      click: region.click || own,
+      form: region.form || tag === 'form',
+      optional: collects ? [] : region.optional
+    };
     var button = needsButton(element, tag, region, own);
     writer.text += '<' + tag;
     writeAttributes(element, tag, region, own, writer);
     writer.text += (button ? ' data-tap' : '') + '>';
     if (VOID.test(tag)) return;
+    if (tag === 'body') writer.text += NO_DEFAULT_BUTTON;
     if (tag === 'textarea') writer.text += escapeHtml(element.value);
     else writeChildren(element, inside, writer);
+    /* A box without a tick and a list without a choice are not sent: what is sent besides says that they were there. */
+    if (collects)
+      inside.optional.forEach(function (n) {
+        writer.text += '<input type="hidden" name="f' + n + '"' + (inside.form ? '' : ' form="handset-form"') + '>';
+      });
     if (tag === 'form') writer.text += '<input type="hidden" name="on" value="' + numberOf(element) + ':submit">';
     if (button) {
       var cover = '<noscript><button class="handset-tap" name="on" value="' + numberOf(element) + ':click"';
@@ -366,6 +405,7 @@
       return;
     }
     set.name = 'f' + n;
+    if (/^(checkbox|select-multiple)$/.test(element.type) && !element.matches(':disabled')) region.optional.push(n);
     if (element.type === 'checkbox') {
       set.value = '1';
       if (element.checked) set.checked = '';
@@ -386,32 +426,48 @@
     return element.dispatchEvent(new Kind(type, init));
   }
 
-  function setField(name, value) {
-    var kind = name.charAt(0);
-    var element = elementOf(kind === 'g' ? value : name.slice(1));
-    if (!element || !/^(input|select|textarea)$/.test(element.localName) || element.disabled) return;
+  function setField(element, values) {
+    if (!element || !/^(input|select|textarea)$/.test(element.localName) || element.matches(':disabled')) return;
     if (element.type === 'radio') change(element, 'checked', true);
-    else if (element.type === 'checkbox') change(element, 'checked', value === '1');
-    else if (element.localName === 'select') change(element, 'selectedIndex', Number(value) || 0);
-    else if (element.type !== 'file') change(element, 'value', value);
+    else if (element.type === 'checkbox') change(element, 'checked', values.indexOf('1') !== -1);
+    else if (element.type === 'select-multiple') choose(element, values);
+    else if (element.localName === 'select') change(element, 'selectedIndex', Number(values[0]) || 0);
+    else if (element.type !== 'file') change(element, 'value', values[0]);
   }
 
   function change(element, property, value) {
     if (element[property] === value) return;
     element[property] = value;
+    fireChange(element);
+  }
+
+  function choose(list, indexes) {
+    var wrong = Array.prototype.filter.call(list.options, function (option, i) {
+      return option.selected !== (indexes.indexOf(String(i)) !== -1);
+    });
+    wrong.forEach(function (option) {
+      option.selected = !option.selected;
+    });
+    if (wrong.length) fireChange(list);
+  }
+
+  function fireChange(element) {
     fire(element, 'input', window.Event);
     fire(element, 'change', window.Event);
   }
 
   function press(element) {
-    var touches = window.TouchEvent ? [] : null;
-    if (touches) fire(element, 'touchstart', window.TouchEvent);
-    fire(element, 'pointerdown', window.PointerEvent);
-    fire(element, 'mousedown', window.MouseEvent);
+    var box = element.getBoundingClientRect();
+    var at = { clientX: box.left + box.width / 2, clientY: box.top + box.height / 2 };
+    var touch =
+      window.Touch && new window.Touch({ identifier: 0, target: element, clientX: at.clientX, clientY: at.clientY });
+    if (touch) fire(element, 'touchstart', window.TouchEvent, { touches: [touch], changedTouches: [touch] });
+    fire(element, 'pointerdown', window.PointerEvent, at);
+    fire(element, 'mousedown', window.MouseEvent, at);
     if (element.focus) element.focus({ preventScroll: true });
-    if (touches) fire(element, 'touchend', window.TouchEvent);
-    fire(element, 'pointerup', window.PointerEvent);
-    fire(element, 'mouseup', window.MouseEvent);
+    if (touch) fire(element, 'touchend', window.TouchEvent, { changedTouches: [touch] });
+    fire(element, 'pointerup', window.PointerEvent, at);
+    fire(element, 'mouseup', window.MouseEvent, at);
     if (element.click) element.click();
     else fire(element, 'click', window.MouseEvent);
   }
@@ -440,14 +496,21 @@
 
   /* Bring the page to the state that the phone shows, then give it the event; says what was touched, for the log. */
   function receive(message) {
+    /* The phone shows a document that is gone: its numbers mean nothing here. */
+    if (!eventPath) return '';
     message.locals.forEach(function (action) {
       if (window.handset) window.handset.run(action);
     });
+    var element = elementOf(message.target) || document.documentElement;
+    /* A box that was tapped is sent as the tap left it, which the click itself does here. */
+    var isTappedBox = message.type === 'click' && /^(checkbox|radio)$/.test(element.type);
     Object.keys(message.fields).forEach(function (name) {
-      setField(name, message.fields[name]);
+      var values = message.fields[name];
+      (name.charAt(0) === 'g' ? values : [name.slice(1)]).map(elementOf).forEach(function (field) {
+        if (!isTappedBox || field !== element) setField(field, values);
+      });
     });
     if (message.scroll !== null) window.scrollTo(0, message.scroll);
-    var element = elementOf(message.target) || document.documentElement;
     var answered = window.handset && window.handset.answer;
     if (/^(swipe-|longpress)/.test(message.type)) {
       if (message.type === 'longpress') fire(element, 'contextmenu', window.MouseEvent);
@@ -467,15 +530,20 @@
     return '<' + element.localName + (element.id ? ' #' + element.id : '') + '> ' + text.slice(0, 30);
   }
 
-  /* Resolves when the page has been quiet for a moment, or after the limit. */
-  function settle(quiet, limit) {
+  /* Resolves when the page has been quiet for a moment, or after the limit; loads have a limit of their own, each and together. */
+  function settle(quiet, limit, loadLimit) {
     var start = performance.now();
     return new Promise(function (resolve) {
       (function look() {
         var now = performance.now();
-        if (now - start > limit) resolve(false);
-        else if (document.readyState === 'complete' && pending <= 0 && now - Math.max(lastChange, start) >= quiet)
-          resolve(true);
+        var isLoading = Array.from(loads).some(function (load) {
+          return now - load.since < loadLimit;
+        });
+        var isQuiet =
+          document.readyState === 'complete' && !timers && now - Math.max(lastChange, start, leaving) >= quiet;
+        /* What came late is to be shown, too. */
+        var since = Math.min(Math.max(start, lastLoad), start + loadLimit);
+        if (isLoading ? now - start > loadLimit : isQuiet || now - since > limit) resolve();
         else setTimer(look, 10);
       })();
     });

@@ -10,7 +10,7 @@
   var form = document.getElementById('handset-form');
   var sent = false;
 
-  function sends(element, type) {
+  function sends(type, element) {
     var types = element.getAttribute('data-handset-send');
     return !!types && (' ' + types + ' ').indexOf(' ' + type + ' ') !== -1;
   }
@@ -42,6 +42,11 @@
         if (control.checked && !control.defaultChecked) field(control.name, control.value);
       } else if (control.type === 'checkbox') {
         if (control.checked !== control.defaultChecked) field(control.name, control.checked ? '1' : '0');
+      } else if (control.type === 'select-multiple') {
+        field(control.name, '');
+        Array.prototype.forEach.call(control.options, function (option) {
+          if (option.selected) field(control.name, option.value);
+        });
       } else if (control.localName === 'select' || control.value !== control.defaultValue) {
         field(control.name, control.value);
       }
@@ -51,21 +56,26 @@
 
   handset.claims = function (type, element) {
     return (
-      sends(element, type) ||
+      sends(type, element) ||
       (type === 'click' && /^(a|button)$/i.test(element.tagName) && !!element.getAttribute('data-n'))
     );
   };
 
+  /* The element or what it stands in, as far as the first that has an answer; null without one. */
+  function nearest(element, type, answers) {
+    while (element && element.getAttribute && !answers(type, element)) element = element.parentNode;
+    return element && element.getAttribute ? element : null;
+  }
+
   handset.unanswered = function (type, target, event) {
-    var element = target;
-    while (element && element.getAttribute && !handset.claims(type, element)) element = element.parentNode;
-    if (!element || !element.getAttribute) return false;
-    /* An element in a field of its own answers a tap by taking the cursor. */
+    var element = nearest(target, type, handset.claims);
+    if (!element) return false;
+    /* A field in an element that listens answers a tap by taking the cursor; a tap on a box is more than that. */
     if (
       type === 'click' &&
       /^(input|select|textarea|option|label)$/i.test(target.tagName) &&
       element !== target &&
-      !/^(submit|button)$/.test(target.type)
+      !/^(submit|button|checkbox|radio)$/.test(target.type)
     )
       return false;
     event.preventDefault();
@@ -91,10 +101,23 @@
     var element = event.target;
     /* What was typed goes with the next event: a trip of its own would swallow the tap that ended the typing. */
     if (!/^(checkbox|radio|select-one|select-multiple)$/.test(element.type)) return;
-    while (element && element.getAttribute && !sends(element, 'change')) element = element.parentNode;
-    if (element && element.getAttribute) post(numbered(event.target), 'change');
+    if (nearest(element, 'change', sends)) post(numbered(element), 'change');
+  });
+
+  /* Keys stay with the field that is typed in, but Enter outside of a form is meant for the page. */
+  document.addEventListener('keydown', function (event) {
+    var element = event.target;
+    var typed = element.localName === 'input' && element.form === form && element.type !== 'submit';
+    if (event.keyCode === 13 && typed && nearest(element, 'key-select', sends)) post(numbered(element), 'key-select');
   });
 
   var scroll = Number(document.body.getAttribute('data-handset-scroll'));
   if (scroll) window.scrollTo(0, scroll);
+  var said = document.body.getAttribute('data-handset-alert');
+  if (said)
+    window.setTimeout(function () {
+      window.alert(said);
+    }, 0);
+  /* Going back to this document, and loading it again, asks for the page as it is; neither repeats the event. */
+  window.history.replaceState(null, '', form.getAttribute('action').replace(/\/event$/, ''));
 })(document, window.handset);

@@ -179,9 +179,9 @@ it('parsePhoneEvent answers or knows no event, and keeps within its bounds', () 
       const event = parsePhoneEvent(new URLSearchParams(fields));
       if (!event) return;
       expect(Number.isInteger(event.target)).toBe(true);
-      for (const [name, value] of Object.entries(event.fields)) {
+      for (const [name, values] of Object.entries(event.fields)) {
         expect(name).toMatch(/^[fg]\d{1,9}$/);
-        if (name.startsWith('g')) expect(value).toMatch(/^\d{1,9}$/);
+        if (name.startsWith('g')) for (const value of values) expect(value).toMatch(/^\d{1,9}$/);
       }
     }),
   );
@@ -247,6 +247,7 @@ it('a flat document holds what a style says and nothing that breaks out of it', 
         '</body></html>',
       ],
       scroll: 7,
+      alerts: ['"><script>y()</script>'],
     },
     read,
     'lib()',
@@ -255,7 +256,7 @@ it('a flat document holds what a style says and nothing that breaks out of it', 
   expect(html).toContain('url("data:image/png;base64,UE5H")');
   expect(scripts(html)).toEqual(['lib()']);
   expect(html).not.toContain('passwd');
-  expect(html).toContain('<body data-handset-scroll="7">');
+  expect(html).toContain('<body data-handset-alert="&quot;>&lt;script>y()&lt;/script>" data-handset-scroll="7">');
 });
 
 it('injectScript puts the script before the last end of the body', () => {

@@ -218,6 +218,17 @@ describe('a port that is in use', () => {
     expect((await fetch(`http://localhost:${next}/`)).status).toBe(200);
   });
 
+  it('is in use, too, where browsers may take localhost for another address', async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '::1', resolve));
+    onTestFinished(() => void other.close());
+    const { port } = other.address() as { port: number };
+    const { status, stderr } = await handset(smallProject(), ['watch', '--server', '--port', String(port)]);
+    expect([status, stderr]).toEqual([1, expect.stringContaining(`Port ${port} is in use by`)]);
+    // Nothing of ours is left there.
+    await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
+  });
+
   it('is 3333 unless something else is asked for', async () => {
     const { DEFAULT_SETTINGS } = await import('../src/project/settings.ts');
     expect(DEFAULT_SETTINGS.port).toBe(3333);

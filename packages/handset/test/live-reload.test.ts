@@ -98,6 +98,31 @@ describe('the page under watch --server', () => {
     expect(await page.locator('#handset-problems img').count()).toBe(0);
   });
 
+  it('holds no connection while nobody looks at it, and is current when somebody does', async () => {
+    const { root, running, page, kept } = await watched();
+    const show = (hidden: boolean) =>
+      `Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'));`;
+    const context = page.context();
+    await context.addInitScript(show(true));
+    // A browser has six connections to one server.
+    const others = [];
+    for (let i = 0; i < 7; i += 1) {
+      const other = await context.newPage();
+      await other.goto(page.url());
+      others.push(other);
+    }
+    await page.evaluate(show(true));
+    const before = running.written.length;
+    write(root, { 'app/index.pug': text(root, 'app/index.pug').replace('p#text small', 'p#text larger') });
+    await running.output(/compiled in/, before);
+    expect(await page.locator('#text').textContent()).toBe('small');
+    expect(await kept()).toBe(true);
+    for (const shown of [page, ...others.slice(-1)]) {
+      await shown.evaluate(show(false));
+      await shown.getByText('larger').waitFor();
+    }
+  });
+
   it('connects again to a server that was started anew', async () => {
     const { root, running, page, kept } = await watched();
     const port = new URL(page.url()).port;

@@ -120,6 +120,8 @@ describe('handset preview', () => {
   it('says what is missing', async () => {
     const gone = await handset(smallProject(), ['preview', '--headless'], { HANDSET_CHROMIUM: '/nowhere/chromium' });
     expect(gone.stderr).toMatch(/HANDSET_CHROMIUM names \/nowhere\/chromium[\s\S]*apt-get install chromium/);
+    const nobody = await handset(smallProject(), ['preview', '--headless', '--url', 'http://127.0.0.1:1/']);
+    expect(nobody.stderr).toMatch(/127\.0\.0\.1:1\/ does not open: net::ERR_\w+ at [^\n]+\n {2}→ Check the address/);
     const broken = await handset(smallProject(), ['preview', '--headless'], { HANDSET_CHROMIUM: '/bin/false' });
     expect(broken.stderr).toMatch(/\/bin\/false does not start/);
     const faulty = await handset(smallProject({ 'app/main.js': 'var = ;' }), ['preview', '--headless']);

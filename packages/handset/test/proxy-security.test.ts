@@ -40,10 +40,8 @@ async function proxied(script: string, { config = '', ...options }: Partial<Prox
     visits: 2,
     idle: 60_000,
     onExchange: () => undefined,
-    // What the browser itself may want of the network is refused, too, and not what is tested.
-    onRefused: (url) => {
-      if (!/google/.test(url)) refused.push(url);
-    },
+    onPageError: () => undefined,
+    onRefused: (url) => refused.push(url),
     ...options,
   });
   onTestFinished(() => proxy.close());
@@ -262,6 +260,29 @@ describe('the proxy', () => {
     expect(datagrams).toBe(0);
   });
 
+  it('is given nothing to refuse by the browser itself', async () => {
+    const { begin, refused } = await proxied(
+      `document.getElementById('out').innerHTML = '<form><input name=name><input type=email name=email><input name=zip></form>';`,
+    );
+    await (await fetch((await begin()).url)).text();
+    await begin();
+    expect(refused).toEqual([]);
+    const told = await launchChromium({
+      headless: true,
+      webSecurity: false,
+      env: process.env,
+      args: ['--enable-automation'],
+    });
+    onTestFinished(() => told.close());
+    const session = await told.newBrowserCDPSession();
+    const { arguments: given } = await session.send('Browser.getBrowserCommandLine');
+    const [theirs, ours] = given
+      .filter((argument) => argument.startsWith('--disable-features='))
+      .map((argument) => argument.split('=')[1]?.split(','));
+    // The last list alone counts.
+    expect(ours).toEqual(expect.arrayContaining(theirs ?? ['a list of Playwright']));
+  });
+
   it('stays on its one document', async () => {
     const { begin, refused } = await proxied(
       'setTimeout(function () { location.href = "http://elsewhere.invalid/"; }, 0); window.open("http://popup.invalid/");',
@@ -278,7 +299,8 @@ describe('the proxy', () => {
     now = 1_000;
     const second = await begin();
     expect([first.status, second.status]).toEqual([303, 303]);
-    expect((await fetch(proxy.url)).status).toBe(503);
+    const full = await fetch(proxy.url);
+    expect([full.status, await full.text()]).toEqual([503, expect.stringMatching(/All 2 visits are taken.*--visits/)]);
     now = 70_000;
     expect((await begin()).status).toBe(303);
     expect([(await fetch(first.url)).status, (await fetch(second.url)).status, proxy.visitCount]).toEqual([
@@ -350,7 +372,7 @@ describe('the proxy', () => {
     const n = /<button[^>]* data-n="(\d+)"/.exec(html)?.[1];
     const before = browser().contexts().length;
     const stuck = await post(url, `on=${n}:click`);
-    expect([stuck.status, await stuck.text()]).toEqual([500, 'The page did not answer in 5 seconds.\n']);
+    expect([stuck.status, await stuck.text()]).toEqual([500, expect.stringContaining('did not answer in 5 seconds.')]);
     expect((await fetch(url)).status).toBe(410);
     // Nothing goes on running: the page is gone from Chromium, not only from the list.
     await eventually(() => browser().contexts().length).toBe(before - 1);

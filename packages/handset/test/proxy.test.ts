@@ -1,3 +1,4 @@
+import { createServer } from 'node:http';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createAssembler } from '../src/build/assembler.ts';
@@ -37,6 +38,7 @@ async function proxied(root: string, options: Partial<ProxyOptions> = {}): Promi
     idle: 60_000,
     onExchange: (exchange) => exchanges.push(exchange),
     onRefused: (url) => refused.push(url),
+    onPageError: () => undefined,
     ...options,
   });
   onTestFinished(() => proxy.close());
@@ -57,6 +59,16 @@ async function proxied(root: string, options: Partial<ProxyOptions> = {}): Promi
       return page;
     },
   };
+}
+
+/** The page that the proxy keeps for the one phone that is there. */
+function livePage(): Page {
+  const pages = browser()
+    .contexts()
+    .flatMap((context) => context.pages());
+  const page = pages.find((one) => one.url().includes('handset.invalid'));
+  if (!page) throw new Error('There is no live page.');
+  return page;
 }
 
 /** A project whose page has this body and this script. */
@@ -248,8 +260,204 @@ describe('a live page', () => {
     await touch('touchEnd', 100);
   });
 
+  it('may load itself anew and go to itself, and going back from its first document leads nowhere', async () => {
+    const body = `p#out -\nbutton#reload reload\nbutton#go go\nbutton#replace replace\nbutton#back back\nbutton#n n`;
+    const script = `function id(name) { return document.getElementById(name); }
+    sessionStorage.loads = Number(sessionStorage.loads || 0) + 1;
+    id('out').textContent = sessionStorage.loads + location.search;
+    id('reload').onclick = function () { location.reload(); };
+    id('go').onclick = function () { location.href = 'index.html?page=2'; };
+    id('replace').onclick = function () { location.replace('/'); };
+    id('back').onclick = function () { history.back(); };
+    id('n').onclick = function () { id('out').textContent += ' touched'; };`;
+    const { phone, exchanges } = await proxied(app(body, script));
+    const page = await phone();
+    const out = () => page.locator('#out').textContent();
+    await page.tap('#back');
+    await eventually(() => exchanges.length).toBe(2);
+    await page.tap('#reload');
+    await eventually(out).toBe('2');
+    await page.tap('#go');
+    await eventually(out).toBe('3?page=2');
+    await page.tap('#back');
+    await eventually(out).toBe('4');
+    await page.tap('#replace');
+    await eventually(out).toBe('5');
+    await page.tap('#n');
+    await eventually(out).toBe('5 touched');
+    expect(exchanges.filter((e) => e.kind === 'failed')).toEqual([]);
+  });
+
+  it('gives no event to a document that the phone was not shown', async () => {
+    const script = `document.getElementById('go').onclick = function () { document.getElementById('out').textContent = 'pressed'; };
+    document.getElementById('out').textContent = sessionStorage.again ? 'anew' : 'first';
+    sessionStorage.again = 1;`;
+    const { phone } = await proxied(app('p#out\nbutton#go go', script));
+    const page = await phone();
+    await livePage().reload();
+    await page.tap('#go');
+    await eventually(() => page.locator('#out').textContent()).toBe('anew');
+    await page.tap('#go');
+    await eventually(() => page.locator('#out').textContent()).toBe('pressed');
+  });
+
+  it('that fails says so with a way back, on the phone and in the log', async () => {
+    const script = `document.getElementById('go').onclick = function () {
+      document.getElementById('out').textContent = new Array(2000010).join('x');
+    };`;
+    const { phone, exchanges } = await proxied(app('p#out\nbutton#go go', script));
+    const page = await phone();
+    await page.tap('#go');
+    await page.getByText('is the limit').waitFor();
+    const last = exchanges.at(-1);
+    expect(last).toMatchObject({ kind: 'failed', label: expect.stringMatching(/^The page has grown to \d+/) });
+    expect(await page.locator('a').first().getAttribute('href')).toBe(`/v/${last?.visit}`);
+  });
+
+  it.each([true, false])('repeats nothing on Back and Reload (script on the phone: %s)', async (javaScriptEnabled) => {
+    const script = `var n = 0; document.getElementById('go').onclick = function () { document.getElementById('out').textContent = ++n; };`;
+    const { phone, exchanges } = await proxied(app('p#out 0\nbutton#go go', script));
+    const page = await phone({ javaScriptEnabled });
+    const out = () => page.locator('#out').textContent();
+    const trips = () => exchanges.filter((e) => e.kind === 'round trip').length;
+    for (const count of ['1', '2']) {
+      await page.tap('#go');
+      await eventually(out).toBe(count);
+    }
+    await page.reload();
+    expect([await out(), trips()]).toEqual(['2', 2]);
+    await page.goBack();
+    if (page.url().includes('/v/')) expect(await out()).toBe('2');
+    expect(trips()).toBe(2);
+    expect(exchanges.filter((e) => e.kind === 'first load')).toHaveLength(1);
+  });
+
+  it('is waited for while it loads, longer than for anything else', async () => {
+    const far = createServer((_request, response) => {
+      response.setHeader('access-control-allow-origin', '*');
+      setTimeout(() => response.end('late news'), 2_300);
+    });
+    await new Promise<void>((resolve) => far.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void far.close());
+    const address = `http://127.0.0.1:${(far.address() as { port: number }).port}`;
+    const script = `document.getElementById('go').onclick = function () {
+      fetch('${address}/').then(function (r) { return r.text(); }).then(function (t) { document.getElementById('out').textContent = t; });
+    };`;
+    const { phone } = await proxied(app('p#out\nbutton#go go', script, `<access origin="${address}"/>`));
+    const page = await phone();
+    await page.tap('#go');
+    await page.getByText('late news').waitFor();
+  });
+
+  it('is not waited for because of a timer that sets itself again for ever', async () => {
+    const script = `var n = 0; (function tick() { document.getElementById('out').textContent = ++n; setTimeout(tick, 200); })();`;
+    const { phone } = await proxied(app('p#out', script));
+    await phone();
+    await livePage().evaluate('__handsetAgent.settle(40, 600000, 600000)');
+  });
+
+  it('says what it says to its reader, once, and what its scripts threw', async () => {
+    const errors: string[] = [];
+    const script = `document.getElementById('go').onclick = function () { alert('a <b>\\nc'); wrong(); };`;
+    const { phone } = await proxied(app('p#out\nbutton#go go', script), { onPageError: (text) => errors.push(text) });
+    const page = await phone();
+    const said = new Promise((resolve) => {
+      page.once('dialog', (dialog) => {
+        resolve(dialog.message());
+        void dialog.dismiss();
+      });
+    });
+    await page.tap('#go');
+    expect(await said).toBe('a <b>\nc');
+    expect(errors).toEqual(['wrong is not defined']);
+    expect(await (await page.request.get(page.url())).text()).not.toContain('a &lt;b');
+    const plain = await phone({ javaScriptEnabled: false });
+    await plain.tap('#go');
+    await eventually(() => plain.locator('[role=alert]').textContent()).toBe('a <b>\nc');
+  });
+
+  it.each([true, false])('takes ticks and choices away again (script on the phone: %s)', async (javaScriptEnabled) => {
+    const body = `p#out\ninput#night(type='checkbox' checked)\nform#f\n  input#sound(type='checkbox' checked)\n  select#days(multiple)\n    option(selected) mon\n    option tue\n    option wed\n  fieldset(disabled)\n    input#fixed(type='checkbox' checked)\n  button#save save\nbutton#show show`;
+    const script = `function id(name) { return document.getElementById(name); }
+    var said = [];
+    id('night').onchange = function () { said.push('night ' + this.checked); show(); };
+    function show() {
+      var days = [].filter.call(id('days').options, function (o) { return o.selected; }).map(function (o) { return o.text; });
+      id('out').textContent = said.concat(['sound ' + id('sound').checked, 'fixed ' + id('fixed').checked], days).join(', ');
+    }
+    id('show').onclick = show;
+    id('f').onsubmit = show;`;
+    const { phone } = await proxied(app(body, script));
+    const page = await phone({ javaScriptEnabled });
+    const out = () => page.locator('#out').textContent();
+    await page.tap('#show');
+    await eventually(out).toBe('sound true, fixed true, mon');
+    await page.selectOption('#days', ['mon', 'wed']);
+    await page.uncheck('#sound');
+    await page.tap('#save');
+    await eventually(out).toBe('sound false, fixed true, mon, wed');
+    expect(await page.locator('#days option').evaluateAll((all) => all.map((o) => Reflect.get(o, 'selected')))).toEqual(
+      [true, false, true],
+    );
+    await page.selectOption('#days', []);
+    await page.check('#sound');
+    await page.tap('#save');
+    await eventually(out).toBe('sound true, fixed true');
+    // One that has a listener tells it by itself, where it can.
+    await page.uncheck('#night', { force: true });
+    if (!javaScriptEnabled) await page.tap('#show');
+    await eventually(out).toBe('night false, sound true, fixed true');
+    expect(await page.isChecked('#night')).toBe(false);
+  });
+
+  it('presses no button when Enter is typed in a field outside of a form', async () => {
+    const body = `p#out -\nbutton#all Delete everything\ninput#t(type='text')\ninput#s(type='text')\nbutton#show show`;
+    const script = `function id(name) { return document.getElementById(name); }
+    function say(text) { id('out').textContent = text; }
+    id('all').onclick = function () { say('deleted'); };
+    id('s').onkeydown = function (event) { if (event.keyCode === 13) say('looks for ' + this.value); };
+    id('show').onclick = function () { say('typed ' + id('t').value); };`;
+    const { phone, exchanges } = await proxied(app(body, script));
+    const out = (page: Page) => page.locator('#out').textContent();
+    for (const javaScriptEnabled of [true, false]) {
+      const page = await phone({ javaScriptEnabled });
+      await page.fill('#t', 'cats');
+      await page.press('#t', 'Enter');
+      await page.tap('#show');
+      await eventually(() => out(page)).toBe('typed cats');
+    }
+    expect(exchanges.filter((e) => e.kind === 'round trip')).toHaveLength(2);
+    // Where the page listens for it, it is told.
+    const page = await phone();
+    await page.fill('#s', 'dogs');
+    await page.press('#s', 'Enter');
+    await eventually(() => out(page)).toBe('looks for dogs');
+  });
+
+  it('gives a tap on a box or a radio button to the page that listens for it, once', async () => {
+    const body = `p#out\ninput#a(type='checkbox')\ndiv#list\n  label\n    input#b(type='checkbox')\n    span#text b\n  input#r(type='radio' name='r')`;
+    const script = `function id(name) { return document.getElementById(name); }
+    var said = [];
+    function say(event) { if (event.target.type) { said.push(event.target.id + ' ' + event.target.checked); id('out').textContent = said.join(', '); } }
+    id('a').addEventListener('click', say);
+    id('list').addEventListener('click', say);`;
+    const { phone } = await proxied(app(body, script));
+    const page = await phone();
+    const out = () => page.locator('#out').textContent();
+    await page.tap('#a');
+    await eventually(out).toBe('a true');
+    expect(await page.isChecked('#a')).toBe(true);
+    await page.tap('#a');
+    await eventually(out).toBe('a true, a false');
+    await page.tap('#text');
+    await eventually(out).toBe('a true, a false, b true');
+    expect(await page.isChecked('#b')).toBe(true);
+    await page.tap('#r');
+    await eventually(out).toBe('a true, a false, b true, r true');
+  });
+
   it('takes a shortcut of the phone for what it is: the next document has it', async () => {
-    const { phone } = await proxied(
+    const { phone, exchanges } = await proxied(
       app(
         `p#box.off box\na(href='#' onclick="handset.switchClass('#box', 'on', 'off')") switch\nbutton#go go`,
         'document.getElementById("go").onclick = function () {};',
@@ -259,7 +467,8 @@ describe('a live page', () => {
     await page.tap('text=switch');
     await page.locator('#box.on').waitFor();
     await page.tap('#go');
-    await page.waitForURL(/event/);
+    await eventually(() => exchanges.filter((e) => e.kind === 'round trip').length).toBe(1);
+    await page.waitForLoadState();
     expect(await page.locator('#box').getAttribute('class')).toBe('on');
   });
 

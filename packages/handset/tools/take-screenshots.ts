@@ -49,6 +49,7 @@ const proxy = await startProxy({
   idle: 60_000,
   onExchange: () => undefined,
   onRefused: () => undefined,
+  onPageError: () => undefined,
 });
 const preview = await browser.newPage({ viewport: { width: 980, height: 500 } });
 await preview.goto(`${proxy.url}/preview`);

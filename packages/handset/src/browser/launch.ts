@@ -18,6 +18,25 @@ const QUIET = [
   '--disable-component-update',
   '--disable-sync',
 ];
+/** What Playwright turns off: Chromium heeds one list, the last, so that ours repeats it. */
+const PLAYWRIGHT_FEATURES = [
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'HttpsUpgrades',
+  'HttpsFirstBalancedModeAutoEnable',
+  'LensOverlay',
+  'MediaRouter',
+  'PaintHolding',
+  'ThirdPartyStoragePartitioning',
+  'AvoidCorsURLLoaderRestartOnRedirect',
+  'TcpPortRandomizationWin',
+  'OptimizationHints',
+  'NetworkTimeServiceQuerying',
+  'AimEnabled',
+  'PreconnectToSearch',
+  'msForceBrowserSignIn',
+  'msEdgeUpdateLaunchServicesPreferredVersion',
+];
 const LAUNCH_MS = 30_000;
 
 /** Start Chromium with a new, empty profile that is deleted when it closes. Throws `chromium-missing`, `display-missing`. */
@@ -29,9 +48,10 @@ export async function launchChromium({ headless, webSecurity, env, args = [] }: 
   const { chromium } = await import('playwright-core');
   // Chromium refuses to run its sandbox as root, as in most containers.
   const isRoot = process.getuid?.() === 0;
-  const open = webSecurity
-    ? []
-    : ['--disable-web-security', '--disable-features=IsolateOrigins,site-per-process,LocalNetworkAccessChecks'];
+  const open = webSecurity ? [] : ['--disable-web-security'];
+  const isolation = webSecurity ? [] : ['IsolateOrigins', 'site-per-process', 'LocalNetworkAccessChecks'];
+  // AutofillServerCommunication asks Chromium's makers about every form of a page.
+  const off = [...PLAYWRIGHT_FEATURES, 'AutofillServerCommunication', ...isolation];
   try {
     return await chromium.launch({
       executablePath,
@@ -40,7 +60,7 @@ export async function launchChromium({ headless, webSecurity, env, args = [] }: 
       timeout: LAUNCH_MS,
       handleSIGINT: false,
       handleSIGTERM: false,
-      args: [...QUIET, ...open, ...args],
+      args: [...QUIET, `--disable-features=${off.join()}`, ...open, ...args],
     });
   } catch (error) {
     const [first] = String(error instanceof Error ? error.message : error).split('\n');

@@ -54,6 +54,10 @@ export async function proxyCommand(
         terminal.say(
           `refused    ${url.slice(0, 100)}: config.xml has no <access> for it, or it leads into this network`,
         ),
+      onPageError: (message) => {
+        terminal.emit({ event: 'page-error', message });
+        terminal.say(`page error ${message.split('\n', 1)[0]}`);
+      },
     });
     terminal.emit({
       event: 'serving',

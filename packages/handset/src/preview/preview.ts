@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { launchChromium } from '../browser/launch.ts';
+import { ProblemError } from '../problem.ts';
 import type { Device } from './devices.ts';
 
 export interface PreviewOptions {
@@ -19,7 +20,10 @@ export interface Preview {
 
 const LOAD_MS = 20_000;
 
-/** Open a page in Chromium as a device shows it: its viewport, web security off, and a profile that is thrown away. */
+/**
+ * Open a page in Chromium as a device shows it: its viewport, web security off, and a profile that is thrown away. Throws
+ * `failed` if nothing answers at the address.
+ */
 export async function openPreview({ url, device, headless, env }: PreviewOptions): Promise<Preview> {
   const frame = { width: device.width + 40, height: device.height + 120 };
   const browser = await launchChromium({
@@ -40,7 +44,13 @@ export async function openPreview({ url, device, headless, env }: PreviewOptions
       page.once('close', () => resolve());
       browser.once('disconnected', () => resolve());
     });
-    await page.goto(url, { timeout: LOAD_MS });
+    await page.goto(url, { timeout: LOAD_MS }).catch((error: unknown) => {
+      const [why = ''] = String(error instanceof Error ? error.message : error).split('\n');
+      throw new ProblemError('failed', {
+        message: `${url} does not open: ${why.replace(/^page\.goto: /, '')}`,
+        remedy: 'Check the address, and that something answers there.',
+      });
+    });
     return { browser, page, closed, close: () => browser.close() };
   } catch (error) {
     await browser.close();

@@ -6,8 +6,14 @@ import type { AccessPolicy } from './access-policy.ts';
 import type { FlatPart } from './flat-document.ts';
 import type { PhoneEvent } from './phone-event.ts';
 
+/** A page as it is now. */
+export interface Snapshot extends Written {
+  /** What it said to its reader since the last snapshot. */
+  readonly alerts: readonly string[];
+}
+
 /** What browser/page-agent.js writes of a page. */
-export interface Snapshot {
+interface Written {
   readonly parts: readonly FlatPart[];
   /** Action texts that the phone may answer. */
   readonly locals: readonly string[];
@@ -17,7 +23,10 @@ export interface Snapshot {
 /** A page that runs its scripts here for the length of a visit. */
 export interface LivePage {
   snapshot(eventPath: string): Promise<Snapshot>;
-  /** Give the page an event and wait until it is quiet; returns a name for what was touched. */
+  /**
+   * Give the page an event and wait until it is quiet; returns a name for what was touched, empty if it is gone with its
+   * document. A document that no snapshot was taken of is given nothing: the event was meant for another.
+   */
   deliver(event: PhoneEvent): Promise<string>;
   /** False once the page has crashed or was closed. */
   readonly alive: boolean;
@@ -35,6 +44,8 @@ export interface LivePageOptions {
   readonly agent: string;
   /** Told about every address that the policy refused. */
   readonly onRefused: (url: string) => void;
+  /** Told about what the page's scripts threw and nobody caught. */
+  readonly onPageError: (message: string) => void;
 }
 
 /** A name that no resolver knows: the application is served from memory, never from a network. */
@@ -47,7 +58,11 @@ const LOAD_MS = 15_000;
 const CALL_MS = 5_000;
 const QUIET_MS = 40;
 const SETTLE_MS = 2_000;
+/** What a page loads after an event is worth a longer wait. */
+const LOADS_MS = 4_500;
 const MAX_SNAPSHOT = 2_000_000;
+const MAX_ALERTS = 10;
+const MAX_ALERT = 500;
 
 export async function openLivePage({
   browser,
@@ -57,6 +72,7 @@ export async function openLivePage({
   egress,
   agent,
   onRefused,
+  onPageError,
 }: LivePageOptions): Promise<LivePage> {
   const context = await browser.newContext({
     viewport: { width: device.width, height: device.height },
@@ -102,33 +118,51 @@ export async function openLivePage({
     };
     page.on('crash', end);
     page.on('close', end);
-    page.on('dialog', (dialog) => void dialog.dismiss().catch(() => undefined));
+    const alerts: string[] = [];
+    page.on('dialog', (dialog) => {
+      if (dialog.type() === 'alert' && alerts.length < MAX_ALERTS) alerts.push(dialog.message().slice(0, MAX_ALERT));
+      void dialog.dismiss().catch(() => undefined);
+    });
+    page.on('pageerror', ({ message }) => onPageError(message));
     context.on('page', (other) => {
       if (other !== page) void other.close().catch(() => undefined);
     });
-    await page.goto(`${ORIGIN}/`, { timeout: LOAD_MS, waitUntil: 'commit' });
+    // In place of the empty page: going back from the first document must lead nowhere.
+    await Promise.all([
+      page.waitForURL(`${ORIGIN}/`, { timeout: LOAD_MS, waitUntil: 'commit' }),
+      page.evaluate(`void setTimeout(function () { location.replace('${ORIGIN}/'); }, 0)`),
+    ]);
     // Addresses that no route sees, such as file: and about:, take a page away from its document.
     page.on('framenavigated', (frame) => {
       if (frame === page.mainFrame() && !frame.url().startsWith(`${ORIGIN}/`)) stop();
     });
-    await settle(page, stop);
+    const quiet = () => bounded(settle(page), stop, LOADS_MS + CALL_MS);
+    await quiet();
     return {
       async snapshot(eventPath) {
-        const snapshot = await bounded(
-          page.evaluate((path) => __handsetAgent.flatten(path), eventPath),
-          stop,
-        );
+        const flatten = () =>
+          bounded(
+            page.evaluate((path) => __handsetAgent.flatten(path), eventPath),
+            stop,
+          );
+        const snapshot = await flatten().catch(async (error: unknown) => {
+          await untilReloaded(page, error);
+          await quiet();
+          return flatten();
+        });
         const size = snapshot.parts.reduce((sum, part) => sum + (typeof part === 'string' ? part.length : 0), 0);
         if (size > MAX_SNAPSHOT)
           throw new Error(`The page has grown to ${size} characters; ${MAX_SNAPSHOT} is the limit.`);
-        return snapshot;
+        return { ...snapshot, alerts: alerts.splice(0) };
       },
       async deliver(event) {
         const label = await bounded(
-          page.evaluate((given) => __handsetAgent.receive(given), event),
+          page
+            .evaluate((given) => __handsetAgent.receive(given), event)
+            .catch((error: unknown) => untilReloaded(page, error).then(() => '')),
           stop,
         );
-        await settle(page, stop);
+        await quiet();
         return label;
       },
       get alive() {
@@ -144,17 +178,25 @@ export async function openLivePage({
 
 // What browser/page-agent.js puts into the page; functions given to `evaluate` run there and find it.
 declare const __handsetAgent: {
-  flatten(eventPath: string): Snapshot;
+  flatten(eventPath: string): Written;
   receive(event: PhoneEvent): string;
-  settle(quiet: number, limit: number): Promise<boolean>;
+  settle(quiet: number, limit: number, loadLimit: number): Promise<void>;
 };
 
-async function settle(page: Page, onLate: () => void): Promise<void> {
-  const settled = page.evaluate(([quiet, limit]) => __handsetAgent.settle(quiet, limit), [
-    QUIET_MS,
-    SETTLE_MS,
-  ] as const);
-  await bounded(settled, onLate);
+async function settle(page: Page): Promise<void> {
+  try {
+    const limits = [QUIET_MS, SETTLE_MS, LOADS_MS] as const;
+    await page.evaluate((given) => __handsetAgent.settle(...given), limits);
+  } catch (error) {
+    await untilReloaded(page, error);
+    await settle(page);
+  }
+}
+
+/** A page that loads itself anew takes away what runs in it: wait for its next document. Throws any other error. */
+async function untilReloaded(page: Page, error: unknown): Promise<void> {
+  if (page.isClosed() || !/context was destroyed/.test(String(error))) throw error;
+  await page.waitForLoadState('domcontentloaded', { timeout: CALL_MS });
 }
 
 function safeDecode(pathname: string): string {
@@ -166,13 +208,13 @@ function safeDecode(pathname: string): string {
 }
 
 /** A script that never ends would hold its visitor for ever. */
-async function bounded<T>(work: Promise<T>, onLate: () => void): Promise<T> {
+async function bounded<T>(work: Promise<T>, onLate: () => void, limit = CALL_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {
-      reject(new Error(`The page did not answer in ${CALL_MS / 1000} seconds.`));
+      reject(new Error(`The page did not answer in ${limit / 1000} seconds.`));
       onLate();
-    }, CALL_MS);
+    }, limit);
   });
   try {
     return await Promise.race([work, late]);

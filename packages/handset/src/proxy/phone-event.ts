@@ -5,8 +5,12 @@ export interface PhoneEvent {
   readonly type: string;
   /** Action texts that were answered on the phone since the last document, in order. */
   readonly locals: readonly string[];
-  /** Fields by name: `f<number>` with their value, `g<number>` (radio buttons of one name) with the number of the chosen one. */
-  readonly fields: Readonly<Record<string, string>>;
+  /**
+   * Fields by name with all that was sent of each: `f<number>` with values (of a box or a list of choices an empty one besides),
+   * `g<number>` (radio buttons of one name) with numbers of the chosen ones.
+   */
+  readonly fields: Readonly<Record<string, readonly string[]>>;
+  /** Null from a phone that runs no script. */
   readonly scroll: number | null;
 }
 
@@ -18,17 +22,20 @@ const MAX_FIELDS = 200;
 export function parsePhoneEvent(form: URLSearchParams): PhoneEvent | undefined {
   const match = /^(\d{1,9}):([a-z-]+)$/.exec(form.get('on') ?? '');
   if (!match || !TYPES.test(match[2] ?? '')) return undefined;
-  const fields: Record<string, string> = {};
+  const fields = new Map<string, string[]>();
   for (const [name, value] of form) {
     const isField = /^f\d{1,9}$/.test(name) || (/^g\d{1,9}$/.test(name) && /^\d{1,9}$/.test(value));
-    if (isField && Object.keys(fields).length < MAX_FIELDS) fields[name] = value;
+    if (!isField) continue;
+    const values = fields.get(name);
+    if (values) values.push(value);
+    else if (fields.size < MAX_FIELDS) fields.set(name, [value]);
   }
   const scroll = form.get('y');
   return {
     target: Number(match[1]),
     type: match[2] ?? '',
     locals: form.getAll('local').slice(-MAX_LOCALS),
-    fields,
+    fields: Object.fromEntries(fields),
     scroll: scroll !== null && /^\d{1,6}$/.test(scroll) ? Number(scroll) : null,
   };
 }

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Browser } from 'playwright-core';
@@ -6,8 +6,8 @@ import type { Output } from '../build/output.ts';
 import type { Device } from '../preview/devices.ts';
 import { ProblemError } from '../problem.ts';
 import { browserScript } from '../server/browser-script.ts';
-import { listen } from '../server/listen.ts';
 import { isLoopback, namesThisServer, serverUrl } from '../server/loopback.ts';
+import { serve } from '../server/serve.ts';
 import { createAccessPolicy } from './access-policy.ts';
 import { type Resolve, startEgress } from './egress.ts';
 import type { Exchange } from './exchange.ts';
@@ -33,6 +33,8 @@ export interface ProxyOptions {
   readonly idle: number;
   readonly onExchange: (exchange: Exchange) => void;
   readonly onRefused: (url: string) => void;
+  /** Told about what scripts of the pages threw and nobody caught. */
+  readonly onPageError: (message: string) => void;
   readonly now?: () => number;
   /** How names are resolved; by the system, if it is not given. */
   readonly resolve?: Resolve;
@@ -52,17 +54,16 @@ const zip = promisify(gzip);
 
 /**
  * Run an application's pages here and give phones finished documents. `GET /` begins a visit, `GET /v/<id>` shows it,
- * `POST /v/<id>/event` is a round trip. Throws `port-in-use`.
+ * `POST /v/<id>/event` is a round trip (`GET`, where a link must do). Throws `port-in-use`.
  */
 export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
-  const { browser, outputs, device, host, now = () => performance.now() } = options;
+  const { browser, outputs, device, host, onRefused, onPageError, now = () => performance.now() } = options;
   const phone = await createPhoneScript();
   const agent = browserScript('browser/page-agent.js');
   const allows = createAccessPolicy(Buffer.from(outputs.get('config.xml')?.read() ?? '').toString('utf8'));
-  const egress = await startEgress({ allows, onRefused: options.onRefused, resolve: options.resolve });
+  const egress = await startEgress({ allows, onRefused, resolve: options.resolve });
   const visits = createVisits({
-    open: () =>
-      openLivePage({ browser, device, outputs, allows, egress: egress.url, agent, onRefused: options.onRefused }),
+    open: () => openLivePage({ browser, device, outputs, allows, egress: egress.url, agent, onRefused, onPageError }),
     read: (name) => outputs.get(name)?.read(),
     script: phone.text,
     limit: options.visits,
@@ -93,8 +94,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const start = now();
     const sentence = (status: number, text: string, headers = {}): void => {
-      response.writeHead(status, { 'content-type': 'text/html; charset=utf-8', ...HEADERS, ...headers });
-      response.end(`<!DOCTYPE html><title>handset</title><p>${text}</p><p><a href="/">Start anew</a></p>`);
+      sendSentence(response, status, text, headers);
     };
     if (!namesThisServer(request, host, listening)) return sentence(403, 'This proxy answers to its own name only.');
     const address = request.url ?? '/';
@@ -110,16 +110,17 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
       const visit = await visits.begin();
       return sentence(303, 'Your visit begins.', { location: `/v/${visit.id}` });
     }
-    const [, id = '', action] = /^\/v\/([0-9a-f]{32})(\/event)?$/.exec(url.pathname) ?? [];
+    const [, id = '', action] = VISIT_PATH.exec(url.pathname) ?? [];
     if (id === '') return sentence(404, 'There is nothing here.');
     const visit = visits.find(id);
     if (!visit) return sentence(410, 'This visit has ended.');
     if (!action) {
       if (isPost) return sentence(405, 'Use GET.', { allow: 'GET' });
+      const kind = visit.shown ? 'reload' : 'first load';
       const html = await visit.document();
       const bytesDown = await sendDocument(request, response, html);
       note({
-        kind: 'first load',
+        kind,
         visit: id,
         type: 'load',
         label: '',
@@ -136,9 +137,13 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
     for (const [name, value] of url.searchParams) read.form.set(name, value);
     const event = parsePhoneEvent(read.form);
     if (!event) return sentence(400, 'This is not an event.');
-    const { html, label, locals } = await visit.trip(event);
+    // What the phone's script sent is answered at once: it takes the address of the event out of the phone's history. Where
+    // no script runs that costs a request more: without it, going back and loading again would repeat the event.
+    const hasScript = event.scroll !== null;
+    const { html = '', label, locals } = await visit.trip(event, hasScript);
     for (const action of locals) note({ ...FREE, kind: 'local', visit: id, type: 'shortcut', label: action });
-    const bytesDown = await sendDocument(request, response, html);
+    if (!hasScript) response.writeHead(303, { ...HEADERS, location: `/v/${id}` }).end();
+    const bytesDown = hasScript ? await sendDocument(request, response, html) : 0;
     const bytesUp = read.bytes + url.search.length;
     note({
       kind: 'round trip',
@@ -152,37 +157,44 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
     });
   };
 
-  const server = createServer((request, response) => {
+  const handler = (request: IncomingMessage, response: ServerResponse): void => {
+    const start = now();
     answer(request, response).catch((error: unknown) => {
-      const full = error instanceof ProblemError && error.problem.code === 'visits-full';
-      const text = error instanceof Error ? error.message : String(error);
-      if (!response.headersSent)
-        response.writeHead(full ? 503 : 500, { 'content-type': 'text/plain; charset=utf-8', ...HEADERS });
-      response.end(`${text.split('\n')[0]}\n`);
+      const [text = ''] = String(error instanceof Error ? error.message : error).split('\n');
+      const [, visit = ''] = VISIT_PATH.exec((request.url ?? '').split('?', 1)[0] ?? '') ?? [];
+      note({ ...FREE, kind: 'failed', visit, type: 'error', label: text, milliseconds: now() - start });
+      if (response.headersSent) return void response.end();
+      const way = visit ? `<p><a href="/v/${visit}">Back to the page</a></p>` : '';
+      if (!(error instanceof ProblemError)) return void sendSentence(response, 500, text, {}, way);
+      sendSentence(response, 503, `${text} ${error.problem.remedy}`, {}, way);
     });
-  });
-  const bound = await listen(server, host, options.port).catch(async (error: unknown) => {
+  };
+  const served = await serve(handler, host, options.port).catch(async (error: unknown) => {
     await Promise.all([egress.close(), visits.close()]);
     throw error;
   });
-  listening = bound.address;
+  listening = served.address;
   return {
-    url: serverUrl(host, bound.port),
-    local: isLoopback(bound.address),
+    url: serverUrl(host, served.port),
+    local: isLoopback(served.address),
     get visitCount() {
       return visits.count;
     },
     async close() {
       feed.close();
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
+      await served.close();
       await visits.close();
       await egress.close();
     },
   };
 }
 
+function sendSentence(response: ServerResponse, status: number, text: string, headers = {}, more = ''): void {
+  response.writeHead(status, { 'content-type': 'text/html; charset=utf-8', ...HEADERS, ...headers });
+  const safe = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+  response.end(`<!DOCTYPE html><title>handset</title><p>${safe}</p>${more}<p><a href="/">Start anew</a></p>`);
+}
+
+const VISIT_PATH = /^\/v\/([0-9a-f]{32})(\/event)?$/;
 const FREE = { bytesUp: 0, bytesDown: 0, documentBytes: 0, milliseconds: 0 };
 const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { ProblemError } from '../problem.ts';
-import { flatDocument, type ReadFile } from './flat-document.ts';
+import { flatDocument } from './flat-document.ts';
 import type { LivePage } from './live-page.ts';
+import type { ReadFile } from './local-file.ts';
 import type { PhoneEvent } from './phone-event.ts';
 
 /** One phone's visit: a live page, and the documents made of it. */
@@ -10,10 +11,13 @@ export interface Visit {
   readonly id: string;
   /** The page as it is now. */
   document(): Promise<string>;
-  /** Give the page an event and return the page after it. */
+  /** Whether the phone was sent a document before. */
+  readonly shown: boolean;
+  /** Give the page an event; with `shows` return the page after it, too. */
   trip(
     event: PhoneEvent,
-  ): Promise<{ readonly html: string; readonly label: string; readonly locals: readonly string[] }>;
+    shows: boolean,
+  ): Promise<{ readonly html?: string; readonly label: string; readonly locals: readonly string[] }>;
 }
 
 export interface Visits {
@@ -107,18 +111,25 @@ function createVisit(id: string, page: LivePage, read: ReadFile, script: string)
   const offered = new Set<string>();
   let queue: Promise<unknown> = Promise.resolve();
   let waiting = 0;
+  let shown = false;
 
   const document = async (): Promise<string> => {
     const snapshot = await page.snapshot(eventPath);
     offered.clear();
     for (const action of snapshot.locals) offered.add(action);
+    shown = true;
     return flatDocument(snapshot, read, script, eventPath);
   };
 
   /** One after the other: an event is given to the page that its sender saw. */
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     if (waiting >= MAX_WAITING) {
-      return Promise.reject(new ProblemError('visits-full', { message: 'This visit has too many requests waiting.' }));
+      return Promise.reject(
+        new ProblemError('visits-full', {
+          message: 'This visit has too many requests waiting.',
+          remedy: 'Wait for the answer that is on its way.',
+        }),
+      );
     }
     waiting += 1;
     const result = queue.then(work).finally(() => {
@@ -131,11 +142,14 @@ function createVisit(id: string, page: LivePage, read: ReadFile, script: string)
   return {
     id,
     document: () => inTurn(document),
-    trip: (event) =>
+    get shown() {
+      return shown;
+    },
+    trip: (event, shows) =>
       inTurn(async () => {
         const locals = event.locals.filter((action) => offered.has(action));
         const label = await page.deliver({ ...event, locals });
-        return { html: await document(), label, locals };
+        return shows ? { html: await document(), label, locals } : { label, locals };
       }),
   };
 }

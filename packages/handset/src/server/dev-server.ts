@@ -1,13 +1,13 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import type { BuildReport } from '../watch/watch-session.ts';
 import { browserScript } from './browser-script.ts';
 import { injectScript } from './inject.ts';
-import { listen } from './listen.ts';
 import { createLiveEvents, type LiveEvent } from './live-events.ts';
 import { isLoopback, namesThisServer, serverUrl } from './loopback.ts';
 import { mimeType } from './mime.ts';
 import { readPublicFile } from './public-file.ts';
+import { serve } from './serve.ts';
 
 export interface DevServerOptions {
   /** Path of the project on this machine; its public/ is served. */
@@ -79,15 +79,13 @@ export async function startDevServer({ root, host, port, live }: DevServerOption
       response.end(`The server failed: ${error instanceof Error ? error.message : String(error)}\n`);
     });
   };
-  const server = createServer(handler);
-  const bound = await listen(server, host, port);
-  address = bound.address;
-  const second = host === 'localhost' ? await alsoOnIPv6(handler, bound.port) : undefined;
+  const served = await serve(handler, host, port);
+  address = served.address;
 
   return {
-    url: serverUrl(host, bound.port),
-    port: bound.port,
-    local: isLoopback(bound.address),
+    url: serverUrl(host, served.port),
+    port: served.port,
+    local: isLoopback(served.address),
     announce(report) {
       problems = report.ok ? [] : report.problems;
       if (!report.ok) return events.send({ type: 'problems', problems });
@@ -99,7 +97,7 @@ export async function startDevServer({ root, host, port, live }: DevServerOption
     },
     async close() {
       events.close();
-      await Promise.all([server, second].map((s) => s && closeServer(s)));
+      await served.close();
     },
   };
 }
@@ -109,25 +107,6 @@ function eventFor({ written, removed }: BuildReport, build: number): LiveEvent |
   if (files.length === 0) return undefined;
   const onlyStyles = removed.length === 0 && files.every((name) => name.endsWith('.css'));
   return onlyStyles ? { type: 'css', build, files } : { type: 'reload', build };
-}
-
-/** Browsers may take `localhost` for ::1; where there is no IPv6, or the port is taken there, 127.0.0.1 serves alone. */
-async function alsoOnIPv6(
-  handler: (q: IncomingMessage, s: ServerResponse) => void,
-  port: number,
-): Promise<Server | undefined> {
-  const server = createServer(handler);
-  return listen(server, '::1', port).then(
-    () => server,
-    () => undefined,
-  );
-}
-
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
 }
 
 const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };

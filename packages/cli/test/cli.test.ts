@@ -84,6 +84,20 @@ describe('deploy', () => {
     });
   });
 
+  it.each([
+    ['before the upload', /^HEAD \/s3/],
+    ['during the upload', /^PUT \/s3\/.*zip$/],
+  ])('makes nothing after a Ctrl-C %s', async (_, route) => {
+    await project();
+    const child = start(['deploy'], { cwd: work.folder });
+    platform.on(route, ({ method }, response) => {
+      child.kill('SIGINT');
+      setTimeout(() => response.writeHead(method === 'HEAD' ? 404 : 200).end(), 500);
+    });
+    expect((await child.ended).code).toBe(130);
+    expect(platform.requests(/^PUT/).filter(({ path }) => !route.test(`PUT ${path}`))).toEqual([]);
+  });
+
   it('names the line that does not compile, without a stack', async () => {
     await project();
     await writeFile(join(work.folder, 'main.js'), 'let a = ;\n');

@@ -90,7 +90,7 @@ async function deploy(
           return containerUri;
         }
         await using code = await packageCode(project, terminal.signal);
-        const sent = await uploadCode(await objectClient(connection), name, code);
+        const sent = await uploadCode(await objectClient(connection), name, code, terminal.signal);
         artifact = sent.artifact;
         return `${code.files} ${code.files === 1 ? 'file' : 'files'}, ${megabytes(code.zipBytes)}${sent.uploaded ? '' : ', already there'}`;
       },
@@ -105,7 +105,7 @@ async function deploy(
           runtime = live;
           return 'nothing has changed';
         }
-        const id = await applyRuntime(client, live, name, desired);
+        const id = await applyRuntime(client, live, name, desired, terminal.signal);
         runtime = await untilReady(client, id, say, terminal.signal);
         return `version ${runtime.agentRuntimeVersion} is ready`;
       },

@@ -23,7 +23,7 @@ export async function packageCode(project: Project, signal: AbortSignal): Promis
     await mkdir(stage);
     const staged = await stageCode(project, stage, signal);
     const zip = join(folder, 'code.zip');
-    const written = await writeZip(stage, zip);
+    const written = await writeZip(stage, zip, signal);
     const zipBytes = (await stat(zip)).size;
     if (zipBytes > limits.zip || written.unpackedBytes > limits.unpacked) {
       throw new CliError(

@@ -67,7 +67,8 @@ export function reasonOf(status: number): ExitReason {
   return status === 400 || status === 413 ? 'usage' : 'failure';
 }
 
-function systemCode(error: unknown): string | undefined {
+/** The code of the system's error (`ECONNRESET`) that a failure comes from; undefined when it comes from none. */
+export function systemCode(error: unknown): string | undefined {
   // Node wraps: fetch throws a TypeError whose cause is an AggregateError whose errors have the code.
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; depth++) {
     if ('code' in at && typeof at.code === 'string') return at.code;

@@ -181,6 +181,28 @@ describe('invoke', () => {
   });
 
   it.each([
+    ['the agent fails', [424, 'RuntimeClientError'], 6, true],
+    ['the platform fails', [500, 'InternalServerException'], 1, true],
+    ['the platform refuses', [403, 'AccessDeniedException'], 5, false],
+  ] as const)('goes on with --continue in a new session where %s: %j', async (_, [status, name], code, begun) => {
+    const old = 's'.repeat(33);
+    await inside(['invoke', '{}', '--session', old]);
+    platform.on(/invocations$/, (_request, response) => fail(response, status, name, 'no'));
+    const failed = await inside(['invoke', '{}']);
+    expect(failed.code, failed.stderr).toBe(code);
+    const told = /^session (\S{33,})$/m.exec(failed.stderr)?.[1];
+    expect(told !== undefined).toBe(begun);
+    platform.overrides.length = 0;
+    expect(JSON.parse((await inside(['invoke', '{}', '--continue', '--json'])).stdout).sessionId).toBe(told ?? old);
+  });
+
+  it('names the session of a failed agent in the remedy', async () => {
+    platform.on(/invocations$/, (_, response) => fail(response, 424, 'RuntimeClientError', 'no'));
+    const { stderr } = await inside(['invoke', '{}', '--json', '--agent', 'plain']);
+    expect(JSON.parse(stderr).error.remedy).toMatch(/agentcore logs --session \S{33,} --agent plain$/);
+  });
+
+  it.each([
     [['--raw'], 'data: "Hello "\n\ndata: "you\\n"\n\ndata: {"n":1}\n\ndata: "bye"\n\n'],
     [['--prompt', 'a "b"'], 'Hello you\n{"n":1}\nbye\n'],
   ])('takes %j', async (flags, stdout) => {
@@ -229,6 +251,43 @@ describe('invoke', () => {
     const failed = await run(['invoke', '{}']);
     expect([failed.code, failed.stdout]).toEqual([6, '']);
     expect(failed.stderr).toContain('the agent exited with 1');
+  });
+
+  describe('of an agent that dies while it answers', () => {
+    const breakOff = (contentType: string, text: string): void =>
+      platform.on(/invocations$/, (_, response) => {
+        response.writeHead(200, { 'content-type': contentType });
+        response.write(text);
+        setTimeout(() => response.destroy(), 20);
+      });
+
+    it.each([
+      ['text/event-stream', 'data: "so "\n\ndata: "far"\n\n', ['so ', 'far']],
+      ['text/plain', 'so far', 'so far'],
+    ])('shows what came of %s, ends with 6 and names the session', async (contentType, sent, output) => {
+      breakOff(contentType, sent);
+      const id = 's'.repeat(33);
+      const shown = await inside(['invoke', '{}', '--session', id]);
+      expect([shown.code, shown.stdout]).toEqual([6, 'so far\n']);
+      expect(shown.stderr).toMatch(/The answer broke off.*\(ECONNRESET\)/);
+      expect(shown.stderr).toContain(`agentcore logs --session ${id}\n`);
+      const { code, stdout, stderr } = await inside(['invoke', '{}', '--json']);
+      expect(code).toBe(6);
+      expect(JSON.parse(stdout)).toMatchObject({ output, error: expect.stringContaining('broke off') });
+      expect(JSON.parse(stderr)).toMatchObject({ error: { reason: 'agentFailed' } });
+      expect(await inside(['invoke', '{}', '--raw'])).toMatchObject({ code: 6, stdout: sent });
+    });
+
+    it('is still ended by Ctrl-C with 130', async () => {
+      platform.on(/invocations$/, (_, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.write('data: "first"\n\n');
+      });
+      const child = start(['invoke', '{}'], { cwd: work.folder });
+      child.stdin?.end();
+      child.stdout?.once('data', () => child.kill('SIGINT'));
+      expect((await child.ended).code).toBe(130);
+    });
   });
 
   it.each([

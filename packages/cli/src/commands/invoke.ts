@@ -94,6 +94,7 @@ async function invokeDeployed(
   onBegun: (session: string) => void,
 ): Promise<Answer> {
   if (options.session !== undefined) checkSessionId(options.session);
+  if (options.userId !== undefined) checkHeader('A user id', options.userId);
   const connection = await findConnection(terminal, options);
   const runtime = await resolveRuntime(terminal, connection, options.agent);
   const sessionId = options.session ?? (options.continue ? await lastSession(runtime, connection) : randomUUID());
@@ -155,6 +156,7 @@ async function invokeLocally(
   payload: Buffer,
   session: string | undefined,
 ): Promise<Answer> {
+  if (session !== undefined) checkHeader('A session id', session);
   const url = `http://127.0.0.1:${port}/invocations`;
   const sessionId = session ?? 'local-session-0000000000000000000';
   let response: Response;
@@ -186,8 +188,19 @@ async function invokeLocally(
 
 async function* emptyBody(): AsyncGenerator<Uint8Array> {}
 
+/** Throws a `CliError` (usage) for what a header does not carry as it is. */
+function checkHeader(what: string, value: string): void {
+  if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)) return;
+  throw new CliError(
+    'usage',
+    `${what} is made of visible ASCII characters; "${value.slice(0, 40)}" is not.`,
+    'Take letters, digits and signs such as - _ . @; what else names someone can be encoded, as in a URL.',
+  );
+}
+
 /** Throws a `CliError` (usage) for an id that the wire does not allow. */
 export function checkSessionId(id: string): void {
+  checkHeader('A session id', id);
   if (id.length >= 33 && id.length <= 256) return;
   throw new CliError(
     'usage',

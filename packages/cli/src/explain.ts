@@ -29,6 +29,9 @@ const byErrorName: Record<string, { reason: ExitReason; remedy?: string }> = {
   ConflictException: { reason: 'failure', remedy: 'Something else is changing it; try again in a moment.' },
 };
 
+// What TLS makes of a server that does not speak it, by who asked.
+const notTls = ['EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'];
+
 const unreachableCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -39,6 +42,7 @@ const unreachableCodes = new Set([
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
   'UND_ERR_SOCKET',
+  ...notTls,
 ]);
 
 /** Turns whatever was thrown into what the user is told; `endpoint` names the platform that was talked to, if any. */
@@ -50,7 +54,9 @@ export function explain(error: unknown, endpoint?: string): CliError {
     return new CliError(
       'unreachable',
       `The platform${endpoint ? ` at ${endpoint}` : ''} does not answer (${code}).`,
-      'Start it with "npm start" or "npm run platform" in the platform’s folder, or name another one with --endpoint URL.',
+      endpoint && notTls.includes(code)
+        ? `It speaks plain HTTP there: ${endpoint.replace(/^https:/, 'http:')}`
+        : 'Start it with "npm start" or "npm run platform" in the platform’s folder, or name another one with --endpoint URL.',
       { cause: error },
     );
   }

@@ -167,6 +167,19 @@ describe('invoke', () => {
     });
   });
 
+  it.each([
+    ['its ARN', [arn]],
+    ['its id', ['plain-abcdefghij']],
+  ])('calls an agent by %s as a user who may not list agents', async (_, [agent = '']) => {
+    platform.on(/^POST \/runtimes\/$/, (_request, response) =>
+      fail(response, 403, 'AccessDeniedException', 'User a may not ListAgentRuntimes'),
+    );
+    const { code, stderr } = await inside(['invoke', '{}', '--agent', agent]);
+    expect(code, stderr).toBe(0);
+    expect(platform.requests(/invocations$/)[0]?.path).toBe(`/runtimes/${arn}/invocations`);
+    expect(await inside(['invoke', '{}', '--agent', 'plain'])).toMatchObject({ code: 5 });
+  });
+
   it('goes on in the last session with --continue, and ends that one with stop-session', async () => {
     const id = 's'.repeat(33);
     await run(['invoke', '{}', '--session', id]);
@@ -303,6 +316,10 @@ describe('invoke', () => {
 
   it.each([
     [['--session', 'short'], 2, '33 to 256'],
+    [['--session', 'ü'.repeat(33)], 2, 'visible ASCII'],
+    [['--session', ' '.repeat(33)], 2, 'visible ASCII'],
+    [['--session', '日', '--local', '4699'], 2, 'visible ASCII'],
+    [['--user-id', '日本'], 2, 'visible ASCII'],
     [['--sesion', 'x'], 2, 'Did you mean --session'],
     [['--local', '99999'], 2, 'port number'],
     [['--local', '{"a":1}'], 2, '--local takes a port, not'],
@@ -331,12 +348,21 @@ describe('invoke', () => {
 
 describe('finding the platform', () => {
   it('ends with 3 when nobody answers, and says how to start one', async () => {
+    const { endpoint } = platform;
     await platform.stop();
     const { code, stdout, stderr } = await run(['list']);
     await platform.start();
     expect([code, stdout]).toEqual([3, '']);
-    expect(stderr).toContain('does not answer (ECONNREFUSED)');
+    expect(stderr).toContain(`The platform at ${endpoint} does not answer (ECONNREFUSED)`);
     expect(stderr).toContain('npm start');
+  });
+
+  it.each([['list'], ['iam', 'users']])('ends with 3 for https where plain HTTP is spoken: %s %s', async (...line) => {
+    const endpoint = platform.endpoint.replace('http:', 'https:');
+    const env = { AWS_ENDPOINT_URL: endpoint, AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' };
+    const { code, stderr } = await run(line, { env });
+    expect([code, stderr]).toEqual([3, expect.stringContaining(`The platform at ${endpoint} does not answer`)]);
+    expect(stderr).toContain(`It speaks plain HTTP there: ${platform.endpoint}`);
   });
 
   it('ends with 3 when there is none, as JSON too', async () => {
@@ -642,6 +668,33 @@ describe('the command line', () => {
     expect(ended.code).toBe(code);
     expect(ended[stream]).toContain(text);
     expect(ended[stream === 'stdout' ? 'stderr' : 'stdout']).toBe('');
+  });
+
+  it.each([
+    [['status', '--json', '--foo'], "unknown option '--foo'", 'agentcore status --help'],
+    [['create', '--json', 'x', '-l', 'cobol'], 'cobol', 'agentcore create --help'],
+    [['nope', '--json'], 'nope', 'agentcore --help'],
+    [['iam', 'create-user', '--json'], "missing required argument 'name'", 'agentcore iam create-user --help'],
+  ])('says in JSON what is wrong with %j', async (line, text, help) => {
+    const { code, stdout, stderr } = await inside(line);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(JSON.parse(stderr)).toEqual({
+      error: { reason: 'usage', message: expect.stringContaining(text), remedy: `See: ${help}`, exitStatus: 2 },
+    });
+    expect(stderr).not.toContain('error: ');
+  });
+
+  it('is called in what is said next as it was started', async () => {
+    const npx = { npm_command: 'exec' };
+    const made = await agentcoreInside(['create', 'a', '-l', 'python'], { cwd: work.folder, env: npx });
+    expect(made.stdout).toContain('\n  npx agentcore dev\n  npx agentcore deploy\n');
+    expect(await readFile(join(work.folder, 'a/README.md'), 'utf8')).toContain('    npx agentcore deploy ');
+    const cwd = join(work.folder, 'a');
+    const call = `npx agentcore invoke '{"prompt":"hi"}'`;
+    expect((await agentcoreInside(['deploy'], { cwd, env: npx })).stderr).toContain(`Call it:  ${call}\n`);
+    expect((await agentcoreInside(['invoke', ' '], { cwd, env: npx })).stderr).toContain(`Give one: ${call}\n`);
+    const plain = await agentcoreInside(['deploy'], { cwd });
+    expect(plain.stderr).not.toContain('npx');
   });
 
   it('writes no colours to a pipe', async () => {

@@ -13,7 +13,7 @@ import { readRecord, writeRecord } from '../project/deploy-state.ts';
 import { requireProject } from '../project/load-project.ts';
 import type { Project } from '../project/project.ts';
 import { runSteps } from '../terminal/progress.ts';
-import { note, print, printJson, styled, type Terminal } from '../terminal/terminal.ts';
+import { note, print, printJson, styled, type Terminal, typed } from '../terminal/terminal.ts';
 
 export function deployCommand(terminal: Terminal) {
   return platformCommand('deploy', {
@@ -57,7 +57,7 @@ export function deployCommand(terminal: Terminal) {
         `${styled(terminal, 'stdout', 'bold', project.file.name)} ${what} (version ${runtime.agentRuntimeVersion}).`,
       );
       print(terminal, `${runtime.agentRuntimeArn}`);
-      note(terminal, `\nCall it:  agentcore invoke '{"prompt":"hi"}'`);
+      note(terminal, typed(terminal, `\nCall it:  agentcore invoke '{"prompt":"hi"}'`));
     });
 }
 

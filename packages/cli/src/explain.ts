@@ -2,7 +2,7 @@ import { CliError } from './cli-error.ts';
 import type { ExitReason } from './exit-codes.ts';
 
 const byErrorName: Record<string, { reason: ExitReason; remedy?: string }> = {
-  ResourceNotFoundException: { reason: 'notFound', remedy: 'See what is deployed with: agentcore list' },
+  ResourceNotFoundException: { reason: 'notFound' },
   AccessDeniedException: {
     reason: 'denied',
     remedy:
@@ -62,7 +62,9 @@ export function explain(error: unknown, endpoint?: string): CliError {
   }
   const known = byErrorName[error.name];
   const message = error.message && error.message !== 'UnknownError' ? error.message : error.name;
-  return new CliError(known?.reason ?? 'failure', message, known?.remedy, { cause: error });
+  // Of much that is missing there is no list.
+  const remedy = /\bno agent runtime\b/.test(message) ? 'See what is deployed with: agentcore list' : known?.remedy;
+  return new CliError(known?.reason ?? 'failure', message, remedy, { cause: error });
 }
 
 /** What a refusal of the platform's own routes means, by its HTTP status; as `explain` says it of the errors of the vendor's API. */

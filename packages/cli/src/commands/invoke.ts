@@ -199,14 +199,13 @@ function checkHeader(what: string, value: string): void {
 }
 
 /** Throws a `CliError` (usage) for an id that the wire does not allow. */
-export function checkSessionId(id: string): void {
+export function checkSessionId(
+  id: string,
+  remedy = 'Leave --session out for a new session, use --continue for the last one, or take a UUID.',
+): void {
   checkHeader('A session id', id);
   if (id.length >= 33 && id.length <= 256) return;
-  throw new CliError(
-    'usage',
-    `A session id has 33 to 256 characters; "${id.slice(0, 40)}" has ${id.length}.`,
-    'Leave --session out for a new session, use --continue for the last one, or take a UUID.',
-  );
+  throw new CliError('usage', `A session id has 33 to 256 characters; "${id.slice(0, 40)}" has ${id.length}.`, remedy);
 }
 
 /** The session that was called last from the agent's folder. */

@@ -1,7 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { agentcore, agentcoreInside, start, workFolder } from './agentcore.ts';
+import { agentcore, agentcoreInside, commandLine, start, workFolder } from './agentcore.ts';
 import { FakePlatform, fail, json } from './fake-platform.ts';
 
 let work: Awaited<ReturnType<typeof workFolder>>;
@@ -570,6 +571,26 @@ describe('list, status, logs and destroy', () => {
     expect([code, stdout]).toEqual([0, 'abcdefgh  one two\nabcdefgh  three\n']);
   });
 
+  it('ends with 4 for the logs of a session that is neither alive nor has printed', async () => {
+    const alive = 's'.repeat(33);
+    platform.on(/logs$/, (_, response) => void response.end());
+    platform.on(/sessions$/, (_, response) => json(response, 200, { sessions: [{ sessionId: alive }] }));
+    const logs = (...flags: string[]) => inside(['logs', '--agent', 'plain', ...flags]);
+    expect(await logs('--session', 'nobody')).toEqual({
+      code: 4,
+      stdout: '',
+      stderr: expect.stringContaining(
+        'There is no session nobody of plain: none that is alive, and none that has printed.',
+      ),
+    });
+    const silent = { code: 0, stdout: '', stderr: 'Nothing was printed yet.\n' };
+    expect(await logs('--session', alive)).toEqual(silent);
+    expect(await logs()).toEqual(silent);
+    platform.overrides.pop();
+    platform.on(/sessions$/, (_, response) => fail(response, 403, 'AccessDeniedException', 'no'));
+    expect(await logs('--session', 'nobody')).toEqual(silent);
+  });
+
   it('ends following at Ctrl-C with 0', async () => {
     platform.on(/logs$/, (_, response) => void response.write('{"sessionId":"a","line":"x"}\n'));
     const child = start(['logs', '-f', '--agent', 'plain'], { cwd: work.folder });
@@ -633,6 +654,44 @@ describe('doctor', () => {
     expect(report.platform).toBeUndefined();
     expect(report.providers.map((found: { provider: string }) => found.provider)).toEqual(['oci', 'docker', 'process']);
   });
+
+  it.each([
+    ['without credentials', 'http://127.0.0.1:1', 'credentials'],
+    ['without the right to ask', undefined, 'may not Doctor'],
+  ])('looks at the machine itself %s, and says why', async (_, endpoint, why) => {
+    platform.on(/doctor$/, (_request, response) =>
+      fail(response, 403, 'AccessDeniedException', 'User a may not Doctor'),
+    );
+    const other = await workFolder();
+    const cwd = endpoint ? other.folder : work.folder;
+    const env: Record<string, string> = endpoint ? { AWS_ENDPOINT_URL: endpoint } : {};
+    const { stdout, stderr } = await agentcore(['doctor', '--json'], { cwd, env });
+    await other.remove();
+    expect(stdout, stderr).not.toBe('');
+    const report = JSON.parse(stdout);
+    expect(report.providers.map((found: { provider: string }) => found.provider)).toEqual(['oci', 'docker', 'process']);
+    expect(report.note).toContain(why);
+  });
+});
+
+describe('what the platform does not have', () => {
+  it.each([
+    ['There is no agent runtime x.', 'See what is deployed with: agentcore list\n'],
+    ['plain-abcdefghij has no live session x.', ''],
+  ])('%s', async (message, remedy) => {
+    platform.on(/stopruntimesession$/, (_, response) => fail(response, 404, 'ResourceNotFoundException', message));
+    expect(await inside(['stop-session', 's'.repeat(33), '--agent', arn])).toEqual({
+      code: 4,
+      stdout: '',
+      stderr: `error: ${message}\n${remedy}`,
+    });
+  });
+
+  it('is no flag of another command', async () => {
+    const { code, stderr } = await inside(['stop-session', 'short']);
+    expect(code).toBe(2);
+    expect(stderr).not.toMatch(/--session|--continue/);
+  });
 });
 
 describe('agentcore.json', () => {
@@ -695,6 +754,12 @@ describe('the command line', () => {
     expect((await agentcoreInside(['invoke', ' '], { cwd, env: npx })).stderr).toContain(`Give one: ${call}\n`);
     const plain = await agentcoreInside(['deploy'], { cwd });
     expect(plain.stderr).not.toContain('npx');
+  });
+
+  it('says why its output cannot be written', async () => {
+    const line = [`${commandLine} --version >/dev/full`];
+    const { status, stderr } = spawnSync('sh', ['-c', ...line], { encoding: 'utf8', timeout: 30_000 });
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^error: The output cannot be written: .*ENOSPC/)]);
   });
 
   it('writes no colours to a pipe', async () => {

@@ -186,9 +186,8 @@ describe('agentcore shell', () => {
   const main = join(root, 'packages/cli/bin/agentcore.mjs');
   const line = (session: string) => [process.execPath, main, 'shell', '--agent', arn, '--session', session];
 
-  it('types what is piped in, and ends as the shell ends', async () => {
-    const session = sessionId('piped');
-    await invokeText(clients, arn, session, { do: 'write', text: 'kept by the agent' });
+  /** Runs it with that on its standard input; resolves with its exit status and all that it wrote. */
+  async function piped(session: string, input: string): Promise<[number | null, string]> {
     const [file = '', ...args] = line(session);
     const child = spawn(file, args, { env: { ...process.env, ...platform.env } });
     let said = '';
@@ -197,9 +196,27 @@ describe('agentcore shell', () => {
         said += text;
       });
     }
-    child.stdin.end('cat /tmp/kept\nexit 4\n');
-    expect([(await once(child, 'close'))[0], said]).toEqual([1, expect.stringContaining('kept by the agent')]);
+    child.stdin.end(input);
+    const [code] = await once(child, 'close');
+    return [code, said];
+  }
+
+  it('types what is piped in, and ends as the shell ends', async () => {
+    const session = sessionId('piped');
+    await invokeText(clients, arn, session, { do: 'write', text: 'kept by the agent' });
+    const [code, said] = await piped(session, 'cat /tmp/kept\nexit 4\n');
+    expect([code, said]).toEqual([1, expect.stringContaining('kept by the agent')]);
     expect(said).toContain('The shell ended with status 4.');
+  });
+
+  it.each([
+    ['a line', 'echo do""ne\n'],
+    ['a line without its end', 'echo do""ne'],
+    ['a command that runs on', 'sleep 2; echo do""ne\n'],
+    ['a program that reads on', 'sed s/x/done/\nx\n'],
+  ])('ends where what is piped in ends: %s', async (name, input) => {
+    const [code, said] = await piped(sessionId(name.replaceAll(' ', '-')), input);
+    expect([code, said]).toEqual([0, expect.stringContaining('done')]);
   });
 
   it.skipIf(!hasTmux)('is a real terminal: size, resize, Ctrl-C', async () => {

@@ -2,7 +2,7 @@ import { CliError } from './cli-error.ts';
 import type { ExitReason } from './exit-codes.ts';
 
 const byErrorName: Record<string, { reason: ExitReason; remedy?: string }> = {
-  ResourceNotFoundException: { reason: 'notFound', remedy: 'See what is deployed with: agentcore list' },
+  ResourceNotFoundException: { reason: 'notFound' },
   AccessDeniedException: {
     reason: 'denied',
     remedy:
@@ -29,6 +29,9 @@ const byErrorName: Record<string, { reason: ExitReason; remedy?: string }> = {
   ConflictException: { reason: 'failure', remedy: 'Something else is changing it; try again in a moment.' },
 };
 
+// What TLS makes of a server that does not speak it, by who asked.
+const notTls = ['EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'];
+
 const unreachableCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -39,6 +42,7 @@ const unreachableCodes = new Set([
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
   'UND_ERR_SOCKET',
+  ...notTls,
 ]);
 
 /** Turns whatever was thrown into what the user is told; `endpoint` names the platform that was talked to, if any. */
@@ -50,13 +54,17 @@ export function explain(error: unknown, endpoint?: string): CliError {
     return new CliError(
       'unreachable',
       `The platform${endpoint ? ` at ${endpoint}` : ''} does not answer (${code}).`,
-      'Start it with "npm start" or "npm run platform" in the platform’s folder, or name another one with --endpoint URL.',
+      endpoint && notTls.includes(code)
+        ? `It speaks plain HTTP there: ${endpoint.replace(/^https:/, 'http:')}`
+        : 'Start it with "npm start" or "npm run platform" in the platform’s folder, or name another one with --endpoint URL.',
       { cause: error },
     );
   }
   const known = byErrorName[error.name];
   const message = error.message && error.message !== 'UnknownError' ? error.message : error.name;
-  return new CliError(known?.reason ?? 'failure', message, known?.remedy, { cause: error });
+  // Of much that is missing there is no list.
+  const remedy = /\bno agent runtime\b/.test(message) ? 'See what is deployed with: agentcore list' : known?.remedy;
+  return new CliError(known?.reason ?? 'failure', message, remedy, { cause: error });
 }
 
 /** What a refusal of the platform's own routes means, by its HTTP status; as `explain` says it of the errors of the vendor's API. */
@@ -67,7 +75,8 @@ export function reasonOf(status: number): ExitReason {
   return status === 400 || status === 413 ? 'usage' : 'failure';
 }
 
-function systemCode(error: unknown): string | undefined {
+/** The code of the system's error (`ECONNRESET`) that a failure comes from; undefined when it comes from none. */
+export function systemCode(error: unknown): string | undefined {
   // Node wraps: fetch throws a TypeError whose cause is an AggregateError whose errors have the code.
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; depth++) {
     if ('code' in at && typeof at.code === 'string') return at.code;

@@ -10,7 +10,11 @@ const onSignal = (): void => {
 process.on('SIGINT', onSignal);
 process.on('SIGTERM', onSignal);
 // `agentcore logs | head` closes the pipe when it has enough.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  process.stderr.write(`error: The output cannot be written: ${error.message}\n`);
+  process.exit(1);
+});
 
 // Terminals that nobody has sized, as of a container or a CI job: what wraps text would put each character on a line.
 for (const stream of [process.stdout, process.stderr]) if (stream.isTTY && stream.columns === 0) stream.columns = 80;

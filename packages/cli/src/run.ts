@@ -1,45 +1,55 @@
 import { CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings';
 import { type ExitReason, exitCodes } from './exit-codes.ts';
 import { explain } from './explain.ts';
+import { type ConnectionFlags, findConnection } from './platform/connection.ts';
 import { createProgram } from './program.ts';
-import { harmless, note, styled, type Terminal } from './terminal/terminal.ts';
+import { harmless, note, styled, type Terminal, typed } from './terminal/terminal.ts';
 
 /** Runs one command line (without node and script) and resolves with its exit status. Never rejects. */
 export async function run(terminal: Terminal, args: string[]): Promise<number> {
   const program = createProgram(terminal);
-  prepare(program, terminal);
+  const json = args.includes('--json');
+  prepare(program, terminal, json);
+  let flags: ConnectionFlags = {};
+  program.hook('preAction', (_, action) => {
+    flags = action.opts();
+  });
   try {
     await program.parseAsync(args, { from: 'user' });
     return exitCodes.ok.status;
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Commander has written its own message; help and version end with 0.
+      // What was wrong is written already; help and version end with 0.
       return error.exitCode === 0 ? exitCodes.ok.status : exitCodes.usage.status;
     }
-    return report(terminal, error, args);
+    if (terminal.signal.aborted) return exitCodes.interrupted.status;
+    const connection = await findConnection(terminal, flags).catch(() => undefined);
+    return report(terminal, error, connection?.endpoint, args);
   }
 }
 
 // Settings that commander does not hand down to commands that were added ready-made.
-function prepare(command: CommandUnknownOpts, terminal: Terminal): void {
+function prepare(command: CommandUnknownOpts, terminal: Terminal, json: boolean): void {
   command.exitOverride();
   command.showSuggestionAfterError();
   command.configureOutput({
     writeOut: (text) => void terminal.stdout.write(text),
     writeErr: (text) => void terminal.stderr.write(text),
-    outputError: (text, write) => write(`${text.trimEnd()}\nSee: ${pathOf(command)} --help\n`),
+    outputError: (text, write) => {
+      const remedy = typed(terminal, `See: ${pathOf(command)} --help`);
+      const message = text.trimEnd();
+      write(`${json ? failureLine('usage', message.replace(/^error: /, ''), remedy) : `${message}\n${remedy}`}\n`);
+    },
   });
-  for (const member of command.commands) prepare(member, terminal);
+  for (const member of command.commands) prepare(member, terminal, json);
 }
 
-function report(terminal: Terminal, error: unknown, args: string[]): number {
-  if (terminal.signal.aborted) {
-    return exitCodes.interrupted.status;
-  }
-  const { reason, message, remedy } = explain(error);
+function report(terminal: Terminal, error: unknown, endpoint: string | undefined, args: string[]): number {
+  const { reason, message, ...more } = explain(error, endpoint);
+  const remedy = more.remedy && typed(terminal, more.remedy);
   const { status } = exitCodes[reason];
   if (args.includes('--json')) {
-    note(terminal, JSON.stringify({ error: { reason, message, remedy, exitStatus: status } }));
+    note(terminal, failureLine(reason, message, remedy));
   } else {
     const label = reason === 'interrupted' ? '' : `${styled(terminal, 'stderr', 'red', 'error:')} `;
     note(terminal, `${label}${harmless(message)}`);
@@ -47,6 +57,11 @@ function report(terminal: Terminal, error: unknown, args: string[]): number {
   }
   if (args.includes('--debug')) note(terminal, debugText(error));
   return status satisfies (typeof exitCodes)[ExitReason]['status'];
+}
+
+/** A failure for programs. */
+function failureLine(reason: ExitReason, message: string, remedy: string | undefined): string {
+  return JSON.stringify({ error: { reason, message, remedy, exitStatus: exitCodes[reason].status } });
 }
 
 function debugText(error: unknown): string {

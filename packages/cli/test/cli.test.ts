@@ -1,7 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { agentcore, agentcoreInside, start, workFolder } from './agentcore.ts';
+import { agentcore, agentcoreInside, commandLine, start, workFolder } from './agentcore.ts';
 import { FakePlatform, fail, json } from './fake-platform.ts';
 
 let work: Awaited<ReturnType<typeof workFolder>>;
@@ -142,6 +143,20 @@ describe('deploy', () => {
     expect((await run(['deploy'])).stdout).toContain('version 2');
   });
 
+  it.each([
+    ['before the upload', /^HEAD \/s3/],
+    ['during the upload', /^PUT \/s3\/.*zip$/],
+  ])('makes nothing after a Ctrl-C %s', async (_, route) => {
+    await project();
+    const child = start(['deploy'], { cwd: work.folder });
+    platform.on(route, ({ method }, response) => {
+      child.kill('SIGINT');
+      setTimeout(() => response.writeHead(method === 'HEAD' ? 404 : 200).end(), 500);
+    });
+    expect((await child.ended).code).toBe(130);
+    expect(platform.requests(/^PUT/).filter(({ path }) => !route.test(`PUT ${path}`))).toEqual([]);
+  });
+
   it('names the line that does not compile, without a stack', async () => {
     await project();
     await writeFile(join(work.folder, 'main.js'), 'let a = ;\n');
@@ -226,6 +241,19 @@ describe('invoke', () => {
     });
   });
 
+  it.each([
+    ['its ARN', [arn]],
+    ['its id', ['plain-abcdefghij']],
+  ])('calls an agent by %s as a user who may not list agents', async (_, [agent = '']) => {
+    platform.on(/^POST \/runtimes\/$/, (_request, response) =>
+      fail(response, 403, 'AccessDeniedException', 'User a may not ListAgentRuntimes'),
+    );
+    const { code, stderr } = await inside(['invoke', '{}', '--agent', agent]);
+    expect(code, stderr).toBe(0);
+    expect(platform.requests(/invocations$/)[0]?.path).toBe(`/runtimes/${arn}/invocations`);
+    expect(await inside(['invoke', '{}', '--agent', 'plain'])).toMatchObject({ code: 5 });
+  });
+
   it('goes on in the last session with --continue, and ends that one with stop-session', async () => {
     const id = 's'.repeat(33);
     await run(['invoke', '{}', '--session', id]);
@@ -237,6 +265,28 @@ describe('invoke', () => {
     expect(platform.requests(/stopruntimesession$/)[0]?.headers['x-amzn-bedrock-agentcore-runtime-session-id']).toBe(
       id,
     );
+  });
+
+  it.each([
+    ['the agent fails', [424, 'RuntimeClientError'], 6, true],
+    ['the platform fails', [500, 'InternalServerException'], 1, true],
+    ['the platform refuses', [403, 'AccessDeniedException'], 5, false],
+  ] as const)('goes on with --continue in a new session where %s: %j', async (_, [status, name], code, begun) => {
+    const old = 's'.repeat(33);
+    await inside(['invoke', '{}', '--session', old]);
+    platform.on(/invocations$/, (_request, response) => fail(response, status, name, 'no'));
+    const failed = await inside(['invoke', '{}']);
+    expect(failed.code, failed.stderr).toBe(code);
+    const told = /^session (\S{33,})$/m.exec(failed.stderr)?.[1];
+    expect(told !== undefined).toBe(begun);
+    platform.overrides.length = 0;
+    expect(JSON.parse((await inside(['invoke', '{}', '--continue', '--json'])).stdout).sessionId).toBe(told ?? old);
+  });
+
+  it('names the session of a failed agent in the remedy', async () => {
+    platform.on(/invocations$/, (_, response) => fail(response, 424, 'RuntimeClientError', 'no'));
+    const { stderr } = await inside(['invoke', '{}', '--json', '--agent', 'plain']);
+    expect(JSON.parse(stderr).error.remedy).toMatch(/agentcore logs --session \S{33,} --agent plain$/);
   });
 
   it.each([
@@ -290,6 +340,43 @@ describe('invoke', () => {
     expect(failed.stderr).toContain('the agent exited with 1');
   });
 
+  describe('of an agent that dies while it answers', () => {
+    const breakOff = (contentType: string, text: string): void =>
+      platform.on(/invocations$/, (_, response) => {
+        response.writeHead(200, { 'content-type': contentType });
+        response.write(text);
+        setTimeout(() => response.destroy(), 20);
+      });
+
+    it.each([
+      ['text/event-stream', 'data: "so "\n\ndata: "far"\n\n', ['so ', 'far']],
+      ['text/plain', 'so far', 'so far'],
+    ])('shows what came of %s, ends with 6 and names the session', async (contentType, sent, output) => {
+      breakOff(contentType, sent);
+      const id = 's'.repeat(33);
+      const shown = await inside(['invoke', '{}', '--session', id]);
+      expect([shown.code, shown.stdout]).toEqual([6, 'so far\n']);
+      expect(shown.stderr).toMatch(/The answer broke off.*\(ECONNRESET\)/);
+      expect(shown.stderr).toContain(`agentcore logs --session ${id}\n`);
+      const { code, stdout, stderr } = await inside(['invoke', '{}', '--json']);
+      expect(code).toBe(6);
+      expect(JSON.parse(stdout)).toMatchObject({ output, error: expect.stringContaining('broke off') });
+      expect(JSON.parse(stderr)).toMatchObject({ error: { reason: 'agentFailed' } });
+      expect(await inside(['invoke', '{}', '--raw'])).toMatchObject({ code: 6, stdout: sent });
+    });
+
+    it('is still ended by Ctrl-C with 130', async () => {
+      platform.on(/invocations$/, (_, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.write('data: "first"\n\n');
+      });
+      const child = start(['invoke', '{}'], { cwd: work.folder });
+      child.stdin?.end();
+      child.stdout?.once('data', () => child.kill('SIGINT'));
+      expect((await child.ended).code).toBe(130);
+    });
+  });
+
   it.each([
     ['{"prompt":', 2, 'not valid JSON'],
     ['hello', 2, 'agentcore invoke --prompt "hello"'],
@@ -303,6 +390,10 @@ describe('invoke', () => {
 
   it.each([
     [['--session', 'short'], 2, '33 to 256'],
+    [['--session', 'ü'.repeat(33)], 2, 'visible ASCII'],
+    [['--session', ' '.repeat(33)], 2, 'visible ASCII'],
+    [['--session', '日', '--local', '4699'], 2, 'visible ASCII'],
+    [['--user-id', '日本'], 2, 'visible ASCII'],
     [['--sesion', 'x'], 2, 'Did you mean --session'],
     [['--local', '99999'], 2, 'port number'],
     [['--local', '{"a":1}'], 2, '--local takes a port, not'],
@@ -331,12 +422,21 @@ describe('invoke', () => {
 
 describe('finding the platform', () => {
   it('ends with 3 when nobody answers, and says how to start one', async () => {
+    const { endpoint } = platform;
     await platform.stop();
     const { code, stdout, stderr } = await run(['list']);
     await platform.start();
     expect([code, stdout]).toEqual([3, '']);
-    expect(stderr).toContain('does not answer (ECONNREFUSED)');
+    expect(stderr).toContain(`The platform at ${endpoint} does not answer (ECONNREFUSED)`);
     expect(stderr).toContain('npm start');
+  });
+
+  it.each([['list'], ['iam', 'users']])('ends with 3 for https where plain HTTP is spoken: %s %s', async (...line) => {
+    const endpoint = platform.endpoint.replace('http:', 'https:');
+    const env = { AWS_ENDPOINT_URL: endpoint, AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' };
+    const { code, stderr } = await run(line, { env });
+    expect([code, stderr]).toEqual([3, expect.stringContaining(`The platform at ${endpoint} does not answer`)]);
+    expect(stderr).toContain(`It speaks plain HTTP there: ${platform.endpoint}`);
   });
 
   it('ends with 3 when there is none, as JSON too', async () => {
@@ -544,6 +644,26 @@ describe('list, status, logs and destroy', () => {
     expect([code, stdout]).toEqual([0, 'abcdefgh  one two\nabcdefgh  three\n']);
   });
 
+  it('ends with 4 for the logs of a session that is neither alive nor has printed', async () => {
+    const alive = 's'.repeat(33);
+    platform.on(/logs$/, (_, response) => void response.end());
+    platform.on(/sessions$/, (_, response) => json(response, 200, { sessions: [{ sessionId: alive }] }));
+    const logs = (...flags: string[]) => inside(['logs', '--agent', 'plain', ...flags]);
+    expect(await logs('--session', 'nobody')).toEqual({
+      code: 4,
+      stdout: '',
+      stderr: expect.stringContaining(
+        'There is no session nobody of plain: none that is alive, and none that has printed.',
+      ),
+    });
+    const silent = { code: 0, stdout: '', stderr: 'Nothing was printed yet.\n' };
+    expect(await logs('--session', alive)).toEqual(silent);
+    expect(await logs()).toEqual(silent);
+    platform.overrides.pop();
+    platform.on(/sessions$/, (_, response) => fail(response, 403, 'AccessDeniedException', 'no'));
+    expect(await logs('--session', 'nobody')).toEqual(silent);
+  });
+
   it('ends following at Ctrl-C with 0', async () => {
     platform.on(/logs$/, (_, response) => void response.write('{"sessionId":"a","line":"x"}\n'));
     const child = start(['logs', '-f', '--agent', 'plain'], { cwd: work.folder });
@@ -607,6 +727,44 @@ describe('doctor', () => {
     expect(report.platform).toBeUndefined();
     expect(report.providers.map((found: { provider: string }) => found.provider)).toEqual(['oci', 'docker', 'process']);
   });
+
+  it.each([
+    ['without credentials', 'http://127.0.0.1:1', 'credentials'],
+    ['without the right to ask', undefined, 'may not Doctor'],
+  ])('looks at the machine itself %s, and says why', async (_, endpoint, why) => {
+    platform.on(/doctor$/, (_request, response) =>
+      fail(response, 403, 'AccessDeniedException', 'User a may not Doctor'),
+    );
+    const other = await workFolder();
+    const cwd = endpoint ? other.folder : work.folder;
+    const env: Record<string, string> = endpoint ? { AWS_ENDPOINT_URL: endpoint } : {};
+    const { stdout, stderr } = await agentcore(['doctor', '--json'], { cwd, env });
+    await other.remove();
+    expect(stdout, stderr).not.toBe('');
+    const report = JSON.parse(stdout);
+    expect(report.providers.map((found: { provider: string }) => found.provider)).toEqual(['oci', 'docker', 'process']);
+    expect(report.note).toContain(why);
+  });
+});
+
+describe('what the platform does not have', () => {
+  it.each([
+    ['There is no agent runtime x.', 'See what is deployed with: agentcore list\n'],
+    ['plain-abcdefghij has no live session x.', ''],
+  ])('%s', async (message, remedy) => {
+    platform.on(/stopruntimesession$/, (_, response) => fail(response, 404, 'ResourceNotFoundException', message));
+    expect(await inside(['stop-session', 's'.repeat(33), '--agent', arn])).toEqual({
+      code: 4,
+      stdout: '',
+      stderr: `error: ${message}\n${remedy}`,
+    });
+  });
+
+  it('is no flag of another command', async () => {
+    const { code, stderr } = await inside(['stop-session', 'short']);
+    expect(code).toBe(2);
+    expect(stderr).not.toMatch(/--session|--continue/);
+  });
 });
 
 describe('agentcore.json', () => {
@@ -642,6 +800,39 @@ describe('the command line', () => {
     expect(ended.code).toBe(code);
     expect(ended[stream]).toContain(text);
     expect(ended[stream === 'stdout' ? 'stderr' : 'stdout']).toBe('');
+  });
+
+  it.each([
+    [['status', '--json', '--foo'], "unknown option '--foo'", 'agentcore status --help'],
+    [['create', '--json', 'x', '-l', 'cobol'], 'cobol', 'agentcore create --help'],
+    [['nope', '--json'], 'nope', 'agentcore --help'],
+    [['iam', 'create-user', '--json'], "missing required argument 'name'", 'agentcore iam create-user --help'],
+  ])('says in JSON what is wrong with %j', async (line, text, help) => {
+    const { code, stdout, stderr } = await inside(line);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(JSON.parse(stderr)).toEqual({
+      error: { reason: 'usage', message: expect.stringContaining(text), remedy: `See: ${help}`, exitStatus: 2 },
+    });
+    expect(stderr).not.toContain('error: ');
+  });
+
+  it('is called in what is said next as it was started', async () => {
+    const npx = { npm_command: 'exec' };
+    const made = await agentcoreInside(['create', 'a', '-l', 'python'], { cwd: work.folder, env: npx });
+    expect(made.stdout).toContain('\n  npx agentcore dev\n  npx agentcore deploy\n');
+    expect(await readFile(join(work.folder, 'a/README.md'), 'utf8')).toContain('    npx agentcore deploy ');
+    const cwd = join(work.folder, 'a');
+    const call = `npx agentcore invoke '{"prompt":"hi"}'`;
+    expect((await agentcoreInside(['deploy'], { cwd, env: npx })).stderr).toContain(`Call it:  ${call}\n`);
+    expect((await agentcoreInside(['invoke', ' '], { cwd, env: npx })).stderr).toContain(`Give one: ${call}\n`);
+    const plain = await agentcoreInside(['deploy'], { cwd });
+    expect(plain.stderr).not.toContain('npx');
+  });
+
+  it('says why its output cannot be written', async () => {
+    const line = [`${commandLine} --version >/dev/full`];
+    const { status, stderr } = spawnSync('sh', ['-c', ...line], { encoding: 'utf8', timeout: 30_000 });
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^error: The output cannot be written: .*ENOSPC/)]);
   });
 
   it('writes no colours to a pipe', async () => {

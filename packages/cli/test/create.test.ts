@@ -74,7 +74,7 @@ describe('create, dev and invoke', () => {
       try {
         await terminal.shows('What shall the agent be called?');
         await terminal.shows('my-agent');
-        terminal.type('C-u', '7 seas', 'Enter');
+        terminal.type('7 seas', 'Enter');
         await terminal.shows('A name is a letter, then');
         terminal.type('C-u', 'sailor', 'Enter');
         await terminal.shows('What shall it begin with?');
@@ -91,6 +91,11 @@ describe('create, dev and invoke', () => {
       );
       try {
         await left.shows('my-agent');
+        left.type('ts-agent');
+        await left.shows('ts-agent');
+        expect(left.screen()).not.toContain('my-agent');
+        left.type('C-u', 'Enter');
+        await left.shows('What shall it begin with?');
         left.type('C-c');
         await left.shows('status 130');
         await left.shows('Nothing was done.');

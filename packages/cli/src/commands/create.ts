@@ -7,7 +7,7 @@ import { runtimeName } from '../project/project.ts';
 import { installPackages, vendorSdk } from '../project/vendor-sdk.ts';
 import { askChoice, askText } from '../terminal/ask.ts';
 import { runSteps } from '../terminal/progress.ts';
-import { isInteractive, print, printJson, type Terminal } from '../terminal/terminal.ts';
+import { isInteractive, print, printJson, programName, type Terminal, typed } from '../terminal/terminal.ts';
 
 const names = templates.map(({ value }) => value);
 
@@ -36,14 +36,17 @@ export function createCommand(terminal: Terminal) {
       const next = language === 'containerfile' ? ['agentcore deploy'] : ['agentcore dev', 'agentcore deploy'];
       print(
         terminal,
-        `\nMade ${relative(terminal.cwd, folder)}/. Next:\n\n  cd ${name}\n${next.map((line) => `  ${line}`).join('\n')}`,
+        `\nMade ${relative(terminal.cwd, folder)}/. Next:\n\n  cd ${name}\n${next.map((line) => `  ${typed(terminal, line)}`).join('\n')}`,
       );
     });
 }
 
 async function write(terminal: Terminal, folder: string, language: Template, install: boolean): Promise<void> {
   await runSteps(terminal, [
-    { title: 'Writing files', run: async () => (await createProject(folder, language)).join(', ') },
+    {
+      title: 'Writing files',
+      run: async () => (await createProject(folder, language, programName(terminal))).join(', '),
+    },
     ...(language === 'typescript'
       ? [
           {

@@ -13,7 +13,7 @@ import { readRecord, writeRecord } from '../project/deploy-state.ts';
 import { requireProject } from '../project/load-project.ts';
 import type { Project } from '../project/project.ts';
 import { runSteps } from '../terminal/progress.ts';
-import { note, print, printJson, styled, type Terminal } from '../terminal/terminal.ts';
+import { note, print, printJson, styled, type Terminal, typed } from '../terminal/terminal.ts';
 
 export function deployCommand(terminal: Terminal) {
   return platformCommand('deploy', {
@@ -60,7 +60,7 @@ export function deployCommand(terminal: Terminal) {
         `${styled(terminal, 'stdout', 'bold', project.file.name)} ${what} (version ${runtime.agentRuntimeVersion}).`,
       );
       print(terminal, `${runtime.agentRuntimeArn}`);
-      note(terminal, `\nCall it:  agentcore invoke '{"prompt":"hi"}'`);
+      note(terminal, typed(terminal, `\nCall it:  agentcore invoke '{"prompt":"hi"}'`));
     });
 }
 
@@ -93,7 +93,7 @@ async function deploy(
           return containerUri;
         }
         await using code = await packageCode(project, terminal.signal);
-        const sent = await uploadCode(await objectClient(connection), name, code);
+        const sent = await uploadCode(await objectClient(connection), name, code, terminal.signal);
         artifact = sent.artifact;
         if (code.external.length > 0) remark = `Shipped as installed, not bundled: ${code.external.join(', ')}.`;
         return `${code.files} ${code.files === 1 ? 'file' : 'files'}, ${megabytes(code.zipBytes)}${sent.uploaded ? '' : ', already there'}`;
@@ -109,7 +109,7 @@ async function deploy(
           runtime = live;
           return 'nothing has changed';
         }
-        const id = await applyRuntime(client, live, name, desired);
+        const id = await applyRuntime(client, live, name, desired, terminal.signal);
         runtime = await untilReady(client, id, say, terminal.signal);
         return `version ${runtime.agentRuntimeVersion} is ready`;
       },

@@ -3,7 +3,7 @@ import { checkPortFree, type LocalAgent, startAgent, untilAnswering } from '../d
 import { nextChange } from '../dev/watch-project.ts';
 import { explain } from '../explain.ts';
 import { requireProject } from '../project/load-project.ts';
-import { note, print, styled, type Terminal } from '../terminal/terminal.ts';
+import { note, print, styled, type Terminal, typed } from '../terminal/terminal.ts';
 import { portOption } from './options.ts';
 
 export function devCommand(terminal: Terminal) {
@@ -39,7 +39,7 @@ async function runUntilInterrupted(terminal: Terminal, port: number, onFirst: ()
     } catch (error) {
       if (starts === 0 || signal.aborted) throw error;
       const { message, remedy } = explain(error);
-      note(terminal, `${message}${remedy ? `\n${remedy}` : ''}`);
+      note(terminal, `${message}${remedy ? `\n${typed(terminal, remedy)}` : ''}`);
     }
     if (agent) {
       void agent.exited.then(
@@ -61,6 +61,9 @@ function announce(terminal: Terminal, port: number, json: boolean | undefined): 
   const local = port === 8080 ? '' : ` ${port}`;
   note(
     terminal,
-    `Call it:  agentcore invoke '{"prompt":"hi"}' --local${local}\nIt restarts when a file changes; Ctrl-C ends it.`,
+    typed(
+      terminal,
+      `Call it:  agentcore invoke '{"prompt":"hi"}' --local${local}\nIt restarts when a file changes; Ctrl-C ends it.`,
+    ),
   );
 }

@@ -6,13 +6,13 @@ import { findBuilders, probeLocally, thisMachine } from '../doctor/local-probe.t
 import { askPlatform, type DoctorReport } from '../doctor/report.ts';
 import { explain } from '../explain.ts';
 import { type ConnectionFlags, findConnection } from '../platform/connection.ts';
-import { note, print, printJson, styled, type Terminal } from '../terminal/terminal.ts';
+import { note, print, printJson, styled, type Terminal, typed } from '../terminal/terminal.ts';
 
 export function doctorCommand(terminal: Terminal) {
   return platformCommand('doctor', {
     summary: 'Say what isolation this machine offers, what is missing, and the command that would get it.',
     details:
-      'Asks the platform if one answers, and looks at this machine itself otherwise. Ends with 1 when sessions cannot be isolated.',
+      'Asks the platform if one answers and allows it, and looks at this machine itself otherwise. Ends with 1 when sessions cannot be isolated.',
     examples: [
       { does: 'check this machine', line: 'agentcore doctor' },
       { does: 'get the stronger isolation of gVisor', line: 'agentcore doctor --install gvisor' },
@@ -48,15 +48,18 @@ async function install(terminal: Terminal): Promise<void> {
 async function examine(terminal: Terminal, flags: ConnectionFlags): Promise<DoctorReport> {
   const place = thisMachine(terminal.env);
   const machine = { node: place.nodeVersion, builders: await findBuilders(place) };
+  let endpoint: string | undefined;
   try {
-    return { ...machine, note: undefined, ...(await askPlatform(await findConnection(terminal, flags))) };
+    const connection = await findConnection(terminal, flags);
+    endpoint = connection.endpoint;
+    return { ...machine, note: undefined, ...(await askPlatform(connection)) };
   } catch (error) {
-    const why = explain(error);
-    if (why.reason !== 'unreachable') throw why;
+    const why = explain(error, endpoint);
+    if (why.reason !== 'unreachable' && why.reason !== 'denied') throw why;
     const providers = await probeLocally(place);
     return {
       ...machine,
-      note: why.message,
+      note: typed(terminal, [why.message, why.remedy].join('\n').trim()),
       platform: undefined,
       providers,
       codeRuntimes: undefined,

@@ -1,6 +1,6 @@
 import { platformCommand } from '../command.ts';
 import { segment } from '../platform/admin.ts';
-import { harmless, note, print, printJson, type Terminal } from '../terminal/terminal.ts';
+import { harmless, note, print, printJson, type Terminal, typed } from '../terminal/terminal.ts';
 import { fieldOf, iamRequest, printDone, printList } from './iam-request.ts';
 
 const user = (name: string): string => `/users/${segment(name)}`;
@@ -24,7 +24,7 @@ export function usersCommand(terminal: Terminal) {
     examples: [{ does: 'users and the names of their policies', line: 'agentcore iam users' }],
   }).action(async (options) => {
     const value = await iamRequest(terminal, options, { path: '/users' });
-    const none = 'There are no users; make one with: agentcore iam create-user NAME';
+    const none = typed(terminal, 'There are no users; make one with: agentcore iam create-user NAME');
     printList(terminal, options.json, value, { member: 'users', fields: ['userName', 'policies', 'createdAt'], none });
   });
 }

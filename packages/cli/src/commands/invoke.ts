@@ -2,10 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { BedrockAgentCoreClient } from '@aws-sdk/client-bedrock-agentcore';
 import { CliError } from '../cli-error.ts';
 import { platformCommand } from '../command.ts';
+import type { ExitReason } from '../exit-codes.ts';
+import { explain } from '../explain.ts';
 import { dataClient } from '../platform/clients.ts';
 import { type Connection, findConnection } from '../platform/connection.ts';
 import { type RuntimeRef, resolveRuntime } from '../platform/runtimes.ts';
-import { readRecord, writeRecord } from '../project/deploy-state.ts';
+import { type DeployRecord, readRecord, writeRecord } from '../project/deploy-state.ts';
 import { patience } from '../terminal/progress.ts';
 import { note, styled, type Terminal } from '../terminal/terminal.ts';
 import { portOption } from './options.ts';
@@ -47,6 +49,7 @@ export function invokeCommand(terminal: Terminal) {
         throw new CliError('usage', 'Give either --session or --continue, not both.');
       }
       const done = patience(terminal, 'waiting for the agent');
+      let begun: string | undefined;
       try {
         const answer = options.local
           ? await invokeLocally(
@@ -55,13 +58,13 @@ export function invokeCommand(terminal: Terminal) {
               payload,
               options.session,
             )
-          : await invokeDeployed(terminal, payload, options);
+          : await invokeDeployed(terminal, payload, options, (session) => {
+              begun = session;
+            });
         await showAnswer(terminal, answer, style, done);
-        if (answer.sessionId && options.session === undefined && !options.continue && style === 'text') {
-          note(terminal, styled(terminal, 'stderr', 'dim', `session ${answer.sessionId}`));
-        }
       } finally {
         done();
+        if (begun && style === 'text') note(terminal, styled(terminal, 'stderr', 'dim', `session ${begun}`));
       }
     });
 }
@@ -80,20 +83,40 @@ interface InvokeOptions {
   userId?: string;
 }
 
-async function invokeDeployed(terminal: Terminal, payload: Buffer, options: InvokeOptions): Promise<Answer> {
+// What the platform refuses reaches no session; after all else, an interruption too, there may be one.
+const refusals: readonly ExitReason[] = ['usage', 'denied', 'notFound', 'unreachable'];
+
+/** Calls the agent on the platform. `onBegun` is told of a session that this call made, however the call goes on. */
+async function invokeDeployed(
+  terminal: Terminal,
+  payload: Buffer,
+  options: InvokeOptions,
+  onBegun: (session: string) => void,
+): Promise<Answer> {
   if (options.session !== undefined) checkSessionId(options.session);
+  if (options.userId !== undefined) checkHeader('A user id', options.userId);
   const connection = await findConnection(terminal, options);
   const runtime = await resolveRuntime(terminal, connection, options.agent);
   const sessionId = options.session ?? (options.continue ? await lastSession(runtime, connection) : randomUUID());
   const client = await dataClient(connection);
-  const answer = await send(client, terminal, payload, runtime, sessionId, options);
-  if (runtime.folder) {
-    await writeRecord(runtime.folder, connection, {
-      agentRuntimeId: runtime.id,
-      agentRuntimeArn: runtime.arn,
-      lastSession: sessionId,
-    });
-  }
+  const { folder, id: agentRuntimeId, arn: agentRuntimeArn } = runtime;
+  const before = folder ? await readRecord(folder, connection) : undefined;
+  const remember = async (record: DeployRecord | undefined): Promise<void> => {
+    if (folder) await writeRecord(folder, connection, record);
+  };
+  const began = (): void => {
+    if (options.session === undefined && !options.continue) onBegun(sessionId);
+  };
+  // Not between the answer's head and its body: what came of a body that breaks off meanwhile would be lost.
+  await remember({ agentRuntimeId, agentRuntimeArn, lastSession: sessionId });
+  const answer = await send(client, terminal, payload, runtime, sessionId, options).catch(async (error: unknown) => {
+    const { reason, message } = explain(error);
+    if (refusals.includes(reason)) await remember(before);
+    else began();
+    if (reason !== 'agentFailed') throw error;
+    throw new CliError(reason, message, remedyFor(sessionId, options.agent), { cause: error });
+  });
+  began();
   return answer;
 }
 
@@ -103,7 +126,7 @@ async function send(
   payload: Buffer,
   runtime: RuntimeRef,
   sessionId: string,
-  { qualifier, userId }: InvokeOptions,
+  { agent, qualifier, userId }: InvokeOptions,
 ): Promise<Answer> {
   const { InvokeAgentRuntimeCommand } = await import('@aws-sdk/client-bedrock-agentcore');
   const output = await client.send(
@@ -120,7 +143,11 @@ async function send(
   );
   const body = output.response;
   if (!body || !(Symbol.asyncIterator in body)) throw new CliError('failure', 'The platform answered without a body.');
-  return { sessionId: output.runtimeSessionId ?? sessionId, contentType: output.contentType ?? '', body };
+  return { sessionId, remedy: remedyFor(sessionId, agent), contentType: output.contentType ?? '', body };
+}
+
+function remedyFor(sessionId: string, agent: string | undefined): string {
+  return `See what it printed with: agentcore logs --session ${sessionId}${agent === undefined ? '' : ` --agent ${agent}`}`;
 }
 
 async function invokeLocally(
@@ -129,6 +156,7 @@ async function invokeLocally(
   payload: Buffer,
   session: string | undefined,
 ): Promise<Answer> {
+  if (session !== undefined) checkHeader('A session id', session);
   const url = `http://127.0.0.1:${port}/invocations`;
   const sessionId = session ?? 'local-session-0000000000000000000';
   let response: Response;
@@ -154,19 +182,30 @@ async function invokeLocally(
       'agentFailed',
       `The agent answered ${response.status}: ${(await response.text()).slice(0, 2000)}`,
     );
-  return { sessionId: undefined, contentType, body: response.body ?? emptyBody() };
+  const remedy = 'See what it printed where agentcore dev runs.';
+  return { sessionId: undefined, remedy, contentType, body: response.body ?? emptyBody() };
 }
 
 async function* emptyBody(): AsyncGenerator<Uint8Array> {}
 
-/** Throws a `CliError` (usage) for an id that the wire does not allow. */
-export function checkSessionId(id: string): void {
-  if (id.length >= 33 && id.length <= 256) return;
+/** Throws a `CliError` (usage) for what a header does not carry as it is. */
+function checkHeader(what: string, value: string): void {
+  if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)) return;
   throw new CliError(
     'usage',
-    `A session id has 33 to 256 characters; "${id.slice(0, 40)}" has ${id.length}.`,
-    'Leave --session out for a new session, use --continue for the last one, or take a UUID.',
+    `${what} is made of visible ASCII characters; "${value.slice(0, 40)}" is not.`,
+    'Take letters, digits and signs such as - _ . @; what else names someone can be encoded, as in a URL.',
   );
+}
+
+/** Throws a `CliError` (usage) for an id that the wire does not allow. */
+export function checkSessionId(
+  id: string,
+  remedy = 'Leave --session out for a new session, use --continue for the last one, or take a UUID.',
+): void {
+  checkHeader('A session id', id);
+  if (id.length >= 33 && id.length <= 256) return;
+  throw new CliError('usage', `A session id has 33 to 256 characters; "${id.slice(0, 40)}" has ${id.length}.`, remedy);
 }
 
 /** The session that was called last from the agent's folder. */

@@ -2,7 +2,7 @@ import { platformCommand } from '../command.ts';
 import { controlClient } from '../platform/clients.ts';
 import { findConnection } from '../platform/connection.ts';
 import { listRuntimes } from '../platform/runtimes.ts';
-import { columns, note, print, printJson, type Terminal } from '../terminal/terminal.ts';
+import { columns, note, print, printJson, type Terminal, typed } from '../terminal/terminal.ts';
 
 export function listCommand(terminal: Terminal) {
   return platformCommand('list', {
@@ -12,7 +12,8 @@ export function listCommand(terminal: Terminal) {
     const connection = await findConnection(terminal, options);
     const runtimes = await listRuntimes(await controlClient(connection));
     if (options.json) return printJson(terminal, runtimes);
-    if (runtimes.length === 0) return note(terminal, 'Nothing is deployed yet. Begin with: agentcore create my-agent');
+    if (runtimes.length === 0)
+      return note(terminal, typed(terminal, 'Nothing is deployed yet. Begin with: agentcore create my-agent'));
     const rows = runtimes.map((runtime) => [
       runtime.agentRuntimeName ?? '',
       runtime.agentRuntimeVersion ?? '',

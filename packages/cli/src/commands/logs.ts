@@ -1,8 +1,10 @@
 import { CliError } from '../cli-error.ts';
 import { platformCommand } from '../command.ts';
+import { explain } from '../explain.ts';
 import { adminFetch } from '../platform/admin.ts';
-import { findConnection } from '../platform/connection.ts';
-import { resolveRuntime } from '../platform/runtimes.ts';
+import { type Connection, findConnection } from '../platform/connection.ts';
+import { type RuntimeRef, resolveRuntime } from '../platform/runtimes.ts';
+import { listSessions } from '../platform/sessions.ts';
 import { linesOf } from '../terminal/event-decoder.ts';
 import { harmless, note, print, styled, type Terminal } from '../terminal/terminal.ts';
 
@@ -20,7 +22,7 @@ export function logsCommand(terminal: Terminal) {
     .option('-a, --agent <name>', 'agent by name, id or ARN (default: the one in this folder)')
     .action(async (options) => {
       const connection = await findConnection(terminal, options);
-      const { id } = await resolveRuntime(terminal, connection, options.agent);
+      const { id, name } = await resolveRuntime(terminal, connection, options.agent);
       const response = await adminFetch(connection, {
         path: `/runtimes/${encodeURIComponent(id)}/logs`,
         query: { ...(options.session ? { session: options.session } : {}), ...(options.follow ? { follow: '1' } : {}) },
@@ -38,8 +40,28 @@ export function logsCommand(terminal: Terminal) {
         // Ctrl-C is how following ends, not a failure.
         if (!(options.follow && terminal.signal.aborted)) throw error;
       }
-      if (!any && !options.follow && !options.json) note(terminal, 'Nothing was printed yet.');
+      if (any || options.follow) return;
+      if (options.session !== undefined) await requireSession(connection, { id, name }, options.session);
+      if (!options.json) note(terminal, 'Nothing was printed yet.');
     });
+}
+
+/** Rejects with a `CliError` (notFound) when a session that printed nothing is not alive either, as far as the user may know. */
+async function requireSession(
+  connection: Connection,
+  { id, name }: Pick<RuntimeRef, 'id' | 'name'>,
+  session: string,
+): Promise<void> {
+  const live = await listSessions(connection, id).catch((error: unknown) => {
+    if (explain(error).reason === 'denied') return undefined;
+    throw error;
+  });
+  if (!live || live.some(({ sessionId }) => sessionId === session)) return;
+  throw new CliError(
+    'notFound',
+    `There is no session ${session} of ${name}: none that is alive, and none that has printed.`,
+    'See those that are alive with: agentcore status',
+  );
 }
 
 function shown(terminal: Terminal, text: string): string {

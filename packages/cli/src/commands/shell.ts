@@ -13,9 +13,14 @@ const STDOUT = 1;
 const STDERR = 2;
 const STATUS = 3;
 const RESIZE = 4;
+const NEWLINE = 0x0a;
 /** What a frame holds beside its channel. */
 const MAX_DATA_BYTES = 64 * 1024 - 1;
 const END_OF_INPUT = '\x04';
+/** How long what is piped in waits for the shell's first sign of life, in ms. */
+const PROMPT_MS = 5000;
+/** How often the end of input is typed, in ms. */
+const END_MS = 500;
 
 export function shellCommand(terminal: Terminal) {
   return platformCommand('shell', {
@@ -55,19 +60,36 @@ async function converse(terminal: Terminal, socket: WebSocket): Promise<number> 
   const resize = (): void => {
     if (stdout.isTTY) send(RESIZE, JSON.stringify({ width: stdout.columns, height: stdout.rows }));
   };
+  let last: number | undefined;
   const type = (data: Buffer): void => {
+    last = data.at(-1);
     for (let at = 0; at < data.length; at += MAX_DATA_BYTES) send(STDIN, data.subarray(at, at + MAX_DATA_BYTES));
   };
-  const finish = (): void => send(STDIN, END_OF_INPUT);
+  const end = (): void => send(STDIN, END_OF_INPUT);
+  let ending: NodeJS.Timeout | undefined;
+  const finish = (): void => {
+    // It ends the input only at the start of a line, and only of who reads: typed while a command runs, it is lost on the shell.
+    if (last !== undefined && last !== NEWLINE) send(STDIN, '\n');
+    end();
+    ending = setInterval(end, END_MS);
+  };
+  // Before the shell has set its terminal up, an end of input is lost, and the rest is echoed twice.
+  let listening = false;
+  const listen = (): void => {
+    if (!listening) stdin.on('data', type).once('end', finish);
+    listening = true;
+  };
+  const waiting = setTimeout(listen, stdin.isTTY ? 0 : PROMPT_MS);
   let status: number | undefined;
   socket.on('message', (data: RawData) => {
     const frame = data as Buffer;
-    if (frame[0] === STDOUT) stdout.write(frame.subarray(1));
-    else if (frame[0] === STDERR) stderr.write(frame.subarray(1));
+    if (frame[0] === STDOUT) {
+      stdout.write(frame.subarray(1));
+      listen();
+    } else if (frame[0] === STDERR) stderr.write(frame.subarray(1));
     else if (frame[0] === STATUS) status = exitStatus(frame.subarray(1)) ?? status;
   });
   if (stdin.isTTY) stdin.setRawMode(true);
-  stdin.on('data', type).once('end', finish);
   stdout.on('resize', resize);
   resize();
   try {
@@ -77,6 +99,8 @@ async function converse(terminal: Terminal, socket: WebSocket): Promise<number> 
     if (status !== undefined) return status;
     throw new CliError('failure', `The shell was cut off${reason ? `: ${reason}` : ` (${code})`}.`);
   } finally {
+    clearTimeout(waiting);
+    clearInterval(ending);
     stdin.off('data', type).off('end', finish).pause();
     stdout.off('resize', resize);
     if (stdin.isTTY) stdin.setRawMode(false);

@@ -1,9 +1,12 @@
 import { CliError } from '../cli-error.ts';
+import { systemCode } from '../explain.ts';
 import { decodeEvents } from '../terminal/event-decoder.ts';
 import { harmless, printJson, type Terminal } from '../terminal/terminal.ts';
 
 export interface Answer {
   sessionId: string | undefined;
+  /** How to see what the agent printed. */
+  remedy: string;
   contentType: string;
   body: AsyncIterable<Uint8Array>;
 }
@@ -13,7 +16,7 @@ export type AnswerStyle = 'text' | 'raw' | 'json';
 /**
  * Writes an agent's answer to stdout as it comes. `text` shows what a person wants to read: the text of streamed events,
  * a JSON string without its quotes, other JSON as it is. `raw` passes the bytes on. `json` prints one document at the end.
- * Rejects with a `CliError` (agentFailed) when the stream carries an error.
+ * Rejects with a `CliError` (agentFailed) when the stream carries an error, or breaks off; what came before is shown all the same.
  */
 export async function showAnswer(
   terminal: Terminal,
@@ -21,33 +24,48 @@ export async function showAnswer(
   style: AnswerStyle,
   onFirst: () => void,
 ): Promise<void> {
-  const body = announced(answer.body, onFirst);
-  if (style === 'raw') {
-    for await (const chunk of body) await write(terminal, chunk);
-    return;
+  let said: string | undefined;
+  let broken: string | undefined;
+  const body = announced(answer.body, onFirst, (error) => {
+    if (terminal.signal.aborted) throw error;
+    broken = `The answer broke off: the agent ended, or the connection to it (${systemCode(error) ?? String(error)}).`;
+  });
+  const { sessionId, contentType } = answer;
+  let output: unknown;
+  if (style === 'raw') for await (const chunk of body) await write(terminal, chunk);
+  else if (contentType.includes('text/event-stream'))
+    output = await showEvents(terminal, body, style, (text) => {
+      said = text;
+    });
+  else output = await showWhole(terminal, body, style);
+  const error = said ?? broken;
+  if (style === 'json') {
+    printJson(terminal, { sessionId, contentType, output, ...(error === undefined ? {} : { error }) });
   }
-  if (answer.contentType.includes('text/event-stream')) return showEvents(terminal, answer, body, style);
+  if (said !== undefined) broken = `The agent failed while it answered: ${harmless(said)}`;
+  if (broken !== undefined) throw new CliError('agentFailed', broken, answer.remedy);
+}
+
+async function showWhole(terminal: Terminal, body: AsyncIterable<Uint8Array>, style: AnswerStyle): Promise<unknown> {
   const bytes: Uint8Array[] = [];
   for await (const chunk of body) bytes.push(chunk);
   const text = Buffer.concat(bytes).toString('utf8');
   const value = parsed(text);
-  if (style === 'json')
-    printJson(terminal, { sessionId: answer.sessionId, contentType: answer.contentType, output: value });
-  else await write(terminal, `${typeof value === 'string' ? harmless(value) : text}\n`);
+  if (style === 'text') await write(terminal, `${typeof value === 'string' ? harmless(value) : text}\n`);
+  return value;
 }
 
 async function showEvents(
   terminal: Terminal,
-  answer: Answer,
   body: AsyncIterable<Uint8Array>,
   style: AnswerStyle,
-): Promise<void> {
+  onError: (said: string) => void,
+): Promise<unknown[]> {
   const output: unknown[] = [];
-  let failure: string | undefined;
   let column = 0;
   for await (const { event, data } of decodeEvents(body)) {
     const value = parsed(data);
-    if (event === 'error') failure = messageIn(value);
+    if (event === 'error') onError(messageIn(value));
     else if (style === 'json') output.push(value);
     else {
       const text = typeof value === 'string' ? harmless(value) : `${column > 0 ? '\n' : ''}${JSON.stringify(value)}\n`;
@@ -55,17 +73,8 @@ async function showEvents(
       column = text === '' ? column : text.endsWith('\n') ? 0 : 1;
     }
   }
-  if (style === 'json') {
-    const { sessionId, contentType } = answer;
-    printJson(terminal, { sessionId, contentType, output, ...(failure === undefined ? {} : { error: failure }) });
-  } else if (column > 0) await write(terminal, '\n');
-  if (failure !== undefined) {
-    throw new CliError(
-      'agentFailed',
-      `The agent failed while it answered: ${harmless(failure)}`,
-      'See what it printed with: agentcore logs',
-    );
-  }
+  if (column > 0) await write(terminal, '\n');
+  return output;
 }
 
 function parsed(text: string): unknown {
@@ -81,12 +90,21 @@ function messageIn(value: unknown): string {
   return typeof field === 'string' ? field : typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-async function* announced(body: AsyncIterable<Uint8Array>, onFirst: () => void): AsyncGenerator<Uint8Array> {
+/** The body up to its end, or to where it breaks; `onBreak` may throw. */
+async function* announced(
+  body: AsyncIterable<Uint8Array>,
+  onFirst: () => void,
+  onBreak: (error: unknown) => void,
+): AsyncGenerator<Uint8Array> {
   let first = true;
-  for await (const chunk of body) {
-    if (first) onFirst();
-    first = false;
-    yield chunk;
+  try {
+    for await (const chunk of body) {
+      if (first) onFirst();
+      first = false;
+      yield chunk;
+    }
+  } catch (error) {
+    onBreak(error);
   }
 }
 

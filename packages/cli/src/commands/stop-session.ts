@@ -21,7 +21,11 @@ export function stopSessionCommand(terminal: Terminal) {
     .option('-a, --agent <name>', 'agent by name, id or ARN (default: the one in this folder)')
     .option('-q, --qualifier <endpoint>', 'endpoint of the agent (default: DEFAULT)')
     .action(async (session, options) => {
-      if (session !== undefined) checkSessionId(session);
+      if (session !== undefined)
+        checkSessionId(
+          session,
+          'Leave it out for the session of the last call from this folder; agentcore status shows all.',
+        );
       const { StopRuntimeSessionCommand } = await import('@aws-sdk/client-bedrock-agentcore');
       const connection = await findConnection(terminal, options);
       const runtime = await resolveRuntime(terminal, connection, options.agent);

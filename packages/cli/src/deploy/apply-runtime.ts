@@ -28,13 +28,15 @@ export async function applyRuntime(
   live: GetAgentRuntimeResponse | undefined,
   name: string,
   desired: DesiredRuntime,
+  signal: AbortSignal,
 ): Promise<string> {
   const { CreateAgentRuntimeCommand, UpdateAgentRuntimeCommand } = await import(
     '@aws-sdk/client-bedrock-agentcore-control'
   );
+  const options = { abortSignal: signal };
   const answer = live
-    ? await client.send(new UpdateAgentRuntimeCommand({ ...desired, agentRuntimeId: live.agentRuntimeId }))
-    : await client.send(new CreateAgentRuntimeCommand({ ...desired, agentRuntimeName: name }));
+    ? await client.send(new UpdateAgentRuntimeCommand({ ...desired, agentRuntimeId: live.agentRuntimeId }), options)
+    : await client.send(new CreateAgentRuntimeCommand({ ...desired, agentRuntimeName: name }), options);
   if (!answer.agentRuntimeId) throw new CliError('failure', 'The platform answered without an agentRuntimeId.');
   return answer.agentRuntimeId;
 }

@@ -10,8 +10,10 @@ export async function uploadCode(
   client: S3Client,
   name: string,
   code: CodePackage,
+  signal: AbortSignal,
 ): Promise<{ uploaded: boolean; artifact: AgentRuntimeArtifact }> {
   const { HeadObjectCommand, PutObjectCommand, CreateBucketCommand } = await import('@aws-sdk/client-s3');
+  const options = { abortSignal: signal };
   const key = `${name}/${code.sha256}.zip`;
   const artifact: AgentRuntimeArtifact = {
     codeConfiguration: {
@@ -21,7 +23,7 @@ export async function uploadCode(
       entryPoint: [code.entryPoint],
     },
   };
-  const present = await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key })).then(
+  const present = await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }), options).then(
     () => true,
     (error: unknown) => {
       if (statusOf(error) === 404) return false;
@@ -30,11 +32,12 @@ export async function uploadCode(
   );
   if (present) return { uploaded: false, artifact };
   // Whole, not as a stream: it is at most 250 MB, and only what can be sent twice can be retried.
-  const body = await readFile(code.zip);
-  const put = (): Promise<unknown> => client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body }));
+  const body = await readFile(code.zip, { signal });
+  const put = (): Promise<unknown> =>
+    client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body }), options);
   await put().catch(async (error: unknown) => {
     if (!(error instanceof Error) || error.name !== 'NoSuchBucket') throw error;
-    await client.send(new CreateBucketCommand({ Bucket: bucket }));
+    await client.send(new CreateBucketCommand({ Bucket: bucket }), options);
     await put();
   });
   return { uploaded: true, artifact };

@@ -53,6 +53,12 @@ async function unzipAndRun(zip: Buffer, entryPoint: string): Promise<string> {
 }
 
 describe('packageCode', () => {
+  it('makes no zip once it is interrupted', async () => {
+    await write({ 'index.ts': 'console.log(1);' });
+    const file = { name: 'a', language: 'typescript' as const, entrypoint: 'index.ts' };
+    await expect(packageCode({ folder, file }, AbortSignal.abort())).rejects.toMatchObject({ name: 'AbortError' });
+  });
+
   it('makes one module of TypeScript with packages of both kinds, that runs alone', async () => {
     await write({
       'src/index.ts': `import { shout } from './lib.js'; import old from 'old'; import { readFileSync } from 'node:fs';

@@ -25,7 +25,7 @@ export async function packageCode(project: Project, signal: AbortSignal): Promis
     const staged = await stageCode(project, stage, signal);
     await copyPackages(project.folder, staged.external, stage);
     const zip = join(folder, 'code.zip');
-    const written = await writeZip(stage, zip);
+    const written = await writeZip(stage, zip, signal);
     const zipBytes = (await stat(zip)).size;
     if (zipBytes > limits.zip || written.unpackedBytes > limits.unpacked) {
       throw new CliError(

@@ -14,24 +14,25 @@ export interface WrittenZip {
 }
 
 /** Writes all files below `folder` into a zip at `path`, in sorted order and without dates. */
-export async function writeZip(folder: string, path: string): Promise<WrittenZip> {
+export async function writeZip(folder: string, path: string, signal: AbortSignal): Promise<WrittenZip> {
   const zip = new ZipFile();
   const hash = createHash('sha256');
   const names = await filesBelow(folder);
   let unpackedBytes = 0;
   for (const name of names) {
+    signal.throwIfAborted();
     const source = join(folder, name);
     const info = await stat(source);
     const mode = info.mode & 0o111 ? 0o100755 : 0o100644;
     const contents = createHash('sha256');
-    await pipeline(createReadStream(source), contents);
+    await pipeline(createReadStream(source), contents, { signal });
     hash.update(`${name}\0${mode}\0${contents.digest('hex')}\n`);
     unpackedBytes += info.size;
     // A local noon, which exists in every zone, and the old date field: with the newer one, the zone would be in the file.
     zip.addFile(source, name, { mtime: new Date(2000, 5, 1, 12), mode, forceDosTimestamp: true });
   }
   zip.end();
-  await pipeline(zip.outputStream, createWriteStream(path, { mode: 0o600 }));
+  await pipeline(zip.outputStream, createWriteStream(path, { mode: 0o600 }), { signal });
   return { sha256: hash.digest('hex'), files: names.length, unpackedBytes };
 }
 

@@ -33,13 +33,15 @@ export async function runtimeByName(
 
 /**
  * The runtime that a command is about: `--agent` (name, id or ARN), else the one deployed from the folder the user stands in.
- * Rejects with a `CliError` that says what to do.
+ * A user who may not list runtimes can name one by its ARN or id. Rejects with a `CliError` that says what to do.
  */
 export async function resolveRuntime(
   terminal: Terminal,
   connection: Connection,
   agent: string | undefined,
 ): Promise<RuntimeRef> {
+  const named = agent === undefined ? undefined : runtimeOf(agent);
+  if (named) return named;
   const project = agent === undefined ? await findProject(terminal.cwd) : undefined;
   if (project) {
     const record = await readRecord(project.folder, connection);
@@ -47,7 +49,15 @@ export async function resolveRuntime(
     if (record) return { id: record.agentRuntimeId, arn: record.agentRuntimeArn, name, folder: project.folder };
   }
   const client = await controlClient(connection);
-  const all = await listRuntimes(client);
+  let all: AgentRuntime[];
+  try {
+    all = await listRuntimes(client);
+  } catch (error) {
+    const { region, accountId } = connection;
+    const known = runtimeOf(`arn:aws:bedrock-agentcore:${region}:${accountId ?? ''}:runtime/${agent}`);
+    if (known && error instanceof Error && error.name === 'AccessDeniedException') return known;
+    throw error;
+  }
   const wanted = agent ?? project?.file.name;
   const names = all.map((runtime) => runtime.agentRuntimeName ?? '').sort();
   const known = names.length > 0 ? `Deployed here: ${names.join(', ')}.` : 'Nothing is deployed here yet.';
@@ -72,4 +82,10 @@ export async function resolveRuntime(
     name: found.agentRuntimeName ?? wanted,
     folder: project?.folder,
   };
+}
+
+/** The runtime that an ARN names; undefined when it is no ARN of one. */
+function runtimeOf(arn: string): RuntimeRef | undefined {
+  const [, id, name] = /^arn:[\w-]+:bedrock-agentcore:[\w-]+:\d{12}:runtime\/((\w+)-[a-zA-Z0-9]{10})$/.exec(arn) ?? [];
+  return id && name ? { id, arn, name, folder: undefined } : undefined;
 }

@@ -21,8 +21,8 @@ export function nameProblem(name: string): string | undefined {
   return 'A name is a letter, then letters, digits, "-" and "_", at most 48 characters.';
 }
 
-/** Writes a new project into `folder`, which must be missing or empty. Resolves with the files written. */
-export async function createProject(folder: string, template: Template): Promise<string[]> {
+/** Writes a new project into `folder`, which must be missing or empty; `agentcore` is what this program is called. Resolves with the files written. */
+export async function createProject(folder: string, template: Template, agentcore: string): Promise<string[]> {
   const present = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
     throw error.code === 'ENOTDIR' ? new CliError('usage', `${folder} is a file.`) : error;
@@ -34,6 +34,7 @@ export async function createProject(folder: string, template: Template): Promise
   const values: Record<string, string> = {
     __NAME__: runtimeName(basename(folder)),
     __PACKAGE__: basename(folder).toLowerCase(),
+    __AGENTCORE__: agentcore,
     __SDK__: `file:${sdkFile}`,
   };
   const written: string[] = [];

@@ -102,6 +102,11 @@ describe('parseProject', () => {
       { name: 'a', language: 'containerfile', image: 'x', containerfile: 'y' },
       'only one of them',
     ],
+    [
+      'a variable that no environment holds',
+      { name: 'a', language: 'python', entrypoint: 'main.js', environment: { '1A': 'x' } },
+      'p/agentcore.json is wrong:\n  environment.1A: a name is a letter or "_", then letters, digits and "_", at most 100',
+    ],
     ['a name for a list', [], 'the file: must be object'],
   ])('refuses %s in words', async (_name, file, sentence) => {
     const text = typeof file === 'string' ? file : JSON.stringify(file);

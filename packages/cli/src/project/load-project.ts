@@ -100,6 +100,10 @@ async function checkFiles({ folder, file }: Project, path: string): Promise<void
 function sentence(error: ErrorObject): string {
   const field = error.instancePath.slice(1).replaceAll('/', '.') || 'the file';
   const params: Record<string, unknown> = error.params;
+  // Of a name that is wrong there are two errors: what is wrong, and that the name is.
+  const name = error.propertyName ?? params.propertyName;
+  if (name !== undefined)
+    return `${field}.${name}: a name is a letter or "_", then letters, digits and "_", at most 100`;
   switch (error.keyword) {
     case 'required':
       return `${params.missingProperty}: is missing`;

@@ -2,7 +2,7 @@ import { isCancel, password, select, text } from '@clack/prompts';
 import { CliError } from '../cli-error.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Asks for a line of text on stderr. Rejects with a `CliError` (interrupted) at Ctrl-C. */
+/** Asks for a line of text on stderr; an empty one means `initial`, which is shown. Rejects with a `CliError` (interrupted) at Ctrl-C. */
 export async function askText(
   terminal: Terminal,
   message: string,
@@ -11,8 +11,9 @@ export async function askText(
 ): Promise<string> {
   const answer = await text({
     message,
-    initialValue: initial,
-    validate: (value) => check(value ?? ''),
+    placeholder: initial,
+    defaultValue: initial,
+    validate: (value) => check(value || initial),
     input: terminal.stdin,
     output: terminal.stderr,
   });

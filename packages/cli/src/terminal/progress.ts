@@ -7,7 +7,10 @@ export interface Step {
   run(say: (text: string) => void): Promise<string | undefined>;
 }
 
-/** Runs the steps in order and shows them on stderr: a live list in a terminal, one plain line each elsewhere. Rejects with the first failure. */
+/**
+ * Runs the steps in order and shows them on stderr: a live list in a terminal, one plain line each elsewhere. Rejects with the first failure,
+ * and before a step when the terminal's signal has aborted.
+ */
 export async function runSteps(terminal: Terminal, steps: Step[]): Promise<void> {
   const logger = new ListrLogger({
     processOutput: new ProcessOutput(terminal.stderr, terminal.stderr),
@@ -17,6 +20,7 @@ export async function runSteps(terminal: Terminal, steps: Step[]): Promise<void>
   const tasks = steps.map((step) => ({
     title: step.title,
     task: async (_: unknown, task: { title: string; output: string }) => {
+      terminal.signal.throwIfAborted();
       const done = await step.run((text) => {
         if (live) task.output = text;
       });
@@ -28,6 +32,7 @@ export async function runSteps(terminal: Terminal, steps: Step[]): Promise<void>
     return;
   }
   for (const step of steps) {
+    terminal.signal.throwIfAborted();
     const slow = setTimeout(() => terminal.stderr.write(`${step.title} …\n`), 1000);
     try {
       const done = await step.run(() => undefined);

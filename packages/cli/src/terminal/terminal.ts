@@ -27,6 +27,16 @@ export function note(terminal: Terminal, line: string): void {
   terminal.stderr.write(`${line}\n`);
 }
 
+/** What this program is called on the user's command line: who started it with npx has no `agentcore` on the PATH. */
+export function programName({ env }: Pick<Terminal, 'env'>): string {
+  return env.npm_command === 'exec' ? 'npx agentcore' : 'agentcore';
+}
+
+/** `text` with the commands in it as this user types them. */
+export function typed(terminal: Terminal, text: string): string {
+  return text.replace(/\bagentcore (?=[a-z-])/g, `${programName(terminal)} `);
+}
+
 /** Whether questions can be asked: a person at both ends. */
 export function isInteractive(terminal: Terminal): boolean {
   return Boolean(terminal.stdin.isTTY && terminal.stderr.isTTY) && !terminal.env.CI;

@@ -55,7 +55,7 @@ export function explain(error: unknown, endpoint?: string): CliError {
       'unreachable',
       `The platform${endpoint ? ` at ${endpoint}` : ''} does not answer (${code}).`,
       endpoint && notTls.includes(code)
-        ? `It speaks plain HTTP there: ${endpoint.replace(/^https:/, 'http:')}`
+        ? `It seems to speak plain HTTP there: ${endpoint.replace(/^https:/, 'http:')}`
         : 'Start it with "npm start" or "npm run platform" in the platform’s folder, or name another one with --endpoint URL.',
       { cause: error },
     );

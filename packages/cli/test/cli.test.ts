@@ -436,7 +436,7 @@ describe('finding the platform', () => {
     const env = { AWS_ENDPOINT_URL: endpoint, AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' };
     const { code, stderr } = await run(line, { env });
     expect([code, stderr]).toEqual([3, expect.stringContaining(`The platform at ${endpoint} does not answer`)]);
-    expect(stderr).toContain(`It speaks plain HTTP there: ${platform.endpoint}`);
+    expect(stderr).toContain(`It seems to speak plain HTTP there: ${platform.endpoint}`);
   });
 
   it('ends with 3 when there is none, as JSON too', async () => {

@@ -24,7 +24,7 @@ export function stopSessionCommand(terminal: Terminal) {
       if (session !== undefined)
         checkSessionId(
           session,
-          'Leave it out for the session of the last call from this folder; agentcore status shows all.',
+          'Leave it out for the session of the last call from this folder; agentcore status shows those that are alive.',
         );
       const { StopRuntimeSessionCommand } = await import('@aws-sdk/client-bedrock-agentcore');
       const connection = await findConnection(terminal, options);

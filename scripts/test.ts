@@ -11,25 +11,21 @@ import { addTallies, closingLine, emptyTally, report, type Tally, tallyOf } from
 
 // Tests that start whole platforms.
 const platforms = ['packages/cli/**/*.e2e.test.ts', 'tests/{compat,e2e,security}/**/*.test.ts'];
-// Tests that fill, starve and kill: after all others, and two files at a time, for they wait half of theirs.
+// Tests that fill, starve and kill: after all others, so that these notice nothing.
 const rough = [
   'packages/platform/src/kernel/sandbox/**/*.test.ts',
   'tests/faults/**/*.test.ts',
   'tests/security/sandbox-*.test.ts',
 ];
-// Three files at a time on two cores, for they wait a third of their time. As many processes at least as at most: vitest 3.2.4
+// Three files at a time on two cores, for they wait a third of their time and more. As many processes at least as at most: vitest 3.2.4
 // ends the whole run ("Terminating worker thread") when it puts one away that has run out of files before the others.
-const together = (workers: number) => ({
-  maxWorkers: workers,
-  minWorkers: workers,
-  sequence: { sequencer: LongestFirst },
-});
+const together = { maxWorkers: 3, minWorkers: 3, sequence: { sequencer: LongestFirst } };
 const parts = [
   // Files share a process, and so what they import: they have no state of their own to share, their environment is put back
   // (own-environment.ts), and a process for each took as long as all their tests.
-  { ...together(3), isolate: false, exclude: [...platforms, ...rough] },
-  { ...together(3), include: platforms, exclude: ['**/node_modules/**', ...rough] },
-  { ...together(2), include: rough },
+  { ...together, isolate: false, exclude: [...platforms, ...rough] },
+  { ...together, include: platforms, exclude: ['**/node_modules/**', ...rough] },
+  { ...together, include: rough },
 ];
 
 endWithOwner();

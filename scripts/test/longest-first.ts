@@ -24,7 +24,10 @@ const LONG = [
   'tests/e2e/execution-role.test.ts',
   'tests/e2e/memory-model.test.ts',
   'tests/compat/python-vendor-sdk.test.ts',
+  'tests/faults/lease-lapse.test.ts',
+  'tests/faults/half-open.test.ts',
   'tests/faults/agents.test.ts',
+  'packages/handset/test/preview.test.ts',
   'packages/handset/test/packed.test.ts',
   'scripts/check.test.ts',
 ];

@@ -9,13 +9,10 @@ import { identify } from '../../packages/platform/src/kernel/sandbox/process-tab
 import { DockerDaemon } from '../../packages/platform/src/kernel/sandbox/testing/docker-daemon.ts';
 import { traces } from '../../packages/platform/src/kernel/sandbox/testing/traces.ts';
 import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.ts';
-import { type Clients, clientsOf } from '../support/clients.ts';
-import { deployAgent } from '../support/deploy.ts';
+import type { Clients } from '../support/clients.ts';
 import { invokeJson, sessionId } from '../support/invoke.ts';
 import type { TestPlatform } from '../support/platform-process.ts';
 import { ServerGroup } from '../support/server-group.ts';
-
-const folder = join(import.meta.dirname, '../support/probe-agent');
 
 describe.each([
   { provider: 'oci', open: async () => ({ args: [], stop: async () => undefined }) },
@@ -39,12 +36,7 @@ describe.each([
     const engine = await open();
     stop = engine.stop;
     servers = await ServerGroup.open({ sandbox: ['--sandbox', provider, ...engine.args], leaseSeconds: 6 });
-    a = await servers.start('a');
-    throughA = clientsOf(a);
-    const [agent, other] = await Promise.all([deployAgent(a, throughA, { folder }), servers.start('b')]);
-    arn = agent.arn;
-    b = other;
-    throughB = clientsOf(b, { credentials: a.credentials });
+    ({ a, b, throughA, throughB, arn } = await servers.pair());
   });
 
   const looking = new AbortController();

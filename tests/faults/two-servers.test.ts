@@ -29,11 +29,7 @@ let arn: string;
 
 beforeAll(async () => {
   servers = await ServerGroup.open({ sandbox: ['--sandbox', 'process'], leaseSeconds: 8 });
-  a = await servers.start('a');
-  throughA = clientsOf(a);
-  arn = (await deployAgent(a, throughA, { folder: join(root, 'tests/support/probe-agent') })).arn;
-  b = await servers.start('b');
-  throughB = clientsOf(b, { credentials: a.credentials });
+  ({ a, b, throughA, throughB, arn } = await servers.pair());
 });
 
 afterAll(async () => {

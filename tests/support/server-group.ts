@@ -2,6 +2,8 @@ import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPostgres, type TestPostgres } from '../../packages/platform/src/kernel/storage/testing/postgres.ts';
+import { type Clients, clientsOf } from './clients.ts';
+import { deployAgent } from './deploy.ts';
 import { startTestPlatform, type TestPlatform } from './platform-process.ts';
 
 export interface ServerGroupOptions {
@@ -10,6 +12,17 @@ export interface ServerGroupOptions {
   /** Short, so that a server that is gone is given up within the test; long enough for a busy machine to keep its own. */
   leaseSeconds: number;
 }
+
+export interface ServerPair {
+  a: TestPlatform;
+  b: TestPlatform;
+  throughA: Clients;
+  throughB: Clients;
+  /** Of the agent, which both serve. */
+  arn: string;
+}
+
+const PROBE_AGENT = join(import.meta.dirname, 'probe-agent');
 
 /** Servers on one PostgreSQL, with one master key and one store of objects, and sandboxes of the same machine. */
 export class ServerGroup {
@@ -51,6 +64,14 @@ export class ServerGroup {
     });
     this.#started.add(platform);
     return platform;
+  }
+
+  /** Starts servers a and b, with clients of each, and deploys the probe agent through the first. */
+  async pair(): Promise<ServerPair> {
+    const a = await this.start('a');
+    const throughA = clientsOf(a);
+    const [{ arn }, b] = await Promise.all([deployAgent(a, throughA, { folder: PROBE_AGENT }), this.start('b')]);
+    return { a, b, throughA, throughB: clientsOf(b, { credentials: a.credentials }), arn };
   }
 
   dataDir(name: string): string {

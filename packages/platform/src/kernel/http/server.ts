@@ -59,8 +59,7 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
   const { pipeline } = deps;
   const common: ServerOptions = {
     // An offer of any other protocol is passed over, as HTTP allows.
-    shouldUpgradeCallback: ({ headersDistinct: { upgrade } }) =>
-      deps.upgrade !== undefined && upgrade?.some((offer) => WEBSOCKET.test(offer)) === true,
+    shouldUpgradeCallback: ({ headers }) => deps.upgrade !== undefined && WEBSOCKET.test(headers.upgrade ?? ''),
     // A client that is gone without a word would keep its session at work for as long as an answer may go on.
     keepAlive: true,
     keepAliveInitialDelay: deps.probeMs,

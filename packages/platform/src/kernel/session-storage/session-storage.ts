@@ -151,7 +151,7 @@ export class SessionStorage implements SessionBelongings {
     await chmod(root, 0o777);
   }
 
-  async #removeThose(unwanted: (record: Awaited<ReturnType<VolumeFile['read']>>) => boolean): Promise<number> {
+  async #removeThose(unwanted: (record: VolumeRecord | undefined) => boolean): Promise<number> {
     let removed = 0;
     for (const name of (await orMissing(readdir(this.#volumes))) ?? []) {
       const volume = this.#volume(name);

@@ -1,5 +1,4 @@
-/** Not a character of a runtime session id. */
-const BETWEEN = '~';
+/** What stands between the two is no character of a runtime session id. */
 const KEPT = /^([a-zA-Z0-9][a-zA-Z0-9-_]{32,255})(?:~(.+))?$/;
 
 /** Which session an `Mcp-Session-Id` means, and what the agent is to see of it. */
@@ -21,5 +20,5 @@ export function readMcpSession(given: string | undefined): McpSession {
 
 /** The id under which a client finds that session again. */
 export function writeMcpSession(runtimeSessionId: string, own: string | undefined): string {
-  return own === undefined ? runtimeSessionId : runtimeSessionId + BETWEEN + own;
+  return own === undefined ? runtimeSessionId : `${runtimeSessionId}~${own}`;
 }

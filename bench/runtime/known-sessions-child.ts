@@ -87,6 +87,7 @@ const sessions = new Sessions({
   hold: { serverId: 'bench', epoch: 1, held: () => true },
   shared: false,
   roomToPool: () => false,
+  needRoom: () => undefined,
   recordUsage: () => undefined,
   recordStart: () => undefined,
   keepLog: async () => undefined,

@@ -57,7 +57,7 @@ export function rotation(requests: readonly Buffer[]): () => Buffer {
 }
 
 /** What the signer hashes with. */
-class Sha256 {
+export class Sha256 {
   readonly #hash;
 
   constructor(secret?: string | ArrayBuffer | ArrayBufferView) {

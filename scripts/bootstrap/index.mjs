@@ -1,13 +1,11 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { handOver } from './hand-over.mjs';
+import { handOver, scriptOf } from './hand-over.mjs';
 import { locksDiffer } from './lock.mjs';
 import { installParts, missingParts } from './machine.mjs';
 import { ensurePackages } from './packages.mjs';
 import { sideBySide } from './side-by-side.mjs';
 import { Stop } from './stop.mjs';
 
-/** Tasks by name, each `scripts/<name>.ts`. */
+/** Tasks by name, each a script of that name. */
 const tasks = {
   start: 'starts the platform, deploys examples/hello-agent and talks to it',
   platform: 'only serves',
@@ -25,7 +23,7 @@ const tasks = {
  */
 export async function bootstrap(root, argv) {
   const [task, ...args] = argv;
-  if (!Object.hasOwn(tasks, task ?? '') || !existsSync(join(root, 'scripts', `${task}.ts`))) {
+  if (!Object.hasOwn(tasks, task ?? '') || !scriptOf(root, task)) {
     const list = Object.entries(tasks).map(([name, what]) => `  ${name.padEnd(18)} ${what}\n`);
     process.stderr.write(`Usage: node scripts/bootstrap.mjs <task> [arguments]\n${list.join('')}`);
     return task === undefined || task === '--help' ? 0 : 2;

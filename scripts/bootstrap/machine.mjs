@@ -17,6 +17,7 @@ const machineParts = [
     tasks: serving,
     why: 'gives each session a network of its own',
   },
+  { part: 'tini', file: '/usr/bin/tini-static', tasks: serving, why: 'reaps what the processes of a session leave' },
   { part: 'nftables', file: 'nft', tasks: serving, why: 'closes those networks to what a session must not reach' },
   { part: 'e2fsprogs', file: 'mkfs.ext4', tasks: serving, why: 'gives each session a disk of bounded size' },
   { part: 'iproute2', file: 'ip', tasks: ['test'], why: 'makes networks that tests attack from' },
@@ -213,7 +214,7 @@ function notDebian(missing) {
   return (
     `This machine lacks what isolated sessions need:\n${list}` +
     'They are installed by themselves only on Debian, Ubuntu and their kin. Install them with the package manager of this ' +
-    'system (Fedora: dnf install runc containernetworking-plugins nftables e2fsprogs) and run the same command again, ' +
+    'system (Fedora: dnf install runc containernetworking-plugins tini-static nftables e2fsprogs) and run the same command again, ' +
     'or add "-- --sandbox process" to run agents without isolation, only for debugging an agent that you wrote.'
   );
 }

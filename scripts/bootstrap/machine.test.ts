@@ -17,6 +17,7 @@ function machine(over: Record<string, unknown> = {}) {
     e2fsprogs: 'mkfs.ext4',
     iproute2: 'ip',
     'containernetworking-plugins': '/usr/lib/cni/host-local',
+    tini: '/usr/bin/tini-static',
     'python3-pip': 'pip3',
     'docker.io': 'dockerd',
     'busybox-static': '/bin/busybox',
@@ -69,7 +70,16 @@ describe('what the machine must have', () => {
     expect(here.told.join('')).toMatch(/runc +runs each session in a container of its own/);
     expect(here.calls).toEqual([
       ['update'],
-      ['install', '-y', '--no-install-recommends', 'runc', 'containernetworking-plugins', 'nftables', 'e2fsprogs'],
+      [
+        'install',
+        '-y',
+        '--no-install-recommends',
+        'runc',
+        'containernetworking-plugins',
+        'tini',
+        'nftables',
+        'e2fsprogs',
+      ],
     ]);
     const said = here.told.length;
     await ensureMachine(root, 'start', [], here);
@@ -152,7 +162,7 @@ describe('what the machine must have', () => {
     const { message } = await stopOf(ensureMachine(root, 'start', [], failing));
     expect(message).toContain(output);
     expect(message).toContain(remedy);
-    expect(message).toContain('apt-get install runc containernetworking-plugins nftables e2fsprogs');
+    expect(message).toContain('apt-get install runc containernetworking-plugins tini nftables e2fsprogs');
   });
 
   it('does not trust an installation that left something out', async () => {

@@ -17,24 +17,26 @@ export class CommandFailed extends Error {
  */
 export function run(command, args, { cwd, env = process.env, timeoutMs }) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    let child;
+    let interrupted;
+    const interrupt = (signal) => {
+      interrupted = signal;
+      child?.kill(signal);
+    };
+    // Before the command begins: the first thing that it does may be to tell somebody who then interrupts us.
+    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+    for (const signal of signals) process.on(signal, interrupt);
+    child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     const keep = (chunk) => {
       output = (output + chunk).slice(-keepBytes);
     };
     child.stdout.on('data', keep);
     child.stderr.on('data', keep);
-    let interrupted;
     const timer = setTimeout(() => {
       output += `\nno end after ${timeoutMs / 1000} s`;
       child.kill('SIGTERM');
     }, timeoutMs);
-    const interrupt = (signal) => {
-      interrupted = signal;
-      child.kill(signal);
-    };
-    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
-    for (const signal of signals) process.on(signal, interrupt);
     const settle = (error) => {
       clearTimeout(timer);
       for (const signal of signals) process.off(signal, interrupt);

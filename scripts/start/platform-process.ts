@@ -17,7 +17,7 @@ export interface PlatformProcess extends AsyncDisposable {
   serve(signal: AbortSignal): Promise<number>;
 }
 
-/** Starts `scripts/platform.ts` and waits until it is ready. Rejects with what its log says when it does not get so far. */
+/** Starts `scripts/platform.mjs` and waits until it is ready. Rejects with what its log says when it does not get so far. */
 export async function startPlatform(input: {
   root: string;
   config: Config;
@@ -30,7 +30,7 @@ export async function startPlatform(input: {
   const logFile = join(config.data, 'platform.log');
   const log = openSync(logFile, 'w', 0o600);
   const json = args.includes('--json') ? [] : ['--json'];
-  const child = spawn(process.execPath, [join(root, 'scripts', 'platform.ts'), ...args, ...json], {
+  const child = spawn(process.execPath, [join(root, 'scripts', 'platform.mjs'), ...args, ...json], {
     // A group of its own: Ctrl-C in the terminal reaches this process only, which then ends that one in order.
     detached: true,
     stdio: ['ignore', 'pipe', log, 'ipc'],
@@ -98,7 +98,9 @@ async function firstLine(
 async function endProcess(child: ChildProcess, ended: Promise<void>, graceMs: number): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   child.kill('SIGTERM');
-  const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);
+  const { pid } = child;
+  // The whole group: the server, and who would start it again.
+  const timer = setTimeout(() => process.kill(-pid, 'SIGKILL'), graceMs);
   await ended;
   clearTimeout(timer);
 }

@@ -11,6 +11,8 @@ export interface Tally {
   skipped: Skipped[];
   /** What failed: a test's or a file's name, and what was said of it. */
   failures: Failure[];
+  /** What failed among others and passed alone: a defect of the test or of the product, to be mended next. */
+  flaky: Failure[];
 }
 
 interface Failure {
@@ -25,20 +27,30 @@ interface Skipped {
   why: string;
 }
 
-export const emptyTally: Tally = { passed: 0, failed: 0, skipped: [], failures: [] };
+export const emptyTally: Tally = { passed: 0, failed: 0, skipped: [], failures: [], flaky: [] };
 
 /** Counts the results of a finished run. */
 export function tallyOf(vitest: Vitest): Tally {
+  return sumOf(talliesOf(vitest).values());
+}
+
+/** The same file by file, each by its path from the root; what belongs to none is under the empty path. */
+export function talliesOf(vitest: Vitest): Map<string, Tally> {
   const stray = vitest.state.getUnhandledErrors().map((error) => ({ name: 'no test caught', why: told(error) }));
-  const start: Tally = { ...emptyTally, failed: stray.length, failures: stray };
-  return vitest.state
-    .getTestModules()
-    .map((module) => ofModule(module, relative(vitest.config.root, module.moduleId)))
-    .reduce(addTallies, start);
+  const files = vitest.state.getTestModules().map((module): [string, Tally] => {
+    const file = relative(vitest.config.root, module.moduleId);
+    return [file, ofModule(module, file)];
+  });
+  return new Map([['', { ...emptyTally, failed: stray.length, failures: stray }], ...files]);
+}
+
+/** All of them together. */
+export function sumOf(tallies: Iterable<Tally>): Tally {
+  return [...tallies].reduce(addTallies, emptyTally);
 }
 
 function ofModule(module: TestModule, file: string): Tally {
-  const tally: Tally = { passed: 0, failed: 0, skipped: [], failures: [] };
+  const tally: Tally = { passed: 0, failed: 0, skipped: [], failures: [], flaky: [] };
   for (const test of module.children.allTests()) {
     const { state, errors } = test.result();
     if (state === 'passed') tally.passed += 1;
@@ -80,11 +92,12 @@ export function addTallies(one: Tally, other: Tally): Tally {
     failed: one.failed + other.failed,
     skipped: [...one.skipped, ...other.skipped],
     failures: [...one.failures, ...other.failures],
+    flaky: [...one.flaky, ...other.flaky],
   };
 }
 
-/** What a person should read before the numbers: what was skipped and why, what failed and how. */
-export function report({ skipped, failures }: Tally): string {
+/** What a person should read before the numbers: what was skipped and why, what is flaky, what failed and how. */
+export function report({ skipped, failures, flaky }: Tally): string {
   const lines: string[] = [];
   if (skipped.length > 0) {
     lines.push('', `SKIPPED, so not shown to work on this machine (${skipped.length}):`);
@@ -95,9 +108,20 @@ export function report({ skipped, failures }: Tally): string {
       if (tests.length > 5) lines.push(`    - and ${tests.length - 5} more`);
     }
   }
-  if (failures.length > 0) lines.push('', 'FAILED:');
-  for (const { name, why } of failures) lines.push(`  ${name}`, ...why.split('\n').map((line) => `    ${line}`));
+  lines.push(
+    ...listed(flaky, 'FLAKY, failed among others and passed alone, to be mended next:'),
+    ...listed(failures, 'FAILED:'),
+  );
   return lines.join('\n');
+}
+
+function listed(failures: Failure[], heading: string): string[] {
+  if (failures.length === 0) return [];
+  return [
+    '',
+    heading,
+    ...failures.flatMap(({ name, why }) => [`  ${name}`, ...why.split('\n').map((line) => `    ${line}`)]),
+  ];
 }
 
 /** The last line of `npm test`. */

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { copyFile, mkdir, mkdtemp, readdir, readFile, readlink, realpath, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
@@ -34,14 +35,16 @@ const oci: MakeProvider = (options) => new OciProvider(options);
 export class SandboxLab {
   readonly dir: string;
   readonly image: PreparedImage;
-  readonly provider: SandboxProvider;
+  provider: SandboxProvider;
+  readonly #make: () => SandboxProvider;
   readonly #logs: string | undefined;
   #serial = 0;
 
-  private constructor(dir: string, image: PreparedImage, provider: SandboxProvider, logs: string | undefined) {
+  private constructor(dir: string, image: PreparedImage, make: () => SandboxProvider, logs: string | undefined) {
     this.dir = dir;
     this.image = image;
-    this.provider = provider;
+    this.provider = make();
+    this.#make = make;
     this.#logs = logs;
   }
 
@@ -51,8 +54,13 @@ export class SandboxLab {
     const image = await busyboxImage(dir);
     await addProgram(image.rootfs, '/usr/bin/perl');
     const base = { dataDir: join(dir, 'data'), clock: systemClock, log: pino({ level: 'silent' }) };
-    const provider = make({ ...base, ...options });
-    return new SandboxLab(dir, image, provider, logs);
+    return new SandboxLab(dir, image, () => make({ ...base, ...options }), logs);
+  }
+
+  /** Leaves its sandboxes to a provider that knows of none of them, as the next server's. */
+  async reopen(): Promise<void> {
+    await this.provider.close();
+    this.provider = this.#make();
   }
 
   /** A sandbox that only sleeps; attacks are executed in it. */
@@ -129,7 +137,7 @@ export function at(addresses: string[], port: number): [host: string, port: numb
 
 /** The host's number of a process of the sandbox that nobody else has. */
 export async function hostPid(sandbox: Sandbox): Promise<string> {
-  const marker = `${50_000 + (process.pid % 10_000)}.7`;
+  const marker = `${50_000 + (process.pid % 10_000)}.${randomInt(2 ** 32)}`;
   await shell(sandbox, `sleep ${marker} >/dev/null 2>&1 &`);
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
     const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');

@@ -1,45 +1,12 @@
-import { createHash, createHmac } from 'node:crypto';
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/nested-clients/sts';
-import { SignatureV4 } from '@smithy/signature-v4';
 import type { TestPlatform } from './platform-process.ts';
-
-class Sha256 {
-  #hash;
-  constructor(secret?: unknown) {
-    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', secret as Buffer);
-  }
-  update(data: string | Uint8Array): void {
-    this.#hash.update(data);
-  }
-  digest(): Promise<Uint8Array> {
-    return Promise.resolve(this.#hash.digest());
-  }
-  reset(): void {}
-}
+import { signedFetch } from './signed-fetch.ts';
 
 /** A request to the platform's own administration, signed as root. */
-async function administer(
-  { ready, credentials }: TestPlatform,
-  method: string,
-  path: string,
-  content: object,
-): Promise<void> {
-  const { host, hostname } = new URL(ready.endpoint);
-  const signer = new SignatureV4({ service: 'bedrock-agentcore', region: ready.region, credentials, sha256: Sha256 });
-  const body = JSON.stringify(content);
-  const headers = { host, 'content-type': 'application/json' };
-  const signed = await signer.sign({
-    method,
-    protocol: 'http:',
-    hostname,
-    path: `/_platform/iam${path}`,
-    query: {},
-    headers,
-    body,
-  });
-  const { host: _, ...rest } = signed.headers;
-  const answer = await fetch(`${ready.endpoint}/_platform/iam${path}`, { method, headers: rest, body });
+async function administer(platform: TestPlatform, method: string, path: string, content: object): Promise<unknown> {
+  const answer = await signedFetch(platform, { method, path: `/_platform/iam${path}`, content });
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+  return answer.status === 204 ? undefined : answer.json();
 }
 
 export interface RoleCredentials {
@@ -65,6 +32,20 @@ export async function newRole(
 export async function setPolicy(platform: TestPlatform, roleName: string, Statement: object[]): Promise<void> {
   const policyDocument = { Version: '2012-10-17', Statement };
   await administer(platform, 'PUT', `/roles/${roleName}/policies/own`, { policyDocument });
+}
+
+/** Makes a user with one policy of these statements, and gives its access key. */
+export async function newUser(
+  platform: TestPlatform,
+  userName: string,
+  Statement: object[],
+): Promise<{ accessKeyId: string; secretAccessKey: string }> {
+  await administer(platform, 'POST', '/users', { userName });
+  await administer(platform, 'PUT', `/users/${userName}/policies/own`, {
+    policyDocument: { Version: '2012-10-17', Statement },
+  });
+  const key = await administer(platform, 'POST', `/users/${userName}/access-keys`, {});
+  return key as { accessKeyId: string; secretAccessKey: string };
 }
 
 /** Makes a role with one policy of these statements, assumes it, and gives its credentials. */

@@ -32,12 +32,15 @@ export interface StartOptions {
   env?: Record<string, string>;
   /** Kills the server when it is aborted, also on its way up. */
   signal?: AbortSignal;
+  /** With what starts the server again when it ends unasked, as `npm run platform` does; `pid` and `end` are that one's then. */
+  supervised?: boolean;
 }
 
-/** Starts the real server in a process of its own, on a free port and data of its own, as `npm run platform` does. */
+/** Starts the real server in a process of its own, on a free port and data of its own. */
 export async function startTestPlatform(options: StartOptions = {}): Promise<TestPlatform> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'agentplatform-test-')));
-  const args = ['packages/platform/src/main.ts', '--port', '0', '--data', dataDir, '--json', ...(options.args ?? [])];
+  const script = options.supervised ? 'scripts/platform.mjs' : 'packages/platform/src/main.ts';
+  const args = [script, '--port', '0', '--data', dataDir, '--json', ...(options.args ?? [])];
   // Benchmarks, which come here too, measure it as it is.
   const flags = process.env.VITEST ? [WASM_FLAG] : [];
   const child = spawn(process.execPath, [...flags, ...args], {
@@ -89,7 +92,10 @@ export async function startTestPlatform(options: StartOptions = {}): Promise<Tes
 async function readyLine(child: ChildProcess, log: () => string): Promise<Ready> {
   if (!child.stdout) throw new Error('the server has no stdout');
   for await (const line of createInterface({ input: child.stdout, signal: AbortSignal.timeout(120_000) })) {
-    if (line.startsWith('{"ready":true')) return JSON.parse(line);
+    if (!line.startsWith('{"ready":true')) continue;
+    // Whoever stops reading would stop the server, too, once it has said enough.
+    child.stdout.resume();
+    return JSON.parse(line);
   }
   throw new Error(`the server did not start:\n${log()}`);
 }

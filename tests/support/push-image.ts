@@ -66,6 +66,26 @@ export class RegistryUser {
     return digestOf(Buffer.from(body));
   }
 
+  /** Pushes an image of one layer of these bytes, whatever they are, and gives the layer's digest. */
+  async pushLayer(name: string, tag: string, layer: Buffer, mediaType = LAYER): Promise<string> {
+    const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
+    const config = {
+      architecture,
+      os: 'linux',
+      config: { Entrypoint: ['/x'] },
+      rootfs: { type: 'layers', diff_ids: [] },
+    };
+    const pushed = await this.#blob(name, mediaType, layer);
+    const body = JSON.stringify({
+      schemaVersion: 2,
+      mediaType: MANIFEST,
+      config: await this.#blob(name, CONFIG, Buffer.from(JSON.stringify(config))),
+      layers: [pushed],
+    });
+    await this.#call('PUT', `${name}/manifests/${tag}`, { 'content-type': MANIFEST }, body);
+    return pushed.digest;
+  }
+
   /** Writes an image of the registry as an OCI layout into `dir`, which is made. */
   async writeLayout(name: string, digest: string, dir: string): Promise<void> {
     const blobs = join(dir, 'blobs/sha256');

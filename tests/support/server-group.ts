@@ -74,6 +74,11 @@ export class ServerGroup {
     return { a, b, throughA, throughB: clientsOf(b, { credentials: a.credentials }), arn };
   }
 
+  /** Runs statements on the database that they share. */
+  sql(statements: string): Promise<void> {
+    return this.#postgres.exec(this.#databaseUrl, statements);
+  }
+
   dataDir(name: string): string {
     return join(this.home, name);
   }

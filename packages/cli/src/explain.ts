@@ -62,8 +62,11 @@ export function explain(error: unknown, endpoint?: string): CliError {
   }
   const known = byErrorName[error.name];
   const message = error.message && error.message !== 'UnknownError' ? error.message : error.name;
-  // Of much that is missing there is no list.
-  const remedy = /\bno agent runtime\b/.test(message) ? 'See what is deployed with: agentcore list' : known?.remedy;
+  // Of much that is missing there is no list; what is deployed is known by the platform's words for it.
+  const remedy =
+    known?.reason === 'notFound' && /\bno agent runtime\b/.test(message)
+      ? 'See what is deployed with: agentcore list'
+      : known?.remedy;
   return new CliError(known?.reason ?? 'failure', message, remedy, { cause: error });
 }
 

@@ -1,4 +1,5 @@
 import { CommanderError, type CommandUnknownOpts } from '@commander-js/extra-typings';
+import { CliError } from './cli-error.ts';
 import { type ExitReason, exitCodes } from './exit-codes.ts';
 import { explain } from './explain.ts';
 import { type ConnectionFlags, findConnection } from './platform/connection.ts';
@@ -23,7 +24,9 @@ export async function run(terminal: Terminal, args: string[]): Promise<number> {
       return error.exitCode === 0 ? exitCodes.ok.status : exitCodes.usage.status;
     }
     if (terminal.signal.aborted) return exitCodes.interrupted.status;
-    const connection = await findConnection(terminal, flags).catch(() => undefined);
+    // Of what is explained already the address is not asked.
+    const connection =
+      error instanceof CliError ? undefined : await findConnection(terminal, flags).catch(() => undefined);
     return report(terminal, error, connection?.endpoint, args);
   }
 }

@@ -695,6 +695,15 @@ describe('doctor', () => {
     expect(stdout).toContain('NODE_22');
   });
 
+  it.each([
+    [2, /was started again 2 times/],
+    [1, /was started again once/],
+    [0, /^(?!.*started again)/s],
+  ])('says how often the platform had to be started again: %d', async (restarts, says) => {
+    platform.on(/doctor$/, (_, response) => json(response, 200, { providers: [provider], codeRuntimes: [], restarts }));
+    expect((await run(['doctor'])).stdout).toMatch(says);
+  });
+
   it('ends with 1 and names the remedy when nothing isolates', async () => {
     const bad = { ...provider, usable: false, missing: [{ what: 'runc', remedy: 'apt-get install runc' }] };
     platform.on(/doctor$/, (_, response) => json(response, 200, { providers: [bad], codeRuntimes: [] }));

@@ -22,6 +22,8 @@ export { errors, ServiceError } from './errors.ts';
 export { modelVersion, operations } from './generated/operations.ts';
 export type { control, data, Inputs, OperationName, Outputs } from './generated/types.ts';
 export { clientTokenOf, inputFingerprint } from './idempotency.ts';
+export { LinearPattern } from './linear/linear-pattern.ts';
+export { UnsupportedPatternError } from './linear/pattern-syntax.ts';
 export type { Plane } from './model.ts';
 export type { Operation } from './operation.ts';
 export type { PageScope, Paginator } from './pagination.ts';

@@ -1,3 +1,4 @@
+import { LinearPattern } from './linear/linear-pattern.ts';
 import type { Plane, ShapeDef } from './model.ts';
 import { relaxations } from './relaxations.ts';
 
@@ -5,23 +6,24 @@ import { relaxations } from './relaxations.ts';
 export const patternInputLimit = 8192;
 
 /**
- * Patterns of the model that take more than linear time on hostile text, and the same language written so that
- * they do not. A test holds each pair to the same verdicts.
+ * Patterns of the model on which `RegExp`, which tries one way after the other, may take more than linear time. These few are
+ * matched by `LinearPattern`, which is slower on ordinary text and as fast on hostile text. A test finds them by their structure.
  */
-export const patternRewrites: ReadonlyMap<string, string> = new Map([
-  [
-    // Three runs of word characters joined by any character: with no dot escaped, every split of one long run is tried.
-    '[A-Za-z0-9-_=]+.[A-Za-z0-9-_=]+.[A-Za-z0-9-_=]+',
-    '[A-Za-z0-9\\-_=]{5,}' +
-      '|[A-Za-z0-9\\-_=]{3,}[^A-Za-z0-9\\-_=\\n\\r\\u2028\\u2029][A-Za-z0-9\\-_=]+' +
-      '|[A-Za-z0-9\\-_=]+[^A-Za-z0-9\\-_=\\n\\r\\u2028\\u2029][A-Za-z0-9\\-_=]{3,}' +
-      '|[A-Za-z0-9\\-_=]+[^A-Za-z0-9\\-_=\\n\\r\\u2028\\u2029][A-Za-z0-9\\-_=]+[^A-Za-z0-9\\-_=\\n\\r\\u2028\\u2029][A-Za-z0-9\\-_=]+',
-  ],
+export const ambiguousPatterns: ReadonlySet<string> = new Set([
+  '[a-zA-Z0-9][a-zA-Z0-9-_/]*(?::[a-zA-Z0-9-_/]+)*[a-zA-Z0-9-_/]*',
+  '[a-zA-Z0-9/*][a-zA-Z0-9-_/*]*(?::[a-zA-Z0-9-_/*]+)*[a-zA-Z0-9-_/*]*',
+  '[A-Za-z0-9-_=]+.[A-Za-z0-9-_=]+.[A-Za-z0-9-_=]+',
+  '.*([1-9][0-9]{0,4})|([a-zA-Z][a-zA-Z0-9_]{0,47}).*',
 ]);
 
-/** A pattern of the model as it is meant: the whole text has to match. */
+/** A pattern of the model as it is meant: the whole text has to match. Not for texts of clients: see `wholeMatcher`. */
 export function wholeMatch(pattern: string): RegExp {
-  return new RegExp(`^(?:${patternRewrites.get(pattern) ?? pattern})$`, 'u');
+  return new RegExp(`^(?:${pattern})$`, 'u');
+}
+
+/** The same in linear time, whatever the text. */
+export function wholeMatcher(pattern: string): Pick<RegExp, 'test'> {
+  return ambiguousPatterns.has(pattern) ? new LinearPattern(pattern) : wholeMatch(pattern);
 }
 
 /** How a shape's text must look, relaxations included: the test, and the rule in words for who fails it. */
@@ -34,9 +36,9 @@ export interface TextRule {
 /** The rule of a shape; undefined when it has no pattern. */
 export function textRule(plane: Plane, name: string, shape: ShapeDef): TextRule | undefined {
   if (shape.pattern === undefined) return undefined;
-  const own = wholeMatch(shape.pattern);
+  const own = wholeMatcher(shape.pattern);
   const relaxed = relaxations.find((r) => r.plane === plane && r.shapes.includes(name));
   if (!relaxed) return { test: (text) => own.test(text), rule: `must match the pattern ${shape.pattern}` };
-  const more = wholeMatch(relaxed.alsoMatches);
+  const more = wholeMatcher(relaxed.alsoMatches);
   return { test: (text) => own.test(text) || more.test(text), rule: `must be ${relaxed.expected}` };
 }

@@ -39,7 +39,7 @@ if (!process.env.NODE_DISABLE_COMPILE_CACHE) {
 
 const source = path.join(__dirname, '../src/main.ts');
 const built = path.join(__dirname, '../dist/main.cjs');
-if (existsSync(source) && process.features.typescript) import(pathToFileURL(source).href);
+if (existsSync(source) && process.features.typescript) void import(pathToFileURL(source).href);
 else if (existsSync(built)) {
   const { loadScript, ownCache } = require('../dist/load-script.cjs');
   loadScript(built, ownCache(), createRequire(built));

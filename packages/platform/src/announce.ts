@@ -12,6 +12,8 @@ export interface Ready {
   accountId: string;
   defaultRoleArn: string;
   isolation: string;
+  /** How often the server was started again because it had ended unasked; absent when never. */
+  restarts?: number;
   /** TLS on the host names of the original, when it is on: where it is served, and the files that make clients believe it. */
   tls?: { address: string; port: number; hosts: string[]; caFile: string; bundleFile: string };
 }
@@ -20,7 +22,7 @@ export interface Ready {
 export async function announce(
   data: string,
   iam: Pick<Iam, 'rootCredentials' | 'accountId' | 'defaultRoleArn'>,
-  { endpoint, region, isolation, tls }: Pick<Ready, 'endpoint' | 'region' | 'isolation' | 'tls'>,
+  { endpoint, region, isolation, restarts, tls }: Pick<Ready, 'endpoint' | 'region' | 'isolation' | 'restarts' | 'tls'>,
 ): Promise<Ready> {
   const credentialsFile = await writeCredentialsFile(data, { ...(await iam.rootCredentials()), region });
   const ready: Ready = {
@@ -32,6 +34,7 @@ export async function announce(
     accountId: iam.accountId,
     defaultRoleArn: iam.defaultRoleArn,
     isolation,
+    ...(restarts ? { restarts } : {}),
     ...(tls ? { tls } : {}),
   };
   await writeConnectionFile(data, ready);

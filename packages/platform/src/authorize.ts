@@ -1,10 +1,14 @@
 import { errors } from '@agentplatform/contract';
 import type { Iam } from './kernel/auth/iam/iam.ts';
+import type { DiskRoom } from './kernel/disk-room.ts';
 import type { PipelineDeps } from './kernel/http/pipeline.ts';
 import type { ResourcePolicies } from './services/resource-policies/index.ts';
 
 /** What manages a resource's policy is not subject to it: a mistake in one must not lock its owner out. */
 const MANAGES_POLICY = /:(Put|Get|Delete)ResourcePolicy$/;
+
+/** What stands between the ARN of a runtime and the name of an endpoint of it. */
+const OF_ENDPOINT = '/runtime-endpoint/';
 
 /** The one gate of every door: asks the caller's policies and the resource's own. What it gives throws AccessDeniedException. */
 export function createAuthorize(
@@ -13,17 +17,34 @@ export function createAuthorize(
 ): PipelineDeps['authorize'] {
   return ({ principal, action, resource, conditions, sourceIp }) => {
     const context = sourceIp === undefined ? conditions : { ...conditions, 'aws:SourceIp': sourceIp };
-    const resourcePolicy = MANAGES_POLICY.test(action) ? undefined : resourcePolicies.of(resource);
+    const at = resource.indexOf(OF_ENDPOINT);
+    // An endpoint belongs to its runtime: what the runtime's own policy says of it holds.
+    const arns = MANAGES_POLICY.test(action) ? [] : at < 0 ? [resource] : [resource, resource.slice(0, at)];
     const { allowed, reason } = iam.authorizer.authorize({
       principal,
       action,
       resource,
       context,
-      ...(resourcePolicy === undefined ? {} : { resourcePolicy }),
+      resourcePolicies: arns.flatMap((arn) => resourcePolicies.of(arn) ?? []),
     });
     if (!allowed)
       throw errors.accessDenied(`${reason}.`, {
         remedy: 'Ask for a policy that allows it: agentcore iam put-policy.',
       });
+  };
+}
+
+/**
+ * The same while the disk fills: what runs in a sandbox, or calls with a token, waits once even the reserve goes to its end, since whatever
+ * is answered leaves a row in the audit trail. Who signs with a key of the account can still look, delete and stop.
+ */
+export function agentsWait(
+  authorize: PipelineDeps['authorize'],
+  room: Pick<DiskRoom, 'needLast'>,
+): PipelineDeps['authorize'] {
+  return (request) => {
+    const { principal } = request;
+    if (principal.kind === 'oauth' || principal.sandboxId !== undefined) room.needLast();
+    authorize(request);
   };
 }

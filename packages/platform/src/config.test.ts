@@ -112,6 +112,12 @@ describe('loadConfig', () => {
     [['--version'], '--version is not an option; --help lists them'],
     [['--no-port'], '--no-port is not an option; did you mean --port?'],
     [['--account-id', '12345'], '--account-id must be 12 digits'],
+    ...['10/8', '010.0.0.0/8'].flatMap((range): [string[], string][] =>
+      ['--trusted-addresses', '--allow-private-egress'].map((flag) => [
+        [flag, range],
+        `${flag} must be network ranges such as 10.0.0.0/8,::1/128; "${range}" is none`,
+      ]),
+    ),
     [
       ['--allow-private-egress', '10.0.0.0/33'],
       '--allow-private-egress must be network ranges such as 10.0.0.0/8,::1/128; "10.0.0.0/33" is none',

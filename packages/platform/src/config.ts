@@ -3,7 +3,18 @@ import { type ConfigSources, loadSettings } from './config/load.ts';
 import { embeddings, memory, models, rerank } from './config/models.ts';
 import { sandbox } from './config/sandbox.ts';
 import { codeInterpreter, images, invocation, pool, quotas, session } from './config/sessions.ts';
-import { choice, cidrs, integer, onOff, optionalWord, seconds, type ValuesOf, word } from './config/setting.ts';
+import {
+  bytes,
+  choice,
+  cidrs,
+  decimal,
+  integer,
+  onOff,
+  optionalWord,
+  seconds,
+  type ValuesOf,
+  word,
+} from './config/setting.ts';
 
 export { ConfigError, type ConfigSources } from './config/load.ts';
 
@@ -84,6 +95,25 @@ export const settings = {
     default: 10_000,
     min: 16,
     max: 1_000_000,
+  }),
+  maxConnectionsPerAddress: integer({
+    about:
+      'Of these, connections of one address (of IPv6: of one /64), unless it is among trustedAddresses; one more is closed as it comes.',
+    default: 2000,
+    min: 1,
+    max: 1_000_000,
+  }),
+  trustedAddresses: cidrs({
+    about:
+      'Addresses for which the limits of one address and of one principal do not hold (maxConnectionsPerAddress, quotas.refusalsPerSecond, quotas.requestsPerSecond): this machine’s own programs, reverse proxies, which stand for many clients and have limits of their own, and the other servers on the database. Nobody gets any right by it.',
+    default: ['127.0.0.0/8', '::1/128'],
+  }),
+  requestHeadSeconds: seconds({
+    about:
+      'How long the head of a request may take to arrive, and a TLS handshake; a new connection that sends nothing is ended after as long.',
+    default: 20,
+    min: 1,
+    max: 3600,
   }),
   connectionProbeSeconds: seconds({
     about:
@@ -185,6 +215,23 @@ export const settings = {
       default: 400,
       min: 1,
       max: 36_500,
+    }),
+  },
+  disk: {
+    reserveBytes: bytes({
+      about:
+        'What is kept free of the disk that the data directory is on, unless disk.reservePercent is less: below it nothing new is written (events, objects, images, sessions: 503), while reading and deleting go on. Of its last half, the sandbox whose own disk takes most is ended, until there is room. 0 = nothing is kept free.',
+      defaultText: '2 GiB',
+      default: 2 * 2 ** 30,
+      min: 0,
+      max: 2 ** 50,
+    }),
+    reservePercent: decimal({
+      about: 'The same as a part of the disk; the smaller of the two counts.',
+      unit: 'percent',
+      default: 5,
+      min: 0,
+      max: 90,
     }),
   },
   objects: {

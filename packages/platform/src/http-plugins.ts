@@ -9,6 +9,7 @@ import { stsRoutes } from './kernel/auth/iam/sts-routes.ts';
 import type { Authenticator } from './kernel/auth/sigv4.ts';
 import type { Spool } from './kernel/auth/spool.ts';
 import type { Clock } from './kernel/clock.ts';
+import type { DiskRoom } from './kernel/disk-room.ts';
 import type { AdminGuard } from './kernel/http/admin-guard.ts';
 import { healthRoutes, type ReadinessCheck } from './kernel/http/health-routes.ts';
 import { type MetricsDeps, metricsRoutes } from './kernel/http/metrics-routes.ts';
@@ -19,6 +20,7 @@ import type { LogArchive } from './kernel/sessions/log-archive.ts';
 import type { Sessions } from './kernel/sessions/sessions.ts';
 import type { SharedPlaces } from './kernel/shared-places/index.ts';
 import type { Metrics } from './kernel/telemetry/index.ts';
+import type { Life } from './life.ts';
 import { runtimeAdminRoutes } from './services/runtime/admin-routes.ts';
 import { baseImageRoutes } from './services/runtime/base-image-routes.ts';
 import type { RuntimePort } from './services/runtime/index.ts';
@@ -33,6 +35,8 @@ export interface HttpParts {
   guard: AdminGuard;
   spool: Spool;
   images: ImagesRoom;
+  /** What one account may keep in the registry. */
+  imageQuotas: { accountBytes: number; accountParts: number };
   objects: ObjectStore;
   registryCredentials: RegistryCredentialsStore;
   runtimes: RuntimePort['runtimes'];
@@ -44,6 +48,8 @@ export interface HttpParts {
   /** What isolation the machine offers. */
   probe: DoctorDeps['probe'];
   sharedPlaces: Pick<SharedPlaces, 'report'>;
+  life: Life;
+  room: Pick<DiskRoom, 'need' | 'report'>;
   newRequestId(): string;
   region: string;
   clock: Clock;
@@ -96,13 +102,15 @@ export function httpPlugins(parts: HttpParts): FastifyPluginAsync[] {
       registerRegistry(app, {
         store: images.store,
         bases: images.bases,
+        limits: parts.imageQuotas,
         clock,
         log,
+        needRoom: parts.room.need,
         async authenticate(id, secret, sourceIp) {
           const principal = await loginWithAccessKey(iam.keys, id, secret);
           if (!principal) return undefined;
           const { accountId } = principal;
-          const require = (action: string, repository: string): void =>
+          const require = (action: string, repository: string): void => {
             authorize({
               principal,
               action: `agentplatform:${action}`,
@@ -110,7 +118,8 @@ export function httpPlugins(parts: HttpParts): FastifyPluginAsync[] {
               conditions: {},
               sourceIp,
             });
-          return { accountId, require };
+          };
+          return { accountId, principal: principal.arn, require };
         },
       }),
     ...signedPlugins(parts),
@@ -122,6 +131,8 @@ export function httpPlugins(parts: HttpParts): FastifyPluginAsync[] {
       probe: parts.probe,
       codeRuntimes: () => images.codeRuntimes(),
       sharedPlaces: () => parts.sharedPlaces.report(),
+      life: parts.life,
+      disk: () => parts.room.report(),
     }),
     runtimeAdminRoutes({
       runtimes: parts.runtimes,

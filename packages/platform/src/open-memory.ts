@@ -10,7 +10,7 @@ import { type ObjectStore, objectWriter } from './kernel/objects/index.ts';
 import type { Outbound } from './kernel/outbound/index.ts';
 import type { Database } from './kernel/storage/index.ts';
 import { openEmbedder } from './open-embedder.ts';
-import { createMemoryService } from './services/memory/index.ts';
+import { createMemoryService, type MemoryQuotaLimits } from './services/memory/index.ts';
 
 /** What memory stands on. */
 export interface MemoryParts {
@@ -19,6 +19,7 @@ export interface MemoryParts {
   outbound: Outbound;
   jobs: Jobs;
   paginator: Paginator;
+  quotas: MemoryQuotaLimits;
   clock: Clock;
   log: Logger;
 }

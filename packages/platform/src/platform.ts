@@ -3,7 +3,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createPaginator, type OperationName } from '@agentplatform/contract';
 import { announce, type Ready } from './announce.ts';
-import { createAuthorize } from './authorize.ts';
+import { agentsWait, createAuthorize } from './authorize.ts';
 import { Closing } from './closing.ts';
 import type { Config } from './config.ts';
 import { operationCoverage } from './coverage.ts';
@@ -21,13 +21,17 @@ import { createOidcDiscovery } from './kernel/auth/oidc-discovery.ts';
 import { createAuthenticator } from './kernel/auth/sigv4.ts';
 import { createSpool } from './kernel/auth/spool.ts';
 import { systemClock } from './kernel/clock.ts';
+import { DiskRoom } from './kernel/disk-room.ts';
 import { every } from './kernel/every.ts';
 import { createAdminGuard } from './kernel/http/admin-guard.ts';
 import type { AuditRecord } from './kernel/http/audit-record.ts';
+import { AuditTrail } from './kernel/http/audit-trail.ts';
 import { Pipeline } from './kernel/http/pipeline.ts';
 import { RateLimiter } from './kernel/http/rate-limiter.ts';
+import { RequestRates } from './kernel/http/request-rates.ts';
 import { createHttpServer } from './kernel/http/server.ts';
 import { toServiceError } from './kernel/http/service-errors.ts';
+import { TrustedAddresses } from './kernel/http/trusted-addresses.ts';
 import { createImages } from './kernel/images/index.ts';
 import { createJobs } from './kernel/jobs/index.ts';
 import { createJournal } from './kernel/journal/index.ts';
@@ -41,8 +45,10 @@ import type { HandlersOf } from './kernel/service.ts';
 import { LogArchive } from './kernel/sessions/log-archive.ts';
 import { Sessions } from './kernel/sessions/sessions.ts';
 import { createSqlSessionStore } from './kernel/sessions/sql-session-store.ts';
-import { IdempotencyStore, migrate, openDatabase, Retention } from './kernel/storage/index.ts';
+import { IdempotencyStore, migrate, openDatabase, Retention, vacuum } from './kernel/storage/index.ts';
 import { createLogger, createMetrics, logFormat } from './kernel/telemetry/index.ts';
+import { Unhandled } from './kernel/unhandled.ts';
+import type { Life } from './life.ts';
 import { migrations } from './migrations.ts';
 import type { NotImplemented } from './not-implemented.ts';
 import { type Door, openDoor } from './open-door.ts';
@@ -52,6 +58,7 @@ import { createServerLease, reachable } from './open-lease.ts';
 import { openMemory } from './open-memory.ts';
 import { openObjects } from './open-objects.ts';
 import { openTls } from './open-tls.ts';
+import { createRefuseEarly } from './refuse-early.ts';
 import { retentionRules } from './retention.ts';
 import { runtimeTokens } from './runtime-tokens.ts';
 import { sandboxOptions } from './sandbox-options.ts';
@@ -62,6 +69,7 @@ import { createRuntimeService } from './services/runtime/index.ts';
 import { RegistryCredentialsStore } from './services/runtime/registry-credentials.ts';
 import { createTagsService } from './services/tags/index.ts';
 import { roomToPool, sessionOptions } from './session-options.ts';
+import { memoryQuotas, objectLimits } from './storage-quotas.ts';
 import { auditOfStream } from './stream-audit.ts';
 import { watchMetrics } from './watch-metrics.ts';
 
@@ -81,7 +89,7 @@ const REFRESH_MS = 5_000;
 const STREAMS = { pingIntervalMs: 30_000, handshakeMs: 30_000 };
 
 /** Builds the platform, part by part, each from those above it. Nothing else constructs parts. */
-export async function createPlatform(config: Config): Promise<Platform> {
+export async function createPlatform(config: Config, life: Life): Promise<Platform> {
   const clock = systemClock;
   const log = createLogger({ level: config.log.level, format: logFormat(config.log.format) });
   const closing = new Closing();
@@ -96,6 +104,11 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const { data, region } = config;
     const cache = config.cache ?? join(data, 'cache');
     await makeDataDirectory(data);
+
+    const { reserveBytes, reservePercent } = config.disk;
+    const reserve = { bytes: reserveBytes, percent: reservePercent };
+    const room = await DiskRoom.open({ path: data, reserve, clock, log });
+    closing.add(async () => room.close());
 
     // What sandboxes reach of the platform; open before the first of them is made.
     let door: Door | undefined;
@@ -144,6 +157,8 @@ export async function createPlatform(config: Config): Promise<Platform> {
       sandboxLives: (id) => provider.has(id),
       refreshSeconds: config.databaseUrl ? 5 : 0,
       onRefreshError: (error) => log.warn({ err: error }, 'access management could not be refreshed'),
+      onRenewed: (what) =>
+        log.warn({ what }, 'what an earlier version had made is as this version makes it: agents may do less'),
       onRestored: (what) => log.warn({ what }, 'the account had lost what it cannot do without, and has it again'),
     });
     closing.add(async () => iam.stop());
@@ -165,12 +180,25 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const authenticator = peers ? peerAuthenticator(signatures, peers) : signatures;
     const forward = peers && new PeerForwarder(peers);
     if (forward) closing.add(() => forward.close());
-    const authorize = createAuthorize(iam, resourcePolicies);
-    const audit = (record: AuditRecord): void => void journal.record('audit', record);
+    const authorize = agentsWait(createAuthorize(iam, resourcePolicies), room);
+    const trail = new AuditTrail({
+      record: (record) => void journal.record('audit', record),
+      newRequestId: identifiers.request,
+      clock,
+    });
+    closing.add(async () => trail.close());
+    const audit = (record: AuditRecord): void => trail.take(record);
     const auditDecision = decisionAudit({ audit, newRequestId: identifiers.request, clock });
-    const spool = await createSpool({ dir: join(data, 'spool') });
+    const spool = await createSpool({ dir: join(data, 'spool'), needRoom: room.need });
+    const trusted = new TrustedAddresses(config.trustedAddresses);
+    const rates = new RequestRates({
+      ofPrincipal: config.quotas.requestsPerSecond,
+      refusedOfAddress: config.quotas.refusalsPerSecond,
+      trusted,
+      clock,
+    });
     // Of the doors beside the contract's operations, which the pipeline audits.
-    const atDoors = { authenticator, authorize: auditedAuthorize(authorize, auditDecision), spool };
+    const atDoors = { authenticator, authorize: auditedAuthorize(rates.counted(authorize), auditDecision), spool };
     const guard = createAdminGuard(atDoors);
 
     // Images, objects and sandboxes
@@ -192,7 +220,11 @@ export async function createPlatform(config: Config): Promise<Platform> {
       },
     });
     closing.add(() => images.close());
-    const objects = await openObjects(config, iam.accountId, clock);
+    const objects = await openObjects(config, iam.accountId, {
+      clock,
+      limits: objectLimits(config, room.report().total),
+      needRoom: room.need,
+    });
     const registryCredentials = new RegistryCredentialsStore(secrets);
     const archive = new LogArchive(join(data, 'logs'), log);
     const fileSystems = await openFileSystems(config, { accountId: iam.accountId, objects, clock, log });
@@ -209,7 +241,8 @@ export async function createPlatform(config: Config): Promise<Platform> {
       store: createSqlSessionStore(database),
       hold: lease,
       shared: database.kind === 'postgres',
-      roomToPool,
+      roomToPool: () => roomToPool() && !room.low,
+      needRoom: room.need,
       recordUsage: (sample) => void journal.record('usage', sample),
       recordStart: (outcome, seconds) => metrics.sandboxStart(report.provider, outcome).observe(seconds),
       keepLog: (row, endedAt, text) => archive.keep(row, endedAt, text),
@@ -245,6 +278,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
         readObject: objectReader(objects),
         registryCredentials: (accountId, uri) => registryCredentials.forImage(accountId, uri),
         temporaryDirectory: temporary,
+        maxZipBytes: config.images.maxZipBytes,
       },
       roleExists,
       fileSystems: { ...fileSystems, roleMay: (role, action, resource) => iam.roleMay(role, action, resource) },
@@ -274,7 +308,16 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const tags = createTagsService({ database });
     const jobs = createJobs({ database, log });
     closing.add(() => jobs.stop());
-    const memory = await openMemory(config, { database, objects, outbound, jobs, paginator, clock, log });
+    const memory = await openMemory(config, {
+      quotas: memoryQuotas(config, room.report().total),
+      database,
+      objects,
+      outbound,
+      jobs,
+      paginator,
+      clock,
+      log,
+    });
     // Served or named in not-implemented.ts: the compiler sees to it.
     const handlers: HandlersOf<Exclude<OperationName, NotImplemented>> = {
       ...runtime.operations,
@@ -291,10 +334,13 @@ export async function createPlatform(config: Config): Promise<Platform> {
       handlers,
       authenticator,
       authorize,
+      refuseEarly: createRefuseEarly(iam, resourcePolicies),
       spool,
       idempotency,
       metrics,
       audit,
+      rates,
+      needRoom: room.need,
       forward,
       cover: operationCoverage(process.env),
       maxBodyBytes: (operation) => (operation === 'InvokeAgentRuntime' ? config.invocation.maxPayloadBytes : undefined),
@@ -303,12 +349,17 @@ export async function createPlatform(config: Config): Promise<Platform> {
       region,
       log,
     });
-    watchMetrics(metrics, { sessions, journal });
+    const unhandled = new Unhandled(log);
+    watchMetrics(metrics, { sessions, journal, room, unhandled, life });
     const streams = runtime.port.createStreams({
       authenticator,
       authorize,
+      count: (principal, sourceIp) => rates.take(principal, sourceIp),
       toError: toServiceError,
-      record: (stream) => audit(auditOfStream(stream, clock.now())),
+      record: (stream) => {
+        audit(auditOfStream(stream, clock.now()));
+        if (stream.error && !stream.principal) rates.refused(stream.req);
+      },
       forward,
       newRequestId: identifiers.request,
       streams: { ...STREAMS, maxMessageBytes: config.invocation.maxMessageBytes },
@@ -317,28 +368,45 @@ export async function createPlatform(config: Config): Promise<Platform> {
       pipeline,
       upgrade: streams.upgrade,
       maxConnections: config.maxConnections,
+      caps: { perAddress: config.maxConnectionsPerAddress, trusted },
+      headMs: config.requestHeadSeconds * 1000,
+      admit: rates.admit,
+      rates,
       probeMs: config.connectionProbeSeconds * 1000,
       clock,
+      unhandled,
       log,
     };
     const server = await createHttpServer({
       ...listener,
+      // Of a sandbox all count, signed or not.
+      signedPass: true,
       plugins: httpPlugins({
         ...atDoors,
         iam,
         audit: auditDecision,
         guard,
         images,
+        imageQuotas: {
+          accountBytes: config.quotas.imageBytesPerAccount,
+          accountParts: config.quotas.imagePartsPerAccount,
+        },
         objects,
         registryCredentials,
         runtimes: runtime.port.runtimes,
         sessions,
         archive,
-        readiness: [{ name: 'database', check: () => database.health() }],
+        readiness: [
+          { name: 'database', check: () => database.health() },
+          // Whoever deletes must reach the server then.
+          { name: 'disk', advisory: true, check: async () => ({ ok: !room.low, reason: 'it is nearly full' }) },
+        ],
+        room,
         metrics,
         metricsAccess: config.metrics,
         probe: () => probeProviders(isolation),
         sharedPlaces: fileSystems.places,
+        life,
         newRequestId: identifiers.request,
         region,
         clock,
@@ -348,6 +416,10 @@ export async function createPlatform(config: Config): Promise<Platform> {
 
     door = await openDoor({
       ...listener,
+      perSandbox: {
+        connections: config.sandbox.maxConnections,
+        requestsPerSecond: config.sandbox.requestsPerSecond,
+      },
       credentials: sandboxCredentials,
       signed: {
         ...atDoors,
@@ -375,6 +447,8 @@ export async function createPlatform(config: Config): Promise<Platform> {
     const retention = new Retention({ rules: retentionRules(config, { database, archive }), clock, log });
     closing.add(() => retention.stop());
     closing.add(every(clock, HOUR_MS, 'forget old client tokens', () => idempotency.sweep(), log));
+    if (database.kind === 'pglite')
+      closing.add(every(clock, HOUR_MS, 'clear dead rows away', () => vacuum(database), log));
     if (forward)
       closing.add(every(clock, REFRESH_MS, 'look for changes by other servers', () => runtime.port.refresh(), log));
     await lease.open();
@@ -388,6 +462,7 @@ export async function createPlatform(config: Config): Promise<Platform> {
       every(clock, HOUR_MS, 'forget unused session storage', async () => fileSystems.storage?.collect(), log),
     );
     sessions.start();
+    room.relieveBy(() => sessions.evictLargest());
     await runtime.start();
     closing.add(() => codeInterpreter.stop());
     closing.add(() => runtime.stop());
@@ -398,6 +473,8 @@ export async function createPlatform(config: Config): Promise<Platform> {
 
     return {
       async listen() {
+        // A start that fails says so itself; from here on there are others who would lose the server.
+        unhandled.guard();
         const { origin } = await server.listen(config.host, config.port);
         const address = config.servers.address ?? reachable(origin);
         endpoint = `http://${address}`;
@@ -409,7 +486,9 @@ export async function createPlatform(config: Config): Promise<Platform> {
           : undefined;
         if (secure) closing.add(secure.close);
         const { isolation } = report;
-        const ready = await announce(data, iam, { endpoint: origin, region, isolation, tls: secure?.tls });
+        const { restarts, lastEnd } = life;
+        const ready = await announce(data, iam, { endpoint: origin, region, isolation, tls: secure?.tls, restarts });
+        if (restarts > 0) log.warn({ restarts, lastEnd }, 'the server had ended unasked and was started again');
         log.info({ endpoint: origin, isolation: report.isolation }, 'serving');
         return ready;
       },

@@ -2,7 +2,7 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 import { createServer } from 'node:net';
 
 /**
- * Who listens on a TCP port of this machine, as `node scripts/platform.ts (process 4711)`; undefined when that cannot
+ * Who listens on a TCP port of this machine, as `node packages/platform/src/main.ts (process 4711)`; undefined when that cannot
  * be seen: other systems than Linux, or a process of another user. Reads /proc, never rejects.
  */
 export async function portOwner(port: number): Promise<string | undefined> {

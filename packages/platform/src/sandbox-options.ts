@@ -15,6 +15,8 @@ export function sandboxOptions(
     cniDir: sandbox.cniDir,
     disk: sandbox.disk,
     poolSize: sandbox.preparedNetworks,
+    firstId: sandbox.firstId,
+    idRanges: sandbox.idRanges,
     creates: { running: sandbox.maxConcurrentStarts, waiting: sandbox.maxQueuedStarts },
     ...parts,
   };

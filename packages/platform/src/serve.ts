@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { type Config, ConfigError, configHelp, loadConfig } from './config.ts';
 import { isDiskFull } from './kernel/system-error.ts';
+import { endWithSupervisor, type Life, readLife, tellServing } from './life.ts';
 import { createPlatform, type Platform } from './platform.ts';
 import { portTaken, requireFreePort } from './port-owner.ts';
 
@@ -10,6 +11,8 @@ export async function serve(argv: string[]): Promise<number> {
     process.stdout.write(configHelp(process.stdout.columns));
     return 0;
   }
+  const life = readLife(process.env);
+  endWithSupervisor();
   const stop = new AbortController();
   let starting = true;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -24,14 +27,18 @@ export async function serve(argv: string[]): Promise<number> {
   let platform: Platform | undefined;
   let config: Config | undefined;
   try {
-    config = loadConfig(argv, process.env);
+    config = withPortsOf(life, loadConfig(argv, process.env));
     // Taken at the end, but known now: nobody should wait for a start that cannot serve.
     await requireFreePort(config.host, config.port);
-    platform = await createPlatform(config);
+    platform = await createPlatform(config, life);
     const ready = await platform.listen();
     starting = false;
+    tellServing({ port: Number(new URL(ready.endpoint).port || 80), tlsPort: ready.tls?.port });
+    const again = life.restarts > 0 ? `, restart ${life.restarts}` : '';
     process.stdout.write(
-      config.json ? `${JSON.stringify(ready)}\n` : `agentplatform serves on ${ready.endpoint} (${ready.isolation})\n`,
+      config.json
+        ? `${JSON.stringify(ready)}\n`
+        : `agentplatform serves on ${ready.endpoint} (${ready.isolation}${again})\n`,
     );
     await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }));
     return 0;
@@ -43,6 +50,13 @@ export async function serve(argv: string[]): Promise<number> {
     await platform?.close();
     clearInterval(alive);
   }
+}
+
+/** A port that the system chose is kept, for those who know it. */
+function withPortsOf({ ports }: Life, config: Config): Config {
+  if (!ports) return config;
+  const { port, tls } = config;
+  return { ...config, port: port || ports.port, tls: { ...tls, port: tls.port || (ports.tlsPort ?? 0) } };
 }
 
 async function explain(error: unknown, config: Config | undefined): Promise<string> {

@@ -1,13 +1,32 @@
+import type { DiskRoom } from './kernel/disk-room.ts';
 import type { Journal } from './kernel/journal/index.ts';
 import type { Sessions } from './kernel/sessions/sessions.ts';
 import type { Metrics } from './kernel/telemetry/index.ts';
+import type { Unhandled } from './kernel/unhandled.ts';
+import type { Life } from './life.ts';
 
 /** Shows on `/metrics` what the parts know at the moment when somebody looks. */
 export function watchMetrics(
   metrics: Metrics,
-  parts: { sessions: Pick<Sessions, 'counts' | 'pool'>; journal: Pick<Journal<unknown>, 'stats'> },
+  parts: {
+    sessions: Pick<Sessions, 'counts' | 'pool' | 'evicted'>;
+    journal: Pick<Journal<unknown>, 'stats'>;
+    unhandled: Pick<Unhandled, 'count'>;
+    life: Life;
+    room: Pick<DiskRoom, 'report'>;
+  },
 ): void {
-  const { sessions, journal } = parts;
+  const { sessions, journal, unhandled, life, room } = parts;
+  metrics.watch(
+    'server_restarts',
+    'How often the server was started again because it had ended unasked.',
+    () => life.restarts,
+  );
+  metrics.watch(
+    'unhandled_errors',
+    'Errors that nobody caught since the start; each ended at most one request, and is a defect.',
+    () => unhandled.count,
+  );
   metrics.watch('sessions', 'Live sessions by state.', () => sessions.counts(), 'state');
   metrics.watch('pooled_sandboxes', 'Sandboxes that stand ready for new sessions.', () => sessions.pool.size);
   metrics.watch(
@@ -19,5 +38,14 @@ export function watchMetrics(
     'journal_dropped_records',
     'Journal records that were dropped for want of room since the start.',
     () => journal.stats().dropped,
+  );
+  metrics.watch('disk_free_bytes', 'What is free of the disk of the data directory.', () => room.report().free);
+  metrics.watch(
+    'evicted_sandboxes',
+    'Sandboxes that were ended since the start because the disk was nearly full and theirs took most of it.',
+    () => sessions.evicted,
+  );
+  metrics.watch('disk_low', '1 while nothing new is written, because the disk is nearly full.', () =>
+    Number(room.report().low),
   );
 }

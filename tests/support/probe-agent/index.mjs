@@ -1,5 +1,5 @@
 // An agent for tests: it does what the prompt says, well or badly.
-import { appendFileSync, closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
+import { appendFileSync, closeSync, fsyncSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { createServer } from 'node:http';
 
 let count = 0;
@@ -14,6 +14,7 @@ const acts = {
   write: ({ text }, res) => {
     const file = openSync('/tmp/kept', 'w');
     writeSync(file, text ?? 'kept');
+    fsyncSync(file);
     closeSync(file);
     res.end('written');
   },
@@ -72,6 +73,18 @@ const acts = {
     res.statusCode = 302;
     res.setHeader('location', 'http://127.0.0.1/');
     res.end();
+  },
+  // Of those that have ended and wait to be reaped, only the letter.
+  processes: (_, res) => {
+    const lines = readdirSync('/proc').map((pid) => {
+      try {
+        const state = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/.*\) (.).*/s, '$1');
+        return `${state} ${readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')}`;
+      } catch {
+        return '';
+      }
+    });
+    res.end(lines.join('\n'));
   },
   hang: () => undefined,
   busy: ({ value = true }, res) => {

@@ -1,11 +1,31 @@
 // An agent for tests that calls the platform with an AWS SDK, which it gives no configuration at all.
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { BedrockAgentCoreClient, CreateEventCommand } from '@aws-sdk/client-bedrock-agentcore';
+import {
+  BedrockAgentCoreClient,
+  CreateEventCommand,
+  GetCodeInterpreterSessionCommand,
+  InvokeCodeInterpreterCommand,
+  ListActorsCommand,
+  ListCodeInterpreterSessionsCommand,
+  StartCodeInterpreterSessionCommand,
+  StopCodeInterpreterSessionCommand,
+  StopRuntimeSessionCommand,
+} from '@aws-sdk/client-bedrock-agentcore';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 
 const client = new BedrockAgentCoreClient({ maxAttempts: 1 });
 const s3 = new S3Client({ maxAttempts: 1 });
+
+const commands = {
+  GetCodeInterpreterSessionCommand,
+  InvokeCodeInterpreterCommand,
+  ListActorsCommand,
+  ListCodeInterpreterSessionsCommand,
+  StartCodeInterpreterSessionCommand,
+  StopCodeInterpreterSessionCommand,
+  StopRuntimeSessionCommand,
+};
 
 const acts = {
   async event({ memoryId, actorId = 'ada' }) {
@@ -16,6 +36,14 @@ const acts = {
   async object({ bucket, key }) {
     const { Body } = await s3.send(new GetObjectCommand({ Bucket: bucket, Key: key }));
     return { text: await Body?.transformToString() };
+  },
+  /** One operation of the data plane, by the name of its command; an event stream is read to its end. */
+  async call({ command, input }) {
+    const { $metadata, stream, ...answer } = await client.send(new commands[command](input));
+    if (!stream) return answer;
+    const events = [];
+    for await (const event of stream) events.push(event);
+    return { ...answer, events };
   },
   async credentials() {
     return { ...(await client.config.credentials()) };

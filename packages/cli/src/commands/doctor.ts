@@ -6,7 +6,7 @@ import { findBuilders, probeLocally, thisMachine } from '../doctor/local-probe.t
 import { askPlatform, type DoctorReport } from '../doctor/report.ts';
 import { explain } from '../explain.ts';
 import { type ConnectionFlags, findConnection } from '../platform/connection.ts';
-import { note, print, printJson, styled, type Terminal, typed } from '../terminal/terminal.ts';
+import { harmless, note, print, printJson, styled, type Terminal, typed } from '../terminal/terminal.ts';
 
 export function doctorCommand(terminal: Terminal) {
   return platformCommand('doctor', {
@@ -64,6 +64,8 @@ async function examine(terminal: Terminal, flags: ConnectionFlags): Promise<Doct
       providers,
       codeRuntimes: undefined,
       sharedPlaces: undefined,
+      disk: undefined,
+      restarts: undefined,
     };
   }
 }
@@ -72,13 +74,19 @@ function show(terminal: Terminal, report: DoctorReport): void {
   const yes = styled(terminal, 'stdout', 'green', 'yes');
   const no = styled(terminal, 'stdout', 'red', 'no ');
   print(terminal, `Node ${report.node}`);
-  print(terminal, report.platform ? `Platform at ${report.platform}` : `${report.note}`);
+  print(terminal, report.platform ? `Platform at ${report.platform}` : harmless(`${report.note}`));
+  if (report.restarts)
+    print(
+      terminal,
+      `  It ended unasked and was started again ${report.restarts === 1 ? 'once' : `${report.restarts} times`} since its first start; its log says why.`,
+    );
   print(terminal, '\nIsolation of sessions');
-  for (const { provider, usable, isolation, missing } of report.providers) {
+  for (const { provider, usable, isolation, missing, shared = [] } of report.providers) {
     // Without isolation it always works; a "yes" would say too much.
     const mark = !usable ? no : provider === 'process' ? ' – ' : yes;
     print(terminal, `  ${mark}  ${provider.padEnd(8)}  ${isolation}`);
     for (const { what, remedy } of missing) print(terminal, `       missing: ${what}  →  ${remedy}`);
+    if (usable) for (const what of shared) print(terminal, `       shared by all sandboxes: ${what}`);
   }
   if (report.codeRuntimes) {
     print(terminal, `\nLanguage runtimes: ${report.codeRuntimes.length > 0 ? report.codeRuntimes.join(', ') : 'none'}`);
@@ -90,9 +98,20 @@ function show(terminal: Terminal, report: DoctorReport): void {
       for (const { what, remedy } of missing) print(terminal, `       missing: ${what}  →  ${remedy}`);
     }
   }
+  if (report.disk) {
+    const { free, reserve, low } = report.disk;
+    const what = low
+      ? `less than the reserve of ${gib(reserve)} GiB: nothing new is written`
+      : `the reserve is ${gib(reserve)} GiB`;
+    print(terminal, `\nDisk\n  ${low ? no : yes}  ${gib(free)} GiB free; ${what}`);
+  }
   print(terminal, '\nBuilding images from a Containerfile (needed for RUN; TypeScript and Python agents have none)');
   for (const found of report.builders) {
     const name = found.builder.padEnd(8);
     print(terminal, found.usable ? `  ${yes}  ${name}` : `   –   ${name}  →  ${found.remedy}`);
   }
+}
+
+function gib(bytes: number): string {
+  return (bytes / 2 ** 30).toFixed(1);
 }

@@ -203,9 +203,13 @@ export function checkSessionId(
   id: string,
   remedy = 'Leave --session out for a new session, use --continue for the last one, or take a UUID.',
 ): void {
+  if (id.length < 33 || id.length > 256)
+    throw new CliError(
+      'usage',
+      `A session id has 33 to 256 characters; "${id.slice(0, 40)}" has ${id.length}.`,
+      remedy,
+    );
   checkHeader('A session id', id);
-  if (id.length >= 33 && id.length <= 256) return;
-  throw new CliError('usage', `A session id has 33 to 256 characters; "${id.slice(0, 40)}" has ${id.length}.`, remedy);
 }
 
 /** The session that was called last from the agent's folder. */

@@ -33,17 +33,15 @@ export async function showAnswer(
   const { sessionId, contentType } = answer;
   let output: unknown;
   if (style === 'raw') for await (const chunk of body) await write(terminal, chunk);
-  else if (contentType.includes('text/event-stream'))
-    output = await showEvents(terminal, body, style, (text) => {
-      said = text;
-    });
+  else if (contentType.includes('text/event-stream')) ({ output, said } = await showEvents(terminal, body, style));
   else output = await showWhole(terminal, body, style);
   const error = said ?? broken;
   if (style === 'json') {
     printJson(terminal, { sessionId, contentType, output, ...(error === undefined ? {} : { error }) });
   }
-  if (said !== undefined) broken = `The agent failed while it answered: ${harmless(said)}`;
-  if (broken !== undefined) throw new CliError('agentFailed', broken, answer.remedy);
+  if (error === undefined) return;
+  const message = said === undefined ? error : `The agent failed while it answered: ${harmless(said)}`;
+  throw new CliError('agentFailed', message, answer.remedy);
 }
 
 async function showWhole(terminal: Terminal, body: AsyncIterable<Uint8Array>, style: AnswerStyle): Promise<unknown> {
@@ -59,13 +57,13 @@ async function showEvents(
   terminal: Terminal,
   body: AsyncIterable<Uint8Array>,
   style: AnswerStyle,
-  onError: (said: string) => void,
-): Promise<unknown[]> {
+): Promise<{ output: unknown[]; said: string | undefined }> {
   const output: unknown[] = [];
+  let said: string | undefined;
   let column = 0;
   for await (const { event, data } of decodeEvents(body)) {
     const value = parsed(data);
-    if (event === 'error') onError(messageIn(value));
+    if (event === 'error') said = messageIn(value);
     else if (style === 'json') output.push(value);
     else {
       const text = typeof value === 'string' ? harmless(value) : `${column > 0 ? '\n' : ''}${JSON.stringify(value)}\n`;
@@ -74,7 +72,7 @@ async function showEvents(
     }
   }
   if (column > 0) await write(terminal, '\n');
-  return output;
+  return { output, said };
 }
 
 function parsed(text: string): unknown {

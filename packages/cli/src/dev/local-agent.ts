@@ -77,8 +77,8 @@ export async function untilAnswering(agent: LocalAgent, port: number, givenUp: P
   const stopWaiting = (): void => {
     waiting = false;
   };
-  agent.exited.then(stopWaiting);
-  givenUp.then(stopWaiting);
+  void agent.exited.then(stopWaiting);
+  void givenUp.then(stopWaiting);
   const end = performance.now() + startLimitMs;
   for (let wait = 30; waiting && performance.now() < end; wait = Math.min(wait * 1.5, 500)) {
     const answers = await fetch(`http://127.0.0.1:${port}/ping`, { signal: AbortSignal.timeout(2000) }).then(

@@ -19,12 +19,18 @@ async function place(programs: string[], more: Partial<ProbePlace> = {}): Promis
     await chmod(join(folder, 'bin', name), 0o755);
   }
   const base = { uid: 0, platform: 'linux' as const, nodeVersion: '24.0.0', dockerSocket: join(folder, 'docker.sock') };
-  return { ...base, path: join(folder, 'bin'), cniFolders: [join(folder, 'bin')], ...more };
+  return {
+    ...base,
+    path: join(folder, 'bin'),
+    init: join(folder, 'bin', 'tini-static'),
+    cniFolders: [join(folder, 'bin')],
+    ...more,
+  };
 }
 
 describe('probeLocally', () => {
   it('finds the OCI provider usable when root and all programs are there', async () => {
-    const [oci] = await probeLocally(await place(['runc', 'nft', 'ip', 'host-local']));
+    const [oci] = await probeLocally(await place(['runc', 'tini-static', 'nft', 'ip', 'host-local']));
     expect(oci).toMatchObject({ provider: 'oci', usable: true, missing: [] });
   });
 
@@ -35,6 +41,7 @@ describe('probeLocally', () => {
       { what: 'root', remedy: 'start the platform as root: sudo npm start' },
       { what: 'runc', remedy: 'apt-get install runc' },
       { what: 'nft', remedy: 'apt-get install nftables' },
+      { what: join(folder, 'bin', 'tini-static'), remedy: 'apt-get install tini' },
       { what: 'CNI plugins', remedy: 'apt-get install containernetworking-plugins' },
     ]);
   });

@@ -7,6 +7,8 @@ export interface Provider {
   provider: string;
   usable: boolean;
   isolation: string;
+  /** What its sandboxes use up for each other, when a platform says. */
+  shared?: string[];
   missing: { what: string; remedy: string }[];
 }
 
@@ -19,6 +21,8 @@ export interface ProbePlace {
   platform: NodeJS.Platform;
   nodeVersion: string;
   dockerSocket: string;
+  /** What runs as the first process of each sandbox. */
+  init: string;
   cniFolders: string[];
 }
 
@@ -32,6 +36,7 @@ export function thisMachine(env: Record<string, string | undefined>): ProbePlace
     dockerSocket: env.DOCKER_HOST?.startsWith('unix://')
       ? env.DOCKER_HOST.slice('unix://'.length)
       : '/var/run/docker.sock',
+    init: '/usr/bin/tini-static',
     cniFolders: ['/usr/lib/cni', '/opt/cni/bin', '/usr/libexec/cni'],
   };
 }
@@ -74,6 +79,7 @@ async function probeOci(place: ProbePlace): Promise<Provider> {
   for (const [program, name] of Object.entries(packages)) {
     if (!(await findProgram(place.path, program))) missing.push({ what: program, remedy: `apt-get install ${name}` });
   }
+  if (!(await isExecutable(place.init))) missing.push({ what: place.init, remedy: 'apt-get install tini' });
   const plugins = await Promise.all(place.cniFolders.map((folder) => isExecutable(join(folder, 'host-local'))));
   if (!plugins.includes(true))
     missing.push({ what: 'CNI plugins', remedy: 'apt-get install containernetworking-plugins' });

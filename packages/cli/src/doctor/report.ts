@@ -14,15 +14,29 @@ export interface DoctorReport {
   codeRuntimes: string[] | undefined;
   /** Places that sandboxes share, with what the machine lacks for them; undefined when only a platform could say. */
   sharedPlaces: SharedPlace[] | undefined;
+  /** Of the platform's data directory, in bytes; undefined when only a platform could say. */
+  disk: DiskReport | undefined;
+  /** How often the platform was started again because it had ended unasked; undefined when only a platform could say. */
+  restarts: number | undefined;
   builders: Builder[];
+}
+
+export interface DiskReport {
+  free: number;
+  /** Below this nothing new is written. */
+  reserve: number;
+  low: boolean;
 }
 
 export type SharedPlace = Pick<Provider, 'missing'> & { id: string; kind: string };
 
 /** What a platform knows of itself, as far as doctor shows it. */
-export type PlatformReport = Pick<DoctorReport, 'platform' | 'providers' | 'codeRuntimes' | 'sharedPlaces'>;
+export type PlatformReport = Pick<
+  DoctorReport,
+  'platform' | 'providers' | 'codeRuntimes' | 'sharedPlaces' | 'disk' | 'restarts'
+>;
 
-/** Asks the platform what it found (`GET /_platform/doctor`: `{providers: ProbeReport[], codeRuntimes: string[], sharedPlaces: …}`). */
+/** Asks the platform what it found (`GET /_platform/doctor`: `{providers: ProbeReport[], codeRuntimes: string[], sharedPlaces: …, disk: …, restarts: number}`). */
 export async function askPlatform(connection: Connection): Promise<PlatformReport> {
   const value = await adminJson(connection, { path: '/doctor', signal: AbortSignal.timeout(30_000) });
   const field = (name: string): unknown =>
@@ -30,6 +44,8 @@ export async function askPlatform(connection: Connection): Promise<PlatformRepor
   const providers = field('providers');
   const runtimes = field('codeRuntimes');
   const places = field('sharedPlaces');
+  const disk = field('disk');
+  const restarts = field('restarts');
   if (!Array.isArray(providers) || !providers.every(isProvider)) {
     throw new CliError('failure', 'The platform’s answer to doctor cannot be read; it may be of another version.');
   }
@@ -39,17 +55,20 @@ export async function askPlatform(connection: Connection): Promise<PlatformRepor
     codeRuntimes: Array.isArray(runtimes) ? runtimes.map(String) : undefined,
     // An older platform says nothing of them.
     sharedPlaces: Array.isArray(places) ? places.filter(isSharedPlace) : undefined,
+    disk: isDisk(disk) ? disk : undefined,
+    restarts: typeof restarts === 'number' ? restarts : undefined,
   };
 }
 
 function isProvider(value: unknown): value is Provider {
   if (typeof value !== 'object' || value === null) return false;
-  const { provider, usable, isolation, missing } = value as Record<string, unknown>;
+  const { provider, usable, isolation, missing, shared = [] } = value as Record<string, unknown>;
   return (
     typeof provider === 'string' &&
     typeof usable === 'boolean' &&
     typeof isolation === 'string' &&
-    Array.isArray(missing)
+    Array.isArray(missing) &&
+    Array.isArray(shared)
   );
 }
 
@@ -57,4 +76,10 @@ function isSharedPlace(value: unknown): value is SharedPlace {
   if (typeof value !== 'object' || value === null) return false;
   const { id, kind, missing } = value as Record<string, unknown>;
   return typeof id === 'string' && typeof kind === 'string' && Array.isArray(missing);
+}
+
+function isDisk(value: unknown): value is DiskReport {
+  if (typeof value !== 'object' || value === null) return false;
+  const { free, reserve, low } = value as Record<string, unknown>;
+  return typeof free === 'number' && typeof reserve === 'number' && typeof low === 'boolean';
 }

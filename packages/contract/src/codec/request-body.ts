@@ -1,5 +1,6 @@
 import { type ShapeDef, shapeIn } from '../model.ts';
 import type { StreamingBlob } from '../wire-types.ts';
+import { holdsTooMuch, maxJsonValues } from './json-values.ts';
 import type { PlaneCodec } from './planes.ts';
 import { reportAt, type Walk } from './walk.ts';
 import type { WireRequest } from './wire-request.ts';
@@ -59,6 +60,10 @@ function decodeUtf8(bytes: Uint8Array | undefined, walk: Walk): string | undefin
 
 /** The JSON value of a body; undefined when it is empty. A body that is not JSON is reported as the field `body`. */
 function parseJson(bytes: Uint8Array | undefined, walk: Walk): unknown {
+  if (bytes !== undefined && holdsTooMuch(bytes)) {
+    reportAt(walk, 'body', `must hold at most ${maxJsonValues} values`);
+    return undefined;
+  }
   const text = decodeUtf8(bytes, walk);
   if (text === undefined) return undefined;
   try {

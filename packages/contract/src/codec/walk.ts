@@ -16,10 +16,16 @@ export function newWalk(): Walk {
   return { path: [], problems: [] };
 }
 
+/** Longest part of a path that is given back: a key is its sender's, and may be as long as the whole body. */
+const longestStep = 256;
+
 /** `a.b[2].c` */
 export function pathName(path: readonly (string | number)[]): string {
   let name = '';
-  for (const step of path) name += typeof step === 'number' ? `[${step}]` : name === '' ? step : `.${step}`;
+  for (const step of path) {
+    if (typeof step === 'number') name += `[${step}]`;
+    else name += `${name === '' ? '' : '.'}${step.length > longestStep ? `${step.slice(0, longestStep)}…` : step}`;
+  }
   return name;
 }
 

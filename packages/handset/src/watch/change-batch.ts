@@ -44,7 +44,7 @@ export function createChangeBatch(
     const names = waiting;
     waiting = new Set();
     working = true;
-    deliver(names).finally(() => {
+    void deliver(names).finally(() => {
       working = false;
       schedule();
     });

@@ -55,6 +55,19 @@ export const sandbox = {
     min: 0,
     max: 256,
   }),
+  firstId: integer({
+    about:
+      'First id of the host that sandboxes of provider oci are given, rounded up to a multiple of 65,536: from there on each has 65,536 to itself while it lives. Ranges that /etc/subuid, /etc/subgid or accounts of this machine name are left out, but for lines of /etc/subuid that name agentplatform.',
+    default: 2_000_224_256,
+    min: 131_072,
+    max: 4_294_901_760,
+  }),
+  idRanges: integer({
+    about: 'How many ranges of 65,536 ids there are for the sandboxes of all platforms on this machine.',
+    default: 2048,
+    min: 2,
+    max: 60_000,
+  }),
   limits: {
     cpu: decimal({
       about: 'Virtual CPUs that one sandbox may use.',
@@ -92,6 +105,20 @@ export const sandbox = {
     unit: 'fsap-ID=/DIR|nfs://HOST/EXPORT|s3://BUCKET/PREFIX[,…]',
     pattern: PLACES,
     expected: 'access points with places, such as fsap-0123456789abcdef0=/srv/shared',
+  }),
+  maxConnections: integer({
+    about:
+      'Connections that one sandbox may have at once to the platform (169.254.170.2); one more is closed as it comes.',
+    default: 64,
+    min: 1,
+    max: 100_000,
+  }),
+  requestsPerSecond: decimal({
+    about:
+      'Requests per second of one sandbox to the platform, with a burst of as many; beyond it they are answered with 429. 0 = no limit.',
+    default: 250,
+    min: 0,
+    max: 1_000_000,
   }),
   credentialsSeconds: seconds({
     about:

@@ -1,4 +1,4 @@
-import { bytes, choice, decimal, integer, optionalWord, seconds } from './setting.ts';
+import { bytes, choice, decimal, integer, optionalBytes, optionalWord, seconds } from './setting.ts';
 
 // Sessions, what is invoked in them, and how much of it there may be.
 
@@ -202,9 +202,66 @@ export const quotas = {
     min: 1,
     max: 100_000,
   }),
+  imageBytesPerAccount: bytes({
+    about: 'What the layers and manifests may take together that one account has pushed to the platform’s registry.',
+    defaultText: '50 GiB',
+    default: 50 * 2 ** 30,
+    min: 2 ** 20,
+    max: 2 ** 50,
+  }),
+  imagePartsPerAccount: integer({
+    about:
+      'Manifests, tags and layers that the repositories of one account may hold together in the platform’s registry, each counted in every repository that has it.',
+    default: 100_000,
+    min: 100,
+    max: 100_000_000,
+  }),
   invocationsPerSecond: decimal({
     about: 'Invocations per second of one endpoint, with a burst of as many; 0 = no limit.',
     default: 25,
+    min: 0,
+    max: 1_000_000,
+  }),
+  requestsPerSecond: decimal({
+    about:
+      'Requests per second of one principal (a user, a session of a role, a subject of tokens) from other machines than trustedAddresses, with a burst of as many; beyond it they are answered with 429. 0 = no limit.',
+    default: 1000,
+    min: 0,
+    max: 1_000_000,
+  }),
+  bytesPerMemory: optionalBytes({
+    about:
+      'What one memory may hold, its indexes counted; beyond it nothing is added (ServiceQuotaExceededException). Not set = a tenth of the disk that the data directory is on; 0 = no limit.',
+    min: 0,
+    max: 2 ** 50,
+  }),
+  memoryBytesPerAccount: optionalBytes({
+    about: 'What all memories of one account may hold together. Not set = a quarter of that disk; 0 = no limit.',
+    min: 0,
+    max: 2 ** 50,
+  }),
+  objectBytesPerBucket: optionalBytes({
+    about:
+      'What one bucket of the embedded object store may hold, uploads that are not completed counted; beyond it nothing is added (QuotaExceeded). Not set = a quarter of that disk; 0 = no limit.',
+    min: 0,
+    max: 2 ** 50,
+  }),
+  objectBytesPerAccount: optionalBytes({
+    about:
+      'What all buckets of one account in the embedded object store may hold together. Not set = a quarter of that disk; 0 = no limit.',
+    min: 0,
+    max: 2 ** 50,
+  }),
+  objectsPerAccount: integer({
+    about: 'Objects of one account in the embedded object store, uploads that are not completed counted.',
+    default: 1_000_000,
+    min: 1,
+    max: 1_000_000_000,
+  }),
+  refusalsPerSecond: decimal({
+    about:
+      'Requests per second of one address, other than trustedAddresses, that are refused because nobody knows who sent them, with a burst of as many; beyond it whatever comes from that address is answered with 429, until they are fewer, but for calls of operations whose signature fits and names the hash of the body. 0 = no limit.',
+    default: 100,
     min: 0,
     max: 1_000_000,
   }),

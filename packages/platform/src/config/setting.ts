@@ -1,4 +1,4 @@
-import ipaddr from 'ipaddr.js';
+import { isCidr } from '../kernel/is-cidr.ts';
 
 /** What defaults may depend on: the machine that the platform runs on. */
 export interface Machine {
@@ -108,13 +108,16 @@ export const seconds = (options: Options<number> & Range): Setting<number> =>
 
 /** A size in bytes; text may carry `KB`, `MB`, `GB` (powers of 1000) or `KiB`, `MiB`, `GiB` (powers of 1024). */
 export const bytes = (options: Options<number> & Range): Setting<number> =>
-  setting('bytes', options, (value) =>
-    within(
-      Math.floor(numeric(value, (suffix) => sizes[suffix], 'a number of bytes such as 1048576, "512MiB" or "2GB"')),
-      options,
-      ' bytes',
-    ),
-  );
+  setting('bytes', options, (value) => size(value, options));
+
+/** Like `bytes`, and absent when nobody sets it. */
+export const optionalBytes = (options: Omit<Options<number>, 'default'> & Range): Setting<number | undefined> =>
+  setting<number | undefined>('bytes', { ...options, default: undefined }, (value) => size(value, options));
+
+function size(value: unknown, range: Range): number {
+  const expected = 'a number of bytes such as 1048576, "512MiB" or "2GB"';
+  return within(Math.floor(numeric(value, (suffix) => sizes[suffix], expected)), range, ' bytes');
+}
 
 /** One of a few words. */
 export const choice = <const C extends string>(choices: readonly C[], options: Options<NoInfer<C>>): Setting<C> =>
@@ -159,7 +162,7 @@ export const cidrs = (options: Options<string[]>): Setting<string[]> =>
       .map((one) => {
         const range = text(one, 'network ranges such as 10.0.0.0/8,::1/128');
         const full = range.includes('/') ? range : `${range}/${range.includes(':') ? 128 : 32}`;
-        if (!ipaddr.isValidCIDR(full)) {
+        if (!isCidr(full)) {
           throw new Error(`must be network ranges such as 10.0.0.0/8,::1/128; ${shown(range)} is none`);
         }
         return full;

@@ -15,7 +15,8 @@ export function every(
   const arm = (): void => {
     if (stopped) return;
     cancel = clock.after(ms, () => {
-      running = work()
+      // Also what it throws before it is asked to wait.
+      running = (async () => work())()
         .catch((error: unknown) => log.warn({ err: error }, `could not ${what}; it is tried again later`))
         .finally(arm);
     });

@@ -10,6 +10,8 @@ export interface RequestContext {
   accountId: string;
   region: string;
   headers: IncomingHttpHeaders;
+  /** Lower-case names of the headers that the caller's signature covers; absent without one, and where another server has verified it. */
+  signedHeaders?: ReadonlySet<string> | undefined;
   /** Aborted when the client goes away or the server stops. */
   signal: AbortSignal;
   /** What the signal tells, for the hot path: calls `run` when the client goes away; gives the function that calls that off. */
@@ -19,13 +21,18 @@ export interface RequestContext {
   require(action: string, resource: string): Promise<void>;
 }
 
+type Resources = string | readonly [string, ...string[]];
+
 /** Condition keys of one request and their values. */
 export type ConditionKeys = Record<string, string | string[]>;
 
 /** One served operation. Input is decoded and valid, the caller authenticated; `handle` runs only when `resource` is allowed. */
 export interface OperationHandler<K extends OperationName> {
-  /** ARN (or ARN pattern with `*`) that the caller must be allowed to use; `action` is `bedrock-agentcore:<operation>`. */
-  resource(input: Inputs[K], ctx: RequestContext): string | Promise<string>;
+  /**
+   * ARN (or ARN pattern with `*`) that the caller must be allowed to use; `action` is `bedrock-agentcore:<operation>`. Several: each must be
+   * allowed by itself, and the first is what the request is about.
+   */
+  resource(input: Inputs[K], ctx: RequestContext): Resources | Promise<Resources>;
   /** Condition keys beyond the common ones, e.g. `bedrock-agentcore:actorId`. Several sets: each must be allowed by itself. */
   conditions?(input: Inputs[K]): ConditionKeys | ConditionKeys[];
   /** The handler itself sees to it that a repeated clientToken has one effect and one answer. */

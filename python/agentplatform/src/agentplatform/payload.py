@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 
 async def read_payload(request: Request, limit: int) -> Any:
@@ -15,15 +15,8 @@ async def read_payload(request: Request, limit: int) -> Any:
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limit:
         raise _too_large(limit)
-    parts: list[bytes] = []
-    size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > limit:
-            raise _too_large(limit)
-        parts.append(part)
     try:
-        text = b"".join(parts).decode()
+        text = (await _whole(request, limit)).decode()
     except UnicodeDecodeError as error:
         raise HTTPException(400, f"The payload is not valid UTF-8: {error}") from error
     try:
@@ -34,6 +27,21 @@ async def read_payload(request: Request, limit: int) -> Any:
         if not text.strip():
             raise HTTPException(400, 'The payload is empty; send a JSON object such as {"prompt":"hi"}.') from error
         raise HTTPException(400, f"The payload is not valid JSON: {error}") from error
+
+
+async def _whole(request: Request, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > limit:
+                raise _too_large(limit)
+            parts.append(part)
+    except ClientDisconnect as error:
+        # Nobody reads the answer; a traceback for each would fill the log of the session.
+        raise HTTPException(400, "The caller went away before the payload was complete.") from error
+    return b"".join(parts)
 
 
 def _too_large(limit: int) -> HTTPException:

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, createSecretKey, randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -103,6 +103,41 @@ describe.each([
       setTimeout(() => from.destroy(new Error('aborted')), 5);
       expect((await gate(from, bind(data), size)).error).toMatch(/ValidationException|aborted/);
     }
+  });
+});
+
+describe('a stage that nobody reads yet', () => {
+  const signing = { key: createSecretKey(Buffer.from('k')), seedSignature: 'x', timestamp: 't', scope: 's' };
+  const forged = `5;chunk-signature=${'0'.repeat(64)}\r\nhello\r\n`;
+  it.each<[string, AuthenticatedBody, string, boolean]>([
+    ['a declared body that is cut short', declared(Buffer.from('x')), 'a', false],
+    ['an unsigned body that is cut short', { kind: 'unsigned' }, 'a', false],
+    ['a body of another hash', declared(Buffer.from('x')), 'a', true],
+    [
+      'an aws-chunked body that is cut short',
+      { kind: 'chunked', signing: undefined, trailer: false },
+      '5\r\nhe',
+      false,
+    ],
+    ['an aws-chunked body with a forged chunk', { kind: 'chunked', signing, trailer: false }, forged, true],
+  ])('ends nothing but itself, and tells who reads it later: %s', async (_name, body, sent, whole) => {
+    const from = new PassThrough();
+    const gated = await gateBody(from, body, { contentLength: 70_000, maxBytes: 1e9, spool });
+    if (gated.kind !== 'stream') throw new Error('expected a stream');
+    const closed = new Promise((done) => gated.stream.once('close', done));
+    from.write(sent);
+    if (whole) from.end();
+    else from.destroy();
+    await closed;
+    expect((await drain(gated)).error).toMatch(/^(ValidationException|InvalidSignatureException)$/);
+  });
+
+  it('fails at once when the client had gone before', async () => {
+    const from = new PassThrough();
+    from.destroy();
+    await new Promise((done) => from.once('close', done));
+    const gated = await gateBody(from, { kind: 'unsigned' }, { contentLength: 70_000, maxBytes: 1e9, spool });
+    expect((await drain(gated)).error).toBe('ValidationException');
   });
 });
 

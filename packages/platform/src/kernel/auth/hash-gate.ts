@@ -54,7 +54,8 @@ export function sameHash(actual: string, declared: string | undefined): boolean 
 
 /**
  * Pipes a request into a stage. Unlike `pipeline` it leaves the request alone when the stage fails, for destroying a
- * request destroys the socket on which the error has to be answered.
+ * request destroys the socket on which the error has to be answered. Whoever reads the stage, however late, meets its
+ * error; until then, and after them, the error is heard here, for one that nobody hears ends the whole server.
  */
 export function feed<T extends Transform>(source: Readable, stage: T): T {
   const onError = (cause: Error): void => {
@@ -63,12 +64,15 @@ export function feed<T extends Transform>(source: Readable, stage: T): T {
   const onClose = (): void => {
     if (!source.readableEnded) onError(new Error('closed before its end'));
   };
+  stage.on('error', () => {});
   source.once('error', onError).once('close', onClose);
   stage.once('close', () => {
     source.unpipe(stage);
     source.off('error', onError).off('close', onClose);
     source.on('error', () => {});
   });
+  // What has closed already says so no more.
+  if (source.closed) onClose();
   source.pipe(stage);
   return stage;
 }

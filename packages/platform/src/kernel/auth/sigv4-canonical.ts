@@ -48,8 +48,29 @@ function foldSpace(value: string): string {
   return trimmed.includes('  ') || trimmed.includes('\t') ? trimmed.replace(/[ \t]+/g, ' ') : trimmed;
 }
 
-/** Headers that steer what a request does: whoever could change one unseen could move it into another session. */
-const MEANINGFUL = /^x-amz-|^x-amzn-bedrock-agentcore-/;
+/**
+ * Headers that steer what a request does or that an agent believes: whoever could add one unseen could move it into another session. Not
+ * those that SDKs leave out, or that are added behind their back: of traces, and how a body is to be read (`content-type`, `accept`).
+ */
+const MEANINGFUL = /^(?:x-amz-|x-amzn-(?:bedrock-agentcore|code-interpreter|browser)-|mcp-|a2a-)/;
+/**
+ * What no signer signs (the signature itself, `user-agent` and its like), and what HTTP clients and proxies add to a request that is
+ * signed already. Names, not families: proxies that log people in say who it is in `x-forwarded-user` and its like.
+ */
+const NEVER_SIGNED = new Set(
+  (
+    'authorization user-agent referer origin pragma cache-control content-type content-length via forwarded ' +
+    'accept accept-charset accept-encoding accept-language traceparent tracestate baggage x-amzn-trace-id ' +
+    'x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto proxy-authorization proxy-connection ' +
+    'sec-websocket-accept sec-websocket-extensions sec-websocket-key sec-websocket-protocol sec-websocket-version ' +
+    'sec-fetch-dest sec-fetch-mode sec-fetch-site sec-fetch-user sec-gpc sec-ch-ua sec-ch-ua-mobile sec-ch-ua-platform'
+  ).split(' '),
+);
+
+/** Whether a header of this lower-case name may be asked to be signed. */
+export function isSignable(name: string): boolean {
+  return !NEVER_SIGNED.has(name);
+}
 
 /** The names of signed headers as a request lists them. */
 export interface SignedNames {

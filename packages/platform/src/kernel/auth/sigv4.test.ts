@@ -1,10 +1,26 @@
 import { createHash, createHmac } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { ServiceError } from '@agentplatform/contract';
 import { SignatureV4 } from '@smithy/signature-v4';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FakeClock } from '../fake-clock.ts';
 import { type Authenticated, createAuthenticator, type SignedRequest } from './sigv4.ts';
+import { isSignable } from './sigv4-canonical.ts';
+
+const MODEL = join(import.meta.dirname, '../../../../contract/src/generated/model.json');
+
+/** As much of the published model as tells which headers operations take. */
+interface Model {
+  planes: Record<
+    string,
+    {
+      operations: Record<string, { input?: string }>;
+      shapes: Record<string, { members?: Record<string, { location?: string; locationName?: string }> }>;
+    }
+  >;
+}
 
 const NOW = Date.UTC(2026, 10, 21, 15, 30, 0);
 const PRINCIPAL = {
@@ -250,6 +266,28 @@ describe('one changed part', () => {
       altered['x-amz-* added'] = { ...request, rawHeaders: [...request.rawHeaders, 'x-amz-target', 'x'] };
       for (const [part, request] of Object.entries(altered)) expect(outcome(request), part).not.toBe('ASIAONE');
     }
+  });
+
+  it('is refused where it is a header that steers: every one of the model, but those that signers leave out', async () => {
+    const { planes } = JSON.parse(readFileSync(MODEL, 'utf8')) as Model;
+    const steering = Object.values(planes).flatMap(({ operations, shapes }) =>
+      Object.values(operations).flatMap(({ input = '' }) =>
+        Object.values(shapes[input]?.members ?? {}).flatMap(({ location, locationName = '' }) =>
+          location === 'header' ? locationName.toLowerCase() : [],
+        ),
+      ),
+    );
+    const left = [...new Set(steering)].filter((name) => isSignable(name));
+    expect(left).toEqual(expect.arrayContaining(['mcp-session-id', 'x-amzn-code-interpreter-session-id']));
+    const request = await signed(plan);
+    for (const name of [...left, 'x-amzn-bedrock-agentcore-runtime-custom-tenant', 'a2a-extensions']) {
+      expect(outcome(await signed({ ...plan, headers: { [name]: 'a' } })), name).toBe('ASIAONE');
+      const added = { ...request, rawHeaders: [...request.rawHeaders, name, 'a'] };
+      expect(() => authenticator.authenticate(added), name).toThrow(`The header "${name}" must be signed.`);
+    }
+    const unsigned = ['user-agent', 'traceparent', 'baggage', 'x-amzn-trace-id', 'accept', 'sec-fetch-mode', 'via'];
+    for (const name of unsigned)
+      expect(outcome({ ...request, rawHeaders: [...request.rawHeaders, name, 'a'] }), name).toBe('ASIAONE');
   });
 
   it('of the Authorization header is refused', async () => {

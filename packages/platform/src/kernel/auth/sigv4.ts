@@ -56,6 +56,8 @@ export interface ChunkSigning {
 export interface Authenticated {
   principal: IamPrincipal;
   body: AuthenticatedBody;
+  /** Lower-case names of the headers that the signature covers; absent where another server has verified it. */
+  signedHeaders?: ReadonlySet<string>;
 }
 
 export interface Authenticator {
@@ -91,6 +93,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     if (request.payload.kind === 'undeclared') {
       return {
         principal: credential.principal,
+        signedHeaders: claim.signedHeaders.set,
         body: { kind: 'undeclared', verify: fits, mismatch: () => misfit(request.headerText) },
       };
     }
@@ -108,7 +111,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
                 ? undefined
                 : { key, scope: claim.scope, timestamp: claim.timestamp, seedSignature: claim.signature },
             };
-    return { principal: credential.principal, body };
+    return { principal: credential.principal, body, signedHeaders: claim.signedHeaders.set };
   }
 
   return {

@@ -26,11 +26,13 @@ export interface SpoolOptions {
   memoryTotalBytes?: number;
   /** Bytes that all bodies on disk may take together. */
   diskBytes?: number;
+  /** Throws while the disk has no room for anything new. */
+  needRoom?(): void;
 }
 
 /** Makes the directory (0700) and removes what a killed process left between creating and unlinking a file. */
 export async function createSpool(options: SpoolOptions): Promise<Spool> {
-  const { dir, memoryBytes = 1_000_000, memoryTotalBytes = 256_000_000, diskBytes = 4_000_000_000 } = options;
+  const { dir, memoryBytes = 1_000_000, memoryTotalBytes = 256_000_000, diskBytes = 4_000_000_000, needRoom } = options;
   await mkdir(dir, { recursive: true, mode: 0o700 });
   for (const name of await readdir(dir)) if (name.endsWith('.body')) await rm(join(dir, name), { force: true });
   let serial = 0;
@@ -66,6 +68,7 @@ export async function createSpool(options: SpoolOptions): Promise<Spool> {
       };
       const write = async (part: Buffer): Promise<void> => {
         if (onDisk + part.length > diskBytes) throw errors.unavailable('Too many large bodies are arriving at once.');
+        needRoom?.();
         file ??= await openNameless();
         onDisk += part.length;
         held += part.length;

@@ -13,6 +13,9 @@ export interface AuditRecord {
   errorCode: string | undefined;
   sourceIp: string | undefined;
   userAgent: string | undefined;
+  /** So many refusals that are alike, from `at` until then; absent for one. */
+  count?: number;
+  until?: number;
 }
 
 /** What is known of the request, texts of callers as they wrote them; `at` in milliseconds since the epoch. */
@@ -32,9 +35,9 @@ export function auditRecord({ operation, principal, resource, userAgent, ...rest
   };
 }
 
-/** How the audit trail names a caller. */
+/** How the audit trail and refusals name a caller: a user by who vouches for him, since a tenant's document may name any issuer. */
 export function nameOf(principal: Principal): string {
-  return principal.kind === 'iam' ? principal.arn : `${principal.issuer}#${principal.subject}`;
+  return principal.kind === 'iam' ? principal.arn : `${principal.vouchedBy}#${principal.subject}`;
 }
 
 /** What a caller wrote, fit to be kept: nobody fills the trail with it, nor keeps a record out by a character that cannot be stored. */

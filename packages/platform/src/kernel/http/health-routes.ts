@@ -5,6 +5,8 @@ import type { Clock } from '../clock.ts';
 /** One thing that must work before the server takes requests, e.g. the database. */
 export interface ReadinessCheck {
   name: string;
+  /** It is told, and requests are taken all the same. */
+  advisory?: boolean;
   check(): Promise<{ ok: boolean; reason?: string }>;
 }
 
@@ -31,14 +33,16 @@ export function healthRoutes({ readiness, clock, log }: HealthDeps): FastifyPlug
   const failing = new Set<string>();
 
   async function look(): Promise<Report> {
-    const results = await Promise.all(readiness.map(async ({ name, check }) => ({ name, ...(await check()) })));
+    const results = await Promise.all(
+      readiness.map(async ({ name, advisory, check }) => ({ name, advisory, ...(await check()) })),
+    );
     for (const { name, ok, reason } of results) {
       if (ok) failing.delete(name);
       else if (!failing.has(name)) log.warn({ check: name, reason }, 'not ready');
       if (!ok) failing.add(name);
     }
     const checks = Object.fromEntries(results.map(({ name, ok }) => [name, { ok }]));
-    return { ready: results.every(({ ok }) => ok), checks };
+    return { ready: results.every(({ ok, advisory }) => ok || advisory), checks };
   }
 
   return async (app) => {

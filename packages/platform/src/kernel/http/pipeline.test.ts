@@ -20,23 +20,34 @@ import {
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createAuthenticator } from '../auth/sigv4.ts';
+import { formatTimestamp } from '../auth/sigv4-claim.ts';
 import { createSpool } from '../auth/spool.ts';
 import { systemClock } from '../clock.ts';
 import type { OperationHandlers } from '../service.ts';
 import { type Database, IdempotencyStore, migrate, openDatabase, storageMigrations } from '../storage/index.ts';
 import { EMBEDDED_CACHE } from '../storage/testing/databases.ts';
 import { createMetrics } from '../telemetry/index.ts';
-import type { AuditRecord } from './audit-record.ts';
+import { Unhandled } from '../unhandled.ts';
+import { type AuditRecord, nameOf } from './audit-record.ts';
 import { healthRoutes } from './health-routes.ts';
 import { Pipeline } from './pipeline.ts';
+import { RequestRates } from './request-rates.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
+import { TrustedAddresses } from './trusted-addresses.ts';
 
 const MAX_CONNECTIONS = 16;
 const secretAccessKey = 'a-secret-for-this-test-only';
 const logged: { msg: string; err?: { message: string } }[] = [];
 const log = pino({ level: 'warn' }, { write: (line) => logged.push(JSON.parse(line)) });
 const audited: AuditRecord[] = [];
+/** Whose rate each request counted for. */
+const counted: string[] = [];
+/** Whether the address of all has had its share of refusals. */
+let crowded = false;
 const denied = new Set<string>();
+const nowhere = new Set<string>();
+const trusted = new TrustedAddresses([]);
+const rates = new RequestRates({ ofPrincipal: 0, refusedOfAddress: 0, trusted, clock: systemClock });
 let created = 0;
 let spooled = 0;
 let waiting: (() => void) | undefined;
@@ -45,6 +56,7 @@ const handlers: OperationHandlers = {
   CreateAgentRuntime: {
     resource: () => 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/*',
     async handle(input) {
+      if (input.agentRuntimeName === 'defect') throw new TypeError('the secret cause');
       created += 1;
       return {
         agentRuntimeArn: `arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/${input.agentRuntimeName}-0123456789`,
@@ -134,6 +146,9 @@ beforeAll(async () => {
       clock: systemClock,
       region: 'us-east-1',
     }),
+    refuseEarly(_principal, action) {
+      if (nowhere.has(action)) throw errors.accessDenied(`${action} nowhere.`);
+    },
     authorize({ action }) {
       if (denied.has(action)) throw errors.accessDenied(`Not allowed: ${action}.`);
     },
@@ -146,6 +161,11 @@ beforeAll(async () => {
     idempotency: new IdempotencyStore({ database, clock: systemClock, newId: () => crypto.randomUUID() }),
     metrics: createMetrics({ process: false }),
     audit: (record) => audited.push(record),
+    rates: {
+      take: (principal) => void counted.push(nameOf(principal)),
+      refused: () => void counted.push('nobody'),
+    },
+    needRoom: () => undefined,
     cover: undefined,
     maxBodyBytes: (operation) => (operation === 'InvokeAgentRuntime' ? 2_000_000 : undefined),
     clock: systemClock,
@@ -154,8 +174,14 @@ beforeAll(async () => {
     log,
   });
   server = await createHttpServer({
+    unhandled: new Unhandled(log),
     pipeline,
     maxConnections: MAX_CONNECTIONS,
+    caps: { perAddress: MAX_CONNECTIONS, trusted },
+    headMs: 60_000,
+    admit: () => (crowded ? errors.throttling('The address had too many requests refused.') : undefined),
+    signedPass: true,
+    rates,
     probeMs: 60_000,
     plugins: [
       healthRoutes({
@@ -286,6 +312,94 @@ describe('pipeline, driven by the AWS SDK', () => {
     const failure = await control.send(new ListAgentRuntimesCommand({})).catch((error: unknown) => error);
     expect(failure).toMatchObject({ name: 'InternalServerException' });
     expect(String(failure)).not.toContain('the secret cause');
+  });
+
+  it('refuses who may do it nowhere before his body is read, and anybody else for what is in it', async () => {
+    const bad = () => control.send(runtime('a-token-of-a-bad-name-with-33-letters', 'not a name!'));
+    await expect(bad()).rejects.toMatchObject({ name: 'ValidationException' });
+    nowhere.add('bedrock-agentcore:CreateAgentRuntime');
+    const before = audited.length;
+    await expect(bad()).rejects.toMatchObject({ name: 'AccessDeniedException' });
+    await vi.waitFor(() =>
+      expect(audited.slice(before)).toMatchObject([{ errorCode: 'AccessDeniedException', status: 403 }]),
+    );
+    expect(audited.at(-1)?.principal).not.toBeNull();
+    nowhere.clear();
+  });
+
+  it('counts each request once for whoever sent it, also what is refused early or is malformed', async () => {
+    const root = 'arn:aws:iam::123456789012:user/root';
+    const bad = () => control.send(runtime('a-token-of-a-bad-name-with-33-letters', 'not a name!'));
+    counted.length = 0;
+    await expect(bad()).rejects.toMatchObject({ name: 'ValidationException' });
+    nowhere.add('bedrock-agentcore:CreateAgentRuntime');
+    await expect(bad()).rejects.toMatchObject({ name: 'AccessDeniedException' });
+    nowhere.clear();
+    await expect(control.send(new ListMemoriesCommand({}))).rejects.toMatchObject({ name: 'NotImplementedException' });
+    await control.send(runtime('z'.repeat(33)));
+    await vi.waitFor(() => expect(counted).toEqual([root, root, root, root]));
+  });
+
+  it('counts and audits nothing for a caller whom a made-up signature beside a body names', async () => {
+    const now = formatTimestamp(systemClock.now());
+    const scope = `${now.slice(0, 8)}/us-east-1/bedrock-agentcore/aws4_request`;
+    const send = async (): Promise<number> => {
+      const answer = await fetch(`${await endpointOf(control)}/runtimes/`, {
+        method: 'PUT',
+        headers: {
+          'x-amz-date': now,
+          authorization: `AWS4-HMAC-SHA256 Credential=AKIATEST/${scope}, SignedHeaders=host;x-amz-date, Signature=${'0'.repeat(64)}`,
+        },
+        body: '{}',
+      });
+      return answer.status;
+    };
+    counted.length = 0;
+    const before = audited.length;
+    nowhere.add('bedrock-agentcore:CreateAgentRuntime');
+    expect(await send()).toBe(403);
+    nowhere.clear();
+    expect(await send()).toBe(403);
+    await vi.waitFor(() => expect(counted).toEqual(['nobody', 'nobody']));
+    expect(
+      audited.slice(before).map(({ principal, operation, errorCode }) => [principal, operation, errorCode]),
+    ).toEqual(Array(2).fill([undefined, 'CreateAgentRuntime', 'InvalidSignatureException']));
+  });
+
+  it('serves whose signature fits behind an address that is refused too often, and nobody else', async () => {
+    const origin = await endpointOf(control);
+    const now = formatTimestamp(systemClock.now());
+    const scope = `${now.slice(0, 8)}/us-east-1/bedrock-agentcore/aws4_request`;
+    const signature = `AWS4-HMAC-SHA256 Credential=AKIATEST/${scope}, SignedHeaders=host;x-amz-date, Signature=${'0'.repeat(64)}`;
+    const send = async (authorization: string, body: string | undefined): Promise<number> => {
+      const headers = { 'x-amz-date': now, ...(authorization !== '' && { authorization }) };
+      const answer = await fetch(`${origin}/runtimes/`, { method: body ? 'PUT' : 'POST', headers, body });
+      return answer.status;
+    };
+    crowded = true;
+    counted.length = 0;
+    try {
+      await expect(control.send(runtime('y'.repeat(33)))).resolves.toMatchObject({ status: 'CREATING' });
+      // Nothing, a forged signature, one that only the body would prove, a token.
+      expect(await send('', undefined)).toBe(429);
+      expect(await send(signature, undefined)).toBe(429);
+      expect(await send(signature, '{}')).toBe(429);
+      expect(await send('Bearer good', undefined)).toBe(429);
+    } finally {
+      crowded = false;
+    }
+    const nobody = Array(4).fill('nobody');
+    await vi.waitFor(() => expect(counted).toEqual(['arn:aws:iam::123456789012:user/root', ...nobody]));
+  });
+
+  it('logs a defect inside, also behind a body that was read to its end', async () => {
+    const before = logged.length;
+    await expect(control.send(runtime('a-token-of-a-defect-with-33-letters', 'defect'))).rejects.toMatchObject({
+      name: 'InternalServerException',
+    });
+    expect(logged.slice(before)).toMatchObject([
+      { msg: 'a request failed for a reason inside the platform', err: { message: 'the secret cause' } },
+    ]);
   });
 
   it('refuses a wrong secret and an unknown key', async () => {

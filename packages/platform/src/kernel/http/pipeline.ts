@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import {
   bodyRule,
   type CoverageEntry,
@@ -18,7 +19,7 @@ import {
 import type { Logger } from 'pino';
 import { gateBody } from '../auth/body-gate.ts';
 import type { Principal } from '../auth/principal.ts';
-import type { AuthenticatedBody, Authenticator } from '../auth/sigv4.ts';
+import type { Authenticated, AuthenticatedBody, Authenticator } from '../auth/sigv4.ts';
 import type { Spool, SpooledBody } from '../auth/spool.ts';
 import type { Clock } from '../clock.ts';
 import { PEER_HEADER, type PeerForwarder } from '../peers/index.ts';
@@ -30,9 +31,11 @@ import { type AuditRecord, auditRecord, nameOf } from './audit-record.ts';
 import { collectBody } from './collect-body.ts';
 import { lingerAfterAnswer } from './linger.ts';
 import { closeSignal, HttpRequestContext } from './request-context.ts';
+import type { RequestRates } from './request-rates.ts';
 import { respond } from './respond.ts';
 import { toOperationError } from './service-errors.ts';
 import { WholeBody } from './whole-body.ts';
+import { writes } from './writes.ts';
 
 export interface PipelineDeps {
   handlers: OperationHandlers;
@@ -45,10 +48,15 @@ export interface PipelineDeps {
     conditions: Record<string, string | string[]>;
     sourceIp: string | undefined;
   }): void;
+  /** Throws AccessDeniedException when `principal` may do `action` on nothing at all. */
+  refuseEarly(principal: Principal, action: string): void;
   spool: Spool;
   idempotency: IdempotencyStore;
   metrics: Metrics;
   audit(record: AuditRecord): void;
+  rates: Pick<RequestRates, 'take' | 'refused'>;
+  /** Throws while the disk has no room for anything new. */
+  needRoom(): void;
   /** Hands a request on to the server that has its session; absent where there is no other. */
   forward?: Pick<PeerForwarder, 'request' | 'sent'> | undefined;
   /** Notes what a test's client drove; absent in production. */
@@ -84,12 +92,15 @@ interface Passage {
   resource: string | undefined;
   /** Another server handed it on, as its token shows. */
   forwarded: boolean;
+  /** What streams of it is let go with the request, read or not. */
+  body: Readable | undefined;
 }
 
 /**
  * The path of every request to an operation of the contract, top to bottom in `#answer`:
- * request id → route → authenticate → decode and validate → authorize → idempotency → handle → encode → meter and audit.
- * Authorization stands behind decoding because condition keys such as actor and namespace live in bodies.
+ * request id → route → authenticate → count → decode and validate → authorize → idempotency → handle → encode → meter and audit.
+ * Authorization stands behind decoding because condition keys such as actor and namespace live in bodies; only who may do it
+ * nowhere is refused before.
  */
 export class Pipeline {
   readonly #deps: PipelineDeps;
@@ -98,8 +109,14 @@ export class Pipeline {
     this.#deps = deps;
   }
 
-  /** Answers one request. Never rejects. */
-  async handle(req: IncomingMessage, res: ServerResponse, route: RouteMatch): Promise<void> {
+  /** Answers one request, with `refusal` if there is one; with `signedPass` not when a signature over its head says who sent it. Never rejects. */
+  async handle(
+    req: IncomingMessage,
+    res: ServerResponse,
+    route: RouteMatch,
+    refusal?: ServiceError,
+    signedPass = false,
+  ): Promise<void> {
     const { clock, newRequestId, metrics } = this.#deps;
     const passage: Passage = {
       req,
@@ -111,14 +128,17 @@ export class Pipeline {
       principal: undefined,
       resource: undefined,
       forwarded: false,
+      body: undefined,
     };
     passage.metrics.began();
     let failure: ServiceError | undefined;
     try {
-      await respond(res, await this.#answer(passage), passage.requestId);
+      if (refusal && !signedPass) throw refusal;
+      await respond(res, await this.#answer(passage, refusal), passage.requestId);
     } catch (error) {
       failure = await this.#fail(passage, error);
     }
+    this.#letGo(passage);
     this.#record(passage, failure);
   }
 
@@ -128,10 +148,11 @@ export class Pipeline {
     const error = errors.unknownOperation(`There is no operation at ${req.method} ${path}.`, {
       remedy: 'Check the endpoint and the version of the SDK.',
     });
+    this.#deps.rates.refused(req);
     await this.#refuse(req, res, encodeError(error), this.#deps.newRequestId());
   }
 
-  async #answer(passage: Passage): Promise<WireResponse> {
+  async #answer(passage: Passage, refusal: ServiceError | undefined): Promise<WireResponse> {
     const { req, route } = passage;
     const url = req.url ?? '/';
     const at = url.indexOf('?');
@@ -140,7 +161,12 @@ export class Pipeline {
     // A client that sends the header itself gains nothing: it is no token of a server.
     if (req.headers[PEER_HEADER] !== undefined) passage.forwarded = this.#deps.forward?.sent(req) ?? false;
     const token = bearerToken(req);
-    const signed = token === undefined ? await this.#authenticate(req) : undefined;
+    if (refusal && token !== undefined) throw refusal;
+    const signed = token === undefined ? await this.#authenticate(req, refusal) : undefined;
+    // Anybody may name an access key: what its signature proves only with the body is nobody's until then.
+    const late = signed?.body.kind === 'undeclared';
+    if (refusal && late) throw refusal;
+    if (signed && !late) this.#know(passage, signed.principal);
     if (!handler) throw errors.notImplemented(route.operation);
     if (token !== undefined && !handler.bearer) {
       throw errors.missingAuthentication('This operation takes signed requests, not bearer tokens.', {
@@ -148,7 +174,13 @@ export class Pipeline {
       });
     }
 
+    if (signed && !late) this.#refuseEarly(route.operation, signed.principal, req);
     const body = await this.#body(route.operation, req, signed?.body);
+    if (body instanceof Readable) passage.body = body;
+    if (signed && late) {
+      this.#know(passage, signed.principal);
+      this.#refuseEarly(route.operation, signed.principal, req);
+    }
     const input = decodeRequest(route.operation, {
       labels: route.labels,
       query: at < 0 ? '' : url.slice(at + 1),
@@ -158,9 +190,10 @@ export class Pipeline {
 
     const principal = signed?.principal ?? (await handler.bearer?.(input, token ?? '', closeSignal(passage.res)));
     if (!principal) throw errors.missingAuthentication('The request carries neither a signature nor a bearer token.');
-    passage.principal = principal;
-    const ctx = this.#context(passage, principal);
+    if (!signed) this.#know(passage, principal);
+    const ctx = this.#context(passage, principal, signed?.signedHeaders);
     await this.#authorize(handler, route.operation, input, ctx, passage);
+    if (writes(route.operation)) this.#deps.needRoom();
 
     const handle = async (): Promise<WireResponse> => {
       let output: Awaited<ReturnType<AnyHandler['handle']>>;
@@ -198,13 +231,14 @@ export class Pipeline {
     return forward.request({ req, held, principal: ctx.principal }, bytes, whole, (run) => ctx.onGone(run));
   }
 
-  #authenticate(req: IncomingMessage) {
-    return this.#deps.authenticator.authenticate({
-      method: req.method ?? '',
-      rawUrl: req.url ?? '/',
-      rawHeaders: req.rawHeaders,
-      service: 'bedrock-agentcore',
-    });
+  /** Whoever shares his address with one who is refused too often is not refused with him, as long as his own signature fits. */
+  async #authenticate(req: IncomingMessage, refusal: ServiceError | undefined): Promise<Authenticated> {
+    try {
+      const { method = '', url: rawUrl = '/', rawHeaders } = req;
+      return await this.#deps.authenticator.authenticate({ method, rawUrl, rawHeaders, service: 'bedrock-agentcore' });
+    } catch (error) {
+      throw refusal ?? error;
+    }
   }
 
   /** The verified body: a stream for the operations that hand it through, all bytes for the others. Without a signature, `signed` is absent. */
@@ -230,12 +264,27 @@ export class Pipeline {
     return gated.kind === 'buffer' ? gated.data : collectBody(gated.stream);
   }
 
-  #context(passage: Passage, principal: Principal): RequestContext {
+  #context(passage: Passage, principal: Principal, signedHeaders: ReadonlySet<string> | undefined): RequestContext {
     const { region, log } = this.#deps;
     const { req, res, requestId } = passage;
     const require = async (action: string, resource: string): Promise<void> =>
       this.#deps.authorize({ principal, action, resource, conditions: {}, sourceIp: req.socket.remoteAddress });
-    return new HttpRequestContext({ requestId, principal, region, headers: req.headers, res, log, require });
+    const { headers } = req;
+    return new HttpRequestContext({ requestId, principal, region, headers, signedHeaders, res, log, require });
+  }
+
+  /** Who asks is proven: from here on the request is his, and counts, whatever becomes of it. Throws what `rates.take` throws. */
+  #know(passage: Passage, principal: Principal): void {
+    passage.principal = principal;
+    const { req, route, forwarded } = passage;
+    if (!forwarded) this.#deps.rates.take(principal, req.socket.remoteAddress, route.operation);
+  }
+
+  /** Before a body is read that has to be understood: who may do it nowhere has no business sending one. */
+  #refuseEarly(operation: OperationName, principal: Principal, { headers }: IncomingMessage): void {
+    const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+    if (!hasBody || bodyRule(operation).streams) return;
+    this.#deps.refuseEarly(principal, `bedrock-agentcore:${operation}`);
   }
 
   async #authorize(
@@ -246,18 +295,20 @@ export class Pipeline {
     passage: Passage,
   ): Promise<void> {
     const named = handler.resource(input, ctx);
-    const resource = typeof named === 'string' ? named : await named;
-    passage.resource = resource;
+    const resources = named instanceof Promise ? await named : named;
+    const [first, ...others] = typeof resources === 'string' ? [resources] : resources;
+    passage.resource = first;
     const conditions = handler.conditions?.(input) ?? {};
-    for (const set of Array.isArray(conditions) ? conditions : [conditions]) {
-      this.#deps.authorize({
-        principal: ctx.principal,
-        action: `bedrock-agentcore:${operation}`,
-        resource,
-        conditions: set,
-        sourceIp: passage.req.socket.remoteAddress,
-      });
-    }
+    for (const resource of [first, ...others])
+      for (const set of Array.isArray(conditions) ? conditions : [conditions]) {
+        this.#deps.authorize({
+          principal: ctx.principal,
+          action: `bedrock-agentcore:${operation}`,
+          resource,
+          conditions: set,
+          sourceIp: passage.req.socket.remoteAddress,
+        });
+      }
   }
 
   /** Does `work` once per clientToken: a repeated call gets the answer of the first (spec wire: `clientToken`). */
@@ -288,7 +339,9 @@ export class Pipeline {
       res.destroy();
       return failure;
     }
-    if (!known && !req.destroyed) log.error({ err: error }, 'a request failed for a reason inside the platform');
+    // Told by the answer, not by the request: one that was read to its end counts as destroyed.
+    if (!known && res.destroyed) log.info({ err: error }, 'a request failed after its client had left');
+    else if (!known) log.error({ err: error }, 'a request failed for a reason inside the platform');
     else log.debug({ err: error }, 'request refused');
     // Nobody is there to be told.
     if (res.destroyed) return failure;
@@ -308,6 +361,13 @@ export class Pipeline {
     if (!req.complete) req.unpipe().resume();
   }
 
+  /** An answer may be over before the body that it answers: a file that holds its rest, and the next request, would wait for ever. */
+  #letGo({ req, body }: Passage): void {
+    if (!body || body.destroyed) return;
+    body.destroy();
+    if (!req.complete) req.unpipe().resume();
+  }
+
   #record(passage: Passage, failure: ServiceError | undefined): void {
     const { req, res, principal } = passage;
     const { operation } = passage.route;
@@ -318,6 +378,7 @@ export class Pipeline {
     this.#deps.cover?.({ operation, userAgent: userAgent ?? '', status });
     // The server that it came to keeps it.
     if (passage.forwarded) return;
+    if (failure && !principal && failure.status < 500) this.#deps.rates.refused(req);
     this.#deps.audit(
       auditRecord({
         at: this.#deps.clock.now(),

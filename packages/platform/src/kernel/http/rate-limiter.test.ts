@@ -31,4 +31,14 @@ describe('rate limiter', () => {
     const limiter = new RateLimiter(0, new FakeClock());
     for (let i = 0; i < 1000; i += 1) limiter.take('a');
   });
+
+  it('remembers a bounded number of keys', async () => {
+    const limiter = new RateLimiter(1, new FakeClock());
+    for (let i = 0; i < 20_000; i += 1) limiter.take(`key-${i}`);
+    // The newest are remembered, the oldest begin anew.
+    expect(limiter.tryTake('key-19999')).toBe(1);
+    expect(limiter.look('key-10000')).toBe(1);
+    expect(limiter.look('key-0')).toBe(0);
+    expect(limiter.tryTake('key-0')).toBe(0);
+  });
 });

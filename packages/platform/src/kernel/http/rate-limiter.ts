@@ -6,46 +6,72 @@ interface Bucket {
   at: number;
 }
 
-/** Buckets that are full again hold nothing worth keeping; they are dropped when there are this many. */
+/** Keys that are remembered; of more, the one that came first begins anew. */
 const MAX_BUCKETS = 10_000;
 
 /** Token buckets by key: so many calls a second, with a burst of one second's worth. */
 export class RateLimiter {
-  readonly #perSecond: number;
+  readonly perSecond: number;
   readonly #clock: Clock;
   readonly #buckets = new Map<string, Bucket>();
 
   /** `perSecond` 0 means no limit. */
   constructor(perSecond: number, clock: Clock) {
-    this.#perSecond = perSecond;
+    this.perSecond = perSecond;
     this.#clock = clock;
   }
 
   /** Takes one token of `key`. Throws ThrottlingException with the time until there is one when there is none. */
   take(key: string): void {
-    if (this.#perSecond === 0) return;
-    const now = this.#clock.monotonic();
-    const burst = Math.max(1, this.#perSecond);
-    const bucket = this.#buckets.get(key);
-    const tokens = bucket ? Math.min(burst, bucket.tokens + ((now - bucket.at) / 1000) * this.#perSecond) : burst;
-    if (tokens < 1) {
-      throw errors.throttling(`More than ${this.#perSecond} calls a second to ${key}.`, {
-        remedy: 'Retry with backoff, or raise the quota in the configuration.',
-        retryAfterSeconds: (1 - tokens) / this.#perSecond,
-      });
-    }
-    if (bucket) {
-      bucket.tokens = tokens - 1;
-      bucket.at = now;
-      return;
-    }
-    if (this.#buckets.size >= MAX_BUCKETS) this.#dropFull(now, burst);
-    this.#buckets.set(key, { tokens: tokens - 1, at: now });
+    const seconds = this.tryTake(key);
+    if (seconds === 0) return;
+    throw errors.throttling(`More than ${this.perSecond} calls a second to ${key}.`, {
+      remedy: 'Retry with backoff, or raise the quota in the configuration.',
+      retryAfterSeconds: seconds,
+    });
   }
 
-  #dropFull(now: number, burst: number): void {
-    for (const [key, { tokens, at }] of this.#buckets) {
-      if (tokens + ((now - at) / 1000) * this.#perSecond >= burst) this.#buckets.delete(key);
+  /** Takes one token of `key`, if there is one: 0 then, otherwise the seconds until there is. */
+  tryTake(key: string): number {
+    if (this.perSecond === 0) return 0;
+    const now = this.#clock.monotonic();
+    const bucket = this.#buckets.get(key);
+    const seconds = this.#missing(bucket, now);
+    if (seconds > 0) return seconds;
+    const tokens = this.#tokens(bucket, now) - 1;
+    if (bucket) {
+      bucket.tokens = tokens;
+      bucket.at = now;
+      return 0;
+    }
+    this.#makeRoom();
+    this.#buckets.set(key, { tokens, at: now });
+    return 0;
+  }
+
+  /** As `tryTake`, and takes none. */
+  look(key: string): number {
+    if (this.perSecond === 0) return 0;
+    const bucket = this.#buckets.get(key);
+    return bucket ? this.#missing(bucket, this.#clock.monotonic()) : 0;
+  }
+
+  /** Seconds until there is a token; 0 when there is one. */
+  #missing(bucket: Bucket | undefined, now: number): number {
+    const tokens = this.#tokens(bucket, now);
+    return tokens < 1 ? (1 - tokens) / this.perSecond : 0;
+  }
+
+  #tokens(bucket: Bucket | undefined, now: number): number {
+    const burst = Math.max(1, this.perSecond);
+    return bucket ? Math.min(burst, bucket.tokens + ((now - bucket.at) / 1000) * this.perSecond) : burst;
+  }
+
+  #makeRoom(): void {
+    if (this.#buckets.size < MAX_BUCKETS) return;
+    for (const oldest of this.#buckets.keys()) {
+      this.#buckets.delete(oldest);
+      return;
     }
   }
 }

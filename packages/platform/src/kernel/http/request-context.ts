@@ -8,6 +8,7 @@ interface Parts {
   principal: Principal;
   region: string;
   headers: IncomingHttpHeaders;
+  signedHeaders: ReadonlySet<string> | undefined;
   res: ServerResponse;
   log: Logger;
   require(action: string, resource: string): Promise<void>;
@@ -19,6 +20,7 @@ export class HttpRequestContext implements RequestContext {
   readonly principal: Principal;
   readonly region: string;
   readonly headers: IncomingHttpHeaders;
+  readonly signedHeaders: ReadonlySet<string> | undefined;
   readonly #parts: Parts;
   #signal: AbortSignal | undefined;
   #log: Logger | undefined;
@@ -28,6 +30,7 @@ export class HttpRequestContext implements RequestContext {
     this.principal = parts.principal;
     this.region = parts.region;
     this.headers = parts.headers;
+    this.signedHeaders = parts.signedHeaders;
     this.#parts = parts;
   }
 

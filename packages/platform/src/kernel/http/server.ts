@@ -1,16 +1,28 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { encodeError, matchRoute, type RouteMatch } from '@agentplatform/contract';
+import type { Duplex } from 'node:stream';
+import { encodeError, errors, matchRoute, type RouteMatch } from '@agentplatform/contract';
 import Fastify, { type FastifyPluginAsync } from 'fastify';
 import type { Logger } from 'pino';
 import { isSignedFor } from '../auth/signed-for.ts';
 import type { Clock } from '../clock.ts';
+import type { Unhandled } from '../unhandled.ts';
+import { type ConnectionCaps, capConnections } from './connection-caps.ts';
 import { lingerAfterAnswer } from './linger.ts';
 import type { Pipeline } from './pipeline.ts';
+import type { Admit, RequestRates } from './request-rates.ts';
 import { toServiceError } from './service-errors.ts';
-import type { UpgradeHandler } from './upgrade.ts';
+import { refuseUpgrade, type UpgradeHandler } from './upgrade.ts';
 
 export interface HttpServerDeps {
   pipeline: Pipeline;
@@ -20,9 +32,19 @@ export interface HttpServerDeps {
   upgrade?: UpgradeHandler;
   /** At once, on each port; one more is closed as it comes, before it costs a file that others need. */
   maxConnections: number;
+  /** Of these, what one address may have. */
+  caps: ConnectionCaps;
+  /** How long the head of a request may take to come, counted from the beginning of its connection for the first. */
+  headMs: number;
+  admit: Admit;
+  /** Whether an operation of the contract is served although `admit` refuses, where a signature over its head says who sent it. */
+  signedPass?: boolean;
+  rates: Pick<RequestRates, 'refused'>;
   /** How long nothing may come on a connection until the other side is asked whether it is there. */
   probeMs: number;
   clock: Clock;
+  /** Told of each request, so that an error that nobody catches ends that one alone. */
+  unhandled: Unhandled;
   log: Logger;
 }
 
@@ -51,6 +73,12 @@ const WEBSOCKET = /(?:^|,)\s*websocket\s*(?:,|$)/i;
 /** In ms. A request may take so long to arrive: room for the largest payload on a slow line. */
 const TIMEOUTS = { requestTimeout: 15 * 60_000, keepAliveTimeout: 75_000 };
 
+/** How often it is looked at which connections have had their time, in ms. */
+const CHECK_MS = 5000;
+
+/** Whoever watches the server is told how it is, however many of its address were refused. */
+const HEALTH = new Set(['/healthz', '/readyz']);
+
 /**
  * The one listener. Requests to operations of the contract go straight to the pipeline, which reads their bodies itself; the
  * rest (plugins, unknown paths) is Fastify's.
@@ -63,11 +91,19 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
     // A client that is gone without a word would keep its session at work for as long as an answer may go on.
     keepAlive: true,
     keepAliveInitialDelay: deps.probeMs,
+    headersTimeout: deps.headMs,
+    connectionsCheckingInterval: Math.min(CHECK_MS, deps.headMs),
   };
   const handle: RequestListener = (req, res) => {
-    const route = routeOf(req);
-    if (route) void pipeline.handle(req, res, route);
-    else app.routing(req, res);
+    const over = deps.unhandled.during(
+      () => giveUp(res),
+      () => {
+        const route = routeOf(req);
+        if (route) void pipeline.handle(req, res, route, deps.admit(req, route.operation), deps.signedPass);
+        else app.routing(req, res);
+      },
+    );
+    res.once('close', over);
   };
   const app = Fastify({
     logger: false,
@@ -83,6 +119,10 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
   // A plugin may refuse a body that is still on its way, and end the connection.
   app.addHook('onRequest', (request, _reply, done) => {
     if (!request.raw.complete) lingerAfterAnswer(request.raw, deps.clock);
+    done(HEALTH.has(request.url) ? undefined : deps.admit(request.raw));
+  });
+  app.addHook('onResponse', ({ raw }, { statusCode }, done) => {
+    if (statusCode === 401 || statusCode === 403) deps.rates.refused(raw);
     done();
   });
   // A plugin that speaks another protocol sets its own; the rest answers errors as the wire does.
@@ -100,7 +140,10 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
   let secure: SecureServer | undefined;
   return {
     async listenSecurely(host, port, credential) {
-      const server = createSecureServer({ ...pems(credential), ...TIMEOUTS, ...common }, handle);
+      const server = createSecureServer(
+        { ...pems(credential), ...TIMEOUTS, ...common, handshakeTimeout: deps.headMs },
+        handle,
+      );
       prepare(server, deps);
       server.listen(port, host);
       await once(server, 'listening');
@@ -132,9 +175,27 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
 }
 
 /** What both listeners have in common beside their options. */
-function prepare(server: Server | SecureServer, { maxConnections, upgrade }: HttpServerDeps): void {
+function prepare(server: Server | SecureServer, deps: HttpServerDeps): void {
+  const { maxConnections, caps, admit, upgrade, unhandled } = deps;
   server.maxConnections = maxConnections;
-  if (upgrade) server.on('upgrade', upgrade);
+  capConnections(server, caps);
+  if (!upgrade) return;
+  server.on('upgrade', (req: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const refusal = admit(req);
+    if (refusal) return refuseUpgrade(socket, refusal, randomUUID());
+    const over = unhandled.during(
+      () => socket.destroy(),
+      () => upgrade(req, socket, head),
+    );
+    socket.once('close', over);
+  });
+}
+
+/** Ends a request in whose course something went wrong that nobody had expected: told, where its answer has not begun. */
+function giveUp(res: ServerResponse): void {
+  if (res.headersSent) return void res.destroy();
+  const { status, headers, body } = encodeError(errors.internal('The platform failed.'));
+  res.writeHead(status, headers).end(body);
 }
 
 function pems({ certificate, key }: TlsCredential): { cert: string; key: string } {

@@ -1,5 +1,6 @@
 import { errors, ServiceError } from '@agentplatform/contract';
 import { QueueFullError } from '../bounded-queue.ts';
+import { LowDiskError } from '../disk-room.ts';
 import { HeldElsewhereError, NotHeldError } from '../sessions/server-hold.ts';
 import { SessionQuotaError } from '../sessions/session-quota.ts';
 import {
@@ -26,6 +27,13 @@ export function toServiceError(error: unknown): ServiceError | undefined {
     return errors.unavailable('The database cannot be reached.', {
       remedy: 'Repeat the request; nothing needs to be restarted once the database is back.',
       retryAfterSeconds: 2,
+      cause: error,
+    });
+  }
+  if (error instanceof LowDiskError) {
+    return errors.unavailable(error.message, {
+      remedy: 'Free space, or lower disk.reserveBytes; nothing needs to be restarted.',
+      retryAfterSeconds: 30,
       cause: error,
     });
   }

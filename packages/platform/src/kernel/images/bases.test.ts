@@ -225,12 +225,13 @@ json.dump({'version': 'python:%d.%d' % sys.version_info[:2], 'path': sys.path, '
 describe('bases through the registry', () => {
   it('are pulled by anyone who may log in, mounted under an image of his own, and never written', async () => {
     const app = Fastify({ forceCloseConnections: true });
-    const authenticate = async (user: string) => ({ accountId: user, require: () => undefined });
+    const authenticate = async (user: string) => ({ accountId: user, principal: user, require: () => undefined });
     await registerRegistry(app, {
       store: images.store,
       bases: images.bases,
       clock: systemClock,
       log: pino({ level: 'silent' }),
+      needRoom: () => undefined,
       authenticate,
     });
     const address = await app.listen({ port: 0, host: '127.0.0.1' });

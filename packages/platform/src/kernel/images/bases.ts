@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import { replaceFile } from '../durable-file.ts';
+import { SingleFlight } from '../single-flight.ts';
 import { orMissing } from '../system-error.ts';
 import type { Platform } from './architecture.ts';
 import { planPython } from './base-python.ts';
@@ -17,7 +18,6 @@ import { NodeBinaries } from './node-binaries.ts';
 import { type Planned, planFile, planKey } from './planned.ts';
 import { findPythons, type PythonInterpreter } from './python-interpreters.ts';
 import { sharedLibraries } from './shared-libraries.ts';
-import { SingleFlight } from './single-flight.ts';
 import { writeImage } from './write-image.ts';
 
 /** Changes whenever the same inputs would give other bytes. */

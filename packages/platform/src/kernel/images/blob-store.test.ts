@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { SingleFlight } from '../single-flight.ts';
 import { BlobStore } from './blob-store.ts';
 import { digestOf } from './digest.ts';
-import { SingleFlight } from './single-flight.ts';
 import { TempFiles } from './temp-files.ts';
 import { tempDir } from './testing/temp-dir.ts';
 

@@ -20,11 +20,14 @@ export interface FetchImageDeps {
   machine: Platform;
   clock: Clock;
   log: Logger;
+  /** Whose image it will be; only the platform's own have nobody. */
+  account: string | undefined;
 }
 
 /**
  * Brings an image from `source` into the store: picks this machine's manifest, checks size and architecture before any
- * layer is fetched, verifies every digest, and skips what is already there. `wanted` is the digest that was asked for.
+ * layer is fetched, verifies every digest, and skips what is already there because the same account fetched it: a blob that is
+ * there for another reason is another's, whose digest a source may know without having it. `wanted` is the digest that was asked for.
  */
 export async function fetchImage(
   deps: FetchImageDeps,
@@ -115,7 +118,7 @@ async function fetchBlob(
 ): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await deps.store.blobs.ensure(blob, (shared) => source.blob(blob, shared), signal);
+      return await bring(deps, source, blob, signal);
     } catch (error) {
       signal.throwIfAborted();
       // A connection that broke or a body that came wrong may come right; a refusal will not.
@@ -128,4 +131,19 @@ async function fetchBlob(
       await sleep(deps.clock, PAUSE_MS * attempt, signal);
     }
   }
+}
+
+async function bring(
+  { store, account }: FetchImageDeps,
+  source: ImageSource,
+  blob: Descriptor,
+  signal: AbortSignal,
+): Promise<void> {
+  const fetch = (abort: AbortSignal): AsyncIterable<Uint8Array> => source.blob(blob, abort);
+  if (account === undefined) return store.blobs.ensure(blob, fetch, signal);
+  const known =
+    (await store.repositories.hasFetched(account, blob.digest)) && (await store.blobs.has(blob.digest, blob.size));
+  if (known) return;
+  await store.blobs.put(fetch(signal), { ...blob, maxBytes: blob.size, signal });
+  await store.repositories.linkFetched(account, blob.digest);
 }

@@ -42,6 +42,15 @@ export class ImageStore {
     await chmod(this.dir, 0o700);
     await this.temp.sweep();
     await this.blobs.init();
+    for await (const { manifests, link } of this.repositories.withoutBlobs()) {
+      for (const digest of manifests) for (const part of await this.#parts(digest)) await link(part);
+    }
+  }
+
+  /** Digests of what an image consists of; none for an index, or a manifest that is damaged. */
+  async #parts(digest: string): Promise<string[]> {
+    const manifest = await this.readManifest(digest).catch(() => undefined);
+    return manifest?.kind === 'image' ? [manifest.config, ...manifest.layers].map((part) => part.digest) : [];
   }
 
   async readManifest(digest: string, mediaType?: string): Promise<ImageManifest | ImageIndex> {

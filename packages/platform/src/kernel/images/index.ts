@@ -103,7 +103,7 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
   const trees = folder && new SharedTrees({ folder, unpack });
   const prepared = new PreparedImages(store, trees);
   await prepared.init();
-  const fetching = { store, machine, clock, log };
+  const fetching = (account: string | undefined) => ({ store, machine, clock, log, account });
 
   async function fromPlatform(
     uri: string,
@@ -143,12 +143,13 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
   async function fromLocal(
     uri: string,
     named: Extract<ImageUri, { path: string }>,
+    account: string | undefined,
     signal: AbortSignal,
   ): Promise<ResolvedImage> {
     assertReadable(named.path);
     if (named.kind === 'oci') {
       return fetchImage(
-        fetching,
+        fetching(account),
         ociLayoutSource(named.path, named.tag, uri, store.limits.manifestBytes),
         undefined,
         signal,
@@ -156,7 +157,7 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
     }
     const archive = await openArchive(store, named.path, named.tag, uri, signal);
     try {
-      return await fetchImage(fetching, archive.source, undefined, signal);
+      return await fetchImage(fetching(account), archive.source, undefined, signal);
     } finally {
       await archive.release();
     }
@@ -169,12 +170,12 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
       const signal = options.signal ?? new AbortController().signal;
       const named = parseImageUri(uri);
       if (named.kind === 'platform') return fromPlatform(uri, named, options);
-      if (named.kind !== 'registry') return fromLocal(uri, named, signal);
+      if (named.kind !== 'registry') return fromLocal(uri, named, options.accountId, signal);
       const source = registrySource({ outbound: deps.outbound, clock, log }, named.reference, {
         credentials: options.credentials,
         manifestBytes: store.limits.manifestBytes,
       });
-      return fetchImage(fetching, source, named.reference.digest, signal);
+      return fetchImage(fetching(options.accountId), source, named.reference.digest, signal);
     },
     async fromCode(input) {
       try {

@@ -9,10 +9,15 @@ export interface LentImage {
   config: unknown;
 }
 
-/** Lets an account push images that hold the layers of one in the store, without sending them. Throws `ImageError`. */
-export async function lendImage(store: ImageStore, accountId: string, digest: string): Promise<LentImage> {
+/** Lets who pushes to a repository push images that hold the layers of one in the store, without sending them. Throws `ImageError`. */
+export async function lendImage(
+  store: ImageStore,
+  accountId: string,
+  name: string,
+  digest: string,
+): Promise<LentImage> {
   const { manifest } = await store.readImage(digest);
-  for (const { digest: layer } of manifest.layers) await store.repositories.linkBlob(accountId, layer);
+  for (const { digest: layer } of manifest.layers) await store.repositories.linkBlob(accountId, name, layer);
   const config = await store.blobs.readBytes(manifest.config.digest, store.limits.configBytes);
   return { digest, layers: manifest.layers, config: JSON.parse(new TextDecoder().decode(config)) };
 }

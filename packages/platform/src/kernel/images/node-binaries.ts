@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
+import { SingleFlight } from '../single-flight.ts';
 import { errorCode, orMissing } from '../system-error.ts';
 import { ImageError } from './images.ts';
-import { SingleFlight } from './single-flight.ts';
 import type { TempFiles } from './temp-files.ts';
 
 /**

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { replaceFile } from '../durable-file.ts';
 import type { PreparedImage } from '../sandbox/sandbox.ts';
+import { SingleFlight } from '../single-flight.ts';
 import { orMissing } from '../system-error.ts';
 import { hexOf, isDigest } from './digest.ts';
 import type { ImageStore, StoredImage } from './image-store.ts';
 import { ImageError } from './images.ts';
 import { isObject } from './manifest.ts';
 import type { SharedTrees } from './shared-trees.ts';
-import { SingleFlight } from './single-flight.ts';
 import { storageError } from './storage-error.ts';
 import type { UnpackReport } from './unpack-job.ts';
 

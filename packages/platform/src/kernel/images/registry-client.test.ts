@@ -1,5 +1,8 @@
+import { type AddressInfo, createServer } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '../clock.ts';
+import { createOutbound } from '../outbound/index.ts';
 import { machinePlatform } from './architecture.ts';
 import { digestOf } from './digest.ts';
 import { parseChallenges } from './registry-challenge.ts';
@@ -112,6 +115,76 @@ describe('a registry that misbehaves', () => {
       message: expect.stringContaining('503'),
     });
     expect(registry.requests.filter((r) => r.url.includes('/app/')).length).toBe(4);
+  });
+
+  it('does not say what a name resolves to, nor whether it does', async () => {
+    const asked: string[] = [];
+    const outbound = createOutbound({
+      clock: systemClock,
+      resolve: async (name) => {
+        asked.push(name);
+        if (name.startsWith('not-there')) throw Object.assign(new Error('queryA ENOTFOUND'), { code: 'ENOTFOUND' });
+        return [{ address: '10.11.12.13', family: 4 }];
+      },
+    });
+    const images = await testImages(await tempDir(), { outbound });
+    const said = async (host: string): Promise<string> => {
+      const error: unknown = await images.resolve(`${host}/app:v1`).catch((thrown: unknown) => thrown);
+      return String(error).replaceAll(host, 'HOST');
+    };
+    const there = await said('vault.corp.example');
+    expect(asked).toContain('vault.corp.example');
+    expect(there).not.toContain('10.11');
+    expect(await said('not-there.corp.example')).toBe(there);
+    expect(await said('vault.corp.example:8443')).toBe(there);
+  });
+
+  it('does not say whether something listens where the operator opened a private range', async () => {
+    const { registry, images } = await setUp();
+    const silent = createServer((socket) => socket.destroy());
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const { port } = silent.address() as AddressInfo;
+    const said = async (host: string): Promise<string> =>
+      String(await images.resolve(`${host}/app:v1`).catch((thrown: unknown) => thrown)).replaceAll(host, 'HOST');
+    const open = await said(`127.0.0.1:${port}`);
+    await new Promise((resolve) => silent.close(resolve));
+    expect(open).toContain('cannot be reached');
+    expect(await said(`127.0.0.1:${port}`)).toBe(open);
+    // The channel: a registry that answers is reached there.
+    await images.resolve(`${registry.host}/app:v1`);
+  });
+
+  it('a registry that names another account’s blob without having it does not lend it', async () => {
+    const { registry, image, images } = await setUp();
+    const mine = { accountId: '111111111111' };
+    const [layer = ''] = image.blobs.keys();
+    await images.resolve(`${registry.host}/app:v1`, mine);
+    const fetched = (): number => registry.requests.filter((request) => request.url.endsWith(layer)).length;
+    // The channel: what is in the store is not fetched again, so whoever named it there would have it.
+    await images.resolve(`${registry.host}/app:v1`, mine);
+    expect(fetched()).toBe(1);
+    const evil = await fakeRegistry();
+    evil.add('app', 'v1', image);
+    evil.blobs.delete(layer);
+    await expect(images.resolve(`${evil.host}/app:v1`, { accountId: '222222222222' })).rejects.toMatchObject({
+      reason: 'not-found',
+    });
+    // Who has it, gives it; then it is the other account's as well.
+    expect((await images.resolve(`${registry.host}/app:v1`, { accountId: '222222222222' })).digest).toBe(image.digest);
+    expect((await images.resolve(`${evil.host}/app:v1`, { accountId: '222222222222' })).digest).toBe(image.digest);
+    expect(fetched()).toBe(2);
+  });
+
+  it('nor one that was pushed to a repository of the same account', async () => {
+    const { registry, image, images } = await setUp();
+    const account = '111111111111';
+    const [layer = ''] = image.blobs.keys();
+    for (const bytes of image.blobs.values()) await images.store.blobs.putBytes(bytes);
+    await images.store.repositories.linkBlob(account, 'private', layer);
+    registry.blobs.delete(layer);
+    await expect(images.resolve(`${registry.host}/app:v1`, { accountId: account })).rejects.toMatchObject({
+      reason: 'not-found',
+    });
   });
 
   it('a blob that breaks off, or comes altered, is fetched again', async () => {

@@ -1,4 +1,5 @@
 import { ServiceError } from '@agentplatform/contract';
+import { isDiskFull } from '../system-error.ts';
 import { ImageError } from './images.ts';
 
 /** Error codes of the OCI distribution spec with the status that carries each. */
@@ -49,6 +50,10 @@ export class RegistryError extends Error {
 /** What an `ImageError`, or a refusal by policy, means to a client of the registry; `onInvalid` is what was being read. */
 export function asRegistryError(error: unknown, onInvalid: RegistryErrorCode = 'MANIFEST_INVALID'): unknown {
   if (error instanceof ServiceError && error.status === 403) return new RegistryError('DENIED', error.wireMessage);
+  if (error instanceof ServiceError && error.status === 429)
+    return new RegistryError('TOOMANYREQUESTS', error.wireMessage);
+  if (isDiskFull(error))
+    return new RegistryError('UNAVAILABLE', 'the disk of the server is full; free space and push again');
   if (!(error instanceof ImageError)) return error;
   switch (error.reason) {
     case 'not-found':

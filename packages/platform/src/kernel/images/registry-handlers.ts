@@ -1,3 +1,4 @@
+import { ServiceError } from '@agentplatform/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.ts';
 import type { Bases } from './bases.ts';
@@ -6,13 +7,18 @@ import type { ImageStore } from './image-store.ts';
 import { describeBytes } from './limits.ts';
 import { type ImageIndex, type ImageManifest, parseManifest } from './manifest.ts';
 import { MEDIA } from './media-types.ts';
+import { isRepositoryName } from './reference.ts';
 import { RegistryError } from './registry-errors.ts';
+import type { RegistryLogin } from './registry-login.ts';
 import type { RegistryRoute } from './registry-route.ts';
+import { isBase } from './registry-route.ts';
 import { progress, type Upload, type Uploads } from './registry-uploads.ts';
+import type { RegistryUsage } from './registry-usage.ts';
 
 /** One request, after authentication. */
 export interface Exchange {
   account: string;
+  login: RegistryLogin;
   query: URLSearchParams;
   request: FastifyRequest;
   reply: FastifyReply;
@@ -27,12 +33,14 @@ export class RegistryHandlers {
   readonly #bases: Bases;
   readonly #clock: Clock;
   readonly #uploads: Uploads;
+  readonly #usage: RegistryUsage;
 
-  constructor(deps: { store: ImageStore; bases: Bases; clock: Clock }, uploads: Uploads) {
+  constructor(deps: { store: ImageStore; bases: Bases; clock: Clock }, uploads: Uploads, usage: RegistryUsage) {
     this.#store = deps.store;
     this.#bases = deps.bases;
     this.#clock = deps.clock;
     this.#uploads = uploads;
+    this.#usage = usage;
   }
 
   async handle(route: RegistryRoute, exchange: Exchange): Promise<FastifyReply> {
@@ -107,6 +115,7 @@ export class RegistryHandlers {
     if ('digest' in route && route.digest !== digest)
       throw new RegistryError('DIGEST_INVALID', `the content is ${digest}, not ${route.digest}`);
     await this.#checkParts(account, route.name, manifest);
+    await this.#usage.take(account, { bytes: bytes.length, parts: 'tag' in route ? 2 : 1 });
     await this.#store.blobs.putBytes(bytes);
     await this.#store.blobs.touch(digest, this.#clock.now());
     await this.#store.repositories.linkManifest(account, route.name, digest, manifest.mediaType);
@@ -136,7 +145,10 @@ export class RegistryHandlers {
       );
     }
     for (const { digest, size } of parts) {
-      if (!(await this.#ownsBlob(account, digest)) || !(await this.#store.blobs.has(digest, size)))
+      if (
+        !(await this.#store.repositories.hasBlob(account, name, digest)) ||
+        !(await this.#store.blobs.has(digest, size))
+      )
         throw unknown(digest);
     }
   }
@@ -161,7 +173,7 @@ export class RegistryHandlers {
     const { digest, name } = route;
     const visible = name.startsWith(BASE_PREFIX)
       ? await this.#isBaseBlob(digest)
-      : await this.#ownsBlob(account, digest);
+      : await this.#store.repositories.hasBlob(account, name, digest);
     const size = visible ? await this.#store.blobs.size(digest) : undefined;
     if (size === undefined) throw new RegistryError('BLOB_UNKNOWN', `${name} has no such blob`);
     // A client that is told it is there will not send it again.
@@ -179,21 +191,21 @@ export class RegistryHandlers {
   }
 
   async #beginUpload(name: string, exchange: Exchange): Promise<FastifyReply> {
-    const { account, query, reply, request } = exchange;
+    const { account, login, query, reply, request } = exchange;
     const mount = query.get('mount');
-    if (mount !== null && isDigest(mount) && (await this.#mount(account, mount, query.get('from') ?? '')))
+    if (mount !== null && isDigest(mount) && (await this.#mount(exchange, name, mount)))
       return created(reply, name, mount);
     const digest = query.get('digest');
     if (digest !== null && !isDigest(digest))
       throw new RegistryError('DIGEST_INVALID', 'digest is not a sha256 digest');
-    const upload = await this.#uploads.begin(account, name);
+    const upload = await this.#uploads.begin({ account, principal: login.principal, name });
     if (digest === null) return reply.code(202).headers(progress(upload)).header('content-length', 0).send();
     return this.#finish(upload, digest, exchange, request);
   }
 
   async #continueUpload(route: Extract<RegistryRoute, { kind: 'upload' }>, exchange: Exchange): Promise<FastifyReply> {
-    const { account, query, reply, request } = exchange;
-    const upload = this.#uploads.get(account, route.name, route.id);
+    const { account, login, query, reply, request } = exchange;
+    const upload = this.#uploads.get({ account, principal: login.principal, name: route.name, id: route.id });
     switch (request.method) {
       case 'GET':
       case 'HEAD':
@@ -234,17 +246,22 @@ export class RegistryHandlers {
     }
   }
 
-  async #mount(account: string, digest: string, from: string): Promise<boolean> {
-    const visible =
-      (await this.#ownsBlob(account, digest)) || (from.startsWith(BASE_PREFIX) && (await this.#isBaseBlob(digest)));
-    if (!visible || !(await this.#store.blobs.has(digest))) return false;
+  /** Whether the blob is now in repository `name`: it was, or is in the one it is to be taken from, which the caller may read. */
+  async #mount({ account, login, query }: Exchange, name: string, digest: string): Promise<boolean> {
+    const from = query.get('from') ?? name;
+    if (!(await this.#maySee(account, login, from, digest)) || !(await this.#store.blobs.has(digest))) return false;
     await this.#store.blobs.touch(digest, this.#clock.now());
-    await this.#store.repositories.linkBlob(account, digest);
+    if (await this.#store.repositories.hasBlob(account, name, digest)) return true;
+    await this.#usage.take(account, { bytes: 0, parts: 1 });
+    await this.#store.repositories.linkBlob(account, name, digest);
     return true;
   }
 
-  #ownsBlob(account: string, digest: string): Promise<boolean> {
-    return this.#store.repositories.hasBlob(account, digest);
+  async #maySee(account: string, login: RegistryLogin, name: string, digest: string): Promise<boolean> {
+    if (isBase(name)) return this.#isBaseBlob(digest);
+    // What may not be read is not there: the client sends the blob instead.
+    if (!isRepositoryName(name) || !mayPull(login, name)) return false;
+    return this.#store.repositories.hasBlob(account, name, digest);
   }
 
   async #isBaseBlob(digest: string): Promise<boolean> {
@@ -290,6 +307,16 @@ export class RegistryHandlers {
       chunks.push(chunk);
     }
     return Buffer.concat(chunks);
+  }
+}
+
+function mayPull(login: RegistryLogin, repository: string): boolean {
+  try {
+    login.require('PullImage', repository);
+    return true;
+  } catch (error) {
+    if (error instanceof ServiceError && error.status === 403) return false;
+    throw error;
   }
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,6 +9,7 @@ import Fastify from 'fastify';
 import pino from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Clock, systemClock } from '../clock.ts';
+import { LowDiskError } from '../disk-room.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { machinePlatform } from './architecture.ts';
 import { digestOf } from './digest.ts';
@@ -41,7 +42,7 @@ interface Server {
 }
 
 async function serve(
-  options: { limits?: Partial<RegistryServerLimits>; clock?: Clock; denied?: Set<string> } = {},
+  options: { limits?: Partial<RegistryServerLimits>; clock?: Clock; denied?: Set<string>; needRoom?: () => void } = {},
 ): Promise<Server> {
   const dir = await tempDir();
   const images = await testImages(join(dir, 'data'), { collectGraceMs: 0 });
@@ -52,13 +53,14 @@ async function serve(
     clock: options.clock ?? systemClock,
     log: pino({ level: 'silent' }),
     limits: options.limits,
+    needRoom: options.needRoom ?? (() => undefined),
     authenticate: async (user, password) => {
       const accountId = ACCOUNTS[user];
       if (!accountId || password !== 'pw') return undefined;
       const require = (action: string, name: string): void => {
         if (options.denied?.has(`${action} ${name}`)) throw errors.accessDenied(`${action} of ${name}: not allowed.`);
       };
-      return { accountId, require };
+      return { accountId, principal: user, require };
     },
   });
   await app.listen({ port: 0, host: '127.0.0.1' });
@@ -249,6 +251,20 @@ describe('blobs', () => {
     expect([mounted.status, mounted.headers.get('location')]).toEqual([201, `/v2/two/blobs/${digest}`]);
   });
 
+  it('stay in the repositories that name them in data of an earlier version, which knew them by account alone', async () => {
+    const { call, dir, images, push } = await serve();
+    const image = await makeImage([[{ name: 'a', content: 'a' }]]);
+    for (const blob of image.blobs.values()) await push('old', blob);
+    const put = { body: new Uint8Array(image.manifest), headers: { 'content-type': MEDIA.ociManifest } };
+    await call('PUT', '/v2/old/manifests/v1', put);
+    await rm(join(dir, 'data/images/repos/111111111111/old/blobs'), { recursive: true });
+    const [layer = ''] = image.blobs.keys();
+    expect((await call('GET', `/v2/old/blobs/${layer}`)).status).toBe(404);
+    await images.store.init();
+    expect((await call('GET', `/v2/old/blobs/${layer}`)).status).toBe(200);
+    expect((await call('GET', `/v2/other/blobs/${layer}`)).status).toBe(404);
+  });
+
   it('are given in ranges', async () => {
     const { call, push } = await serve();
     const digest = await push('x', Buffer.from('0123456789'));
@@ -282,6 +298,50 @@ describe('limits', () => {
     await call('POST', '/v2/x/blobs/uploads/');
     expect((await call('POST', '/v2/x/blobs/uploads/')).status).toBe(429);
     expect((await call('POST', '/v2/x/blobs/uploads/', { as: BOB })).status).toBe(202);
+  });
+
+  it('what is only arriving counts to the quota of its account, all uploads together', async () => {
+    const { call, dir } = await serve({ limits: { accountBytes: 1500 } });
+    const begin = async (): Promise<string> =>
+      (await call('POST', '/v2/x/blobs/uploads/')).headers.get('location') ?? '';
+    const [one, two] = [await begin(), await begin()];
+    expect((await call('PATCH', one, { body: Buffer.alloc(900) })).status).toBe(202);
+    const over = await call('PATCH', two, { body: Buffer.alloc(900) });
+    expect([over.status, await errorCode(over)]).toEqual([403, 'DENIED']);
+    expect(await readdir(join(dir, 'data', 'images', 'tmp'))).toHaveLength(1);
+    // Its place is free again, and what fits is kept.
+    expect((await call('PATCH', await begin(), { body: Buffer.alloc(600) })).status).toBe(202);
+    const kept = await call('PUT', `${one}?digest=${digestOf(Buffer.alloc(900))}`);
+    expect(kept.status).toBe(201);
+  });
+
+  it('a blob on its way stops where the disk goes to its end, is removed, and can be cancelled', async () => {
+    let low = false;
+    const needRoom = (): void => {
+      if (low) throw new LowDiskError({ free: 0, total: 1 }, 1);
+    };
+    const { call, host, dir } = await serve({ needRoom });
+    const begin = async (): Promise<string> =>
+      (await call('POST', '/v2/x/blobs/uploads/')).headers.get('location') ?? '';
+    const [location, other] = [await begin(), await begin()];
+    const request = httpRequest(`http://${host}${location}`, {
+      method: 'PATCH',
+      headers: { authorization: ALICE, 'content-length': '10' },
+    });
+    const answered = new Promise<number | undefined>((resolve, reject) => {
+      request.on('error', reject);
+      request.on('response', (response) => resolve(response.statusCode));
+    });
+    request.write('hello');
+    await expect.poll(async () => (await call('GET', location)).headers.get('range')).toBe('0-4');
+    low = true;
+    request.end('hello');
+    expect(await answered).toBe(503);
+    const begun = await call('POST', '/v2/x/blobs/uploads/');
+    expect([begun.status, await errorCode(begun)]).toEqual([503, 'UNAVAILABLE']);
+    expect((await call('GET', location)).status).toBe(404);
+    expect((await call('DELETE', other)).status).toBe(204);
+    expect(await readdir(join(dir, 'data', 'images', 'tmp'))).toEqual([]);
   });
 
   it('an upload that nobody goes on with is removed, and so are all when the server stops', async () => {

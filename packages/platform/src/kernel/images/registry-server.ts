@@ -6,41 +6,38 @@ import type { Bases } from './bases.ts';
 import type { ImageStore } from './image-store.ts';
 import { asRegistryError, RegistryError } from './registry-errors.ts';
 import { type Exchange, RegistryHandlers } from './registry-handlers.ts';
+import type { RegistryAction, RegistryLogin } from './registry-login.ts';
 import { isBase, parseRegistryPath, type RegistryRoute } from './registry-route.ts';
 import { type UploadLimits, Uploads } from './registry-uploads.ts';
+import { RegistryUsage, type UsageLimits } from './registry-usage.ts';
 
-export type RegistryServerLimits = UploadLimits;
+export type RegistryServerLimits = UploadLimits & UsageLimits;
 
 export const DEFAULT_REGISTRY_LIMITS: RegistryServerLimits = {
   uploadBytes: 2 * 1024 ** 3,
   uploadsPerAccount: 32,
   uploads: 256,
   accountBytes: 50 * 1024 ** 3,
+  accountParts: 100_000,
   uploadIdleMs: 15 * 60_000,
   stallMs: 60_000,
 };
-
-/** Rights on a repository, as actions `agentplatform:…` of policies. */
-export type RegistryAction = 'PullImage' | 'PushImage' | 'DeleteImage';
-
-/** Somebody who has logged in. */
-export interface RegistryLogin {
-  accountId: string;
-  /** Throws AccessDeniedException unless policies allow the action on the repository. */
-  require(action: RegistryAction, repository: string): void;
-}
 
 export interface RegistryServerDeps {
   store: ImageStore;
   bases: Bases;
   clock: Clock;
   log: Logger;
+  /** Throws while the disk has no room for anything new. */
+  needRoom(): void;
   /** Judges HTTP Basic credentials (an access key id and its secret); undefined refuses. */
   authenticate(user: string, password: string, sourceIp: string | undefined): Promise<RegistryLogin | undefined>;
   limits?: Partial<RegistryServerLimits>;
 }
 
 const CHALLENGE = { 'www-authenticate': 'Basic realm="agentplatform", charset="UTF-8"' };
+/** What brings something new; a deletion gives room. */
+const WRITES = new Set(['POST', 'PUT', 'PATCH']);
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 /**
@@ -48,8 +45,10 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
  * names of its own; `base/…` is everybody's to read: the base images of this machine, made when first asked for.
  */
 export async function registerRegistry(app: FastifyInstance, deps: RegistryServerDeps): Promise<void> {
-  const uploads = new Uploads(deps.store, deps.clock, { ...DEFAULT_REGISTRY_LIMITS, ...deps.limits });
-  const handlers = new RegistryHandlers(deps, uploads);
+  const limits = { ...DEFAULT_REGISTRY_LIMITS, ...deps.limits };
+  const usage = new RegistryUsage(deps.store, deps.clock, limits);
+  const uploads = new Uploads({ ...deps, usage }, limits);
+  const handlers = new RegistryHandlers(deps, uploads, usage);
   await app.register(async (scope) => {
     // Bodies go to the handlers as they come, whatever they are called.
     scope.removeAllContentTypeParsers();
@@ -64,7 +63,8 @@ export async function registerRegistry(app: FastifyInstance, deps: RegistryServe
       const [path = '', query] = request.raw.url?.split('?') ?? [];
       const route = parseRegistryPath(path);
       if (route.kind !== 'version' && !isBase(route.name)) login.require(actionOf(route, request.method), route.name);
-      const exchange: Exchange = { account: login.accountId, query: new URLSearchParams(query), request, reply };
+      if (WRITES.has(request.method)) deps.needRoom();
+      const exchange: Exchange = { account: login.accountId, login, query: new URLSearchParams(query), request, reply };
       return handlers.handle(route, exchange);
     };
     scope.route({ method: [...METHODS], url: '/v2', handler });
@@ -100,7 +100,8 @@ function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply
     if (error.code === 'UNAVAILABLE') log.error({ err: thrown }, 'the image store cannot be written');
     return reply.code(error.status).headers(error.headers).type('application/json').send(JSON.stringify(error.body()));
   }
-  if (!request.raw.aborted && !request.raw.destroyed) log.error({ err: error }, 'registry request failed');
+  // Read to its end, a request counts as destroyed; one that was cut off fails with that.
+  if (!request.raw.errored) log.error({ err: error }, 'registry request failed');
   return reply
     .code(500)
     .type('application/json')

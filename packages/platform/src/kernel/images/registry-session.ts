@@ -204,10 +204,30 @@ export class RegistrySession {
 
   #unreachable(error: unknown): ImageError {
     const known = asOutboundError(error);
-    const why = known?.message ?? 'the connection failed';
     if (known?.code === 'TOO_LARGE')
-      return new ImageError('too-large', `The registry ${this.#host} sent more than it may: ${why}.`);
-    return new ImageError('unreachable', `The registry ${this.#host} cannot be reached: ${why}.`, { cause: error });
+      return new ImageError('too-large', `The registry ${this.#host} sent more than it may: ${known.message}.`);
+    this.#deps.log.warn({ registry: this.#host, err: error }, 'a registry cannot be reached');
+    return new ImageError(
+      'unreachable',
+      `The registry ${this.#host} cannot be reached: ${unreachableBecause(known?.code)}.`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * What a user is told. Whether a name exists, what it resolves to and whether something listens there is not his to know of a
+ * private network, and a registry may lead anywhere by redirects: the log alone says more.
+ */
+function unreachableBecause(code: OutboundErrorCode | undefined): string {
+  switch (code) {
+    case 'ADDRESS_REFUSED':
+    case 'NAME_NOT_RESOLVED':
+      return 'its name leads to no address that the platform calls; check the name, or have the operator open a private range with --allow-private-egress';
+    case 'OVERLOADED':
+      return 'the platform makes too many calls at once; try again';
+    default:
+      return 'it gave no answer that can be used; check the name and the port, or try again (the log of the platform says more)';
   }
 }
 

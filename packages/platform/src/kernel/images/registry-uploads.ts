@@ -1,10 +1,12 @@
 import { createHash, type Hash, randomUUID } from 'node:crypto';
 import { open, rm, writeFile } from 'node:fs/promises';
 import type { Clock } from '../clock.ts';
+import { isDiskFull } from '../system-error.ts';
 import type { BlobInfo } from './blob-store.ts';
 import type { ImageStore } from './image-store.ts';
 import { describeBytes } from './limits.ts';
 import { RegistryError } from './registry-errors.ts';
+import type { RegistryUsage } from './registry-usage.ts';
 import { storageError } from './storage-error.ts';
 import { writeAll } from './write-all.ts';
 
@@ -14,8 +16,6 @@ export interface UploadLimits {
   /** Uploads that one account may have open. */
   uploadsPerAccount: number;
   uploads: number;
-  /** Bytes that the blobs of one account may take together. */
-  accountBytes: number;
   /** An upload of which nothing was heard for this long is removed, milliseconds. */
   uploadIdleMs: number;
   /** A body that brings nothing for this long is given up, milliseconds. */
@@ -25,6 +25,8 @@ export interface UploadLimits {
 export interface Upload {
   readonly id: string;
   readonly account: string;
+  /** Who began it. */
+  readonly principal: string;
   readonly name: string;
   size: number;
 }
@@ -33,23 +35,37 @@ interface Open extends Upload {
   path: string;
   hash: Hash;
   busy: boolean;
+  /** It counts among what its account keeps. */
+  kept: boolean;
   cancelExpiry: () => void;
 }
 
-/** Blobs on their way in. They live in memory and a temporary file: a restart of the server ends them, the client begins again. */
+export interface UploadDeps {
+  store: ImageStore;
+  clock: Clock;
+  usage: RegistryUsage;
+  /** Throws while the disk has no room for anything new. */
+  needRoom(): void;
+}
+
+/** Blobs on their way in; what has arrived of them counts to the quota of their account. They live in memory and a temporary file: a restart of the server ends them, the client begins again. */
 export class Uploads {
   readonly #store: ImageStore;
   readonly #clock: Clock;
   readonly #limits: UploadLimits;
+  readonly #usage: RegistryUsage;
+  readonly #needRoom: () => void;
   readonly #open = new Map<string, Open>();
 
-  constructor(store: ImageStore, clock: Clock, limits: UploadLimits) {
+  constructor({ store, clock, usage, needRoom }: UploadDeps, limits: UploadLimits) {
     this.#store = store;
+    this.#usage = usage;
     this.#clock = clock;
+    this.#needRoom = needRoom;
     this.#limits = limits;
   }
 
-  async begin(account: string, name: string): Promise<Upload> {
+  async begin({ account, principal, name }: Omit<Upload, 'id' | 'size'>): Promise<Upload> {
     const own = [...this.#open.values()].filter((upload) => upload.account === account).length;
     if (own >= this.#limits.uploadsPerAccount || this.#open.size >= this.#limits.uploads) {
       throw new RegistryError('TOOMANYREQUESTS', 'too many uploads at once; finish or cancel some');
@@ -58,17 +74,19 @@ export class Uploads {
     const upload: Open = {
       id: randomUUID(),
       account,
+      principal,
       name,
       size: 0,
       path,
       hash: createHash('sha256'),
       busy: false,
+      kept: false,
       cancelExpiry: () => {},
     };
     this.#open.set(upload.id, upload);
     this.#expireLater(upload);
     try {
-      await this.#checkQuota(account, 0);
+      await this.#usage.check(account, this.#arriving(account));
       await writeFile(path, '', { flag: 'wx', mode: 0o600 });
     } catch (error) {
       await this.#end(upload);
@@ -77,9 +95,9 @@ export class Uploads {
     return upload;
   }
 
-  /** Throws `BLOB_UPLOAD_UNKNOWN` for one that is not there or belongs to another account or repository. */
-  get(account: string, name: string, id: string): Upload {
-    return this.#find({ account, name, id });
+  /** Throws `BLOB_UPLOAD_UNKNOWN` for one that is not there or belongs to another account, principal or repository. */
+  get(wanted: Omit<Upload, 'size'>): Upload {
+    return this.#find(wanted);
   }
 
   /** Adds a body at the end; `start` must be where the upload ends. What came before a broken connection is kept. */
@@ -112,6 +130,8 @@ export class Uploads {
           if (found.size + chunk.length > this.#limits.uploadBytes) {
             throw new RegistryError('SIZE_INVALID', `a blob may have ${describeBytes(this.#limits.uploadBytes)}`);
           }
+          this.#needRoom();
+          await this.#usage.check(found.account, this.#arriving(found.account) + chunk.length);
           await writeAll(file, chunk);
           found.hash.update(chunk);
           found.size += chunk.length;
@@ -121,7 +141,8 @@ export class Uploads {
         await file.close();
       }
     } catch (error) {
-      if (error instanceof RegistryError) await this.#end(found);
+      // On a full disk what has arrived goes too: it is room for others, and the client begins again.
+      if (error instanceof RegistryError || isDiskFull(error)) await this.#end(found);
       throw storageError(error);
     } finally {
       found.busy = false;
@@ -138,11 +159,12 @@ export class Uploads {
     try {
       const actual = `sha256:${found.hash.digest('hex')}`;
       if (actual !== digest) throw new RegistryError('DIGEST_INVALID', `the content is ${actual}, not ${digest}`);
-      await this.#checkQuota(found.account, found.size);
+      await this.#usage.take(found.account, { bytes: found.size, parts: 1 });
+      found.kept = true;
       const file = await open(found.path, 'r+');
       await file.sync().finally(() => file.close());
       await this.#store.blobs.adopt(found.path, digest);
-      await this.#store.repositories.linkBlob(found.account, digest);
+      await this.#store.repositories.linkBlob(found.account, found.name, digest);
       return { digest, size: found.size };
     } catch (error) {
       throw storageError(error);
@@ -159,22 +181,19 @@ export class Uploads {
     await Promise.all([...this.#open.values()].map((upload) => this.#end(upload)));
   }
 
-  #find(upload: Omit<Upload, 'size'>): Open {
-    const found = this.#open.get(upload.id);
-    if (found && found.account === upload.account && found.name === upload.name) return found;
-    throw new RegistryError('BLOB_UPLOAD_UNKNOWN', 'there is no such upload, or it was given up; begin again');
+  /** Bytes of uploads of an account that are not kept yet. */
+  #arriving(account: string): number {
+    let bytes = 0;
+    for (const upload of this.#open.values()) if (upload.account === account && !upload.kept) bytes += upload.size;
+    return bytes;
   }
 
-  async #checkQuota(account: string, more: number): Promise<void> {
-    let total = more;
-    for (const digest of await this.#store.repositories.blobs(account))
-      total += (await this.#store.blobs.size(digest)) ?? 0;
-    if (total > this.#limits.accountBytes) {
-      throw new RegistryError(
-        'DENIED',
-        `this account's images may take ${describeBytes(this.#limits.accountBytes)}; delete some`,
-      );
-    }
+  #find(upload: Omit<Upload, 'size'>): Open {
+    const found = this.#open.get(upload.id);
+    const same =
+      found?.account === upload.account && found.principal === upload.principal && found.name === upload.name;
+    if (found && same) return found;
+    throw new RegistryError('BLOB_UPLOAD_UNKNOWN', 'there is no such upload, or it was given up; begin again');
   }
 
   #expireLater(upload: Open): void {

@@ -11,9 +11,10 @@ import type { TempFiles } from './temp-files.ts';
 const ACCOUNT = /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/;
 
 /**
- * Which manifests, tags and blobs belong to which account, as small files:
- * `repos/<account>/<name, "/" as "+">/{tags/<tag>,manifests/<hex>}` and `repos/<account>/_blobs/<hex>`.
- * Blobs are stored once for everybody; an account sees only those that it has proved to have by sending them.
+ * Which manifests, tags and blobs belong to which repository and account, as small files:
+ * `repos/<account>/<name, "/" as "+">/{tags/<tag>,manifests/<hex>,blobs/<hex>}`, and of the account as a whole `_blobs/<hex>`,
+ * all that it sent, and `_fetched/<hex>`, what other registries sent it. Blobs are stored once for everybody; one is seen in a
+ * repository only to which it was sent, or mounted by somebody who saw it: knowing its digest is not having it.
  */
 export class Repositories {
   readonly #dir: string;
@@ -24,20 +25,40 @@ export class Repositories {
     this.#temp = temp;
   }
 
-  async linkBlob(account: string, digest: string): Promise<void> {
+  async linkBlob(account: string, name: string, digest: string): Promise<void> {
     await this.#write(join(this.#account(account), '_blobs'), hexOf(digest), '');
+    await this.#write(join(this.#repository(account, name), 'blobs'), hexOf(digest), '');
   }
 
-  async hasBlob(account: string, digest: string): Promise<boolean> {
-    return (await orMissing(stat(join(this.#account(account), '_blobs', hexOf(digest))))) !== undefined;
+  async hasBlob(account: string, name: string, digest: string): Promise<boolean> {
+    return (await orMissing(stat(join(this.#repository(account, name), 'blobs', hexOf(digest))))) !== undefined;
   }
 
+  async linkFetched(account: string, digest: string): Promise<void> {
+    await this.#write(join(this.#account(account), '_fetched'), hexOf(digest), '');
+  }
+
+  /** Whether another registry has sent this blob to the account. */
+  async hasFetched(account: string, digest: string): Promise<boolean> {
+    return (await orMissing(stat(join(this.#account(account), '_fetched', hexOf(digest))))) !== undefined;
+  }
+
+  /** Digests of all that an account has sent, manifests too. */
   async blobs(account: string): Promise<string[]> {
     return (await names(join(this.#account(account), '_blobs'))).map((hex) => `sha256:${hex}`).filter(isDigest);
   }
 
   async linkManifest(account: string, name: string, digest: string, mediaType: string): Promise<void> {
+    await this.#write(join(this.#account(account), '_blobs'), hexOf(digest), '');
     await this.#write(join(this.#repository(account, name), 'manifests'), hexOf(digest), mediaType);
+  }
+
+  /** How many manifests, tags and blobs the repositories of an account name, each as often as it is named. */
+  async parts(account: string): Promise<number> {
+    let count = 0;
+    for (const directory of await this.#directories(account))
+      for (const kind of ['tags', 'manifests', 'blobs']) count += (await names(join(directory, kind))).length;
+    return count;
   }
 
   /** Media type of a manifest that the repository has, undefined when it has not. */
@@ -57,7 +78,7 @@ export class Repositories {
   /** Tags in lexical order; undefined when there is no such repository. */
   async tags(account: string, name: string): Promise<string[] | undefined> {
     const repository = this.#repository(account, name);
-    if (!(await orMissing(stat(repository)))) return undefined;
+    if (!(await orMissing(stat(join(repository, 'manifests'))))) return undefined;
     return (await names(join(repository, 'tags'))).filter(isTag).sort();
   }
 
@@ -81,9 +102,8 @@ export class Repositories {
   /** Digests of everything that any account has tagged. */
   async *tagged(): AsyncGenerator<string> {
     for (const account of await names(this.#dir)) {
-      for (const entry of await names(join(this.#dir, account))) {
-        if (entry.startsWith('_')) continue;
-        const tags = join(this.#dir, account, entry, 'tags');
+      for (const directory of await this.#directories(account)) {
+        const tags = join(directory, 'tags');
         for (const tag of await names(tags)) {
           const hex = await orMissing(readFile(join(tags, tag), 'utf8'));
           if (hex !== undefined && isDigest(`sha256:${hex}`)) yield `sha256:${hex}`;
@@ -95,14 +115,35 @@ export class Repositories {
   /** Forgets, in every account, blobs and manifests that the store no longer has. */
   async forget(gone: ReadonlySet<string>): Promise<void> {
     for (const account of await names(this.#dir)) {
-      for (const entry of await names(join(this.#dir, account))) {
-        const links =
-          entry === '_blobs' ? join(this.#dir, account, entry) : join(this.#dir, account, entry, 'manifests');
+      const own = ['_blobs', '_fetched'].map((entry) => join(this.#dir, account, entry));
+      const inside = (await this.#directories(account)).flatMap((directory) => [
+        join(directory, 'manifests'),
+        join(directory, 'blobs'),
+      ]);
+      for (const links of [...own, ...inside]) {
         for (const hex of await names(links)) {
           if (gone.has(`sha256:${hex}`)) await rm(join(links, hex), { force: true });
         }
       }
     }
+  }
+
+  /** Every repository with its manifests whose blobs were only known to be the account's, as data directories of November 2026 and before have it. */
+  async *withoutBlobs(): AsyncGenerator<{ manifests: string[]; link(digest: string): Promise<void> }> {
+    for (const account of await names(this.#dir)) {
+      for (const directory of await this.#directories(account)) {
+        const blobs = join(directory, 'blobs');
+        if (await orMissing(stat(blobs))) continue;
+        const manifests = (await names(join(directory, 'manifests'))).map((hex) => `sha256:${hex}`).filter(isDigest);
+        yield { manifests, link: (digest) => this.#write(blobs, hexOf(digest), '') };
+      }
+    }
+  }
+
+  /** Of each repository of an account. */
+  async #directories(account: string): Promise<string[]> {
+    const entries = await names(join(this.#dir, account));
+    return entries.filter((entry) => !entry.startsWith('_')).map((entry) => join(this.#dir, account, entry));
   }
 
   #account(account: string): string {

@@ -35,6 +35,8 @@ export interface EntryMeta extends Ownership {
 
 const DEEPEST = 256;
 const MOST_LINKS = 40;
+/** Forty for each of the most entries that an image may have; half a minute or so. */
+const MOST_STEPS = 20_000_000;
 const IMPLICIT: EntryMeta = { mode: 0o755, uid: 0, gid: 0, mtime: 0 };
 
 /**
@@ -53,9 +55,13 @@ export class Tree {
   /** Directory metadata goes on last: writing into a directory changes its time, and its mode may forbid it. */
   readonly #directories = new Map<string, EntryMeta>();
 
-  /** `ownership`: whether uid and gid are set, which needs root. */
-  constructor(root: string, ownership: boolean) {
+  /** Looks at the file system that are left; a few for each entry of an honest image. */
+  #steps: number;
+
+  /** `ownership`: whether uid and gid are set, which needs root. `steps`: looks at the file system at most. */
+  constructor(root: string, ownership: boolean, steps = MOST_STEPS) {
     this.root = root;
+    this.#steps = steps;
     this.#ownership = ownership;
   }
 
@@ -66,7 +72,7 @@ export class Tree {
   directory(path: string, meta: EntryMeta): void {
     const parts = this.#place(path);
     const host = this.#host(parts);
-    if (!lstat(host)?.isDirectory()) {
+    if (!this.#lstat(host)?.isDirectory()) {
       this.#clear(host);
       mkdirSync(host, { mode: 0o700 });
     }
@@ -105,7 +111,7 @@ export class Tree {
   hardlink(path: string, target: string): void {
     const found = this.#find(split(target));
     const from = found && this.#host(found);
-    const info = from === undefined ? undefined : lstat(from);
+    const info = from === undefined ? undefined : this.#lstat(from);
     if (from === undefined || !info)
       throw invalid(`the hard link ${show(path)} points to ${show(target)}, which is not there`);
     if (!info.isFile() && !info.isSymbolicLink())
@@ -134,7 +140,7 @@ export class Tree {
   empty(path: string): void {
     const parts = this.#find(split(path));
     const host = parts && this.#host(parts);
-    if (!parts || !host || !lstat(host)?.isDirectory()) return;
+    if (!parts || !host || !this.#lstat(host)?.isDirectory()) return;
     for (const name of readdirSync(host)) this.#removeLower([...parts, name]);
   }
 
@@ -155,9 +161,23 @@ export class Tree {
 
   #isRealDirectory(parts: readonly string[]): boolean {
     for (let depth = 0; depth <= parts.length; depth++) {
-      if (!lstat(this.#host(parts.slice(0, depth)))?.isDirectory()) return false;
+      if (!this.#lstat(this.#host(parts.slice(0, depth)))?.isDirectory()) return false;
     }
     return true;
+  }
+
+  #lstat(path: string): Stats | undefined {
+    this.#step();
+    return lstatSync(path, { throwIfNoEntry: false });
+  }
+
+  #step(): void {
+    this.#steps -= 1;
+    if (this.#steps < 0)
+      throw new ImageError(
+        'too-large',
+        'The image takes more work to unpack than an image may: its links or whiteouts go back and forth.',
+      );
   }
 
   #host(parts: readonly string[]): string {
@@ -185,7 +205,7 @@ export class Tree {
   }
 
   #clear(host: string): void {
-    const info = lstat(host);
+    const info = this.#lstat(host);
     if (!info) return;
     if (host === this.root) throw invalid('an entry would replace the root directory');
     rmSync(host, { recursive: true, force: true });
@@ -194,7 +214,7 @@ export class Tree {
 
   #removeLower(parts: string[]): void {
     const host = this.#host(parts);
-    const info = lstat(host);
+    const info = this.#lstat(host);
     if (!info) return;
     if (!this.#inLayer.has(parts.join('/'))) {
       this.#clear(host);
@@ -234,13 +254,14 @@ export class Tree {
     const real: string[] = [];
     let links = 0;
     for (let part = left.shift(); part !== undefined; part = left.shift()) {
+      this.#step();
       if (part === '' || part === '.') continue;
       if (part === '..') {
         real.pop();
         continue;
       }
       const host = this.#host([...real, part]);
-      const info = lstat(host);
+      const info = this.#lstat(host);
       if (info?.isSymbolicLink()) {
         links += 1;
         if (links > MOST_LINKS) throw invalid(`${show(path.join('/'))} goes through more than ${MOST_LINKS} links`);
@@ -276,10 +297,6 @@ function split(path: string): string[] {
   if (parts.some((part) => Buffer.byteLength(part) > 255))
     throw invalid(`the name ${show(path)} has a part of more than 255 bytes`);
   return parts;
-}
-
-function lstat(path: string): Stats | undefined {
-  return lstatSync(path, { throwIfNoEntry: false });
 }
 
 function show(path: string): string {

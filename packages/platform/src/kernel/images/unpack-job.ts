@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
+import { errorCode } from '../system-error.ts';
 import { ImageError, type ImageErrorReason } from './images.ts';
 import type { LayerFile } from './unpack.ts';
 
@@ -30,15 +31,18 @@ export interface UnpackFailure {
 /** Bytes and entries that all layers of the image took, the clone's included. */
 export type UnpackReport = { ok: true; bytes: number; entries: number; fingerprint?: string } | UnpackFailure;
 
+/** Of one thread, in MiB. */
+const HEAP_MB = 512;
+
 /**
  * Unpacks in a thread of its own: file system calls of thousands of small files must not hold up the server's requests.
- * Aborting ends the thread and removes what it wrote. Throws `ImageError` for what `unpackLayer` throws.
+ * Aborting ends the thread and removes what it wrote; so does its end before it reports. Throws `ImageError` for what `unpackLayer` throws.
  */
-export async function unpackInThread(job: UnpackJob, signal: AbortSignal): Promise<UnpackReport> {
+export async function unpackInThread(job: UnpackJob, signal: AbortSignal, heapMb = HEAP_MB): Promise<UnpackReport> {
   signal.throwIfAborted();
   const worker = new Worker(new URL('./unpack-worker.ts', import.meta.url), {
     workerData: job,
-    resourceLimits: { maxOldGenerationSizeMb: 512 },
+    resourceLimits: { maxOldGenerationSizeMb: heapMb },
     // The server's own flags (inspector, watch mode) are not the worker's; secrets in the environment neither.
     execArgv: [],
     env: {},
@@ -50,14 +54,21 @@ export async function unpackInThread(job: UnpackJob, signal: AbortSignal): Promi
   });
   const stop = (): void => void worker.terminate();
   signal.addEventListener('abort', stop, { once: true });
+  let told = false;
   try {
-    return await ended;
+    const report = await ended;
+    told = true;
+    return report;
   } catch (error) {
     signal.throwIfAborted();
-    throw error;
+    if (errorCode(error) !== 'ERR_WORKER_OUT_OF_MEMORY') throw error;
+    throw new ImageError('too-large', 'The image has more names, or longer ones, than an image may have.', {
+      cause: error,
+    });
   } finally {
     signal.removeEventListener('abort', stop);
     await worker.terminate();
-    if (signal.aborted) await rm(job.into, { recursive: true, force: true });
+    // A thread that reports has cleared away what it made in vain.
+    if (signal.aborted || !told) await rm(job.into, { recursive: true, force: true });
   }
 }

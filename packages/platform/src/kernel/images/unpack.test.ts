@@ -246,6 +246,65 @@ describe('what is refused', () => {
   });
 });
 
+describe('a bomb', () => {
+  /** An extended header of so many bytes before an ordinary file. */
+  async function extended(bytes: number): Promise<Buffer> {
+    const [header = Buffer.alloc(0), file] = [await tar([{ name: 'x' }]), await tar([{ name: 'f', content: 'x' }])];
+    const head = Buffer.from(header.subarray(0, 512));
+    head.write(`${bytes.toString(8).padStart(11, '0')}\0`, 124, 'latin1');
+    head.write('x', 156, 'latin1');
+    head.fill(' ', 148, 156);
+    const sum = head.reduce((all, byte) => all + byte, 0);
+    head.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+    const record = Buffer.alloc(Math.ceil(bytes / 512) * 512);
+    record.write(`${bytes} comment=`, 'latin1');
+    record.write('\n', bytes - 1, 'latin1');
+    return Buffer.concat([head, record, file]);
+  }
+
+  it('of one header, which is read as a whole, is not taken into memory', async () => {
+    // The channel: the header of an honest image is read, and the file behind it is there.
+    const root = await unpack(await tempDir(), [gzipSync(await extended(1_000_000))]);
+    expect(readFileSync(join(root, 'f'), 'utf8')).toBe('x');
+    const bomb = gzipSync(await extended(300_000_000), { level: 1 });
+    expect(bomb.length).toBeLessThan(5_000_000);
+    const budget = { ...PLENTY };
+    await expect(unpack(await tempDir(), [bomb], budget)).rejects.toEqual(failure('invalid', /exceeds max size/));
+    expect(PLENTY.bytes - budget.bytes).toBeLessThan(20_000_000);
+  });
+
+  it('of whiteouts, each of which looks through a whole directory, ends soon', async () => {
+    const files = Array.from({ length: 100 }, (_, index) => ({ name: `d/f${index}` }));
+    const marks = (count: number) => Array.from({ length: count }, () => ({ name: 'd/.wh..wh..opq' }));
+    const attempt = async (count: number) => {
+      const dir = await tempDir();
+      mkdirSync(join(dir, 'root'));
+      writeFileSync(join(dir, 'layer'), await tar([...files, ...marks(count)]));
+      const tree = new Tree(join(dir, 'root'), isRoot, 5_000);
+      return unpackLayer({ path: join(dir, 'layer') }, tree, { ...PLENTY });
+    };
+    await attempt(2);
+    await expect(attempt(100)).rejects.toEqual(failure('too-large', /more work/));
+  });
+
+  it('of links, each of which leads through many more, ends soon', async () => {
+    const chain = Array.from({ length: 30 }, (_, index) => ({
+      name: `l${index}`,
+      type: 'symlink' as const,
+      linkname: `${'./'.repeat(1000)}${index === 0 ? 'd' : `l${index - 1}`}`,
+    }));
+    const attempt = async (uses: number) => {
+      const dir = await tempDir();
+      mkdirSync(join(dir, 'root'));
+      const ends = Array.from({ length: uses }, (_, index) => ({ name: `l29/${index}/f` }));
+      writeFileSync(join(dir, 'layer'), await tar([{ name: 'd', type: 'directory' }, ...chain, ...ends]));
+      return unpackLayer({ path: join(dir, 'layer') }, new Tree(join(dir, 'root'), isRoot, 100_000), { ...PLENTY });
+    };
+    await attempt(2);
+    await expect(attempt(20)).rejects.toEqual(failure('too-large', /more work/));
+  });
+});
+
 /** Everything below a directory but its `root`, with content, mode and time: what an escape would change. */
 function outside(dir: string): string {
   const seen: string[] = [];

@@ -2,7 +2,7 @@ import { createWriteStream, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ZipFile } from 'yazl';
 import { codeCommand, codeRuntime } from './code-command.ts';
 import { ImageError } from './images.ts';
@@ -64,6 +64,7 @@ describe('readZip', () => {
     ['an absolute name', [{ name: '/etc/passwd' }], 'invalid'],
     ['a name with backslashes', [{ name: '..\\x' }], 'invalid'],
     ['a drive', [{ name: 'C:x' }], 'invalid'],
+    ['a name of 2000 directories', [{ name: `${'d/'.repeat(2000)}f` }], 'invalid'],
     ['a NUL', [{ name: 'a\0b' }], 'invalid'],
     ['a whiteout', [{ name: 'd/.wh.x' }], 'invalid'],
     ['a link out', [{ name: 'd/l', content: '../../x', mode: 0o120777 }], 'invalid'],
@@ -95,6 +96,20 @@ describe('readZip', () => {
     ['too many directories', [{ name: `${'d/'.repeat(150)}x` }], 'too-large'],
   ])('refuses %s', async (_name, entries, reason) => {
     await expect(read(rawZip(entries))).rejects.toMatchObject({ name: 'ImageError', reason });
+  });
+
+  it('looks at each directory once, however many names are below it', async () => {
+    const below = 'd/'.repeat(200);
+    const path = join(await tempDir(), 'deep.zip');
+    writeFileSync(path, rawZip(Array.from({ length: 200 }, (_, i) => ({ name: `${below}f${i}` }))));
+    const steps = vi.spyOn(String.prototype, 'lastIndexOf');
+    try {
+      expect(await readZip(path, { ...LIMITS, zipEntries: 1000 })).toHaveLength(400);
+      // Each name on its way up, to its end, would be 40,000.
+      expect(steps.mock.calls.filter(([what]) => what === '/').length).toBeLessThan(2000);
+    } finally {
+      steps.mockRestore();
+    }
   });
 
   it('refuses a file that is too large, empty, or no zip', async () => {

@@ -24,6 +24,8 @@ const S_IFDIR = 0o040000;
 const S_IFREG = 0o100000;
 const MADE_BY_UNIX = 3;
 const LONGEST_TARGET = 4095;
+/** As deep as an image may be. */
+const DEEPEST = 250;
 
 /**
  * Lists what a zip holds (zip64 too), sorted by path. Refuses with `ImageError`: names that lead out, links that lead out,
@@ -136,6 +138,7 @@ function normalise(name: string): string {
   if (name.startsWith('/') || /^[A-Za-z]:/.test(name)) throw invalid(`${show(name)} is an absolute path`);
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
   if (parts.includes('..')) throw invalid(`the name ${show(name)} leads out of it`);
+  if (parts.length > DEEPEST) throw invalid(`${show(name)} is nested more than ${DEEPEST} deep`);
   if (parts.some((part) => Buffer.byteLength(part) > 255))
     throw invalid(`the name ${show(name)} has a part of more than 255 bytes`);
   // `.wh.` names mean something else in a layer.
@@ -147,9 +150,13 @@ function normalise(name: string): string {
 
 /** Every part of a path but the last must be a directory; directories that the zip does not list are added. */
 function checkParents(items: Map<string, ZipItem>, limits: ZipLimits): ZipItem[] {
+  const checked = new Set<string>();
   for (const path of [...items.keys()]) {
     for (let slash = path.lastIndexOf('/'); slash > 0; slash = path.lastIndexOf('/', slash - 1)) {
       const name = path.slice(0, slash);
+      // Then all above it are.
+      if (checked.has(name)) break;
+      checked.add(name);
       const parent = items.get(name);
       if (!parent) items.set(name, { type: 'directory', path: name });
       // One name may stand for hundreds of directories.

@@ -9,6 +9,7 @@ import {
   rename,
   rm,
   rmdir,
+  stat,
   unlink,
   writeFile,
 } from 'node:fs/promises';
@@ -17,6 +18,7 @@ import { Readable } from 'node:stream';
 import type { Clock } from '../clock.ts';
 import { syncDirectory } from '../durable-file.ts';
 import { errorCode } from '../system-error.ts';
+import { Turns } from '../turns.ts';
 import { isMissing, mapFileError, ObjectError } from './errors.ts';
 import { keyToPath } from './key-path.ts';
 import { listKeys } from './list-keys.ts';
@@ -30,8 +32,22 @@ import {
   type ObjectStore,
   type PutOptions,
 } from './object-store.ts';
+import { type ObjectLimits, ObjectUsage, type Writing } from './object-usage.ts';
 import { resolveRange } from './range.ts';
 import { createUploads } from './uploads.ts';
+
+export interface DirectoryStoreDeps {
+  directory: string;
+  clock: Clock;
+  limits?: ObjectLimits;
+}
+
+const UNLIMITED: ObjectLimits = {
+  bytesPerBucket: Number.POSITIVE_INFINITY,
+  bytesPerAccount: Number.POSITIVE_INFINITY,
+  objectsPerAccount: Number.POSITIVE_INFINITY,
+  bucketsPerAccount: Number.POSITIVE_INFINITY,
+};
 
 const PUT_ATTEMPTS = 20;
 
@@ -39,8 +55,10 @@ const PUT_ATTEMPTS = 20;
  * The embedded object store. Below `directory` each bucket has `objects/` (see `key-path.ts`), `uploads/` and `tmp/`;
  * an object is written aside, brought to the disk and renamed into place, so a reader sees it whole or not at all.
  */
-export async function openDirectoryStore(deps: { directory: string; clock: Clock }): Promise<ObjectStore> {
-  const { directory, clock } = deps;
+export async function openDirectoryStore(deps: DirectoryStoreDeps): Promise<ObjectStore> {
+  const { directory, clock, limits = UNLIMITED } = deps;
+  const usage = new ObjectUsage(directory, limits);
+  const turns = new Turns();
   await mkdir(directory, { recursive: true, mode: 0o700 });
   await removeUnfinished(directory);
 
@@ -62,6 +80,18 @@ export async function openDirectoryStore(deps: { directory: string; clock: Clock
     return bucketPath(name);
   };
 
+  const listBuckets = async (): Promise<Bucket[]> => {
+    const names = (await readdir(directory)).filter(isBucketName).sort();
+    const buckets = await Promise.all(names.map(readBucket));
+    return buckets.filter((bucket) => bucket !== undefined);
+  };
+
+  /** What is written counts from here on. Throws `QuotaExceeded`. */
+  const beginWriting = async (bucket: string): Promise<Writing> => {
+    await usage.count(listBuckets);
+    return usage.writing(bucket);
+  };
+
   const pathOf = ({ bucket, key }: ObjectPlace): string => {
     if (!isObjectKey(key)) throw new ObjectError('KeyTooLongError', 'A key has 1 to 1024 bytes of well-formed UTF-8.');
     return join(bucketPath(bucket), 'objects', ...keyToPath(key));
@@ -72,24 +102,32 @@ export async function openDirectoryStore(deps: { directory: string; clock: Clock
     place: ObjectPlace,
     options: PutOptions,
     fill: (writer: ObjectFileWriter) => Promise<string>,
+    counted?: 'already',
   ): Promise<ObjectInfo> => {
     const path = pathOf(place);
     const root = await needBucket(place.bucket);
+    const writing = counted ? undefined : await beginWriting(place.bucket);
     const unfinished = join(root, 'tmp', randomBytes(12).toString('hex'));
     let file: FileHandle | undefined;
     try {
       file = await open(unfinished, 'wx', 0o600);
-      const writer = new ObjectFileWriter(file);
+      const writer = new ObjectFileWriter(file, writing?.grow);
       const etag = await fill(writer);
       const { contentType, headers = {}, metadata = {} } = options;
       const checksum = options.checksum?.();
       const about = { etag, lastModified: new Date(clock.now()), contentType, headers, metadata, checksum };
       await writer.describe(about);
-      await moveIntoPlace(unfinished, path, join(root, 'objects'), options.onlyIfAbsent ?? false);
+      const { size } = await file.stat();
+      await turns.take(path, async () => {
+        const before = await sizeOf(path);
+        await moveIntoPlace(unfinished, path, join(root, 'objects'), options.onlyIfAbsent ?? false);
+        usage.change(place.bucket, { bytes: size - (before ?? 0), objects: before === undefined ? 1 : 0 });
+      });
       return { key: place.key, size: writer.size, ...about };
     } catch (error) {
       throw mapFileError(error);
     } finally {
+      writing?.release();
       await file?.close();
       await rm(unfinished, { force: true });
     }
@@ -103,6 +141,8 @@ export async function openDirectoryStore(deps: { directory: string; clock: Clock
         const code = existing.owner === owner ? 'BucketAlreadyOwnedByYou' : 'BucketAlreadyExists';
         throw new ObjectError(code, `The bucket ${name} exists already.`);
       }
+      await usage.count(listBuckets);
+      usage.addBucket(name, owner);
       try {
         for (const part of ['objects', 'uploads', 'tmp'])
           await mkdir(join(path, part), { recursive: true, mode: 0o700 });
@@ -114,22 +154,21 @@ export async function openDirectoryStore(deps: { directory: string; clock: Clock
         await syncDirectory(path);
         await syncDirectory(directory);
       } catch (error) {
+        // Unless somebody else was faster: then it is there.
+        if (errorCode(error) !== 'EEXIST') usage.removeBucket(name);
         if (errorCode(error) === 'EEXIST')
           throw new ObjectError('BucketAlreadyExists', `The bucket ${name} exists already.`);
         throw mapFileError(error);
       }
     },
     bucket: readBucket,
-    listBuckets: async () => {
-      const names = (await readdir(directory)).filter(isBucketName).sort();
-      const buckets = await Promise.all(names.map(readBucket));
-      return buckets.filter((bucket) => bucket !== undefined);
-    },
+    listBuckets,
     deleteBucket: async (name) => {
       const path = await needBucket(name);
       const page = await listKeys(join(path, 'objects'), { limit: 1 });
       if (page.items.length > 0) throw new ObjectError('BucketNotEmpty', `The bucket ${name} is not empty.`);
       await unlink(join(path, 'bucket.json'));
+      usage.removeBucket(name);
       await rm(path, { recursive: true, force: true });
     },
 
@@ -165,7 +204,12 @@ export async function openDirectoryStore(deps: { directory: string; clock: Clock
     delete: async (place) => {
       const path = pathOf(place);
       const root = await needBucket(place.bucket);
-      await unlink(path).catch(ignoreMissing);
+      await turns.take(path, async () => {
+        const changed = usage.changes(place.bucket);
+        const before = await sizeOf(path);
+        await unlink(path).catch(ignoreMissing);
+        if (before !== undefined) changed({ bytes: -before, objects: -1 });
+      });
       await pruneEmpty(dirname(path), join(root, 'objects'));
     },
     list: async (bucket, options) => {
@@ -183,8 +227,22 @@ export async function openDirectoryStore(deps: { directory: string; clock: Clock
       }
       return page.next === undefined ? { objects, commonPrefixes } : { objects, commonPrefixes, next: page.next };
     },
-    ...createUploads({ clock, needBucket, checkKey: pathOf, store }),
+    ...createUploads({
+      clock,
+      needBucket,
+      checkKey: pathOf,
+      store,
+      beginWriting,
+      changed: (bucket, change) => usage.change(bucket, change),
+      changes: (bucket) => usage.changes(bucket),
+    }),
   };
+}
+
+/** Undefined when there is no such file. */
+async function sizeOf(path: string): Promise<number | undefined> {
+  const found = await stat(path).catch(ignoreMissing);
+  return found?.size;
 }
 
 async function readInfoAt(path: string, key: string): Promise<ObjectInfo | undefined> {
@@ -198,7 +256,7 @@ async function readInfoAt(path: string, key: string): Promise<ObjectInfo | undef
 }
 
 function emptyBody(file: FileHandle): Readable {
-  void file.close();
+  void file.close().catch(() => undefined);
   return Readable.from([]);
 }
 

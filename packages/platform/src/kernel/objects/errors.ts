@@ -29,9 +29,11 @@ const STATUS = {
   NotImplemented: 501,
   NotModified: 304,
   PreconditionFailed: 412,
+  QuotaExceeded: 403,
   RequestTimeTooSkewed: 403,
   SignatureDoesNotMatch: 403,
   SlowDown: 503,
+  TooManyBuckets: 400,
 } as const;
 
 export type ObjectErrorCode = keyof typeof STATUS;

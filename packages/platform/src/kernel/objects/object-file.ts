@@ -26,10 +26,13 @@ interface Description {
 export class ObjectFileWriter {
   readonly #file: FileHandle;
   readonly #md5: Hash = createHash('md5');
+  readonly #grow: ((bytes: number) => void) | undefined;
   #size = 0;
 
-  constructor(file: FileHandle) {
+  /** `grow` is told before so many bytes more are written, and may throw. */
+  constructor(file: FileHandle, grow?: (bytes: number) => void) {
     this.#file = file;
+    this.#grow = grow;
   }
 
   get size(): number {
@@ -38,6 +41,7 @@ export class ObjectFileWriter {
 
   async write(body: AsyncIterable<Uint8Array>): Promise<void> {
     for await (const part of body) {
+      this.#grow?.(part.length);
       this.#md5.update(part);
       for (let written = 0; written < part.length; ) {
         const { bytesWritten } = await this.#file.write(part, written, part.length - written, this.#size + written);

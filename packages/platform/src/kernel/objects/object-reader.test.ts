@@ -19,7 +19,7 @@ test('an account reads its own buckets, and cannot tell others from nothing', as
     const read = objectReader(store);
     const signal = new AbortController().signal;
     const found = await read('1', { bucket: 'mine', key: 'code.zip' }, signal);
-    expect(found && (await text(found))).toBe('zip');
+    expect(found && [await text(found.body), found.bytes]).toEqual(['zip', 3]);
     for (const [account, location] of [
       ['2', { bucket: 'mine', key: 'code.zip' }],
       ['1', { bucket: 'mine', key: 'none' }],
@@ -32,7 +32,7 @@ test('an account reads its own buckets, and cannot tell others from nothing', as
     }
     const aborted = await read('1', { bucket: 'mine', key: 'code.zip' }, AbortSignal.abort(new Error('gone')));
     expect(aborted).toBeDefined();
-    if (aborted) await expect(text(aborted)).rejects.toThrow();
+    if (aborted) await expect(text(aborted.body)).rejects.toThrow();
   } finally {
     await rm(directory, { recursive: true });
   }

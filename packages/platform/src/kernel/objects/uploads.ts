@@ -7,6 +7,7 @@ import { syncDirectory } from '../durable-file.ts';
 import { mapFileError, ObjectError } from './errors.ts';
 import { ObjectFileWriter } from './object-file.ts';
 import type { ObjectInfo, ObjectPlace, ObjectStore, Part, PutOptions, Upload, UploadPlace } from './object-store.ts';
+import { type ObjectChange, UPLOAD_FILE, type Writing } from './object-usage.ts';
 
 interface UploadsDeps {
   clock: Clock;
@@ -17,7 +18,13 @@ interface UploadsDeps {
     place: ObjectPlace,
     options: PutOptions,
     fill: (writer: ObjectFileWriter) => Promise<string>,
+    counted?: 'already',
   ): Promise<ObjectInfo>;
+  /** Throws `QuotaExceeded`. */
+  beginWriting(bucket: string): Promise<Writing>;
+  changed(bucket: string, change: ObjectChange): void;
+  /** The same for the bucket that has the name now, when it is known later. */
+  changes(bucket: string): (change: ObjectChange) => void;
 }
 
 type UploadMethods = Pick<
@@ -39,13 +46,13 @@ const PART_NAME = /^(\d{5})-([0-9a-f]{32})$/;
 
 /** Uploads in parts: a directory each, with `upload.json` and the parts as `NUMBER-MD5`. */
 export function createUploads(deps: UploadsDeps): UploadMethods {
-  const { clock, needBucket, checkKey, store } = deps;
+  const { clock, needBucket, checkKey, store, beginWriting, changed, changes } = deps;
 
   const find = async ({ bucket, key, uploadId }: UploadPlace): Promise<{ path: string; upload: Stored }> => {
     const root = await needBucket(bucket);
     const path = join(root, 'uploads', uploadId);
     const text = /^[0-9a-f]{32}$/.test(uploadId)
-      ? await readFile(join(path, 'upload.json'), 'utf8').catch(() => undefined)
+      ? await readFile(join(path, UPLOAD_FILE), 'utf8').catch(() => undefined)
       : undefined;
     const upload: Stored | undefined = text === undefined ? undefined : JSON.parse(text);
     if (upload?.key !== key)
@@ -65,18 +72,30 @@ export function createUploads(deps: UploadsDeps): UploadMethods {
     return parts;
   };
 
+  /** The upload is over; what its parts took is free. */
+  const remove = async (bucket: string, path: string): Promise<void> => {
+    const changed = changes(bucket);
+    let bytes = (await stat(join(path, UPLOAD_FILE))).size;
+    for (const { size } of await partsIn(path)) bytes += size;
+    await rm(path, { recursive: true, force: true });
+    changed({ bytes: -bytes, objects: -1 });
+  };
+
   return {
     createUpload: async (place, options = {}) => {
       checkKey(place);
       const root = await needBucket(place.bucket);
+      (await beginWriting(place.bucket)).release();
       const uploadId = randomBytes(16).toString('hex');
       const path = join(root, 'uploads', uploadId);
       const { contentType, headers, metadata } = options;
       const upload: Stored = { key: place.key, startedAt: clock.now(), contentType, headers, metadata };
       try {
         await mkdir(path, { mode: 0o700 });
-        await writeFile(join(path, 'upload.json'), JSON.stringify(upload), { mode: 0o600, flush: true });
+        const text = JSON.stringify(upload);
+        await writeFile(join(path, UPLOAD_FILE), text, { mode: 0o600, flush: true });
         await syncDirectory(path);
+        changed(place.bucket, { bytes: Buffer.byteLength(text), objects: 1 });
       } catch (error) {
         throw mapFileError(error);
       }
@@ -85,10 +104,11 @@ export function createUploads(deps: UploadsDeps): UploadMethods {
 
     uploadPart: async (place, partNumber, body) => {
       const { path } = await find(place);
+      const writing = await beginWriting(place.bucket);
       const unfinished = join(path, `tmp-${randomBytes(8).toString('hex')}`);
       try {
         const file = await open(unfinished, 'wx', 0o600);
-        const writer = new ObjectFileWriter(file);
+        const writer = new ObjectFileWriter(file, writing.grow);
         try {
           await writer.write(body);
           await file.datasync();
@@ -97,14 +117,18 @@ export function createUploads(deps: UploadsDeps): UploadMethods {
         }
         const etag = writer.md5();
         const prefix = `${String(partNumber).padStart(5, '0')}-`;
-        const replaced = (await readdir(path)).filter((name) => name.startsWith(prefix) && name !== prefix + etag);
+        const replaced = (await partsIn(path)).filter((part) => part.partNumber === partNumber);
         await rename(unfinished, join(path, prefix + etag));
-        for (const name of replaced) await rm(join(path, name), { force: true });
+        for (const part of replaced) if (part.etag !== etag) await rm(join(path, partName(part)), { force: true });
+        const freed = replaced.reduce((sum, { size }) => sum + size, 0);
+        changed(place.bucket, { bytes: writer.size - freed, objects: 0 });
         await syncDirectory(path);
         return { partNumber, etag, size: writer.size, lastModified: new Date(clock.now()) };
       } catch (error) {
         await rm(unfinished, { force: true });
         throw mapFileError(error);
+      } finally {
+        writing.release();
       }
     },
 
@@ -115,18 +139,23 @@ export function createUploads(deps: UploadsDeps): UploadMethods {
       const stored = new Map((await partsIn(path)).map((part) => [part.partNumber, part]));
       const chosen = choose(wanted, stored);
       const { contentType, headers, metadata } = upload;
-      const info = await store(place, { contentType, headers, metadata, ...options }, async (writer) => {
-        for (const part of chosen) await writer.write(createReadStream(join(path, partName(part))));
-        const digests = Buffer.concat(chosen.map((part) => Buffer.from(part.etag, 'hex')));
-        return `${createHash('md5').update(digests).digest('hex')}-${chosen.length}`;
-      });
-      await rm(path, { recursive: true, force: true });
+      const info = await store(
+        place,
+        { contentType, headers, metadata, ...options },
+        async (writer) => {
+          for (const part of chosen) await writer.write(createReadStream(join(path, partName(part))));
+          const digests = Buffer.concat(chosen.map((part) => Buffer.from(part.etag, 'hex')));
+          return `${createHash('md5').update(digests).digest('hex')}-${chosen.length}`;
+        },
+        'already',
+      );
+      await remove(place.bucket, path);
       return info;
     },
 
     abortUpload: async (place) => {
       const { path } = await find(place);
-      await rm(path, { recursive: true, force: true });
+      await remove(place.bucket, path);
     },
 
     listUploads: async (bucket) => {

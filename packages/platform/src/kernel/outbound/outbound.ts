@@ -5,8 +5,9 @@ import { type AddressPolicy, createAddressPolicy } from './address-policy.ts';
 import { createGuardedDispatcher } from './dispatcher.ts';
 import { asOutboundError, OutboundError } from './errors.ts';
 import { followRedirect, type Hop, isRedirect, type OutboundBody } from './redirect.ts';
-import { createGuardedResolve, type Resolve, systemResolve } from './resolver.ts';
+import { createGuardedResolve, type Resolve } from './resolver.ts';
 import { boundedBody, readAll } from './response-body.ts';
+import { createSystemResolve } from './system-resolve.ts';
 import { checkTarget } from './target.ts';
 
 export interface OutboundLimits {
@@ -80,7 +81,7 @@ export function createOutbound(deps: OutboundDeps): Outbound {
   const addresses: AddressPolicy = createAddressPolicy(deps.allowPrivate);
   const rules = { addresses, ports: deps.ports };
   const resolve = createGuardedResolve({
-    resolve: deps.resolve ?? systemResolve,
+    resolve: deps.resolve ?? createSystemResolve(),
     addresses,
     clock: deps.clock,
     timeoutMs: limits.connectTimeoutMs,

@@ -1,4 +1,3 @@
-import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import type { Clock } from '../clock.ts';
 import type { AddressPolicy } from './address-policy.ts';
@@ -10,15 +9,8 @@ export interface ResolvedAddress {
   family: 4 | 6;
 }
 
-/** Turns a host name into all its addresses. */
-export type Resolve = (hostname: string) => Promise<readonly ResolvedAddress[]>;
-
-/** The machine's own resolver, /etc/hosts included. */
-export const systemResolve: Resolve = async (hostname) =>
-  (await lookup(hostname, { all: true, order: 'verbatim' })).map(({ address, family }) => ({
-    address,
-    family: family === 6 ? 6 : 4,
-  }));
+/** Turns a host name into all its addresses; who aborts waits no more, and nothing is begun for him alone. */
+export type Resolve = (hostname: string, signal?: AbortSignal) => Promise<readonly ResolvedAddress[]>;
 
 const MOST_ADDRESSES = 16;
 
@@ -49,11 +41,14 @@ function bounded(
   hostname: string,
 ): Promise<readonly ResolvedAddress[]> {
   return new Promise((done, fail) => {
-    const cancel = deps.clock.after(deps.timeoutMs, () =>
-      fail(new OutboundError('NAME_NOT_RESOLVED', `${hostname} was not resolved within ${deps.timeoutMs} ms`)),
-    );
+    const ending = new AbortController();
+    const cancel = deps.clock.after(deps.timeoutMs, () => {
+      const late = new OutboundError('NAME_NOT_RESOLVED', `${hostname} was not resolved within ${deps.timeoutMs} ms`);
+      fail(late);
+      ending.abort(late);
+    });
     deps
-      .resolve(hostname)
+      .resolve(hostname, ending.signal)
       .then(done, (cause: unknown) =>
         fail(
           asOutboundError(cause) ??

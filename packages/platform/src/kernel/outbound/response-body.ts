@@ -25,6 +25,8 @@ export function boundedBody(source: Readable, encoding: string | undefined, maxB
 /** Pipes by hand: `pipeline` would report one error twice, here the last stream is the only one that anyone reads. */
 function chain(source: Readable, stages: Transform[]): Readable {
   const last = stages.at(-1) ?? new PassThrough();
+  // Whoever reads it meets its error; one that comes before is heard here, for one that nobody hears ends the server.
+  last.on('error', () => {});
   let current: Readable = source;
   for (const stage of stages) {
     const from = current;

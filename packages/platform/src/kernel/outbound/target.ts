@@ -35,13 +35,16 @@ export function checkTarget(input: string | URL, rules: TargetRules): URL {
   return url;
 }
 
-/** Throws `ADDRESS_REFUSED` when `address`, to which `host` resolved, is closed. */
+/**
+ * Throws `ADDRESS_REFUSED` when `address`, to which `host` resolved, is closed. What a name resolves to is not said: nobody reads
+ * the names of a private network here.
+ */
 export function assertAddress(host: string, address: string, policy: AddressPolicy): void {
   const reason = policy.refusal(address);
   if (reason === undefined) return;
-  const where = host === address ? address : `${host} (${address})`;
-  throw new OutboundError(
-    'ADDRESS_REFUSED',
-    `${where} is ${reason}, which the platform does not call; an operator can open a range with --allow-private-egress`,
-  );
+  const why =
+    host === address
+      ? `${address} is ${reason}, which the platform does not call`
+      : `${host} has no address that the platform calls`;
+  throw new OutboundError('ADDRESS_REFUSED', `${why}; an operator can open a range with --allow-private-egress`);
 }

@@ -61,4 +61,23 @@ describe('what a server waits for from another', () => {
     forwarder.abandon('b', 3);
     await ended;
   });
+
+  it('ends at once for a connection whose client left while the other server was called', async () => {
+    const upgrades: string[] = [];
+    server.on('upgrade', ({ url = '' }, socket) => {
+      upgrades.push(url);
+      socket.on('error', () => undefined).write('hello');
+    });
+    const called = once(server, 'connection');
+    const left = new PassThrough();
+    const asked = of(2);
+    asked.req.rawHeaders = ['host', 'b', 'connection', 'upgrade', 'upgrade', 'websocket'];
+    const joining = forwarder.upgrade(asked, left, Buffer.alloc(0));
+    left.destroy();
+    await joining;
+    const [upstream] = (await called) as [Socket];
+    // The other end closes only if ours does.
+    await until(() => upstream.destroyed);
+    expect(upgrades).toEqual([]);
+  });
 });

@@ -90,6 +90,8 @@ export class PeerForwarder {
     headers.push(PEER_HEADER, this.#token(forwarded));
     for (let i = 0; i + 1 < headers.length; i += 2) lines.push(`${headers[i]}: ${headers[i + 1]}`);
     const upstream = await dial(held);
+    // Its client may have left meanwhile, which it says only once.
+    if (socket.destroyed) return void upstream.destroy();
     upstream.write(`${lines.join('\r\n')}\r\n\r\n`);
     if (head.length > 0) upstream.write(head);
     for (const [one, other] of [

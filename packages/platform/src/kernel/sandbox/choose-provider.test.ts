@@ -26,7 +26,7 @@ describe('choice of a provider', () => {
       );
       for (const part of [
         '/no/runc',
-        'apt-get install -y runc containernetworking-plugins nftables iproute2',
+        'apt-get install -y runc tini containernetworking-plugins nftables iproute2',
         'network plugins',
         '--sandbox process',
       ]) {

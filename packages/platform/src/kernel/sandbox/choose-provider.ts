@@ -17,7 +17,7 @@ export interface ChosenProvider {
   report: ProbeReport;
 }
 
-const INSTALL = 'apt-get install -y runc containernetworking-plugins nftables iproute2';
+const INSTALL = 'apt-get install -y runc tini containernetworking-plugins nftables iproute2';
 
 /**
  * The provider for this machine. Rejects with SandboxError `unavailable` when what was asked for does not work here; its message
@@ -35,7 +35,11 @@ export async function createSandboxProvider(options: ChooseProviderOptions): Pro
   for (const provider of isolating(options)) {
     if (options.provider !== 'auto' && options.provider !== provider.name) continue;
     const report = await provider.probe();
-    if (report.usable) return { provider, report };
+    if (report.usable) {
+      for (const shared of report.shared ?? [])
+        options.log.warn({ provider: provider.name }, `shared by all sandboxes: ${shared}`);
+      return { provider, report };
+    }
     await provider.close();
     reports.push(report);
   }

@@ -1,17 +1,24 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { endTree } from './process-group.ts';
 import { exitStatus } from './run-command.ts';
 import { type ExecHandle, type ExecOptions, SandboxError } from './sandbox.ts';
 
 const TTY_SCRIPT = fileURLToPath(new URL('./exec-tty.pl', import.meta.url));
 
+/** How long the process on the host may outlive the command that was killed, in ms: it hands on the last output and the status. */
+const FAREWELL_MS = 1000;
+/** How long a slow reader then has for what has been written, in ms. */
+const DRAIN_MS = 5000;
+
 export interface ExecProcess {
   argv: [string, ...string[]];
   cwd: string;
   env: Record<string, string>;
-  /** Delivers a signal to the command itself, which need not be the process that was started. */
-  kill(child: ChildProcess, signal: NodeJS.Signals): void;
+  /** Delivers a signal to the command itself, which need not be the process that was started, with its process group. Bounded. */
+  kill(child: ChildProcess, signal: NodeJS.Signals): Promise<void>;
   /** The command's status, when the process that was started for it ended with `status`; that by default. */
   statusOf?(status: number): Promise<number>;
   /** Removes what the call needed. */
@@ -43,18 +50,28 @@ export async function startExec(
   stdin.on('error', () => undefined);
   if (control) control.on('error', () => undefined);
 
+  let ending = false;
   const kill = (wanted: NodeJS.Signals = 'SIGKILL'): void => {
-    if (child.exitCode === null && child.signalCode === null) target.kill(child, wanted);
+    if (wanted !== 'SIGKILL') {
+      if (!hasEnded(child)) void target.kill(child, wanted).catch(() => undefined);
+    } else if (!ending) {
+      ending = true;
+      void end(target, child, closed);
+    }
   };
   const onAbort = (): void => kill('SIGKILL');
   signal?.addEventListener('abort', onAbort, { once: true });
   const exited = new Promise<number>((resolve) => {
     child.once('exit', (code, by) => {
-      signal?.removeEventListener('abort', onAbort);
       const status = exitStatus(code, by);
-      const known = Promise.resolve(target.statusOf?.(status) ?? status);
-      resolve(known.finally(() => target.cleanUp?.()));
+      resolve(target.statusOf?.(status) ?? status);
     });
+  });
+  // Later than its end where others hold its output.
+  const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  void Promise.all([exited, closed]).then(() => {
+    signal?.removeEventListener('abort', onAbort);
+    return target.cleanUp?.().catch(() => undefined);
   });
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
@@ -62,6 +79,8 @@ export async function startExec(
       reject(new SandboxError('failed', `${file} could not be started: ${error.message}`, { cause: error })),
     );
   });
+  // It may have been aborted before anybody listened.
+  if (signal?.aborted) onAbort();
   return {
     stdin,
     stdout,
@@ -73,4 +92,20 @@ export async function startExec(
     kill,
     exited,
   };
+}
+
+/**
+ * Ends the command, and with it the process on the host: by itself as a rule, which takes whoever holds its output and nobody who reads
+ * it to prevent. Then it is killed with all below it, and the output ends here.
+ */
+async function end(target: ExecProcess, child: ChildProcess, closed: Promise<void>): Promise<void> {
+  await target.kill(child, 'SIGKILL').catch(() => undefined);
+  await Promise.race([closed, sleep(FAREWELL_MS)]);
+  if (!hasEnded(child) && child.pid !== undefined) await endTree(child.pid).catch(() => undefined);
+  await Promise.race([closed, sleep(DRAIN_MS, undefined, { ref: false })]);
+  for (const stream of child.stdio) stream?.destroy();
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
 }

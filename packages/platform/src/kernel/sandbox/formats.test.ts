@@ -116,7 +116,7 @@ describe('runtime configuration', () => {
         rootPath: '/root',
         userNamespace: '/u',
         networkNamespace: '/n',
-        rootUid: 7,
+        ids: { first: 7, own: false },
         repeatMappings: true,
         seccomp: seccompProfile('x64'),
         swapLimit: true,
@@ -126,7 +126,7 @@ describe('runtime configuration', () => {
     );
   it('says entrypoint and cmd, limits, and no capability', () => {
     const text = config();
-    expect(text).toContain('"args":["/e","c"]');
+    expect(text).toContain('"args":["/.agentplatform-init","--","/e","c"]');
     expect(text).toContain('"memory":{"limit":67108864,"swap":67108864}');
     expect(text).toContain('"pids":{"limit":64}');
     expect(text).toContain('"bounding":[]');
@@ -185,6 +185,8 @@ describe('record of a sandbox', () => {
     ip: '10.0.0.1',
     hostInterface: 'veth0',
     network: { egress: 'restricted', allowCidrs: ['10.0.0.0/8'], hostPorts: [1], door: true },
+    firstId: 2_000_224_256,
+    openFiles: 64,
   };
   it('comes back as it was', () =>
     inTemp(async (dir) => {

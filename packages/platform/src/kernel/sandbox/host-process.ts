@@ -59,7 +59,7 @@ export async function execOnHost(
       cwd: cwd ?? target.cwd,
       env: { ...(tty ? { TERM: 'xterm-256color' } : {}), ...target.env, ...env },
       // It leads a process group of its own, so that what it started ends with it.
-      kill: ({ pid }, wanted) => signalGroup(pid, wanted),
+      kill: async ({ pid }, wanted) => signalGroup(pid, wanted),
     },
     { tty, signal },
   );

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
-import { join } from 'node:path';
+import { lstat, open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { SandboxError } from './sandbox.ts';
 
 export interface ImageUser {
@@ -51,8 +51,10 @@ function isId(text: string): boolean {
   return /^\d{1,10}$/.test(text);
 }
 
-/** Rows of a colon-separated file of the image. A link is not followed: its target would be looked up on the host. */
+/** Rows of a colon-separated file of the image. A link is not followed, nor one to its directory: its target would be looked up on the host. */
 async function readTable(rootfs: string, path: string): Promise<string[][]> {
+  const directory = await lstat(join(rootfs, dirname(path))).catch(() => undefined);
+  if (!directory?.isDirectory()) return [];
   const file = await open(join(rootfs, path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     () => undefined,
   );

@@ -21,6 +21,7 @@ export interface Instance {
   /** Mount points used by each sandbox's owner inside a mount namespace of its own. */
   diskMount: string;
   rootMount: string;
+  placesMount: string;
   cgroupParent: string;
 }
 
@@ -37,8 +38,14 @@ export function instancePlaces(dataDir: string, runBase: string): Instance {
     leases: join(run, 'leases'),
     diskMount: join(run, 'disk'),
     rootMount: join(run, 'root'),
+    placesMount: join(run, 'places'),
     cgroupParent: `/${prefix}`,
   };
+}
+
+/** Where platforms on this machine agree on ranges of ids. */
+export function idRegistryPlace(runBase: string): string {
+  return join(runBase, 'ids');
 }
 
 /** Where platforms on this machine agree on address ranges. */
@@ -57,7 +64,13 @@ export async function openInstance(dataDir: string, runBase = '/run/agentplatfor
   // Passed through, not read, by the runtime's first steps, which it does as an unprivileged user.
   for (const dir of [runBase, instance.run]) await directory(dir, 0o711);
   await directory(instance.rootMount, 0o755);
-  for (const dir of [instance.sandboxes, instance.runtimeRoot, instance.leases, instance.diskMount])
+  for (const dir of [
+    instance.sandboxes,
+    instance.runtimeRoot,
+    instance.leases,
+    instance.diskMount,
+    instance.placesMount,
+  ])
     await directory(dir, 0o700);
   return instance;
 }

@@ -3,11 +3,12 @@ import { lockDirectory } from '../storage/directory-lock.ts';
 import { DirectoryInUseError } from '../storage/errors.ts';
 import { type CgroupLayout, listGroups, removeGroup } from './cgroups.ts';
 import { listRoots, unmountRoot } from './docker/docker-root.ts';
-import { instancePlaces } from './instance.ts';
+import { releaseRanges } from './id-ranges.ts';
+import { idRegistryPlace, instancePlaces } from './instance.ts';
 import { isGone } from './is-gone.ts';
 import type { Nft } from './nft.ts';
 import type { RunCommand } from './run-command.ts';
-import { RuntimeCli, stateOwner } from './runtime-cli.ts';
+import { RuntimeCli, stateOwners } from './runtime-cli.ts';
 import { type Claim, interfacesInto, readClaims } from './subnets.ts';
 
 export interface LapsedOptions {
@@ -67,7 +68,7 @@ async function removeLeftovers(claim: Claim, options: LapsedOptions): Promise<vo
     if (!(await isGone(claim.dataDir))) throw new Error(`${claim.dataDir} is there again`);
   };
   // It may have been another runtime's sandbox; the end of its control group is what ends it for certain.
-  for (const id of new Set((await readdir(runtimeRoot).catch(() => [])).map(stateOwner))) {
+  for (const id of stateOwners(await readdir(runtimeRoot).catch(() => []))) {
     await stillGone();
     await cli.remove(id).catch(() => undefined);
   }
@@ -89,6 +90,7 @@ async function removeLeftovers(claim: Claim, options: LapsedOptions): Promise<vo
   await stillGone();
   await rm(places.run, { recursive: true, force: true });
   await stillGone();
+  await releaseRanges(idRegistryPlace(runBase), claim.dataDir);
   await rm(claim.file, { force: true });
 }
 

@@ -50,7 +50,7 @@ export class LiveSandboxes implements SandboxProvider {
     return this.#inner.probe();
   }
 
-  sweep(keep: ReadonlySet<string>): Promise<string[]> {
+  sweep(keep?: ReadonlySet<string>): Promise<string[]> {
     return this.#inner.sweep(keep);
   }
 

@@ -1,4 +1,4 @@
-import { chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
@@ -19,8 +19,14 @@ describe('mounts of a sandbox', () => {
   let provider: OciProvider;
   let serial = 0;
 
-  const inside = async (mounts: SandboxMount[], script: string, meanwhile?: () => Promise<void>): Promise<string> => {
-    const sandbox = await provider.create(smallSpec(image, `m${serial++}`, { mounts }));
+  const inside = async (
+    mounts: SandboxMount[],
+    script: string,
+    meanwhile?: () => Promise<void>,
+    user = '',
+  ): Promise<string> => {
+    const as = { ...image, config: { ...image.config, user } };
+    const sandbox = await provider.create(smallSpec(as, `m${serial++}`, { mounts }));
     try {
       await meanwhile?.();
       const { stdout, stderr } = await runIn(sandbox, ['/bin/sh', '-c', script]);
@@ -63,6 +69,34 @@ describe('mounts of a sandbox', () => {
     );
     expect(out).toBe('from the host\n');
     expect(await readFile(join(dir, 'shared/answer'), 'utf8')).toBe('back\n');
+  });
+
+  it('are seen by each sandbox with the owners that they have, and root of a sandbox is not root there', async () => {
+    const open = join(dir, 'open');
+    await mkdir(open);
+    await chmod(open, 0o777);
+    await writeFile(join(open, 'of-root'), '');
+    await writeFile(join(open, 'of-anybody'), '');
+    await chown(join(open, 'of-anybody'), 1_234_567, 1_234_567);
+    const mounts = [{ source: open, target: '/mnt', readOnly: false }];
+    const look = 'cd /mnt && echo $(id -u) > by-$(id -u) && stat -c "%n %u" of-* by-*';
+    expect(await inside(mounts, look)).toBe('of-anybody 65534\nof-root 65534\nby-10001 10001\n');
+    expect(await inside(mounts, look, undefined, 'root')).toBe(
+      'of-anybody 65534\nof-root 65534\nby-0 0\nby-10001 10001\n',
+    );
+    expect(await inside(mounts, 'stat -c %u /mnt/by-0', undefined, 'root')).toBe('0\n');
+    expect((await stat(join(open, 'by-10001'))).uid).toBe(10_001);
+    expect((await stat(join(open, 'by-0'))).uid).toBeGreaterThan(65_535);
+  });
+
+  it('whose owners cannot be shown otherwise are seen by the ids of the host, of which only root is then its own', async () => {
+    const source = '/proc/sys/kernel/osrelease';
+    const look = 'cat /mnt; cat /proc/self/uid_map; id -u';
+    const out = await inside([{ source, target: '/mnt', readOnly: true }], look);
+    expect(out).toMatch(/^\d[^\n]*\n\s+0\s+2\d{9}\s+1\n\s+1\s+1\s+65535\n10001\n$/);
+    // The control: a file of the same content that can be.
+    const plain = await inside([{ source: join(dir, 'shared/file'), target: '/mnt', readOnly: true }], look);
+    expect(plain).toMatch(/\n\s+0\s+2\d{9}\s+65536\n10001\n$/);
   });
 
   it('are never written when they are read-only', async () => {

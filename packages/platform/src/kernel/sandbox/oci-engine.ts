@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import { type CgroupLayout, readCgroupLayout } from './cgroups.ts';
-import { type Instance, openInstance, registryPlace } from './instance.ts';
+import { endLeftHelpers } from './exec.ts';
+import { IdMounts } from './id-mounts.ts';
+import { IdRanges, RANGE_IDS } from './id-ranges.ts';
+import { type Instance, idRegistryPlace, openInstance, registryPlace } from './instance.ts';
 import { collectLapsed } from './lapsed.ts';
 import { SandboxNetwork } from './network.ts';
 import { Nft } from './nft.ts';
@@ -29,6 +32,9 @@ export interface OciProviderOptions {
   door?: () => number | undefined;
   /** Network namespaces kept ready (default 2). */
   poolSize?: number;
+  /** First id of the host for sandboxes, a multiple of 65,536, and how many ranges of as many there are from there on. */
+  firstId?: number;
+  idRanges?: number;
   /** Creates at work at once (default 8) and waiting (default 256). */
   creates?: { running: number; waiting: number };
   /** Bytes of a sandbox's log that are kept (default 4 MiB). */
@@ -46,6 +52,9 @@ export const OCI_DEFAULTS = {
   disk: 'loop',
   runBase: '/run/agentplatform',
   poolSize: 2,
+  // Above the ids that directories and container engines give out by default, below what systemd keeps for itself.
+  firstId: 30_521 * RANGE_IDS,
+  idRanges: 2048,
 } as const;
 
 /** What exists once the provider was used for the first time. */
@@ -57,17 +66,28 @@ export interface Engine {
   info: RuntimeInfo;
   traits: RuntimeTraits;
   pool: OwnerPool;
+  ranges: IdRanges;
+  /** An owner as the pool makes them, but for its ids. */
+  makeOwner(own: boolean): Promise<Owner>;
+  /** Whether all ids of owners of the pool are their own. */
+  ownIds: boolean;
+  idMounts: IdMounts;
   isolation: string;
   swapLimit: boolean;
 }
 
-/** Hundreds of thousands of ids above the accounts of any host. */
-const ROOT_UIDS = 2_000_000;
-
 /** Claims names and addresses, puts the network rules in force and prepares the pool. Rejects with SandboxError; nothing is half open then. */
 export async function openEngine(options: OciProviderOptions, run: RunCommand): Promise<Engine> {
   const { dataDir, clock, log, nameserver } = options;
-  const { runtime: command, nft: nftCommand, cniDir, runBase, poolSize } = { ...OCI_DEFAULTS, ...options };
+  const {
+    runtime: command,
+    nft: nftCommand,
+    cniDir,
+    runBase,
+    poolSize,
+    firstId,
+    idRanges,
+  } = { ...OCI_DEFAULTS, ...options };
   const instance = await openInstance(dataDir, runBase);
   const layout = await readCgroupLayout();
   const info = await new RuntimeCli({ command, root: instance.runtimeRoot, run }).info();
@@ -93,26 +113,44 @@ export async function openEngine(options: OciProviderOptions, run: RunCommand): 
     nameserver,
     door: options.door?.(),
   });
-  let serial = 0;
+  await endLeftHelpers(instance.sandboxes);
+  const ranges = await IdRanges.open({
+    registryDir: idRegistryPlace(runBase),
+    dataDir: instance.dataDir,
+    first: firstId,
+    count: idRanges,
+  });
+  const idMounts = new IdMounts({ run, arch: process.arch });
+  const ownIds = traits.joinsUserNamespace && (await idMounts.canMap(instance.dataDir));
+  const release = async (owner: Owner): Promise<void> => {
+    await network.release(attachment(owner), undefined);
+    await ranges.release(owner.ids.first);
+  };
+  const makeOwner = async (own: boolean): Promise<Owner> => {
+    const slot = `${instance.prefix}-${randomBytes(6).toString('hex')}`;
+    const ids = { first: await ranges.take(), own };
+    const owner = await Owner.spawn({ slot, arch: process.arch, ids, cniDir, cniConfig: network.cniConfig }).catch(
+      async (error: unknown) => {
+        await ranges.release(ids.first);
+        throw error;
+      },
+    );
+    try {
+      await network.admit(owner.address.hostInterface);
+      return owner;
+    } catch (error) {
+      owner.discard();
+      await owner.ended;
+      await release(owner).catch(() => undefined);
+      throw error;
+    }
+  };
   const pool = new OwnerPool({
     size: poolSize,
     clock,
-    release: (owner) => network.release(attachment(owner), undefined),
+    release,
     onError: (error) => log.warn({ err: error }, 'a network namespace could not be prepared ahead'),
-    make: async () => {
-      const slot = `${instance.prefix}-${randomBytes(6).toString('hex')}`;
-      const rootUid = ROOT_UIDS + (serial++ % ROOT_UIDS);
-      const owner = await Owner.spawn({ slot, arch: process.arch, rootUid, cniDir, cniConfig: network.cniConfig });
-      try {
-        await network.admit(owner.address.hostInterface);
-        return owner;
-      } catch (error) {
-        owner.discard();
-        await owner.ended;
-        await network.release(attachment(owner), undefined).catch(() => undefined);
-        throw error;
-      }
-    },
+    make: () => makeOwner(ownIds),
   });
   return {
     instance,
@@ -122,6 +160,10 @@ export async function openEngine(options: OciProviderOptions, run: RunCommand): 
     info,
     traits,
     pool,
+    ranges,
+    makeOwner,
+    ownIds,
+    idMounts,
     isolation: `container (${info.name}, ${traits.isolation})`,
     swapLimit: await countsSwap(layout),
   };

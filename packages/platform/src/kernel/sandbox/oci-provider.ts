@@ -2,7 +2,8 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readOomKills, readUsage, removeGroup } from './cgroups.ts';
 import { CreateQueue } from './create-queue.ts';
-import { execInSandbox } from './exec.ts';
+import { diskBytes } from './disk-bytes.ts';
+import { type ExecTarget, endLeftCommands, execInSandbox } from './exec.ts';
 import { resolveImageUser } from './image-user.ts';
 import { property } from './json-path.ts';
 import { attachment, type Engine, OCI_DEFAULTS, type OciProviderOptions, openEngine } from './oci-engine.ts';
@@ -41,8 +42,8 @@ export class OciProvider implements SandboxProvider {
   }
 
   probe(): Promise<ProbeReport> {
-    const { runtime, nft, cniDir, disk } = { ...OCI_DEFAULTS, ...this.#options };
-    return probeOci({ runtime, nft, cniDir, disk, run: this.#run, arch: process.arch });
+    const { runtime, nft, cniDir, disk, dataDir } = { ...OCI_DEFAULTS, ...this.#options };
+    return probeOci({ runtime, nft, cniDir, disk, run: this.#run, arch: process.arch, dataDir });
   }
 
   create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
@@ -65,12 +66,15 @@ export class OciProvider implements SandboxProvider {
     }
   }
 
-  async sweep(keep: ReadonlySet<string>): Promise<string[]> {
+  async sweep(keep?: ReadonlySet<string>): Promise<string[]> {
     const engine = await this.#ready();
-    const { instance, layout, network, runtime, pool } = engine;
-    const { ended, kept, making } = await this.#table.sweep(keep);
+    const { instance, layout, network, ranges, runtime, pool } = engine;
+    const { ended, kept, making, errors } = await this.#table.sweep(keep);
     const pooled = pool.owners.map((owner) => ({ slot: owner.slot, hostInterface: owner.address.hostInterface }));
-    const swept = await sweepSandboxes({ instance, layout, network, runtime, kept, pooled, busy: making });
+    const swept = await sweepSandboxes(
+      { instance, layout, network, ranges, runtime, kept, pooled, busy: making },
+      errors,
+    );
     return [...ended, ...swept];
   }
 
@@ -78,12 +82,14 @@ export class OciProvider implements SandboxProvider {
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
+    await this.#table.endCommands();
     const engine = await this.#engine?.catch(() => undefined);
     if (!engine) return;
     await engine.pool.close();
     const remaining = await readdir(engine.instance.sandboxes).catch(() => ['unknown']);
     if (remaining.length > 0) return;
     await engine.network.dispose();
+    await engine.ranges.sweep(new Set());
     await removeGroup(engine.layout, engine.instance.cgroupParent).catch(() => undefined);
     await rm(engine.instance.run, { recursive: true, force: true });
   }
@@ -101,7 +107,7 @@ export class OciProvider implements SandboxProvider {
   }
 
   async #make(engine: Engine, spec: SandboxSpec, signal: AbortSignal | undefined): Promise<ProvidedSandbox> {
-    const { instance, pool } = engine;
+    const { instance } = engine;
     const { log, disk, logBytes } = { ...OCI_DEFAULTS, logBytes: 4 * MIB, ...this.#options };
     const dir = join(instance.sandboxes, spec.id);
     await mkdir(dir, { mode: 0o700 }).catch((error: unknown) => {
@@ -112,7 +118,7 @@ export class OciProvider implements SandboxProvider {
     let owner: Owner | undefined;
     try {
       const [taken, user] = await Promise.allSettled([
-        pool.take(),
+        takeOwner(engine, spec),
         resolveImageUser(spec.image.rootfs, spec.image.config.user),
       ]);
       if (taken.status === 'fulfilled') owner = taken.value;
@@ -130,7 +136,12 @@ export class OciProvider implements SandboxProvider {
       });
       return this.#sandbox(engine, started.record, started.process, started.init, taken.value.ended);
     } catch (error) {
-      const attached = owner && { ...attachment(owner), owner: owner.identity, network: spec.network };
+      const attached = owner && {
+        ...attachment(owner),
+        owner: owner.identity,
+        network: spec.network,
+        firstId: owner.ids.first,
+      };
       await this.#remove(engine, spec.id, attached).catch((cause: unknown) => {
         log.error(
           { err: cause, sandbox: spec.id },
@@ -147,8 +158,12 @@ export class OciProvider implements SandboxProvider {
     if (!record || !(await isAlive(record.owner))) return undefined;
     const pid = Number(await readFile(join(dir, 'init.pid'), 'utf8').catch(() => ''));
     const init = pid > 1 ? await identify(pid) : undefined;
-    const config: unknown = JSON.parse(await readFile(join(dir, 'config.json'), 'utf8'));
+    const config = await readFile(join(dir, 'config.json'), 'utf8').then(
+      (text): unknown => JSON.parse(text),
+      () => undefined,
+    );
     if (!init || !hasProcess(config)) return undefined;
+    await endLeftCommands(execTarget(engine, record, config.process));
     return this.#sandbox(engine, record, config.process, init, this.#owners.ended(record.owner));
   }
 
@@ -159,7 +174,7 @@ export class OciProvider implements SandboxProvider {
     init: ProcessIdentity | undefined,
     ownerEnded: Promise<void>,
   ): ProvidedSandbox {
-    const { instance, layout, runtime, traits } = engine;
+    const { instance, layout } = engine;
     const { id, labels, isolation, owner, ip } = record;
     const dir = join(instance.sandboxes, id);
     const cgroup = `${instance.cgroupParent}/${id}`;
@@ -174,8 +189,9 @@ export class OciProvider implements SandboxProvider {
       parts: {
         address: (port) => ({ host: ip, port }),
         exec: (command, options, serial) =>
-          execInSandbox({ id, dir, runtime, process, serial, signalsInside: traits.signalsInside }, command, options),
+          execInSandbox({ ...execTarget(engine, record, process), serial }, command, options),
         readUsage: () => readUsage(layout, cgroup),
+        diskBytes: () => diskBytes(dir),
         ranOutOfMemory: async () => (await readOomKills(layout, cgroup)) > 0,
         kill: async () => {
           // The first process takes every other of its namespace with it, and the owner sees it end.
@@ -190,18 +206,36 @@ export class OciProvider implements SandboxProvider {
   }
 
   async #remove(engine: Engine, id: string, attached: Attached | undefined): Promise<void> {
-    const { instance, layout, network, runtime } = engine;
-    await runtime.remove(id);
+    const { instance, layout, network, ranges, runtime } = engine;
+    // Before the runtime looks: what the owner has not reaped yet would be a running sandbox to it.
     if (attached) await endProcess(attached.owner);
+    await runtime.remove(id);
     await Promise.all([
       removeGroup(layout, `${instance.cgroupParent}/${id}`),
       attached ? network.release(attached, attached.network) : undefined,
     ]);
+    // Last: nothing that has one of its ids lives any more.
+    if (attached?.firstId !== undefined) await ranges.release(attached.firstId);
     await rm(join(instance.sandboxes, id), { recursive: true, force: true });
   }
 }
 
-type Attached = Pick<SandboxRecord, 'owner' | 'slot' | 'hostInterface' | 'network'>;
+function execTarget(
+  { instance, runtime, traits: { signalsInside } }: Engine,
+  { id, openFiles }: Pick<SandboxRecord, 'id' | 'openFiles'>,
+  process: OciProcess,
+): Omit<ExecTarget, 'serial'> {
+  const cgroup = `${instance.cgroupParent}/${id}`;
+  return { id, dir: join(instance.sandboxes, id), runtime, cgroup, process, openFiles, signalsInside };
+}
+
+/** A ready owner, or one made for a sandbox whose files cannot all be shown with the ids that those in the pool have. */
+async function takeOwner({ pool, idMounts, ownIds, makeOwner }: Engine, spec: SandboxSpec): Promise<Owner> {
+  const own = ownIds && (await idMounts.canMapAll(spec));
+  return own === ownIds ? pool.take() : makeOwner(own);
+}
+
+type Attached = Pick<SandboxRecord, 'owner' | 'slot' | 'hostInterface' | 'network' | 'firstId'>;
 
 /** config.json in our own directory is our own writing; this only guards against a half-written one. */
 function hasProcess(config: unknown): config is { process: OciProcess } {

@@ -1,5 +1,8 @@
+import { RANGE_IDS } from './id-ranges.ts';
 import type { ImageUser } from './image-user.ts';
+import type { HostIds } from './owner.ts';
 import type { SandboxLimits, SandboxMount, SandboxSpec } from './sandbox.ts';
+import { underInit, withInit } from './sandbox-init.ts';
 import type { SeccompProfile } from './seccomp.ts';
 
 /** `process` of the OCI runtime configuration; also what `exec` is given. */
@@ -30,8 +33,7 @@ export interface OciConfigInput {
   /** Undefined for a runtime that makes its own. */
   userNamespace: string | undefined;
   networkNamespace: string;
-  /** Host id that root inside is mapped to. */
-  rootUid: number;
+  ids: HostIds;
   /** runc before 1.2 wants the mappings of a joined user namespace repeated; later ones refuse that. */
   repeatMappings: boolean;
   seccomp: SeccompProfile;
@@ -64,13 +66,21 @@ export const MASKED_PATHS = [
   '/sys/firmware',
   '/sys/devices/virtual/powercap',
   '/sys/devices/virtual/dmi',
+  // Where each loop device says which file of the host is behind it.
+  '/sys/block',
+  '/sys/class/block',
+  '/sys/dev/block',
+  '/sys/devices/virtual/block',
+  '/sys/fs/btrfs',
+  '/sys/fs/ext4',
+  '/sys/fs/xfs',
   '/sys/hypervisor',
   '/sys/kernel',
   '/sys/module',
 ];
 export const READONLY_PATHS = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
-/** The first process of the sandbox: its command, environment and identity, with no capability and no way to gain one. */
+/** The sandbox's own process: its command, environment and identity, with no capability and no way to gain one. */
 export function ociProcess(spec: SandboxSpec, user: ImageUser): OciProcess {
   const { config } = spec.image;
   const defaults = [`PATH=${DEFAULT_PATH}`, `HOME=${user.home ?? '/tmp'}`];
@@ -89,6 +99,12 @@ export function ociProcess(spec: SandboxSpec, user: ImageUser): OciProcess {
   };
 }
 
+/** What a process runs, and where it is looked for. */
+export function commandOf({ args: [file = ''], env }: OciProcess): { file: string; path: string[] } {
+  const path = env.find((entry) => entry.startsWith('PATH='))?.slice('PATH='.length) ?? '';
+  return { file, path: path.split(':').map((directory) => directory || '.') };
+}
+
 /** Later entries win, as in a shell; entries without `=` are dropped. */
 export function mergeEnv(base: string[], over: Record<string, string>): string[] {
   const merged = new Map<string, string>();
@@ -103,16 +119,15 @@ export function mergeEnv(base: string[], over: Record<string, string>): string[]
 /** The bundle's config.json (OCI runtime specification 1.0) for one sandbox. */
 export function ociConfig(input: OciConfigInput): OciConfig {
   const { spec, user } = input;
-  const mapping = [
-    { containerID: 0, hostID: input.rootUid, size: 1 },
-    { containerID: 1, hostID: 1, size: 65_535 },
-  ];
+  const own = ociProcess(spec, user);
+  const mapping = idMapping(input.ids);
   return {
     ociVersion: '1.0.2',
-    process: ociProcess(spec, user),
+    // In a user namespace that is not the runtime's own it may set no limits: it begins with them.
+    process: { ...own, args: underInit(own.args, spec), ...(input.userNamespace === undefined ? {} : { rlimits: [] }) },
     root: { path: input.rootPath, readonly: false },
     hostname: input.hostname,
-    mounts: [...systemMounts(spec.limits), ...spec.mounts.map(bindMount)],
+    mounts: [...systemMounts(spec.limits), ...withInit(spec).map(bindMount)],
     linux: {
       namespaces: [
         ...(input.userNamespace === undefined ? [] : [{ type: 'user', path: input.userNamespace }]),
@@ -133,6 +148,14 @@ export function ociConfig(input: OciConfigInput): OciConfig {
       seccomp: input.seccomp,
     },
   };
+}
+
+function idMapping({ first, own }: HostIds): { containerID: number; hostID: number; size: number }[] {
+  if (own) return [{ containerID: 0, hostID: first, size: RANGE_IDS }];
+  return [
+    { containerID: 0, hostID: first, size: 1 },
+    { containerID: 1, hostID: 1, size: RANGE_IDS - 1 },
+  ];
 }
 
 function resources(limits: SandboxLimits, swapLimit: boolean, own: OciConfigInput['own']): Record<string, unknown> {

@@ -1,13 +1,15 @@
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { limited } from './host-process.ts';
 import type { ImageUser } from './image-user.ts';
 import { leaseFile } from './lease-file.ts';
 import type { Engine } from './oci-engine.ts';
-import { type OciProcess, ociConfig } from './oci-spec.ts';
+import { commandOf, type OciProcess, ociConfig, ociProcess } from './oci-spec.ts';
 import type { Owner } from './owner.ts';
 import { identify, type ProcessIdentity } from './process-table.ts';
 import type { RuntimeInfo } from './runtime-cli.ts';
 import type { SandboxSpec } from './sandbox.ts';
+import { withInit } from './sandbox-init.ts';
 import { type SandboxRecord, writeRecord } from './sandbox-record.ts';
 import { seccompProfile } from './seccomp.ts';
 
@@ -47,15 +49,22 @@ export async function startSandbox({
   const { joinsUserNamespace } = engine.traits;
   const { ip, hostInterface } = owner.address;
   const hostname = spec.id.replace(/^-+|-+$/g, '') || 'sandbox';
+  // Owners as in the image and on the host, though the sandbox's ids are its own; what is propagated, whoever mounts it sees to.
+  const mapped = spec.mounts.map((mount) => owner.ids.own && joinsUserNamespace && !mount.propagate);
   const config = ociConfig({
-    spec,
+    spec: {
+      ...spec,
+      mounts: spec.mounts.map((mount, at) =>
+        mapped[at] ? { ...mount, source: join(instance.placesMount, String(at)) } : mount,
+      ),
+    },
     user,
     hostname,
     cgroupsPath: `${instance.cgroupParent}/${spec.id}`,
     rootPath: instance.rootMount,
     userNamespace: joinsUserNamespace ? owner.userNamespace : undefined,
     networkNamespace: owner.networkNamespace,
-    rootUid: owner.rootUid,
+    ids: owner.ids,
     repeatMappings: joinsWithMappings(engine.info),
     seccomp: seccompProfile(process.arch),
     swapLimit: engine.swapLimit,
@@ -70,12 +79,19 @@ export async function startSandbox({
     ip,
     hostInterface,
     network: spec.network,
+    firstId: owner.ids.first,
+    openFiles: joinsUserNamespace ? spec.limits.openFiles : undefined,
   };
   // The record first: whatever exists after it, a later server finds.
   await writeRecord(dir, record);
   const workingDir = spec.image.config.workingDir || '/';
   const mountTargets = await Promise.all(
-    spec.mounts.map(async (mount) => ({ kind: await kindOf(mount.source), path: mount.target })),
+    // The init last: the others are numbered.
+    withInit(spec).map(async ({ source, target }, at) => ({
+      kind: await kindOf(source),
+      path: target,
+      ...(mapped[at] ? { source } : {}),
+    })),
   );
   await Promise.all([
     ...spec.mounts.map((mount) => joinsUserNamespace && mount.onUserNamespace?.(owner.userNamespace)),
@@ -96,13 +112,16 @@ export async function startSandbox({
       ownWorkingDir: user.isDefault && workingDir !== '/',
       files: [...network.files(hostname, ip, spec.network), ...engine.traits.files],
       mountTargets,
+      command: commandOf(ociProcess(spec, user)),
+      places: mapped.includes(true) ? { dir: instance.placesMount, rootId: engine.ranges.rootId } : undefined,
     }),
   ]);
   signal?.throwIfAborted();
+  const run = runtime.runArgs({ id: spec.id, bundle: dir, pidFile: join(dir, 'init.pid') });
   const pid = await owner.start({
     logBytes,
     leaseFile: leaseFile(engine.instance.dataDir),
-    runtime: runtime.runArgs({ id: spec.id, bundle: dir, pidFile: join(dir, 'init.pid') }),
+    runtime: joinsUserNamespace ? limited(spec.limits.openFiles, run) : run,
   });
   signal?.throwIfAborted();
   return { record, process: config.process, init: await identify(pid) };

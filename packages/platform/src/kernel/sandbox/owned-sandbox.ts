@@ -7,7 +7,8 @@ import { ProvidedSandbox, type SandboxIdentity, type SandboxParts } from './prov
 import type { SandboxExit } from './sandbox.ts';
 
 /** What differs between providers whose sandboxes have an owner process. */
-export interface OwnedParts extends Pick<SandboxParts, 'address' | 'exec' | 'readUsage' | 'kill' | 'remove'> {
+export interface OwnedParts
+  extends Pick<SandboxParts, 'address' | 'exec' | 'readUsage' | 'diskBytes' | 'kill' | 'remove'> {
   /** Whether the kernel killed any of its processes for their use of memory. */
   ranOutOfMemory(): Promise<boolean>;
 }

@@ -7,6 +7,7 @@
 # Conversation, one line each, fields percent-encoded and separated by spaces:
 #   it says      ready USERNS_FD NETNS_FD CNI_RESULT | error MESSAGE
 #   it is told   mount DIR IMAGE_ROOT DISK_MOUNT ROOT_MOUNT DISK_BYTES DISK_TEMPLATE MAP_ROOT UID GID WORKDIR CHOWN FILES MOUNTS
+#                COMMAND PATH PLACES ROOT_ID
 #   it says      mounted | error MESSAGE
 #   it is told   start LOG_BYTES LEASE_FILE RUNTIME...
 #   it says      started PID | error MESSAGE
@@ -16,10 +17,10 @@
 use strict;
 use warnings;
 
-require(__FILE__ =~ s{[^/]*$}{$_}r) for 'owner-parts.pl', 'mapped-mount.pl';
+require(__FILE__ =~ s{[^/]*$}{$_}r) for 'owner-parts.pl', 'mapped-mount.pl', 'user-namespace.pl';
 
-my ($sys_prctl, $sys_unshare, $sys_mount, $root_uid, $plugin, $conf) = @ARGV;
-my ($CLONE_NEWUSER, $CLONE_NEWNET, $PR_SET_CHILD_SUBREAPER, $EINTR) = (0x10000000, 0x40000000, 36, 4);
+my ($sys_prctl, $sys_unshare, $sys_mount, $sys_ptrace, $sys_wait4, $first_id, $own_ids, $plugin, $conf) = @ARGV;
+my ($CLONE_NEWUSER, $CLONE_NEWNET, $PR_SET_CHILD_SUBREAPER) = (0x10000000, 0x40000000, 36);
 
 $| = 1;
 $SIG{PIPE} = 'IGNORE';
@@ -50,7 +51,16 @@ sub run {
 
 syscall($sys_prctl, $PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0 or fail "become subreaper: $!";
 
-# A user namespace, and a network namespace that belongs to it.
+# A user namespace, and a network namespace that belongs to it. Made as an id of the sandbox's own: the kernel counts what is used inside for
+# whoever made it as well, up to a bound.
+sub become {
+  my $id = shift;
+  my ($PR_SET_SECUREBITS, $NO_SETUID_FIXUP) = (28, 4);
+  # With the capabilities of root, which machines ask for that let nobody else make namespaces.
+  syscall($sys_prctl, $PR_SET_SECUREBITS, $NO_SETUID_FIXUP, 0, 0, 0);
+  ($<, $>) = ($id, $id);
+  return $> == $id;
+}
 pipe my $made_r, my $made_w or fail "pipe: $!";
 pipe my $hold_r, my $hold_w or fail "pipe: $!";
 my $holder = fork // fail "fork: $!";
@@ -59,7 +69,8 @@ if (!$holder) {
   my ($SIOCSIFFLAGS, $IFF_UP, $AF_INET, $SOCK_DGRAM) = (0x8914, 1, 2, 2);
   my $any;
   my $loopback = pack 'a16 s x22', 'lo', $IFF_UP;
-  my $ok = syscall($sys_unshare, $CLONE_NEWUSER | $CLONE_NEWNET) == 0
+  my $ok = (!$first_id || become($first_id))
+    && syscall($sys_unshare, $CLONE_NEWUSER | $CLONE_NEWNET) == 0
     && socket($any, $AF_INET, $SOCK_DGRAM, 0)
     && ioctl $any, $SIOCSIFFLAGS, $loopback;
   syswrite $made_w, $ok ? 'y' : 'n';
@@ -71,9 +82,9 @@ my $answer = '';
 sysread $made_r, $answer, 1;
 $answer eq 'y' or fail 'a user and network namespace could not be made';
 for my $kind ('uid', 'gid') {
-  # Root inside is nobody outside. Other ids are themselves, so that files of the image keep their owners.
+  # All ids inside are nobody's outside. Where files of the image could not keep their owners so, it is root alone, and others are themselves.
   open my $map, '>', "/proc/$holder/${kind}_map" or fail "${kind}_map: $!";
-  syswrite($map, "0 $root_uid 1\n1 1 65535\n") // fail "${kind}_map: $!";
+  syswrite($map, $own_ids ? "0 $first_id 65536\n" : "0 $first_id 1\n1 1 65535\n") // fail "${kind}_map: $!";
   close $map;
 }
 open my $userns, '<', "/proc/$holder/ns/user" or fail "user namespace: $!";
@@ -141,7 +152,9 @@ sub loop_device {
   return;
 }
 
-my ($dir, $image, $disk, $root, $bytes, $template, $map_root, $uid, $gid, $workdir, $chown, $files, $mounts) = request('mount');
+# What the server asks how much the disk holds: freed space inside is not free outside, so the file alone knows.
+my $held_disk;
+my ($dir, $image, $disk, $root, $bytes, $template, $map_root, $uid, $gid, $workdir, $chown, $files, $mounts, $command, $path, $places, $root_id) = request('mount');
 
 # The writable layer: bounded, and its own; the image below it is shared and never written.
 if ($template) {
@@ -165,8 +178,14 @@ if ($template) {
     my ($said, $status) = run('', 'mount', '-t', 'ext4', '-o', 'loop,nosuid,nodev,noatime,noinit_itable', $file, $disk);
     fail "mount: $said" if $status;
   }
-  # The mount holds the file from here on; with its end the space is free, whoever ends it.
-  unlink $file;
+  # The mount holds the file from here on; with its end the space is free, whoever ends it. Where the mount outlives this process, so does the name.
+  if ($plugin) {
+    unlink $file;
+    $held_disk = $to;
+    symlink "/proc/$$/fd/" . fileno $held_disk, "$dir/disk" or fail "$dir/disk: $!";
+  } else {
+    rename $file, "$dir/disk" or fail "$dir/disk: $!";
+  }
 } else {
   mount('tmpfs', $disk, 'tmpfs', $MS_NOSUID | $MS_NODEV, "size=$bytes,mode=755") or fail "mount tmpfs: $!";
 }
@@ -191,7 +210,8 @@ $map_root && mount_mapped($image, $root, $MOUNT_ATTR_RDONLY, fileno $userns) && 
   or fail "mount overlay: $!";
 
 # What must exist inside, and is root's. An image may hold links that point anywhere, so this is done where `/` is the image.
-my @as_root = $map_root ? ($root_uid, $root_uid) : (0, 0);
+sub outside { my $id = shift; return !$map_root || ($id && !$own_ids) ? $id : $first_id + $id }
+my @as_root = (outside(0), outside(0));
 sub mkpath {
   my $path = '';
   for my $part (grep { length } split m{/}, shift) { $path .= "/$part"; -d $path or mkdir $path, 0755 and chown @as_root, $path }
@@ -219,17 +239,58 @@ sub prepare {
     -e $target or put($target, '') or return "the mount target $target";
   }
   mkpath($workdir) or return "the working directory $workdir";
-  chown $uid, $gid, $workdir if $chown;
+  chown outside($uid), outside($gid), $workdir if $chown;
   return '';
+}
+# Why the command cannot be run, in the runtime's words: it starts an init, which could say so only when the sandbox has been made. What
+# stands below a mount is not there yet.
+sub unrunnable {
+  my @later = map { (map { decode $_ } split / /)[1] } split /\n/, $mounts;
+  my $has_directory = $command =~ m{/};
+  chdir $workdir;
+  for my $file ($has_directory ? $command : map { "$_/$command" } split /\n/, $path) {
+    my $place = $file =~ m{^/} ? $file : "$workdir/$file";
+    return '' if (-f $file && -x _) || grep { index($place, "$_/") == 0 || $place eq $_ } @later;
+  }
+  chdir '/';
+  return "exec: \"$command\": executable file not found in \$PATH" unless $has_directory;
+  return "exec: \"$command\": " . (-e $command ? 'permission denied' : 'no such file or directory');
 }
 opendir my $outside, '/' or fail "/: $!";
 chroot $root or fail "chroot: $!";
 chdir '/';
 my $unprepared = prepare();
+my $unrunnable = $unprepared ? '' : unrunnable();
 chdir $outside;
 chroot '.' or exit 1;
 closedir $outside;
 fail "the root file system could not be prepared: $unprepared" if $unprepared;
+fail $unrunnable if $unrunnable;
+
+# What of the host is to be seen inside with the owners that it has outside, each on a number below PLACES. Root is no more than ROOT_ID there: a
+# file that it makes must not be one of the host's root.
+if ($places) {
+  my ($beyond, $after) = ($first_id + 65536, $root_id + 1);
+  # Everybody else is nobody inside, as is the host's root; without a line for them nothing of theirs could be written to, however open it is.
+  my @lines = (
+    [0, $root_id, 1],
+    [1, $first_id + 1, 65535],
+    [65536, 65536, $root_id - 65536],
+    [$root_id, $first_id, 1],
+    [$after, $after, $first_id - $after],
+    [$beyond, $beyond, 4294967295 - $beyond],
+  );
+  my $shown = user_namespace($sys_unshare, join '', map { "@$_\n" } @lines) or fail 'a user namespace for mounts could not be made';
+  mount('tmpfs', $places, 'tmpfs', $MS_NOSUID | $MS_NODEV, 'size=64k,mode=711') or fail "mount tmpfs: $!";
+  my $number = 0;
+  for my $mount (split /\n/, $mounts) {
+    my ($what, $target, $source) = map { decode $_ } split / /, $mount, -1;
+    my $place = "$places/" . $number++;
+    next if $source eq '';
+    if ($what eq 'dir') { mkdir $place } else { open my $file, '>', $place }
+    mount_mapped($source, $place, 0, fileno $shown) or fail "mount $target with other owners: $!";
+  }
+}
 print "mounted\n";
 
 my ($log_bytes, $lease, @runtime) = request('start');
@@ -253,20 +314,5 @@ close $pid_file;
 print "started $init\n";
 close STDIN;
 
-my $leased = -e $lease;
 open_log($dir, $log_bytes);
-while (1) {
-  if ($leased) {
-    if (lapsed($lease)) { kill 'KILL', $init; $leased = 0 }
-    my $ready = '';
-    vec($ready, fileno $log_r, 1) = 1;
-    next unless select($ready, undef, undef, lease_pause()) > 0;
-  }
-  my $got = sysread $log_r, my $chunk, 65536;
-  if (!defined $got) { next if $! == $EINTR; last }
-  last unless $got;
-  write_log($chunk);
-}
-# The pipe ends with its last writer: normally the sandbox's first process, whose end this waits for either way.
-1 while waitpid($init, 0) == -1 && $! == $EINTR;
-write_exit($dir, $?);
+write_exit($dir, keep($init, $init, $log_r, $lease, 2, $sys_ptrace, $sys_wait4));

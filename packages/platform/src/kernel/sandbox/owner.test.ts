@@ -16,6 +16,7 @@ const request: Parameters<typeof makeRoot>[0] = {
   ownWorkingDir: false,
   files: [],
   mountTargets: [],
+  command: { file: '/bin/true', path: [] },
 };
 
 /** What comes of a file system whose maker says `words`. */

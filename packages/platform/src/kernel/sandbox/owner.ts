@@ -8,23 +8,24 @@ import { startFailureReason } from './command-failure.ts';
 import { identify, type ProcessIdentity } from './process-table.ts';
 import { HELPER_ENV, type RunCommand } from './run-command.ts';
 import { SandboxError } from './sandbox.ts';
+import { type SyscallNumbers, syscallNumbers } from './syscall-numbers.ts';
 
 const SCRIPT = fileURLToPath(new URL('./owner.pl', import.meta.url));
 const READY_TIMEOUT_MS = 15_000;
 const START_TIMEOUT_MS = 60_000;
 
-/** System-call numbers; every architecture that came after x86-64 shares the second row. */
-const syscalls: Partial<Record<NodeJS.Architecture, [prctl: number, unshare: number, mount: number]>> = {
-  x64: [157, 272, 165],
-  arm64: [167, 97, 40],
-  riscv64: [167, 97, 40],
-  loong64: [167, 97, 40],
-};
+/** Which ids of the host those inside are. */
+export interface HostIds {
+  /** That of root inside. No other sandbox has it, nor any of the 65,535 above it. */
+  first: number;
+  /** Whether the ids inside are all of that range; else all but root are the same outside, where they are every sandbox's. */
+  own: boolean;
+}
 
 export interface OwnerOptions {
   slot: string;
   arch: NodeJS.Architecture;
-  rootUid: number;
+  ids: HostIds;
   cniDir: string;
   cniConfig: string;
 }
@@ -44,7 +45,12 @@ export interface MountRequest {
   workingDir: string;
   ownWorkingDir: boolean;
   files: { path: string; text: string }[];
-  mountTargets: { kind: 'dir' | 'file'; path: string }[];
+  /** `source` is what of the host is to be shown with owners out of the sandbox's range, in `places`, by its number in this list. */
+  mountTargets: { kind: 'dir' | 'file'; path: string; source?: string }[];
+  /** What the first process will be asked to run, and the directories in which it is looked for when it has none. */
+  command: { file: string; path: string[] };
+  /** A directory to show it in, inside the owner's mount namespace, and the id of the host that root inside is there; undefined when there is nothing. */
+  places?: { dir: string; rootId: number } | undefined;
 }
 
 export interface StartRequest {
@@ -55,14 +61,13 @@ export interface StartRequest {
 }
 
 export function ownerSupports(arch: NodeJS.Architecture): boolean {
-  return syscalls[arch] !== undefined;
+  return syscallNumbers[arch] !== undefined;
 }
 
 /** The server's end of one `owner.pl`: a sandbox's namespaces and address, ready to be started in. */
 export class Owner {
   readonly slot: string;
-  /** Host id that root inside is mapped to. */
-  readonly rootUid: number;
+  readonly ids: HostIds;
   readonly identity: ProcessIdentity;
   readonly address: CniAddress;
   readonly userNamespace: string;
@@ -82,7 +87,7 @@ export class Owner {
   ) {
     const [userns, netns, result = ''] = ready;
     this.slot = options.slot;
-    this.rootUid = options.rootUid;
+    this.ids = options.ids;
     this.identity = identity;
     this.address = parseCniResult(decodeURIComponent(result));
     this.userNamespace = `/proc/${identity.pid}/fd/${userns}`;
@@ -94,7 +99,7 @@ export class Owner {
 
   /** Starts an owner and waits for its namespaces and address. Rejects with SandboxError `failed`; nothing is left then but perhaps a lease. */
   static async spawn(options: OwnerOptions): Promise<Owner> {
-    const numbers = syscalls[options.arch];
+    const numbers = syscallNumbers[options.arch];
     if (!numbers)
       throw new SandboxError(
         'unavailable',
@@ -108,8 +113,9 @@ export class Owner {
         'slave',
         'perl',
         SCRIPT,
-        ...numbers.map(String),
-        String(options.rootUid),
+        ...inOrder(numbers),
+        String(options.ids.first),
+        options.ids.own ? '1' : '',
         `${options.cniDir}/ptp`,
         options.cniConfig,
       ],
@@ -177,14 +183,18 @@ export class Owner {
  * that somebody else starts. Rejects with SandboxError `failed`.
  */
 export async function makeRoot(request: MountRequest, run: RunCommand): Promise<void> {
-  const numbers = syscalls[process.arch] ?? [];
-  const { stdout } = await run(['perl', SCRIPT, ...numbers.map(String), '0', '', ''], {
+  const numbers = syscallNumbers[process.arch];
+  const { stdout } = await run(['perl', SCRIPT, ...(numbers ? inOrder(numbers) : []), '0', '', '', ''], {
     // Its input ends where the request to start would come, and so does it.
     input: line(mountFields(request)),
     timeoutMs: START_TIMEOUT_MS,
   });
   const said = stdout.trim().split('\n').at(-1) ?? '';
   if (said !== 'mounted') throw refused(said.replace(/^\w+ /, ''));
+}
+
+function inOrder({ prctl, unshare, mount, ptrace, wait4 }: SyscallNumbers): string[] {
+  return [prctl, unshare, mount, ptrace, wait4].map(String);
 }
 
 function mountFields(request: MountRequest): string[] {
@@ -202,7 +212,11 @@ function mountFields(request: MountRequest): string[] {
     request.workingDir,
     request.ownWorkingDir ? '1' : '',
     request.files.map((file) => `${encode(file.path)} ${encode(file.text)}`).join('\n'),
-    request.mountTargets.map((mount) => `${mount.kind} ${encode(mount.path)}`).join('\n'),
+    request.mountTargets.map(({ kind, path, source = '' }) => `${kind} ${encode(path)} ${encode(source)}`).join('\n'),
+    request.command.file,
+    request.command.path.join('\n'),
+    request.places?.dir ?? '',
+    String(request.places?.rootId ?? ''),
   ];
 }
 

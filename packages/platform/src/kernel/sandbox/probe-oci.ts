@@ -1,10 +1,13 @@
 import { access, constants } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { readCgroupLayout } from './cgroups.ts';
+import { IdMounts, SHARED_IDS } from './id-mounts.ts';
 import { ownerSupports } from './owner.ts';
 import type { RunCommand } from './run-command.ts';
 import { RuntimeCli } from './runtime-cli.ts';
 import { runtimeTraits } from './runtime-traits.ts';
 import type { ProbeReport } from './sandbox.ts';
+import { INIT_PROGRAM } from './sandbox-init.ts';
 
 export interface ProbeOptions {
   runtime: string;
@@ -13,6 +16,7 @@ export interface ProbeOptions {
   disk: 'loop' | 'tmpfs';
   run: RunCommand;
   arch: NodeJS.Architecture;
+  dataDir: string;
 }
 
 type Missing = ProbeReport['missing'][number];
@@ -30,6 +34,7 @@ export async function probeOci(options: ProbeOptions): Promise<ProbeReport> {
       'network plugins',
       'apt-get install -y containernetworking-plugins',
     ),
+    check(present(INIT_PROGRAM), `init for sandboxes (${INIT_PROGRAM})`, 'apt-get install -y tini'),
     check(runs(run, [options.nft, '--version']), 'nftables', 'apt-get install -y nftables'),
     check(
       runs(run, [options.nft, 'list', 'tables']),
@@ -52,13 +57,23 @@ export async function probeOci(options: ProbeOptions): Promise<ProbeReport> {
   ]);
   const missing = checks.filter((entry): entry is Missing => entry !== undefined);
   const usable = missing.length === 0;
+  const shared = usable && info && runtimeTraits(info).joinsUserNamespace ? await sharedBy(options) : [];
   return {
     provider: 'oci',
     usable,
     isolation: usable && info ? `container (${info.name}, ${runtimeTraits(info).isolation})` : 'container',
     missing,
     ...(info && runtimeTraits(info).unenforced.length > 0 ? { unenforced: runtimeTraits(info).unenforced } : {}),
+    ...(shared.length > 0 ? { shared } : {}),
   };
+}
+
+async function sharedBy({ dataDir, run, arch }: ProbeOptions): Promise<string[]> {
+  // It may not be there yet.
+  for (let place = resolve(dataDir); ; place = dirname(place)) {
+    const able = await new IdMounts({ run, arch }).canMap(place).catch(() => undefined);
+    if (able !== undefined || place === dirname(place)) return able ? [] : [SHARED_IDS];
+  }
 }
 
 async function check(holds: boolean | Promise<boolean>, what: string, remedy: string): Promise<Missing | undefined> {

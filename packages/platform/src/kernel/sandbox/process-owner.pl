@@ -1,13 +1,12 @@
 # The owner of one process without isolation: keeps its log bounded and writes down how it ended; see owner.pl.
-#   perl process-owner.pl DIR LOG_BYTES LEASE_FILE COMMAND...
-# Says `started PID` on descriptor 3 or `error MESSAGE`; the command gets a process group of its own.
+#   perl process-owner.pl PTRACE WAIT4 DIR LOG_BYTES LEASE_FILE COMMAND...
+# PTRACE and WAIT4 are the numbers of those system calls, below 0 where they are not known. Says `started PID` on descriptor 3 or `error MESSAGE`; the command gets a process group of its own.
 use strict;
 use warnings;
 
 require(__FILE__ =~ s{[^/]*$}{owner-parts.pl}r);
 
-my ($dir, $log_bytes, $lease, @command) = @ARGV;
-my $EINTR = 4;
+my ($sys_ptrace, $sys_wait4, $dir, $log_bytes, $lease, @command) = @ARGV;
 $SIG{PIPE} = 'IGNORE';
 $SIG{HUP} = 'IGNORE';
 open my $server, '>&=', 3 or exit 1;
@@ -34,32 +33,6 @@ else { kill 'KILL', -$pid; exit 1 }
 print $server "started $pid\n";
 close $server;
 
-my $leased = -e $lease;
 open_log($dir, $log_bytes);
 # A descendant may hold the pipe after the first process has ended, so its end is what is waited for.
-my $ended = 0;
-my $status;
-local $SIG{CHLD} = sub { $ended = 1 };
-while (1) {
-  if (waitpid($pid, 1) == $pid) { $status = $?; last }
-  if ($leased && lapsed($lease)) { kill 'KILL', -$pid; $leased = 0 }
-  my $ready = '';
-  vec($ready, fileno $log_r, 1) = 1;
-  next unless select($ready, undef, undef, 0.1) > 0;
-  last unless take();
-}
-if (!defined $status) { 1 while waitpid($pid, 0) == -1 && $! == $EINTR; $status = $? }
-# What it wrote before its end is in the pipe already.
-while (1) {
-  my $ready = '';
-  vec($ready, fileno $log_r, 1) = 1;
-  last unless select($ready, undef, undef, 0) > 0 && take();
-}
-write_exit($dir, $status);
-
-sub take {
-  my $got = sysread $log_r, my $chunk, 65536;
-  return defined $got ? 0 : $! == $EINTR unless $got;
-  write_log($chunk);
-  return 1;
-}
+write_exit($dir, keep($pid, -$pid, $log_r, $lease, 0.1, $sys_ptrace, $sys_wait4));

@@ -11,11 +11,12 @@ import { property } from './json-path.ts';
 import { leaseFile } from './lease-file.ts';
 import { ownedSandbox } from './owned-sandbox.ts';
 import { OwnerWatch } from './owner-watch.ts';
-import { endGroup, groupUsage } from './process-group.ts';
+import { endGroup, endTree, groupUsage, processesInEnvironment } from './process-group.ts';
 import { endProcess, identify, isAlive, type ProcessIdentity } from './process-table.ts';
 import type { ProvidedSandbox } from './provided-sandbox.ts';
 import { type ProbeReport, type Sandbox, SandboxError, type SandboxProvider, type SandboxSpec } from './sandbox.ts';
 import { checkSpec } from './spec-check.ts';
+import { syscallNumbers } from './syscall-numbers.ts';
 
 export interface ProcessProviderOptions {
   dataDir: string;
@@ -116,24 +117,31 @@ export class ProcessProvider implements SandboxProvider {
     }
   }
 
-  async sweep(keep: ReadonlySet<string>): Promise<string[]> {
+  async sweep(keep?: ReadonlySet<string>): Promise<string[]> {
     const removed: string[] = [];
+    const errors: unknown[] = [];
     for (const id of await readdir(this.#dir).catch(() => [])) {
       const known = this.#known.get(id);
-      if (keep.has(id) || known === 'making') continue;
-      await (known ? known.stop() : this.#remove(id));
-      removed.push(id);
+      if (known === 'making' || (keep ? keep.has(id) : known && !known.leftBehind)) continue;
+      await (known ? known.stop() : this.#remove(id)).then(
+        () => removed.push(id),
+        (error: unknown) => errors.push(error),
+      );
     }
+    if (errors.length > 0) throw new AggregateError(errors, `${errors.length} processes could not be ended`);
     return removed;
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
+    await Promise.all(
+      [...this.#known.values()].map((sandbox) => (sandbox === 'making' ? undefined : sandbox.endCommands())),
+    );
   }
 
   async #start(spec: SandboxSpec, dir: string): Promise<ProvidedSandbox> {
     const port = await freePort();
-    const temp = join(dir, 'tmp');
+    const temp = tempOf(dir);
     await mkdir(temp, { mode: 0o700 });
     const { command, cwd, env } = hostCommand(spec, { temp, port, door: this.#options.door?.() });
     await mkdir(cwd, { recursive: true });
@@ -141,6 +149,8 @@ export class ProcessProvider implements SandboxProvider {
     const [file, ...args] = limited(spec.limits.openFiles, [
       'perl',
       OWNER,
+      String(syscallNumbers[process.arch]?.ptrace ?? -1),
+      String(syscallNumbers[process.arch]?.wait4 ?? -1),
       dir,
       logBytes,
       leaseFile(this.#options.dataDir),
@@ -208,6 +218,8 @@ export class ProcessProvider implements SandboxProvider {
       await endGroup(record.pid);
       await endProcess(record.owner);
     }
+    // Commands of clients have groups of their own, and whoever made itself a daemon has, too.
+    for (const pid of await processesInEnvironment(`TMPDIR=${tempOf(join(this.#dir, id))}`)) await endTree(pid);
     await rm(join(this.#dir, id), { recursive: true, force: true });
   }
 
@@ -232,6 +244,11 @@ export class ProcessProvider implements SandboxProvider {
       return undefined;
     }
   }
+}
+
+/** The directory for passing files of a sandbox, whose own this name is on the whole host. */
+function tempOf(dir: string): string {
+  return join(dir, 'tmp');
 }
 
 /** process.json is our own writing; this only guards against a half-written one. */

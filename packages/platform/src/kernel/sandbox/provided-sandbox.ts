@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type ExecHandle,
   type ExecOptions,
@@ -15,6 +16,8 @@ export interface SandboxParts {
   /** `serial` is no other command's of this sandbox. */
   exec(command: string[], options: ExecOptions | undefined, serial: string): Promise<ExecHandle>;
   readUsage(): Promise<Usage>;
+  /** Absent where its disk is not its own. */
+  diskBytes?(): Promise<number>;
   tail(maxBytes: number): Promise<string>;
   logs(options: LogOptions, ended: () => boolean): AsyncIterable<string>;
   /** Asks the first process to end; false when there is none to ask. */
@@ -44,10 +47,12 @@ export class ProvidedSandbox implements Sandbox {
   readonly exited: Promise<SandboxExit>;
   #parts: SandboxParts;
   #execs = 0;
+  #commands = new Set<ExecHandle>();
   #ended = false;
   #removed = false;
   #lastUsage: Usage = { cpuSeconds: 0, memoryHighWaterBytes: 0 };
   #stopping: Promise<void> | undefined;
+  #leftBehind = false;
 
   constructor({ id, labels, isolation }: SandboxIdentity, parts: SandboxParts) {
     this.id = id;
@@ -57,8 +62,14 @@ export class ProvidedSandbox implements Sandbox {
     this.exited = parts.ended.then(async (exit) => {
       await this.#sample();
       this.#ended = true;
+      for (const command of this.#commands) command.kill();
       return exit;
     });
+  }
+
+  /** Whether it was to be removed, and could not be. */
+  get leftBehind(): boolean {
+    return this.#leftBehind && !this.#removed;
   }
 
   address(port: number): { host: string; port: number } {
@@ -69,13 +80,29 @@ export class ProvidedSandbox implements Sandbox {
     if (command.length === 0) throw new SandboxError('refused', 'There is no command to run.');
     if (this.#ended || this.#stopping) throw new SandboxError('failed', `The sandbox ${this.id} has ended.`);
     this.#execs++;
-    return this.#parts.exec(command, options, `${process.pid}-${this.#execs}`);
+    const handle = await this.#parts.exec(command, options, `${process.pid}-${this.#execs}`);
+    this.#commands.add(handle);
+    void handle.exited.then(() => this.#commands.delete(handle));
+    if (this.#ended) handle.kill();
+    return handle;
+  }
+
+  /** Ends what `exec` has started and nobody has ended, and what stands for it on the host; the sandbox itself goes on. */
+  async endCommands(): Promise<void> {
+    const commands = [...this.#commands];
+    for (const command of commands) command.kill();
+    const ended = Promise.all(commands.map(({ exited }) => exited));
+    await Promise.race([ended, sleep(END_MS, undefined, { ref: false })]);
   }
 
   /** After the sandbox's end: what it had used by then. */
   async usage(): Promise<Usage> {
     if (!this.#removed) await this.#sample();
     return this.#lastUsage;
+  }
+
+  async diskBytes(): Promise<number> {
+    return this.#parts.diskBytes?.().catch(() => 0) ?? 0;
   }
 
   tail(maxBytes = DEFAULT_TAIL): Promise<string> {
@@ -90,6 +117,7 @@ export class ProvidedSandbox implements Sandbox {
     this.#stopping ??= this.#stop(options.graceMs ?? 0).catch((error: unknown) => {
       // A later call tries again what could not be removed.
       this.#stopping = undefined;
+      this.#leftBehind = true;
       throw error;
     });
     return this.#stopping;
@@ -103,9 +131,11 @@ export class ProvidedSandbox implements Sandbox {
     if (!this.#ended) {
       await this.#sample();
       await this.#parts.kill();
-      await this.#exitWithin(END_MS);
+      // Nobody saw it end: what is left of it is removed all the same, and whoever keeps it from ending with it.
+      await this.#exitWithin(END_MS).catch(() => undefined);
     }
     await this.#parts.remove();
+    await this.#exitWithin(END_MS);
     this.#removed = true;
   }
 

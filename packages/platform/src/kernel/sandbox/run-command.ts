@@ -42,6 +42,9 @@ export const runCommand: RunCommand = (argv, options = {}) =>
     const timer = setTimeout(() => {
       timedOut = true;
       child.kill('SIGKILL');
+      // What it has started may hold them for ever.
+      child.stdout?.destroy();
+      child.stderr?.destroy();
     }, timeoutMs);
     const stdout = collect(child.stdout);
     const stderr = collect(child.stderr);

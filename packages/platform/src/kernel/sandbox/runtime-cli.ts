@@ -6,9 +6,13 @@ export interface RuntimeInfo {
   version: [major: number, minor: number];
 }
 
-/** The sandbox that a file in a runtime's state directory belongs to: runc has a directory of its id, runsc files `ID_sandbox:…` and `runsc-ID.sock`. */
-export function stateOwner(file: string): string {
-  return file.replace(/^runsc-(.+)\.sock$|_sandbox:.*$/, '$1');
+/**
+ * The sandboxes that the files in a runtime's state directory belong to: runc has a directory of its id, runsc files `ID_sandbox:…` and
+ * `runsc-ID.sock`, and one that is for all.
+ */
+export function stateOwners(files: readonly string[]): string[] {
+  const own = files.filter((file) => file !== 'null-netns');
+  return [...new Set(own.map((file) => file.replace(/^runsc-(.+)\.sock$|_sandbox:.*$/, '$1')))];
 }
 
 /** The command line that OCI runtimes share (runc, crun, runsc, kata). */
@@ -49,6 +53,15 @@ export class RuntimeCli {
       options.pidFile,
       options.id,
     ];
+  }
+
+  /** Runs a short process in the sandbox to its end; whether that was good. */
+  async exec(id: string, processFile: string): Promise<boolean> {
+    const argv: [string, ...string[]] = [...this.#start(), 'exec', '--process', processFile, id];
+    return this.#run(argv).then(
+      ({ code }) => code === 0,
+      () => false,
+    );
   }
 
   /** Signals a process by its number in the sandbox; one that has ended is no error. */

@@ -16,6 +16,10 @@ export interface SandboxRecord {
   ip: string;
   hostInterface: string;
   network: NetworkPolicy;
+  /** First id of its range of the host's. */
+  firstId: number | undefined;
+  /** Files that each of its processes may hold open, where commands are to begin with that limit. */
+  openFiles: number | undefined;
 }
 
 const FILE = 'sandbox.json';
@@ -48,5 +52,7 @@ function decode(value: unknown): SandboxRecord {
     ip: text(value, 'ip'),
     hostInterface: text(value, 'hostInterface'),
     network: networkPolicy(property(value, 'network')),
+    firstId: Number(property(value, 'firstId')) || undefined,
+    openFiles: Number(property(value, 'openFiles')) || undefined,
   };
 }

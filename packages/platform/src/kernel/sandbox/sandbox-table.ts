@@ -4,6 +4,13 @@ import type { ProvidedSandbox } from './provided-sandbox.ts';
 import { SandboxError, type SandboxSpec } from './sandbox.ts';
 import { checkSpec } from './spec-check.ts';
 
+interface Swept {
+  ended: string[];
+  kept: Set<string>;
+  making: boolean;
+  errors: unknown[];
+}
+
 /** The sandboxes that a provider has in this process, those being made included: an id is made once, and only so many at a time. */
 export class SandboxTable {
   readonly #queue: CreateQueue;
@@ -57,20 +64,30 @@ export class SandboxTable {
     }, signal);
   }
 
+  /** Ends the commands that run in them for this process. */
+  async endCommands(): Promise<void> {
+    await Promise.all(
+      [...this.#known.values()].map((sandbox) => (sandbox === 'making' ? undefined : sandbox.endCommands())),
+    );
+  }
+
   /**
-   * Ends those that are neither to be kept nor being made, the usual way, so that whoever waits for their exit learns of it. Returns
-   * their ids, and all that stay.
+   * Ends those that are neither to be kept nor being made, the usual way, so that whoever waits for their exit learns of it; without `keep`,
+   * those that could not be removed at their end. Returns their ids, all that stay, and why some could not be ended.
    */
-  async sweep(keep: ReadonlySet<string>): Promise<{ ended: string[]; kept: Set<string>; making: boolean }> {
-    const making = [...this.#known].filter(([, sandbox]) => sandbox === 'making').map(([id]) => id);
-    const kept = new Set([...keep, ...making]);
-    const ended: string[] = [];
-    for (const [id, sandbox] of this.#known) {
-      if (sandbox === 'making' || kept.has(id)) continue;
-      await sandbox.stop();
-      ended.push(id);
+  async sweep(keep: ReadonlySet<string> | undefined): Promise<Swept> {
+    const stays = (id: string, sandbox: ProvidedSandbox | 'making'): boolean =>
+      sandbox === 'making' || (keep ? keep.has(id) : !sandbox.leftBehind);
+    const staying = [...this.#known].filter(([id, sandbox]) => stays(id, sandbox)).map(([id]) => id);
+    const swept: Swept = { ended: [], kept: new Set([...(keep ?? []), ...staying]), making: this.making, errors: [] };
+    for (const [id, sandbox] of [...this.#known]) {
+      if (sandbox === 'making' || swept.kept.has(id)) continue;
+      await sandbox.stop().then(
+        () => swept.ended.push(id),
+        (error: unknown) => swept.errors.push(error),
+      );
     }
-    return { ended, kept, making: making.length > 0 };
+    return swept;
   }
 }
 

@@ -9,6 +9,8 @@ export interface ProbeReport {
   missing: { what: string; remedy: string }[];
   /** What of a specification the provider cannot hold a sandbox to; absent when it holds it to all. */
   unenforced?: string[];
+  /** What its sandboxes use up for each other; absent when that is nothing known. */
+  shared?: string[];
 }
 
 /** A root file system that is unpacked and ready to be used read-only by many sandboxes. */
@@ -69,6 +71,8 @@ export interface SandboxSpec {
   image: PreparedImage;
   /** Replaces entrypoint and cmd of the image when given. */
   command?: string[];
+  /** The command is the first process itself, which nothing inside can end; nobody reaps the orphans of others then. Else it is an init's child. */
+  ownInit?: true;
   env: Record<string, string>;
   mounts: SandboxMount[];
   network: NetworkPolicy;
@@ -116,6 +120,7 @@ export interface ExecHandle {
   stderr: Readable;
   /** Only with a tty. */
   resize(columns: number, rows: number): void;
+  /** Signals the command and its process group. After SIGKILL, the default, nothing of it stays on the host and its output ends, whoever holds it. */
   kill(signal?: NodeJS.Signals): void;
   /** Exit status as a shell would say it, `NEVER_RAN` when the command did not get so far. Never rejects. */
   exited: Promise<number>;
@@ -132,6 +137,8 @@ export interface Sandbox {
   address(port: number): { host: string; port: number };
   exec(command: string[], options?: ExecOptions): Promise<ExecHandle>;
   usage(): Promise<Usage>;
+  /** Bytes of the host's disk that its own disk takes, what was deleted inside included; 0 where it has none of its own. Never rejects. */
+  diskBytes(): Promise<number>;
   /** The last lines that its first process wrote, stdout and stderr together, at most `maxBytes` (default 4096). */
   tail(maxBytes?: number): Promise<string>;
   /** Lines as they come, from the beginning of what is kept when `fromStart`; ends with the sandbox. */
@@ -150,8 +157,11 @@ export interface SandboxProvider {
   create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox>;
   /** What survived a restart of the server. */
   reattach(): AsyncIterable<Sandbox>;
-  /** Removes every cgroup, namespace, mount and file of a sandbox of this data directory whose id is not in `keep`; returns the ids removed. */
-  sweep(keep: ReadonlySet<string>): Promise<string[]>;
+  /**
+   * Removes every cgroup, namespace, mount and file of a sandbox of this data directory whose id is not in `keep`, or, without that, of those
+   * that an earlier attempt could not remove; returns the ids removed. Tries all, and rejects then with what could not be removed.
+   */
+  sweep(keep?: ReadonlySet<string>): Promise<string[]>;
   close(): Promise<void>;
 }
 

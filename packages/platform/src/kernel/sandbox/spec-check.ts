@@ -1,6 +1,6 @@
 import { lstat, readFile, realpath } from 'node:fs/promises';
 import { isAbsolute, normalize } from 'node:path';
-import ipaddr from 'ipaddr.js';
+import { isIpv4Cidr } from '../is-cidr.ts';
 import { unescapeMount } from './cgroups.ts';
 import { SandboxError, type SandboxSpec } from './sandbox.ts';
 
@@ -30,7 +30,7 @@ export async function checkSpec(spec: SandboxSpec): Promise<void> {
     );
   }
   for (const cidr of network.allowCidrs)
-    must(isIpv4Range(cidr), `network.allowCidrs: ${cidr.slice(0, 60)} is not an IPv4 address range`);
+    must(isIpv4Cidr(cidr), `network.allowCidrs: ${cidr.slice(0, 60)} is not an IPv4 address range`);
   must(
     network.allowCidrs.length <= 64 && network.hostPorts.length <= 64,
     'network: at most 64 allowCidrs and 64 hostPorts',
@@ -68,10 +68,6 @@ function whole(field: string, value: number, min: number, max: number): void {
 
 function clean(text: string): boolean {
   return !text.includes('\0');
-}
-
-function isIpv4Range(cidr: string): boolean {
-  return ipaddr.IPv4.isValidCIDR(cidr);
 }
 
 /** Whether the mount that holds `path` passes later mounts on to others (mount_namespaces(7)). */

@@ -112,7 +112,8 @@ function claimFile(registryDir: string, index: number): string {
   return join(registryDir, `block-${index}`);
 }
 
-async function claim(file: string, dataDir: string): Promise<boolean> {
+/** Makes the file that claims something of this machine for `dataDir`; false when somebody has it. */
+export async function claim(file: string, dataDir: string): Promise<boolean> {
   const draft = `${file}.${process.pid}.${performance.now()}`;
   await writeFile(draft, dataDir, { mode: 0o600 });
   try {

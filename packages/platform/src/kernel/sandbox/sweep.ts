@@ -1,16 +1,18 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CgroupLayout, listGroups, removeGroup } from './cgroups.ts';
+import type { IdRanges } from './id-ranges.ts';
 import type { Instance } from './instance.ts';
 import type { Attachment, SandboxNetwork } from './network.ts';
 import { endProcess } from './process-table.ts';
-import { type RuntimeCli, stateOwner } from './runtime-cli.ts';
+import { type RuntimeCli, stateOwners } from './runtime-cli.ts';
 import { readRecord, type SandboxRecord } from './sandbox-record.ts';
 
 export interface SweepOptions {
   instance: Instance;
   layout: CgroupLayout;
   network: SandboxNetwork;
+  ranges: IdRanges;
   runtime: RuntimeCli;
   /** Ids that stay, those being made included. */
   kept: ReadonlySet<string>;
@@ -23,17 +25,16 @@ export interface SweepOptions {
 /**
  * Removes whatever carries this instance's names and belongs to none of `kept`: processes, control groups, runtime state,
  * directories, addresses, rules. Mounts and namespaces end with the processes that hold them. Returns the ids removed; rejects
- * with an AggregateError naming what could not be removed, after having tried the rest.
+ * with an AggregateError of `errors` and of what could not be removed, after having tried the rest.
  */
-export async function sweepSandboxes(options: SweepOptions): Promise<string[]> {
+export async function sweepSandboxes(options: SweepOptions, errors: unknown[] = []): Promise<string[]> {
   const { instance, layout, network, kept, pooled, busy } = options;
   const [directories, states, groups] = await Promise.all([
     names(instance.sandboxes),
-    names(instance.runtimeRoot).then((files) => files.map(stateOwner)),
+    names(instance.runtimeRoot).then(stateOwners),
     listGroups(layout, instance.cgroupParent),
   ]);
   const orphans = [...new Set([...directories, ...states, ...groups])].filter((id) => !kept.has(id));
-  const errors: unknown[] = [];
   for (const id of orphans) {
     try {
       await removeOrphan(id, options, states.includes(id));
@@ -44,6 +45,8 @@ export async function sweepSandboxes(options: SweepOptions): Promise<string[]> {
   if (!busy) {
     const records = await Promise.all([...kept].map((id) => readRecord(join(instance.sandboxes, id))));
     const owned = records.filter((record): record is SandboxRecord => record !== undefined);
+    const ids = new Set(owned.flatMap(({ firstId }) => firstId ?? []));
+    await options.ranges.sweep(ids).catch((error: unknown) => errors.push(error));
     await network.sweep([...owned, ...pooled]).catch((error: unknown) => errors.push(error));
   }
   if (errors.length > 0)
@@ -51,19 +54,16 @@ export async function sweepSandboxes(options: SweepOptions): Promise<string[]> {
   return orphans;
 }
 
-async function removeOrphan(
-  id: string,
-  { instance, layout, network, runtime }: SweepOptions,
-  hasState: boolean,
-): Promise<void> {
+async function removeOrphan(id: string, options: SweepOptions, hasState: boolean): Promise<void> {
+  const { instance, layout, network, runtime } = options;
   const dir = join(instance.sandboxes, id);
   const record = await readRecord(dir);
+  // First: what has made it its tracer cannot be reaped by anybody else.
+  if (record) await endProcess(record.owner);
   if (hasState) await runtime.remove(id);
   await removeGroup(layout, `${instance.cgroupParent}/${id}`);
-  if (record) {
-    await endProcess(record.owner);
-    await network.release(record, record.network);
-  }
+  if (record) await network.release(record, record.network);
+  if (record?.firstId !== undefined) await options.ranges.release(record.firstId);
   await rm(dir, { recursive: true, force: true });
   await rm(join(instance.runtimeRoot, id), { recursive: true, force: true });
 }

@@ -108,6 +108,8 @@ describe('session storage', () => {
     const written = Number(/^(\d+)$/m.exec(out)?.[1]);
     expect(written).toBeGreaterThan(12 * MIB);
     expect(written).toBeLessThan(24 * MIB);
+    expect(await storage.diskBytes(session('full'))).toBeGreaterThan(written);
+    expect(await storage.diskBytes(session('never there'))).toBe(0);
     expect(out).toMatch(/^ok$/m);
   });
 

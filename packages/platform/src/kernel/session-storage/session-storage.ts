@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import type { RunCommand } from '../sandbox/run-command.ts';
 import { SandboxError, type SandboxMount } from '../sandbox/sandbox.ts';
-import type { SessionBelongings } from '../sessions/sessions.ts';
+import type { SessionBelongings, SessionKey } from '../sessions/sessions.ts';
 import { orMissing } from '../system-error.ts';
 import { Turns } from '../turns.ts';
 import { LateMounts } from './late-mounts.ts';
@@ -67,6 +67,10 @@ export class SessionStorage implements SessionBelongings {
 
   async holds(session: Omit<Attached, 'sandboxId'>): Promise<boolean> {
     return this.#isKept(await this.#volume(idOf(session)).read(), session.version);
+  }
+
+  diskBytes(session: SessionKey): Promise<number> {
+    return this.#volume(idOf(session)).diskBytes();
   }
 
   async attach(session: Attached): Promise<void> {

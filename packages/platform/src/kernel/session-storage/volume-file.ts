@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceFile, syncDirectory } from '../durable-file.ts';
 import type { RunCommand } from '../sandbox/run-command.ts';
@@ -35,6 +35,13 @@ export class VolumeFile {
     } catch {
       return undefined;
     }
+  }
+
+  /** What it takes of the host's disk; 0 when there is none. */
+  async diskBytes(): Promise<number> {
+    const file = await orMissing(stat(this.disk));
+    // The system counts blocks of 512 bytes, whatever the file system's are.
+    return (file?.blocks ?? 0) * 512;
   }
 
   async write(record: VolumeRecord): Promise<void> {

@@ -44,6 +44,8 @@ export interface SessionBelongings {
   holds(session: SessionKey & { version: string }): Promise<boolean>;
   /** Rejects when it cannot be had; the session does not start then. */
   attach(session: SessionKey & { sandboxId: string; version: string }, signal: AbortSignal): Promise<void>;
+  /** Bytes of the host's disk that it takes; 0 when there is nothing of it. */
+  diskBytes(session: SessionKey): Promise<number>;
   /** Called once the sandbox is gone, attached or not. Idempotent; rejects when something could not be let go. */
   detach(sandboxId: string): Promise<void>;
 }

@@ -31,6 +31,7 @@ export type EndReason =
   | 'start-failed'
   | 'shutdown'
   | 'lapsed'
+  | 'disk-full'
   | 'deleted';
 
 export interface SessionLifecycle {

@@ -2,6 +2,7 @@ import type { Dispatcher, Pool } from 'undici';
 import { type BoundedQueue, QueueFullError } from '../bounded-queue.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { HealthFailure } from './health.ts';
+import type { Leftovers } from './leftovers.ts';
 import { KEPT_LOG_BYTES } from './log-archive.ts';
 import { connectTo, disconnect } from './sandbox-connection.ts';
 import { HeldElsewhereError, NotHeldError } from './server-hold.ts';
@@ -26,6 +27,7 @@ export interface Lease {
 export interface SessionDeps extends SessionsDeps {
   queue: BoundedQueue;
   ends: UnstoredEnds;
+  leftovers: Leftovers;
   pool: WarmPool;
   onGone(session: Session): void;
 }
@@ -35,6 +37,9 @@ const SETTLED = Promise.resolve();
 const CONNECTION_IDLE_MS = 30_000;
 /** A prepared sandbox that does not answer within this is not worth the wait: a fresh one takes as long. */
 const ADOPTION_PING_MS = 500;
+
+/** Ends of a session that its agent is not asked for. */
+const AT_ONCE = new Set<EndReason>(['unhealthy', 'lapsed', 'disk-full']);
 
 /** One session and, while it lives, its one sandbox. State moves only through `transition`. */
 export class Session {
@@ -86,6 +91,12 @@ export class Session {
 
   get sandbox(): Sandbox | undefined {
     return this.#sandbox;
+  }
+
+  /** Bytes of the host's disk that its sandbox and its storage take. Never rejects. */
+  async diskBytes(): Promise<number> {
+    const stored = this.#plan.belongings?.diskBytes(this.row).catch(() => 0);
+    return ((await this.#sandbox?.diskBytes()) ?? 0) + ((await stored) ?? 0);
   }
 
   #on(event: SessionEvent): void {
@@ -348,13 +359,10 @@ export class Session {
       this.#disconnect();
       try {
         await this.#sandbox.stop({
-          graceMs: Math.min(options.teardownTimeoutMs, reason === 'unhealthy' || reason === 'lapsed' ? 0 : 1000),
+          graceMs: Math.min(options.teardownTimeoutMs, AT_ONCE.has(reason) ? 0 : 1000),
         });
       } catch (error) {
-        log.error(
-          { err: error, sandboxId: this.row.sandboxId },
-          'a sandbox could not be removed completely; the next start of the server tries again',
-        );
+        this.#deps.leftovers.note(error, this.row.sandboxId);
       }
     }
     await this.#plan.belongings

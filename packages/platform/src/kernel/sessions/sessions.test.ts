@@ -241,4 +241,31 @@ describe('sessions', () => {
     expect((await acquire()).sandbox).toBe(alive);
     expect(provider.swept[0]).toEqual(new Set(['alive']));
   });
+
+  it('starts although something of an earlier run cannot be removed, and tries that again until nothing is left', async () => {
+    const { provider, sessions, plan, acquire, clock } = house();
+    provider.sweepFailsWith = new Error('in use');
+    expect(await sessions.recover(async () => plan)).toEqual({ resumed: 0, ended: 0 });
+    await acquire();
+    await clock.advance(31_000);
+    expect(provider.swept).toEqual([new Set(), undefined]);
+    await clock.advance(40_000);
+    expect(provider.swept).toHaveLength(2);
+    provider.sweepFailsWith = undefined;
+    await clock.advance(30_000);
+    expect(provider.swept).toHaveLength(3);
+    await clock.advance(3_600_000);
+    expect(provider.swept).toHaveLength(3);
+  });
+
+  it('tries again to remove a sandbox that could not be removed at its end', async () => {
+    const { provider, sessions, acquire, clock } = house();
+    await acquire();
+    const [sandbox] = provider.created;
+    if (sandbox) sandbox.stopGate = Promise.reject(new Error('in use'));
+    await sessions.stop(key);
+    expect(provider.swept).toEqual([]);
+    await clock.advance(31_000);
+    expect(provider.swept).toEqual([undefined]);
+  });
 });

@@ -2,6 +2,8 @@ import type { Logger } from 'pino';
 import { BoundedQueue } from '../bounded-queue.ts';
 import type { Clock } from '../clock.ts';
 import type { SandboxProvider } from '../sandbox/sandbox.ts';
+import { Eviction } from './eviction.ts';
+import { Leftovers } from './leftovers.ts';
 import { HeldElsewhereError, NotHeldError, type ServerHold } from './server-hold.ts';
 import { type Lease, Session, type SessionDeps } from './session.ts';
 import type { SessionKey, SessionPlan } from './session-plan.ts';
@@ -47,6 +49,8 @@ export interface SessionsDeps {
   newSandboxId: () => string;
   /** Whether the machine has room for a sandbox that nobody asked for. */
   roomToPool(): boolean;
+  /** Throws while the disk has no room for another sandbox. */
+  needRoom(): void;
   log: Logger;
   options: SessionsOptions;
 }
@@ -63,6 +67,8 @@ export class Sessions {
   readonly #deps: SessionDeps;
   readonly #live = new Map<string, Session>();
   readonly #ends: UnstoredEnds;
+  readonly #leftovers: Leftovers;
+  readonly #eviction: Eviction;
   /** Made ahead, for versions that are in use. */
   readonly pool: WarmPool;
   #stopTicking: (() => void) | undefined;
@@ -71,10 +77,14 @@ export class Sessions {
   constructor(deps: SessionsDeps) {
     const { options } = deps;
     const queue = new BoundedQueue({ running: options.maxConcurrentStarts, waiting: options.maxQueuedStarts });
+    this.#eviction = new Eviction(deps);
     this.#ends = new UnstoredEnds(deps.store, deps.log);
+    const leftovers = new Leftovers(deps);
+    this.#leftovers = leftovers;
     this.pool = new WarmPool({
       ...deps,
       queue,
+      leftovers,
       room: deps.roomToPool,
       options: {
         ...options,
@@ -84,7 +94,7 @@ export class Sessions {
       },
     });
     // One object for all sessions: there may be ten thousand.
-    this.#deps = { ...deps, queue, ends: this.#ends, pool: this.pool, onGone: (gone) => this.#forget(gone) };
+    this.#deps = { ...deps, queue, leftovers, ends: this.#ends, pool: this.pool, onGone: (gone) => this.#forget(gone) };
   }
 
   /** Takes up the sandboxes that survived a restart, ends the others, removes what nobody owns. `planOf` gives undefined for a resource that is gone. */
@@ -106,11 +116,7 @@ export class Sessions {
       }
       // Its last usage is still there to be read; after the stop it is not.
       if (row) await Session.sampleLost(sandbox, row, this.#deps);
-      await sandbox
-        .stop()
-        .catch((error: unknown) =>
-          log.error({ err: error, sandboxId: sandbox.id }, 'could not remove a sandbox left by an earlier run'),
-        );
+      await sandbox.stop().catch((error: unknown) => this.#leftovers.note(error, sandbox.id));
     }
     let ended = 0;
     for (const row of rows.values()) {
@@ -118,7 +124,11 @@ export class Sessions {
       ended += 1;
       await store.end(row.sandboxId, 'lost', clock.now());
     }
-    const swept = await provider.sweep(kept);
+    // What cannot be removed now keeps nobody out.
+    const swept = await provider.sweep(kept).catch((error: unknown) => {
+      this.#leftovers.note(error);
+      return [];
+    });
     if (kept.size + ended + swept.length > 0)
       log.info({ resumed: kept.size, ended, swept: swept.length }, 'sessions recovered');
     return { resumed: kept.size, ended };
@@ -129,6 +139,7 @@ export class Sessions {
       const now = this.#deps.clock.monotonic();
       for (const session of this.#live.values()) session.tick(now);
       this.pool.tick();
+      this.#leftovers.tick(now);
       if (this.#ends.size > 0) void this.#ends.flush().catch(() => undefined);
       this.#stopTicking = this.#deps.clock.after(TICK_MS, tick);
     };
@@ -163,6 +174,7 @@ export class Sessions {
   }
 
   #begin(key: SessionKey, plan: SessionPlan): Session {
+    this.#deps.needRoom();
     this.#checkQuota(key.accountId);
     const row: SessionRow = {
       ...key,
@@ -217,6 +229,16 @@ export class Sessions {
   async stopAll(resourceArn: string, reason: EndReason): Promise<void> {
     this.pool.retain(resourceArn, []);
     await Promise.all(this.of(resourceArn).map((session) => session.end(reason)));
+  }
+
+  /** How many sandboxes were ended since the start because the disk of the server was nearly full. */
+  get evicted(): number {
+    return this.#eviction.count;
+  }
+
+  /** Ends the sandbox whose own disk takes most of the server's, unless one that was ended so is just going. Never rejects. */
+  evictLargest(): Promise<void> {
+    return this.#eviction.next(this.all(), this.pool);
   }
 
   all(): Session[] {

@@ -146,6 +146,21 @@ describe('sandboxes that stand ready', () => {
     expect(provider.running).toHaveLength(0);
   });
 
+  it('that could not be removed are tried again', async () => {
+    const { open, settle, provider, clock, sessions } = pooledHouse();
+    await open('a');
+    await settle();
+    const ready = provider.created[1];
+    if (!ready) throw new Error('unreachable');
+    ready.stop = () => Promise.reject(new Error('its mount is busy'));
+    const before = provider.swept.length;
+    await clock.advance(minutes(1));
+    expect(provider.swept).toHaveLength(before);
+    sessions.pool.retain(key.resourceArn, []);
+    await clock.advance(minutes(1));
+    expect(provider.swept.length).toBeGreaterThan(before);
+  });
+
   it('of one version never serve another', async () => {
     const { open, settle, provider, plan } = pooledHouse();
     await open('a');
@@ -192,6 +207,7 @@ describe('sandboxes that stand ready', () => {
       belongings: {
         holds: async ({ sessionId }) => sessionId === named('old').sessionId,
         attach: async ({ sandboxId, sessionId }) => void attached.push(`${sandboxId} ${sessionId}`),
+        diskBytes: async () => 0,
         detach: async () => undefined,
       },
     };
@@ -207,6 +223,7 @@ describe('sandboxes that stand ready', () => {
       belongings: {
         holds: async () => false,
         attach: () => Promise.reject(new Error('no mount')),
+        diskBytes: async () => 0,
         detach: async () => undefined,
       },
     };

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { BoundedQueue } from '../bounded-queue.ts';
 import type { Clock } from '../clock.ts';
 import type { SandboxProvider } from '../sandbox/sandbox.ts';
+import type { Leftovers } from './leftovers.ts';
 import { KEPT_ARRIVALS, poolTarget } from './pool-target.ts';
 import type { PoolPlan, SessionPlan } from './session-plan.ts';
 import { Standby } from './standby.ts';
@@ -21,6 +22,7 @@ export interface WarmPoolOptions {
 export interface WarmPoolDeps {
   provider: SandboxProvider;
   queue: BoundedQueue;
+  leftovers: Leftovers;
   /** Whether the machine has room for a sandbox that nobody asked for. */
   room(): boolean;
   recordStart(outcome: 'ready' | 'failed', seconds: number): void;
@@ -115,7 +117,12 @@ export class WarmPool {
 
   /** Removes one, in the background. */
   discard(standby: Standby): void {
-    this.#track(standby.end(), `remove the prepared sandbox ${standby.sandbox.id}`);
+    const { leftovers } = this.#deps;
+    this.#track(
+      standby.end().catch((error: unknown) => leftovers.note(error, standby.sandbox.id)),
+      'could not remove a prepared sandbox',
+      { sandboxId: standby.sandbox.id },
+    );
   }
 
   /** Ends what is kept for versions of a resource other than these. */
@@ -128,6 +135,16 @@ export class WarmPool {
   async drainAll(): Promise<void> {
     for (const shelf of this.#shelves.values()) this.#drain(shelf);
     await Promise.all(this.#work);
+  }
+
+  /** All that are ready now. */
+  all(): Standby[] {
+    return [...this.#shelves.values()].flatMap(({ ready }) => ready);
+  }
+
+  /** Ends one that is ready, as one that ended by itself. */
+  evict(standby: Standby): void {
+    for (const shelf of this.#shelves.values()) this.#ended(shelf, standby);
   }
 
   /** Grows and shrinks by what was asked for lately; called about once a second. */
@@ -164,7 +181,7 @@ export class WarmPool {
     );
     // Sessions that somebody waits for come first.
     for (; missing > 0 && queue.waiting === 0 && room(); missing -= 1)
-      this.#track(this.#fill(shelf), `prepare a sandbox of ${shelf.pool.resourceArn}`);
+      this.#track(this.#fill(shelf), 'could not prepare a sandbox', { resource: shelf.pool.resourceArn });
   }
 
   async #fill(shelf: Shelf): Promise<void> {
@@ -220,9 +237,9 @@ export class WarmPool {
     shelf.retryAt = this.#deps.clock.monotonic() + wait;
   }
 
-  #track(work: Promise<void>, what: string): void {
+  #track(work: Promise<void>, failure: string, of: Record<string, string>): void {
     const tracked = work
-      .catch((error: unknown) => this.#deps.log.warn({ err: error }, `could not ${what}`))
+      .catch((error: unknown) => this.#deps.log.warn({ err: error, ...of }, failure))
       .finally(() => this.#work.delete(tracked));
     this.#work.add(tracked);
   }

@@ -51,6 +51,10 @@ describe('shared places', () => {
       `arn:aws:elasticfilesystem:us-east-1:999999999999:access-point/${ID}`,
       `arn:aws:elasticfilesystem:us-east-1:123456789012:access-point/${ID}0`,
       `arn:aws:s3:us-east-1:123456789012:access-point/${ID}`,
+      // Other spellings, which policies on the access point would not know.
+      `arn:aws-cn:elasticfilesystem:us-east-1:123456789012:access-point/${ID}`,
+      `arn:aws:elasticfilesystem:us-east-1:123456789012:x:access-point/${ID}`,
+      `arn:aws:elasticfilesystem:us-east-1:123456789012:x-access-point/${ID}`,
       ID,
       '',
     ];

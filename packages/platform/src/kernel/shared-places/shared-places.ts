@@ -5,6 +5,7 @@ import type { RunCommand } from '../sandbox/run-command.ts';
 import { SandboxError } from '../sandbox/sandbox.ts';
 import { LateMounts } from '../session-storage/late-mounts.ts';
 import { type Missing, missingFor } from './missing.ts';
+import { type Nested, nestedAmong, pin } from './nested-places.ts';
 import { ObjectMounts } from './objects/object-mounts.ts';
 import type { Place } from './places.ts';
 
@@ -34,7 +35,9 @@ const NFS_OPTIONS = 'nosuid,nodev,soft,timeo=100,retrans=3';
 /** A sandbox that saw one of these would see the host. */
 const NEVER = ['/', '/proc', '/sys', '/dev', '/run', '/etc', '/root', '/var', '/usr', '/boot'];
 
-const ACCESS_POINT = /^arn:aws[-a-z]*:(elasticfilesystem|s3files):([^:]*):([^:]*):.*access-point\/(fsap-[0-9a-f]+)$/;
+/** Nothing stands before its id but what the service puts there: by another name policies on the access point would not hold. */
+const ACCESS_POINT =
+  /^arn:aws:(elasticfilesystem|s3files):([^:]*):([^:]*):(?:file-system\/fs-[0-9a-f]+\/)?access-point\/(fsap-[0-9a-f]+)$/;
 
 /** Directories, NFS exports and prefixes of the object store that the operator shares with sandboxes, known to callers by the ARN of an access point alone. */
 export class SharedPlaces {
@@ -42,24 +45,39 @@ export class SharedPlaces {
   readonly #mounts: LateMounts | undefined;
   readonly #objects: ObjectMounts | undefined;
   readonly #mounting = new Map<string, Promise<string>>();
+  /** Directories within other ones, held by mounts: what sandboxes make of their names changes nothing. */
+  readonly #nested: ReadonlyMap<string, Nested>;
+  readonly #pins: LateMounts | undefined;
 
-  private constructor(options: SharedPlacesOptions, mounts: LateMounts | undefined, objects: ObjectMounts | undefined) {
+  private constructor(
+    options: SharedPlacesOptions,
+    mounts: LateMounts | undefined,
+    objects: ObjectMounts | undefined,
+    { nested, pins }: { nested: ReadonlyMap<string, Nested>; pins: LateMounts | undefined },
+  ) {
     this.#options = options;
     this.#mounts = mounts;
     this.#objects = objects;
+    this.#nested = nested;
+    this.#pins = pins;
   }
 
   /** To be opened before the first sandbox is made. Rejects with a sentence when a place cannot be shared on this machine. */
   static async open(options: SharedPlacesOptions): Promise<SharedPlaces> {
     const all = [...options.places];
+    const directories = new Map<string, { path: string; found: string }>();
     for (const [id, place] of all)
-      if (place.kind === 'directory') await checkDirectory(id, place.path, options.dataDir);
+      if (place.kind === 'directory')
+        directories.set(id, { path: place.path, found: await checkDirectory(id, place.path, options.dataDir) });
     const nfs = all.some(([, place]) => place.kind === 'nfs');
     const mounts = nfs ? await LateMounts.open({ ...options, name: 'nfs' }) : undefined;
     const prefixes = new Map(all.flatMap(([id, place]) => (place.kind === 'objects' ? [[id, place]] : [])));
     const objects =
       prefixes.size > 0 ? await ObjectMounts.open({ ...options, places: prefixes, store: options.objects }) : undefined;
-    return new SharedPlaces(options, mounts, objects);
+    const nested = await nestedAmong(directories);
+    const pins = nested.size > 0 ? await LateMounts.open({ ...options, name: 'nested' }) : undefined;
+    if (pins) for (const [id, one] of nested) await pin(pins, id, one);
+    return new SharedPlaces(options, mounts, objects, { nested, pins });
   }
 
   /** The id of the access point that `arn` names, if there is a place for it here. */
@@ -94,6 +112,8 @@ export class SharedPlaces {
     if (unavailable !== undefined)
       throw new SandboxError('failed', `The shared place ${id} cannot be mounted: ${unavailable}`);
     try {
+      const nested = this.#nested.get(id);
+      if (nested && this.#pins) return await this.#pinned(this.#pins, id, nested);
       // Looked at anew each time: what is there may have changed since the start.
       if (place.kind === 'directory') return await checkDirectory(id, place.path, this.#options.dataDir);
       return await (place.kind === 'nfs' ? this.#nfs(id, place.source) : this.#prefix(id));
@@ -106,7 +126,16 @@ export class SharedPlaces {
   async close(): Promise<void> {
     for (const name of (await this.#mounts?.names()) ?? []) await this.#mounts?.release(name).catch(() => undefined);
     await this.#mounts?.close();
+    for (const id of this.#nested.keys()) await this.#pins?.release(id).catch(() => undefined);
+    await this.#pins?.close();
     await this.#objects?.close();
+  }
+
+  /** The directory that was there at the start; the one of that name where that was removed. */
+  async #pinned(pins: LateMounts, id: string, nested: Nested): Promise<string> {
+    const path = pins.pathOf(id);
+    if ((await pins.mounted()).has(id) && (await stat(path)).nlink > 0) return path;
+    return this.#once(id, () => pin(pins, id, nested));
   }
 
   #missing(kind: Place['kind']): Missing[] {
@@ -119,9 +148,13 @@ export class SharedPlaces {
   }
 
   #nfs(id: string, source: string): Promise<string> {
+    return this.#once(id, () => this.#mountNfs(id, source));
+  }
+
+  #once(id: string, mount: () => Promise<string>): Promise<string> {
     const under = this.#mounting.get(id);
     if (under) return under;
-    const mounting = this.#mountNfs(id, source).finally(() => this.#mounting.delete(id));
+    const mounting = mount().finally(() => this.#mounting.delete(id));
     this.#mounting.set(id, mounting);
     return mounting;
   }

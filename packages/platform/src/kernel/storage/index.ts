@@ -20,3 +20,4 @@ export type { Page, Resource } from './resource-store.ts';
 export { ResourceStore } from './resource-store.ts';
 export { forgetRows, Retention, type RetentionRule } from './retention.ts';
 export { storageMigrations } from './tables.ts';
+export { vacuum } from './vacuum.ts';

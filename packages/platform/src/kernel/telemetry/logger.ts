@@ -7,6 +7,8 @@ import {
   pino,
   stdTimeFunctions,
 } from 'pino';
+import { type Clock, systemClock } from '../clock.ts';
+import { LineBudget, type Told } from './line-budget.ts';
 import { prettyLines } from './pretty.ts';
 import { redact, redactText } from './redact.ts';
 
@@ -17,15 +19,17 @@ export interface LoggerOptions {
   format: 'pretty' | 'json';
   /** Where lines go; stderr when left out, since stdout belongs to what a program answers. */
   destination?: DestinationStream;
+  clock?: Pick<Clock, 'monotonic'>;
 }
 
 /**
  * The logger that every part is given (or a child of it). What is logged is searched for secrets first: by the name of
  * a field at any depth, by shape and place in text, in messages, errors and their causes.
  */
-export function createLogger({ level, format, destination }: LoggerOptions): Logger {
+export function createLogger({ level, format, destination, clock = systemClock }: LoggerOptions): Logger {
   // Written at once: the last lines before a crash are the ones that matter.
   const sink = destination ?? { write: (line: string) => void process.stderr.write(line) };
+  const budget = new LineBudget(clock);
   const logger = pino(
     {
       level,
@@ -34,8 +38,10 @@ export function createLogger({ level, format, destination }: LoggerOptions): Log
       serializers: { err: redact, error: redact },
       formatters: { level: (label) => ({ level: label }), log: (fields) => record(redact(fields)) },
       hooks: {
-        logMethod(args, method) {
-          method.apply(this, cleanArguments(args));
+        logMethod(args, method, levelNumber) {
+          const clean = cleanArguments(args);
+          const told = levelNumber < INFO ? NOTHING_HELD : budget.take(kindOf(clean), levelNumber >= ERROR);
+          if (told) method.apply(told.held === 0 && !told.last ? this : this.child(aboutHeld(told)), clean);
         },
       },
     },
@@ -48,6 +54,22 @@ export function createLogger({ level, format, destination }: LoggerOptions): Log
       return child.call(this, record(redact(fields)), options);
     },
   });
+}
+
+/** Pino's numbers of the levels. */
+const INFO = 30;
+const ERROR = 50;
+
+const NOTHING_HELD: Told = { held: 0, last: false };
+
+/** Fields of a line beside which others were, or are going to be, held back. */
+function aboutHeld({ held, last }: Told): Bindings {
+  return { ...(held > 0 && { heldBack: held }), ...(last && { holdsBackMore: 'for the rest of a minute' }) };
+}
+
+/** What a line says, without what it says it of. */
+function kindOf([first, message]: Parameters<LogFn>): string {
+  return String(typeof first === 'string' ? first : message);
 }
 
 /** What a log method was called with, fit to be written; an error's message is cleaned too where it becomes the line's own. */

@@ -32,6 +32,11 @@ export const auditMigrations: Migration[] = [
     id: 'audit/0003-by-time',
     sql: 'CREATE INDEX audit_by_time ON audit USING brin (at)',
   },
+  {
+    // Refusals that are alike are one row: how many, and when the last of them was (NULL for one).
+    id: 'audit/0004-counts',
+    sql: 'ALTER TABLE audit ADD COLUMN count integer NOT NULL DEFAULT 1, ADD COLUMN until bigint',
+  },
 ];
 
 /** Takes audit records from the journal into the table `audit`. */
@@ -40,10 +45,20 @@ export const auditSink: Sink<AuditRecord> = {
   parse: (data) => data as AuditRecord,
   async apply(tx, records) {
     await tx.execute(
-      `INSERT INTO audit (request_id, at, operation, account_id, principal, resource, status, error_code, source_ip, user_agent)
-       SELECT * FROM json_to_recordset($1::json) AS r("requestId" text, at bigint, operation text, "accountId" text,
-         principal text, resource text, status integer, "errorCode" text, "sourceIp" text, "userAgent" text)`,
-      [JSON.stringify(records.map(({ data }) => ({ ...data, at: Math.round(data.at) })))],
+      `INSERT INTO audit (request_id, at, operation, account_id, principal, resource, status, error_code, source_ip, user_agent,
+         count, until)
+       SELECT "requestId", at, operation, "accountId", principal, resource, status, "errorCode", "sourceIp", "userAgent",
+         coalesce(count, 1), until
+       FROM json_to_recordset($1::json) AS r("requestId" text, at bigint, operation text, "accountId" text,
+         principal text, resource text, status integer, "errorCode" text, "sourceIp" text, "userAgent" text, count integer,
+         until bigint)`,
+      [JSON.stringify(records.map(({ data }) => whole(data)))],
     );
   },
 };
+
+/** Times in whole milliseconds. */
+function whole(record: AuditRecord): AuditRecord {
+  const at = Math.round(record.at);
+  return record.until === undefined ? { ...record, at } : { ...record, at, until: Math.round(record.until) };
+}

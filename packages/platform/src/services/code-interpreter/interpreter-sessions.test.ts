@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { house, minutes, never } from '../../kernel/sessions/testing/session-house.ts';
 import { BUILT_IN, type Interpreter, interpreterArn } from './interpreter.ts';
-import { InterpreterSessions } from './interpreter-sessions.ts';
+import { type Caller, InterpreterSessions } from './interpreter-sessions.ts';
 import type { SessionRecord } from './session-records.ts';
 
 const account = '123456789012';
@@ -17,6 +17,12 @@ const interpreter: Interpreter = {
   createdAt: 0,
   updatedAt: 0,
 };
+const caller = (owner: string, accountId = account, administers = false): Caller => ({
+  accountId,
+  owner,
+  administers: async () => administers,
+});
+const ann = caller('ann');
 const image = {
   digest: 'sha256:0',
   rootfs: '/nowhere',
@@ -40,9 +46,12 @@ function interpreterHouse() {
           1,
         ),
       get: async (accountId, arn, id) => records.find((one) => of(one, accountId, arn) && one.sessionId === id),
-      list: async (accountId, arn, { live }) => ({
+      list: async (accountId, arn, { live, owner }) => ({
         items: records.filter(
-          (one) => of(one, accountId, arn) && (!live || live.ids.includes(one.sessionId) === live.wanted),
+          (one) =>
+            of(one, accountId, arn) &&
+            (owner === undefined || one.owner === owner) &&
+            (!live || live.ids.includes(one.sessionId) === live.wanted),
         ),
         next: undefined,
       }),
@@ -58,13 +67,13 @@ function interpreterHouse() {
     newSessionId: () => `session${++made}`,
     log: pino({ level: 'silent' }),
   });
-  const start = (timeoutSeconds: number) => ours.start(interpreter, { name: 'one', timeoutSeconds }, account, never);
-  const status = async (id: string) => ((await ours.get(interpreter, account, id)).live ? 'READY' : 'TERMINATED');
+  const start = (timeoutSeconds: number) => ours.start(interpreter, { name: 'one', timeoutSeconds }, ann, never);
+  const status = async (id: string) => ((await ours.get(interpreter, ann, id)).live ? 'READY' : 'TERMINATED');
   const listed = async (wanted: 'READY' | 'TERMINATED') => {
-    const { items } = await ours.list(interpreter, account, { limit: 10, after: undefined, status: wanted });
+    const { items } = await ours.list(interpreter, ann, { limit: 10, after: undefined, status: wanted });
     return items.map(({ sessionId }) => sessionId);
   };
-  const lease = (id: string) => ours.lease(interpreter, account, id, never);
+  const lease = (id: string) => ours.lease(interpreter, ann, id, never);
   return { clock, provider, store, sessions, ours, start, status, listed, lease };
 }
 
@@ -103,8 +112,8 @@ describe('a session of a code interpreter', () => {
   it('never starts again under its id: a call after its end is refused, and makes no sandbox', async () => {
     const { clock, provider, ours, start, lease } = interpreterHouse();
     const { sessionId } = await start(60);
-    await ours.stop(interpreter, account, sessionId);
-    await ours.stop(interpreter, account, sessionId);
+    await ours.stop(interpreter, ann, sessionId);
+    await ours.stop(interpreter, ann, sessionId);
     await expect(lease(sessionId)).rejects.toThrow('has ended');
     await clock.advance(minutes(5));
     expect(provider.created).toHaveLength(1);
@@ -118,23 +127,36 @@ describe('a session of a code interpreter', () => {
     expect(await status(sessionId)).toBe('TERMINATED');
   });
 
-  it('is nobody else’s: another account does not find it', async () => {
-    const { ours, start } = interpreterHouse();
+  it('is nobody else’s: neither another account nor another owner finds it, also when it is at hand', async () => {
+    const { ours, start, lease, status } = interpreterHouse();
     const { sessionId } = await start(900);
-    for (const look of [
-      () => ours.get(interpreter, '999999999999', sessionId),
-      () => ours.stop(interpreter, '999999999999', sessionId),
-      () => ours.lease(interpreter, '999999999999', sessionId, never),
-    ])
-      await expect(look()).rejects.toMatchObject({ code: 'ResourceNotFoundException' });
+    const page = { limit: 10, after: undefined, status: undefined };
+    for (const handed of [false, true]) {
+      if (handed) (await lease(sessionId)).release();
+      for (const other of [caller('ann', '999999999999', true), caller('bob'), caller('')]) {
+        for (const look of [
+          () => ours.get(interpreter, other, sessionId),
+          () => ours.stop(interpreter, other, sessionId),
+          () => ours.lease(interpreter, other, sessionId, never),
+        ])
+          await expect(look()).rejects.toMatchObject({
+            code: 'ResourceNotFoundException',
+            message: `${BUILT_IN} has no session ${sessionId} of yours.`,
+          });
+        expect((await ours.list(interpreter, other, page)).items).toEqual([]);
+      }
+    }
+    const admin = caller('eve', account, true);
+    expect((await ours.list(interpreter, admin, page)).items).toMatchObject([{ sessionId }]);
+    (await ours.lease(interpreter, admin, sessionId, never)).release();
+    await ours.stop(interpreter, admin, sessionId);
+    expect(await status(sessionId)).toBe('TERMINATED');
   });
 
   it('that cannot start leaves no record', async () => {
     const { provider, ours, start } = interpreterHouse();
     provider.failWith = new Error('no room');
     await expect(start(900)).rejects.toThrow();
-    expect((await ours.list(interpreter, account, { limit: 10, after: undefined, status: undefined })).items).toEqual(
-      [],
-    );
+    expect((await ours.list(interpreter, ann, { limit: 10, after: undefined, status: undefined })).items).toEqual([]);
   });
 });

@@ -2,6 +2,7 @@ import { errors } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { SandboxRole } from '../../kernel/auth/iam/sandbox-credentials.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { Lru } from '../../kernel/lru.ts';
 import { SandboxError, type SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
 import type { HealthCheck } from '../../kernel/sessions/health.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
@@ -32,12 +33,28 @@ export interface InterpreterSessionsDeps {
   log: Logger;
 }
 
+/** Who asks for a session. */
+export interface Caller {
+  accountId: string;
+  /** As `ownerOf` says. */
+  owner: string;
+  /** Whether the caller may use what others have started; asked only where that decides. */
+  administers(): Promise<boolean>;
+}
+
 export const DEFAULT_TIMEOUT_SECONDS = 900;
 const PORT = 8080;
 
-/** The sessions of code interpreters: started, found, stopped. An id that has ended never starts again. */
+/** Owners of so many sessions are at hand, so that a call in a live session asks no database whose it is. */
+const MAX_KNOWN = 10_000;
+
+/**
+ * The sessions of code interpreters: started, found, stopped. An id that has ended never starts again. A session is there for who started it
+ * alone, and for who administers; to all others it is one that never was.
+ */
 export class InterpreterSessions {
   readonly #deps: InterpreterSessionsDeps;
+  readonly #known = new Lru<string, SessionRecord>(MAX_KNOWN);
 
   constructor(deps: InterpreterSessionsDeps) {
     this.#deps = deps;
@@ -47,7 +64,7 @@ export class InterpreterSessions {
   async start(
     interpreter: Interpreter,
     wish: { name: string | undefined; timeoutSeconds: number },
-    accountId: string,
+    { accountId, owner }: Pick<Caller, 'accountId' | 'owner'>,
     signal: AbortSignal,
   ): Promise<SessionRecord> {
     const { records, clock, newSessionId } = this.#deps;
@@ -55,6 +72,7 @@ export class InterpreterSessions {
       sessionId: newSessionId(),
       accountId,
       interpreterArn: interpreter.arn,
+      owner,
       name: wish.name,
       timeoutSeconds: wish.timeoutSeconds,
       createdAt: clock.now(),
@@ -69,30 +87,46 @@ export class InterpreterSessions {
     return record;
   }
 
-  /** A lease on a live session that was started by this account. Rejects with ResourceNotFoundException. */
-  async lease(interpreter: Interpreter, accountId: string, sessionId: string, signal: AbortSignal): Promise<Lease> {
-    const key = { accountId, resourceArn: interpreter.arn, sessionId };
+  /** A lease on a live session that is the caller's. Rejects with ResourceNotFoundException. */
+  async lease(interpreter: Interpreter, caller: Caller, sessionId: string, signal: AbortSignal): Promise<Lease> {
+    const known = this.#known.get(sessionId);
+    const record = await this.#own(interpreter, caller, sessionId, known);
+    if (!known) this.#known.set(sessionId, record);
+    const key = keyOf(record);
     const session = await this.#deps.sessions.find(key);
-    if (session && session.row.accountId === accountId) {
+    if (session && session.row.accountId === caller.accountId) {
       const lease = this.#deps.sessions.tryAcquire(key) ?? (await session.acquire(signal));
       if (lease) return lease;
     }
-    const record = await this.#deps.records.get(accountId, interpreter.arn, sessionId);
-    const known = record
-      ? `Session ${sessionId} of ${interpreter.id} has ended.`
-      : `${interpreter.id} has no session ${sessionId}.`;
-    throw errors.resourceNotFound(known, { remedy: 'Start a session with StartCodeInterpreterSession.' });
+    throw errors.resourceNotFound(`Session ${sessionId} of ${interpreter.id} has ended.`, {
+      remedy: 'Start a session with StartCodeInterpreterSession.',
+    });
   }
 
   /** The session as it was asked for, and whether it lives. Rejects with ResourceNotFoundException. */
   async get(
     interpreter: Interpreter,
-    accountId: string,
+    caller: Caller,
     sessionId: string,
   ): Promise<{ record: SessionRecord; live: boolean }> {
-    const record = await this.#deps.records.get(accountId, interpreter.arn, sessionId);
-    if (!record) throw errors.resourceNotFound(`${interpreter.id} has no session ${sessionId.slice(0, 100)}.`);
+    const record = await this.#own(interpreter, caller, sessionId);
     return { record, live: this.isLive(record) };
+  }
+
+  /** The record of a session that is the caller's; rejects in one way for one of another and for none. */
+  async #own(
+    { arn, id }: Interpreter,
+    caller: Caller,
+    sessionId: string,
+    known?: SessionRecord,
+  ): Promise<SessionRecord> {
+    const { accountId, owner } = caller;
+    const record = known ?? (await this.#deps.records.get(accountId, arn, sessionId));
+    const here = record && record.accountId === accountId && record.interpreterArn === arn;
+    if (here && (record.owner === owner || (await caller.administers()))) return record;
+    throw errors.resourceNotFound(`${id} has no session ${sessionId.slice(0, 100)} of yours.`, {
+      remedy: 'Start a session with StartCodeInterpreterSession. It is there for who started it alone.',
+    });
   }
 
   isLive(record: SessionRecord): boolean {
@@ -100,25 +134,27 @@ export class InterpreterSessions {
     return state === 'active' || state === 'starting';
   }
 
+  /** Those of the caller, newest first; all for who administers. */
   async list(
     interpreter: Interpreter,
-    accountId: string,
+    caller: Caller,
     page: { limit: number; after: string | undefined; status: 'READY' | 'TERMINATED' | undefined },
   ): Promise<{ items: SessionRecord[]; next: string | undefined }> {
     const live = this.#deps.sessions
       .of(interpreter.arn)
       .filter((session) => session.state === 'active' || session.state === 'starting')
       .map((session) => session.row.sessionId);
-    return this.#deps.records.list(accountId, interpreter.arn, {
+    return this.#deps.records.list(caller.accountId, interpreter.arn, {
       limit: page.limit,
       after: page.after,
+      owner: (await caller.administers()) ? undefined : caller.owner,
       ...(page.status ? { live: { ids: live, wanted: page.status === 'READY' } } : {}),
     });
   }
 
   /** Ends a session; one that has ended already stays ended. Rejects with ResourceNotFoundException for one that never was. */
-  async stop(interpreter: Interpreter, accountId: string, sessionId: string): Promise<void> {
-    const { record } = await this.get(interpreter, accountId, sessionId);
+  async stop(interpreter: Interpreter, caller: Caller, sessionId: string): Promise<void> {
+    const { record } = await this.get(interpreter, caller, sessionId);
     await this.#deps.sessions.stop(keyOf(record));
   }
 
@@ -154,6 +190,8 @@ export class InterpreterSessions {
       sandbox: async (id, signal) => ({
         id,
         image: await images.prepare(digest, signal),
+        // The server that drives the kernels outlives whatever their code ends.
+        ownInit: true,
         env: { AGENTPLATFORM_PIDS_LIMIT: String(limits.pids), ...this.#roleEnvironment(interpreter, id) },
         mounts: [],
         // Whatever its network is: what the role may do is for its policies to say.

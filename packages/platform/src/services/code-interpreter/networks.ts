@@ -1,5 +1,5 @@
 import { type control, errors } from '@agentplatform/contract';
-import ipaddr from 'ipaddr.js';
+import { isCidr } from '../../kernel/is-cidr.ts';
 import type { NetworkPolicy } from '../../kernel/sandbox/sandbox.ts';
 
 export interface NetworkSettings {
@@ -68,7 +68,7 @@ export function subnetMap(text: string): ReadonlyMap<string, readonly string[]> 
   const found = new Map<string, string[]>();
   for (const item of text.split(',').filter((part) => part.trim() !== '')) {
     const [subnet = '', cidr = ''] = item.trim().split('=');
-    if (!SUBNET.test(subnet) || !ipaddr.isValidCIDR(cidr))
+    if (!SUBNET.test(subnet) || !isCidr(cidr))
       throw new Error(`codeInterpreter.subnets: "${item}" is not of the form subnet-0123456789abcdef0=10.1.0.0/16.`);
     found.set(subnet, [...(found.get(subnet) ?? []), cidr]);
   }

@@ -1,7 +1,8 @@
-import type { control, data, OperationName, Paginator } from '@agentplatform/contract';
+import { type control, type data, type OperationName, type Paginator, ServiceError } from '@agentplatform/contract';
+import { ownerOf } from '../../kernel/auth/owner-of.ts';
 import type { HandlersOf, RequestContext } from '../../kernel/service.ts';
 import { type Interpreter, interpreterArn, interpreterIdOf } from './interpreter.ts';
-import { DEFAULT_TIMEOUT_SECONDS, type InterpreterSessions } from './interpreter-sessions.ts';
+import { type Caller, DEFAULT_TIMEOUT_SECONDS, type InterpreterSessions } from './interpreter-sessions.ts';
 import { type Interpreters, refuseUnsupported } from './interpreters.ts';
 import { type InvokeLimits, invokeTool } from './invoke.ts';
 import type { SessionRecord } from './session-records.ts';
@@ -29,6 +30,8 @@ export type CodeInterpreterOperation =
   | 'InvokeCodeInterpreter';
 
 const PAGE_SIZE = 100;
+/** To list, see, use and stop sessions that others have started; the right to the operation itself comes first. */
+const ADMINISTER = 'agentplatform:AdministerCodeInterpreterSessions';
 /** Names the built-in interpreter's place in a list: before all others. */
 const AFTER_BUILT_IN = 'built-in';
 
@@ -43,6 +46,12 @@ export function codeInterpreterOperations(deps: CodeInterpreterOperationsDeps): 
     arnOf(interpreterIdOf(input.codeInterpreterIdentifier), ctx);
   const find = (input: { codeInterpreterIdentifier: string }, ctx: RequestContext): Promise<Interpreter> =>
     interpreters.get(interpreterIdOf(input.codeInterpreterIdentifier), ctx.accountId);
+
+  const callerOf = ({ arn }: Interpreter, ctx: RequestContext): Caller => ({
+    accountId: ctx.accountId,
+    owner: ownerOf(ctx.principal),
+    administers: () => may(ctx, ADMINISTER, arn),
+  });
 
   const page = (operation: OperationName, input: { nextToken?: string }, ctx: RequestContext, filter: string) => {
     const scope = { operation, accountId: ctx.accountId, filter };
@@ -101,7 +110,7 @@ export function codeInterpreterOperations(deps: CodeInterpreterOperationsDeps): 
         refuseUnsupported(input);
         const interpreter = await find(input, ctx);
         const wish = { name: input.name, timeoutSeconds: input.sessionTimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS };
-        const record = await sessions.start(interpreter, wish, ctx.accountId, ctx.signal);
+        const record = await sessions.start(interpreter, wish, callerOf(interpreter, ctx), ctx.signal);
         return {
           codeInterpreterIdentifier: interpreter.id,
           sessionId: record.sessionId,
@@ -113,7 +122,7 @@ export function codeInterpreterOperations(deps: CodeInterpreterOperationsDeps): 
       resource: named,
       async handle(input, ctx) {
         const interpreter = await find(input, ctx);
-        const { record, live } = await sessions.get(interpreter, ctx.accountId, input.sessionId);
+        const { record, live } = await sessions.get(interpreter, callerOf(interpreter, ctx), input.sessionId);
         return {
           ...sessionSummary(record, interpreter, live),
           sessionTimeoutSeconds: record.timeoutSeconds,
@@ -126,7 +135,7 @@ export function codeInterpreterOperations(deps: CodeInterpreterOperationsDeps): 
         const interpreter = await find(input, ctx);
         const filter = `${interpreter.id} ${input.status ?? ''}`;
         const { after, token } = page('ListCodeInterpreterSessions', input, ctx, filter);
-        const { items, next } = await sessions.list(interpreter, ctx.accountId, {
+        const { items, next } = await sessions.list(interpreter, callerOf(interpreter, ctx), {
           limit: input.maxResults ?? PAGE_SIZE,
           after,
           status: input.status,
@@ -141,7 +150,7 @@ export function codeInterpreterOperations(deps: CodeInterpreterOperationsDeps): 
       resource: named,
       async handle(input, ctx) {
         const interpreter = await find(input, ctx);
-        await sessions.stop(interpreter, ctx.accountId, input.sessionId);
+        await sessions.stop(interpreter, callerOf(interpreter, ctx), input.sessionId);
         return {
           codeInterpreterIdentifier: interpreter.id,
           sessionId: input.sessionId,
@@ -154,6 +163,7 @@ export function codeInterpreterOperations(deps: CodeInterpreterOperationsDeps): 
       async handle(input, ctx) {
         const call = toolCall(input.name, input.arguments);
         const interpreter = await find(input, ctx);
+        const caller = callerOf(interpreter, ctx);
         // Without a session the call gets one of its own, which it may go on with.
         const sessionId =
           input.sessionId ??
@@ -161,15 +171,25 @@ export function codeInterpreterOperations(deps: CodeInterpreterOperationsDeps): 
             await sessions.start(
               interpreter,
               { name: undefined, timeoutSeconds: DEFAULT_TIMEOUT_SECONDS },
-              ctx.accountId,
+              caller,
               ctx.signal,
             )
           ).sessionId;
-        const lease = await sessions.lease(interpreter, ctx.accountId, sessionId, ctx.signal);
+        const lease = await sessions.lease(interpreter, caller, sessionId, ctx.signal);
         return { sessionId, stream: await invokeTool(call, lease, ctx, limits) };
       },
     },
   };
+}
+
+async function may(ctx: RequestContext, action: string, resource: string): Promise<boolean> {
+  try {
+    await ctx.require(action, resource);
+    return true;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'AccessDeniedException') return false;
+    throw error;
+  }
 }
 
 function view(interpreter: Interpreter): control.GetCodeInterpreterResponse {

@@ -5,6 +5,8 @@ export interface SessionRecord {
   sessionId: string;
   accountId: string;
   interpreterArn: string;
+  /** Who started it, as `ownerOf` says; undefined for one of before that was kept. */
+  owner: string | undefined;
   name: string | undefined;
   timeoutSeconds: number;
   /** Milliseconds since the epoch. */
@@ -14,6 +16,8 @@ export interface SessionRecord {
 export interface RecordPage {
   limit: number;
   after: string | undefined;
+  /** Only what was started by this one; undefined for all. */
+  owner: string | undefined;
   /** Only these ids, or all but these. */
   live?: { ids: readonly string[]; wanted: boolean };
 }
@@ -22,6 +26,7 @@ interface Row {
   session_id: string;
   account_id: string;
   interpreter_arn: string;
+  owner: string | null;
   name: string | null;
   timeout_seconds: number;
   created_at: number;
@@ -37,12 +42,13 @@ export class SessionRecords {
 
   async add(record: SessionRecord): Promise<void> {
     await this.#database.execute(
-      `INSERT INTO code_interpreter_sessions (session_id, account_id, interpreter_arn, name, timeout_seconds, created_at)
-       VALUES ($1, $2, $3, $4, $5, $6)`,
+      `INSERT INTO code_interpreter_sessions (session_id, account_id, interpreter_arn, owner, name, timeout_seconds, created_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7)`,
       [
         record.sessionId,
         record.accountId,
         record.interpreterArn,
+        record.owner ?? null,
         record.name ?? null,
         record.timeoutSeconds,
         Math.round(record.createdAt),
@@ -75,7 +81,8 @@ export class SessionRecords {
        WHERE account_id = $1 AND interpreter_arn = $2
          AND ($3::bigint IS NULL OR (created_at, session_id) < ($3::bigint, $4::text))
          AND ($5::jsonb IS NULL OR ($5::jsonb ? session_id) = $6::boolean)
-       ORDER BY created_at DESC, session_id DESC LIMIT $7`,
+         AND ($7::text IS NULL OR owner = $7::text)
+       ORDER BY created_at DESC, session_id DESC LIMIT $8`,
       [
         accountId,
         interpreterArn,
@@ -83,6 +90,7 @@ export class SessionRecords {
         id ?? null,
         page.live ? JSON.stringify(page.live.ids) : null,
         page.live?.wanted ?? null,
+        page.owner ?? null,
         page.limit + 1,
       ],
     );
@@ -97,6 +105,7 @@ function fromRow(row: Row): SessionRecord {
     sessionId: row.session_id,
     accountId: row.account_id,
     interpreterArn: row.interpreter_arn,
+    owner: row.owner ?? undefined,
     name: row.name ?? undefined,
     timeoutSeconds: row.timeout_seconds,
     createdAt: Number(row.created_at),

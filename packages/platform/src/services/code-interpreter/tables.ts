@@ -16,4 +16,9 @@ export const codeInterpreterMigrations: Migration[] = [
       CREATE INDEX code_interpreter_sessions_of
         ON code_interpreter_sessions (account_id, interpreter_arn, created_at DESC, session_id DESC);`,
   },
+  {
+    // Of older sessions nobody knows who started them: they are nobody's.
+    id: 'code-interpreter/0002-owners',
+    sql: `ALTER TABLE code_interpreter_sessions ADD COLUMN owner text;`,
+  },
 ];

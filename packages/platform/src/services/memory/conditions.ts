@@ -1,4 +1,5 @@
 import type { data } from '@agentplatform/contract';
+import { namespaceKey } from './namespaces.ts';
 
 type Conditions = Record<string, string>;
 
@@ -10,14 +11,22 @@ const STRATEGY = 'bedrock-agentcore:strategyId';
 
 /**
  * The condition keys that policies can confine a role with (spec: Authentication, Memory). A key is there only when the
- * request says it, so a policy that asks for one refuses what is not confined. Requests on several namespaces give one set
- * of keys for each, and each must be allowed by itself.
+ * request says it, so a policy that asks for one refuses what is not confined. A namespace is there by the name that the store compares
+ * it by. Requests on several namespaces give one set of keys for each, and each must be allowed by itself.
  */
 export const conditionsOf = {
   session: (input: { actorId: string; sessionId?: string }): Conditions => ({
     [ACTOR]: input.actorId,
     ...(input.sessionId === undefined ? {} : { [SESSION]: input.sessionId }),
   }),
+  /**
+   * Of what is written in an actor's name: a namespace that ends in `{actorId}` is the same for `jane` and `jane/`, who are two actors
+   * otherwise, so both must be allowed.
+   */
+  written: (input: { actorId: string; sessionId?: string }): Conditions[] =>
+    [...new Set([input.actorId, namespaceKey(input.actorId)])].map((actorId) =>
+      conditionsOf.session({ ...input, actorId }),
+    ),
   namespace: (input: {
     namespace?: string;
     namespacePath?: string;
@@ -27,7 +36,7 @@ export const conditionsOf = {
     const strategy = input.memoryStrategyId ?? input.searchCriteria?.memoryStrategyId;
     return {
       ...named(input.namespace),
-      ...(input.namespacePath === undefined ? {} : { [NAMESPACE_PATH]: input.namespacePath }),
+      ...(input.namespacePath === undefined ? {} : { [NAMESPACE_PATH]: namespaceKey(input.namespacePath) }),
       ...(strategy === undefined ? {} : { [STRATEGY]: strategy }),
     };
   },
@@ -50,10 +59,10 @@ export const conditionsOf = {
 };
 
 function each(namespaces: readonly (string | undefined)[]): Conditions[] {
-  const distinct = [...new Set(namespaces)];
+  const distinct = [...new Set(namespaces.map((namespace) => namespace && namespaceKey(namespace)))];
   return distinct.length === 0 ? [{}] : distinct.map(named);
 }
 
 function named(namespace: string | undefined): Conditions {
-  return namespace === undefined ? {} : { [NAMESPACE]: namespace };
+  return namespace === undefined ? {} : { [NAMESPACE]: namespaceKey(namespace) };
 }

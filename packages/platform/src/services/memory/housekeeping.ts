@@ -59,7 +59,9 @@ export class Housekeeping {
         [purge.memory_id],
       );
     }
-    if (deleted === 0) await database.execute('DELETE FROM memory_purges WHERE memory_id = $1', [purge.memory_id]);
+    if (deleted === 0)
+      for (const table of ['memory_usage', 'memory_purges'])
+        await database.execute(`DELETE FROM ${table} WHERE memory_id = $1`, [purge.memory_id]);
     return true;
   }
 

@@ -16,12 +16,14 @@ import { createModelExtractor } from './extraction/model-extractor.ts';
 import { ExtractionJobs } from './extraction-jobs.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { Memories } from './memories.ts';
+import { MemoryQuota, type MemoryQuotaLimits } from './memory-quota.ts';
 import { meterModel } from './model-usage.ts';
 import { type MemoryOperation, memoryOperations } from './operations.ts';
 import { Records } from './records.ts';
 import { Retrieval } from './retrieval.ts';
 import { VectorIndex } from './vector-index.ts';
 
+export type { MemoryQuotaLimits } from './memory-quota.ts';
 export { memoryMigrations } from './tables.ts';
 
 export interface MemoryServiceDeps {
@@ -36,6 +38,7 @@ export interface MemoryServiceDeps {
   newUuid(): string;
   /** How long events may gather before they are extracted together, in milliseconds. */
   extractionDelayMs: number;
+  quotas: MemoryQuotaLimits;
   /** Where batches of self-managed strategies go. */
   objects: ObjectWriter;
   topics: Topics;
@@ -96,9 +99,10 @@ export function createMemoryService(deps: MemoryServiceDeps): Service<MemoryOper
     newSessionId: deps.newUuid,
     onPending: () => jobs.notify(),
   });
+  const quota = new MemoryQuota(database, clock, deps.quotas);
   const housekeeping = new Housekeeping({ database, clock, log });
   return {
-    operations: memoryOperations({ ...deps, memories, events, records, retrieval, jobs }),
+    operations: memoryOperations({ ...deps, memories, events, records, retrieval, jobs, quota }),
     port: { memories, events, records, retrieval },
     async start() {
       await vectors?.start();

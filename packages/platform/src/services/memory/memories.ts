@@ -2,6 +2,7 @@ import { type control, errors, resourceArn } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import { type Database, DuplicateResourceError, type Page, type ResourceStore } from '../../kernel/storage/index.ts';
 import { createMemoryStore, type Memory, type MemoryData } from './memory.ts';
+import { variablePattern } from './namespace-variables.ts';
 import { changedStrategies, newStrategies, type StrategyMaking, strategyView } from './strategies.ts';
 
 export interface MemoriesDeps {
@@ -172,14 +173,8 @@ function checkedKeys(keys: control.NamespaceKeyEntry[]): control.NamespaceKeyEnt
   for (const [index, { key, validation }] of keys.entries()) {
     if (keys.findIndex((other) => other.key === key) !== index)
       throw errors.invalidField(`namespaceKeys[${index}].key`, 'is there twice');
-    if (validation?.regexPattern === undefined) continue;
-    try {
-      new RegExp(validation.regexPattern);
-    } catch (cause) {
-      throw errors.invalidField(`namespaceKeys[${index}].validation.regexPattern`, 'is no regular expression', {
-        cause,
-      });
-    }
+    if (validation?.regexPattern !== undefined)
+      variablePattern(validation.regexPattern, `namespaceKeys[${index}].validation.regexPattern`);
   }
   return keys;
 }

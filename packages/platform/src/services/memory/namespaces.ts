@@ -1,4 +1,7 @@
 import { errors } from '@agentplatform/contract';
+import { namespaceKey } from '../../kernel/namespace-key.ts';
+
+export { namespaceKey };
 
 /** What a namespace template's variables stand for in one piece of work. */
 export interface NamespaceValues {
@@ -44,11 +47,6 @@ export function renderNamespace(template: string, values: NamespaceValues): stri
     return value ?? '';
   });
   return complete ? rendered : undefined;
-}
-
-/** What namespaces are compared by: `/actors/jane/` and `/actors/jane` are one place. */
-export function namespaceKey(namespace: string): string {
-  return namespace.replace(/\/+$/, '');
 }
 
 /** Where a lookup looks. A path takes in the namespace itself and all below it, never a sibling that begins alike. */

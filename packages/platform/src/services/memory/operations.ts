@@ -12,6 +12,7 @@ import type { ExtractionJobs } from './extraction-jobs.ts';
 import type { Memories } from './memories.ts';
 import { memoryView } from './memories.ts';
 import type { Memory } from './memory.ts';
+import type { MemoryQuota } from './memory-quota.ts';
 import { namespaceScope } from './namespaces.ts';
 import { recordView } from './record.ts';
 import type { Records } from './records.ts';
@@ -29,6 +30,7 @@ export interface MemoryOperationsDeps extends InvocationCheckDeps {
   records: Records;
   retrieval: Retrieval;
   jobs: ExtractionJobs;
+  quota: Pick<MemoryQuota, 'need'>;
   database: Database;
   clock: Clock;
   paginator: Paginator;
@@ -64,7 +66,7 @@ const PAGE_SIZE = 20;
 
 /** The `memories` operations of the wire API. */
 export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryOperation> {
-  const { memories, events, records, retrieval, jobs, database, clock, paginator } = deps;
+  const { memories, events, records, retrieval, jobs, quota, database, clock, paginator } = deps;
   const anyMemory = (_input: unknown, ctx: RequestContext): string => memories.arn(ctx.accountId, '*');
   const oneMemory = (input: { memoryId: string }, ctx: RequestContext): string =>
     input.memoryId.startsWith('arn:') ? input.memoryId : memories.arn(ctx.accountId, input.memoryId);
@@ -75,6 +77,12 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
       throw errors.resourceNotFound(`There is no memory ${input.memoryId} here.`);
     }
     return memories.get(ctx.accountId, id, believed);
+  };
+  /** The same for whoever puts something into it. */
+  const memoryWithRoom = async (input: { memoryId: string }, ctx: RequestContext, believed = true): Promise<Memory> => {
+    const memory = await memoryOf(input, ctx, believed);
+    await quota.need(memory);
+    return memory;
   };
   const sessionOf = (memory: Memory, input: { actorId: string; sessionId: string }): SessionKey => ({
     memoryId: memory.id,
@@ -141,11 +149,11 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
 
     CreateEvent: {
       resource: oneMemory,
-      conditions: conditionsOf.session,
+      conditions: conditionsOf.written,
       // An event and its token are written in one statement; a table of answers beside it would double the commits.
       ownIdempotency: true,
       async handle(input, ctx) {
-        const memory = await memoryOf(input, ctx, true);
+        const memory = await memoryWithRoom(input, ctx);
         return { event: eventView(await events.create(input, memory, nameOf(ctx.principal)), memory.id) };
       },
     },
@@ -222,12 +230,12 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
     BatchCreateMemoryRecords: {
       resource: oneMemory,
       conditions: conditionsOf.createdRecords,
-      handle: async (input, ctx) => records.createBatch(input.records, await memoryOf(input, ctx, true)),
+      handle: async (input, ctx) => records.createBatch(input.records, await memoryWithRoom(input, ctx)),
     },
     BatchUpdateMemoryRecords: {
       resource: oneMemory,
       conditions: conditionsOf.updatedRecords,
-      handle: async (input, ctx) => records.updateBatch(input.records, await memoryOf(input, ctx, true)),
+      handle: async (input, ctx) => records.updateBatch(input.records, await memoryWithRoom(input, ctx)),
     },
     BatchDeleteMemoryRecords: {
       resource: oneMemory,
@@ -295,8 +303,8 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
 
     IngestData: {
       resource: oneMemory,
-      conditions: conditionsOf.session,
-      handle: async (input, ctx) => ({ sessionId: await jobs.ingest(input, await memoryOf(input, ctx)) }),
+      conditions: conditionsOf.written,
+      handle: async (input, ctx) => ({ sessionId: await jobs.ingest(input, await memoryWithRoom(input, ctx, false)) }),
     },
     ListMemoryExtractionJobs: {
       resource: oneMemory,

@@ -1,4 +1,5 @@
 import type { Migration } from '../../kernel/storage/index.ts';
+import { memoryUsageMigration } from './usage-tables.ts';
 
 /**
  * Event payloads are kept as JSON text, not jsonb: jsonb refuses U+0000, and a log gives back exactly what it was given.
@@ -131,4 +132,5 @@ export const memoryMigrations: Migration[] = [
       CREATE INDEX memory_extraction_jobs_queued ON memory_extraction_jobs (memory_id, strategy_id, actor_id, session_id, seq)
         WHERE status = 'QUEUED';`,
   },
+  memoryUsageMigration,
 ];

@@ -31,6 +31,16 @@ export class ResourcePolicies {
     return this.#policies.get(arn);
   }
 
+  /** Every document, from memory. */
+  all(): Iterable<string> {
+    return this.#policies.values();
+  }
+
+  /** Another object after each change: what is worked out from all documents holds as long as it is the same. */
+  get revision(): object {
+    return this.#policies;
+  }
+
   /** Attaches or replaces; false when the account has no such resource. */
   async put(accountId: string, arn: string, policy: string): Promise<boolean> {
     const changed = await this.#database.execute(

@@ -12,12 +12,12 @@ import {
   repositoryArn,
 } from '../../kernel/images/index.ts';
 
-/** An object of an `s3://` place as a stream; undefined when it does not exist. */
+/** An object of an `s3://` place as a stream, and its length in bytes; undefined when it does not exist. */
 export type ReadObject = (
   accountId: string,
   place: { bucket: string; key: string; versionId?: string },
   signal: AbortSignal,
-) => Promise<Readable | undefined>;
+) => Promise<{ body: Readable; bytes: number } | undefined>;
 
 export interface ArtifactDeps {
   images: Images;
@@ -25,6 +25,8 @@ export interface ArtifactDeps {
   /** Credentials that the account stored for the registry of an image. */
   registryCredentials(accountId: string, uri: string): Promise<RegistryCredentials | undefined>;
   temporaryDirectory: string;
+  /** Largest zip of code, bytes. */
+  maxZipBytes: number;
 }
 
 type Artifact = control.AgentRuntimeArtifact;
@@ -81,17 +83,39 @@ async function resolveCode(
       field,
       `names s3://${place.bucket}/${place.prefix}, where nothing is; upload the zip first`,
     );
+  const { body, bytes } = object;
+  if (bytes > deps.maxZipBytes) {
+    body.destroy();
+    throw tooLarge(field, deps.maxZipBytes);
+  }
   const directory = await mkdtemp(join(deps.temporaryDirectory, 'code-'));
   try {
     const zip = join(directory, 'code.zip');
-    await pipeline(object, createWriteStream(zip), { signal });
+    // A store that is not our own may send more than it said.
+    await pipeline(body, (chunks) => atMost(chunks, deps.maxZipBytes, field), createWriteStream(zip), { signal });
     return await deps.images.fromCode({ zip, runtime: code.runtime, entryPoint: code.entryPoint, signal });
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
 }
 
-function fieldOf(artifact: Artifact): string {
+async function* atMost(chunks: AsyncIterable<Uint8Array>, maxBytes: number, field: string): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw tooLarge(field, maxBytes);
+    yield chunk;
+  }
+}
+
+function tooLarge(field: string, maxBytes: number): ServiceError {
+  return errors.quota(`${field}: the zip has more than ${maxBytes} bytes, which is the most that is allowed.`, {
+    remedy: 'Leave out what the agent does not need, or raise images.maxZipBytes.',
+  });
+}
+
+/** The field of a call that names an artifact, for errors. */
+export function fieldOf(artifact: Artifact): string {
   return artifact.containerConfiguration
     ? 'agentRuntimeArtifact.containerConfiguration.containerUri'
     : 'agentRuntimeArtifact.codeConfiguration';

@@ -66,12 +66,12 @@ const wants = (image: unknown): string => JSON.stringify({ image });
 
 describe('the base of an image that a client puts together', () => {
   it('is fetched, and its layers are lent to the account alone', async () => {
-    expect(await store.repositories.hasBlob(ACCOUNT, layer)).toBe(false);
+    expect(await store.repositories.hasBlob(ACCOUNT, 'team/agent', layer)).toBe(false);
     const { status, body } = await ask('team%2Fagent', wants('registry.example/base:1'));
     expect(status).toBe(200);
     expect(body).toMatchObject({ digest, layers: [{ digest: layer }], config: { config: { Env: ['A=1'] } } });
-    expect(await store.repositories.hasBlob(ACCOUNT, layer)).toBe(true);
-    expect(await store.repositories.hasBlob('444455556666', layer)).toBe(false);
+    expect(await store.repositories.hasBlob(ACCOUNT, 'team/agent', layer)).toBe(true);
+    expect(await store.repositories.hasBlob('444455556666', 'team/agent', layer)).toBe(false);
   });
 
   it('takes the right to push, and the right to what is named', async () => {

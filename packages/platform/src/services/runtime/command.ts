@@ -53,7 +53,7 @@ export async function* runCommand(
   }
 }
 
-/** Pieces of several byte streams as text, as they come; a slow reader makes all of them wait. */
+/** Pieces of several byte streams as text, as they come; a slow reader makes all of them wait, and one that goes away ends them. */
 async function* merged<Name extends string>(
   streams: Record<Name, Readable>,
 ): AsyncIterable<{ name: Name; text: string }> {
@@ -62,14 +62,24 @@ async function* merged<Name extends string>(
     reader: streams[name][Symbol.asyncIterator](),
     decoder: new StringDecoder('utf8'),
   }));
-  const next = async (source: (typeof sources)[number]) => ({ source, result: await source.reader.next() });
+  const ended: IteratorReturnResult<undefined> = { done: true, value: undefined };
+  const next = async (source: (typeof sources)[number]) => ({
+    source,
+    // What a killed command has left open for others is cut off.
+    result: await source.reader.next().catch(() => ended),
+  });
   const pending = new Map(sources.map((source) => [source.name, next(source)]));
-  while (pending.size > 0) {
-    const { source, result } = await Promise.race(pending.values());
-    const { name, decoder } = source;
-    if (result.done) pending.delete(name);
-    else pending.set(name, next(source));
-    const text = result.done ? decoder.end() : decoder.write(result.value);
-    if (text !== '') yield { name, text };
+  try {
+    while (pending.size > 0) {
+      const { source, result } = await Promise.race(pending.values());
+      const { name, decoder } = source;
+      if (result.done) pending.delete(name);
+      else pending.set(name, next(source));
+      const text = result.done ? decoder.end() : decoder.write(result.value);
+      if (text !== '') yield { name, text };
+    }
+  } finally {
+    // What nobody reads would keep its writer waiting.
+    for (const { name } of sources) streams[name].destroy();
   }
 }

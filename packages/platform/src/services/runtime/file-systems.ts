@@ -9,7 +9,7 @@ import type { RuntimeDefinition } from './runtime.ts';
 export interface FileSystemsDeps {
   /** Why there are no mounts here at all, e.g. for want of isolation; undefined when there are. */
   unavailable: string | undefined;
-  storage: Pick<SessionStorage, 'mount' | 'holds' | 'attach' | 'detach' | 'forget'> | undefined;
+  storage: Pick<SessionStorage, 'mount' | 'holds' | 'diskBytes' | 'attach' | 'detach' | 'forget'> | undefined;
   places: Pick<SharedPlaces, 'find' | 'ids' | 'source' | 'unavailable'>;
   /** Whether an execution role is allowed an action on a resource. */
   roleMay(roleArn: string, action: string, resource: string): boolean;

@@ -51,7 +51,7 @@ export interface RuntimeServiceDeps {
 /** What WebSockets need beside what the service has. */
 export type StreamAccess = Pick<
   StreamGatewayDeps,
-  'authenticator' | 'authorize' | 'toError' | 'record' | 'forward' | 'newRequestId' | 'streams'
+  'authenticator' | 'authorize' | 'count' | 'toError' | 'record' | 'forward' | 'newRequestId' | 'streams'
 >;
 
 export interface RuntimePort {

@@ -1,6 +1,6 @@
 import { errors, parseArn } from '@agentplatform/contract';
 import type { InvocationTarget, RuntimeCatalogue } from './catalogue.ts';
-import { DEFAULT_ENDPOINT, runtimeArn } from './runtime.ts';
+import { DEFAULT_ENDPOINT, endpointArn, runtimeArn } from './runtime.ts';
 
 interface Named {
   agentRuntimeArn: string;
@@ -31,6 +31,12 @@ export function namedRuntimeArn(
   if (!/^[^/\s]+$/.test(agentRuntimeArn))
     throw errors.invalidField('agentRuntimeArn', 'is neither the ARN nor the id of an agent runtime');
   return runtimeArn({ region: home.region, accountId: account }, agentRuntimeArn);
+}
+
+/** What a call goes through, runtime first: the caller must be allowed to use both (developer guide: hierarchical authorization). Throws as above. */
+export function namedArns(named: Named, home: { region: string; accountId?: string }): [string, string] {
+  const arn = namedRuntimeArn(named, home);
+  return [arn, endpointArn(arn, named.qualifier ?? DEFAULT_ENDPOINT)];
 }
 
 /** What a call reaches; the hot path when the catalogue knows it already. Rejects with the wire's error for why it reaches nothing. */

@@ -10,8 +10,9 @@ import type { InvocationTarget, RuntimeCatalogue } from './catalogue.ts';
 import { commandTimeout, runCommand } from './command.ts';
 import { USER_HEADER } from './container-headers.ts';
 import type { Endpoints } from './endpoints.ts';
-import { findTarget, namedRuntimeArn, runtimeIdOf } from './invocation-target.ts';
+import { findTarget, namedArns, namedRuntimeArn, runtimeIdOf } from './invocation-target.ts';
 import { acquire, type InvokeDeps, invoke } from './invoke.ts';
+import { requireSigned } from './require-signed.ts';
 import { requireUser } from './require-user.ts';
 import { endpointArn, type Runtime, runtimeArn } from './runtime.ts';
 import type { PageRequest } from './runtime-store.ts';
@@ -65,8 +66,8 @@ export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<Runti
   });
   const oneEndpoint = (input: { agentRuntimeId: string; endpointName: string }, ctx: RequestContext): string =>
     endpointArn(arnOf(input.agentRuntimeId, ctx), input.endpointName);
-  const named = (input: { agentRuntimeArn: string; accountId?: string }, ctx: RequestContext): string =>
-    namedRuntimeArn(input, ctx);
+  const named = (input: { agentRuntimeArn: string; qualifier?: string; accountId?: string }, ctx: RequestContext) =>
+    namedArns(input, ctx);
 
   const page = (
     operation: OperationName,
@@ -97,7 +98,8 @@ export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<Runti
         },
       );
     }
-    if (ctx.headers[USER_HEADER] !== undefined) await requireUser(ctx, target.runtime.arn);
+    requireSigned(ctx, target.headerAllowlist);
+    if (ctx.headers[USER_HEADER] !== undefined) await requireUser(ctx, target);
     return target;
   };
   const bearer = async (

@@ -32,12 +32,16 @@ function call(principal: Principal, user: string | undefined, allowed: string[] 
       if (!this.allowed.includes(`${action} ${resource}`)) throw errors.accessDenied(`${action}: not allowed.`);
     },
   };
-  return requireUser(context, ARN);
+  return requireUser(context, { runtime: { arn: ARN }, endpoint: { arn: `${ARN}/runtime-endpoint/DEFAULT` } });
 }
 
 describe('who may say on whose behalf a call is made', () => {
   it('a signed call with the right to it', async () => {
-    await expect(call(iam, 'ada', [`bedrock-agentcore:InvokeAgentRuntimeForUser ${ARN}`])).resolves.toBeUndefined();
+    const right = `bedrock-agentcore:InvokeAgentRuntimeForUser ${ARN}`;
+    const both = [right, `${right}/runtime-endpoint/DEFAULT`];
+    await expect(call(iam, 'ada', both)).resolves.toBeUndefined();
+    for (const one of both)
+      await expect(call(iam, 'ada', [one])).rejects.toMatchObject({ code: 'AccessDeniedException' });
     await expect(call(iam, 'ada')).rejects.toMatchObject({ code: 'AccessDeniedException' });
     await expect(call(iam, undefined)).resolves.toBeUndefined();
   });

@@ -1,11 +1,11 @@
 import { type control, errors } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
-import type { Images, ResolvedImage } from '../../kernel/images/images.ts';
+import { ImageError, type Images, type ResolvedImage } from '../../kernel/images/images.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
 import { DuplicateResourceError } from '../../kernel/storage/index.ts';
-import { rightsFor } from './artifact.ts';
+import { fieldOf, imageProblem, rightsFor } from './artifact.ts';
 import type { RuntimeCatalogue } from './catalogue.ts';
 import { checkDefinition, definitionOf, type LifecycleDefaults, lifecycleOf, protocolOf } from './definition.ts';
 import type { FileSystems } from './file-systems.ts';
@@ -189,7 +189,7 @@ export class Runtimes {
     const { store, catalogue } = this.#deps;
     await store.saveRuntime({ ...family.runtime, deleting: true });
     catalogue.forget(runtimeId);
-    this.#run(() => this.#remove(family.runtime), `delete ${runtimeId}`);
+    this.#run(() => this.#remove(family.runtime), 'delete an agent runtime', { runtimeId });
   }
 
   async #deleteVersion(family: RuntimeFamily, number: number): Promise<void> {
@@ -218,7 +218,7 @@ export class Runtimes {
       const family = await this.#deps.catalogue.get(id);
       if (!family) continue;
       if (family.runtime.deleting) {
-        this.#run(() => this.#remove(family.runtime), `delete ${id}`);
+        this.#run(() => this.#remove(family.runtime), 'delete an agent runtime', { runtimeId: id });
         continue;
       }
       for (const version of family.versions.filter((v) => v.status === 'CREATING' || v.status === 'UPDATING')) {
@@ -262,6 +262,10 @@ export class Runtimes {
       .then(async ({ digest }) => {
         await this.#deps.images.prepare(digest, signal);
         return digest;
+      })
+      .catch((error: unknown) => {
+        // What is wrong with an image's layers is only seen when they are unpacked.
+        throw error instanceof ImageError ? imageProblem(error, fieldOf(definition.agentRuntimeArtifact)) : error;
       });
     preparing.catch(() => undefined);
     return preparing;
@@ -303,11 +307,12 @@ export class Runtimes {
 
   /** Waits in the background for an image that takes long, then moves the version and what follows it to its end state. */
   #finish(runtime: Runtime, version: RuntimeVersion, preparing: Promise<string>): void {
-    this.#run(async () => {
+    const prepare = async (): Promise<void> => {
       // A stop of the server is no failure of the image: the next start takes it up again.
       await preparing.catch(() => undefined);
       if (!this.#stop.signal.aborted) await this.#settle(runtime, version, preparing);
-    }, `prepare ${runtime.id} version ${version.version}`);
+    };
+    this.#run(prepare, 'prepare a version of an agent runtime', { runtimeId: runtime.id, version: version.version });
   }
 
   /** Moves a version to its end state, and DEFAULT to it when it is ready and DEFAULT not past it. */
@@ -346,10 +351,10 @@ export class Runtimes {
     return done;
   }
 
-  #run(work: () => Promise<void>, what: string): void {
+  #run(work: () => Promise<void>, what: string, of: Record<string, string | number>): void {
     const running = work()
       .catch((error: unknown) =>
-        this.#deps.log.error({ err: error }, `could not ${what}; the next start of the server tries again`),
+        this.#deps.log.error({ err: error, ...of }, `could not ${what}; the next start of the server tries again`),
       )
       .finally(() => this.#background.delete(running));
     this.#background.add(running);

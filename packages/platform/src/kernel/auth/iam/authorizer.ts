@@ -1,6 +1,8 @@
 import type { Clock } from '../../clock.ts';
 import { Lru } from '../../lru.ts';
+import { assumedRoleArn } from '../owner-of.ts';
 import type { Principal } from '../principal.ts';
+import { AllowedActions, type AllResourcePolicies } from './allowed-actions.ts';
 import type { IamDirectory } from './iam-directory.ts';
 import { roleArn, rootArn } from './iam-ids.ts';
 import type { ContextLookup } from './policy-condition.ts';
@@ -16,8 +18,8 @@ export interface AuthorizationRequest {
   resource: string;
   /** Condition keys of the request, e.g. `bedrock-agentcore:actorId`, `aws:SourceIp`; the case of keys does not matter. */
   context?: Record<string, string | readonly string[]>;
-  /** The policy document attached to the resource. */
-  resourcePolicy?: string;
+  /** The policy documents attached to the resource and to what it belongs to. */
+  resourcePolicies?: readonly string[];
 }
 
 /** A part of the platform that acts by itself, e.g. when it assumes an agent's execution role. */
@@ -37,8 +39,15 @@ export interface Authorization {
 export interface Authorizer {
   /** Never throws for a stored policy: one that cannot be read any more denies. */
   authorize(request: AuthorizationRequest): Authorization;
+  /**
+   * Whether any policy of the caller allows the action on anything at all, or one among `resourcePolicies` to anybody: false is a
+   * refusal whatever the request holds, true is no answer yet.
+   */
+  allowsSomewhere(
+    request: Pick<AuthorizationRequest, 'principal' | 'action'> & { resourcePolicies: AllResourcePolicies },
+  ): boolean;
   /** The same question put to a role's trust policy; `action` is `sts:AssumeRole`, `resource` the role's ARN. */
-  authorizeTrust(request: AuthorizationRequest & { resourcePolicy: string }): Authorization;
+  authorizeTrust(request: AuthorizationRequest & { resourcePolicies: readonly [string] }): Authorization;
 }
 
 export interface AuthorizerDeps {
@@ -56,6 +65,7 @@ interface Actor {
 /** Decides what an authenticated principal may do, from its own policies and those of the resource, all from memory. */
 export function createAuthorizer(deps: AuthorizerDeps): Authorizer {
   const documents = new Lru<string, Policy>(2_048);
+  const lent = new AllowedActions();
   const actors = new Lru<string, { revision: number; actor: Actor }>(10_000);
 
   function compiled(source: string, kind: PolicyKind): Policy {
@@ -101,8 +111,8 @@ export function createAuthorizer(deps: AuthorizerDeps): Authorizer {
       resource: request.resource,
       context: lookup(request, deps),
     };
-    const source = request.resourcePolicy;
-    const resource: Verdict = source === undefined ? { effect: 'None' } : evaluate([compiled(source, kind)], question);
+    const attached = (request.resourcePolicies ?? []).map((source) => compiled(source, kind));
+    const resource = evaluate(attached, question);
     if (resource.effect === 'Deny')
       return answer(false, request, `a statement of the ${kind} policy denies it`, resource);
     const identity: Verdict = actor.root ? { effect: 'None' } : evaluate(actor.policies, question);
@@ -138,7 +148,23 @@ export function createAuthorizer(deps: AuthorizerDeps): Authorizer {
         return { allowed: false, reason: `${describe(request)}: a stored policy cannot be read (${why})` };
       }
     };
-  return { authorize: closed('resource'), authorizeTrust: closed('trust') };
+  const allowsSomewhere: Authorizer['allowsSomewhere'] = ({ principal, action, resourcePolicies }) => {
+    if (principal.kind !== 'iam') return true;
+    try {
+      const actor = actorOf(principal);
+      const allows = ({ statements }: Policy): boolean =>
+        statements.some(
+          (one) =>
+            one.effect === 'Allow' && one.matchesAction(action) && one.matchesPrincipal(actor.identity) !== 'none',
+        );
+      if (actor.root || actor.policies.some(allows)) return true;
+      return lent.has(action, resourcePolicies);
+    } catch {
+      // A policy that cannot be read is told of when it is asked for the resource.
+      return true;
+    }
+  };
+  return { authorize: closed('resource'), authorizeTrust: closed('trust'), allowsSomewhere };
 }
 
 function answer(allowed: boolean, request: AuthorizationRequest, why: string, verdict: Verdict): Authorization {
@@ -189,8 +215,7 @@ function principalKey(principal: AuthorizationRequest['principal'], key: string)
   }
   if (key === 'aws:principalisawsservice') return ['false'];
   if (principal.kind !== 'iam') return undefined;
-  if (key === 'aws:principalarn')
-    return [principal.arn.replace(/^arn:aws:sts::(\d+):assumed-role\/([^/]+)\/.*$/, 'arn:aws:iam::$1:role/$2')];
+  if (key === 'aws:principalarn') return [assumedRoleArn(principal.arn)];
   if (key === 'aws:principaltype')
     return [
       principal.arn.includes(':assumed-role/') ? 'AssumedRole' : principal.arn.endsWith(':root') ? 'Account' : 'User',

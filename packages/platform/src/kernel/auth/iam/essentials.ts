@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import { secretContext } from './credential-store.ts';
 import { activeRootKeys, type IamDirectory } from './iam-directory.ts';
@@ -14,6 +15,22 @@ export interface EssentialsDeps {
   accountId?: string;
   /** Told of what the account had lost and got back now. */
   onRestored?(what: string): void;
+  /** Told of what an earlier version had made and is now as this version makes it. */
+  onRenewed?(what: string): void;
+}
+
+/** The default role's policy. */
+const POLICY = 'data-plane';
+
+/** SHA-256 of what earlier versions wrote there. */
+const FORMER: ReadonlySet<string> = new Set([
+  '622ea3ffceb9866db4385a8b0c1c1e63e7ff693112ef4f06aa2dc55f3e22733f',
+  '6c1f5a6c51ac6c8ce3416adf0e1062c435332e9c53254d67878755af51178830',
+  '974aae7fdafe3e661498a1a45b0c308064b5ceb5d98a55a3a28d10ceb9130255',
+]);
+
+function digestOf(text = ''): string {
+  return hash('sha256', text);
 }
 
 /** What binds the account's sealed key of session tokens to its purpose. */
@@ -25,6 +42,7 @@ export const TOKEN_KEY_CONTEXT = 'iam/session-token-key';
  */
 export async function ensureEssentials(directory: IamDirectory, deps: EssentialsDeps): Promise<Account> {
   const { state } = directory;
+  await renewDefaultRole(directory, deps);
   if (state.account && activeRootKeys(state).length > 0 && state.roles.has(DEFAULT_ROLE)) return state.account;
   const newAccount = await makeAccount(deps);
   const newKey = await makeRootKey(deps);
@@ -46,6 +64,22 @@ export async function ensureEssentials(directory: IamDirectory, deps: Essentials
   });
   for (const what of missing) deps.onRestored?.(what);
   return account;
+}
+
+/**
+ * Gives the default role the rights of today where it still has, to the letter, those that an earlier version gave it. What somebody has changed
+ * is theirs.
+ */
+async function renewDefaultRole(directory: IamDirectory, { onRenewed }: EssentialsDeps): Promise<void> {
+  const isFormer = (role: Role | undefined): role is Role => FORMER.has(digestOf(role?.policies[POLICY]));
+  if (!isFormer(directory.state.roles.get(DEFAULT_ROLE))) return;
+  const renewed = await directory.update((state) => {
+    const role = state.roles.get(DEFAULT_ROLE);
+    if (!isFormer(role)) return { changes: [], result: false };
+    const data = { ...role, policies: { ...role.policies, [POLICY]: DATA_PLANE } };
+    return { changes: [{ put: { kind: 'role', name: DEFAULT_ROLE, data } }], result: true };
+  });
+  if (renewed) onRenewed?.(`the policy "${POLICY}" of the role "${DEFAULT_ROLE}"`);
 }
 
 async function makeAccount({ accountId, sealer, random }: EssentialsDeps): Promise<Account> {
@@ -74,7 +108,7 @@ function makeDefaultRole(accountId: string, { clock, random }: EssentialsDeps): 
     createdAt: clock.now(),
     description: 'What agents run as when nothing else is said',
     tags: {},
-    policies: { 'data-plane': DATA_PLANE },
+    policies: { [POLICY]: DATA_PLANE },
     trustPolicy: defaultTrustPolicy(accountId),
     maxSessionSeconds: 43_200,
   };
@@ -92,11 +126,13 @@ const DATA_PLANE = JSON.stringify({
         'bedrock-agentcore:GetEvent',
         'bedrock-agentcore:ListEvents',
         'bedrock-agentcore:ListSessions',
-        'bedrock-agentcore:ListActors',
+        // Not who else is remembered: an agent knows whom it serves.
         'bedrock-agentcore:*MemoryRecord*',
-        'bedrock-agentcore:GetResource*',
-        // Not the commands and shells in other sessions' sandboxes, nor to speak for an end user or as another workload: an agent
-        // gets its own workload access token with each request.
+        'bedrock-agentcore:GetResourceApiKey',
+        'bedrock-agentcore:GetResourceOauth2Token',
+        'bedrock-agentcore:GetResourcePaymentToken',
+        // Not the commands and shells in other sessions' sandboxes, nor their end, nor to speak for an end user or as another workload: an
+        // agent gets its own workload access token with each request, and ends its own session by its exit.
         'bedrock-agentcore:InvokeAgentRuntime',
         'bedrock-agentcore:InvokeAgentRuntimeWithWebSocketStream',
         'bedrock-agentcore:InvokeBrowser*',
@@ -105,8 +141,8 @@ const DATA_PLANE = JSON.stringify({
         'bedrock-agentcore:InvokeHarness',
         'bedrock-agentcore:*BrowserSession*',
         'bedrock-agentcore:*BrowserStream*',
+        // Its own alone: what another has started asks for a right that this role does not have.
         'bedrock-agentcore:*CodeInterpreterSession*',
-        'bedrock-agentcore:StopRuntimeSession',
         'bedrock:Invoke*',
       ],
       Resource: '*',

@@ -133,6 +133,47 @@ describe('what the account cannot do without', () => {
     expect(told).toHaveLength(2);
   });
 
+  it('has the rights of today where it had those that an earlier version gave it, and keeps what somebody has changed', async () => {
+    const names: string[] = [
+      'bedrock-agentcore:CreateEvent',
+      'bedrock-agentcore:GetEvent',
+      'bedrock-agentcore:ListEvents',
+      'bedrock-agentcore:ListSessions',
+      'bedrock-agentcore:ListActors',
+      'bedrock-agentcore:*MemoryRecord*',
+      'bedrock-agentcore:GetResource*',
+      'bedrock-agentcore:InvokeAgentRuntime',
+      'bedrock-agentcore:InvokeAgentRuntimeWithWebSocketStream',
+      'bedrock-agentcore:InvokeBrowser*',
+      'bedrock-agentcore:InvokeCodeInterpreter',
+      'bedrock-agentcore:InvokeGateway',
+      'bedrock-agentcore:InvokeHarness',
+      'bedrock-agentcore:*BrowserSession*',
+      'bedrock-agentcore:*BrowserStream*',
+      'bedrock-agentcore:*CodeInterpreterSession*',
+      'bedrock-agentcore:StopRuntimeSession',
+      'bedrock:Invoke*',
+    ];
+    const former = (Action: string[]): string =>
+      JSON.stringify({
+        Version: '2012-10-17',
+        Statement: [{ Sid: 'UseDataPlane', Effect: 'Allow', Action, Resource: '*' }],
+      });
+    const STOP = 'bedrock-agentcore:StopRuntimeSession';
+    const after = async (document: string): Promise<{ stop: boolean; told: string[] }> => {
+      await iam.admin.putPolicy({ kind: 'role', name: 'default' }, 'data-plane', document);
+      const told: string[] = [];
+      const again = await open({ onRenewed: (what) => told.push(what) });
+      return { stop: again.roleMay(again.defaultRoleArn, STOP, ANY), told };
+    };
+    expect(await after(former([...names, 'bedrock-agentcore:ListTagsForResource']))).toEqual({ stop: true, told: [] });
+    expect(await after(former(names))).toEqual({
+      stop: false,
+      told: ['the policy "data-plane" of the role "default"'],
+    });
+    await open({ onRenewed: (what) => expect.fail(what) });
+  });
+
   it('is nothing to tell of at first boot', async () => {
     store = createMemoryIamStore();
     await open({ onRestored: (what) => expect.fail(what) });
@@ -230,7 +271,7 @@ describe('authorization', () => {
     const bob = await user('bob', policy('*'));
     const root = await find((await iam.rootCredentials())?.accessKeyId ?? '');
     const resourcePolicy = (Effect: string, Principal: unknown): object => ({
-      resourcePolicy: JSON.stringify({ Statement: { Effect, Principal, Action: '*', Resource: ANY } }),
+      resourcePolicies: [JSON.stringify({ Statement: { Effect, Principal, Action: '*', Resource: ANY } })],
     });
     expect(can(ann, INVOKE, ANY, resourcePolicy('Allow', { AWS: ann.arn }))).toBe(true);
     expect(can(ann, INVOKE, ANY, resourcePolicy('Allow', { AWS: bob.arn }))).toBe(false);
@@ -238,7 +279,7 @@ describe('authorization', () => {
     expect(can(ann, INVOKE, ANY, resourcePolicy('Allow', { AWS: iam.accountId }))).toBe(false);
     expect(can(bob, INVOKE, ANY, resourcePolicy('Deny', { AWS: iam.accountId }))).toBe(false);
     expect(root && can(root, INVOKE, ANY, resourcePolicy('Deny', '*'))).toBe(false);
-    expect(root && can(root, INVOKE, ANY, { resourcePolicy: 'not json' })).toBe(false);
+    expect(root && can(root, INVOKE, ANY, { resourcePolicies: ['not json'] })).toBe(false);
   });
 
   it('lets a bearer whom the resource accepted in, unless the resource policy denies', () => {
@@ -254,7 +295,7 @@ describe('authorization', () => {
     const deny = JSON.stringify({ Statement: { Effect: 'Deny', Principal: '*', Action: '*', Resource: '*' } });
     expect(iam.authorizer.authorize({ principal: bearer, action: INVOKE, resource: ANY }).allowed).toBe(true);
     expect(
-      iam.authorizer.authorize({ principal: bearer, action: INVOKE, resource: ANY, resourcePolicy: deny }).allowed,
+      iam.authorizer.authorize({ principal: bearer, action: INVOKE, resource: ANY, resourcePolicies: [deny] }).allowed,
     ).toBe(false);
   });
 });

@@ -1,3 +1,4 @@
+import { namespaceKey } from '../../namespace-key.ts';
 import { operators } from './condition-operators.ts';
 import type { Variables } from './policy-text.ts';
 
@@ -5,6 +6,12 @@ import type { Variables } from './policy-text.ts';
 export type ContextLookup = (key: string) => readonly string[] | undefined;
 
 export type CompiledCondition = (context: ContextLookup, variables: Variables) => boolean;
+
+/**
+ * Keys whose values are places in a memory. Slashes at the end name no other place, so a place has two names, without and with one, and a
+ * test that holds for one of them holds for the place: no spelling passes by a Deny, or misses an Allow, that another meets.
+ */
+const PLACES = new Set(['bedrock-agentcore:namespace', 'bedrock-agentcore:namespacepath']);
 
 const OF_RESOURCE_TAGS = /^[a-z0-9-]+:resourcetag\//;
 
@@ -28,9 +35,11 @@ export function compileCondition(
   if (operator === 'null') return compileNull(lowerKey, wanted, set !== undefined || ifExists !== undefined);
   const known = operators.get(operator ?? '');
   if (!known) throw new SyntaxError('is not a condition operator');
-  const tests = wanted.map((value) => known.compile(value, variables));
+  const isPlace = PLACES.has(lowerKey);
+  const tests = wanted.map((value) => known.compile(isPlace ? value.replace(/\/{2,}$/, '/') : value, variables));
   const { negated } = known;
-  const one = (actual: string, values: Variables): boolean => tests.some((test) => test(actual, values)) !== negated;
+  const one = (actual: string, values: Variables): boolean =>
+    (isPlace ? namesOf(actual) : [actual]).some((name) => tests.some((test) => test(name, values))) !== negated;
   const missing = ifExists !== undefined || (set === undefined ? negated : set.toLowerCase() === 'forallvalues');
   const every = set === undefined ? negated : set.toLowerCase() === 'forallvalues';
   return (context, values) => {
@@ -38,6 +47,11 @@ export function compileCondition(
     if (actual === undefined || actual.length === 0) return missing;
     return every ? actual.every((value) => one(value, values)) : actual.some((value) => one(value, values));
   };
+}
+
+function namesOf(place: string): string[] {
+  const bare = namespaceKey(place);
+  return [bare, `${bare}/`];
 }
 
 function compileNull(key: string, wanted: readonly string[], decorated: boolean): CompiledCondition {

@@ -80,7 +80,7 @@ export function createRoleSessions(deps: RoleSessionsDeps): RoleSessions {
       // A role that does not exist is denied like one that does not trust, so names cannot be probed.
       const resource = role?.arn ?? request.roleArn.slice(0, 200);
       const ask = { principal: caller, action, resource, context };
-      if (!role || !deps.authorizer.authorizeTrust({ ...ask, resourcePolicy: role.trustPolicy }).allowed) {
+      if (!role || !deps.authorizer.authorizeTrust({ ...ask, resourcePolicies: [role.trustPolicy] }).allowed) {
         const who = caller.kind === 'iam' ? caller.arn : caller.service;
         throw errors.accessDenied(`User: ${who} is not authorized to perform: ${action} on resource: ${resource}`, {
           remedy: "The role's trust policy must allow it.",

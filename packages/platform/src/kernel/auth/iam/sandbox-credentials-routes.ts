@@ -1,5 +1,6 @@
 import { ServiceError } from '@agentplatform/contract';
 import type { FastifyPluginAsync } from 'fastify';
+import { addressKey } from '../../http/address-key.ts';
 import { CREDENTIALS_PATH, type SandboxCredentials } from './sandbox-credentials.ts';
 
 /** What AWS SDKs ask a container's credentials of: one GET with the token as `Authorization`. */
@@ -11,8 +12,7 @@ export function sandboxCredentialsRoutes(credentials: SandboxCredentials): Fasti
       return reply.code(error.status).send({ Code: error.code, Message: error.wireMessage });
     });
     app.get(CREDENTIALS_PATH, async ({ headers, socket }, reply) => {
-      const address = socket.remoteAddress?.replace(/^::ffff:/, '');
-      const issued = await credentials.issue(headers.authorization ?? '', address);
+      const issued = await credentials.issue(headers.authorization ?? '', addressKey(socket.remoteAddress));
       reply.header('cache-control', 'no-store');
       return {
         RoleArn: issued.roleArn,

@@ -79,12 +79,16 @@ async function copyObject(ctx: S3Context) {
   const source = copySource(header(ctx.raw, 'x-amz-copy-source') ?? '');
   await ctx.open('s3:GetObject', source);
   await ctx.open('s3:PutObject');
+  const replaced = header(ctx.raw, 'x-amz-metadata-directive') === 'REPLACE' ? putOptions(ctx) : undefined;
   const { info, body } = await ctx.store.get(source);
-  const replace = header(ctx.raw, 'x-amz-metadata-directive') === 'REPLACE';
-  const { contentType, headers, metadata, checksum } = info;
-  const options = replace ? putOptions(ctx) : { contentType, headers, metadata };
-  const copied = await ctx.store.put(ctx.place, body, { ...options, checksum: () => checksum });
-  return ctx.xml(writeXml('CopyObjectResult', { LastModified: copied.lastModified, ETag: `"${copied.etag}"` }));
+  try {
+    const { contentType, headers, metadata, checksum } = info;
+    const options = replaced ?? { contentType, headers, metadata };
+    const copied = await ctx.store.put(ctx.place, body, { ...options, checksum: () => checksum });
+    return ctx.xml(writeXml('CopyObjectResult', { LastModified: copied.lastModified, ETag: `"${copied.etag}"` }));
+  } finally {
+    body.destroy();
+  }
 }
 
 function copySource(text: string): ObjectPlace {

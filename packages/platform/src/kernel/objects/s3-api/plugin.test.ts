@@ -16,8 +16,9 @@ import {
   PutObjectCommand,
   type S3Client,
 } from '@aws-sdk/client-s3';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { testPython } from '../../../../../../tests/support/python.ts';
+import { ObjectError } from '../errors.ts';
 import { REGION, startS3, type TestS3 } from '../testing/s3-server.ts';
 import { sendRaw } from '../testing/signed-request.ts';
 
@@ -97,6 +98,19 @@ describe('the AWS SDK for JavaScript', () => {
     const deleted = await client.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects } }));
     expect(deleted.Deleted).toHaveLength(3);
     await expect(read(Key)).rejects.toMatchObject({ name: 'NoSuchKey' });
+  });
+
+  test('a copy that is refused leaves the file of its source open for nobody', async () => {
+    const Key = 'source';
+    await client.send(new PutObjectCommand({ Bucket, Key, Body: 'content' }));
+    const copy = new CopyObjectCommand({ Bucket, Key: 'copy', CopySource: `${Bucket}/${Key}` });
+    const got = vi.spyOn(server.store, 'get');
+    const refused = vi.spyOn(server.store, 'put').mockRejectedValueOnce(new ObjectError('QuotaExceeded', 'Full.'));
+    await expect(client.send(copy)).rejects.toMatchObject({ name: 'QuotaExceeded' });
+    const source = await got.mock.results[0]?.value;
+    expect(source.body.destroyed).toBe(true);
+    got.mockRestore();
+    refused.mockRestore();
   });
 
   test('ListObjects goes on after a key and after a folder', async () => {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { ImageUser } from '../image-user.ts';
 import { MASKED_PATHS, ociProcess, READONLY_PATHS, shmBytes } from '../oci-spec.ts';
 import type { SandboxSpec } from '../sandbox.ts';
+import { underInit, withInit } from '../sandbox-init.ts';
 import { seccompProfile } from '../seccomp.ts';
 import type { RootEntries } from './docker-root.ts';
 
@@ -32,7 +33,7 @@ export function containerBody(options: ContainerOptions): Record<string, unknown
   const { spec, user, root, entries } = options;
   const { limits } = spec;
   const first = ociProcess(spec, user);
-  const [command = '', ...args] = first.args;
+  const [command = '', ...args] = underInit(first.args, spec);
   return {
     Image: options.skeleton,
     Entrypoint: [command],
@@ -69,6 +70,8 @@ export function containerBody(options: ContainerOptions): Record<string, unknown
       Ulimits: [
         { Name: 'nofile', Soft: limits.openFiles, Hard: limits.openFiles },
         { Name: 'core', Soft: 0, Hard: 0 },
+        // Counted by id, which all containers share: nobody has any, rather than one of them all.
+        { Name: 'msgqueue', Soft: 0, Hard: 0 },
       ],
       LogConfig: {
         Type: 'local',
@@ -87,7 +90,8 @@ function mounts(
   entries: RootEntries,
   files: ContainerOptions['files'],
 ): Record<string, unknown>[] {
-  const given = spec.mounts.map((mount) => bind(mount.source, mount.target, mount.readOnly, mount.propagate));
+  // With an init of ours: the engine's own would be hidden below the image's /sbin.
+  const given = withInit(spec).map((mount) => bind(mount.source, mount.target, mount.readOnly, mount.propagate));
   const targets = new Set(spec.mounts.map((mount) => mount.target));
   const own = [...entries.directories, ...entries.files].filter((name) => !targets.has(`/${name}`));
   return [

@@ -61,13 +61,15 @@ export class DockerApi {
       sent.setTimeout(TIMEOUT_MS, () => sent.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
       sent.once('upgrade', (_answer, socket, head) => {
         socket.setTimeout(0);
+        // From its first breath, until whoever gets it hears it, too.
+        socket.on('error', () => socket.destroy());
         if (head.length > 0) socket.unshift(head);
         resolve(socket);
       });
       sent.once('response', (answer: IncomingMessage) => {
         void refusal(answer).then(reject, reject);
       });
-      sent.once('error', (error) => reject(unreachable(error)));
+      sent.on('error', (error) => reject(unreachable(error)));
       sent.end(text);
     });
   }
@@ -83,7 +85,7 @@ export class DockerApi {
       const text = body !== undefined && !streams ? JSON.stringify(body) : undefined;
       const headers = streams ? { 'Content-Type': 'application/x-tar' } : text === undefined ? {} : jsonHeaders(text);
       const sent = request({ ...options, agent: this.#agent, headers });
-      sent.once('error', (error) => reject(unreachable(error)));
+      sent.on('error', (error) => reject(unreachable(error)));
       sent.once('response', (answer) => {
         if ((answer.statusCode ?? 500) < 400) resolve(answer);
         else void refusal(answer).then(reject, reject);

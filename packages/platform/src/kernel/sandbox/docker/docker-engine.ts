@@ -129,6 +129,18 @@ export async function listContainers({ api, instance }: DockerEngine): Promise<L
   });
 }
 
+/** Whether a container, by its id or name, is one of this platform: anybody may have given theirs that name. */
+export async function isOwn(
+  { api, instance }: Pick<DockerEngine, 'api' | 'instance'>,
+  container: string,
+): Promise<boolean> {
+  const inspected = await api.json('GET', `/containers/${container}/json`).catch((error: unknown) => {
+    if (error instanceof DockerError && error.status === 404) return undefined;
+    throw error;
+  });
+  return property(property(property(inspected, 'Config'), 'Labels'), INSTANCE_LABEL) === instance.prefix;
+}
+
 /** Ends and removes a container; gone already is no error. */
 export async function removeContainer(api: DockerApi, container: string): Promise<void> {
   await api.json('DELETE', `/containers/${container}`, { query: { force: '1', v: '1' } }).catch((error: unknown) => {

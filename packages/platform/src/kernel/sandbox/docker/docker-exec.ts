@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { type Duplex, PassThrough, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { property } from '../json-path.ts';
+import { items, property } from '../json-path.ts';
+import { signalGroupOf } from '../process-group.ts';
 import { type ExecHandle, type ExecOptions, NEVER_RAN, SandboxError } from '../sandbox.ts';
 import { type DockerApi, DockerError } from './docker-api.ts';
 import { FrameReader } from './docker-frames.ts';
@@ -16,6 +16,8 @@ export interface ExecTarget {
 const KILLED = 137;
 const STATUS_TRIES = 100;
 const RETRY_MS = 20;
+/** How long the output of a command that was killed may go on, in ms. */
+const FAREWELL_MS = 1000;
 
 /**
  * A terminal gets its size only after its command has started; so the command waits for a line that is typed once the size is set.
@@ -69,10 +71,20 @@ export async function execInContainer(
   };
 }
 
+/** Ends what runs in a container for clients of an earlier server, which was killed: they have left with it. `inspected`: the container, as the daemon says. */
+export async function endLeftExecs(api: DockerApi, container: string, inspected: unknown): Promise<void> {
+  for (const id of items(inspected, 'ExecIDs').map(String)) {
+    const state = await api.json('GET', `/exec/${id}/json`).catch(() => undefined);
+    const pid = Number(property(state, 'Pid'));
+    if (pid > 1) await signalGroupOf(container, pid, 'SIGKILL');
+  }
+}
+
 class Exec {
   readonly stdin: Writable;
-  readonly stdout = new PassThrough();
-  readonly stderr = new PassThrough();
+  // None of the three is read or written by everybody who has them.
+  readonly stdout = new PassThrough().on('error', () => {});
+  readonly stderr = new PassThrough().on('error', () => {});
   readonly exited: Promise<number>;
   #api: DockerApi;
   #id: string;
@@ -88,7 +100,7 @@ class Exec {
     this.stdin = new Writable({
       write: (chunk, _encoding, done) => void (socket.writable ? socket.write(chunk, () => done()) : done()),
       final: (done) => void (socket.writable ? socket.end(() => done()) : done()),
-    });
+    }).on('error', () => {});
     const ended = new Promise<void>((resolve) => {
       socket.once('end', resolve);
       socket.once('close', resolve);
@@ -135,29 +147,41 @@ class Exec {
     await this.#api.json('POST', `/exec/${this.#id}/resize`, { query });
   }
 
-  /** The engine has no call for this. The runtime makes each command the leader of a process group, which is signalled on the host. */
+  /**
+   * The engine has no call for this. The runtime makes each command the leader of a process group, which is signalled on the host, also
+   * what is left of it when the command itself has ended.
+   */
   kill(signal: NodeJS.Signals): void {
-    void this.#kill(signal).catch(() => undefined);
+    const delivered = this.#kill(signal).catch(() => undefined);
+    if (signal === 'SIGKILL') void delivered.then(() => this.#leave());
   }
 
   async #kill(signal: NodeJS.Signals): Promise<void> {
     for (let tries = 1; tries <= STATUS_TRIES; tries++) {
       const state = await this.#api.json('GET', `/exec/${this.#id}/json`);
       const pid = Number(property(state, 'Pid'));
-      if (pid > 1) {
-        if (property(state, 'Running') === true && (await inContainer(pid, this.#container)))
-          process.kill(-pid, signal);
-        return;
-      }
+      if (pid > 1) return signalGroupOf(this.#container, pid, signal);
       if (property(state, 'Running') === false && typeof property(state, 'ExitCode') === 'number') return;
       await sleep(RETRY_MS);
     }
   }
 
+  /** The connection ends with the last process that holds the command's output, which need not be one of its group, and when somebody reads it. */
+  async #leave(): Promise<void> {
+    await Promise.race([this.exited, sleep(FAREWELL_MS)]);
+    this.#socket.destroy();
+  }
+
   #pass(to: PassThrough, bytes: Buffer): void {
-    if (to.write(bytes)) return;
+    if (to.destroyed || to.write(bytes)) return;
     this.#socket.pause();
-    to.once('drain', () => this.#socket.resume());
+    const resume = (): void => {
+      to.off('drain', resume);
+      to.off('close', resume);
+      this.#socket.resume();
+    };
+    to.on('drain', resume);
+    to.on('close', resume);
   }
 
   async #status(): Promise<number> {
@@ -173,11 +197,6 @@ class Exec {
     }
     return KILLED;
   }
-}
-
-/** A number that the daemon gives means this process only when both see the same processes and it still is the container's. */
-export async function inContainer(pid: number, container: string): Promise<boolean> {
-  return (await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '')).includes(container);
 }
 
 function failed(error: unknown): SandboxError {

@@ -2,6 +2,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readUsage, removeGroup } from '../cgroups.ts';
 import { CreateQueue } from '../create-queue.ts';
+import { diskBytes } from '../disk-bytes.ts';
 import { property } from '../json-path.ts';
 import { identify } from '../process-table.ts';
 import type { ProvidedSandbox } from '../provided-sandbox.ts';
@@ -20,12 +21,14 @@ import {
   DOCKER_DEFAULTS,
   type DockerEngine,
   type DockerProviderOptions,
+  isOwn,
   type Labelled,
   listContainers,
   openDockerEngine,
   removeContainer,
   removeGroups,
 } from './docker-engine.ts';
+import { endLeftExecs } from './docker-exec.ts';
 import { listRoots, unmountRoot } from './docker-root.ts';
 import { dockerSandbox } from './docker-sandbox.ts';
 import { type DockerStarted, startContainer } from './docker-start.ts';
@@ -67,6 +70,7 @@ export class DockerProvider implements SandboxProvider {
     for (const { container, running, record } of await listContainers(engine)) {
       if (!running || this.#table.has(record.id)) continue;
       const inspected = await engine.api.json('GET', `/containers/${container}/json`);
+      await endLeftExecs(engine.api, container, inspected);
       const pid = Number(property(property(inspected, 'State'), 'Pid'));
       const sandbox = this.#sandbox(engine, { record, container, init: pid > 1 ? await identify(pid) : undefined });
       this.#table.set(sandbox);
@@ -74,15 +78,14 @@ export class DockerProvider implements SandboxProvider {
     }
   }
 
-  async sweep(keep: ReadonlySet<string>): Promise<string[]> {
+  async sweep(keep?: ReadonlySet<string>): Promise<string[]> {
     const engine = await this.#ready();
     const { instance, networks } = engine;
-    const { ended, kept, making } = await this.#table.sweep(keep);
+    const { ended, kept, making, errors } = await this.#table.sweep(keep);
     const removed = new Set(ended);
     const found = await listContainers(engine);
     const directories = await readdir(instance.sandboxes);
     const ids = new Set([...found.map(({ record }) => record.id), ...directories, ...(await listRoots(instance))]);
-    const errors: unknown[] = [];
     for (const id of ids) {
       if (kept.has(id)) continue;
       const labelled = found.find(({ record }) => record.id === id);
@@ -102,6 +105,7 @@ export class DockerProvider implements SandboxProvider {
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
+    await this.#table.endCommands();
     const engine = await this.#engine?.catch(() => undefined);
     if (!engine) return;
     const { instance, firewall, layout, guard, api } = engine;
@@ -161,6 +165,7 @@ export class DockerProvider implements SandboxProvider {
       clock: this.#options.clock,
       closing: this.#closing.signal,
       readUsage: () => readUsage(engine.layout, group),
+      diskBytes: () => diskBytes(join(engine.instance.sandboxes, id)),
       remove: async () => {
         await this.#removeAttached(engine, id, { container, slot, network });
         this.#table.delete(id);
@@ -176,7 +181,7 @@ export class DockerProvider implements SandboxProvider {
   async #removeAttached(engine: DockerEngine, id: string, attached: Attached | undefined): Promise<void> {
     const { api, instance, networks } = engine;
     if (attached) {
-      await removeContainer(api, attached.container);
+      if (await isOwn(engine, attached.container)) await removeContainer(api, attached.container);
       await networks.release(attached.slot, attached.network);
     }
     await unmountRoot(instance, id, this.#run);

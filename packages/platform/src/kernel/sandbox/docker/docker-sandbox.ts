@@ -19,7 +19,7 @@ interface Container {
   closing: AbortSignal;
 }
 
-export interface DockerSandboxOptions extends Container, Pick<SandboxParts, 'readUsage' | 'remove'> {
+export interface DockerSandboxOptions extends Container, Pick<SandboxParts, 'readUsage' | 'diskBytes' | 'remove'> {
   record: DockerRecord;
 }
 
@@ -27,7 +27,13 @@ const DAEMON_RETRY_MS = 500;
 const UNKNOWN: SandboxExit = { exitCode: undefined, outOfMemory: false };
 
 /** A container of the Docker daemon; the daemon keeps its log and knows how it ended, through restarts of the server. */
-export function dockerSandbox({ record, readUsage, remove, ...options }: DockerSandboxOptions): ProvidedSandbox {
+export function dockerSandbox({
+  record,
+  readUsage,
+  diskBytes,
+  remove,
+  ...options
+}: DockerSandboxOptions): ProvidedSandbox {
   const { api, container } = options;
   const { user, cwd } = record;
   return new ProvidedSandbox(record, {
@@ -35,6 +41,7 @@ export function dockerSandbox({ record, readUsage, remove, ...options }: DockerS
     address: (port) => ({ host: record.ip, port }),
     exec: (command, execOptions) => execInContainer(api, { container, user, cwd }, command, execOptions),
     readUsage,
+    ...(diskBytes && { diskBytes }),
     tail: (maxBytes) => tailContainer(api, container, maxBytes),
     logs: (logOptions) => followContainer(api, container, logOptions),
     terminate: async () => {

@@ -2,12 +2,13 @@ import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ImageUser, resolveImageUser } from '../image-user.ts';
 import { property } from '../json-path.ts';
+import { commandOf, ociProcess } from '../oci-spec.ts';
+import { inControlGroup } from '../process-group.ts';
 import { identify, type ProcessIdentity } from '../process-table.ts';
 import type { RunCommand } from '../run-command.ts';
 import { SandboxError, type SandboxSpec } from '../sandbox.ts';
 import { containerBody } from './container-body.ts';
 import { cgroupOf, type DockerEngine } from './docker-engine.ts';
-import { inContainer } from './docker-exec.ts';
 import { DATA_LABEL, type DockerRecord, INSTANCE_LABEL, recordLabels } from './docker-record.ts';
 import { mountRoot, type RootEntries, rootPlaces } from './docker-root.ts';
 import { ensureSkeleton } from './skeleton-image.ts';
@@ -82,7 +83,8 @@ export async function startContainer(options: DockerStartOptions): Promise<Docke
   const pid = Number(property(state, 'Pid'));
   const init = pid > 1 ? await identify(pid) : undefined;
   // One that ended at once has none any more; one that is seen elsewhere is not on this host.
-  if (init && !(await inContainer(pid, container)) && (await identify(pid)))
+  // A number that the daemon gives means this process only when both see the same processes.
+  if (init && !(await inControlGroup(pid, container)) && (await identify(pid)))
     throw new SandboxError('refused', 'The Docker daemon runs its containers somewhere else than on this host.');
   return { record, container, init };
 }
@@ -133,6 +135,7 @@ async function prepareRoot(
     // Also here, where they replace a link of the image: the engine would mount over whatever it leads to.
     files,
     mountTargets,
+    command: commandOf(ociProcess(spec, user)),
   };
   return mountRoot(engine.instance, spec.id, request, run);
 }

@@ -3,6 +3,7 @@ import { items, property } from '../json-path.ts';
 import { ownerSupports } from '../owner.ts';
 import type { RunCommand } from '../run-command.ts';
 import type { ProbeReport } from '../sandbox.ts';
+import { INIT_PROGRAM } from '../sandbox-init.ts';
 import { DockerApi } from './docker-api.ts';
 
 export interface DockerProbeOptions {
@@ -13,6 +14,10 @@ export interface DockerProbeOptions {
   disk: 'loop' | 'tmpfs';
   run: RunCommand;
 }
+
+/** All containers have the ids of the host. */
+const SHARED_BY_DAEMON =
+  'what the kernel counts by id (inotify, epoll watches, pending signals, descriptors on their way, pages of pipes): a Docker daemon gives all containers the same ids; provider "oci" does not';
 
 type Missing = ProbeReport['missing'][number];
 
@@ -31,6 +36,7 @@ export async function probeDocker(options: DockerProbeOptions): Promise<ProbeRep
   need(info !== undefined, `a Docker daemon at ${socketPath}`, 'apt-get install -y docker.io, and start it');
   if (info !== undefined) missing.push(...checkDaemon(info, options.runtime));
   need(await runs(run, [nft, 'list', 'tables']), 'nftables, and the right to use it', 'apt-get install -y nftables');
+  need(await readable(INIT_PROGRAM), `init for sandboxes (${INIT_PROGRAM})`, 'apt-get install -y tini');
   need(disk === 'tmpfs' || (await readable('/dev/loop-control')), 'loop devices', 'modprobe loop');
   need(disk === 'tmpfs' || (await runs(run, ['mkfs.ext4', '-V'])), 'mkfs.ext4', 'apt-get install -y e2fsprogs');
   const usable = missing.length === 0;
@@ -40,6 +46,7 @@ export async function probeDocker(options: DockerProbeOptions): Promise<ProbeRep
     isolation: usable ? dockerIsolation(info, options.runtime) : 'container',
     missing,
     unenforced: [],
+    shared: [SHARED_BY_DAEMON],
   };
 }
 

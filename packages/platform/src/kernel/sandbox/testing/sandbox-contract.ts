@@ -402,5 +402,25 @@ export function sandboxContract(name: string, fixture: ContractFixture): void {
       expect(written).toBeLessThan(80 * MIB);
       await sandbox.stop();
     });
+
+    it('knows what its disk takes of the host, what was deleted inside included, also after a restart', async () => {
+      if (unenforced.includes('disk')) return expect(unenforced).toContain('disk');
+      const dataDir = join(dir, 'data-disk-bytes');
+      const before = fixture.provider(dataDir);
+      const script =
+        'busybox dd if=/dev/zero of=/tmp/some bs=1M count=20; sync; rm /tmp/some; echo gone; exec sleep 60';
+      const made = await before.create(smallSpec(image, 'disk-bytes', { command: ['/bin/sh', '-c', script] }));
+      await until(async () => (await made.tail()).endsWith('gone\n'));
+      expect(await made.diskBytes()).toBeGreaterThan(20 * MIB);
+      expect(await made.diskBytes()).toBeLessThan(33 * MIB);
+      await before.close();
+      const after = fixture.provider(dataDir);
+      for await (const sandbox of after.reattach()) {
+        expect(await sandbox.diskBytes()).toBeGreaterThan(20 * MIB);
+        await sandbox.stop();
+        expect(await sandbox.diskBytes()).toBe(0);
+      }
+      await after.close();
+    });
   });
 }

@@ -9,6 +9,8 @@ export class FakeSandbox implements Sandbox {
   readonly exited: Promise<SandboxExit>;
   stopped = false;
   used: Usage = { cpuSeconds: 1, memoryHighWaterBytes: 1024 };
+  /** Bytes. */
+  held = 0;
   stopGate: Promise<void> = Promise.resolve();
   exit: (exit: SandboxExit) => void = () => undefined;
 
@@ -30,6 +32,10 @@ export class FakeSandbox implements Sandbox {
 
   async usage(): Promise<Usage> {
     return this.used;
+  }
+
+  async diskBytes(): Promise<number> {
+    return this.held;
   }
 
   async tail(): Promise<string> {
@@ -55,7 +61,8 @@ export class FakeProvider implements SandboxProvider {
     return this.created.filter((sandbox) => !sandbox.stopped);
   }
   survivors: FakeSandbox[] = [];
-  swept: ReadonlySet<string>[] = [];
+  swept: (ReadonlySet<string> | undefined)[] = [];
+  sweepFailsWith: Error | undefined;
   createGate: Promise<void> = Promise.resolve();
   failWith: Error | undefined;
 
@@ -76,8 +83,9 @@ export class FakeProvider implements SandboxProvider {
     yield* this.survivors;
   }
 
-  async sweep(keep: ReadonlySet<string>): Promise<string[]> {
+  async sweep(keep?: ReadonlySet<string>): Promise<string[]> {
     this.swept.push(keep);
+    if (this.sweepFailsWith) throw this.sweepFailsWith;
     return [];
   }
 

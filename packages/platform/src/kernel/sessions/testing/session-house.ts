@@ -39,6 +39,7 @@ export function house(overrides: Partial<SessionsOptions> = {}, shared?: SharedP
     hold: { serverId, epoch: 1, held: () => held.now },
     shared: shared !== undefined,
     roomToPool: () => true,
+    needRoom: () => undefined,
     clock,
     recordUsage: (sample) => samples.push(sample),
     recordStart: (outcome, seconds) => starts.push(`${outcome} after ${seconds} s`),

@@ -229,7 +229,7 @@ export class ObjectMounts {
   /** What an earlier run left mounted and nobody serves. */
   async #removeDead(): Promise<void> {
     for (const id of await this.#mounts.names().catch(() => []))
-      await this.#turns.take(id, () => this.#unmountDead(id));
+      await this.#turns.take(id, () => this.#unmountDead(id)).catch((error: unknown) => this.#warn(id, error));
   }
 
   async #unmountDead(id: string): Promise<void> {

@@ -13,9 +13,10 @@ import type { Lease } from '../../../kernel/sessions/session.ts';
 import { agentHeaders } from '../agent-headers.ts';
 import type { InvocationTarget, RuntimeCatalogue } from '../catalogue.ts';
 import { SESSION_HEADER } from '../container-headers.ts';
-import { findTarget, namedRuntimeArn } from '../invocation-target.ts';
+import { findTarget, namedArns } from '../invocation-target.ts';
 import { acquire, type InvokeDeps } from '../invoke.ts';
 import { protocolRoutes } from '../protocols.ts';
+import { requireSigned } from '../require-signed.ts';
 import { requireUser } from '../require-user.ts';
 import { dialAgent, endingOf } from './agent-stream.ts';
 import { closeSocket } from './close-socket.ts';
@@ -58,6 +59,8 @@ export interface StreamGatewayDeps
     conditions: Record<string, string | string[]>;
     sourceIp: string | undefined;
   }): void;
+  /** Counts an opening for its caller. Throws ThrottlingException beyond his rate. */
+  count(principal: Principal, sourceIp: string | undefined): void;
   verifyToken(target: InvocationTarget, token: string, signal: AbortSignal): Promise<OAuthPrincipal>;
   takeInvocation(endpointArn: string): void;
   /** The wire's error for whatever was thrown, or undefined for a defect of ours. */
@@ -106,7 +109,7 @@ export class StreamGateway {
       perMessageDeflate: false,
       maxPayload: MAX_FRAME_BYTES,
       handleProtocols: (_offered, req) => this.#protocols.get(req) ?? false,
-    });
+    }).on('error', (error) => deps.log.error({ err: error }, 'the server of shells failed'));
   }
 
   /** Takes every request to upgrade that the server gets. */
@@ -196,6 +199,7 @@ export class StreamGateway {
   ): Promise<Opened> {
     const deps = this.#deps;
     const named = { ...request, agentRuntimeArn: request.runtime };
+    const action = `bedrock-agentcore:${ACTIONS[request.kind]}`;
     let principal: Principal;
     let target: InvocationTarget;
     if (request.bearer === undefined) {
@@ -205,26 +209,37 @@ export class StreamGateway {
         rawHeaders: headersForSignature(req),
         service: 'bedrock-agentcore',
       });
+      // Such a signature proves nothing before the body was read, and here nobody reads one.
+      if (signed.body.kind === 'undeclared') throw errors.validation('A request to open a WebSocket has no body.');
       principal = signed.principal;
       record.principal = principal;
-      const arn = namedRuntimeArn(named, { region: deps.region, accountId: principal.accountId });
+      deps.count(principal, req.socket.remoteAddress);
+      const arns = namedArns(named, { region: deps.region, accountId: principal.accountId });
+      const [arn] = arns;
       record.resource = arn;
-      this.#authorize(req, principal, `bedrock-agentcore:${ACTIONS[request.kind]}`, arn);
+      this.#authorize(req, principal, action, arns);
       target = await findTarget(arn, request.qualifier, deps.catalogue);
       if (target.version.definition.authorizerConfiguration?.customJWTAuthorizer)
         throw errors.accessDenied(
           'Authorization method mismatch: this agent runtime takes OAuth bearer tokens, the request was signed.',
           { remedy: 'Send a token of the configured OpenID provider.' },
         );
+      // The vendor's clients give signed headers out, to which their caller adds; whoever is given a presigned URL adds none.
+      if (req.headers.authorization === undefined)
+        requireSigned({ headers: req.headers, signedHeaders: signed.signedHeaders }, target.headerAllowlist);
     } else {
-      const arn = namedRuntimeArn(named, { region: deps.region });
+      const arns = namedArns(named, { region: deps.region });
+      const [arn] = arns;
       target = await findTarget(arn, request.qualifier, deps.catalogue);
       principal = await deps.verifyToken(target, request.bearer, signal);
       record.principal = principal;
       record.resource = arn;
+      deps.count(principal, req.socket.remoteAddress);
+      this.#authorize(req, principal, action, arns);
     }
-    const require = async (action: string, arn: string): Promise<void> => this.#authorize(req, principal, action, arn);
-    await requireUser({ headers: req.headers, principal, require }, target.runtime.arn);
+    const require = async (action: string, arn: string): Promise<void> =>
+      this.#authorize(req, principal, action, [arn]);
+    await requireUser({ headers: req.headers, principal, require }, target);
     if (request.kind === 'agent' && protocolRoutes[target.version.protocol].port !== protocolRoutes.HTTP.port)
       throw errors.validation(
         `${target.runtime.id} speaks ${target.version.protocol}; only HTTP and AGUI agents have a WebSocket.`,
@@ -236,8 +251,9 @@ export class StreamGateway {
     return { target, lease, sessionId, principal };
   }
 
-  #authorize(req: IncomingMessage, principal: Principal, action: string, resource: string): void {
-    this.#deps.authorize({ principal, action, resource, conditions: {}, sourceIp: req.socket.remoteAddress });
+  #authorize(req: IncomingMessage, principal: Principal, action: string, resources: readonly string[]): void {
+    const sourceIp = req.socket.remoteAddress;
+    for (const resource of resources) this.#deps.authorize({ principal, action, resource, conditions: {}, sourceIp });
   }
 
   async #openAgent(

@@ -41,6 +41,9 @@ export function readStreamRequest(req: IncomingMessage): StreamRequest | undefin
       queryHeaders[lower] = value;
   }
   const header = req.headers[SESSION_HEADER];
+  // The query is always signed, the header not always.
+  if (sessionInQuery !== undefined && header !== undefined && header !== sessionInQuery)
+    throw errors.invalidField('runtimeSessionId', 'is another one in the header than in the query');
   const sessionId = (typeof header === 'string' ? header : undefined) ?? sessionInQuery;
   if (sessionId !== undefined && (sessionId.length < 33 || sessionId.length > 256 || !isHeaderValue(sessionId)))
     throw errors.invalidField('runtimeSessionId', 'must be 33 to 256 visible characters');
@@ -84,17 +87,19 @@ function credentials(req: IncomingMessage): Pick<StreamRequest, 'bearer' | 'prot
 }
 
 /**
- * The headers to verify a signature with. The vendor's clients sign all but the session id of a stream, so an unsigned one is
- * left out; a signed one is verified. Their shell repeats the very same Host, which says nothing new.
+ * The headers to verify a signature with. The vendor's clients that sign in the header sign all but the session id of a stream, so an
+ * unsigned one is left out there; a signed one is verified. A presigned URL has it in its query, and whoever is given one adds none.
+ * Their shell repeats the very same Host, which says nothing new.
  */
 export function headersForSignature(req: IncomingMessage): string[] {
-  const signed = /SignedHeaders=([^,\s]*)/.exec(req.headers.authorization ?? '')?.[1]?.split(';') ?? [];
+  const { authorization } = req.headers;
+  const signed = /SignedHeaders=([^,\s]*)/.exec(authorization ?? '')?.[1]?.split(';') ?? [];
   const kept: string[] = [];
   let host: string | undefined;
   for (let i = 0; i + 1 < req.rawHeaders.length; i += 2) {
     const [name = '', value = ''] = req.rawHeaders.slice(i, i + 2);
     const lower = name.toLowerCase();
-    if (lower === SESSION_HEADER && !signed.includes(SESSION_HEADER)) continue;
+    if (lower === SESSION_HEADER && authorization !== undefined && !signed.includes(SESSION_HEADER)) continue;
     if (lower === 'host' && value === host) continue;
     if (lower === 'host') host = value;
     kept.push(name, value);

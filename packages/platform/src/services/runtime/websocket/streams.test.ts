@@ -55,6 +55,14 @@ describe('a request for a stream', () => {
     ).toThrow(/both/);
   });
 
+  it('names one session: the header overrules no query, which is always signed', () => {
+    const [one, two] = ['1'.repeat(33), '2'.repeat(33)];
+    expect(readStreamRequest(request(`/runtimes/r/ws?${SESSION}=${one}`, { [SESSION]: one }))?.sessionId).toBe(one);
+    expect(() => readStreamRequest(request(`/runtimes/r/ws?${SESSION}=${one}`, { [SESSION]: two }))).toThrow();
+    // Nobody adds one to a presigned URL: it is verified, and not signed.
+    expect(headersForSignature(request('/', { [SESSION]: one }))).toContain(one);
+  });
+
   it('never gives the agent a header with a line break, whatever the query', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (name, value) => {

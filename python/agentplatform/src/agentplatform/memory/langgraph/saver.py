@@ -19,6 +19,7 @@ from langgraph.checkpoint.base import (
 )
 
 from ..client import MemoryClient
+from .value_serializer import ValueSerializer
 
 KIND = "langgraph.kind"
 # Of the checkpoint's namespace, which may hold characters that metadata cannot.
@@ -34,7 +35,7 @@ class MemorySaver(BaseCheckpointSaver[str]):
     """
 
     def __init__(self, memory_id: str, *, actor_id: str = "langgraph", client: MemoryClient | None = None, **more: Any) -> None:
-        super().__init__(**more)
+        super().__init__(serde=more.pop("serde", None) or ValueSerializer(), **more)
         self._client = client or MemoryClient()
         self._memory_id = memory_id
         self._actor_id = actor_id

@@ -1,0 +1,38 @@
+import { randomInt } from 'node:crypto';
+import { beRude, type RudeAccount } from '../../tests/support/rude/rude-hours.ts';
+
+/** `npm run bench -- faults rude-clients [--minutes 60] [--seed N]`: connections cut anywhere in any request, ended in any rude way; 0 exits wanted. */
+export async function run(args: string[]): Promise<void> {
+  const option = (name: string, fallback: number): number => {
+    const at = args.indexOf(name);
+    return at < 0 ? fallback : Number(args[at + 1]);
+  };
+  const seed = option('--seed', randomInt(2 ** 31));
+  const forMs = option('--minutes', 60) * 60_000;
+  let until: number | undefined;
+  process.stdout.write(`seed ${seed}\n`);
+  let told = performance.now();
+  const account = await beRude({
+    seed,
+    goOn: () => {
+      // The platform has started by now.
+      until ??= performance.now() + forMs;
+      return performance.now() < until;
+    },
+    onRound: (now) => {
+      if (performance.now() - told < 60_000) return;
+      told = performance.now();
+      process.stdout.write(`${summary(now)}\n`);
+    },
+  });
+  process.stdout.write(
+    `${summary(account)}\nstart ${JSON.stringify(account.start)}\nend   ${JSON.stringify(account.end)}\n`,
+  );
+  for (const { message, cut, ending } of account.suspects)
+    process.stdout.write(`  ${message}: ${ending} at the ${cut}\n`);
+  if (account.exits + account.unhandled > 0) process.exitCode = 1;
+}
+
+function summary({ attempts, held, exits, unhandled }: RudeAccount): string {
+  return `${attempts} attempts, ${held} held, ${exits} exits, ${unhandled} errors that nobody caught`;
+}

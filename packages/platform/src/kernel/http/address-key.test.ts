@@ -1,0 +1,19 @@
+import { describe, expect, it } from 'vitest';
+import { addressKey } from './address-key.ts';
+
+describe('whom an address stands for', () => {
+  it.each([
+    ['198.51.100.7', '198.51.100.7'],
+    ['::ffff:198.51.100.7', '198.51.100.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::9', '2001:db8:1:2::/64'],
+    ['2001:db8::9', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['::ffff:c633:6407', '198.51.100.7'],
+    ['2001:DB8:0:0:1::9', '2001:db8:0:0::/64'],
+    [undefined, ''],
+  ])('%s', (address, key) => {
+    expect(addressKey(address)).toBe(key);
+  });
+});

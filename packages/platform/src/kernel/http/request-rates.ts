@@ -1,0 +1,98 @@
+import type { IncomingMessage } from 'node:http';
+import { errors, type OperationName, operations, type ServiceError } from '@agentplatform/contract';
+import { ownerOf } from '../auth/owner-of.ts';
+import type { Principal } from '../auth/principal.ts';
+import type { Clock } from '../clock.ts';
+import { addressKey } from './address-key.ts';
+import { nameOf } from './audit-record.ts';
+import type { PipelineDeps } from './pipeline.ts';
+import { RateLimiter } from './rate-limiter.ts';
+import type { TrustedAddresses } from './trusted-addresses.ts';
+
+export interface RequestRatesOptions {
+  /** Requests a second of one caller; 0 means no limit. */
+  ofPrincipal: number;
+  /** Requests a second of one address that are refused because nobody knows who sent them; 0 means no limit. */
+  refusedOfAddress: number;
+  /** Whom neither holds for. */
+  trusted: Pick<TrustedAddresses, 'has'>;
+  clock: Clock;
+}
+
+/** Gives the refusal of a request whose address has had its share; looked at before anything is done for it. */
+export type Admit = (req: Pick<IncomingMessage, 'socket'>, operation?: OperationName) => ServiceError | undefined;
+
+/** Keeps one caller from having all of the server, and one address from being refused without end. */
+export class RequestRates {
+  readonly #principals: RateLimiter;
+  readonly #refusals: RateLimiter;
+  readonly #trusted: RequestRatesOptions['trusted'];
+
+  constructor({ ofPrincipal, refusedOfAddress, trusted, clock }: RequestRatesOptions) {
+    this.#principals = new RateLimiter(ofPrincipal, clock);
+    this.#refusals = new RateLimiter(refusedOfAddress, clock);
+    this.#trusted = trusted;
+  }
+
+  /** Refuses what comes from an address that was refused too often within the last second. */
+  readonly admit: Admit = ({ socket }, operation) => {
+    const address = addressKey(socket.remoteAddress);
+    const seconds = this.#refusals.look(address);
+    if (seconds === 0) return undefined;
+    const { perSecond } = this.#refusals;
+    return tooMany(`${address} had more than ${perSecond} requests refused in a second`, seconds, operation, [
+      'Correct the credentials',
+      'quotas.refusalsPerSecond',
+    ]);
+  };
+
+  /** A request was refused, and nobody knows who sent it. */
+  refused({ socket: { remoteAddress } }: Pick<IncomingMessage, 'socket'>): void {
+    if (!this.#trusted.has(remoteAddress)) this.#refusals.tryTake(addressKey(remoteAddress));
+  }
+
+  /** Counts a request of a known caller. Throws ThrottlingException, or what its operation calls that. */
+  take(principal: Principal, address: string | undefined, operation?: OperationName): void {
+    // By owner: whoever assumes a role names its sessions, and would have a rate of each name.
+    const seconds = this.#principals.tryTake(ownerOf(principal));
+    // Last, for it is seldom asked: most callers stay below the limit.
+    if (seconds === 0 || this.#trusted.has(address)) return;
+    const { perSecond } = this.#principals;
+    throw tooMany(`${nameOf(principal)} sent more than ${perSecond} requests in a second`, seconds, operation, [
+      'Retry with backoff',
+      'quotas.requestsPerSecond',
+    ]);
+  }
+
+  /** `authorize` that counts, for the doors beside the contract's operations. */
+  counted(authorize: PipelineDeps['authorize']): PipelineDeps['authorize'] {
+    return (request) => {
+      this.take(request.principal, request.sourceIp);
+      authorize(request);
+    };
+  }
+}
+
+/** Admits so many requests a second of each address, whoever sends them; 0 means no limit. */
+export function admitBySandbox(perSecond: number, trusted: RequestRatesOptions['trusted'], clock: Clock): Admit {
+  const limiter = new RateLimiter(perSecond, clock);
+  return ({ socket: { remoteAddress } }, operation) => {
+    const seconds = limiter.tryTake(addressKey(remoteAddress));
+    if (seconds === 0 || trusted.has(remoteAddress)) return undefined;
+    return tooMany(`This sandbox sent more than ${perSecond} requests in a second`, seconds, operation, [
+      'Retry with backoff',
+      'sandbox.requestsPerSecond',
+    ]);
+  };
+}
+
+function tooMany(
+  what: string,
+  seconds: number,
+  operation: OperationName | undefined,
+  [remedy, setting]: readonly [string, string],
+): ServiceError {
+  const options = { remedy: `${remedy}, or raise ${setting}.`, retryAfterSeconds: seconds };
+  const known = operation !== undefined && operations[operation].errors.includes('ThrottledException');
+  return known ? errors.throttled(`${what}.`, options) : errors.throttling(`${what}.`, options);
+}

@@ -1,0 +1,8 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Bytes of the host that the disk of the sandbox with this directory takes (`owner.pl`). Rejects for a disk in memory, or one that is gone. */
+export async function diskBytes(dir: string): Promise<number> {
+  // The system counts blocks of 512 bytes, whatever the file system's are.
+  return (await stat(join(dir, 'disk'))).blocks * 512;
+}

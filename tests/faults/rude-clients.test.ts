@@ -1,0 +1,50 @@
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { beRude } from '../support/rude/rude-hours.ts';
+
+/** About a minute on two quiet cores. The long form, with a seed of its own each time, is `npm run bench -- faults rude-clients`. */
+const ATTEMPTS = 6_400;
+
+describe('one request without credentials', () => {
+  let platform: TestPlatform;
+  beforeAll(async () => {
+    platform = await startTestPlatform({ args: ['--sandbox', 'process'] });
+  });
+  afterAll(() => platform?.dispose());
+
+  const head = (...lines: string[]): string =>
+    ['POST /runtimes/zz/invocations HTTP/1.1', 'host: x', 'authorization: Bearer x', ...lines, '', ''].join('\r\n');
+  const caller = (path: string): string => head().replace('/runtimes/zz/invocations', path);
+  const longId = `arn%3Aaws%3Abedrock-agentcore%3Aus-east-1%3A123456789012%3Aruntime%2Fnone-0123456789`;
+
+  it.each<[string, string]>([
+    ['of an announced length, cut after a byte', `${head('content-length: 70000')}a`],
+    ['of an announced length, cut before a byte', head('content-length: 70000')],
+    ['in chunks, cut within one', `${head('transfer-encoding: chunked')}ffff\r\na`],
+    ['in chunks, cut within the head of one', `${head('transfer-encoding: chunked')}5\r\nhello\r\n3`],
+    ['for an agent that nobody knows', `${head('content-length: 70000').replace('zz', longId)}a`],
+    ['for a command', `${head('content-length: 70000').replace('invocations', 'commands')}a`],
+    ['for S3', `${caller('/s3/x/y').replace('POST', 'PUT').replace('\r\n\r\n', '\r\ncontent-length: 70000\r\n\r\n')}a`],
+  ])('%s and reset does not end the server', async (_name, bytes) => {
+    const { hostname, port } = new URL(platform.ready.endpoint);
+    // Before, while and after it is refused.
+    for (const pauseMs of [0, 1, 5, 20, 100]) {
+      const socket = connect(Number(port), hostname).on('error', () => undefined);
+      await new Promise((resolve) => socket.write(bytes, resolve));
+      await sleep(pauseMs);
+      socket.resetAndDestroy();
+    }
+    const metrics = await (await fetch(`${platform.ready.endpoint}/metrics`)).text();
+    // Neither that, nor anything that only the last line of defence has kept from doing so.
+    expect(metrics).toMatch(/^agentplatform_unhandled_errors 0$/m);
+  });
+});
+
+it('rude clients on every route end nothing and leave nothing behind', async () => {
+  const account = await beRude({ seed: 11, goOn: (attempts) => attempts < ATTEMPTS });
+  expect(account).toMatchObject({ attempts: ATTEMPTS, held: ATTEMPTS, exits: 0, unhandled: 0, suspects: [] });
+  expect(account.end.connections).toBeLessThanOrEqual(account.start.connections);
+  expect(account.end.files).toBeLessThanOrEqual(account.start.files);
+}, 900_000);

@@ -1,0 +1,121 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
+import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.ts';
+import { host, hostPid, type OpenLab, type SandboxLab } from './sandbox-lab.ts';
+
+const x64 = process.arch === 'x64';
+const nr = x64
+  ? { inotify_init1: 294, mq_open: 240, rt_sigqueueinfo: 129, rt_sigprocmask: 14, sendmsg: 46 }
+  : { inotify_init1: 26, mq_open: 180, rt_sigqueueinfo: 138, rt_sigprocmask: 135, sendmsg: 211 };
+
+/** What the kernel lends to a user up to a bound: `one` takes one more in perl, and is false when there is none; the rest prepares for it. */
+const quotas: Record<string, { prepare?: string; one: string }> = {
+  'inotify instances': { one: `syscall(${nr.inotify_init1}, 0) >= 0` },
+  'pending signals': {
+    // SIGRTMIN + 10 to itself, blocked.
+    prepare: `my $set = pack "Q", 1 << 43; syscall(${nr.rt_sigprocmask}, 0, $set, 0, 8); my $info = pack "l l l x116", 44, 0, -1;`,
+    one: `syscall(${nr.rt_sigqueueinfo}, $$ + 0, 44, $info) == 0`,
+  },
+  'message queues': {
+    prepare: 'my $n = 0; my $attr = pack "q8", 0, 10, 8192, 0, 0, 0, 0, 0;',
+    one: `do { my $name = "q$$-" . $n++; syscall(${nr.mq_open}, $name, 0102, 0600, $attr) >= 0 }`,
+  },
+  'descriptors on their way': {
+    // SCM_RIGHTS of one descriptor, which nobody receives; a socket takes some hundred messages.
+    prepare: `my @held; my $null = fileno STDIN; my $byte = "x"; my $iov = pack "P Q", $byte, 1; my $rights = pack "Q l l l x4", 20, 1, 1, $null; my $message = pack "x16 P Q P Q l x4", $iov, 1, $rights, 24, 0; my $to; my $left = 0;`,
+    one: `do { if (!$left--) { socketpair $to, my $from, 1, 2, 0; push @held, $to, $from; $left = 8 } syscall(${nr.sendmsg}, fileno $to, $message, 0x40) == 1 }`,
+  },
+  // F_GETPIPE_SZ is 1032; a pipe above the bound has a page or two.
+  'pages of pipes': {
+    prepare: 'my @held;',
+    one: `do { pipe my $r, my $w; push @held, $r, $w; fcntl($r, 1032, 0) > 8192 }`,
+  },
+};
+
+/** Takes all, says so, and keeps it. */
+const hoard = ({ prepare = '', one }: { prepare?: string; one: string }): string[] => [
+  '/usr/bin/perl',
+  '-e',
+  `$| = 1; ${prepare} my $many = 0; while ($many < 200_000 && ${one}) { $many++ } print "took $many\\n"; sleep 600`,
+];
+const ask = ({ prepare = '', one }: { prepare?: string; one: string }): string =>
+  `${prepare} print ${one} ? "some" : "none"`;
+
+export interface QuotaAttackOptions {
+  /** What its sandboxes have of each other's all the same, which the provider says. */
+  shared?: readonly string[];
+  /** Whether ids inside are those of a kernel of the sandbox's own. */
+  ownKernel?: boolean;
+}
+
+/** Attempts to starve a neighbour of what the kernel counts by user. Both are the same user inside, as most images are. */
+export function quotaAttacks(
+  title: string,
+  open: OpenLab,
+  { shared = [], ownKernel = false }: QuotaAttackOptions,
+): void {
+  describe(title, () => {
+    let lab: SandboxLab;
+    const limits = { cpu: 1, memoryBytes: 128 << 20, pids: 64, diskBytes: 32 << 20, openFiles: 4096 };
+
+    const asked = async (sandbox: Sandbox, quota: { prepare?: string; one: string }): Promise<string> => {
+      const handle = await sandbox.exec(['/usr/bin/perl', '-e', ask(quota)]);
+      handle.stdin.end();
+      handle.stderr.resume();
+      let said = '';
+      for await (const chunk of handle.stdout) said += chunk;
+      return said;
+    };
+
+    beforeAll(async () => {
+      lab = await open();
+    });
+    afterAll(() => lab.close());
+
+    it.each(Object.entries(quotas))('%s that one takes are its own', async (name, quota) => {
+      // As many as it may have open may be on their way.
+      const own = { limits: { ...limits, openFiles: name.startsWith('descriptors') ? 256 : 4096 } };
+      const [greedy, neighbour] = await Promise.all([lab.create(own), lab.create(own)]);
+      const before = await asked(neighbour, quota);
+      const hoarder = await greedy.exec(hoard(quota));
+      let said = '';
+      hoarder.stdout.on('data', (chunk) => {
+        said += chunk;
+      });
+      hoarder.stderr.resume();
+      await until(() => said.includes('took'), 60_000);
+      if (!ownKernel && before === 'some') {
+        expect(Number(/took (\d+)/.exec(said)?.[1])).toBeGreaterThan(0);
+        // The control: who has the same id finds nothing left.
+        expect(await asked(greedy, quota)).toBe('none');
+      }
+      expect(await asked(neighbour, quota)).toBe(shared.includes(name) ? 'none' : before);
+      if (!shared.includes(name)) expect(before).toBe('some');
+      await greedy.stop();
+      expect(await asked(neighbour, quota)).toBe(before);
+      await neighbour.stop();
+    });
+
+    if (!ownKernel)
+      it('no id of the host is two sandboxes', async () => {
+        const two = await Promise.all([lab.create({ limits }), lab.create({ limits })]);
+        const [mine, theirs] = await Promise.all([idsOf(two[0]), idsOf(two[1])]);
+        const overlap = mine.first < theirs.first + theirs.count && theirs.first < mine.first + mine.count;
+        expect(overlap).toBe(shared.length > 0);
+        // Whoever made the namespace, it is counted for.
+        expect(mine.maker === theirs.maker).toBe(shared.length > 0);
+        if (shared.length === 0) expect([mine.maker, theirs.maker]).toEqual([mine.first, theirs.first]);
+        await Promise.all(two.map((sandbox) => sandbox.stop()));
+      });
+  });
+}
+
+/** The ids of the host that a sandbox has, and that of who made its user namespace. */
+async function idsOf(sandbox: Sandbox): Promise<{ first: number; count: number; maker: number }> {
+  const pid = await hostPid(sandbox);
+  const [, first = '', count = ''] = (await readFile(`/proc/${pid}/uid_map`, 'utf8')).trim().split(/\s+/);
+  // NS_GET_OWNER_UID
+  const script = `open my $f, "<", "/proc/${pid}/ns/user"; my $uid = pack "L", 0; ioctl $f, 0xb704, $uid; print unpack "L", $uid`;
+  return { first: Number(first), count: Number(count), maker: Number((await host('perl', '-e', script)).out) };
+}

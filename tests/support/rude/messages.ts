@@ -1,0 +1,273 @@
+import { createHash, createHmac, randomUUID } from 'node:crypto';
+import { SignatureV4 } from '@smithy/signature-v4';
+import { Sha256 } from '../../../bench/support/signed-requests.ts';
+import { operations } from '../../../packages/contract/src/index.ts';
+import type { TestPlatform } from '../platform-process.ts';
+import type { Random } from './random.ts';
+
+/** A part of a message that a rude client may cut at its beginning, its end, and in between. */
+export interface Piece {
+  kind: string;
+  bytes: Buffer;
+}
+
+/** What is sent on one connection. */
+export interface Message {
+  name: string;
+  pieces: Piece[];
+}
+
+interface Route {
+  method: string;
+  path: string;
+  service: 'bedrock-agentcore' | 's3' | 'sts';
+  /** It asks to go on as a WebSocket. */
+  upgrade?: boolean;
+}
+
+const SESSION = 'x-amzn-bedrock-agentcore-runtime-session-id';
+/** More than is read whole, so that it streams. */
+const LARGE = 70_000;
+
+/** Doors beside the contract's operations: probes, metrics, administration, IAM, STS, S3, the registry, what sandboxes ask, and nothing. */
+const OTHERS: readonly [string, string][] = [
+  ['GET', '/healthz'],
+  ['GET', '/readyz'],
+  ['GET', '/metrics'],
+  ['GET', '/_platform/doctor'],
+  ['GET', '/_platform/iam/caller'],
+  ['GET', '/_platform/iam/users'],
+  ['PUT', '/_platform/iam/roles/rude'],
+  ['PUT', '/_platform/registry-credentials'],
+  ['GET', '/_platform/base-images'],
+  ['POST', '/_platform/base-images'],
+  ['GET', '/v2/'],
+  ['POST', '/v2/rude/blobs/uploads/'],
+  ['PATCH', '/v2/rude/blobs/uploads/none'],
+  ['PUT', '/v2/rude/manifests/latest'],
+  ['GET', '/v2/rude/tags/list'],
+  ['GET', '/v1/credentials'],
+  ['OPTIONS', '/'],
+  ['DELETE', '/no/such/path'],
+  ['PUT', `/${'x'.repeat(5000)}`],
+];
+
+const OF_S3: readonly [string, string][] = [
+  ['GET', '/s3'],
+  ['PUT', '/s3/rude-bucket'],
+  ['GET', '/s3/rude-bucket?list-type=2'],
+  ['PUT', '/s3/rude-bucket/key'],
+  ['GET', '/s3/rude-bucket/key'],
+  ['HEAD', '/s3/rude-bucket/key'],
+  ['POST', '/s3/rude-bucket/key?uploads'],
+  ['PUT', '/s3/rude-bucket/key?partNumber=1&uploadId=none'],
+  ['POST', '/s3/rude-bucket?delete'],
+  ['DELETE', '/s3/rude-bucket/key'],
+];
+
+/** Every route of the platform; where the contract's name an agent, that one or none. */
+export function routes(agents: readonly string[]): Route[] {
+  const ofContract = Object.values(operations).flatMap(({ method, path }) =>
+    // The hot path comes once for each agent.
+    (path.includes('{agentRuntimeArn}') ? agents : ['zz']).map((agent): Route => {
+      const filled = path.replace(/\{([^}]+)\}/g, (_all, label: string) =>
+        label === 'agentRuntimeArn' ? encodeURIComponent(agent) : `zz_${label.toLowerCase().slice(0, 8)}-0123456789`,
+      );
+      return { method, path: filled, service: 'bedrock-agentcore' };
+    }),
+  );
+  const streams = agents.flatMap((agent) =>
+    ['ws', 'ws/shells'].map(
+      (end): Route => ({
+        method: 'GET',
+        path: `/runtimes/${encodeURIComponent(agent)}/${end}`,
+        service: 'bedrock-agentcore',
+        upgrade: true,
+      }),
+    ),
+  );
+  const others = OTHERS.map(([method, path]): Route => ({ method, path, service: 'bedrock-agentcore' }));
+  const s3 = OF_S3.map(([method, path]): Route => ({ method, path, service: 's3' }));
+  return [...ofContract, ...streams, ...others, ...s3, { method: 'POST', path: '/', service: 'sts' }];
+}
+
+const BODIES = ['none', 'small', 'large', 'chunked', 'aws-chunked', 'promised'] as const;
+type Body = (typeof BODIES)[number];
+const CALLERS = ['nobody', 'bearer', 'basic', 'signed', 'signed', 'signed', 'altered'] as const;
+
+/** Makes messages for a platform: any caller, any body, on any route, sound or with one thing wrong. */
+export class Messages {
+  readonly #platform: TestPlatform;
+  readonly #random: Random;
+  readonly #sessions: readonly string[];
+
+  constructor(platform: TestPlatform, random: Random, sessions: readonly string[]) {
+    this.#platform = platform;
+    this.#random = random;
+    this.#sessions = sessions;
+  }
+
+  async make(route: Route): Promise<Message> {
+    const random = this.#random;
+    const caller = route.upgrade ? random.pick(['nobody', 'bearer', 'signed', 'signed']) : random.pick(CALLERS);
+    const body: Body = route.upgrade ? 'none' : random.pick(BODIES);
+    const content = bodyOf(body, random);
+    const headers: Record<string, string> = { host: new URL(this.#platform.ready.endpoint).host };
+    // Without one each would begin a session of its own.
+    headers[SESSION] = random.pick(this.#sessions);
+    if (random.below(2) === 0) headers['content-type'] = random.pick(['application/json', 'text/plain', 'x/y; z=']);
+    if (route.upgrade)
+      Object.assign(headers, {
+        connection: 'Upgrade',
+        upgrade: 'websocket',
+        'sec-websocket-version': '13',
+        'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+      });
+    if (random.below(6) === 0) headers.expect = '100-continue';
+    const { authorized, chunks } = await this.#authorize(caller, route, headers, body, content);
+    if (body === 'chunked' || (body === 'aws-chunked' && random.below(2) === 0))
+      authorized['transfer-encoding'] = 'chunked';
+    else if (body === 'promised') authorized['content-length'] = String(random.pick([1, LARGE, 1e9, 2 ** 53]));
+    else if (body !== 'none')
+      authorized['content-length'] = String(length(chunks ?? [{ kind: 'body', bytes: content }]));
+    const pieces = [piece('request line', `${route.method} ${route.path} HTTP/1.1\r\n`)];
+    for (const [name, value] of Object.entries(authorized))
+      pieces.push(piece(name === 'authorization' ? name : 'header', `${name}: ${value}\r\n`));
+    pieces.push(piece('end of headers', '\r\n'));
+    const parts = chunks ?? (content.length > 0 ? [{ kind: 'body', bytes: content }] : []);
+    pieces.push(...(authorized['transfer-encoding'] ? inChunks(parts) : parts));
+    if (route.upgrade) pieces.push(...frames(random));
+    return { name: `${route.method} ${route.path.slice(0, 80)} (${caller}, ${body})`, pieces };
+  }
+
+  async #authorize(
+    caller: string,
+    { method, path, service }: Route,
+    headers: Record<string, string>,
+    body: Body,
+    content: Buffer,
+  ): Promise<{ authorized: Record<string, string>; chunks?: Piece[] }> {
+    const random = this.#random;
+    const { accessKeyId, secretAccessKey } = this.#platform.credentials;
+    if (caller === 'nobody') return { authorized: headers };
+    if (caller === 'bearer') return { authorized: { ...headers, authorization: `Bearer ${random.pick(['x', JWT])}` } };
+    if (caller === 'basic') {
+      const login = Buffer.from(`${accessKeyId}:${secretAccessKey}`).toString('base64');
+      return { authorized: { ...headers, authorization: `Basic ${login}` } };
+    }
+    const { region, endpoint } = this.#platform.ready;
+    const credentials = this.#platform.credentials;
+    const signer = new SignatureV4({ service, region, credentials, sha256: Sha256, uriEscapePath: service !== 's3' });
+    const declared = caller === 'altered' ? Buffer.concat([content, Buffer.from('!')]) : content;
+    const ofBody = createHash('sha256').update(declared).digest('hex');
+    const streams = body === 'aws-chunked';
+    const hash = streams ? 'STREAMING-AWS4-HMAC-SHA256-PAYLOAD' : random.pick([ofBody, ofBody, 'UNSIGNED-PAYLOAD']);
+    const [pathname = '/', query = ''] = path.split('?');
+    const url = new URL(endpoint);
+    const signed = await signer.sign({
+      method,
+      protocol: 'http:',
+      hostname: url.hostname,
+      port: Number(url.port),
+      path: pathname,
+      query: Object.fromEntries(new URLSearchParams(query)),
+      headers: { ...headers, 'x-amz-content-sha256': hash },
+    });
+    if (!streams) return { authorized: signed.headers };
+    const [, seed = ''] = /Signature=([0-9a-f]+)/.exec(signed.headers.authorization ?? '') ?? [];
+    const date = signed.headers['x-amz-date'] ?? '';
+    const key = { secretAccessKey, region, service, date, seed };
+    return {
+      authorized: signed.headers,
+      chunks: signedChunks(content, key, random.pick(['no', 'no', 'first', 'last'])),
+    };
+  }
+}
+
+/** Three parts of no meaning. */
+const JWT = ['{"alg":"RS256","kid":"x"}', '{"iss":"https://x.example","aud":"y"}', 'sig']
+  .map((part) => Buffer.from(part).toString('base64url'))
+  .join('.');
+
+function bodyOf(body: Body, random: Random): Buffer {
+  if (body === 'none' || body === 'promised') return Buffer.alloc(0);
+  if (body === 'small')
+    return Buffer.from(
+      random.pick(['{}', '{', '[1]', '{"do":"count"}', `{"clientToken":"${randomUUID()}"}`, '\0', '"\\ud800"']),
+    );
+  return Buffer.alloc(LARGE, 'a');
+}
+
+function piece(kind: string, text: string): Piece {
+  return { kind, bytes: Buffer.from(text, 'latin1') };
+}
+
+function length(pieces: readonly Piece[]): number {
+  return pieces.reduce((sum, { bytes }) => sum + bytes.length, 0);
+}
+
+/** HTTP's own chunks around each piece. */
+function inChunks(parts: readonly Piece[]): Piece[] {
+  return [
+    ...parts.flatMap((part) => [
+      piece('chunk head', `${part.bytes.length.toString(16)}\r\n`),
+      part,
+      piece('end of chunk', '\r\n'),
+    ]),
+    piece('last chunk', '0\r\n\r\n'),
+  ];
+}
+
+interface ChunkKey {
+  secretAccessKey: string;
+  region: string;
+  service: string;
+  /** As in `x-amz-date`. */
+  date: string;
+  seed: string;
+}
+
+/** `aws-chunked`, each chunk signed after the one before; the signature of one may be wrong. */
+function signedChunks(content: Buffer, key: ChunkKey, wrong: string): Piece[] {
+  const hmac = (secret: string | Buffer, text: string): Buffer => createHmac('sha256', secret).update(text).digest();
+  const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+  const day = key.date.slice(0, 8);
+  const scope = `${day}/${key.region}/${key.service}/aws4_request`;
+  const signingKey = [key.region, key.service, 'aws4_request'].reduce<Buffer>(
+    hmac,
+    hmac(`AWS4${key.secretAccessKey}`, day),
+  );
+  const half = Math.ceil(content.length / 2);
+  const chunks = [content.subarray(0, half), content.subarray(half), Buffer.alloc(0)];
+  let previous = key.seed;
+  return chunks.flatMap((chunk, index) => {
+    const text = ['AWS4-HMAC-SHA256-PAYLOAD', key.date, scope, previous, sha(Buffer.alloc(0)), sha(chunk)].join('\n');
+    previous = hmac(signingKey, text).toString('hex');
+    const isWrong = (wrong === 'first' && index === 0) || (wrong === 'last' && index === chunks.length - 1);
+    return [
+      piece('chunk head', chunk.length.toString(16)),
+      piece('chunk signature', `;chunk-signature=${isWrong ? '0'.repeat(64) : previous}\r\n`),
+      { kind: 'body', bytes: chunk },
+      piece('end of chunk', '\r\n'),
+    ];
+  });
+}
+
+/** Frames of a WebSocket's client: sound, unmasked, of an unknown kind, of a length that never comes, a goodbye. */
+function frames(random: Random): Piece[] {
+  return Array.from({ length: 1 + random.below(4) }, () => {
+    const first = random.pick([0x81, 0x82, 0x01, 0x80, 0x89, 0x8a, 0x88, 0xf3, 0x83]);
+    const payload = random.bytes(random.pick([0, 1, 2, 125]));
+    const head = random.pick([
+      Buffer.from([first, 0x80 | payload.length, 0, 0, 0, 0]),
+      Buffer.from([first, 0x80 | payload.length, 0, 0, 0, 0]),
+      Buffer.from([first, payload.length]),
+      Buffer.from([first, 0xfe, 0xff, 0xff, 0, 0, 0, 0]),
+      Buffer.from([first, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]),
+    ]);
+    return [
+      { kind: 'frame head', bytes: head },
+      { kind: 'frame', bytes: payload },
+    ];
+  }).flat();
+}

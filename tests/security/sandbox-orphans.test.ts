@@ -4,11 +4,11 @@ import { onEachProvider, type ProviderName } from './each-provider.ts';
 import { host, type OpenLab, type SandboxLab, shell } from './sandbox-lab.ts';
 
 /**
- * Makes orphans one after another, and waits for its own children only; `full` at the first that is refused. Then it says how many there
- * are that nobody has reaped, again and again.
+ * Makes orphans one after another, and waits for its own children only; `full` at the first that is refused. Then it says how many are
+ * left that nobody has reaped, once there are none or after that many seconds.
  */
 const ORPHANS = `
-  my $number = shift;
+  my ($number, $seconds) = @ARGV;
   $| = 1;
   for my $made (1 .. $number) {
     my $child = fork;
@@ -24,7 +24,7 @@ const ORPHANS = `
   }
   sub zombie { open my $file, '<', "/proc/$_[0]/stat" or return 0; return (<$file> // '') =~ /\\) Z/ }
   sub waiting { opendir my $all, '/proc'; return scalar grep { /^[0-9]+$/ && zombie($_) } readdir $all }
-  for (1 .. 100) { last unless waiting(); select undef, undef, undef, 0.02 }
+  for (1 .. 50 * $seconds) { last unless waiting(); select undef, undef, undef, 0.02 }
   print 'waiting ', waiting(), "\\n";
 `;
 const limits = { cpu: 1, memoryBytes: 64 * 2 ** 20, pids: 100, diskBytes: 32 * 2 ** 20, openFiles: 256 };
@@ -43,21 +43,21 @@ function attack(title: string, open: OpenLab, provider: ProviderName): void {
     afterAll(() => lab.close());
 
     it('the control: without an init, what does not expect them keeps them all', async () => {
-      const { out } = await host('unshare', ...['--pid', '--fork', '--mount-proc', 'perl', '-e', ORPHANS, '300']);
+      const { out } = await host('unshare', ...['--pid', '--fork', '--mount-proc', 'perl', '-e', ORPHANS, '300', '2']);
       expect(out).toBe('waiting 300\n');
     });
 
     it(`${number} of an agent use nothing up`, async () => {
       const script = `${ORPHANS} print "and goes on\\n"; sleep 600`;
-      const sandbox = await lab.create({ limits, command: ['/usr/bin/perl', '-e', script, `${number}`] });
-      await until(async () => (await sandbox.tail()).includes('goes on'), 60_000);
+      const sandbox = await lab.create({ limits, command: ['/usr/bin/perl', '-e', script, `${number}`, '60'] });
+      await until(async () => (await sandbox.tail()).includes('goes on'), 120_000);
       expect(await sandbox.tail()).toBe('waiting 0\nand goes on\n');
       await sandbox.stop();
     });
 
     it(`${number} of a command use nothing up`, async () => {
       const sandbox = await lab.create({ limits });
-      expect(await shell(sandbox, `perl -e '${ORPHANS.replaceAll("'", `'"'"'`)}' ${number}`)).toEqual({
+      expect(await shell(sandbox, `perl -e '${ORPHANS.replaceAll("'", `'"'"'`)}' ${number} 60`)).toEqual({
         code: 0,
         out: 'waiting 0\n',
       });

@@ -3,6 +3,7 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 /** What a process holds, from /proc. */
 export interface ServerState {
   residentBytes: number;
+  /** Without those of the embedded database, which opens its tables as it comes to need them and keeps them. */
   files: number;
   /** Connected TCP sockets; those that listen are not counted. */
   connections: number;
@@ -11,27 +12,31 @@ export interface ServerState {
 export async function stateOf(pid: number): Promise<ServerState> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   const [, kib = '0'] = /^VmRSS:\s+(\d+)/m.exec(status) ?? [];
-  const sockets = await socketsOf(pid);
+  const targets = await openFiles(pid);
+  const sockets = socketsAmong(targets);
   const table = await tcpTable();
   const connections = table.filter(({ inode, listens }) => sockets.has(inode) && !listens).length;
-  return { residentBytes: Number(kib) * 1024, files: (await readdir(`/proc/${pid}/fd`)).length, connections };
+  const files = targets.filter((target) => !DATABASE_FILE.test(target)).length;
+  return { residentBytes: Number(kib) * 1024, files, connections };
 }
 
 /** Ports of TCP on which a process listens. */
 export async function listeningPorts(pid: number): Promise<number[]> {
-  const sockets = await socketsOf(pid);
+  const sockets = socketsAmong(await openFiles(pid));
   const own = (await tcpTable()).filter(({ inode, listens }) => listens && sockets.has(inode));
   return [...new Set(own.map(({ port }) => port))];
 }
 
-async function socketsOf(pid: number): Promise<Set<string>> {
-  const inodes = new Set<string>();
-  for (const fd of await readdir(`/proc/${pid}/fd`)) {
-    const target = await readlink(`/proc/${pid}/fd/${fd}`).catch(() => '');
-    const [, inode] = /^socket:\[(\d+)\]$/.exec(target) ?? [];
-    if (inode !== undefined) inodes.add(inode);
-  }
-  return inodes;
+const DATABASE_FILE = /\/db\/(base|global|pg_\w+)\//;
+
+/** What each descriptor of a process is: a path, or such as `socket:[inode]`. */
+async function openFiles(pid: number): Promise<string[]> {
+  const links = (await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => undefined));
+  return (await Promise.all(links)).filter((target) => target !== undefined);
+}
+
+function socketsAmong(targets: string[]): Set<string> {
+  return new Set(targets.flatMap((target) => /^socket:\[(\d+)\]$/.exec(target)?.[1] ?? []));
 }
 
 async function tcpTable(): Promise<{ inode: string; port: number; listens: boolean }[]> {

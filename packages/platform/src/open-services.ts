@@ -1,5 +1,7 @@
 import { every } from './kernel/every.ts';
 import type { OperationHandlers } from './kernel/service.ts';
+import type { SessionRow } from './kernel/sessions/session-store.ts';
+import type { SessionPlan } from './kernel/sessions/sessions.ts';
 import { Retention, vacuum } from './kernel/storage/index.ts';
 import type { Kernel } from './open-kernel.ts';
 import { retentionRules } from './retention.ts';
@@ -26,9 +28,11 @@ export function loadServices(manifests: readonly AnyManifest[]): Promise<LoadedS
 /** All services, made: what they serve, and their common life. */
 export class Services {
   readonly #open: readonly OpenService[];
+  readonly #kinds = new Map<string, SessionKind>();
 
   private constructor(open: readonly OpenService[]) {
     this.#open = open;
+    for (const { parts } of open) if (parts.sessionKind) this.#kinds.set(parts.sessionKind.name, parts.sessionKind);
   }
 
   /** Makes each after those that it needs. Throws when one needs what is not made before it. */
@@ -97,12 +101,9 @@ export class Services {
     await Promise.all(this.#open.map(({ parts }) => parts.drain?.()));
   }
 
-  async #planOf(row: Parameters<SessionKind['planOf']>[0]) {
-    for (const { parts } of this.#open) {
-      const plan = await parts.sessionKind?.planOf(row);
-      if (plan) return plan;
-    }
-    return undefined;
+  /** Of a kind that no service has any more nothing is taken up. */
+  async #planOf(row: SessionRow): Promise<SessionPlan | undefined> {
+    return this.#kinds.get(row.kind)?.planOf(row);
   }
 
   async #imagesInUse(): Promise<Set<string>> {

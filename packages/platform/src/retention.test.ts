@@ -38,8 +38,8 @@ describeDatabases('retention', allMigrations(modules), (database) => {
     );
   const session = (id: string, startedDays: number, endedDays: number | undefined): Promise<number> =>
     database().execute(
-      `INSERT INTO sessions (sandbox_id, account_id, resource_arn, session_id, version, idle_seconds, max_lifetime_seconds, port, created_at, ended_at)
-       VALUES ($1, '123456789012', 'arn', $1, '1', 900, 28800, 8080, $2, $3)`,
+      `INSERT INTO sessions (kind, sandbox_id, account_id, resource_arn, session_id, version, idle_seconds, max_lifetime_seconds, port, created_at, ended_at)
+       VALUES ('runtime', $1, '123456789012', 'arn', $1, '1', 900, 28800, 8080, $2, $3)`,
       [id, ago(startedDays), endedDays === undefined ? null : ago(endedDays)],
     );
   const usage = (id: string, days: number): Promise<number> =>

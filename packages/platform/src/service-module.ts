@@ -75,9 +75,10 @@ export interface ServiceParts<Names extends OperationName, Port = unknown> {
   stop?(): Promise<void>;
 }
 
-/** How sessions of one kind are taken up again. */
+/** Sessions of one service, told from all others by the name in their row. */
 export interface SessionKind {
-  /** How to watch a session that survived a restart; undefined when it is of another kind, or its resource is gone. */
+  name: string;
+  /** How to watch a session of this kind that survived a restart; undefined when its resource is gone. */
   planOf(row: SessionRow): Promise<SessionPlan | undefined>;
 }
 

@@ -28,6 +28,6 @@ export const module: ServiceModule<'codeInterpreter', CodeInterpreterOperation> 
       newSessionId: () => identifiers.session().replaceAll('-', ''),
     });
     const { planOf, imagesInUse } = service.port;
-    return { ...service, sessionKind: { planOf }, imagesInUse };
+    return { ...service, sessionKind: { name: 'code-interpreter', planOf }, imagesInUse };
   },
 };

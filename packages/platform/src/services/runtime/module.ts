@@ -61,7 +61,7 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
         baseImageRoutes({ images, credentials, guard: gate.guard, authorize: gate.authorize }),
         runtimeAdminRoutes({ runtimes: service.port.runtimes, sessions, archive, guard: gate.guard, region }),
       ],
-      sessionKind: { planOf: service.port.planOf },
+      sessionKind: { name: 'runtime', planOf: service.port.planOf },
       imagesInUse: service.port.imagesInUse,
     };
   },

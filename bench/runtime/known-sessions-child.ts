@@ -128,6 +128,7 @@ const runtime = { accountId, id: 'agent_abcdefgh-0123456789' };
 const resourceArn = `arn:aws:bedrock-agentcore:us-east-1:${accountId}:runtime/${runtime.id}`;
 // As the runtime service has it: one plan for all sessions of a version.
 const plan: SessionPlan = {
+  kind: 'runtime',
   version: '1',
   image: `sha256:${'0'.repeat(64)}`,
   lifecycle: { idleSeconds: 900_000, maxLifetimeSeconds: 900_000 },

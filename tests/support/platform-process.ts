@@ -100,7 +100,8 @@ async function readyLine(child: ChildProcess, log: () => string): Promise<Ready>
   throw new Error(`the server did not start:\n${log()}`);
 }
 
-async function readCredentials(file: string): Promise<{ accessKeyId: string; secretAccessKey: string }> {
+/** The first access key of a credentials file. */
+export async function readCredentials(file: string): Promise<{ accessKeyId: string; secretAccessKey: string }> {
   const text = await readFile(file, 'utf8');
   const value = (name: string): string => new RegExp(`^${name}\\s*=\\s*(\\S+)$`, 'm').exec(text)?.[1] ?? '';
   return { accessKeyId: value('aws_access_key_id'), secretAccessKey: value('aws_secret_access_key') };

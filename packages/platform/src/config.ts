@@ -1,8 +1,8 @@
 import { helpText } from './config/describe.ts';
 import { type ConfigSources, loadSettings } from './config/load.ts';
-import { embeddings, memory, models, rerank } from './config/models.ts';
+import { embeddings, models, rerank } from './config/models.ts';
 import { sandbox } from './config/sandbox.ts';
-import { codeInterpreter, images, invocation, pool, quotas, session } from './config/sessions.ts';
+import { images, pool, quotas, session } from './config/sessions.ts';
 import {
   bytes,
   choice,
@@ -15,6 +15,9 @@ import {
   type ValuesOf,
   word,
 } from './config/setting.ts';
+
+import { settingsOf } from './service-module.ts';
+import { services } from './services.ts';
 
 export { ConfigError, type ConfigSources } from './config/load.ts';
 
@@ -170,7 +173,6 @@ export const settings = {
   embeddings,
   rerank,
   models,
-  memory,
   sandbox,
   pool,
   servers: {
@@ -190,8 +192,7 @@ export const settings = {
     }),
   },
   session,
-  invocation,
-  codeInterpreter,
+  ...settingsOf(services),
   images,
   quotas,
   retention: {

@@ -4,23 +4,17 @@ import { secretMigrations } from './kernel/secrets/index.ts';
 import { sessionRetentionMigrations } from './kernel/sessions/retention.ts';
 import { sessionMigrations } from './kernel/sessions/tables.ts';
 import { type Migration, storageMigrations } from './kernel/storage/index.ts';
-import { auditMigrations } from './services/audit/index.ts';
-import { codeInterpreterMigrations } from './services/code-interpreter/index.ts';
-import { identityMigrations } from './services/identity/index.ts';
-import { memoryMigrations } from './services/memory/index.ts';
-import { resourcePolicyMigrations } from './services/resource-policies/index.ts';
+import type { AnyModule } from './service-module.ts';
 
-/** Every room's tables, in the order in which they are made. */
-export const migrations: readonly Migration[] = [
-  ...storageMigrations,
-  ...secretMigrations,
-  ...iamMigrations,
-  ...journalMigrations,
-  ...sessionMigrations,
-  ...sessionRetentionMigrations,
-  ...auditMigrations,
-  ...codeInterpreterMigrations,
-  ...resourcePolicyMigrations,
-  ...memoryMigrations,
-  ...identityMigrations,
-];
+/** Every room's tables, in the order in which they are made: those of the kernel, then those of each service. */
+export function allMigrations(modules: readonly Pick<AnyModule, 'migrations'>[]): Migration[] {
+  return [
+    ...storageMigrations,
+    ...secretMigrations,
+    ...iamMigrations,
+    ...journalMigrations,
+    ...sessionMigrations,
+    ...sessionRetentionMigrations,
+    ...modules.flatMap(({ migrations = [] }) => migrations),
+  ];
+}

@@ -11,7 +11,7 @@ export interface Door {
   close(): Promise<void>;
 }
 
-export interface DoorParts extends Required<Omit<HttpServerDeps, 'plugins' | 'caps' | 'admit' | 'signedPass'>> {
+export interface DoorParts extends Omit<HttpServerDeps, 'plugins' | 'caps' | 'admit' | 'signedPass'> {
   /** What one sandbox may have of the door that all share. */
   perSandbox: { connections: number; requestsPerSecond: number };
   credentials: SandboxCredentials;

@@ -3,15 +3,19 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock } from './kernel/fake-clock.ts';
 import { Retention } from './kernel/storage/index.ts';
 import { describeDatabases } from './kernel/storage/testing/databases.ts';
-import { migrations } from './migrations.ts';
+import { allMigrations } from './migrations.ts';
+import { loadServices } from './open-services.ts';
 import { retentionRules } from './retention.ts';
+import { services } from './services.ts';
 
 const silent = pino({ level: 'silent' });
 const DAY = 24 * 3_600_000;
 const config = { retention: { auditDays: 90, sessionDays: 30, usageDays: 400 } };
 const TABLES = ['audit', 'sessions', 'session_usage', 'code_interpreter_sessions'] as const;
 
-describeDatabases('retention', migrations, (database) => {
+const modules = (await loadServices(services)).map(({ module }) => module);
+
+describeDatabases('retention', allMigrations(modules), (database) => {
   const clock = new FakeClock();
   const ago = (days: number): number => clock.now() - days * DAY;
   const forgottenLogs: number[] = [];
@@ -34,8 +38,8 @@ describeDatabases('retention', migrations, (database) => {
     );
   const session = (id: string, startedDays: number, endedDays: number | undefined): Promise<number> =>
     database().execute(
-      `INSERT INTO sessions (sandbox_id, account_id, resource_arn, session_id, version, idle_seconds, max_lifetime_seconds, port, created_at, ended_at)
-       VALUES ($1, '123456789012', 'arn', $1, '1', 900, 28800, 8080, $2, $3)`,
+      `INSERT INTO sessions (kind, sandbox_id, account_id, resource_arn, session_id, version, idle_seconds, max_lifetime_seconds, port, created_at, ended_at)
+       VALUES ('runtime', $1, '123456789012', 'arn', $1, '1', 900, 28800, 8080, $2, $3)`,
       [id, ago(startedDays), endedDays === undefined ? null : ago(endedDays)],
     );
   const usage = (id: string, days: number): Promise<number> =>
@@ -53,7 +57,7 @@ describeDatabases('retention', migrations, (database) => {
   const ids = async (table: string, column: string): Promise<unknown[]> =>
     (await database().query<{ id: string }>(`SELECT ${column} AS id FROM ${table} ORDER BY 1`)).map(({ id }) => id);
   const retention = (): Retention =>
-    new Retention({ rules: retentionRules(config, { database: database(), archive }), clock, log: silent });
+    new Retention({ rules: retentionRules(config, { database: database(), archive, modules }), clock, log: silent });
 
   it('forgets what is older than the configuration says, and nothing else', async () => {
     await audit('old', 91);

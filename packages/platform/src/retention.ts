@@ -2,21 +2,23 @@ import type { Config } from './config.ts';
 import type { LogArchive } from './kernel/sessions/log-archive.ts';
 import { sessionRetention } from './kernel/sessions/retention.ts';
 import type { Executor, RetentionRule } from './kernel/storage/index.ts';
-import { auditRetention } from './services/audit/index.ts';
-import { codeInterpreterRetention } from './services/code-interpreter/index.ts';
+import type { AnyModule } from './service-module.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
-/** How long the platform remembers what is over, as the configuration says. */
+/** How long the platform remembers what is over, as the configuration says: sessions, and what each service keeps for a while. */
 export function retentionRules(
   { retention }: Pick<Config, 'retention'>,
-  parts: { database: Executor; archive: Pick<LogArchive, 'forget'> },
+  parts: { database: Executor; archive: Pick<LogArchive, 'forget'>; modules: readonly Pick<AnyModule, 'retention'>[] },
 ): RetentionRule[] {
-  const { database, archive } = parts;
-  const sessionsMs = retention.sessionDays * DAY_MS;
+  const { database, archive, modules } = parts;
+  const keeping = {
+    auditMs: retention.auditDays * DAY_MS,
+    sessionsMs: retention.sessionDays * DAY_MS,
+    usageMs: retention.usageDays * DAY_MS,
+  };
   return [
-    auditRetention(database, retention.auditDays * DAY_MS),
-    ...sessionRetention(database, archive, { sessionsMs, usageMs: retention.usageDays * DAY_MS }),
-    codeInterpreterRetention(database, sessionsMs),
+    ...sessionRetention(database, archive, keeping),
+    ...modules.flatMap((module) => module.retention?.(database, keeping) ?? []),
   ];
 }

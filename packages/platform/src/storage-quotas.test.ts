@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { loadConfig } from './config.ts';
-import { memoryQuotas, objectLimits } from './storage-quotas.ts';
+import { memoryQuotas } from './services/memory/quota-limits.ts';
+import { objectLimits } from './storage-quotas.ts';
 
 const machine = { cpus: 2, memoryBytes: 24 * 2 ** 30, openFiles: 20_000 };
 const limits = (argv: string[]) => {

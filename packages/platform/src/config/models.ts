@@ -1,6 +1,6 @@
-import { choice, decimal, optionalWord, word } from './setting.ts';
+import { choice, optionalWord, word } from './setting.ts';
 
-// Models, and the memory that uses them.
+// Models.
 
 export const embeddings = {
   directory: optionalWord({
@@ -76,15 +76,5 @@ export const models = {
     secret: true,
     pattern: /^\S+$/,
     expected: 'a key without spaces',
-  }),
-};
-
-export const memory = {
-  extractionDelaySeconds: decimal({
-    about: 'How long events of a session may gather before long-term records are made of them together.',
-    unit: 'seconds',
-    default: 1,
-    min: 0,
-    max: 3600,
   }),
 };

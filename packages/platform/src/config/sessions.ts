@@ -1,4 +1,4 @@
-import { bytes, choice, decimal, integer, optionalBytes, optionalWord, seconds } from './setting.ts';
+import { bytes, decimal, integer, optionalBytes, seconds } from './setting.ts';
 
 // Sessions, what is invoked in them, and how much of it there may be.
 
@@ -82,72 +82,6 @@ export const session = {
     default: 10,
     min: 0.1,
     max: 3600,
-  }),
-};
-
-export const invocation = {
-  maxPayloadBytes: bytes({
-    about: 'Largest request body of an invocation.',
-    default: 100_000_000,
-    min: 1024,
-    max: 2 ** 40,
-  }),
-  timeoutSeconds: seconds({
-    about: 'How long the first byte of an answer may take.',
-    default: 900,
-    min: 0.1,
-    max: 28_800,
-  }),
-  maxEventBytes: bytes({
-    about:
-      'Largest event of an answer that streams events (text/event-stream); the answer breaks off where one is larger.',
-    defaultText: '10 MiB',
-    default: 10 * 2 ** 20,
-    min: 64 * 1024,
-    max: 2 ** 40,
-  }),
-  maxMessageBytes: bytes({
-    about: 'Largest message of a WebSocket, in either direction.',
-    defaultText: '10 MiB',
-    default: 10 * 2 ** 20,
-    min: 1024,
-    max: 2 ** 30,
-  }),
-  streamTimeoutSeconds: seconds({
-    about: 'How long a streamed answer may go on.',
-    default: 3600,
-    min: 0.1,
-    max: 28_800,
-  }),
-};
-
-export const codeInterpreter = {
-  image: choice(['full', 'slim'], {
-    about:
-      'What code-interpreter sessions run on: slim = the kernels alone, full = with the libraries for data work; until that one is made, slim serves.',
-    default: 'full',
-  }),
-  builtInNetwork: choice(['PUBLIC', 'SANDBOX'], {
-    about: 'Network of aws.codeinterpreter.v1: PUBLIC = what sandboxes may reach, SANDBOX = nothing.',
-    default: 'PUBLIC',
-  }),
-  subnets: optionalWord({
-    about: 'Networks that code interpreters in VPC mode may name, e.g. subnet-0123456789abcdef0=10.1.0.0/16.',
-    unit: 'subnet=CIDR[,…]',
-    pattern: /^subnet-[0-9a-zA-Z]{8,17}=[0-9a-f.:/]+(,subnet-[0-9a-zA-Z]{8,17}=[0-9a-f.:/]+)*$/,
-    expected: 'subnet ids with ranges, such as subnet-0123456789abcdef0=10.1.0.0/16',
-  }),
-  warmSessions: integer({
-    about: 'Sessions kept ready for an interpreter that was used lately.',
-    default: 1,
-    min: 0,
-    max: 64,
-  }),
-  executionSeconds: seconds({
-    about: 'How long code, or a command that is waited for, may run.',
-    default: 600,
-    min: 1,
-    max: 28_800,
   }),
 };
 

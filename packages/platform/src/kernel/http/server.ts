@@ -29,7 +29,7 @@ export interface HttpServerDeps {
   /** Everything that is no operation of the contract: health, the S3 subset, the OCI registry, the platform's own administration. */
   plugins: FastifyPluginAsync[];
   /** Takes the requests that ask for WebSocket; without it the offer is passed over. */
-  upgrade?: UpgradeHandler;
+  upgrade?: UpgradeHandler | undefined;
   /** At once, on each port; one more is closed as it comes, before it costs a file that others need. */
   maxConnections: number;
   /** Of these, what one address may have. */

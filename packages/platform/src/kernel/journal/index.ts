@@ -1,3 +1,3 @@
 export { createJournal, type Journal } from './journal.ts';
-export type { Sink } from './sinks.ts';
+export type { Sink, Sinks } from './sinks.ts';
 export { journalMigrations } from './tables.ts';

@@ -1,4 +1,5 @@
-export { configuredMasterKeys, openMasterKeyFile } from './master-keys.ts';
+export { configuredMasterKeys, type MasterKeys, openMasterKeyFile } from './master-keys.ts';
+export { platformKey } from './platform-key.ts';
 export { Secret } from './secret.ts';
 export { createSecrets, type Secrets } from './secrets.ts';
 export { secretMigrations } from './tables.ts';

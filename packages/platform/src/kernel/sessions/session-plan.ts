@@ -10,6 +10,8 @@ export interface SessionKey {
 
 /** How to make and watch one kind of session; the service that owns the resource writes it. */
 export interface SessionPlan {
+  /** Name of the `SessionKind` of the service. */
+  kind: string;
   version: string;
   /** sha256:… of the image that its sandbox is made from; kept from collection while it lives. */
   image: string | undefined;

@@ -21,6 +21,7 @@ const row = (sandboxId: string, sessionId = sandboxId, createdAt = 1): SessionRo
   port: 8080,
   createdAt,
   cpuSecondsBefore: 0,
+  kind: 'toy',
 });
 const mine: ServerHold = { serverId: 'mine', epoch: 1, held: () => true };
 
@@ -66,7 +67,7 @@ function sessionStoreContract(open: () => Promise<SessionStore>): void {
 
   it('takes a sandbox that is ready in one step, and never for two sessions', async () => {
     expect(await store.begin(row('ready', 'one'), mine, 7)).toBeUndefined();
-    expect(await store.live('mine')).toMatchObject([{ sandboxId: 'ready', active: true, activatedAt: 7 }]);
+    expect(await store.live('mine')).toMatchObject([{ sandboxId: 'ready', kind: 'toy', active: true, activatedAt: 7 }]);
     await expect(store.begin(row('ready', 'two'), mine, 8)).rejects.toThrow();
     await store.end('ready', 'idle', 9);
     await expect(store.begin(row('ready', 'two'), mine, 10)).rejects.toThrow();

@@ -5,6 +5,8 @@ import type { EndReason, SessionLifecycle } from './session-state.ts';
 export interface SessionRow {
   /** Unique per life: the same session id used again after its end has another. A sandbox that was made ahead brings its own. */
   sandboxId: string;
+  /** Name of the `SessionKind` that it is of. */
+  kind: string;
   accountId: string;
   resourceArn: string;
   sessionId: string;
@@ -21,6 +23,7 @@ export interface SessionRow {
 
 export interface SessionSummary {
   sandboxId: string;
+  kind: string;
   resourceArn: string;
   sessionId: string;
   version: string;

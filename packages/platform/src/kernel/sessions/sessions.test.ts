@@ -224,7 +224,15 @@ describe('sessions', () => {
 
   it('takes up what survived a restart, ends what did not, removes what nobody knows', async () => {
     const { provider, store, sessions, plan, acquire } = house();
-    const row = { ...key, version: '1', lifecycle: plan.lifecycle, port: 8080, createdAt: 0, cpuSecondsBefore: 0 };
+    const row = {
+      ...key,
+      kind: 'toy',
+      version: '1',
+      lifecycle: plan.lifecycle,
+      port: 8080,
+      createdAt: 0,
+      cpuSecondsBefore: 0,
+    };
     const mine = { serverId: 'mine', epoch: 1, held: () => true };
     await store.begin({ ...row, sandboxId: 'alive' }, mine);
     await store.activate('alive', 1);

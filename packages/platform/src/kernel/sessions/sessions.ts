@@ -178,6 +178,7 @@ export class Sessions {
     this.#checkQuota(key.accountId);
     const row: SessionRow = {
       ...key,
+      kind: plan.kind,
       sandboxId: this.#deps.newSandboxId(),
       version: plan.version,
       lifecycle: plan.lifecycle,

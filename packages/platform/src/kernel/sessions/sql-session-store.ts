@@ -17,6 +17,7 @@ interface Row {
   ended_at: number | null;
   end_reason: EndReason | 'lost' | null;
   cpu_seconds_before: number;
+  kind: string;
 }
 
 /** Of taking an id whose holder ends at that very moment. */
@@ -29,8 +30,8 @@ export function createSqlSessionStore(database: Database): SessionStore {
     const inserted = await database.execute(
       `WITH me AS (SELECT server_id FROM servers WHERE server_id = $11 AND epoch = $12 FOR SHARE)
        INSERT INTO sessions (sandbox_id, account_id, resource_arn, session_id, version, idle_seconds, max_lifetime_seconds, port,
-         created_at, activated_at, server_id, cpu_seconds_before)
-       SELECT $1, $2, $3, $4, $5, $6::float8, $7::float8, $8::int, $9::bigint, $10::bigint, server_id, $13::float8 FROM me
+         created_at, activated_at, server_id, cpu_seconds_before, kind)
+       SELECT $1, $2, $3, $4, $5, $6::float8, $7::float8, $8::int, $9::bigint, $10::bigint, server_id, $13::float8, $14 FROM me
        ON CONFLICT (resource_arn, session_id) WHERE ended_at IS NULL DO NOTHING`,
       [
         row.sandboxId,
@@ -46,6 +47,7 @@ export function createSqlSessionStore(database: Database): SessionStore {
         hold.serverId,
         hold.epoch,
         row.cpuSecondsBefore,
+        row.kind,
       ],
     );
     return inserted > 0;
@@ -112,6 +114,7 @@ export function createSqlSessionStore(database: Database): SessionStore {
 function toSession(row: Row): SessionRow {
   return {
     sandboxId: row.sandbox_id,
+    kind: row.kind,
     accountId: row.account_id,
     resourceArn: row.resource_arn,
     sessionId: row.session_id,
@@ -126,6 +129,7 @@ function toSession(row: Row): SessionRow {
 function toSummary(row: Row): SessionSummary {
   return {
     sandboxId: row.sandbox_id,
+    kind: row.kind,
     resourceArn: row.resource_arn,
     sessionId: row.session_id,
     version: row.version,

@@ -57,4 +57,12 @@ export const sessionMigrations: Migration[] = [
     id: 'sessions/0003-sandboxes-of-all-providers-end-with-the-lease',
     sql: 'ALTER TABLE servers DROP COLUMN self_ending;',
   },
+  {
+    // Told from the ARN once, for the rows of before there were kinds.
+    id: 'sessions/0004-kinds',
+    sql: `
+      ALTER TABLE sessions ADD COLUMN kind text NOT NULL DEFAULT 'runtime';
+      UPDATE sessions SET kind = 'code-interpreter' WHERE resource_arn LIKE '%:code-interpreter%';
+      ALTER TABLE sessions ALTER COLUMN kind DROP DEFAULT;`,
+  },
 ];

@@ -184,6 +184,7 @@ describe('sandboxes that stand ready', () => {
       port: 1,
       createdAt: 0,
       cpuSecondsBefore: 0,
+      kind: 'toy',
     };
     const lifecycle = { idleSeconds: 1, maxLifetimeSeconds: 1 };
     const other = { serverId: 'another', epoch: 2, held: () => true };

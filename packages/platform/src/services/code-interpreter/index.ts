@@ -45,7 +45,7 @@ export interface CodeInterpreterServiceDeps {
 }
 
 export interface CodeInterpreterPort {
-  /** How to watch a session that survived a restart; undefined when it is not one of this service's, or its interpreter is gone. */
+  /** How to watch a session that survived a restart; undefined when its interpreter is gone. */
   planOf(row: SessionRow): Promise<SessionPlan | undefined>;
   /** Digests of images that sessions are made from. */
   imagesInUse(): Promise<string[]>;
@@ -85,7 +85,6 @@ export function createCodeInterpreterService(
     }),
     port: {
       async planOf(row) {
-        if (!row.resourceArn.includes(':code-interpreter')) return undefined;
         const interpreter = await interpreters
           .get(interpreterIdOf(row.resourceArn), row.accountId)
           .catch(() => undefined);

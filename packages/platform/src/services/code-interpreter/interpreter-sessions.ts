@@ -204,6 +204,7 @@ export class InterpreterSessions {
 
   #watchPlan(timeoutSeconds: number): SessionPlan {
     return {
+      kind: 'code-interpreter',
       version: '',
       image: undefined,
       lifecycle: { idleSeconds: timeoutSeconds, maxLifetimeSeconds: timeoutSeconds },

@@ -5,10 +5,12 @@ import type { ResourcePolicies } from './policy-store.ts';
 
 export { ResourcePolicies, resourcePolicyMigrations } from './policy-store.ts';
 
-type Operation = 'PutResourcePolicy' | 'GetResourcePolicy' | 'DeleteResourcePolicy';
+export type ResourcePolicyOperation = 'PutResourcePolicy' | 'GetResourcePolicy' | 'DeleteResourcePolicy';
 
 /** Policies attached to resources, which the authorizer asks beside those of the caller. */
-export function createResourcePoliciesService(policies: ResourcePolicies): Service<Operation, ResourcePolicies> {
+export function createResourcePoliciesService(
+  policies: ResourcePolicies,
+): Service<ResourcePolicyOperation, ResourcePolicies> {
   const resource = (input: { resourceArn: string }): string => input.resourceArn;
   const missing = (arn: string) => errors.resourceNotFound(`No resource policy is attached to ${arn}.`);
 

@@ -27,6 +27,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
   // Who brings keys of his own means another place by them than this platform.
   const ownKeys = definition.environmentVariables?.AWS_ACCESS_KEY_ID !== undefined;
   return {
+    kind: 'runtime',
     version: String(version.version),
     image: imageDigest,
     lifecycle: version.lifecycle,

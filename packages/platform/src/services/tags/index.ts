@@ -3,10 +3,10 @@ import type { Service } from '../../kernel/service.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import { TagStore } from './tag-store.ts';
 
+export type TagOperation = 'TagResource' | 'UntagResource' | 'ListTagsForResource';
+
 /** Tags on every kind of resource, by its ARN. */
-export function createTagsService(deps: {
-  database: Database;
-}): Service<'TagResource' | 'UntagResource' | 'ListTagsForResource', TagStore> {
+export function createTagsService(deps: { database: Database }): Service<TagOperation, TagStore> {
   const store = new TagStore(deps.database);
   const resource = (input: { resourceArn: string }): string => input.resourceArn;
   const missing = (arn: string) => errors.resourceNotFound(`There is no resource ${arn} in this account.`);

@@ -65,6 +65,7 @@ export class MemorySessionStore implements SessionStore {
       .slice(0, limit)
       .map((row) => ({
         sandboxId: row.sandboxId,
+        kind: row.kind,
         resourceArn: row.resourceArn,
         sessionId: row.sessionId,
         version: row.version,

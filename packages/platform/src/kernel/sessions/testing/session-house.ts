@@ -63,6 +63,7 @@ export function house(overrides: Partial<SessionsOptions> = {}, shared?: SharedP
   });
   const agent: { health: Health | Error } = { health: 'healthy' };
   const plan: SessionPlan = {
+    kind: 'toy',
     version: '1',
     image: undefined,
     lifecycle: { idleSeconds: 900, maxLifetimeSeconds: 28_800 },

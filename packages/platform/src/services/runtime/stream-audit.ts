@@ -1,5 +1,5 @@
-import { type AuditRecord, auditRecord } from './kernel/http/audit-record.ts';
-import type { StreamRecord } from './services/runtime/index.ts';
+import { type AuditRecord, auditRecord } from '../../kernel/http/audit-record.ts';
+import type { StreamRecord } from './index.ts';
 
 /** The audit record of a WebSocket, written when it was opened or refused; `at` in milliseconds since the epoch. */
 export function auditOfStream({ error, req, ...stream }: StreamRecord, at: number): AuditRecord {

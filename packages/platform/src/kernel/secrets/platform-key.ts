@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { Secret, type Secrets } from './kernel/secrets/index.ts';
+import { Secret } from './secret.ts';
+import type { Secrets } from './secrets.ts';
 
 /** A key of 32 bytes for one use: made once for all servers of a database, so that what is sealed or signed with it outlives a restart. */
-export async function keptKey(
+export async function platformKey(
   secrets: Secrets,
   accountId: string,
   use: 'page-tokens' | 'peers' | 'sandbox-credentials' | 'workload-tokens',

@@ -1,6 +1,6 @@
 import { errors } from '@agentplatform/contract';
-import type { createJwtAuthenticator } from './kernel/auth/jwt.ts';
-import type { RuntimeServiceDeps } from './services/runtime/index.ts';
+import type { createJwtAuthenticator } from '../../kernel/auth/jwt.ts';
+import type { RuntimeServiceDeps } from './index.ts';
 
 /** Judges bearer tokens by the authorizer of the runtime that they are sent to. */
 export function runtimeTokens(jwt: ReturnType<typeof createJwtAuthenticator>): RuntimeServiceDeps['verifyToken'] {

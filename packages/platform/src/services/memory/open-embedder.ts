@@ -1,8 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Config } from './config.ts';
-import { type Embedder, openBedrockEmbedder, openHttpEmbedder, openLocalEmbedder } from './kernel/embeddings/index.ts';
+import type { Config } from '../../config.ts';
+import {
+  type Embedder,
+  openBedrockEmbedder,
+  openHttpEmbedder,
+  openLocalEmbedder,
+} from '../../kernel/embeddings/index.ts';
 
 /**
  * The embedding model that the configuration names: an endpoint, a directory, or `models/embedding` in the data directory

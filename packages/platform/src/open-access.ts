@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { agentsWait, createAuthorize } from './authorize.ts';
+import { auditedAuthorize, type DecisionAudit, decisionAudit } from './decision-audit.ts';
+import { type Iam, openIam } from './kernel/auth/iam/iam.ts';
+import { createSqlIamStore } from './kernel/auth/iam/sql-iam-store.ts';
+import { type Authenticator, createAuthenticator } from './kernel/auth/sigv4.ts';
+import { createSpool, type Spool } from './kernel/auth/spool.ts';
+import { type AdminGuard, createAdminGuard } from './kernel/http/admin-guard.ts';
+import type { AuditRecord } from './kernel/http/audit-record.ts';
+import { AuditTrail } from './kernel/http/audit-trail.ts';
+import type { PipelineDeps } from './kernel/http/pipeline.ts';
+import { RequestRates } from './kernel/http/request-rates.ts';
+import { TrustedAddresses } from './kernel/http/trusted-addresses.ts';
+import { PeerForwarder, PeerTokens, peerAuthenticator } from './kernel/peers/index.ts';
+import { platformKey } from './kernel/secrets/index.ts';
+import { createSealer } from './kernel/secrets/sealer.ts';
+import type { ServerLease } from './kernel/sessions/server-lease.ts';
+import type { Ground } from './open-ground.ts';
+import { createServerLease } from './open-lease.ts';
+import type { Storage } from './open-storage.ts';
+import { createRefuseEarly } from './refuse-early.ts';
+import { ResourcePolicies } from './services/resource-policies/index.ts';
+
+/** Who may do what, and who is told of it. */
+export interface Access {
+  iam: Iam;
+  accountId: string;
+  roleExists(arn: string): Promise<boolean>;
+  resourcePolicies: ResourcePolicies;
+  lease: ServerLease;
+  authenticator: Authenticator;
+  authorize: PipelineDeps['authorize'];
+  refuseEarly: PipelineDeps['refuseEarly'];
+  audit(record: AuditRecord): void;
+  rates: RequestRates;
+  trusted: TrustedAddresses;
+  spool: Spool;
+  /** Hands requests on to the server that has the session; absent where there is no other. */
+  forward: PeerForwarder | undefined;
+  /** The gate of what is no operation of the contract, whose decisions the pipeline does not audit. */
+  gate: { authorize: PipelineDeps['authorize']; audit: DecisionAudit; guard: AdminGuard };
+}
+
+export async function openAccess(parts: Ground & Storage): Promise<Access> {
+  const { config, database, shared, masterKeys, provider, journal, identifiers, region, clock, room, log, closing } =
+    parts;
+  const iam = await openIam({
+    store: createSqlIamStore(database),
+    sealer: createSealer(masterKeys),
+    clock,
+    random: randomBytes,
+    region,
+    ...(config.accountId ? { accountId: config.accountId } : {}),
+    // Alone on an embedded database nobody else can have changed anything.
+    sandboxLives: (id) => provider.has(id),
+    refreshSeconds: config.databaseUrl ? 5 : 0,
+    onRefreshError: (error) => log.warn({ err: error }, 'access management could not be refreshed'),
+    onRenewed: (what) =>
+      log.warn({ what }, 'what an earlier version had made is as this version makes it: agents may do less'),
+    onRestored: (what) => log.warn({ what }, 'the account had lost what it cannot do without, and has it again'),
+  });
+  closing.add(async () => iam.stop());
+  const resourcePolicies = await ResourcePolicies.open(database);
+  const lease = await createServerLease({
+    database,
+    dataDir: config.data,
+    leaseSeconds: config.servers.leaseSeconds,
+    clock,
+    log,
+  });
+  closing.add(() => lease.close());
+  const { authenticator, forward } = await openPeers(parts, iam, lease);
+  const trail = new AuditTrail({
+    record: (record) => void journal.record('audit', record),
+    newRequestId: identifiers.request,
+    clock,
+  });
+  closing.add(async () => trail.close());
+  const audit = (record: AuditRecord): void => trail.take(record);
+  const trusted = new TrustedAddresses(config.trustedAddresses);
+  const rates = new RequestRates({
+    ofPrincipal: config.quotas.requestsPerSecond,
+    refusedOfAddress: config.quotas.refusalsPerSecond,
+    trusted,
+    clock,
+  });
+  const spool = await createSpool({ dir: join(config.data, 'spool'), needRoom: room.need });
+  const authorize = agentsWait(createAuthorize(iam, resourcePolicies), room);
+  const decisions = decisionAudit({ audit, newRequestId: identifiers.request, clock });
+  const audited = auditedAuthorize(rates.counted(authorize), decisions);
+  return {
+    ...{ iam, resourcePolicies, lease, authenticator, authorize, audit, rates, trusted, spool, forward },
+    accountId: iam.accountId,
+    roleExists: async (arn) => iam.admin.listRoles().some((role) => role.arn === arn),
+    refuseEarly: createRefuseEarly(iam, resourcePolicies),
+    gate: {
+      authorize: audited,
+      audit: decisions,
+      guard: createAdminGuard({ authenticator, authorize: audited, spool }),
+    },
+  };
+
+  /** Only on a database that they share can there be other servers. */
+  async function openPeers(
+    { secrets }: Pick<Storage, 'secrets'>,
+    { keys, accountId }: Iam,
+    { serverId }: ServerLease,
+  ): Promise<Pick<Access, 'authenticator' | 'forward'>> {
+    const signatures = createAuthenticator({ keys, clock, region });
+    if (!shared) return { authenticator: signatures, forward: undefined };
+    const peers = new PeerTokens({ serverId, key: await platformKey(secrets, accountId, 'peers'), clock });
+    const forward = new PeerForwarder(peers);
+    closing.add(() => forward.close());
+    return { authenticator: peerAuthenticator(signatures, peers), forward };
+  }
+}

@@ -1,0 +1,78 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Closing } from './closing.ts';
+import type { Config } from './config.ts';
+import { makeDataDirectory } from './data-directory.ts';
+import { identifiers } from './identifiers.ts';
+import { type Clock, systemClock } from './kernel/clock.ts';
+import { DiskRoom } from './kernel/disk-room.ts';
+import { createOutbound, type Outbound } from './kernel/outbound/index.ts';
+import { createSandboxProvider, LiveSandboxes, type ProbeReport, probeProviders } from './kernel/sandbox/index.ts';
+import { createLogger, createMetrics, logFormat, type Metrics } from './kernel/telemetry/index.ts';
+import { Unhandled } from './kernel/unhandled.ts';
+import type { Life } from './life.ts';
+import { sandboxOptions } from './sandbox-options.ts';
+
+/** What is there before anything is stored: the machine, and how this server came to be. */
+export interface Ground {
+  config: Config;
+  life: Life;
+  closing: Closing;
+  clock: Clock;
+  log: Logger;
+  metrics: Metrics;
+  unhandled: Unhandled;
+  identifiers: typeof identifiers;
+  region: string;
+  /** For what can be made or fetched again. */
+  cacheDir: string;
+  /** Empty at each start. */
+  temporaryDir: string;
+  room: DiskRoom;
+  /** Calls to addresses that users supplied. */
+  outbound: Outbound;
+  provider: LiveSandboxes;
+  report: ProbeReport;
+  /** What isolation the machine offers. */
+  probe(): Promise<ProbeReport[]>;
+  /** Where the platform is reached; both are known once it listens. */
+  reach: { endpoint?: string; sandboxPort?: number };
+}
+
+/** Takes hold of the machine. Isolation comes first: without it nothing else is worth starting. */
+export async function openGround(config: Config, life: Life, closing: Closing): Promise<Ground> {
+  const { data, region } = config;
+  const clock = systemClock;
+  const log = createLogger({ level: config.log.level, format: logFormat(config.log.format) });
+  await makeDataDirectory(data);
+  const { reserveBytes, reservePercent } = config.disk;
+  const reserve = { bytes: reserveBytes, percent: reservePercent };
+  const room = await DiskRoom.open({ path: data, reserve, clock, log });
+  closing.add(async () => room.close());
+
+  const reach: Ground['reach'] = {};
+  const isolation = sandboxOptions(config, { door: () => reach.sandboxPort, clock, log });
+  const { provider: chosen, report } = await createSandboxProvider({
+    ...isolation,
+    provider: config.sandbox.provider,
+  });
+  const provider = new LiveSandboxes(chosen);
+  closing.add(() => provider.close());
+  const outbound = createOutbound({ allowPrivate: config.outbound.allowPrivateEgress, clock });
+  closing.add(() => outbound.close());
+  return {
+    ...{ config, life, closing, clock, log, identifiers, region, room, outbound, provider, report, reach },
+    metrics: createMetrics(),
+    unhandled: new Unhandled(log),
+    cacheDir: config.cache ?? join(data, 'cache'),
+    temporaryDir: await emptyDirectory(join(data, 'tmp')),
+    probe: () => probeProviders(isolation),
+  };
+}
+
+async function emptyDirectory(path: string): Promise<string> {
+  await rm(path, { recursive: true, force: true });
+  await mkdir(path, { mode: 0o700 });
+  return path;
+}

@@ -1,0 +1,53 @@
+import { operationCoverage } from './coverage.ts';
+import { httpPlugins } from './http-plugins.ts';
+import { Pipeline } from './kernel/http/pipeline.ts';
+import { createHttpServer, type HttpServer } from './kernel/http/server.ts';
+import { openDoor } from './open-door.ts';
+import type { Kernel } from './open-kernel.ts';
+import type { Services } from './open-services.ts';
+import { watchMetrics } from './watch-metrics.ts';
+
+/** Opens the listener of sandboxes, and makes that of everybody, which listens later. */
+export async function openHttp(kernel: Kernel, services: Services): Promise<HttpServer> {
+  const { config, clock, log, room, rates, trusted, unhandled, identifiers, closing } = kernel;
+  const pipeline = new Pipeline({
+    ...kernel,
+    handlers: services.operations(),
+    needRoom: room.need,
+    cover: operationCoverage(process.env),
+    maxBodyBytes: (operation) => (operation === 'InvokeAgentRuntime' ? config.invocation.maxPayloadBytes : undefined),
+    newRequestId: identifiers.request,
+  });
+  watchMetrics(kernel.metrics, kernel);
+  const listener = {
+    pipeline,
+    upgrade: services.upgrade,
+    maxConnections: config.maxConnections,
+    caps: { perAddress: config.maxConnectionsPerAddress, trusted },
+    headMs: config.requestHeadSeconds * 1000,
+    admit: rates.admit,
+    rates,
+    probeMs: config.connectionProbeSeconds * 1000,
+    clock,
+    unhandled,
+    log,
+  };
+  const server = await createHttpServer({
+    ...listener,
+    // Of a sandbox all count, signed or not.
+    signedPass: true,
+    plugins: [...httpPlugins(kernel), ...services.routes],
+  });
+  const door = await openDoor({
+    ...listener,
+    perSandbox: {
+      connections: config.sandbox.maxConnections,
+      requestsPerSecond: config.sandbox.requestsPerSecond,
+    },
+    credentials: kernel.sandboxCredentials,
+    signed: kernel,
+  });
+  kernel.reach.sandboxPort = door.port;
+  closing.add(door.close);
+  return server;
+}

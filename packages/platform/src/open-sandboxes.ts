@@ -1,0 +1,85 @@
+import { join } from 'node:path';
+import { SandboxCredentials } from './kernel/auth/iam/sandbox-credentials.ts';
+import { createImages, type ImagesRoom } from './kernel/images/index.ts';
+import type { ObjectStore } from './kernel/objects/index.ts';
+import type { NetworkPolicy } from './kernel/sandbox/index.ts';
+import { platformKey } from './kernel/secrets/index.ts';
+import { LogArchive } from './kernel/sessions/log-archive.ts';
+import { Sessions } from './kernel/sessions/sessions.ts';
+import { createSqlSessionStore } from './kernel/sessions/sql-session-store.ts';
+import type { Access } from './open-access.ts';
+import { type FileSystemParts, openFileSystems } from './open-file-systems.ts';
+import type { Ground } from './open-ground.ts';
+import { openObjects } from './open-objects.ts';
+import type { Storage } from './open-storage.ts';
+import { roomToPool, sessionOptions } from './session-options.ts';
+import { objectLimits } from './storage-quotas.ts';
+
+/** What sandboxes are made of, and the sessions that live in them. */
+export interface Sandboxes {
+  images: ImagesRoom;
+  objects: ObjectStore;
+  fileSystems: FileSystemParts;
+  sandboxCredentials: SandboxCredentials;
+  sessions: Sessions;
+  /** What ended sessions printed last. */
+  archive: LogArchive;
+  /** What a sandbox may reach unless its resource says otherwise. */
+  network: NetworkPolicy;
+}
+
+export async function openSandboxes(parts: Ground & Storage & Access): Promise<Sandboxes> {
+  const { config, accountId, iam, provider, secrets, clock, log, room, closing } = parts;
+  const { data, cache } = config;
+  const images = await createImages({
+    dataDir: data,
+    clock,
+    log,
+    outbound: parts.outbound,
+    cacheDir: parts.cacheDir,
+    sharedDir: cache && join(cache, 'images'),
+    limits: {
+      imageBytes: config.images.maxImageBytes,
+      zipBytes: config.images.maxZipBytes,
+      zipUnpackedBytes: config.images.maxUnzippedBytes,
+    },
+  });
+  closing.add(() => images.close());
+  const objects = await openObjects(config, accountId, {
+    clock,
+    limits: objectLimits(config, room.report().total),
+    needRoom: room.need,
+  });
+  const fileSystems = await openFileSystems(config, { accountId, objects, clock, log });
+  closing.add(() => fileSystems.close());
+  const sandboxCredentials = new SandboxCredentials({
+    roles: iam,
+    findSandbox: (id) => provider.find(id),
+    key: await platformKey(secrets, accountId, 'sandbox-credentials'),
+    ttlSeconds: config.sandbox.credentialsSeconds,
+    clock,
+  });
+  const archive = new LogArchive(join(data, 'logs'), log);
+  const sessions = openSessions(parts, archive);
+  const { egress, allowPrivateEgress: allowCidrs } = config.sandbox;
+  const network = { egress, allowCidrs, hostPorts: [] };
+  return { images, objects, fileSystems, sandboxCredentials, sessions, archive, network };
+}
+
+function openSessions(parts: Ground & Storage & Access, archive: LogArchive): Sessions {
+  const { config, database, journal, metrics, report, room, lease, closing } = parts;
+  const sessions = new Sessions({
+    ...parts,
+    store: createSqlSessionStore(database),
+    hold: lease,
+    roomToPool: () => roomToPool() && !room.low,
+    needRoom: room.need,
+    recordUsage: (sample) => void journal.record('usage', sample),
+    recordStart: (outcome, seconds) => metrics.sandboxStart(report.provider, outcome).observe(seconds),
+    keepLog: (row, endedAt, text) => archive.keep(row, endedAt, text),
+    newSandboxId: parts.identifiers.sandbox,
+    options: sessionOptions(config),
+  });
+  closing.add(() => sessions.close());
+  return sessions;
+}

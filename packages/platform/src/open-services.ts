@@ -1,0 +1,113 @@
+import { every } from './kernel/every.ts';
+import type { OperationHandlers } from './kernel/service.ts';
+import type { SessionRow } from './kernel/sessions/session-store.ts';
+import type { SessionPlan } from './kernel/sessions/sessions.ts';
+import { Retention, vacuum } from './kernel/storage/index.ts';
+import type { Kernel } from './open-kernel.ts';
+import { retentionRules } from './retention.ts';
+import type { AnyManifest, AnyModule, Ports, ServiceParts, SessionKind } from './service-module.ts';
+
+/** A service with its code. */
+export interface LoadedService {
+  name: string;
+  module: AnyModule;
+}
+
+/** A service that was made. */
+interface OpenService {
+  name: string;
+  parts: ServiceParts<never>;
+}
+
+const HOUR_MS = 3_600_000;
+
+export function loadServices(manifests: readonly AnyManifest[]): Promise<LoadedService[]> {
+  return Promise.all(manifests.map(async ({ name, load }) => ({ name, module: (await load()).module })));
+}
+
+/** All services, made: what they serve, and their common life. */
+export class Services {
+  readonly #open: readonly OpenService[];
+  readonly #kinds = new Map<string, SessionKind>();
+
+  private constructor(open: readonly OpenService[]) {
+    this.#open = open;
+    for (const { parts } of open) if (parts.sessionKind) this.#kinds.set(parts.sessionKind.name, parts.sessionKind);
+  }
+
+  /** Makes each after those that it needs. Throws when one needs what is not made before it. */
+  static async open(kernel: Kernel, services: readonly LoadedService[]): Promise<Services> {
+    const open: OpenService[] = [];
+    const ports: Record<string, unknown> = {};
+    for (const { name, module } of services) {
+      for (const need of module.needs ?? [])
+        if (!(need in ports)) throw new Error(`service ${name} needs ${need}, which comes later or not at all`);
+      const parts = await module.create(kernel, ports as unknown as Ports);
+      ports[name] = parts.port;
+      open.push({ name, parts });
+    }
+    return new Services(open);
+  }
+
+  /** Handlers of all operations. Throws when two services serve the same one. */
+  operations(): OperationHandlers {
+    const handlers: OperationHandlers = {};
+    for (const { name, parts } of this.#open)
+      for (const [operation, handler] of Object.entries(parts.operations)) {
+        if (operation in handlers) throw new Error(`${operation} is served twice, the second time by ${name}`);
+        Object.assign(handlers, { [operation]: handler });
+      }
+    return handlers;
+  }
+
+  get routes() {
+    return this.#open.flatMap(({ parts }) => parts.routes ?? []);
+  }
+
+  get upgrade() {
+    return this.#open.find(({ parts }) => parts.upgrade)?.parts.upgrade;
+  }
+
+  /** Takes up the sessions of before, then starts each service in order; from here on everything that recurs does. */
+  async start(kernel: Kernel, modules: readonly AnyModule[]): Promise<void> {
+    const { closing, sessions, fileSystems, jobs, config, database, archive, clock, log, room } = kernel;
+    const { storage } = fileSystems;
+    await sessions.recover((row) => this.#planOf(row));
+    await storage?.recover(new Set(sessions.all().map((session) => session.row.sandboxId)));
+    sessions.start();
+    room.relieveBy(() => sessions.evictLargest());
+    await jobs.start();
+    for (const { parts } of this.#open) {
+      await parts.start?.();
+      closing.add(async () => parts.stop?.());
+    }
+    const retention = new Retention({
+      rules: retentionRules(config, { database, archive, modules }),
+      clock,
+      log,
+    });
+    retention.start();
+    closing.add(() => retention.stop());
+    const hourly = (what: string, run: () => Promise<unknown>): void =>
+      closing.add(every(clock, HOUR_MS, what, run, log));
+    hourly('collect unused images', async () => kernel.images.collect(await this.#imagesInUse()));
+    hourly('forget old client tokens', () => kernel.idempotency.sweep());
+    hourly('forget unused session storage', async () => storage?.collect());
+    if (database.kind === 'pglite') hourly('clear dead rows away', () => vacuum(database));
+  }
+
+  /** Ends what outlives its request, such as WebSockets. */
+  async drain(): Promise<void> {
+    await Promise.all(this.#open.map(({ parts }) => parts.drain?.()));
+  }
+
+  /** Of a kind that no service has any more nothing is taken up. */
+  async #planOf(row: SessionRow): Promise<SessionPlan | undefined> {
+    return this.#kinds.get(row.kind)?.planOf(row);
+  }
+
+  async #imagesInUse(): Promise<Set<string>> {
+    const used = await Promise.all(this.#open.map(async ({ parts }) => (await parts.imagesInUse?.()) ?? []));
+    return new Set(used.flatMap((digests) => [...digests]));
+  }
+}

@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { journalSinks } from './journal-sinks.ts';
+import { createJournal, type Journal } from './kernel/journal/index.ts';
+import {
+  configuredMasterKeys,
+  createSecrets,
+  type MasterKeys,
+  openMasterKeyFile,
+  type Secrets,
+} from './kernel/secrets/index.ts';
+import { type Database, IdempotencyStore, migrate, openDatabase } from './kernel/storage/index.ts';
+import { allMigrations } from './migrations.ts';
+import type { Ground } from './open-ground.ts';
+import type { AnyModule } from './service-module.ts';
+
+/** What outlives the server. */
+export interface Storage {
+  database: Database;
+  /** Whether other servers may be on the same database. */
+  shared: boolean;
+  masterKeys: MasterKeys;
+  secrets: Secrets;
+  journal: Journal<Record<string, unknown>>;
+  idempotency: IdempotencyStore;
+}
+
+/** Opens the database with the tables of these services, and what lies before it. */
+export async function openStorage(ground: Ground, modules: readonly AnyModule[]): Promise<Storage> {
+  const { config, clock, log, cacheDir, closing } = ground;
+  const migrations = allMigrations(modules);
+  const database = await openDatabase({
+    dataDir: config.data,
+    clock,
+    log,
+    cacheDir: join(cacheDir, 'database'),
+    prepared: migrations,
+    ...(config.databaseUrl ? { url: config.databaseUrl } : {}),
+  });
+  closing.add(() => database.close());
+  await migrate(database, migrations, log);
+  const masterKeys = config.secrets.key
+    ? configuredMasterKeys(config.secrets.key)
+    : await openMasterKeyFile(config.secrets.keyFile ?? join(config.data, 'keys'));
+  const secrets = createSecrets({ database, keys: masterKeys, clock });
+  const journal = await createJournal({
+    dir: join(config.data, 'journal'),
+    database,
+    clock,
+    log,
+    sinks: journalSinks(modules),
+  });
+  closing.add(() => journal.close());
+  const idempotency = new IdempotencyStore({ database, clock, newId: ground.identifiers.request });
+  return { database, shared: database.kind === 'postgres', masterKeys, secrets, journal, idempotency };
+}

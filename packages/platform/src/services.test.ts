@@ -1,0 +1,133 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { BedrockAgentCoreControlClient, ListGatewaysCommand } from '@aws-sdk/client-bedrock-agentcore-control';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readCredentials } from '../../../tests/support/platform-process.ts';
+import { loadSettings } from './config/load.ts';
+import { integer } from './config/setting.ts';
+import { settings } from './config.ts';
+import type { Kernel } from './open-kernel.ts';
+import { createPlatform, type Platform } from './platform.ts';
+import { declareService, type ServiceModule, settingsOf } from './service-module.ts';
+import { services } from './services.ts';
+
+/** What a new service writes in its folder; the list of services gets one entry, and nothing else changes. */
+const lives: string[] = [];
+const module: ServiceModule<'toy', 'ListGateways', 'identity'> = {
+  migrations: [{ id: 'toy/0001', sql: 'CREATE TABLE toys (name text PRIMARY KEY, at bigint NOT NULL)' }],
+  sinks: {
+    toy: {
+      parse: (data) => String(data),
+      apply: async (tx, records) => {
+        for (const { data } of records) await tx.execute('INSERT INTO toys VALUES ($1, 0)', [data]);
+      },
+    },
+  },
+  retention: (database, { auditMs }) => [
+    { name: 'toys', keepMs: auditMs, forget: (before) => database.execute('DELETE FROM toys WHERE at > $1', [before]) },
+  ],
+  needs: ['identity'],
+  create: ({ journal, database, accountId, config, metrics }: Kernel, { identity }) => {
+    metrics.watch('toys', 'Toys so far.', () => 7);
+    return {
+      operations: {
+        ListGateways: {
+          resource: () => '*',
+          async handle() {
+            await journal.append('toy', identity.arnOf(accountId, 'toy'));
+            await journal.flush();
+            const items = await database.query<{ name: string }>('SELECT name FROM toys');
+            return { items: items.map(({ name }) => gateway(name)) };
+          },
+        },
+      },
+      routes: [
+        async (app) => {
+          app.get('/toy', async () => ({ size: 'toy' in config ? config.toy : undefined }));
+        },
+      ],
+      port: undefined,
+      start: async () => void lives.push('started'),
+      stop: async () => void lives.push('stopped'),
+    };
+  },
+};
+const toy = declareService({
+  name: 'toy',
+  settings: { toy: { size: integer({ about: 'Size of a toy.', default: 3, min: 1, max: 9 }) } },
+  load: async () => ({ module }),
+});
+
+const gateway = (name: string) => ({
+  gatewayId: 'toy-0123456789',
+  name,
+  status: 'READY' as const,
+  createdAt: new Date(0),
+  updatedAt: new Date(0),
+  authorizerType: 'NONE' as const,
+});
+
+describe('a service that is new', () => {
+  let data: string;
+  let platform: Platform;
+  let endpoint: string;
+  let credentials: { accessKeyId: string; secretAccessKey: string };
+
+  beforeAll(async () => {
+    data = await mkdtemp(join(tmpdir(), 'agentplatform-toy-'));
+    const tree = { ...settings, ...settingsOf([toy]) };
+    const config = loadSettings(tree, ['--data', data, '--port', '0', '--sandbox', 'process', '--toy-size', '5'], {});
+    platform = await createPlatform(config, { restarts: 0 }, [...services, toy]);
+    const ready = await platform.listen();
+    endpoint = ready.endpoint;
+    credentials = await readCredentials(ready.credentialsFile);
+  });
+  afterAll(async () => {
+    await rm(data, { recursive: true, force: true });
+  });
+
+  it('serves its operations to an SDK, with its tables, its records and the port of another service', async () => {
+    const client = new BedrockAgentCoreControlClient({ endpoint, region: 'us-east-1', credentials });
+    const { items } = await client.send(new ListGatewaysCommand({}));
+    expect(items?.map(({ name }) => name)).toEqual([expect.stringMatching(/workload-identity\/toy$/)]);
+    client.destroy();
+  });
+
+  it('has its own routes, settings and metrics', async () => {
+    expect(await (await fetch(`${endpoint}/toy`)).json()).toEqual({ size: { size: 5 } });
+    expect(await (await fetch(`${endpoint}/metrics`)).text()).toMatch(/^agentplatform_toys 7$/m);
+  });
+
+  it('is started and stopped with the others', async () => {
+    expect(lives).toEqual(['started']);
+    await platform.close();
+    expect(lives).toEqual(['started', 'stopped']);
+  });
+});
+
+it('is refused where it needs what comes later, or serves what another serves', async () => {
+  const at = async (list: Parameters<typeof createPlatform>[2]): Promise<unknown> => {
+    const data = await mkdtemp(join(tmpdir(), 'agentplatform-toy-'));
+    try {
+      const config = loadSettings(settings, ['--data', data, '--port', '0', '--sandbox', 'process'], {});
+      return await createPlatform(config, { restarts: 0 }, list).then(
+        async (platform) => platform.close(),
+        (error: unknown) => error,
+      );
+    } finally {
+      await rm(data, { recursive: true, force: true });
+    }
+  };
+  expect(await at([toy, ...services])).toMatchObject({
+    message: 'service toy needs identity, which comes later or not at all',
+  });
+  const twin = declareService({
+    name: 'twin',
+    load: async () => ({ module: { ...module, migrations: [], sinks: {} } }),
+  });
+  expect(await at([...services, toy, twin])).toMatchObject({
+    message: 'ListGateways is served twice, the second time by twin',
+  });
+  expect(await at(services)).toBeUndefined();
+});

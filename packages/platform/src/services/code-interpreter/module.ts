@@ -1,0 +1,33 @@
+import type { ServiceModule } from '../../service-module.ts';
+import {
+  codeInterpreterMigrations,
+  codeInterpreterRetention,
+  createCodeInterpreterService,
+  subnetMap,
+} from './index.ts';
+import type { CodeInterpreterOperation } from './operations.ts';
+
+/** Code interpreters, in the sandboxes that the configuration describes. */
+export const module: ServiceModule<'codeInterpreter', CodeInterpreterOperation> = {
+  migrations: codeInterpreterMigrations,
+  retention: (database, { sessionsMs }) => [codeInterpreterRetention(database, sessionsMs)],
+  create(kernel) {
+    const { config, network, identifiers, roleExists } = kernel;
+    const { builtInNetwork, subnets = '', image, warmSessions, executionSeconds } = config.codeInterpreter;
+    const service = createCodeInterpreterService({
+      ...kernel,
+      limits: config.sandbox.limits,
+      networks: { builtIn: builtInNetwork, public: network, subnets: subnetMap(subnets) },
+      dataDir: config.data,
+      image,
+      warmSessions,
+      executionSeconds,
+      roleExists,
+      roleEnvironment: (role) => kernel.sandboxCredentials.environment(role),
+      newIdSuffix: identifiers.suffix,
+      newSessionId: () => identifiers.session().replaceAll('-', ''),
+    });
+    const { planOf, imagesInUse } = service.port;
+    return { ...service, sessionKind: { name: 'code-interpreter', planOf }, imagesInUse };
+  },
+};

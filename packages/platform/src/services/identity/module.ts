@@ -1,0 +1,30 @@
+import { createJwtAuthenticator } from '../../kernel/auth/jwt.ts';
+import { createOidcDiscovery } from '../../kernel/auth/oidc-discovery.ts';
+import { refusalOf } from '../../kernel/outbound/index.ts';
+import { platformKey } from '../../kernel/secrets/index.ts';
+import type { ServiceModule } from '../../service-module.ts';
+import { createIdentityService, type IdentityPort, identityMigrations } from './index.ts';
+import type { IdentityOperation } from './operations.ts';
+
+declare module '../../service-module.ts' {
+  interface Ports {
+    identity: IdentityPort;
+  }
+}
+
+/** Identity, with a key of its own for workload access tokens. */
+export const module: ServiceModule<'identity', IdentityOperation> = {
+  migrations: identityMigrations,
+  async create(kernel) {
+    const { accountId, config, secrets, outbound, clock } = kernel;
+    return createIdentityService({
+      ...kernel,
+      // Apart from the runtimes': here callers choose the issuers, and could push what others' tokens need out of memory.
+      jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound, clock }), clock }),
+      refusalOf: (url) => refusalOf(outbound, url),
+      tokenKey: await platformKey(secrets, accountId, 'workload-tokens'),
+      // What a session begins with a token it can end with it.
+      tokenLifeMs: config.quotas.sessionLifetimeSeconds * 1000,
+    });
+  },
+};

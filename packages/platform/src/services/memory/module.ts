@@ -1,0 +1,44 @@
+import { createChatModel, createReranker, modelEndpoint } from '../../kernel/models/index.ts';
+import { createTopics, webhookMap } from '../../kernel/notifications/index.ts';
+import { objectWriter } from '../../kernel/objects/index.ts';
+import type { ServiceModule } from '../../service-module.ts';
+import { createMemoryService, type MemoryPort, memoryMigrations } from './index.ts';
+import { openEmbedder } from './open-embedder.ts';
+import type { MemoryOperation } from './operations.ts';
+import { memoryQuotas } from './quota-limits.ts';
+
+declare module '../../service-module.ts' {
+  interface Ports {
+    memory: MemoryPort;
+  }
+}
+
+/** Memory, with the models and topics that the configuration names. */
+export const module: ServiceModule<'memory', MemoryOperation> = {
+  migrations: memoryMigrations,
+  async create(kernel) {
+    const { config, outbound, clock, identifiers, room, log } = kernel;
+    const { models, rerank, notifications } = config;
+    const embedder = await openEmbedder(config, log);
+    return createMemoryService({
+      ...kernel,
+      quotas: memoryQuotas(config, room.report().total),
+      objects: objectWriter(kernel.objects),
+      topics: createTopics({
+        webhooks: webhookMap(notifications.webhooks ?? ''),
+        ...(notifications.key === undefined ? {} : { key: notifications.key }),
+        outbound,
+        clock,
+        newId: identifiers.request,
+      }),
+      ...(embedder ? { embedder } : {}),
+      ...(rerank.url === undefined
+        ? {}
+        : { reranker: createReranker(modelEndpoint(rerank.url, { name: rerank.model, key: rerank.key })) }),
+      ...(models.url === undefined ? {} : { chat: createChatModel(modelEndpoint(models.url, models)) }),
+      newIdSuffix: identifiers.suffix,
+      newUuid: identifiers.request,
+      extractionDelayMs: config.memory.extractionDelaySeconds * 1000,
+    });
+  },
+};

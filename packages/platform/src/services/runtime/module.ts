@@ -1,0 +1,104 @@
+import { createJwtAuthenticator } from '../../kernel/auth/jwt.ts';
+import { createOidcDiscovery } from '../../kernel/auth/oidc-discovery.ts';
+import { RateLimiter } from '../../kernel/http/rate-limiter.ts';
+import { toServiceError } from '../../kernel/http/service-errors.ts';
+import { objectReader } from '../../kernel/objects/index.ts';
+import { refusalOf } from '../../kernel/outbound/index.ts';
+import type { Kernel } from '../../open-kernel.ts';
+import type { ServiceModule } from '../../service-module.ts';
+import { runtimeAdminRoutes } from './admin-routes.ts';
+import { baseImageRoutes } from './base-image-routes.ts';
+import { createRuntimeService, type RuntimePort, type RuntimeServiceDeps } from './index.ts';
+import type { RuntimeOperation } from './operations.ts';
+import { RegistryCredentialsStore, registryCredentialsRoutes } from './registry-credentials.ts';
+import { runtimeTokens } from './runtime-tokens.ts';
+import { auditOfStream } from './stream-audit.ts';
+
+declare module '../../service-module.ts' {
+  interface Ports {
+    runtime: RuntimePort;
+  }
+}
+
+/** Of WebSockets: a look every 30 s whether the peer is there, and time to answer. */
+const STREAMS = { pingIntervalMs: 30_000, handshakeMs: 30_000 };
+
+/** Agent runtimes, with their WebSockets and what the CLI asks of them. */
+export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
+  needs: ['identity'],
+  create(kernel, { identity }) {
+    const { outbound, clock, identifiers, config, images, sessions, archive, region, gate } = kernel;
+    const credentials = new RegistryCredentialsStore(kernel.secrets);
+    const jwt = createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound, clock }), clock });
+    const invocations = new RateLimiter(config.quotas.invocationsPerSecond, clock);
+    const service = createRuntimeService({
+      ...kernel,
+      ...settings(kernel),
+      identity,
+      artifacts: {
+        readObject: objectReader(kernel.objects),
+        registryCredentials: (accountId, uri) => credentials.forImage(accountId, uri),
+        temporaryDirectory: kernel.temporaryDir,
+        maxZipBytes: config.images.maxZipBytes,
+      },
+      fileSystems: {
+        ...kernel.fileSystems,
+        roleMay: (role, action, resource) => kernel.iam.roleMay(role, action, resource),
+      },
+      refusalOf: (url) => refusalOf(outbound, url),
+      verifyToken: runtimeTokens(jwt),
+      takeInvocation: (endpoint) => invocations.take(endpoint),
+      newIdSuffix: identifiers.suffix,
+      newSessionId: identifiers.session,
+    });
+    const streams = service.port.createStreams(streamAccess(kernel));
+    return {
+      ...service,
+      upgrade: streams.upgrade,
+      drain: () => streams.close(),
+      routes: [
+        registryCredentialsRoutes(credentials, gate.guard),
+        baseImageRoutes({ images, credentials, guard: gate.guard, authorize: gate.authorize }),
+        runtimeAdminRoutes({ runtimes: service.port.runtimes, sessions, archive, guard: gate.guard, region }),
+      ],
+      sessionKind: { name: 'runtime', planOf: service.port.planOf },
+      imagesInUse: service.port.imagesInUse,
+    };
+  },
+};
+
+/** The settings of agent runtimes; times in milliseconds. */
+function settings({ config, network, reach, sandboxCredentials }: Kernel) {
+  return {
+    defaults: config.session,
+    quotas: config.quotas,
+    pooled: config.pool.maxPerVersion,
+    sandbox: {
+      limits: config.sandbox.limits,
+      network,
+      endpoint: () => reach.endpoint,
+      roleEnvironment: (role) => sandboxCredentials.environment(role),
+    },
+    limits: {
+      timeoutMs: config.invocation.timeoutSeconds * 1000,
+      streamTimeoutMs: config.invocation.streamTimeoutSeconds * 1000,
+      eventBytes: config.invocation.maxEventBytes,
+    },
+  } satisfies Partial<RuntimeServiceDeps>;
+}
+
+function streamAccess({ authenticator, authorize, rates, audit, forward, identifiers, clock, config }: Kernel) {
+  return {
+    authenticator,
+    authorize,
+    count: (principal, sourceIp) => rates.take(principal, sourceIp),
+    toError: toServiceError,
+    record: (stream) => {
+      audit(auditOfStream(stream, clock.now()));
+      if (stream.error && !stream.principal) rates.refused(stream.req);
+    },
+    forward,
+    newRequestId: identifiers.request,
+    streams: { ...STREAMS, maxMessageBytes: config.invocation.maxMessageBytes },
+  } satisfies Parameters<RuntimePort['createStreams']>[0];
+}

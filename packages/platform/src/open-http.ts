@@ -2,13 +2,20 @@ import { operationCoverage } from './coverage.ts';
 import { httpPlugins } from './http-plugins.ts';
 import { Pipeline } from './kernel/http/pipeline.ts';
 import { createHttpServer, type HttpServer } from './kernel/http/server.ts';
+import { SocketPipeline } from './kernel/http/sockets/socket-pipeline.ts';
 import { openDoor } from './open-door.ts';
 import type { Kernel } from './open-kernel.ts';
 import type { Services } from './open-services.ts';
 import { watchMetrics } from './watch-metrics.ts';
 
-/** Opens the listener of sandboxes, and makes that of everybody, which listens later. */
-export async function openHttp(kernel: Kernel, services: Services): Promise<HttpServer> {
+/** What the platform is reached by; the server listens later. */
+export interface Doors {
+  server: HttpServer;
+  sockets: SocketPipeline;
+}
+
+/** Opens the listener of sandboxes, and makes that of everybody. */
+export async function openHttp(kernel: Kernel, services: Services): Promise<Doors> {
   const { config, clock, log, room, rates, trusted, unhandled, identifiers, closing } = kernel;
   const pipeline = new Pipeline({
     ...kernel,
@@ -18,10 +25,11 @@ export async function openHttp(kernel: Kernel, services: Services): Promise<Http
     maxBodyBytes: (operation) => (operation === 'InvokeAgentRuntime' ? config.invocation.maxPayloadBytes : undefined),
     newRequestId: identifiers.request,
   });
+  const sockets = new SocketPipeline({ ...kernel, services: services.sockets, newRequestId: identifiers.request });
   watchMetrics(kernel.metrics, kernel);
   const listener = {
     pipeline,
-    upgrade: services.upgrade,
+    upgrade: sockets.upgrade,
     maxConnections: config.maxConnections,
     caps: { perAddress: config.maxConnectionsPerAddress, trusted },
     headMs: config.requestHeadSeconds * 1000,
@@ -49,5 +57,5 @@ export async function openHttp(kernel: Kernel, services: Services): Promise<Http
   });
   kernel.reach.sandboxPort = door.port;
   closing.add(door.close);
-  return server;
+  return { server, sockets };
 }

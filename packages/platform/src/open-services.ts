@@ -64,8 +64,8 @@ export class Services {
     return this.#open.flatMap(({ parts }) => parts.routes ?? []);
   }
 
-  get upgrade() {
-    return this.#open.find(({ parts }) => parts.upgrade)?.parts.upgrade;
+  get sockets() {
+    return this.#open.flatMap(({ parts }) => parts.sockets ?? []);
   }
 
   /** Takes up the sessions of before, then starts each service in order; from here on everything that recurs does. */
@@ -96,7 +96,7 @@ export class Services {
     if (database.kind === 'pglite') hourly('clear dead rows away', () => vacuum(database));
   }
 
-  /** Ends what outlives its request, such as WebSockets. */
+  /** Ends what WebSockets have left behind, such as shells. */
   async drain(): Promise<void> {
     await Promise.all(this.#open.map(({ parts }) => parts.drain?.()));
   }

@@ -2,10 +2,9 @@ import type { OperationName } from '@agentplatform/contract';
 import { announce, type Ready } from './announce.ts';
 import { Closing } from './closing.ts';
 import type { Config } from './config.ts';
-import type { HttpServer } from './kernel/http/server.ts';
 import type { Life } from './life.ts';
 import type { NotImplemented } from './not-implemented.ts';
-import { openHttp } from './open-http.ts';
+import { type Doors, openHttp } from './open-http.ts';
 import { type Kernel, openKernel } from './open-kernel.ts';
 import { reachable } from './open-lease.ts';
 import { loadServices, Services } from './open-services.ts';
@@ -42,7 +41,7 @@ export async function createPlatform(
     const modules = loaded.map(({ module }) => module);
     const kernel = await openKernel(config, { life, closing, modules });
     const open = await Services.open(kernel, loaded);
-    const server = await openHttp(kernel, open);
+    const doors = await openHttp(kernel, open);
     const { lease, sessions, forward } = kernel;
     await lease.open();
     lease.start(
@@ -50,14 +49,14 @@ export async function createPlatform(
       (serverId, epoch) => forward?.abandon(serverId, epoch),
     );
     await open.start(kernel, modules);
-    return { listen: () => listen(kernel, open, server), close: () => closing.run() };
+    return { listen: () => listen(kernel, open, doors), close: () => closing.run() };
   } catch (error) {
     await closing.run();
     throw error;
   }
 }
 
-async function listen(kernel: Kernel, services: Services, server: HttpServer): Promise<Ready> {
+async function listen(kernel: Kernel, services: Services, { server, sockets }: Doors): Promise<Ready> {
   const { config, region, clock, log, closing, life, report, iam } = kernel;
   const { host, tls, data } = config;
   // A start that fails says so itself; from here on there are others who would lose the server.
@@ -67,7 +66,10 @@ async function listen(kernel: Kernel, services: Services, server: HttpServer): P
   kernel.reach.endpoint = `http://${address}`;
   await kernel.lease.announce(address);
   closing.add(() => server.close(config.shutdownGraceSeconds * 1000));
-  closing.add(() => services.drain());
+  closing.add(async () => {
+    await sockets.close();
+    await services.drain();
+  });
   const secure = tls.on ? await openTls(server, { data, region, host, port: tls.port, clock, log }) : undefined;
   if (secure) closing.add(secure.close);
   const { isolation } = report;

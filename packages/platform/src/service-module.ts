@@ -1,7 +1,7 @@
 import type { OperationName } from '@agentplatform/contract';
 import type { FastifyPluginAsync } from 'fastify';
 import type { SettingTree } from './config/setting.ts';
-import type { UpgradeHandler } from './kernel/http/upgrade.ts';
+import type { SocketService } from './kernel/http/sockets/socket-service.ts';
 import type { Sink } from './kernel/journal/index.ts';
 import type { HandlersOf } from './kernel/service.ts';
 import type { SessionRow } from './kernel/sessions/session-store.ts';
@@ -59,15 +59,15 @@ export interface ServiceParts<Names extends OperationName, Port = unknown> {
   operations: HandlersOf<Names>;
   /** What it serves beside the operations of the contract. */
   routes?: readonly FastifyPluginAsync[];
-  /** Takes requests that ask for WebSocket; one service has it. */
-  upgrade?: UpgradeHandler | undefined;
+  /** WebSockets that it takes. */
+  sockets?: SocketService;
   /** Sessions of its own kind. */
   sessionKind?: SessionKind;
   /** Digests of the images that it still needs; all others may be collected. */
   imagesInUse?(): Promise<Iterable<string>>;
   /** What other services may use of it. */
   port: Port;
-  /** Ends connections that outlive their requests, before the server takes no more. */
+  /** Ends what WebSockets have left behind, once they are closed and before the server takes no more requests. */
   drain?(): Promise<void>;
   /** Called in the order of the services, once sessions of before are taken up. */
   start?(): Promise<void>;

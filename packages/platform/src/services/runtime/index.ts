@@ -20,9 +20,7 @@ import type { Runtime, RuntimeVersion } from './runtime.ts';
 import { Runtimes } from './runtimes.ts';
 import { type SessionPlanDeps, sessionPlan } from './session-plan.ts';
 import { createSqlRuntimeStore } from './sql-runtime-store.ts';
-import { StreamGateway, type StreamGatewayDeps, type StreamRecord } from './websocket/gateway.ts';
-
-export type { StreamRecord };
+import { RuntimeSockets, type RuntimeSocketsDeps } from './websocket/runtime-sockets.ts';
 
 export interface RuntimeServiceDeps {
   database: Database;
@@ -45,18 +43,14 @@ export interface RuntimeServiceDeps {
   pooled: number;
   fileSystems: FileSystemsDeps;
   limits: { timeoutMs: number; streamTimeoutMs: number; eventBytes: number };
+  streams: RuntimeSocketsDeps['streams'];
+  newRequestId(): string;
   log: Logger;
 }
 
-/** What WebSockets need beside what the service has. */
-export type StreamAccess = Pick<
-  StreamGatewayDeps,
-  'authenticator' | 'authorize' | 'count' | 'toError' | 'record' | 'forward' | 'newRequestId' | 'streams'
->;
-
 export interface RuntimePort {
   /** WebSockets of agents and shells in their sandboxes. */
-  createStreams(access: StreamAccess): StreamGateway;
+  sockets: RuntimeSockets;
   /** How to watch a session that survived a restart; undefined when its runtime is gone. */
   planOf(row: SessionRow): Promise<SessionPlan | undefined>;
   runtimes: Runtimes;
@@ -146,7 +140,7 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
       planFor,
     }),
     port: {
-      createStreams: (access) => new StreamGateway({ ...deps, ...access, catalogue, tokens, planFor }),
+      sockets: new RuntimeSockets({ ...deps, catalogue, tokens, planFor }),
       runtimes,
       refresh: () => catalogue.refresh(),
       async imagesInUse() {

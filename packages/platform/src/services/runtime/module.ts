@@ -1,7 +1,6 @@
 import { createJwtAuthenticator } from '../../kernel/auth/jwt.ts';
 import { createOidcDiscovery } from '../../kernel/auth/oidc-discovery.ts';
 import { RateLimiter } from '../../kernel/http/rate-limiter.ts';
-import { toServiceError } from '../../kernel/http/service-errors.ts';
 import { objectReader } from '../../kernel/objects/index.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
 import type { Kernel } from '../../open-kernel.ts';
@@ -12,7 +11,6 @@ import { createRuntimeService, type RuntimePort, type RuntimeServiceDeps } from 
 import type { RuntimeOperation } from './operations.ts';
 import { RegistryCredentialsStore, registryCredentialsRoutes } from './registry-credentials.ts';
 import { runtimeTokens } from './runtime-tokens.ts';
-import { auditOfStream } from './stream-audit.ts';
 
 declare module '../../service-module.ts' {
   interface Ports {
@@ -50,12 +48,13 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
       takeInvocation: (endpoint) => invocations.take(endpoint),
       newIdSuffix: identifiers.suffix,
       newSessionId: identifiers.session,
+      newRequestId: identifiers.request,
     });
-    const streams = service.port.createStreams(streamAccess(kernel));
+    const { sockets } = service.port;
     return {
       ...service,
-      upgrade: streams.upgrade,
-      drain: () => streams.close(),
+      sockets,
+      drain: () => sockets.close(),
       routes: [
         registryCredentialsRoutes(credentials, gate.guard),
         baseImageRoutes({ images, credentials, guard: gate.guard, authorize: gate.authorize }),
@@ -84,21 +83,6 @@ function settings({ config, network, reach, sandboxCredentials }: Kernel) {
       streamTimeoutMs: config.invocation.streamTimeoutSeconds * 1000,
       eventBytes: config.invocation.maxEventBytes,
     },
-  } satisfies Partial<RuntimeServiceDeps>;
-}
-
-function streamAccess({ authenticator, authorize, rates, audit, forward, identifiers, clock, config }: Kernel) {
-  return {
-    authenticator,
-    authorize,
-    count: (principal, sourceIp) => rates.take(principal, sourceIp),
-    toError: toServiceError,
-    record: (stream) => {
-      audit(auditOfStream(stream, clock.now()));
-      if (stream.error && !stream.principal) rates.refused(stream.req);
-    },
-    forward,
-    newRequestId: identifiers.request,
     streams: { ...STREAMS, maxMessageBytes: config.invocation.maxMessageBytes },
-  } satisfies Parameters<RuntimePort['createStreams']>[0];
+  } satisfies Partial<RuntimeServiceDeps>;
 }

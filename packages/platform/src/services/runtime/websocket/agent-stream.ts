@@ -3,10 +3,10 @@ import { type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { errors, ServiceError } from '@agentplatform/contract';
+import { acceptOf } from '../../../kernel/http/sockets/handshake.ts';
+import type { Upgraded } from '../../../kernel/http/sockets/spliced-stream.ts';
 import type { Lease } from '../../../kernel/sessions/session.ts';
 import { describeExit, exitedSoon } from '../../../kernel/sessions/start-failure.ts';
-import { acceptOf } from './handshake.ts';
-import type { Upgraded } from './spliced-stream.ts';
 
 /** How much of an agent's own refusal is shown. */
 const SAID_CHARS = 2048;

@@ -5,10 +5,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { FakeClock } from '../../../kernel/fake-clock.ts';
+import { acceptOf, acceptUpgrade, readHandshake } from '../../../kernel/http/sockets/handshake.ts';
+import { SplicedStream } from '../../../kernel/http/sockets/spliced-stream.ts';
 import type { Lease } from '../../../kernel/sessions/session.ts';
 import { dialAgent } from './agent-stream.ts';
-import { acceptOf, acceptUpgrade, readHandshake } from './handshake.ts';
-import { SplicedStream } from './spliced-stream.ts';
 
 const endings: (() => void)[] = [];
 afterEach(() => {

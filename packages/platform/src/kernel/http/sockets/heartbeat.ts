@@ -1,5 +1,5 @@
 import type { WebSocket } from 'ws';
-import type { Clock } from '../../../kernel/clock.ts';
+import type { Clock } from '../../clock.ts';
 
 /**
  * Pings a peer and ends its connection when nothing at all comes back within a period: a half-open socket says nothing else.

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import type { Clock } from '../../../kernel/clock.ts';
+import type { Clock } from '../../clock.ts';
 import { closeFrame, controlFrame, type FrameFault, FrameScanner, OPCODE } from './frames.ts';
 
 /** A WebSocket whose handshake is over. `head` is what came along with it. */

@@ -1,16 +1,18 @@
 import { once } from 'node:events';
-import { createServer, request } from 'node:http';
+import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { errors, ServiceError } from '@agentplatform/contract';
+import { errors } from '@agentplatform/contract';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { IamPrincipal } from '../../../kernel/auth/principal.ts';
 import { createAuthenticator } from '../../../kernel/auth/sigv4.ts';
 import { formatTimestamp } from '../../../kernel/auth/sigv4-claim.ts';
 import { systemClock } from '../../../kernel/clock.ts';
-import { nameOf } from '../../../kernel/http/audit-record.ts';
+import { type AuditRecord, nameOf } from '../../../kernel/http/audit-record.ts';
+import { SocketPipeline, type SocketPipelineDeps } from '../../../kernel/http/sockets/socket-pipeline.ts';
+import { PEER_HEADER } from '../../../kernel/peers/index.ts';
 import { RuntimeCatalogue } from '../catalogue.ts';
-import { StreamGateway, type StreamGatewayDeps, type StreamRecord } from './gateway.ts';
+import { RuntimeSockets, type RuntimeSocketsDeps } from './runtime-sockets.ts';
 
 const principal: IamPrincipal = {
   kind: 'iam',
@@ -20,7 +22,7 @@ const principal: IamPrincipal = {
   tags: {},
 };
 const allowed: string[] = [];
-const records: StreamRecord[] = [];
+const records: AuditRecord[] = [];
 const counted: string[] = [];
 const server = createServer();
 
@@ -36,18 +38,8 @@ afterEach(async () => {
   counted.length = 0;
 });
 
-function serve(over: Partial<StreamGatewayDeps> = {}): void {
-  const deps: Partial<StreamGatewayDeps> = {
-    authenticator: createAuthenticator({
-      keys: { find: (id) => (id === 'AKIAMATE' ? { secretAccessKey: 'never told', principal } : undefined) },
-      clock: systemClock,
-      region: 'us-east-1',
-    }),
-    count: (caller) => void counted.push(nameOf(caller)),
-    authorize: ({ resource }) => void allowed.push(resource),
-    toError: (error) => (error instanceof ServiceError ? error : undefined),
-    record: (stream) => void records.push(stream),
-    newRequestId: () => 'r',
+function serve(over: Partial<SocketPipelineDeps> = {}): void {
+  const sockets: Partial<RuntimeSocketsDeps> = {
     catalogue: new RuntimeCatalogue({
       store: { load: async () => undefined },
       callbackUrl: async () => undefined,
@@ -56,9 +48,23 @@ function serve(over: Partial<StreamGatewayDeps> = {}): void {
     clock: systemClock,
     region: 'us-east-1',
     log: pino({ enabled: false }),
-    ...over,
   };
-  server.on('upgrade', new StreamGateway(deps as StreamGatewayDeps).upgrade);
+  const pipeline = new SocketPipeline({
+    services: [new RuntimeSockets(sockets as RuntimeSocketsDeps)],
+    authenticator: createAuthenticator({
+      keys: { find: (id) => (id === 'AKIAMATE' ? { secretAccessKey: 'never told', principal } : undefined) },
+      clock: systemClock,
+      region: 'us-east-1',
+    }),
+    rates: { take: (caller) => void counted.push(nameOf(caller)), refused: () => undefined },
+    authorize: ({ resource }) => void allowed.push(resource),
+    audit: (record) => void records.push(record),
+    clock: systemClock,
+    newRequestId: () => 'r',
+    log: pino({ enabled: false }),
+    ...over,
+  });
+  server.on('upgrade', pipeline.upgrade);
 }
 
 /** The status of the answer to a request to open a WebSocket whose signature is made up. */
@@ -93,7 +99,11 @@ it('opens for no made-up signature, also not beside a body that the signature wo
   expect(await open({ 'content-length': '1' })).toBe(400);
   expect(await open({ 'transfer-encoding': 'chunked' })).toBe(400);
   expect([...allowed, ...counted]).toEqual([]);
-  expect(records.map((record) => record.principal)).toEqual([undefined, undefined, undefined]);
+  expect(records.map(({ principal, status }) => [principal, status])).toEqual([
+    [undefined, 403],
+    [undefined, 400],
+    [undefined, 400],
+  ]);
 });
 
 it('counts an opening once, whatever it has to be allowed for, and before that', async () => {
@@ -105,10 +115,28 @@ it('counts an opening once, whatever it has to be allowed for, and before that',
   server.removeAllListeners('upgrade');
   serve({
     authenticator: { authenticate: () => ({ principal, body: { kind: 'unsigned' } }) },
-    count: () => {
-      throw errors.throttling('too many');
+    rates: {
+      take: () => {
+        throw errors.throttling('too many');
+      },
+      refused: () => undefined,
     },
   });
   expect(await open()).toBe(429);
   expect(allowed).toHaveLength(2);
+});
+
+it('counts and keeps what another server has handed on where it came to, and nowhere else', async () => {
+  const signed = { authenticate: () => ({ principal, body: { kind: 'unsigned' } as const }) };
+  const forward = {
+    upgrade: async () => undefined,
+    sent: ({ headers }: IncomingMessage) => headers[PEER_HEADER] === 'true',
+  };
+  serve({ authenticator: signed, forward });
+  expect(await open({ [PEER_HEADER]: 'made up' })).toBe(404);
+  expect([counted.length, records.length]).toEqual([1, 1]);
+  expect(await open({ [PEER_HEADER]: 'true' })).toBe(404);
+  expect([counted.length, records.length]).toEqual([1, 1]);
+  // It is allowed here all the same.
+  expect(allowed).toHaveLength(4);
 });

@@ -1,0 +1,222 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { errors, type ServiceError } from '@agentplatform/contract';
+import type { Logger } from 'pino';
+import type { Principal } from '../../auth/principal.ts';
+import type { Authenticator } from '../../auth/sigv4.ts';
+import type { Clock } from '../../clock.ts';
+import { PEER_HEADER, type PeerForwarder } from '../../peers/index.ts';
+import { HeldElsewhereError } from '../../sessions/server-hold.ts';
+import { type AuditRecord, auditRecord } from '../audit-record.ts';
+import type { PipelineDeps } from '../pipeline.ts';
+import type { RequestRates } from '../request-rates.ts';
+import { toServiceError } from '../service-errors.ts';
+import { refuseUpgrade, type UpgradeHandler } from '../upgrade.ts';
+import { readHandshake } from './handshake.ts';
+import type { OpenSocket, SocketOpening, SocketRequest, SocketService } from './socket-service.ts';
+
+export interface SocketPipelineDeps {
+  services: readonly SocketService[];
+  authenticator: Authenticator;
+  authorize: PipelineDeps['authorize'];
+  rates: Pick<RequestRates, 'take' | 'refused'>;
+  audit(record: AuditRecord): void;
+  /** Joins a stream with the server that has its session; absent where there is no other. */
+  forward?: Pick<PeerForwarder, 'upgrade' | 'sent'> | undefined;
+  clock: Clock;
+  newRequestId(): string;
+  log: Logger;
+}
+
+/** WebSockets at once; each holds two connections. */
+const MAX_OPEN = 10_000;
+
+const SWITCHING = 101;
+
+/** What the client brings along, its connection and what it has sent on it. */
+interface Upgrade {
+  req: IncomingMessage;
+  socket: Duplex;
+  head: Buffer;
+  requestId: string;
+  /** Aborted when the client goes away. */
+  signal: AbortSignal;
+  principal: Principal | undefined;
+  resource: string | undefined;
+  /** Another server handed it on, as its token shows. */
+  forwarded: boolean;
+}
+
+/**
+ * The path of every request to open a WebSocket, top to bottom in `#open`, with the stages that an operation has (`Pipeline`): request id → route →
+ * authenticate → count → authorize → open, or hand on to the server that has the session → audit.
+ */
+export class SocketPipeline {
+  readonly #deps: SocketPipelineDeps;
+  readonly #open = new Set<OpenSocket>();
+  #opening = 0;
+
+  constructor(deps: SocketPipelineDeps) {
+    this.#deps = deps;
+  }
+
+  /** Takes every request to upgrade that the server gets. */
+  readonly upgrade: UpgradeHandler = (req, socket, head) => {
+    const requestId = this.#deps.newRequestId();
+    // A client that resets its connection is no error of the server.
+    socket.on('error', () => socket.destroy());
+    this.#serve(req, socket, head, requestId).catch((error: unknown) => {
+      const known = toServiceError(error);
+      const log = this.#deps.log.child({ requestId });
+      if (known || socket.destroyed) log.debug({ err: error }, 'a stream was refused');
+      else log.error({ err: error }, 'a stream failed for a reason inside the platform');
+      refuseUpgrade(socket, known ?? internal(error), requestId);
+    });
+  };
+
+  /** Ends every WebSocket with 1001. */
+  async close(): Promise<void> {
+    const open = [...this.#open];
+    for (const stream of open) stream.close(1001, 'the server is stopping', 1000);
+    await Promise.all(open.map(({ closed }) => closed));
+  }
+
+  async #serve(req: IncomingMessage, socket: Duplex, head: Buffer, requestId: string): Promise<void> {
+    const request = this.#route(req);
+    const key = readHandshake(req);
+    if (this.#open.size + this.#opening >= MAX_OPEN)
+      throw errors.throttling('The server has as many streams as it can hold.', { retryAfterSeconds: 5 });
+    const gone = new AbortController();
+    const onGone = (): void => gone.abort(new Error('the client closed the connection'));
+    const upgrade: Upgrade = {
+      ...{ req, socket, head, requestId, signal: gone.signal },
+      principal: undefined,
+      resource: undefined,
+      // A client that sends the header itself gains nothing: it is no token of a server.
+      forwarded: req.headers[PEER_HEADER] !== undefined && (this.#deps.forward?.sent(req) ?? false),
+    };
+    let failure: ServiceError | undefined;
+    this.#opening += 1;
+    socket.once('close', onGone);
+    try {
+      await this.#answer(upgrade, request, key);
+    } catch (error) {
+      failure = toServiceError(error) ?? internal(error);
+      throw error;
+    } finally {
+      socket.off('close', onGone);
+      this.#opening -= 1;
+      this.#record(upgrade, request.operation, failure);
+    }
+  }
+
+  #route(req: IncomingMessage): SocketRequest {
+    for (const service of this.#deps.services) {
+      const request = service.read(req);
+      if (request) return request;
+    }
+    throw errors.unknownOperation(`There is no WebSocket at ${req.url?.split('?')[0]}.`);
+  }
+
+  async #answer(upgrade: Upgrade, request: SocketRequest, key: string): Promise<void> {
+    const { req, socket, head, requestId, signal } = upgrade;
+    const { principal, signedHeaders } = await (request.bearer
+      ? this.#knowBearer(upgrade, request, request.bearer)
+      : this.#knowSigner(upgrade, request));
+    const require = async (action: string, resource: string): Promise<void> =>
+      this.#authorize(upgrade, principal, action, resource);
+    const opening: SocketOpening = {
+      ...{ req, socket, head, key, requestId, principal, signedHeaders, signal, require },
+      opened: (stream) => this.#keep(stream),
+    };
+    try {
+      await request.open(opening);
+    } catch (error) {
+      if (!(error instanceof HeldElsewhereError)) throw error;
+      const { forward } = this.#deps;
+      if (!forward || upgrade.forwarded) throw error;
+      await forward.upgrade({ req, held: error, principal }, socket, head);
+    }
+  }
+
+  async #knowSigner(
+    upgrade: Upgrade,
+    request: SocketRequest,
+  ): Promise<Pick<SocketOpening, 'principal' | 'signedHeaders'>> {
+    const { req } = upgrade;
+    const { principal, body, signedHeaders } = await this.#deps.authenticator.authenticate({
+      method: req.method ?? '',
+      rawUrl: req.url ?? '/',
+      rawHeaders: request.headersToVerify,
+      service: 'bedrock-agentcore',
+    });
+    // Such a signature proves nothing before the body was read, and here nobody reads one.
+    if (body.kind === 'undeclared') throw errors.validation('A request to open a WebSocket has no body.');
+    this.#know(upgrade, principal);
+    this.#authorizeAll(upgrade, principal, request, request.resources(principal.accountId));
+    // The vendor's clients give signed headers out, to which their caller adds; whoever is given a presigned URL adds none.
+    return { principal, signedHeaders: req.headers.authorization === undefined ? signedHeaders : undefined };
+  }
+
+  async #knowBearer(
+    upgrade: Upgrade,
+    request: SocketRequest,
+    bearer: NonNullable<SocketRequest['bearer']>,
+  ): Promise<Pick<SocketOpening, 'principal' | 'signedHeaders'>> {
+    const resources = request.resources();
+    const principal = await bearer(upgrade.signal);
+    this.#know(upgrade, principal);
+    this.#authorizeAll(upgrade, principal, request, resources);
+    return { principal, signedHeaders: undefined };
+  }
+
+  /** From here on the request is his, and counts; one that was handed on was counted where it came to. */
+  #know(upgrade: Upgrade, principal: Principal): void {
+    upgrade.principal = principal;
+    if (!upgrade.forwarded) this.#deps.rates.take(principal, upgrade.req.socket.remoteAddress);
+  }
+
+  #authorizeAll(
+    upgrade: Upgrade,
+    principal: Principal,
+    { operation }: SocketRequest,
+    resources: readonly [string, ...string[]],
+  ): void {
+    [upgrade.resource] = resources;
+    for (const resource of resources) this.#authorize(upgrade, principal, `bedrock-agentcore:${operation}`, resource);
+  }
+
+  #authorize({ req }: Upgrade, principal: Principal, action: string, resource: string): void {
+    this.#deps.authorize({ principal, action, resource, conditions: {}, sourceIp: req.socket.remoteAddress });
+  }
+
+  #keep(stream: OpenSocket): void {
+    this.#open.add(stream);
+    void stream.closed.then(() => this.#open.delete(stream));
+  }
+
+  /** The server that it came to keeps it. */
+  #record(upgrade: Upgrade, operation: string, failure: ServiceError | undefined): void {
+    const { req, requestId, principal, resource, forwarded } = upgrade;
+    if (forwarded) return;
+    const { audit, rates, clock } = this.#deps;
+    audit(
+      auditRecord({
+        at: clock.now(),
+        requestId,
+        operation,
+        principal,
+        resource,
+        status: failure?.status ?? SWITCHING,
+        errorCode: failure?.code,
+        sourceIp: req.socket.remoteAddress,
+        userAgent: req.headers['user-agent'],
+      }),
+    );
+    if (failure && !principal) rates.refused(req);
+  }
+}
+
+function internal(cause: unknown): ServiceError {
+  return errors.internal('The platform failed.', { cause });
+}

@@ -8,13 +8,14 @@ import { createChatModel, createReranker, modelEndpoint } from './kernel/models/
 import { createTopics, webhookMap } from './kernel/notifications/index.ts';
 import { type ObjectStore, objectWriter } from './kernel/objects/index.ts';
 import type { Outbound } from './kernel/outbound/index.ts';
-import type { Database } from './kernel/storage/index.ts';
+import type { Changes, Database } from './kernel/storage/index.ts';
 import { openEmbedder } from './open-embedder.ts';
 import { createMemoryService, type MemoryQuotaLimits } from './services/memory/index.ts';
 
 /** What memory stands on. */
 export interface MemoryParts {
   database: Database;
+  changes: Changes;
   objects: ObjectStore;
   outbound: Outbound;
   jobs: Jobs;

@@ -45,7 +45,7 @@ import type { HandlersOf } from './kernel/service.ts';
 import { LogArchive } from './kernel/sessions/log-archive.ts';
 import { Sessions } from './kernel/sessions/sessions.ts';
 import { createSqlSessionStore } from './kernel/sessions/sql-session-store.ts';
-import { IdempotencyStore, migrate, openDatabase, Retention, vacuum } from './kernel/storage/index.ts';
+import { ChangeFeed, IdempotencyStore, migrate, openDatabase, Retention, vacuum } from './kernel/storage/index.ts';
 import { createLogger, createMetrics, logFormat } from './kernel/telemetry/index.ts';
 import { Unhandled } from './kernel/unhandled.ts';
 import type { Life } from './life.ts';
@@ -81,9 +81,6 @@ export interface Platform {
 }
 
 const HOUR_MS = 3_600_000;
-
-/** How old what is known of a runtime may be that another server changed. */
-const REFRESH_MS = 5_000;
 
 /** Of WebSockets: a look every 30 s whether the peer is there, and time to answer. */
 const STREAMS = { pingIntervalMs: 30_000, handshakeMs: 30_000 };
@@ -132,6 +129,8 @@ export async function createPlatform(config: Config, life: Life): Promise<Platfo
     });
     closing.add(() => database.close());
     await migrate(database, migrations, log);
+    const changes = await ChangeFeed.open({ database, leaseMs: config.servers.leaseSeconds * 1000, clock, log });
+    closing.add(() => changes.close());
     const masterKeys = config.secrets.key
       ? configuredMasterKeys(config.secrets.key)
       : await openMasterKeyFile(config.secrets.keyFile ?? join(data, 'keys'));
@@ -153,16 +152,13 @@ export async function createPlatform(config: Config, life: Life): Promise<Platfo
       random: randomBytes,
       region,
       ...(config.accountId ? { accountId: config.accountId } : {}),
-      // Alone on an embedded database nobody else can have changed anything.
+      changes,
       sandboxLives: (id) => provider.has(id),
-      refreshSeconds: config.databaseUrl ? 5 : 0,
-      onRefreshError: (error) => log.warn({ err: error }, 'access management could not be refreshed'),
       onRenewed: (what) =>
         log.warn({ what }, 'what an earlier version had made is as this version makes it: agents may do less'),
       onRestored: (what) => log.warn({ what }, 'the account had lost what it cannot do without, and has it again'),
     });
-    closing.add(async () => iam.stop());
-    const resourcePolicies = await ResourcePolicies.open(database);
+    const resourcePolicies = await ResourcePolicies.open(database, changes);
     const lease = await createServerLease({
       database,
       dataDir: data,
@@ -180,7 +176,7 @@ export async function createPlatform(config: Config, life: Life): Promise<Platfo
     const authenticator = peers ? peerAuthenticator(signatures, peers) : signatures;
     const forward = peers && new PeerForwarder(peers);
     if (forward) closing.add(() => forward.close());
-    const authorize = agentsWait(createAuthorize(iam, resourcePolicies), room);
+    const authorize = agentsWait(createAuthorize(iam, resourcePolicies, changes), room);
     const trail = new AuditTrail({
       record: (record) => void journal.record('audit', record),
       newRequestId: identifiers.request,
@@ -271,6 +267,7 @@ export async function createPlatform(config: Config, life: Life): Promise<Platfo
         roleEnvironment: (role) => sandboxCredentials.environment(role),
       },
       database,
+      changes,
       images,
       sessions,
       identity: identity.port,
@@ -294,6 +291,7 @@ export async function createPlatform(config: Config, life: Life): Promise<Platfo
     const codeInterpreter = createCodeInterpreterService({
       ...codeInterpreterSettings(config),
       database,
+      changes,
       images,
       sessions,
       roleExists,
@@ -311,6 +309,7 @@ export async function createPlatform(config: Config, life: Life): Promise<Platfo
     const memory = await openMemory(config, {
       quotas: memoryQuotas(config, room.report().total),
       database,
+      changes,
       objects,
       outbound,
       jobs,
@@ -398,6 +397,7 @@ export async function createPlatform(config: Config, life: Life): Promise<Platfo
         archive,
         readiness: [
           { name: 'database', check: () => database.health() },
+          { name: 'changes', check: () => changes.health() },
           // Whoever deletes must reach the server then.
           { name: 'disk', advisory: true, check: async () => ({ ok: !room.low, reason: 'it is nearly full' }) },
         ],
@@ -449,8 +449,8 @@ export async function createPlatform(config: Config, life: Life): Promise<Platfo
     closing.add(every(clock, HOUR_MS, 'forget old client tokens', () => idempotency.sweep(), log));
     if (database.kind === 'pglite')
       closing.add(every(clock, HOUR_MS, 'clear dead rows away', () => vacuum(database), log));
-    if (forward)
-      closing.add(every(clock, REFRESH_MS, 'look for changes by other servers', () => runtime.port.refresh(), log));
+    // Whoever keeps anything in memory has subscribed by now.
+    await changes.start();
     await lease.open();
     lease.start(
       () => sessions.giveUp(),

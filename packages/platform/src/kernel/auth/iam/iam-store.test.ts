@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { storageMigrations } from '../../storage/index.ts';
 import { describeDatabases } from '../../storage/testing/databases.ts';
 import { IamDirectory } from './iam-directory.ts';
 import type { IamRecord, User } from './iam-records.ts';
@@ -49,6 +50,6 @@ describe('the store of the access management in memory', () => {
   contract(() => store);
 });
 
-describeDatabases('the store of the access management', iamMigrations, (database) => {
+describeDatabases('the store of the access management', [...storageMigrations, ...iamMigrations], (database) => {
   contract(() => createSqlIamStore(database()));
 });

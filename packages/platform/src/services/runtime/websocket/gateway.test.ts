@@ -9,6 +9,7 @@ import { createAuthenticator } from '../../../kernel/auth/sigv4.ts';
 import { formatTimestamp } from '../../../kernel/auth/sigv4-claim.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { nameOf } from '../../../kernel/http/audit-record.ts';
+import { ToldChanges } from '../../../kernel/storage/testing/told-changes.ts';
 import { RuntimeCatalogue } from '../catalogue.ts';
 import { StreamGateway, type StreamGatewayDeps, type StreamRecord } from './gateway.ts';
 
@@ -51,6 +52,9 @@ function serve(over: Partial<StreamGatewayDeps> = {}): void {
     catalogue: new RuntimeCatalogue({
       store: { load: async () => undefined },
       callbackUrl: async () => undefined,
+      changes: new ToldChanges(),
+      topics: [],
+      runtimeOf: () => '',
       onChange: () => undefined,
     }),
     clock: systemClock,

@@ -4,7 +4,6 @@ import { LowDiskError } from '../disk-room.ts';
 import { HeldElsewhereError, NotHeldError } from '../sessions/server-hold.ts';
 import { SessionQuotaError } from '../sessions/session-quota.ts';
 import {
-  ChangesLostError,
   DatabaseBusyError,
   DatabaseError,
   DatabaseUnavailableError,
@@ -58,12 +57,6 @@ export function toServiceError(error: unknown): ServiceError | undefined {
         cause: error,
       },
     );
-  if (error instanceof ChangesLostError)
-    return errors.unavailable('The server has not heard for too long what other servers have changed.', {
-      remedy: 'Repeat the request; nothing needs to be restarted once the database is back.',
-      retryAfterSeconds: 2,
-      cause: error,
-    });
   if (error instanceof HeldElsewhereError)
     return errors.retryableConflict('The session has just moved to another server.', {
       retryAfterSeconds: 1,

@@ -1,8 +1,8 @@
+import { errors } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import { type Clock, sleep } from '../clock.ts';
 import { CHANGES_CHANNEL, type Change, currentCursor, readChanges } from './changes.ts';
 import type { Database, Line } from './database.ts';
-import { ChangesLostError } from './errors.ts';
 
 /**
  * Takes over what changed, `'all'` when anything may have. Nobody else is told meanwhile: it reads and returns, and leaves to others what takes
@@ -14,7 +14,7 @@ export type TakeChanges = (changes: readonly Change[] | 'all') => Promise<void>;
 export interface Changes {
   /** Has `take` told of each change of these topics from the opening of the feed on. Call it before the feed starts. */
   subscribe(topics: readonly string[], take: TakeChanges): void;
-  /** Throws `ChangesLostError` when what is kept in memory may be older than the lease. */
+  /** Throws ServiceUnavailableException when what is kept in memory may be older than the lease. */
   need(): void;
 }
 
@@ -28,6 +28,8 @@ export interface ChangeFeedDeps {
 
 /** How often it is read without having been told, which confirms what is known: a notification may be lost, a connection silent. */
 const LOOK_MS = 500;
+const LOST = 'The server has not heard for too long what other servers have changed.';
+
 /** Pause before the next try, after a failure. */
 const RETRY_MS = 100;
 
@@ -77,12 +79,16 @@ export class ChangeFeed implements Changes {
   }
 
   need(): void {
-    if (this.#lost()) throw new ChangesLostError();
+    if (this.#lost())
+      throw errors.unavailable(LOST, {
+        remedy: 'Repeat the request; nothing needs to be restarted once the database is back.',
+        retryAfterSeconds: 2,
+      });
   }
 
   /** For `/readyz`. */
   async health(): Promise<{ ok: boolean; reason?: string }> {
-    return this.#lost() ? { ok: false, reason: new ChangesLostError().message } : { ok: true };
+    return this.#lost() ? { ok: false, reason: LOST } : { ok: true };
   }
 
   async close(): Promise<void> {
@@ -162,7 +168,7 @@ export class ChangeFeed implements Changes {
   async #read(): Promise<void> {
     const { database, clock } = this.#deps;
     const reader = database.listen ? this.#line : database;
-    if (!reader) throw new ChangesLostError();
+    if (!reader) throw new Error('no connection listens for changes');
     const began = clock.monotonic();
     const { cursor, behind, changes } = await readChanges(reader, this.#cursor);
     await Promise.all(

@@ -20,14 +20,6 @@ export class StorageFullError extends DatabaseError {}
 /** Too many callers wait for the database, or one waited too long; try again. */
 export class DatabaseBusyError extends DatabaseError {}
 
-/** What this server keeps in memory may be older than its lease, because it could not read what others have changed. */
-export class ChangesLostError extends Error {
-  constructor() {
-    super('the server has not heard for too long what other servers have changed');
-    this.name = 'ChangesLostError';
-  }
-}
-
 /** Another server works on this data directory. */
 export class DirectoryInUseError extends Error {
   readonly directory: string;

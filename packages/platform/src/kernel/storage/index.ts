@@ -4,7 +4,6 @@ export { type Change, forgetChanges, noteChanges } from './changes.ts';
 export type { Database, Executor } from './database.ts';
 export { openDatabase } from './database.ts';
 export {
-  ChangesLostError,
   DatabaseBusyError,
   DatabaseError,
   DatabaseUnavailableError,

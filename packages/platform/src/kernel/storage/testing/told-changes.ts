@@ -1,5 +1,5 @@
+import { errors } from '@agentplatform/contract';
 import type { Changes, TakeChanges } from '../change-feed.ts';
-import { ChangesLostError } from '../errors.ts';
 
 /** A feed that tells what its test says. */
 export class ToldChanges implements Changes {
@@ -11,7 +11,7 @@ export class ToldChanges implements Changes {
   }
 
   need(): void {
-    if (this.lost) throw new ChangesLostError();
+    if (this.lost) throw errors.unavailable('Changes are lost.');
   }
 
   async tell(topic: string, key: string): Promise<void> {

@@ -1,4 +1,4 @@
-export type { Changes, TakeChanges } from './change-feed.ts';
+export type { Changes } from './change-feed.ts';
 export { ChangeFeed } from './change-feed.ts';
 export { type Change, forgetChanges, noteChanges } from './changes.ts';
 export type { Database, Executor } from './database.ts';

@@ -11,6 +11,7 @@ export interface ServerGroupOptions {
   sandbox: readonly string[];
   /** Short, so that a server that is gone is given up within the test; long enough for a busy machine to keep its own. */
   leaseSeconds: number;
+  env?: Record<string, string>;
 }
 
 export interface ServerPair {
@@ -53,10 +54,10 @@ export class ServerGroup {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
     // The same objects for all, as a directory that their machines mount.
     await symlink(join(this.home, 'objects'), join(dataDir, 'objects')).catch(() => undefined);
-    const { sandbox, leaseSeconds } = this.#options;
+    const { sandbox, leaseSeconds, env } = this.#options;
     const platform = await startTestPlatform({
       dataDir,
-      env: { AGENTPLATFORM_DATABASE_URL: this.#databaseUrl },
+      env: { ...env, AGENTPLATFORM_DATABASE_URL: this.#databaseUrl },
       args: [
         ...[...sandbox, '--servers-lease-seconds', String(leaseSeconds)],
         ...['--secrets-key-file', join(this.home, 'key')],
@@ -77,6 +78,11 @@ export class ServerGroup {
   /** Runs statements on the database that they share. */
   sql(statements: string): Promise<void> {
     return this.#postgres.exec(this.#databaseUrl, statements);
+  }
+
+  /** The same in a transaction that stays open until what it gives is called. */
+  hold(statements: string): Promise<() => Promise<void>> {
+    return this.#postgres.hold(this.#databaseUrl, statements);
   }
 
   dataDir(name: string): string {

@@ -2,6 +2,7 @@ import { errors } from '@agentplatform/contract';
 import type { Iam } from './kernel/auth/iam/iam.ts';
 import type { DiskRoom } from './kernel/disk-room.ts';
 import type { PipelineDeps } from './kernel/http/pipeline.ts';
+import type { Changes } from './kernel/storage/index.ts';
 import type { ResourcePolicies } from './services/resource-policies/index.ts';
 
 /** What manages a resource's policy is not subject to it: a mistake in one must not lock its owner out. */
@@ -10,12 +11,17 @@ const MANAGES_POLICY = /:(Put|Get|Delete)ResourcePolicy$/;
 /** What stands between the ARN of a runtime and the name of an endpoint of it. */
 const OF_ENDPOINT = '/runtime-endpoint/';
 
-/** The one gate of every door: asks the caller's policies and the resource's own. What it gives throws AccessDeniedException. */
+/**
+ * The one gate of every door: asks the caller's policies and the resource's own. What it gives throws AccessDeniedException, and what
+ * `changes.need` throws.
+ */
 export function createAuthorize(
   iam: Pick<Iam, 'authorizer'>,
   resourcePolicies: Pick<ResourcePolicies, 'of'>,
+  changes: Pick<Changes, 'need'>,
 ): PipelineDeps['authorize'] {
   return ({ principal, action, resource, conditions, sourceIp }) => {
+    changes.need();
     const context = sourceIp === undefined ? conditions : { ...conditions, 'aws:SourceIp': sourceIp };
     const at = resource.indexOf(OF_ENDPOINT);
     // An endpoint belongs to its runtime: what the runtime's own policy says of it holds.

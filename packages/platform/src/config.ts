@@ -178,7 +178,7 @@ export const settings = {
   servers: {
     leaseSeconds: seconds({
       about:
-        'With databaseUrl: a server that did not reach the database for three quarters of this ends its sessions, and after all of it other servers may start them anew. The same on all servers.',
+        'With databaseUrl: a server that did not reach the database for three quarters of this ends its sessions, and after all of it other servers may start them anew; one that did not hear for all of it what others changed answers 503. The same on all servers.',
       default: 60,
       min: 2,
       max: 3600,

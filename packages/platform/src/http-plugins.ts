@@ -47,10 +47,11 @@ export function signedPlugins({
 
 /** Everything that is served and is no operation of the contract, in the order in which it is registered. */
 export function httpPlugins(kernel: Kernel): FastifyPluginAsync[] {
-  const { config, iam, authenticator, gate, spool, images, database, room, fileSystems, clock, log } = kernel;
+  const { config, changes, iam, authenticator, gate, spool, images, database, room, fileSystems, clock, log } = kernel;
   const { authorize, guard } = gate;
   const readiness = [
     { name: 'database', check: () => database.health() },
+    { name: 'changes', check: () => changes.health() },
     // Whoever deletes must reach the server then.
     { name: 'disk', advisory: true, check: async () => ({ ok: !room.low, reason: 'it is nearly full' }) },
   ];

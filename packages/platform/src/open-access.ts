@@ -43,8 +43,21 @@ export interface Access {
 }
 
 export async function openAccess(parts: Ground & Storage): Promise<Access> {
-  const { config, database, shared, masterKeys, provider, journal, identifiers, region, clock, room, log, closing } =
-    parts;
+  const {
+    config,
+    database,
+    changes,
+    shared,
+    masterKeys,
+    provider,
+    journal,
+    identifiers,
+    region,
+    clock,
+    room,
+    log,
+    closing,
+  } = parts;
   const iam = await openIam({
     store: createSqlIamStore(database),
     sealer: createSealer(masterKeys),
@@ -52,16 +65,13 @@ export async function openAccess(parts: Ground & Storage): Promise<Access> {
     random: randomBytes,
     region,
     ...(config.accountId ? { accountId: config.accountId } : {}),
-    // Alone on an embedded database nobody else can have changed anything.
+    changes,
     sandboxLives: (id) => provider.has(id),
-    refreshSeconds: config.databaseUrl ? 5 : 0,
-    onRefreshError: (error) => log.warn({ err: error }, 'access management could not be refreshed'),
     onRenewed: (what) =>
       log.warn({ what }, 'what an earlier version had made is as this version makes it: agents may do less'),
     onRestored: (what) => log.warn({ what }, 'the account had lost what it cannot do without, and has it again'),
   });
-  closing.add(async () => iam.stop());
-  const resourcePolicies = await ResourcePolicies.open(database);
+  const resourcePolicies = await ResourcePolicies.open(database, changes);
   const lease = await createServerLease({
     database,
     dataDir: config.data,
@@ -86,7 +96,7 @@ export async function openAccess(parts: Ground & Storage): Promise<Access> {
     clock,
   });
   const spool = await createSpool({ dir: join(config.data, 'spool'), needRoom: room.need });
-  const authorize = agentsWait(createAuthorize(iam, resourcePolicies), room);
+  const authorize = agentsWait(createAuthorize(iam, resourcePolicies, changes), room);
   const decisions = decisionAudit({ audit, newRequestId: identifiers.request, clock });
   const audited = auditedAuthorize(rates.counted(authorize), decisions);
   return {

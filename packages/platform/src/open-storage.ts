@@ -8,7 +8,7 @@ import {
   openMasterKeyFile,
   type Secrets,
 } from './kernel/secrets/index.ts';
-import { type Database, IdempotencyStore, migrate, openDatabase } from './kernel/storage/index.ts';
+import { ChangeFeed, type Database, IdempotencyStore, migrate, openDatabase } from './kernel/storage/index.ts';
 import { allMigrations } from './migrations.ts';
 import type { Ground } from './open-ground.ts';
 import type { AnyModule } from './service-module.ts';
@@ -18,6 +18,8 @@ export interface Storage {
   database: Database;
   /** Whether other servers may be on the same database. */
   shared: boolean;
+  /** Tells what any server has changed; whoever keeps something in memory subscribes while it is made. */
+  changes: ChangeFeed;
   masterKeys: MasterKeys;
   secrets: Secrets;
   journal: Journal<Record<string, unknown>>;
@@ -38,6 +40,8 @@ export async function openStorage(ground: Ground, modules: readonly AnyModule[])
   });
   closing.add(() => database.close());
   await migrate(database, migrations, log);
+  const changes = await ChangeFeed.open({ database, leaseMs: config.servers.leaseSeconds * 1000, clock, log });
+  closing.add(() => changes.close());
   const masterKeys = config.secrets.key
     ? configuredMasterKeys(config.secrets.key)
     : await openMasterKeyFile(config.secrets.keyFile ?? join(config.data, 'keys'));
@@ -51,5 +55,5 @@ export async function openStorage(ground: Ground, modules: readonly AnyModule[])
   });
   closing.add(() => journal.close());
   const idempotency = new IdempotencyStore({ database, clock, newId: ground.identifiers.request });
-  return { database, shared: database.kind === 'postgres', masterKeys, secrets, journal, idempotency };
+  return { database, shared: database.kind === 'postgres', changes, masterKeys, secrets, journal, idempotency };
 }

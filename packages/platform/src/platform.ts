@@ -42,7 +42,9 @@ export async function createPlatform(
     const kernel = await openKernel(config, { life, closing, modules });
     const open = await Services.open(kernel, loaded);
     const doors = await openHttp(kernel, open);
-    const { lease, sessions, forward } = kernel;
+    const { changes, lease, sessions, forward } = kernel;
+    // Whoever keeps anything in memory has subscribed by now.
+    await changes.start();
     await lease.open();
     lease.start(
       () => sessions.giveUp(),

@@ -1,10 +1,11 @@
 import type { Config } from './config.ts';
 import type { LogArchive } from './kernel/sessions/log-archive.ts';
 import { sessionRetention } from './kernel/sessions/retention.ts';
-import type { Executor, RetentionRule } from './kernel/storage/index.ts';
+import { type Executor, forgetChanges, type RetentionRule } from './kernel/storage/index.ts';
 import type { AnyModule } from './service-module.ts';
 
-const DAY_MS = 24 * 3_600_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 /** How long the platform remembers what is over, as the configuration says: sessions, and what each service keeps for a while. */
 export function retentionRules(
@@ -18,6 +19,8 @@ export function retentionRules(
     usageMs: retention.usageDays * DAY_MS,
   };
   return [
+    // A server that has heard of nothing for so long reads everything anew.
+    { name: 'changes that servers were told of', keepMs: HOUR_MS, forget: forgetChanges(database) },
     ...sessionRetention(database, archive, keeping),
     ...modules.flatMap((module) => module.retention?.(database, keeping) ?? []),
   ];

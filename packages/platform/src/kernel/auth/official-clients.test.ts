@@ -13,6 +13,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { testPython } from '../../../../../tests/support/python.ts';
 import { systemClock } from '../clock.ts';
+import { ToldChanges } from '../storage/testing/told-changes.ts';
 import { gateBody } from './body-gate.ts';
 import { type Iam, openIam } from './iam/iam.ts';
 import { createMemoryIamStore } from './iam/iam-store.ts';
@@ -46,6 +47,7 @@ beforeAll(async () => {
     clock: systemClock,
     random: randomBytes,
     region: REGION,
+    changes: new ToldChanges(),
   });
   root = (await iam.rootCredentials()) ?? { accessKeyId: '', secretAccessKey: '' };
   const authenticator = createAuthenticator({ keys: iam.keys, clock: systemClock, region: REGION });

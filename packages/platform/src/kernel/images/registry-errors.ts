@@ -52,6 +52,7 @@ export function asRegistryError(error: unknown, onInvalid: RegistryErrorCode = '
   if (error instanceof ServiceError && error.status === 403) return new RegistryError('DENIED', error.wireMessage);
   if (error instanceof ServiceError && error.status === 429)
     return new RegistryError('TOOMANYREQUESTS', error.wireMessage);
+  if (error instanceof ServiceError && error.status === 503) return new RegistryError('UNAVAILABLE', error.wireMessage);
   if (isDiskFull(error))
     return new RegistryError('UNAVAILABLE', 'the disk of the server is full; free space and push again');
   if (!(error instanceof ImageError)) return error;

@@ -97,7 +97,7 @@ function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply
   // What is left of a body that nobody wants is not read.
   if (!request.raw.complete) reply.header('connection', 'close');
   if (error instanceof RegistryError) {
-    if (error.code === 'UNAVAILABLE') log.error({ err: thrown }, 'the image store cannot be written');
+    if (error.code === 'UNAVAILABLE') log.error({ err: thrown }, 'the registry cannot serve');
     return reply.code(error.status).headers(error.headers).type('application/json').send(JSON.stringify(error.body()));
   }
   // Read to its end, a request counts as destroyed; one that was cut off fails with that.

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { type Clock, sleep, systemClock } from '../clock.ts';
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts';
-import type { SqlDriver, SqlRunner } from './driver.ts';
+import type { LineListener, RunResult, SqlDriver, SqlRunner } from './driver.ts';
 import { DatabaseUnavailableError } from './errors.ts';
 import { mapDatabaseError } from './map-error.ts';
 import type { Migration } from './migrations.ts';
@@ -31,7 +31,16 @@ export interface Database extends Executor, AsyncDisposable {
   transaction<T>(work: (tx: Executor) => Promise<T>): Promise<T>;
   /** Whether a statement gets through within two seconds. Never throws. */
   health(): Promise<DatabaseHealth>;
+  /** Has `run` awaited after each commit that noted a change, before its writer goes on. For the change feed alone. */
+  whenNoted(run: () => Promise<void>): void;
+  /** A connection of its own that hears what is notified on `channel`; absent where no other server can be. For the change feed alone. */
+  listen?(channel: string, listener: LineListener): Promise<Line>;
   close(): Promise<void>;
+}
+
+/** A connection that listens, and reads. */
+export interface Line extends Pick<Executor, 'query'> {
+  close(): void;
 }
 
 export type DatabaseHealth = { ok: true; latencyMs: number } | { ok: false; reason: string };
@@ -112,18 +121,25 @@ function databaseOn(driver: SqlDriver, lock: DirectoryLock, clock: Clock): Datab
     await driver.close();
     lock.release();
   };
-  const base = executorOn(driver, driver.where);
+  let tell: () => Promise<void> = async () => undefined;
+  const base = executorOn(driver, driver.where, () => tell());
+  const { listen } = driver;
   return {
     ...base,
     kind: driver.kind,
     vector: { available: false, reason: 'not looked for yet' },
     transaction: async (work) => {
       const session = await driver.begin().catch(fail);
-      const result = await work(executorOn(session, driver.where)).catch(async (error: unknown) => {
+      let noted = false;
+      const onNoted = async (): Promise<void> => {
+        noted = true;
+      };
+      const result = await work(executorOn(session, driver.where, onNoted)).catch(async (error: unknown) => {
         await session.rollback();
         throw error;
       });
       await session.commit().catch(fail);
+      if (noted) await tell();
       return result;
     },
     health: async () => {
@@ -139,30 +155,34 @@ function databaseOn(driver: SqlDriver, lock: DirectoryLock, clock: Clock): Datab
         cancel();
       }
     },
+    whenNoted: (run) => {
+      tell = run;
+    },
+    ...(listen && {
+      listen: async (channel, listener) => {
+        const line = await listen(channel, listener).catch(fail);
+        const { query } = executorOn({ run: line.run, exec: driver.exec }, driver.where, async () => undefined);
+        return { query, close: line.close };
+      },
+    }),
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
-function executorOn(runner: SqlRunner, where: string): Executor {
-  const run = async (sql: string, params: unknown[]) => {
-    try {
-      return await runner.run(sql, params);
-    } catch (error) {
+function executorOn(runner: SqlRunner, where: string, onNoted: () => Promise<void>): Executor {
+  const done = async (running: Promise<RunResult>): Promise<RunResult> => {
+    const result = await running.catch((error: unknown) => {
       throw mapDatabaseError(error, where);
-    }
+    });
+    if (result.noted) await onNoted();
+    return result;
   };
   return {
     // The caller names the row type of the statement it wrote; nothing here could check it.
-    query: async <Row>(sql: string, params: unknown[] = []) => (await run(sql, params)).rows as Row[],
-    execute: async (sql, params = []) => (await run(sql, params)).affected,
-    exec: async (sql) => {
-      try {
-        return (await runner.exec(sql)).rows as Record<string, unknown>[];
-      } catch (error) {
-        throw mapDatabaseError(error, where);
-      }
-    },
+    query: async <Row>(sql: string, params: unknown[] = []) => (await done(runner.run(sql, params))).rows as Row[],
+    execute: async (sql, params = []) => (await done(runner.run(sql, params))).affected,
+    exec: async (sql) => (await done(runner.exec(sql))).rows as Record<string, unknown>[],
   };
 }
 

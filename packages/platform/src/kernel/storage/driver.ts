@@ -12,7 +12,19 @@ export interface SqlDriver extends SqlRunner {
   where: string;
   /** A session of its own inside BEGIN; it ends with exactly one `commit` or `rollback`. */
   begin(): Promise<SqlSession>;
+  /** Where other servers can be: a connection of its own that hears what is notified on `channel`. */
+  listen?(channel: string, listener: LineListener): Promise<SqlLine>;
   close(): Promise<void>;
+}
+
+export interface LineListener {
+  heard(): void;
+  /** The connection has ended unasked; at most once. */
+  lost(): void;
+}
+
+export interface SqlLine extends Pick<SqlRunner, 'run'> {
+  close(): void;
 }
 
 export interface SqlSession extends SqlRunner {
@@ -26,4 +38,6 @@ export interface RunResult {
   rows: unknown[];
   /** Rows that an INSERT, UPDATE or DELETE changed. */
   affected: number;
+  /** Whether a change was noted (`changes.ts`), by any statement. */
+  noted: boolean;
 }

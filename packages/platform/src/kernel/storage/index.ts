@@ -1,3 +1,6 @@
+export type { Changes } from './change-feed.ts';
+export { ChangeFeed } from './change-feed.ts';
+export { type Change, forgetChanges, noteChanges } from './changes.ts';
 export type { Database, Executor } from './database.ts';
 export { openDatabase } from './database.ts';
 export {
@@ -7,6 +10,7 @@ export {
   StorageFullError,
 } from './errors.ts';
 export { IdempotencyConflictError, IdempotencyPendingError, IdempotencyStore } from './idempotency-store.ts';
+export { Known } from './known.ts';
 export type { Migration } from './migrations.ts';
 export { migrate } from './migrations.ts';
 export {

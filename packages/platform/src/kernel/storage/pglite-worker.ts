@@ -3,6 +3,7 @@ import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { PGlite } from '@electric-sql/pglite';
+import { CHANGE_NOTED } from './changes.ts';
 import type { RunResult } from './driver.ts';
 import { openPglite } from './pglite-open.ts';
 import type { PgliteFailure, PgliteReply, PgliteRequest, PgliteWorkerData } from './pglite-protocol.ts';
@@ -29,15 +30,19 @@ function isSurvivable(error: unknown): boolean {
 async function perform(database: PGlite, request: PgliteRequest): Promise<RunResult> {
   if (request.kind === 'close') {
     await database.close();
-    return { rows: [], affected: 0 };
+    return { rows: [], affected: 0, noted: false };
   }
+  let noted = false;
+  const onNotice = ({ code }: { code: string | undefined }): void => {
+    noted ||= code === CHANGE_NOTED;
+  };
   if (request.kind === 'exec') {
-    const results = await database.exec(request.sql);
+    const results = await database.exec(request.sql, { onNotice });
     const affected = results.reduce((sum, result) => sum + (result.affectedRows ?? 0), 0);
-    return { rows: results.flatMap((result) => result.rows), affected };
+    return { rows: results.flatMap((result) => result.rows), affected, noted };
   }
-  const result = await database.query(request.sql, request.params);
-  return { rows: result.rows, affected: result.affectedRows ?? 0 };
+  const result = await database.query(request.sql, request.params, { onNotice });
+  return { rows: result.rows, affected: result.affectedRows ?? 0, noted };
 }
 
 /** Requests go first where processors are scarce: no live invocation waits for the database, and it computes in bursts. */

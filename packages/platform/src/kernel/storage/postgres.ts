@@ -1,5 +1,6 @@
 import pg from 'pg';
-import type { RunResult, SqlDriver, SqlRunner } from './driver.ts';
+import { CHANGE_NOTED } from './changes.ts';
+import type { LineListener, RunResult, SqlDriver, SqlLine, SqlRunner } from './driver.ts';
 
 export interface PostgresOptions {
   /** postgres://user:password@host:port/database */
@@ -36,47 +37,55 @@ export function openPostgresDriver(options: PostgresOptions): SqlDriver {
   });
   pool.on('error', options.onFailure);
 
-  const runnerOn = (client: pg.Pool | pg.PoolClient): SqlRunner => ({
-    run: async (sql, params) => {
-      const result = await client.query({ text: sql, values: params });
-      return { rows: result.rows, affected: result.rowCount ?? 0 };
-    },
-    exec: async (sql) => {
-      // `pg` takes a limit of its own per query; its types do not tell.
-      const script: pg.QueryConfig & { query_timeout: number } = { text: sql, query_timeout: LONGEST_SCRIPT_MS };
-      return merge(await client.query(script));
-    },
-  });
+  /** While checked out a client's own `error` has no listener in the pool, and an unheard one would end the process. */
+  const checkOut = async (): Promise<{ client: pg.PoolClient; release(error?: unknown): void }> => {
+    const client = await pool.connect();
+    let broken: Error | undefined;
+    const onError = (error: Error): void => {
+      broken = error;
+    };
+    client.on('error', onError);
+    return {
+      client,
+      release: (error) => {
+        client.removeListener('error', onError);
+        client.release(error === undefined ? broken : asError(error));
+      },
+    };
+  };
+
+  const once = async <T>(work: (runner: SqlRunner) => Promise<T>): Promise<T> => {
+    const { client, release } = await checkOut();
+    try {
+      const result = await work(runnerOn(client));
+      release();
+      return result;
+    } catch (error) {
+      release(asError(error));
+      throw error;
+    }
+  };
 
   return {
     kind: 'postgres',
     where: describeUrl(options.url),
-    ...runnerOn(pool),
+    run: (sql, params) => once((runner) => runner.run(sql, params)),
+    exec: (sql) => once((runner) => runner.exec(sql)),
     begin: async () => {
-      const client = await pool.connect();
-      // While checked out a client's own `error` has no listener in the pool, and an unheard one would end the process.
-      let broken: Error | undefined;
-      const onError = (error: Error): void => {
-        broken = error;
-      };
-      client.on('error', onError);
-      const release = (error?: Error): void => {
-        client.removeListener('error', onError);
-        client.release(error ?? broken);
-      };
+      const { client, release } = await checkOut();
       const finish = async (sql: string): Promise<void> => {
         try {
           await client.query(sql);
           release();
         } catch (error) {
-          release(error instanceof Error ? error : new Error(String(error)));
+          release(asError(error));
           throw error;
         }
       };
       try {
         await client.query('BEGIN');
       } catch (error) {
-        release(error instanceof Error ? error : new Error(String(error)));
+        release(asError(error));
         throw error;
       }
       return {
@@ -85,12 +94,79 @@ export function openPostgresDriver(options: PostgresOptions): SqlDriver {
         rollback: () => finish('ROLLBACK').catch(() => {}),
       };
     },
+    listen: (channel, listener) => openLine(options.url, channel, listener),
     close: () => pool.end(),
   };
 }
 
+/** Longest wait on the line that hears of changes, which answers at once or is of no use, in ms. */
+const LINE_MS = 2_000;
+
+async function openLine(url: string, channel: string, { heard, lost }: LineListener): Promise<SqlLine> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: LINE_MS,
+    statement_timeout: LINE_MS,
+    query_timeout: LINE_MS,
+    keepAlive: true,
+    application_name: 'agentplatform changes',
+    types: { getTypeParser },
+  });
+  let over = true;
+  const end = (): void => {
+    if (over) return;
+    over = true;
+    lost();
+  };
+  const close = (): void => {
+    over = true;
+    // Whatever it says: it is of no more use.
+    client.end().catch(() => undefined);
+  };
+  client.on('error', end);
+  client.on('end', end);
+  client.on('notification', heard);
+  try {
+    await client.connect();
+    await client.query(`LISTEN ${channel}`);
+    over = false;
+  } catch (error) {
+    close();
+    throw error;
+  }
+  return { run: (sql, params) => runnerOn(client).run(sql, params), close };
+}
+
+function runnerOn(client: pg.ClientBase): SqlRunner {
+  const ask = async (query: pg.QueryConfig): Promise<RunResult> => {
+    let noted = false;
+    const onNotice = ({ code }: { code?: string | undefined }): void => {
+      noted ||= code === CHANGE_NOTED;
+    };
+    client.on('notice', onNotice);
+    try {
+      const { rows, affected } = merge(await client.query(query));
+      return { rows, affected, noted };
+    } finally {
+      client.removeListener('notice', onNotice);
+    }
+  };
+  return {
+    run: (text, values) => ask({ text, values }),
+    exec: (text) => {
+      // `pg` takes a limit of its own per query; its types do not tell.
+      const script: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: LONGEST_SCRIPT_MS };
+      return ask(script);
+    },
+  };
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}
+
 /** A text of several statements gives several results; `pg`'s types know only one. */
-function merge(result: pg.QueryResult | pg.QueryResult[]): RunResult {
+function merge(result: pg.QueryResult | pg.QueryResult[]): Omit<RunResult, 'noted'> {
   const all = Array.isArray(result) ? result : [result];
   return { rows: all.flatMap((one) => one.rows), affected: all.reduce((sum, one) => sum + (one.rowCount ?? 0), 0) };
 }

@@ -1,3 +1,4 @@
+import { changesTable } from './changes.ts';
 import type { Migration } from './migrations.ts';
 
 export const storageMigrations: Migration[] = [
@@ -42,5 +43,10 @@ export const storageMigrations: Migration[] = [
       );
       CREATE INDEX idempotency_records_expiry ON idempotency_records (expires_at);
     `,
+  },
+  {
+    // Read by change-feed.ts. A table of which servers keep something in memory is given the same trigger by its own room (`noteChanges`).
+    id: 'storage/0003-changes',
+    sql: changesTable,
   },
 ];

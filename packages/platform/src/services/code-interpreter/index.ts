@@ -8,8 +8,8 @@ import type { Service } from '../../kernel/service.ts';
 import { pingHealth } from '../../kernel/sessions/health.ts';
 import type { SessionRow } from '../../kernel/sessions/session-store.ts';
 import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
-import type { Database } from '../../kernel/storage/index.ts';
-import { interpreterIdOf } from './interpreter.ts';
+import type { Changes, Database } from '../../kernel/storage/index.ts';
+import { INTERPRETER_KIND, interpreterIdOf } from './interpreter.ts';
 import { InterpreterImages } from './interpreter-images.ts';
 import { InterpreterSessions, type InterpreterSessionsDeps } from './interpreter-sessions.ts';
 import { Interpreters } from './interpreters.ts';
@@ -24,6 +24,7 @@ export { codeInterpreterMigrations } from './tables.ts';
 
 export interface CodeInterpreterServiceDeps {
   database: Database;
+  changes: Changes;
   images: ImagesRoom;
   sessions: Sessions;
   roleExists(roleArn: string): Promise<boolean>;
@@ -75,6 +76,15 @@ export function createCodeInterpreterService(
     networks,
     warm: deps.warmSessions,
     health: pingHealth,
+  });
+  // In the background: sandboxes take their time to end, and the feed waits for nobody.
+  deps.changes.subscribe([INTERPRETER_KIND], async (changed) => {
+    const own = (arn: string): boolean => arn.includes(':code-interpreter-custom/');
+    const live = deps.sessions.all().flatMap(({ row }) => (own(row.resourceArn) ? [row.resourceArn] : []));
+    const arns = new Set(changed === 'all' ? live : changed.map(({ key }) => key));
+    interpreters
+      .endDeleted(arns)
+      .catch((error: unknown) => deps.log.warn({ err: error }, 'sessions of deleted code interpreters did not end'));
   });
   return {
     operations: codeInterpreterOperations({

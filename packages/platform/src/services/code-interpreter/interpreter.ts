@@ -3,6 +3,9 @@ import type { control } from '@agentplatform/contract';
 /** The interpreter that every account has without making one. */
 export const BUILT_IN = 'aws.codeinterpreter.v1';
 
+/** In the table `resources`. */
+export const INTERPRETER_KIND = 'code-interpreter';
+
 /** A code interpreter: what its sessions may reach, and in whose name. */
 export interface Interpreter {
   arn: string;

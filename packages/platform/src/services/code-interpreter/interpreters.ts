@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
 import { type Database, DuplicateResourceError, type Resource, ResourceStore } from '../../kernel/storage/index.ts';
-import { BUILT_IN, type Interpreter, interpreterArn } from './interpreter.ts';
+import { BUILT_IN, INTERPRETER_KIND, type Interpreter, interpreterArn } from './interpreter.ts';
 import type { Networks } from './networks.ts';
 
 export interface InterpretersDeps {
@@ -31,7 +31,7 @@ export class Interpreters {
     this.#store = new ResourceStore<Kept>({
       executor: deps.database,
       clock: deps.clock,
-      kind: 'code-interpreter',
+      kind: INTERPRETER_KIND,
       parse: (data) => data as Kept,
     });
   }
@@ -98,6 +98,11 @@ export class Interpreters {
     const { limit, after } = page;
     const found = await this.#store.list({ accountId, limit, ...(after === undefined ? {} : { after }) });
     return { items: found.items.map(fromResource), next: found.next };
+  }
+
+  /** Ends the sessions here of those of these interpreters that are no more. Rejects with the database's error. */
+  async endDeleted(arns: Iterable<string>): Promise<void> {
+    for (const arn of arns) if (!(await this.#store.get(arn))) await this.#deps.sessions.stopAll(arn, 'deleted');
   }
 
   /** DeleteCodeInterpreter: its sessions end with it. */

@@ -4,6 +4,7 @@ import type { Service } from '../../kernel/service.ts';
 import type { Database, Executor } from '../../kernel/storage/index.ts';
 import { type IdentityOperation, identityOperations } from './operations.ts';
 import { WorkloadIdentities, type WorkloadOwner } from './workload-identities.ts';
+import { WORKLOAD_IDENTITY_KIND, workloadNameOf } from './workload-identity.ts';
 import { type WorkloadBearer, type WorkloadToken, WorkloadTokens } from './workload-tokens.ts';
 import { type UserTokenDeps, userOfToken, type WorkloadUser } from './workload-user.ts';
 
@@ -29,8 +30,10 @@ export interface IdentityPort {
   link(owner: WorkloadOwner, tx: Executor): Promise<void>;
   /** Where users of that workload may be sent back to: the first such address that a header can carry. */
   callbackUrl(accountId: string, name: string): Promise<string | undefined>;
-  /** `listener` is told the name of each identity of a resource that was written to on this server. */
-  onOwnedChange(listener: (name: string) => void): void;
+  /** What the change feed calls a change of an identity. */
+  topic: string;
+  /** The name of an identity by its ARN. */
+  nameOf(arn: string): string;
   /** Touches no database. Throws ValidationException when the user's names are too long. */
   issueToken(bearer: WorkloadBearer): WorkloadToken;
 }
@@ -52,7 +55,8 @@ export function createIdentityService(deps: IdentityServiceDeps): Service<Identi
       arnOf: (accountId, name) => identities.arnOf(accountId, name),
       link: (owner, tx) => identities.link(owner, tx),
       callbackUrl: (accountId, name) => identities.callbackUrl(accountId, name),
-      onOwnedChange: (listener) => identities.onOwnedChange(listener),
+      topic: WORKLOAD_IDENTITY_KIND,
+      nameOf: workloadNameOf,
       issueToken: (bearer) => tokens.issue(bearer),
     },
     start: async () => undefined,

@@ -9,7 +9,7 @@ import {
   type Resource,
   ResourceStore,
 } from '../../kernel/storage/index.ts';
-import { type WorkloadIdentity, workloadIdentityArn } from './workload-identity.ts';
+import { WORKLOAD_IDENTITY_KIND, type WorkloadIdentity, workloadIdentityArn } from './workload-identity.ts';
 
 export interface WorkloadIdentitiesDeps {
   database: Database;
@@ -31,14 +31,13 @@ type Kept = Pick<WorkloadIdentity, 'allowedResourceOauth2ReturnUrls'>;
 export class WorkloadIdentities {
   readonly #region: string;
   readonly #store: ResourceStore<Kept>;
-  readonly #listeners: ((name: string) => void)[] = [];
 
   constructor({ database, clock, region }: WorkloadIdentitiesDeps) {
     this.#region = region;
     this.#store = new ResourceStore<Kept>({
       executor: database,
       clock,
-      kind: 'workload-identity',
+      kind: WORKLOAD_IDENTITY_KIND,
       // Written by this file alone, from values of this very type.
       parse: (data) => data as Kept,
     });
@@ -90,10 +89,6 @@ export class WorkloadIdentities {
     return found?.allowedResourceOauth2ReturnUrls.find((url) => /^[\x21-\x7e]+$/.test(url));
   }
 
-  onOwnedChange(listener: (name: string) => void): void {
-    this.#listeners.push(listener);
-  }
-
   /** UpdateWorkloadIdentity: return addresses are replaced as a whole, and kept when none are given. */
   async update(call: control.UpdateWorkloadIdentityRequest, accountId: string): Promise<WorkloadIdentity> {
     const { name, allowedResourceOauth2ReturnUrls: wanted } = call;
@@ -101,7 +96,6 @@ export class WorkloadIdentities {
       const changed = await this.#store.modify(this.arnOf(accountId, name), ({ data }) => ({
         allowedResourceOauth2ReturnUrls: wanted ?? data.allowedResourceOauth2ReturnUrls,
       }));
-      if (changed.parent !== '') for (const tell of this.#listeners) tell(name);
       return fromResource(changed);
     } catch (error) {
       throw error instanceof MissingResourceError ? missing(name) : error;

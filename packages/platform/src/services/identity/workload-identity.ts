@@ -3,6 +3,9 @@ import { type ArnHome, resourceArn } from '@agentplatform/contract';
 /** The directory of an account's workload identities: the wire knows one. */
 const DIRECTORY = 'default';
 
+/** In the table `resources`. */
+export const WORKLOAD_IDENTITY_KIND = 'workload-identity';
+
 /** An agent as a caller of its own, apart from any role and any end user (spec: Identity). */
 export interface WorkloadIdentity {
   arn: string;
@@ -19,6 +22,11 @@ export interface WorkloadIdentity {
 
 export function workloadIdentityArn(home: ArnHome, name: string): string {
   return resourceArn('workload-identity', home, DIRECTORY, name);
+}
+
+/** The name of an identity by its ARN. */
+export function workloadNameOf(arn: string): string {
+  return arn.slice(arn.lastIndexOf('/') + 1);
 }
 
 export function directoryArn(home: ArnHome): string {

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { FakeClock } from '../../kernel/fake-clock.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases, silent } from '../../kernel/storage/testing/databases.ts';
+import { ToldChanges } from '../../kernel/storage/testing/told-changes.ts';
 import { listEvents } from './event-store.ts';
 import { EventWriter, type NewEvent } from './event-writer.ts';
 import type { Batch, Extractor } from './extraction/candidate.ts';
@@ -207,7 +208,13 @@ describeDatabases('memory', [...storageMigrations, ...memoryMigrations], (databa
     const clock = new FakeClock(now.getTime());
     let ids = 0;
     const newId = (): string => `id${String(ids++).padStart(8, '0')}`;
-    const memories = new Memories({ database: database(), clock, region: 'us-east-1', newIdSuffix: newId });
+    const memories = new Memories({
+      database: database(),
+      changes: new ToldChanges(),
+      clock,
+      region: 'us-east-1',
+      newIdSuffix: newId,
+    });
     const memoryStrategies = [{ semanticMemoryStrategy: { name: 'facts' } }];
     const memory = await memories.create({ name: 'large', eventExpiryDuration: 30, memoryStrategies }, '123456789012');
     const writer = new EventWriter(database());

@@ -8,7 +8,7 @@ import type { ChatModel, Reranker } from '../../kernel/models/index.ts';
 import type { Topics } from '../../kernel/notifications/index.ts';
 import type { ObjectWriter } from '../../kernel/objects/index.ts';
 import type { Service } from '../../kernel/service.ts';
-import type { Database } from '../../kernel/storage/index.ts';
+import type { Changes, Database } from '../../kernel/storage/index.ts';
 import { createEventIds } from './event-id.ts';
 import { Events } from './events.ts';
 import { localExtractor } from './extraction/local-extractor.ts';
@@ -28,6 +28,7 @@ export { memoryMigrations } from './tables.ts';
 
 export interface MemoryServiceDeps {
   database: Database;
+  changes: Changes;
   jobs: Jobs;
   paginator: Paginator;
   clock: Clock;

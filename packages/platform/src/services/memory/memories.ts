@@ -1,30 +1,38 @@
 import { type control, errors, resourceArn } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
-import { type Database, DuplicateResourceError, type Page, type ResourceStore } from '../../kernel/storage/index.ts';
-import { createMemoryStore, type Memory, type MemoryData } from './memory.ts';
+import {
+  type Changes,
+  type Database,
+  DuplicateResourceError,
+  Known,
+  type Page,
+  type ResourceStore,
+} from '../../kernel/storage/index.ts';
+import { createMemoryStore, MEMORY_KIND, type Memory, type MemoryData } from './memory.ts';
 import { variablePattern } from './namespace-variables.ts';
 import { changedStrategies, newStrategies, type StrategyMaking, strategyView } from './strategies.ts';
 
 export interface MemoriesDeps {
   database: Database;
+  changes: Changes;
   clock: Clock;
   region: string;
   newIdSuffix(): string;
 }
 
-/** How long a memory read from the database is believed, so that events do not ask for it one by one. */
-const BELIEVED_MS = 1000;
-const MAX_BELIEVED = 10_000;
+/** Memories that were used last are at hand, so that events do not ask for theirs one by one. */
+const MAX_KNOWN = 10_000;
 
 /** The memories of the control plane. */
 export class Memories {
   readonly #deps: MemoriesDeps;
   readonly #store: ResourceStore<MemoryData>;
-  readonly #believed = new Map<string, { memory: Memory; until: number }>();
+  readonly #known: Known<Memory>;
 
   constructor(deps: MemoriesDeps) {
     this.#deps = deps;
     this.#store = createMemoryStore(deps.database, deps.clock);
+    this.#known = new Known(MEMORY_KIND, deps.changes, MAX_KNOWN);
   }
 
   arn(accountId: string, id: string): string {
@@ -66,19 +74,13 @@ export class Memories {
     }
   }
 
-  /** Throws ResourceNotFoundException. `believed`: one that was read within the last second will do. */
-  async get(accountId: string, id: string, believed = false): Promise<Memory> {
+  /** Throws ResourceNotFoundException. `known`: as it is in memory will do. */
+  async get(accountId: string, id: string, known = false): Promise<Memory> {
     const arn = this.arn(accountId, id);
-    const known = this.#believed.get(arn);
-    if (believed && known && known.until > this.#deps.clock.monotonic()) return known.memory;
-    const memory = await this.#store.get(arn);
-    if (!memory) {
-      this.#believed.delete(arn);
-      throw errors.resourceNotFound(`There is no memory ${id} in this account.`);
-    }
-    if (this.#believed.size >= MAX_BELIEVED) this.#believed.clear();
-    this.#believed.set(arn, { memory, until: this.#deps.clock.monotonic() + BELIEVED_MS });
-    return memory;
+    const load = (): Promise<Memory | undefined> => this.#store.get(arn);
+    const memory = known ? await this.#known.get(arn, load) : await load();
+    if (memory) return memory;
+    throw errors.resourceNotFound(`There is no memory ${id} in this account.`);
   }
 
   /** The memory, or undefined when it is gone. */
@@ -99,21 +101,17 @@ export class Memories {
     refuseStreams(input);
     await this.get(accountId, id);
     const arn = this.arn(accountId, id);
-    const changed = await this.#store.modify(arn, ({ data }) => this.#updated(data, input));
-    this.#believed.delete(arn);
-    return changed;
+    return this.#store.modify(arn, ({ data }) => this.#updated(data, input));
   }
 
   /** The memory is gone at once; what it held is deleted in the background. Throws ResourceNotFoundException. */
   async delete(accountId: string, id: string): Promise<void> {
     const arn = this.arn(accountId, id);
-    const deleted = await this.#deps.database.transaction(async (tx) => {
+    await this.#deps.database.transaction(async (tx) => {
       await tx.execute('INSERT INTO memory_purges (memory_id) VALUES ($1) ON CONFLICT DO NOTHING', [id]);
       const there = await this.#store.within(tx).delete(arn);
       if (!there) throw errors.resourceNotFound(`There is no memory ${id} in this account.`);
-      return there;
     });
-    if (deleted) this.#believed.delete(arn);
   }
 
   list(accountId: string, limit: number, after: string | undefined): Promise<Page<Memory>> {

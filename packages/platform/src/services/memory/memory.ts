@@ -33,6 +33,9 @@ export interface MemoryData {
 
 export type Memory = Resource<MemoryData>;
 
+/** In the table `resources`. */
+export const MEMORY_KIND = 'memory';
+
 /** What a strategy extracts; undefined for a self-managed one, which extracts outside. */
 export type ExtractionKind = 'semantic' | 'userPreference' | 'summary' | 'episodic';
 
@@ -67,7 +70,7 @@ export function selfManaged(strategy: Strategy): control.SelfManagedConfiguratio
 }
 
 export function createMemoryStore(executor: Executor, clock: Clock): ResourceStore<MemoryData> {
-  return new ResourceStore({ executor, clock, kind: 'memory', parse: parseMemory });
+  return new ResourceStore({ executor, clock, kind: MEMORY_KIND, parse: parseMemory });
 }
 
 function parseMemory(data: unknown): MemoryData {

@@ -71,16 +71,16 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
   const oneMemory = (input: { memoryId: string }, ctx: RequestContext): string =>
     input.memoryId.startsWith('arn:') ? input.memoryId : memories.arn(ctx.accountId, input.memoryId);
   /** The memory that an id or an ARN names; one of another account or region is not there. */
-  const memoryOf = (input: { memoryId: string }, ctx: RequestContext, believed = false): Promise<Memory> => {
+  const memoryOf = (input: { memoryId: string }, ctx: RequestContext, known = false): Promise<Memory> => {
     const id = input.memoryId.slice(input.memoryId.lastIndexOf('/') + 1);
     if (input.memoryId.startsWith('arn:') && input.memoryId !== memories.arn(ctx.accountId, id)) {
       throw errors.resourceNotFound(`There is no memory ${input.memoryId} here.`);
     }
-    return memories.get(ctx.accountId, id, believed);
+    return memories.get(ctx.accountId, id, known);
   };
   /** The same for whoever puts something into it. */
-  const memoryWithRoom = async (input: { memoryId: string }, ctx: RequestContext, believed = true): Promise<Memory> => {
-    const memory = await memoryOf(input, ctx, believed);
+  const memoryWithRoom = async (input: { memoryId: string }, ctx: RequestContext, known = true): Promise<Memory> => {
+    const memory = await memoryOf(input, ctx, known);
     await quota.need(memory);
     return memory;
   };

@@ -1,4 +1,4 @@
-import type { Database, Migration } from '../../kernel/storage/index.ts';
+import { type Changes, type Database, type Migration, noteChanges } from '../../kernel/storage/index.ts';
 
 export const resourcePolicyMigrations: Migration[] = [
   {
@@ -10,6 +10,7 @@ export const resourcePolicyMigrations: Migration[] = [
         policy text NOT NULL
       );`,
   },
+  { id: 'resource-policies/0002-changes', sql: noteChanges('resource_policies', 'arn') },
 ];
 
 /** The policy documents attached to resources. All are in memory: every request asks for one. */
@@ -22,8 +23,10 @@ export class ResourcePolicies {
     this.#policies = policies;
   }
 
-  static async open(database: Database): Promise<ResourcePolicies> {
-    return new ResourcePolicies(database, await load(database));
+  static async open(database: Database, changes: Changes): Promise<ResourcePolicies> {
+    const policies = new ResourcePolicies(database, await load(database));
+    changes.subscribe(['resource_policies'], () => policies.#refresh());
+    return policies;
   }
 
   /** The document attached to exactly this ARN, from memory. */
@@ -48,7 +51,6 @@ export class ResourcePolicies {
        ON CONFLICT (arn) DO UPDATE SET policy = excluded.policy`,
       [arn, accountId, policy],
     );
-    await this.refresh();
     return changed === 1;
   }
 
@@ -58,12 +60,10 @@ export class ResourcePolicies {
       arn,
       accountId,
     ]);
-    await this.refresh();
     return changed === 1;
   }
 
-  /** Takes over what another server, or the deletion of a resource, has changed. */
-  async refresh(): Promise<void> {
+  async #refresh(): Promise<void> {
     this.#policies = await load(this.#database);
   }
 }

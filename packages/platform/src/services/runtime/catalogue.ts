@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import { eachAtOnce } from '../../kernel/each-at-once.ts';
+import type { Change, Changes } from '../../kernel/storage/index.ts';
 import { DEFAULT_ENDPOINT, type Runtime, type RuntimeEndpoint, type RuntimeVersion } from './runtime.ts';
 import type { RuntimeFamily, RuntimeStore } from './runtime-store.ts';
 
@@ -21,15 +23,20 @@ interface Known extends RuntimeFamily {
 export interface RuntimeCatalogueDeps {
   store: Pick<RuntimeStore, 'load'>;
   callbackUrl(runtime: Runtime): Promise<string | undefined>;
-  /** Told of every runtime that was written to. */
-  onChange: OnChange;
+  changes: Changes;
+  /** The topics of what a runtime and all that hangs on it are made of. */
+  topics: readonly string[];
+  /** The id of the runtime that a change is of. */
+  runtimeOf(change: Change): string;
+  /** Told of every known runtime that is another now, or gone. */
+  onChange(runtimeId: string, arn: string): void;
 }
 
-/** Told of a runtime that was written to, with its ARN when it was known here. */
-type OnChange = (runtimeId: string, arn: string | undefined) => void;
+/** Runtimes that are read anew together when any may have changed. */
+const RELOADS = 4;
 
 /**
- * Runtimes in memory, loaded at first use and replaced whole after each write, so that an invocation of a known runtime
+ * Runtimes in memory, loaded at first use and replaced whole when the change feed tells of a write, so that an invocation of a known runtime
  * touches no database.
  */
 export class RuntimeCatalogue {
@@ -40,6 +47,7 @@ export class RuntimeCatalogue {
 
   constructor(deps: RuntimeCatalogueDeps) {
     this.#deps = deps;
+    deps.changes.subscribe(deps.topics, (changes) => this.#take(changes));
   }
 
   /** The runtime with its versions and endpoints; undefined when there is none. */
@@ -52,7 +60,7 @@ export class RuntimeCatalogue {
     this.#loading.set(runtimeId, loading);
     try {
       const family = await loading;
-      // A write during the load made `forget` drop this promise: what it brings may be old, so it is not kept.
+      // A write during the load took this promise away: what it brings may be old, so it is not kept.
       if (family && this.#loading.get(runtimeId) === loading) this.#families.set(runtimeId, family);
       return family;
     } finally {
@@ -60,8 +68,9 @@ export class RuntimeCatalogue {
     }
   }
 
-  /** The target of a call when it is known without a look into the database. */
+  /** The target of a call when it is known without a look into the database. Throws what `changes.need` throws. */
   peek(runtimeId: string, qualifier: string): InvocationTarget | undefined {
+    this.#deps.changes.need();
     return this.#targets.get(`${runtimeId}/${qualifier}`);
   }
 
@@ -86,23 +95,25 @@ export class RuntimeCatalogue {
     return target;
   }
 
-  /** Reads anew what is known, for another server may have written to it; invocations go on with what was known until it is there. */
-  async refresh(): Promise<void> {
-    for (const [runtimeId, known] of [...this.#families]) {
-      const family = await this.#load(runtimeId);
-      if (this.#families.get(runtimeId) !== known || isDeepStrictEqual(family, known)) continue;
-      this.forget(runtimeId);
-      if (family) this.#families.set(runtimeId, family);
-    }
+  async #take(changes: readonly Change[] | 'all'): Promise<void> {
+    const changed =
+      changes === 'all'
+        ? [...this.#families.keys(), ...this.#loading.keys()]
+        : changes.map((change) => this.#deps.runtimeOf(change));
+    await eachAtOnce(RELOADS, [...new Set(changed)], undefined, (runtimeId) => this.#reload(runtimeId));
   }
 
-  /** Forgets what is known of a runtime; called after each write to it. */
-  forget(runtimeId: string): void {
-    const known = this.#families.get(runtimeId);
-    this.#families.delete(runtimeId);
+  /** Invocations go on with what was known until the new is there. */
+  async #reload(runtimeId: string): Promise<void> {
     this.#loading.delete(runtimeId);
+    const known = this.#families.get(runtimeId);
+    if (!known) return;
+    const family = await this.#load(runtimeId);
+    if (isDeepStrictEqual(family, known)) return;
+    if (family) this.#families.set(runtimeId, family);
+    else this.#families.delete(runtimeId);
     for (const key of this.#targets.keys()) if (key.startsWith(`${runtimeId}/`)) this.#targets.delete(key);
-    this.#deps.onChange(runtimeId, known?.runtime.arn);
+    this.#deps.onChange(runtimeId, known.runtime.arn);
   }
 
   async #load(runtimeId: string): Promise<Known | undefined> {

@@ -1,7 +1,6 @@
 import { type control, errors } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import { DuplicateResourceError } from '../../kernel/storage/index.ts';
-import type { RuntimeCatalogue } from './catalogue.ts';
 import { DEFAULT_ENDPOINT, endpointArn, type Runtime, type RuntimeEndpoint } from './runtime.ts';
 import type { Page, PageRequest, RuntimeFamily, RuntimeStore } from './runtime-store.ts';
 import type { Runtimes } from './runtimes.ts';
@@ -9,7 +8,6 @@ import type { Runtimes } from './runtimes.ts';
 export interface EndpointsDeps {
   runtimes: Runtimes;
   store: RuntimeStore;
-  catalogue: RuntimeCatalogue;
   clock: Clock;
   quotas: { endpointsPerRuntime: number };
 }
@@ -26,7 +24,7 @@ export class Endpoints {
     call: control.CreateAgentRuntimeEndpointRequest,
     accountId: string,
   ): Promise<{ endpoint: RuntimeEndpoint; runtime: Runtime }> {
-    const { runtimes, store, catalogue, clock, quotas } = this.#deps;
+    const { runtimes, store, clock, quotas } = this.#deps;
     const family = await runtimes.family(call.agentRuntimeId, accountId);
     if (family.endpoints.length >= quotas.endpointsPerRuntime) {
       throw errors.quota(`${call.agentRuntimeId} has ${family.endpoints.length} endpoints, which is the limit.`, {
@@ -56,14 +54,12 @@ export class Endpoints {
         remedy: 'Move it with UpdateAgentRuntimeEndpoint.',
         cause: error,
       });
-    } finally {
-      catalogue.forget(family.runtime.id);
     }
     return { endpoint, runtime: family.runtime };
   }
 
   async update(call: control.UpdateAgentRuntimeEndpointRequest, accountId: string): Promise<RuntimeEndpoint> {
-    const { store, catalogue, clock } = this.#deps;
+    const { store, clock } = this.#deps;
     const { family, endpoint } = await this.#find(call.agentRuntimeId, call.endpointName, accountId);
     if (endpoint.name === DEFAULT_ENDPOINT && call.agentRuntimeVersion !== undefined) {
       throw errors.conflict(`${DEFAULT_ENDPOINT} always follows the newest version.`, {
@@ -79,7 +75,6 @@ export class Endpoints {
       updatedAt: clock.now(),
     };
     await store.saveEndpoint(changed);
-    catalogue.forget(family.runtime.id);
     return changed;
   }
 
@@ -98,14 +93,13 @@ export class Endpoints {
   }
 
   async delete(runtimeId: string, name: string, accountId: string): Promise<void> {
-    const { family, endpoint } = await this.#find(runtimeId, name, accountId);
+    const { endpoint } = await this.#find(runtimeId, name, accountId);
     if (name === DEFAULT_ENDPOINT) {
       throw errors.conflict(`${DEFAULT_ENDPOINT} always exists.`, {
         remedy: 'DeleteAgentRuntime removes it with the runtime.',
       });
     }
     await this.#deps.store.deleteEndpoint(endpoint);
-    this.#deps.catalogue.forget(family.runtime.id);
   }
 
   async #find(

@@ -6,7 +6,7 @@ import { ImageError, type Images } from '../../kernel/images/images.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { SessionRow } from '../../kernel/sessions/session-store.ts';
 import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
-import type { Database } from '../../kernel/storage/index.ts';
+import type { Changes, Database } from '../../kernel/storage/index.ts';
 import type { IdentityPort } from '../identity/index.ts';
 import { AgentTokens } from './agent-tokens.ts';
 import { type ArtifactDeps, resolveArtifact } from './artifact.ts';
@@ -19,11 +19,12 @@ import { type RuntimeOperation, runtimeOperations } from './operations.ts';
 import type { Runtime, RuntimeVersion } from './runtime.ts';
 import { Runtimes } from './runtimes.ts';
 import { type SessionPlanDeps, sessionPlan } from './session-plan.ts';
-import { createSqlRuntimeStore } from './sql-runtime-store.ts';
+import { createSqlRuntimeStore, ENDPOINT_KIND, RUNTIME_KIND, VERSION_KIND } from './sql-runtime-store.ts';
 import { RuntimeSockets, type RuntimeSocketsDeps } from './websocket/runtime-sockets.ts';
 
 export interface RuntimeServiceDeps {
   database: Database;
+  changes: Changes;
   images: Images;
   sessions: Sessions;
   identity: IdentityPort;
@@ -54,8 +55,6 @@ export interface RuntimePort {
   /** How to watch a session that survived a restart; undefined when its runtime is gone. */
   planOf(row: SessionRow): Promise<SessionPlan | undefined>;
   runtimes: Runtimes;
-  /** Looks for what other servers on the database have changed. */
-  refresh(): Promise<void>;
   /** Digests of the images that versions and live sessions are made from; all others may be collected. */
   imagesInUse(): Promise<Set<string>>;
 }
@@ -69,16 +68,18 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
   const store = createSqlRuntimeStore(deps.database, clock, (runtime, tx) => identity.link(runtime, tx));
   const tokens = new AgentTokens(identity, clock);
   /** What stands ready for versions that no endpoint leads to any more is of no use; nor are sessions of what another server deleted. */
-  const settle = async (runtimeId: string, arn: string | undefined): Promise<void> => {
+  const settle = async (runtimeId: string, arn: string): Promise<void> => {
     const family = await catalogue.get(runtimeId);
-    if (!family && arn) await deps.sessions.stopAll(arn, 'deleted');
-    if (!family) return;
+    if (!family) return deps.sessions.stopAll(arn, 'deleted');
     const { runtime, endpoints } = family;
     const used = endpoints.flatMap(({ liveVersion }) => (liveVersion === undefined ? [] : String(liveVersion)));
     deps.sessions.pool.retain(runtime.arn, runtime.deleting ? [] : used);
   };
   const catalogue = new RuntimeCatalogue({
     store,
+    changes: deps.changes,
+    topics: [RUNTIME_KIND, VERSION_KIND, ENDPOINT_KIND, identity.topic],
+    runtimeOf: ({ topic, key }) => (topic === identity.topic ? identity.nameOf(key) : runtimeIdOf(key)),
     callbackUrl: ({ accountId, id }) => identity.callbackUrl(accountId, id),
     onChange: (id, arn) => {
       settle(id, arn).catch((error: unknown) =>
@@ -86,7 +87,6 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
       );
     },
   });
-  identity.onOwnedChange((id) => catalogue.forget(id));
   const artifacts: ArtifactDeps = { ...deps.artifacts, images: deps.images };
   const fileSystems = new FileSystems(deps.fileSystems);
   const runtimes = new Runtimes({
@@ -96,7 +96,7 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
     catalogue,
     resolveArtifact: (artifact, accountId, signal) => resolveArtifact(artifact, accountId, artifacts, signal),
   });
-  const endpoints = new Endpoints({ ...deps, runtimes, store, catalogue });
+  const endpoints = new Endpoints({ ...deps, runtimes, store });
   const planDeps: SessionPlanDeps = {
     ...deps.sandbox,
     fileSystems,
@@ -142,7 +142,6 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
     port: {
       sockets: new RuntimeSockets({ ...deps, catalogue, tokens, planFor }),
       runtimes,
-      refresh: () => catalogue.refresh(),
       async imagesInUse() {
         return new Set([...(await store.imageDigests()), ...deps.sessions.images()]);
       },

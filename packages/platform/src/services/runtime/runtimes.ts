@@ -111,7 +111,7 @@ export class Runtimes {
     call: control.UpdateAgentRuntimeRequest,
     ctx: RequestContext,
   ): Promise<RuntimeVersion & { runtime: Runtime }> {
-    const { store, catalogue, clock, quotas } = this.#deps;
+    const { store, clock, quotas } = this.#deps;
     const family = await this.family(call.agentRuntimeId, ctx.accountId);
     if (family.versions.length >= quotas.versionsPerRuntime) {
       throw errors.quota(`${call.agentRuntimeId} has ${family.versions.length} versions, which is the limit.`, {
@@ -129,12 +129,8 @@ export class Runtimes {
       updatedAt: clock.now(),
     };
     const version = this.#version(runtime, runtime.latestVersion, definition, undefined, 'UPDATING');
-    try {
-      await store.addVersion(runtime, version);
-      if (digest) return { ...(await this.#settle(runtime, version, preparing)), runtime };
-    } finally {
-      catalogue.forget(runtime.id);
-    }
+    await store.addVersion(runtime, version);
+    if (digest) return { ...(await this.#settle(version, preparing)), runtime };
     this.#finish(runtime, version, preparing);
     return { ...version, runtime };
   }
@@ -186,9 +182,7 @@ export class Runtimes {
   async delete(runtimeId: string, accountId: string, wanted?: string): Promise<void> {
     const family = await this.family(runtimeId, accountId);
     if (wanted !== undefined) return this.#deleteVersion(family, Number(wanted));
-    const { store, catalogue } = this.#deps;
-    await store.saveRuntime({ ...family.runtime, deleting: true });
-    catalogue.forget(runtimeId);
+    await this.#deps.store.saveRuntime({ ...family.runtime, deleting: true });
     this.#run(() => this.#remove(family.runtime), 'delete an agent runtime', { runtimeId });
   }
 
@@ -202,14 +196,12 @@ export class Runtimes {
       });
     }
     await this.#deps.store.deleteVersion(version);
-    this.#deps.catalogue.forget(family.runtime.id);
   }
 
   async #remove(runtime: Runtime): Promise<void> {
     await this.#deps.sessions.stopAll(runtime.arn, 'deleted');
     await this.#deps.fileSystems.forget(runtime.arn);
     await this.#deps.store.deleteRuntime(runtime);
-    this.#deps.catalogue.forget(runtime.id);
   }
 
   /** Goes on with what was being prepared or deleted when the server ended. */
@@ -310,14 +302,14 @@ export class Runtimes {
     const prepare = async (): Promise<void> => {
       // A stop of the server is no failure of the image: the next start takes it up again.
       await preparing.catch(() => undefined);
-      if (!this.#stop.signal.aborted) await this.#settle(runtime, version, preparing);
+      if (!this.#stop.signal.aborted) await this.#settle(version, preparing);
     };
     this.#run(prepare, 'prepare a version of an agent runtime', { runtimeId: runtime.id, version: version.version });
   }
 
   /** Moves a version to its end state, and DEFAULT to it when it is ready and DEFAULT not past it. */
-  async #settle(runtime: Runtime, version: RuntimeVersion, preparing: Promise<string>): Promise<RuntimeVersion> {
-    const { store, catalogue, clock } = this.#deps;
+  async #settle(version: RuntimeVersion, preparing: Promise<string>): Promise<RuntimeVersion> {
+    const { store, clock } = this.#deps;
     const updatedAt = clock.now();
     const done = await preparing.then(
       (digest): RuntimeVersion => ({ ...version, status: 'READY', imageDigest: digest, updatedAt }),
@@ -347,7 +339,6 @@ export class Runtimes {
         updatedAt,
       };
     });
-    catalogue.forget(runtime.id);
     return done;
   }
 

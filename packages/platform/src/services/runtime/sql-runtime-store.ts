@@ -5,7 +5,7 @@ import { DEFAULT_ENDPOINT, endpointArn, type Runtime, type RuntimeEndpoint, type
 import type { RuntimeFamily, RuntimeStore } from './runtime-store.ts';
 
 export const RUNTIME_KIND = 'agent-runtime';
-const VERSION_KIND = 'agent-runtime-version';
+export const VERSION_KIND = 'agent-runtime-version';
 export const ENDPOINT_KIND = 'agent-runtime-endpoint';
 
 /** More than any quota allows, so that one read brings all that hangs on a runtime. */

@@ -16,6 +16,8 @@ export interface CredentialStoreDeps {
   clock: Clock;
   /** Whether a sandbox that credentials were issued to is still there. */
   sandboxLives(sandboxId: string): boolean;
+  /** Throws when the directory may be older than it may be. */
+  need(): void;
 }
 
 /** What binds a sealed secret to its access key. */
@@ -72,6 +74,7 @@ export function createCredentialStore(deps: CredentialStoreDeps): AccessKeyStore
 
   return {
     find(accessKeyId, sessionToken) {
+      deps.need();
       if (sessionToken !== undefined) return shortLived(accessKeyId, sessionToken);
       const key = deps.directory.state.accessKeys.get(accessKeyId);
       return key && longLived(key);

@@ -36,7 +36,7 @@ export class IamDirectory {
     return this.#state;
   }
 
-  /** Takes over what another server on the same store has written; call it every few seconds when there are several. */
+  /** Takes over what was written on the same store. */
   async refresh(): Promise<void> {
     if ((await this.#store.revision()) === this.#state.revision) return;
     const state = await load(this.#store);
@@ -55,11 +55,13 @@ export class IamDirectory {
 
   async #commit<T>(decide: (state: IamState) => { changes: IamChange[]; result: T }): Promise<T> {
     for (let attempt = 1; ; attempt++) {
-      const { changes, result } = decide(this.#state);
+      const base = this.#state;
+      const { changes, result } = decide(base);
       if (changes.length === 0) return result;
       try {
-        const revision = await this.#store.commit(this.#state.revision, changes);
-        this.#state = apply(this.#state, changes, revision);
+        const revision = await this.#store.commit(base.revision, changes);
+        // It may have been taken over from the store by now, with later ones.
+        if (revision > this.#state.revision) this.#state = apply(base, changes, revision);
         return result;
       } catch (error) {
         if (!(error instanceof StaleRevisionError) || attempt === ATTEMPTS) throw error;

@@ -8,6 +8,7 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../clock.ts';
+import { ToldChanges } from '../../storage/testing/told-changes.ts';
 import { createAuthenticator } from '../sigv4.ts';
 import { createSpool } from '../spool.ts';
 import { type Iam, openIam } from './iam.ts';
@@ -28,7 +29,7 @@ let root: Keys;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'iam-routes-'));
   const deps = { store: createMemoryIamStore(), sealer: fakeSealer(), clock: systemClock, random: randomBytes };
-  iam = await openIam({ ...deps, region: 'us-east-1' });
+  iam = await openIam({ ...deps, changes: new ToldChanges(), region: 'us-east-1' });
   root = (await iam.rootCredentials()) ?? { accessKeyId: '', secretAccessKey: '' };
   const authenticator = createAuthenticator({ keys: iam.keys, clock: systemClock, region: 'us-east-1' });
   app = Fastify({ forceCloseConnections: true });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { storageMigrations } from '../../storage/index.ts';
 import { describeDatabases } from '../../storage/testing/databases.ts';
 import { IamDirectory } from './iam-directory.ts';
 import type { IamRecord, User } from './iam-records.ts';
@@ -42,6 +43,27 @@ function contract(open: () => IamStore): void {
       expect([...server.state.users.keys()].sort()).toEqual(['u00', 'u01', 'u02', 'u10', 'u11', 'u12']);
     }
   });
+
+  it('a commit that was taken over from the store meanwhile, with a later one, undoes nothing of that', async () => {
+    const store = open();
+    const other = await IamDirectory.open(store);
+    const add = (server: IamDirectory, name: string) =>
+      server.update(() => ({ changes: [{ put: user(name) }], result: undefined }));
+    const slow: IamStore = {
+      ...store,
+      async commit(revision, changes) {
+        const next = await store.commit(revision, changes);
+        await other.refresh();
+        await add(other, 'later');
+        await directory.refresh();
+        return next;
+      },
+    };
+    const directory = await IamDirectory.open(slow);
+    await add(directory, 'early');
+    expect([...directory.state.users.keys()]).toEqual(expect.arrayContaining(['early', 'later']));
+    expect(directory.state.revision).toBe(await store.revision());
+  });
 }
 
 describe('the store of the access management in memory', () => {
@@ -49,6 +71,6 @@ describe('the store of the access management in memory', () => {
   contract(() => store);
 });
 
-describeDatabases('the store of the access management', iamMigrations, (database) => {
+describeDatabases('the store of the access management', [...storageMigrations, ...iamMigrations], (database) => {
   contract(() => createSqlIamStore(database()));
 });

@@ -1,5 +1,8 @@
 import type { IamChange, IamRecord } from './iam-records.ts';
 
+/** What the change feed calls a commit. */
+export const IAM_TOPIC = 'iam_revision';
+
 /** Where the access management is kept. It is small and read whole; writes are rare and go one after another. */
 export interface IamStore {
   load(): Promise<{ revision: number; records: IamRecord[] }>;

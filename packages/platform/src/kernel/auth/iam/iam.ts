@@ -1,3 +1,4 @@
+import type { Changes } from '../../storage/index.ts';
 import type { AccessKeyStore } from '../sigv4.ts';
 import { type Authorizer, createAuthorizer } from './authorizer.ts';
 import { createCredentialStore, secretContext } from './credential-store.ts';
@@ -6,7 +7,7 @@ import { createIamAdmin, type IamAdmin } from './iam-admin.ts';
 import { activeRootKeys, IamDirectory } from './iam-directory.ts';
 import { DEFAULT_ROLE, roleArn, roleSessionArn } from './iam-ids.ts';
 import type { IamChange } from './iam-records.ts';
-import type { IamStore } from './iam-store.ts';
+import { IAM_TOPIC, type IamStore } from './iam-store.ts';
 import type { Sealer } from './ports.ts';
 import { createRoleSessions, type RoleSessions } from './role-sessions.ts';
 import { SessionTokens } from './session-tokens.ts';
@@ -14,12 +15,10 @@ import { SessionTokens } from './session-tokens.ts';
 export interface IamDeps extends EssentialsDeps {
   store: IamStore;
   region: string;
-  /** How often to look for what other servers on the same store have written; 0 for a server alone. */
-  refreshSeconds?: number;
+  /** Tells what other servers on the same store have written. */
+  changes: Changes;
   /** Whether a sandbox that role credentials were issued to is still there; without it such credentials count for nothing. */
   sandboxLives?(sandboxId: string): boolean;
-  /** Told when looking fails; what is in memory keeps serving. */
-  onRefreshError?(error: unknown): void;
 }
 
 /** The access management of the platform, assembled. */
@@ -36,7 +35,6 @@ export interface Iam extends RoleSessions {
   rootCredentials(): Promise<{ accessKeyId: string; secretAccessKey: string }>;
   /** Seals every secret anew, under the sealer's current key: call it after a new master key is there, before the old one goes. */
   reseal(): Promise<number>;
-  stop(): void;
 }
 
 /**
@@ -44,11 +42,12 @@ export interface Iam extends RoleSessions {
  * Throws when `accountId` is not the one that the store was made with.
  */
 export async function openIam(deps: IamDeps): Promise<Iam> {
-  const { store, sealer, clock, random, region } = deps;
+  const { store, sealer, clock, random, region, changes } = deps;
   if (deps.accountId !== undefined && !/^\d{12}$/.test(deps.accountId)) {
     throw new Error(`the account id must be 12 digits, not "${deps.accountId}"`);
   }
   const directory = await IamDirectory.open(store);
+  changes.subscribe([IAM_TOPIC], () => directory.refresh());
   const account = await ensureEssentials(directory, deps);
   const { accountId } = account;
   if (deps.accountId !== undefined && deps.accountId !== accountId) {
@@ -58,7 +57,6 @@ export async function openIam(deps: IamDeps): Promise<Iam> {
   const tokens = new SessionTokens(tokenKey, random);
   const authorizer = createAuthorizer({ directory, clock, region });
   const sessions = createRoleSessions({ directory, authorizer, tokens, clock, random, accountId });
-  const stop = refreshEvery(deps, directory);
   return {
     ...sessions,
     accountId,
@@ -70,6 +68,7 @@ export async function openIam(deps: IamDeps): Promise<Iam> {
       accountId,
       clock,
       sandboxLives: (id) => deps.sandboxLives?.(id) ?? false,
+      need: () => changes.need(),
     }),
     authorizer,
     admin: createIamAdmin({ directory, sealer, clock, random, accountId }),
@@ -87,7 +86,6 @@ export async function openIam(deps: IamDeps): Promise<Iam> {
       return { accessKeyId: key.accessKeyId, secretAccessKey };
     },
     reseal: () => reseal(directory, sealer),
-    stop,
   };
 }
 
@@ -114,25 +112,4 @@ async function reseal(directory: IamDirectory, sealer: Sealer): Promise<number> 
     }
     return { changes, result: changes.length };
   });
-}
-
-function refreshEvery(deps: IamDeps, directory: IamDirectory): () => void {
-  const seconds = deps.refreshSeconds ?? 0;
-  if (seconds === 0) return () => {};
-  let cancel = (): void => {};
-  let stopped = false;
-  const arm = (): void => {
-    if (stopped) return;
-    cancel = deps.clock.after(seconds * 1000, () => {
-      directory
-        .refresh()
-        .catch((error: unknown) => deps.onRefreshError?.(error))
-        .finally(arm);
-    });
-  };
-  arm();
-  return () => {
-    stopped = true;
-    cancel();
-  };
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock } from '../../fake-clock.ts';
+import { ToldChanges } from '../../storage/testing/told-changes.ts';
 import { type Iam, openIam } from './iam.ts';
 import { createMemoryIamStore } from './iam-store.ts';
 import { SandboxCredentials } from './sandbox-credentials.ts';
@@ -39,6 +40,7 @@ beforeEach(async () => {
     clock,
     random: randomBytes,
     region: 'us-east-1',
+    changes: new ToldChanges(),
     sandboxLives: (id) => hosts.has(id),
   });
   credentials = open();

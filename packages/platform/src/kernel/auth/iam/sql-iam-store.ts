@@ -1,6 +1,6 @@
-import type { Database, Executor, Migration } from '../../storage/index.ts';
+import { type Database, type Executor, type Migration, noteChanges } from '../../storage/index.ts';
 import { parseRecord } from './iam-records.ts';
-import { type IamStore, StaleRevisionError } from './iam-store.ts';
+import { IAM_TOPIC, type IamStore, StaleRevisionError } from './iam-store.ts';
 
 export const iamMigrations: Migration[] = [
   {
@@ -18,6 +18,11 @@ export const iamMigrations: Migration[] = [
       );
       INSERT INTO iam_revision (revision) VALUES (0);
     `,
+  },
+  {
+    // One row for each commit, whatever it holds.
+    id: 'iam/0002-changes',
+    sql: noteChanges(IAM_TOPIC, 'one'),
   },
 ];
 

@@ -17,6 +17,8 @@ export interface TestPostgres extends AsyncDisposable {
   createDatabase(): Promise<string>;
   /** Runs statements on a database of this server, however long they take. */
   exec(url: string, sql: string): Promise<void>;
+  /** Runs statements in a transaction of their own, which stays open until what it gives is called. */
+  hold(url: string, sql: string): Promise<() => Promise<void>>;
   /** Ends the server at once, as a crash would (SIGKILL). */
   kill(): Promise<void>;
   /** Starts it again on the same port and data. */
@@ -99,6 +101,11 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
       return urlOf(name);
     },
     exec: once,
+    hold: async (url, sql) => {
+      const client = await connected(url);
+      await client.query(`BEGIN; ${sql}`);
+      return () => client.end();
+    },
     kill: () => end('SIGKILL'),
     start,
     stop,
@@ -107,14 +114,19 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
 }
 
 async function once(url: string, sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  client.on('error', () => {});
-  await client.connect();
+  const client = await connected(url);
   try {
     await client.query(sql);
   } finally {
     await client.end();
   }
+}
+
+async function connected(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  return client;
 }
 
 async function answers(url: string): Promise<boolean> {

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { FakeClock } from '../../../kernel/fake-clock.ts';
 import { storageMigrations } from '../../../kernel/storage/index.ts';
 import { describeDatabases } from '../../../kernel/storage/testing/databases.ts';
+import { ToldChanges } from '../../../kernel/storage/testing/told-changes.ts';
 import { EventWriter } from '../event-writer.ts';
 import { endJob, nextInLine, waitingLines } from '../extraction-job-store.ts';
 import { Memories } from '../memories.ts';
@@ -15,7 +16,13 @@ describeDatabases('batches of a self-managed strategy', [...storageMigrations, .
     const clock = new FakeClock();
     let ids = 0;
     const newId = (): string => `id${String(ids++).padStart(8, '0')}`;
-    const memories = new Memories({ database: database(), clock, region: 'us-east-1', newIdSuffix: newId });
+    const memories = new Memories({
+      database: database(),
+      changes: new ToldChanges(),
+      clock,
+      region: 'us-east-1',
+      newIdSuffix: newId,
+    });
     const selfManagedConfiguration = {
       invocationConfiguration: { topicArn: 'arn:aws:sns:r:1:t', payloadDeliveryBucketName: 'bucket' },
       triggerConditions: [

@@ -11,6 +11,7 @@ import { systemClock } from '../../../kernel/clock.ts';
 import { type AuditRecord, nameOf } from '../../../kernel/http/audit-record.ts';
 import { SocketPipeline, type SocketPipelineDeps } from '../../../kernel/http/sockets/socket-pipeline.ts';
 import { PEER_HEADER } from '../../../kernel/peers/index.ts';
+import { ToldChanges } from '../../../kernel/storage/testing/told-changes.ts';
 import { RuntimeCatalogue } from '../catalogue.ts';
 import { RuntimeSockets, type RuntimeSocketsDeps } from './runtime-sockets.ts';
 
@@ -43,6 +44,9 @@ function serve(over: Partial<SocketPipelineDeps> = {}): void {
     catalogue: new RuntimeCatalogue({
       store: { load: async () => undefined },
       callbackUrl: async () => undefined,
+      changes: new ToldChanges(),
+      topics: [],
+      runtimeOf: () => '',
       onChange: () => undefined,
     }),
     clock: systemClock,

@@ -1,0 +1,368 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CreateEventCommand, GetWorkloadAccessTokenCommand } from '@aws-sdk/client-bedrock-agentcore';
+import {
+  CreateAgentRuntimeEndpointCommand,
+  CreateCodeInterpreterCommand,
+  CreateMemoryCommand,
+  DeleteAgentRuntimeCommand,
+  DeleteAgentRuntimeEndpointCommand,
+  DeleteCodeInterpreterCommand,
+  DeleteMemoryCommand,
+  DeleteResourcePolicyCommand,
+  GetAgentRuntimeCommand,
+  ListAgentRuntimesCommand,
+  ListTagsForResourceCommand,
+  PutResourcePolicyCommand,
+  TagResourceCommand,
+  UpdateAgentRuntimeCommand,
+  UpdateAgentRuntimeEndpointCommand,
+  UpdateWorkloadIdentityCommand,
+} from '@aws-sdk/client-bedrock-agentcore-control';
+import { ListBucketsCommand } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.ts';
+import { type ClientOptions, type Clients, clientsOf } from '../support/clients.ts';
+import { startCodeSession } from '../support/code-session.ts';
+import { deployAgent, untilReady } from '../support/deploy.ts';
+import { assumeNewRole, newUser, setPolicy } from '../support/iam.ts';
+import { invokeJson, invokeText, sessionId } from '../support/invoke.ts';
+import type { TestPlatform } from '../support/platform-process.ts';
+import { ServerGroup } from '../support/server-group.ts';
+import { signedFetch } from '../support/signed-fetch.ts';
+import { StreamSigner } from '../support/websocket.ts';
+
+const PROBE_AGENT = join(import.meta.dirname, '../support/probe-agent');
+const LEASE_SECONDS = 8;
+/** Calls that begin so long after the answer of one server find every other told, in ms. */
+const SOON = 1000;
+
+const INVOKE = { Effect: 'Allow', Action: 'bedrock-agentcore:*', Resource: '*' };
+const DENY = { ...INVOKE, Effect: 'Deny' };
+
+let servers: ServerGroup;
+let a: TestPlatform;
+let b: TestPlatform;
+let throughA: Clients;
+let throughB: Clients;
+let arn: string;
+const opened: Clients[] = [];
+
+beforeAll(async () => {
+  servers = await ServerGroup.open({ sandbox: ['--sandbox', 'process'], leaseSeconds: LEASE_SECONDS });
+  ({ a, b, throughA, throughB, arn } = await servers.pair());
+});
+afterAll(async () => {
+  for (const clients of [throughA, throughB, ...opened]) clients?.close();
+  await servers?.close();
+});
+
+/** What a call through B ends with: nothing, or the name of its error. */
+const outcome = (call: Promise<unknown>): Promise<string> =>
+  call.then(
+    () => 'done',
+    (error: Error) => error.name,
+  );
+
+/** Clients of B with these credentials. */
+function clientsOfB(credentials: NonNullable<ClientOptions['credentials']>): Clients {
+  const clients = clientsOf(b, { credentials });
+  opened.push(clients);
+  return clients;
+}
+
+const session = sessionId('changes');
+const invoke = (clients: Clients, of = arn, id = session): Promise<string> =>
+  outcome(invokeText(clients, of, id, { do: 'read' }));
+
+/** Resolves when the call ends so; fails when one does not that began later than `ms` from now. */
+async function becomes(call: () => Promise<string>, expected: string, ms = SOON): Promise<void> {
+  const since = performance.now();
+  for (;;) {
+    const began = performance.now();
+    const ended = await call();
+    if (ended === expected) return;
+    if (began - since > ms) expect(ended).toBe(expected);
+    await sleep(25);
+  }
+}
+
+const denyPolicy = (resource: string): string =>
+  JSON.stringify({
+    Version: '2012-10-17',
+    Statement: [{ Effect: 'Deny', Principal: '*', Action: 'bedrock-agentcore:InvokeAgentRuntime', Resource: resource }],
+  });
+const put = (clients: Clients): Promise<unknown> =>
+  clients.control.send(new PutResourcePolicyCommand({ resourceArn: arn, policy: denyPolicy(arn) }));
+const remove = (clients: Clients): Promise<unknown> =>
+  clients.control.send(new DeleteResourcePolicyCommand({ resourceArn: arn }));
+
+const administer = async (method: string, path: string, content?: object): Promise<void> => {
+  const answer = await signedFetch(a, { method, path: `/_platform/iam${path}`, ...(content ? { content } : {}) });
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+};
+
+describe('what was changed through one server is true on the other', () => {
+  it('resource policies; the one that was asked heeds them from its answer on', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      expect([await invoke(throughA), await invoke(throughB)]).toEqual(['done', 'done']);
+      await put(throughA);
+      expect(await invoke(throughA)).toBe('AccessDeniedException');
+      await becomes(() => invoke(throughB), 'AccessDeniedException');
+      await remove(throughA);
+      expect(await invoke(throughA)).toBe('done');
+      await becomes(() => invoke(throughB), 'done');
+    }
+  });
+
+  it('policies and access keys of users, and users', async () => {
+    const ann = clientsOfB(await newUser(a, 'ann', [INVOKE]));
+    const keys = await newUser(a, 'bob', [INVOKE]);
+    const bob = clientsOfB(keys);
+    for (const one of [ann, bob]) await becomes(() => invoke(one), 'done');
+    const policyDocument = { Version: '2012-10-17', Statement: [INVOKE, DENY] };
+    await administer('PUT', '/users/ann/policies/own', { policyDocument });
+    await becomes(() => invoke(ann), 'AccessDeniedException');
+    expect(await invoke(bob)).toBe('done');
+    await administer('DELETE', `/users/bob/access-keys/${keys.accessKeyId}`);
+    await becomes(() => invoke(bob), 'UnrecognizedClientException');
+    await administer('PUT', '/users/ann/policies/own', { policyDocument: { ...policyDocument, Statement: [INVOKE] } });
+    await becomes(() => invoke(ann), 'done');
+    await administer('DELETE', '/users/ann');
+    await becomes(() => invoke(ann), 'UnrecognizedClientException');
+  });
+
+  it('policies of roles, and roles', async () => {
+    const worker = clientsOfB(await assumeNewRole(a, 'worker', [INVOKE]));
+    await becomes(() => invoke(worker), 'done');
+    await setPolicy(a, 'worker', [DENY]);
+    await becomes(() => invoke(worker), 'AccessDeniedException');
+    await setPolicy(a, 'worker', [INVOKE]);
+    await becomes(() => invoke(worker), 'done');
+    await administer('DELETE', '/roles/worker');
+    await becomes(() => invoke(worker), 'UnrecognizedClientException');
+  });
+
+  it('runtimes, their versions, endpoints, authorizers and workload identities', async () => {
+    const agent = await deployAgent(a, throughA, { folder: PROBE_AGENT, environmentVariables: { MARK: 'one' } });
+    const { roleArn, networkConfiguration, agentRuntimeArtifact } = agent;
+    const mark = async (clients: Clients, qualifier = 'DEFAULT'): Promise<string> => {
+      const env = await invokeText(clients, agent.arn, sessionId('mark'), { do: 'env' }, { qualifier });
+      return JSON.parse(env).MARK;
+    };
+    const settled = (call: Promise<string>): Promise<string> => call.catch((error: Error) => error.name);
+    const update = async (more: object): Promise<void> => {
+      const same = { agentRuntimeId: agent.id, roleArn, networkConfiguration, agentRuntimeArtifact };
+      await throughA.control.send(new UpdateAgentRuntimeCommand({ ...same, ...more }));
+      await untilReady(throughA, agent.id);
+    };
+    const endpoint = { agentRuntimeId: agent.id, endpointName: 'pinned' };
+    expect(await mark(throughB)).toBe('one');
+    expect(await settled(mark(throughB, 'pinned'))).toBe('ResourceNotFoundException');
+
+    const named = { agentRuntimeId: agent.id, name: 'pinned', agentRuntimeVersion: '1' };
+    await throughA.control.send(new CreateAgentRuntimeEndpointCommand(named));
+    await becomes(() => settled(mark(throughB, 'pinned')), 'one');
+    await update({ environmentVariables: { MARK: 'two' } });
+    expect(await mark(throughA)).toBe('two');
+    await becomes(() => mark(throughB), 'two');
+    expect(await mark(throughB, 'pinned')).toBe('one');
+    await throughA.control.send(new UpdateAgentRuntimeEndpointCommand({ ...endpoint, agentRuntimeVersion: '2' }));
+    await becomes(() => mark(throughB, 'pinned'), 'two');
+    await throughA.control.send(new DeleteAgentRuntimeEndpointCommand(endpoint));
+    await becomes(() => settled(mark(throughB, 'pinned')), 'ResourceNotFoundException');
+
+    const live = sessionId('live');
+    const header = async (): Promise<string> =>
+      String((await invokeJson(throughB, agent.arn, live, { do: 'headers' })).oauth2callbackurl);
+    expect(await header()).toBe('undefined');
+    const allowedResourceOauth2ReturnUrls = ['https://app.example/back'];
+    await throughA.control.send(new UpdateWorkloadIdentityCommand({ name: agent.id, allowedResourceOauth2ReturnUrls }));
+    await becomes(header, 'https://app.example/back');
+
+    const discoveryUrl = 'https://idp.example/.well-known/openid-configuration';
+    await update({ authorizerConfiguration: { customJWTAuthorizer: { discoveryUrl, allowedAudience: ['x'] } } });
+    await becomes(() => settled(mark(throughB)), 'AccessDeniedException');
+    await update({ environmentVariables: { MARK: 'three' } });
+    await becomes(() => settled(mark(throughB)), 'three');
+
+    const sandboxes = async (): Promise<number> => {
+      const ids = await readdir(join(servers.dataDir('b'), 'processes')).catch(() => []);
+      return ids.length;
+    };
+    // Of the deleted one nothing runs on: not what it has at B either.
+    expect(await sandboxes()).toBeGreaterThan(1);
+    await throughA.control.send(new DeleteAgentRuntimeCommand({ agentRuntimeId: agent.id }));
+    await becomes(() => settled(mark(throughB)), 'ResourceNotFoundException');
+    await until(async () => (await sandboxes()) <= 1);
+    expect(await invoke(throughB)).toBe('done');
+  });
+
+  it('memories', async () => {
+    const name = `memory_${Math.random().toString(36).slice(2, 8)}`;
+    const { memory } = await throughA.control.send(
+      new CreateMemoryCommand({ name, eventExpiryDuration: 30, clientToken: `${name}-`.padEnd(40, '0') }),
+    );
+    const memoryId = memory?.id ?? '';
+    const event = (): Promise<string> =>
+      outcome(
+        throughB.data.send(
+          new CreateEventCommand({
+            memoryId,
+            actorId: 'ann',
+            sessionId: 'one',
+            eventTimestamp: new Date(),
+            payload: [{ conversational: { role: 'USER', content: { text: 'hello' } } }],
+          }),
+        ),
+      );
+    expect(await event()).toBe('done');
+    await throughA.control.send(new DeleteMemoryCommand({ memoryId }));
+    await becomes(event, 'ResourceNotFoundException');
+  });
+
+  it('tags and the credentials of registries, which nobody keeps: at once', async () => {
+    await throughA.control.send(new TagResourceCommand({ resourceArn: arn, tags: { team: 'red' } }));
+    const { tags } = await throughB.control.send(new ListTagsForResourceCommand({ resourceArn: arn }));
+    expect(tags).toMatchObject({ team: 'red' });
+    const path = '/_platform/registry-credentials/ghcr.io';
+    const of = async (platform: TestPlatform, method: string, content?: object): Promise<number> =>
+      (await signedFetch(platform, { method, path, ...(content ? { content } : {}) })).status;
+    expect(await of(a, 'PUT', { username: 'ann', password: 'secret' })).toBe(204);
+    expect(await of(b, 'DELETE')).toBe(204);
+    expect(await of(a, 'DELETE')).toBe(404);
+  });
+});
+
+describe('a server that has lost the feed', () => {
+  const cut = (): Promise<void> =>
+    servers.sql(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'agentplatform changes'",
+    );
+
+  it('hears of what was changed meanwhile once it is connected again', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      expect(await invoke(throughB)).toBe('done');
+      await cut();
+      await put(throughA);
+      await cut();
+      await becomes(() => invoke(throughB), 'AccessDeniedException', 2 * SOON);
+      await cut();
+      await remove(throughA);
+      await becomes(() => invoke(throughB), 'done', 2 * SOON);
+    }
+  });
+
+  it('for longer than its lease answers 503 at every door instead of by what it knew, and recovers by itself', async () => {
+    const ready = async (): Promise<unknown> => (await fetch(`${b.ready.endpoint}/readyz`)).json();
+    const basic = Buffer.from(`${b.credentials.accessKeyId}:${b.credentials.secretAccessKey}`).toString('base64');
+    const doors: Record<string, () => Promise<number | undefined>> = {
+      invocations: async () =>
+        invokeText(throughB, arn, session, { do: 'read' }).then(
+          () => 200,
+          (error) => error.$metadata?.httpStatusCode,
+        ),
+      control: async () =>
+        throughB.control.send(new ListAgentRuntimesCommand({})).then(
+          () => 200,
+          (error) => error.$metadata?.httpStatusCode,
+        ),
+      tokens: async () =>
+        throughB.data.send(new GetWorkloadAccessTokenCommand({ workloadName: 'nobody' })).then(
+          () => 200,
+          (error) => error.$metadata?.httpStatusCode,
+        ),
+      websocket: async () =>
+        new StreamSigner(b, a.credentials).open({ arn }, session).then(
+          (stream) => {
+            stream.socket.close();
+            return 200;
+          },
+          (error) => error.status,
+        ),
+      // Of a bearer token, whose authorizer is what is known of the runtime.
+      bearer: async () =>
+        (
+          await fetch(`${b.ready.endpoint}/runtimes/${encodeURIComponent(arn)}/invocations`, {
+            method: 'POST',
+            headers: { authorization: 'Bearer x', 'x-amzn-bedrock-agentcore-runtime-session-id': session },
+            body: '{}',
+          })
+        ).status,
+      iam: async () => (await signedFetch(b, { method: 'GET', path: '/_platform/iam/users' })).status,
+      s3: async () =>
+        throughB.s3.send(new ListBucketsCommand({})).then(
+          () => 200,
+          (error) => error.$metadata?.httpStatusCode,
+        ),
+      registry: async () =>
+        (await fetch(`${b.ready.endpoint}/v2/`, { headers: { authorization: `Basic ${basic}` } })).status,
+    };
+    const statuses = async (): Promise<Record<string, number | undefined>> =>
+      Object.fromEntries(await Promise.all(Object.entries(doors).map(async ([name, ask]) => [name, await ask()])));
+    const before = await statuses();
+    expect(Object.entries(before).filter(([, status]) => status === 503)).toEqual([]);
+    expect(before).toMatchObject({ invocations: 200, control: 200, iam: 200, s3: 200, registry: 200 });
+    expect(await ready()).toMatchObject({ status: 'ready', checks: { changes: { ok: true } } });
+
+    // Everything else of the database goes on: the hold on sessions too.
+    const give = await servers.hold('LOCK TABLE changes_forgotten IN ACCESS EXCLUSIVE MODE');
+    try {
+      // It is not answered before this is either true on the server or of no consequence.
+      await put(throughA);
+      await until(async () => Object.values(await statuses()).every((status) => status === 503), 30_000).catch(
+        async () => expect(await statuses()).toEqual(Object.fromEntries(Object.keys(doors).map((name) => [name, 503]))),
+      );
+      expect(await invoke(throughB)).toBe('ServiceUnavailableException');
+      expect(await ready()).toMatchObject({
+        status: 'not ready',
+        checks: { database: { ok: true }, changes: { ok: false } },
+      });
+      expect((await fetch(`${b.ready.endpoint}/healthz`)).status).toBe(200);
+    } finally {
+      await give();
+    }
+    await becomes(() => invoke(throughB), 'AccessDeniedException', 30_000);
+    await remove(throughB);
+    await becomes(() => invoke(throughB), 'done');
+    expect(await statuses()).toEqual(before);
+    await until(async () => JSON.stringify(await ready()).includes('"status":"ready"'));
+    await throughB.control.send(new GetAgentRuntimeCommand({ agentRuntimeId: arn.split('/')[1] ?? '' }));
+  });
+});
+
+describe('code interpreters', () => {
+  let pair: ServerGroup;
+  afterAll(async () => {
+    await pair?.close();
+  });
+
+  it('deleted through one server are gone on the other, with their sessions', async () => {
+    pair = await ServerGroup.open({
+      sandbox: ['--sandbox', 'oci'],
+      leaseSeconds: 60,
+      env: { AGENTPLATFORM_CODE_INTERPRETER_IMAGE: 'slim', AGENTPLATFORM_CODE_INTERPRETER_WARM_SESSIONS: '0' },
+    });
+    const first = await pair.start('a');
+    const second = await pair.start('b');
+    const [one, two] = [clientsOf(first), clientsOf(second, { credentials: first.credentials })];
+    opened.push(one, two);
+    const make = async (name: string): Promise<string> => {
+      const networkConfiguration = { networkMode: 'SANDBOX' } as const;
+      const made = await one.control.send(new CreateCodeInterpreterCommand({ name, networkConfiguration }));
+      return made.codeInterpreterId ?? '';
+    };
+    const [gone, stays] = [await make('gone'), await make('stays')];
+    const [ending, staying] = [await startCodeSession(two, gone), await startCodeSession(two, stays)];
+    expect([(await ending.python('6*7')).text, (await staying.python('6*7')).text]).toEqual(['42', '42']);
+    const live = async (): Promise<number> =>
+      (await readdir(join(pair.dataDir('b'), 'sandboxes')).catch(() => [])).length;
+    const before = await live();
+    expect(before).toBeGreaterThan(1);
+    await one.control.send(new DeleteCodeInterpreterCommand({ codeInterpreterId: gone }));
+    expect(await outcome(ending.python('1'))).toBe('ResourceNotFoundException');
+    await until(async () => (await live()) === before - 1, 30_000);
+    expect((await staying.python('6*7')).text).toBe('42');
+  });
+});

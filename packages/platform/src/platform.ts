@@ -38,7 +38,7 @@ import { createJournal } from './kernel/journal/index.ts';
 import { objectReader } from './kernel/objects/index.ts';
 import { createOutbound, refusalOf } from './kernel/outbound/index.ts';
 import { PeerForwarder, PeerTokens, peerAuthenticator } from './kernel/peers/index.ts';
-import { createSandboxProvider, LiveSandboxes, probeProviders } from './kernel/sandbox/index.ts';
+import { createSandboxProvider, LiveSandboxes, probeProviders, ReservedMemory } from './kernel/sandbox/index.ts';
 import { configuredMasterKeys, createSecrets, openMasterKeyFile } from './kernel/secrets/index.ts';
 import { createSealer } from './kernel/secrets/sealer.ts';
 import type { HandlersOf } from './kernel/service.ts';
@@ -68,7 +68,7 @@ import { createResourcePoliciesService, ResourcePolicies } from './services/reso
 import { createRuntimeService } from './services/runtime/index.ts';
 import { RegistryCredentialsStore } from './services/runtime/registry-credentials.ts';
 import { createTagsService } from './services/tags/index.ts';
-import { roomToPool, sessionOptions } from './session-options.ts';
+import { promisedMemory, roomToPool, sessionOptions } from './session-options.ts';
 import { memoryQuotas, objectLimits } from './storage-quotas.ts';
 import { auditOfStream } from './stream-audit.ts';
 import { watchMetrics } from './watch-metrics.ts';
@@ -118,7 +118,8 @@ export async function createPlatform(config: Config, life: Life): Promise<Platfo
     const isolation = sandboxOptions(config, { door: () => door?.port, clock, log });
     const chosen = await createSandboxProvider({ ...isolation, provider: config.sandbox.provider });
     const { report } = chosen;
-    const provider = new LiveSandboxes(chosen.provider);
+    const reserved = new ReservedMemory(chosen.provider, promisedMemory(config));
+    const provider = new LiveSandboxes(reserved);
     closing.add(() => provider.close());
 
     // Storage
@@ -241,7 +242,7 @@ export async function createPlatform(config: Config, life: Life): Promise<Platfo
       store: createSqlSessionStore(database),
       hold: lease,
       shared: database.kind === 'postgres',
-      roomToPool: () => roomToPool() && !room.low,
+      roomToPool: () => roomToPool() && reserved.roomToPool && !room.low,
       needRoom: room.need,
       recordUsage: (sample) => void journal.record('usage', sample),
       recordStart: (outcome, seconds) => metrics.sandboxStart(report.provider, outcome).observe(seconds),

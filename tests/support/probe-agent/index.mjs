@@ -9,6 +9,7 @@ let healthy = true;
 const acts = {
   count: (_, res) => res.end(JSON.stringify({ count: ++count, pid: process.pid })),
   echo: ({ body }, res) => res.end(body),
+  url: ({ req }, res) => res.end(req.url),
   headers: ({ req }, res) => res.end(JSON.stringify(req.headers)),
   env: (_, res) => res.end(JSON.stringify(process.env)),
   write: ({ text }, res) => {

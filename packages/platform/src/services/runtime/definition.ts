@@ -21,6 +21,7 @@ export function definitionOf(call: Call): RuntimeDefinition {
     lifecycleConfiguration,
     environmentVariables,
     filesystemConfigurations,
+    resourceConfigurations,
   } = call;
   return {
     agentRuntimeArtifact,
@@ -33,21 +34,35 @@ export function definitionOf(call: Call): RuntimeDefinition {
     lifecycleConfiguration,
     environmentVariables,
     filesystemConfigurations,
+    resourceConfigurations,
   };
+}
+
+/** Fields of the model that no version can have here yet; to ignore them would leave the caller with less than he asked for. */
+const NOT_SERVED = ['allowedPorts', 'hooksConfiguration'] as const;
+
+/** Rejects with ValidationException a call that asks for what is not served. */
+export function refuseUnserved(call: Call): void {
+  const problems = NOT_SERVED.filter((name) => call[name] !== undefined).map((name) => ({
+    name,
+    message: 'is not served here yet',
+  }));
+  const [first] = problems;
+  if (first) throw errors.validation(`${first.name} ${first.message}.`, { fieldList: problems });
 }
 
 /** What the model's constraints do not say; rejects with every problem at once. */
 export function checkDefinition(
   definition: RuntimeDefinition,
   defaults: LifecycleDefaults,
-  quotas: { sessionLifetimeSeconds: number },
+  limits: { sessionLifetimeSeconds: number; sandboxMemoryBytes: number },
 ): void {
   const problems: FieldProblem[] = [];
   const lifecycle = lifecycleOf(definition, defaults);
-  if (lifecycle.maxLifetimeSeconds > quotas.sessionLifetimeSeconds) {
+  if (lifecycle.maxLifetimeSeconds > limits.sessionLifetimeSeconds) {
     problems.push({
       name: 'lifecycleConfiguration.maxLifetime',
-      message: `must be at most ${quotas.sessionLifetimeSeconds}, the quota quotas.sessionLifetimeSeconds`,
+      message: `must be at most ${limits.sessionLifetimeSeconds}, the quota quotas.sessionLifetimeSeconds`,
     });
   }
   if (lifecycle.idleSeconds > lifecycle.maxLifetimeSeconds) {
@@ -74,11 +89,18 @@ export function checkDefinition(
       message: 'VPC is not offered on this server yet; use PUBLIC',
     });
   }
+  problems.push(...protocolProblems(definition), ...memoryProblems(definition, limits.sandboxMemoryBytes));
   const authorizer = definition.authorizerConfiguration?.customJWTAuthorizer;
   if (authorizer?.privateEndpoint || authorizer?.privateEndpointOverrides?.length) {
     problems.push({
       name: 'authorizerConfiguration.customJWTAuthorizer.privateEndpoint',
       message: 'is not offered here; open the private range with --allow-private-egress instead',
+    });
+  }
+  if (authorizer?.certificateConfigurations?.length) {
+    problems.push({
+      name: 'authorizerConfiguration.customJWTAuthorizer.certificateConfigurations',
+      message: 'is not served here yet: the identity provider needs a certificate of a public CA',
     });
   }
   const rule = authorizer && checkConfiguration(authorizer);
@@ -88,6 +110,39 @@ export function checkDefinition(
   }
   const [first] = problems;
   if (first) throw errors.validation(`${first.name} ${first.message}.`, { fieldList: problems });
+}
+
+/** The port that the platform keeps to itself in every runtime's container (model: `ServerPort`, `Port`). */
+const RESERVED_PORT = 8443;
+const HEALTH_PATH = '/ping';
+
+function protocolProblems({ protocolConfiguration }: RuntimeDefinition): FieldProblem[] {
+  const { port, path } = protocolConfiguration ?? {};
+  const problems: FieldProblem[] = [];
+  if (port === RESERVED_PORT)
+    problems.push({ name: 'protocolConfiguration.port', message: `must not be ${RESERVED_PORT}, which is reserved` });
+  if (path === HEALTH_PATH)
+    problems.push({ name: 'protocolConfiguration.path', message: 'must not be /ping, where an agent says how it is' });
+  return problems;
+}
+
+const MIB = 2 ** 20;
+
+function memoryProblems({ resourceConfigurations }: RuntimeDefinition, mostBytes: number): FieldProblem[] {
+  const wanted = resourceConfigurations?.[0]?.minimumMemoryInMiB;
+  const most = Math.floor(mostBytes / MIB);
+  if (wanted === undefined || (wanted >= 1 && wanted <= most)) return [];
+  return [
+    {
+      name: 'resourceConfigurations[0].minimumMemoryInMiB',
+      message: `must be from 1 to ${most}, which is what sandbox.limits.memoryBytes gives one sandbox here`,
+    },
+  ];
+}
+
+/** Bytes of memory that are kept for each sandbox of it; 0 when it asks for none. */
+export function reservedMemoryOf({ resourceConfigurations }: RuntimeDefinition): number {
+  return (resourceConfigurations?.[0]?.minimumMemoryInMiB ?? 0) * MIB;
 }
 
 export function lifecycleOf(definition: RuntimeDefinition, defaults: LifecycleDefaults): RuntimeVersion['lifecycle'] {

@@ -15,7 +15,7 @@ import { ANSWERED } from './container-headers.ts';
 import { EventSize } from './event-size.ts';
 import { listens } from './listens.ts';
 import { readMcpSession, writeMcpSession } from './mcp-session.ts';
-import { protocolRoutes } from './protocols.ts';
+import { routeOf } from './protocols.ts';
 
 export interface InvokeDeps {
   sessions: Sessions;
@@ -92,7 +92,7 @@ function send(
 ): Promise<UpstreamResponse> {
   const request = {
     method: 'POST',
-    path: protocolRoutes[target.version.protocol].path,
+    path: routeOf(target.version).path,
     headers,
     body: payload instanceof WholeBody ? payload.bytes : payload instanceof Readable ? payload : Readable.from(payload),
     headersTimeout: deps.limits.timeoutMs,

@@ -47,6 +47,7 @@ export type RuntimeDefinition = Pick<
   | 'lifecycleConfiguration'
   | 'environmentVariables'
   | 'filesystemConfigurations'
+  | 'resourceConfigurations'
 >;
 
 /** A name under which one version of a runtime is invoked. `DEFAULT` always exists and follows the newest ready version. */

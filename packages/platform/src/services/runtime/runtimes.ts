@@ -2,12 +2,20 @@ import { type control, errors } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
 import { ImageError, type Images, type ResolvedImage } from '../../kernel/images/images.ts';
+import type { SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
 import { DuplicateResourceError } from '../../kernel/storage/index.ts';
 import { fieldOf, imageProblem, rightsFor } from './artifact.ts';
 import type { RuntimeCatalogue } from './catalogue.ts';
-import { checkDefinition, definitionOf, type LifecycleDefaults, lifecycleOf, protocolOf } from './definition.ts';
+import {
+  checkDefinition,
+  definitionOf,
+  type LifecycleDefaults,
+  lifecycleOf,
+  protocolOf,
+  refuseUnserved,
+} from './definition.ts';
 import type { FileSystems } from './file-systems.ts';
 import {
   DEFAULT_ENDPOINT,
@@ -40,6 +48,7 @@ export interface RuntimesDeps {
   region: string;
   defaults: LifecycleDefaults;
   quotas: { versionsPerRuntime: number; sessionLifetimeSeconds: number };
+  sandbox: { limits: Pick<SandboxLimits, 'memoryBytes'> };
   log: Logger;
 }
 
@@ -62,6 +71,7 @@ export class Runtimes {
     ctx: RequestContext,
   ): Promise<RuntimeVersion & { runtime: Runtime }> {
     const { clock, region, newIdSuffix, store } = this.#deps;
+    refuseUnserved(call);
     const definition = definitionOf(call);
     await this.#check(definition, ctx);
     const preparing = this.#prepare(definition, ctx.accountId);
@@ -118,6 +128,7 @@ export class Runtimes {
         remedy: 'Delete versions that no endpoint uses, or raise quotas.versionsPerRuntime.',
       });
     }
+    refuseUnserved(call);
     const definition = definitionOf(call);
     await this.#check(definition, ctx);
     const preparing = this.#prepare(definition, ctx.accountId);
@@ -233,7 +244,8 @@ export class Runtimes {
   }
 
   async #check(definition: RuntimeDefinition, ctx: RequestContext): Promise<void> {
-    checkDefinition(definition, this.#deps.defaults, this.#deps.quotas);
+    const { defaults, quotas, sandbox } = this.#deps;
+    checkDefinition(definition, defaults, { ...quotas, sandboxMemoryBytes: sandbox.limits.memoryBytes });
     await ctx.require('iam:PassRole', definition.roleArn);
     if (!(await this.#deps.roleExists(definition.roleArn))) {
       throw errors.invalidField('roleArn', `names ${definition.roleArn}, which does not exist`, {

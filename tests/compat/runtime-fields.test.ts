@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -94,5 +95,84 @@ describe.skipIf(!python)('memory that is promised', () => {
     const { agentRuntimeArn } = await readyRuntime(boto, small);
     const [unasked] = await boto.data(invocation(agentRuntimeArn, randomUUID(), { do: 'count' }));
     expect(unasked?.error).toBeUndefined();
+  });
+});
+
+describe.skipIf(!python)('a warm-up hook', () => {
+  const hook = (path: string, port?: number) => ({
+    hooksConfiguration: {
+      build: { warmup: { action: { httpPost: { path, ...(port === undefined ? {} : { port }) } } } },
+    },
+  });
+
+  it('has been asked once, before any session, in each sandbox', async () => {
+    const [created] = await create('warm', hook('/warm'));
+    const runtime = await readyRuntime(boto, created);
+    expect(runtime.hooksConfiguration).toEqual(hook('/warm').hooksConfiguration);
+    // Where none are kept ready a session's own sandbox is asked before its first request.
+    const [cold] = await boto.data(invocation(runtime.agentRuntimeArn, randomUUID(), { do: 'warmed' }));
+    expect(JSON.parse(textOf(cold?.output.response)).warmed).toEqual(['POST']);
+  });
+
+  it('has its effect in the sandbox that stands ready from the build on, which is the first session’s', async () => {
+    const pooling = await startTestPlatform({ args: ['--pool-max-per-version', '1'] });
+    const theirs = clientsOf(pooling);
+    try {
+      const own = botoOf(pooling);
+      const [created] = await own.control([
+        'CreateAgentRuntime',
+        { agentRuntimeName: 'warm', ...(await codeDefinition(pooling, theirs, probe)), ...hook('/warm') },
+      ]);
+      const { agentRuntimeArn } = await readyRuntime(own, created);
+      const sandboxes = () => readdir(join(pooling.dataDir, 'sandboxes'));
+      const built = await sandboxes();
+      expect(built).toHaveLength(1);
+      const session = randomUUID();
+      const [answer, host] = await own.data(
+        invocation(agentRuntimeArn, session, { do: 'warmed' }),
+        invocation(agentRuntimeArn, session, { do: 'file', path: '/proc/sys/kernel/hostname' }),
+      );
+      expect(JSON.parse(textOf(answer?.output.response)).warmed).toEqual(['POST']);
+      expect(JSON.parse(textOf(host?.output.response)).text.trim()).toBe(built[0]);
+    } finally {
+      theirs.close();
+      await pooling.dispose();
+    }
+  });
+
+  it('that fails fails the build, with what the agent said', async () => {
+    const [refused, silent, gone] = await boto.control(
+      ...(
+        [
+          ['says_no', { ...hook('/warm'), environmentVariables: { PROBE_WARMING: '500' } }],
+          ['elsewhere_port', hook('/warm', 11_111)],
+          ['exits', { ...hook('/warm'), environmentVariables: { PROBE_WARMING: 'exit' } }],
+        ] as [string, object][]
+      ).map(([agentRuntimeName, more]): [string, object] => [
+        'CreateAgentRuntime',
+        { agentRuntimeName, ...definition, ...more },
+      ]),
+    );
+    const failed = (message: string) => ({
+      code: 'ValidationException',
+      fields: ['hooksConfiguration.build.warmup'],
+      message: expect.stringContaining(message),
+    });
+    expect(refused?.error).toMatchObject(failed('POST /warm on port 8080 answered 500: as it was told'));
+    expect(refused?.error?.message).toContain('the warm-up was asked');
+    expect(silent?.error).toMatchObject(failed('POST /warm on port 11111 failed'));
+    expect(gone?.error).toMatchObject(failed('exited with status 9'));
+    const [listed] = await boto.control(['ListAgentRuntimes', {}]);
+    const names = listed?.output.agentRuntimes.map((one: { agentRuntimeName: string }) => one.agentRuntimeName);
+    expect(names).not.toContain('says_no');
+  });
+
+  it('cannot be where the agent serves something else', async () => {
+    const [ping] = await create('taken', hook('/ping'));
+    const [invocations] = await create('taken', hook('/invocations', 8080));
+    expect([ping?.error?.fields, invocations?.error?.fields]).toEqual([
+      ['hooksConfiguration.build.warmup.action.httpPost.path'],
+      ['hooksConfiguration.build.warmup.action.httpPost.path'],
+    ]);
   });
 });

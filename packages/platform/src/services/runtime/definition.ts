@@ -2,7 +2,9 @@ import type { FieldProblem } from '@agentplatform/contract';
 import { type control, errors } from '@agentplatform/contract';
 import { checkConfiguration } from '../../kernel/auth/jwt-rules.ts';
 import { allowlistProblem } from './container-headers.ts';
+import { routeOf } from './protocols.ts';
 import type { Protocol, RuntimeDefinition, RuntimeVersion } from './runtime.ts';
+import { warmUpRoute } from './warm-up.ts';
 
 /** Defaults and ceilings for lifecycles, in seconds. */
 export interface LifecycleDefaults {
@@ -22,6 +24,7 @@ export function definitionOf(call: Call): RuntimeDefinition {
     environmentVariables,
     filesystemConfigurations,
     resourceConfigurations,
+    hooksConfiguration,
   } = call;
   return {
     agentRuntimeArtifact,
@@ -35,11 +38,12 @@ export function definitionOf(call: Call): RuntimeDefinition {
     environmentVariables,
     filesystemConfigurations,
     resourceConfigurations,
+    hooksConfiguration,
   };
 }
 
 /** Fields of the model that no version can have here yet; to ignore them would leave the caller with less than he asked for. */
-const NOT_SERVED = ['allowedPorts', 'hooksConfiguration'] as const;
+const NOT_SERVED = ['allowedPorts'] as const;
 
 /** Rejects with ValidationException a call that asks for what is not served. */
 export function refuseUnserved(call: Call): void {
@@ -89,7 +93,11 @@ export function checkDefinition(
       message: 'VPC is not offered on this server yet; use PUBLIC',
     });
   }
-  problems.push(...protocolProblems(definition), ...memoryProblems(definition, limits.sandboxMemoryBytes));
+  problems.push(
+    ...protocolProblems(definition),
+    ...memoryProblems(definition, limits.sandboxMemoryBytes),
+    ...hookProblems(definition),
+  );
   const authorizer = definition.authorizerConfiguration?.customJWTAuthorizer;
   if (authorizer?.privateEndpoint || authorizer?.privateEndpointOverrides?.length) {
     problems.push({
@@ -123,6 +131,20 @@ function protocolProblems({ protocolConfiguration }: RuntimeDefinition): FieldPr
     problems.push({ name: 'protocolConfiguration.port', message: `must not be ${RESERVED_PORT}, which is reserved` });
   if (path === HEALTH_PATH)
     problems.push({ name: 'protocolConfiguration.path', message: 'must not be /ping, where an agent says how it is' });
+  return problems;
+}
+
+function hookProblems(definition: RuntimeDefinition): FieldProblem[] {
+  const protocol = protocolOf(definition);
+  const hook = warmUpRoute({ protocol, definition });
+  if (!hook) return [];
+  const name = 'hooksConfiguration.build.warmup.action.httpPost';
+  const serving = routeOf({ protocol, definition });
+  const problems: FieldProblem[] = [];
+  if (hook.port === RESERVED_PORT)
+    problems.push({ name: `${name}.port`, message: `must not be ${RESERVED_PORT}, which is reserved` });
+  if (hook.port === serving.port && [serving.path, HEALTH_PATH].includes(hook.path))
+    problems.push({ name: `${name}.path`, message: 'must be a path of its own, not that of invocations or of /ping' });
   return problems;
 }
 

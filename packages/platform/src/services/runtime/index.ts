@@ -100,6 +100,7 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
     fileSystems,
     store,
     catalogue,
+    warmUp: (runtime, version, signal) => deps.sessions.pool.prepare(planOf(runtime, version), signal),
     resolveArtifact: (artifact, accountId, signal) => resolveArtifact(artifact, accountId, artifacts, signal),
   });
   const endpoints = new Endpoints({ ...deps, runtimes, store, catalogue });

@@ -71,9 +71,14 @@ export async function acquire(
     return await deps.sessions.acquire(key, () => deps.planFor(target), ctx.signal);
   } catch (error) {
     if (error instanceof StartFailure) throw errors.runtimeClient(error.message, { cause: error });
-    // A full disk is told the same way whatever needed it.
-    throw error instanceof SandboxError && !isDiskFull(error) ? sandboxError(error) : error;
+    throw sandboxProblem(error);
   }
+}
+
+/** The wire's error for a sandbox that could not be made; any other error as it is. */
+export function sandboxProblem(error: unknown): unknown {
+  // A full disk is told the same way whatever needed it.
+  return error instanceof SandboxError && !isDiskFull(error) ? sandboxError(error) : error;
 }
 
 function sandboxError(error: SandboxError): ServiceError {

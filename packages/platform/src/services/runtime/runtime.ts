@@ -48,6 +48,7 @@ export type RuntimeDefinition = Pick<
   | 'environmentVariables'
   | 'filesystemConfigurations'
   | 'resourceConfigurations'
+  | 'hooksConfiguration'
 >;
 
 /** A name under which one version of a runtime is invoked. `DEFAULT` always exists and follows the newest ready version. */

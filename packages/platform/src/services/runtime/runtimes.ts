@@ -5,6 +5,7 @@ import { ImageError, type Images, type ResolvedImage } from '../../kernel/images
 import type { SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
+import { StartFailure } from '../../kernel/sessions/start-failure.ts';
 import { DuplicateResourceError } from '../../kernel/storage/index.ts';
 import { fieldOf, imageProblem, rightsFor } from './artifact.ts';
 import type { RuntimeCatalogue } from './catalogue.ts';
@@ -17,6 +18,7 @@ import {
   refuseUnserved,
 } from './definition.ts';
 import type { FileSystems } from './file-systems.ts';
+import { sandboxProblem } from './invoke.ts';
 import {
   DEFAULT_ENDPOINT,
   endpointArn,
@@ -27,6 +29,7 @@ import {
   runtimeArn,
 } from './runtime.ts';
 import type { Page, PageRequest, RuntimeFamily, RuntimeStore } from './runtime-store.ts';
+import { warmUpRoute } from './warm-up.ts';
 
 export interface RuntimesDeps {
   store: RuntimeStore;
@@ -38,6 +41,8 @@ export interface RuntimesDeps {
     accountId: string,
     signal: AbortSignal,
   ): Promise<ResolvedImage>;
+  /** Makes one sandbox of a version that is not there yet, as for a session, its hook asked. Rejects as a session's start does. */
+  warmUp(runtime: Runtime, version: RuntimeVersion, signal: AbortSignal): Promise<void>;
   roleExists(roleArn: string): Promise<boolean>;
   fileSystems: FileSystems;
   /** Why the platform will not call an address; undefined when it may. */
@@ -74,9 +79,6 @@ export class Runtimes {
     refuseUnserved(call);
     const definition = definitionOf(call);
     await this.#check(definition, ctx);
-    const preparing = this.#prepare(definition, ctx.accountId);
-    const digest = await this.#settled(preparing);
-
     const id = `${call.agentRuntimeName}-${newIdSuffix()}`;
     const now = clock.now();
     const runtime: Runtime = {
@@ -89,7 +91,10 @@ export class Runtimes {
       updatedAt: now,
       deleting: false,
     };
-    const version = this.#version(runtime, 1, definition, digest, 'CREATING');
+    const planned = this.#version(runtime, 1, definition, 'CREATING');
+    const preparing = this.#prepare(runtime, planned);
+    const digest = await this.#settled(preparing);
+    const version: RuntimeVersion = { ...planned, ...(digest ? { status: 'READY', imageDigest: digest } : {}) };
     const endpoint: RuntimeEndpoint = {
       arn: endpointArn(runtime.arn, DEFAULT_ENDPOINT),
       id: DEFAULT_ENDPOINT,
@@ -106,6 +111,8 @@ export class Runtimes {
     try {
       await store.createRuntime({ runtime, versions: [version], endpoints: [endpoint] }, call.tags ?? {});
     } catch (error) {
+      // What its warm-up has left there is for nobody.
+      this.#deps.sessions.pool.retain(runtime.arn, []);
       if (!(error instanceof DuplicateResourceError)) throw error;
       throw errors.conflict(`An agent runtime named ${call.agentRuntimeName} already exists in this account.`, {
         remedy: 'Update it with UpdateAgentRuntime, delete it, or choose another name.',
@@ -131,15 +138,14 @@ export class Runtimes {
     refuseUnserved(call);
     const definition = definitionOf(call);
     await this.#check(definition, ctx);
-    const preparing = this.#prepare(definition, ctx.accountId);
-    const digest = await this.#settled(preparing);
-
     const runtime: Runtime = {
       ...family.runtime,
       latestVersion: family.runtime.latestVersion + 1,
       updatedAt: clock.now(),
     };
-    const version = this.#version(runtime, runtime.latestVersion, definition, undefined, 'UPDATING');
+    const version = this.#version(runtime, runtime.latestVersion, definition, 'UPDATING');
+    const preparing = this.#prepare(runtime, version);
+    const digest = await this.#settled(preparing);
     try {
       await store.addVersion(runtime, version);
       if (digest) return { ...(await this.#settle(runtime, version, preparing)), runtime };
@@ -233,7 +239,7 @@ export class Runtimes {
         continue;
       }
       for (const version of family.versions.filter((v) => v.status === 'CREATING' || v.status === 'UPDATING')) {
-        this.#finish(family.runtime, version, this.#prepare(version.definition, family.runtime.accountId));
+        this.#finish(family.runtime, version, this.#prepare(family.runtime, version));
       }
     }
   }
@@ -266,13 +272,15 @@ export class Runtimes {
     }
   }
 
-  /** Fetches and unpacks the image, so that the first session does not wait for it. */
-  #prepare(definition: RuntimeDefinition, accountId: string): Promise<string> {
+  /** Fetches and unpacks the image, so that the first session does not wait for it, and has its warm-up hook tried. Gives the image's digest. */
+  #prepare(runtime: Runtime, version: RuntimeVersion): Promise<string> {
     const signal = this.#stop.signal;
+    const { definition } = version;
     const preparing = this.#deps
-      .resolveArtifact(definition.agentRuntimeArtifact, accountId, signal)
+      .resolveArtifact(definition.agentRuntimeArtifact, runtime.accountId, signal)
       .then(async ({ digest }) => {
         await this.#deps.images.prepare(digest, signal);
+        if (warmUpRoute(version)) await this.#warmUp(runtime, { ...version, imageDigest: digest }, signal);
         return digest;
       })
       .catch((error: unknown) => {
@@ -281,6 +289,20 @@ export class Runtimes {
       });
     preparing.catch(() => undefined);
     return preparing;
+  }
+
+  /** Before there is any session. The sandbox that it was tried in stands ready for the first, where any do. */
+  async #warmUp(runtime: Runtime, version: RuntimeVersion, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#deps.warmUp(runtime, version, signal);
+    } catch (error) {
+      if (!(error instanceof StartFailure)) throw sandboxProblem(error);
+      const name = 'hooksConfiguration.build.warmup';
+      throw errors.validation(`${name} failed: ${error.message}`, {
+        fieldList: [{ name, message: error.message }],
+        cause: error,
+      });
+    }
   }
 
   /** The digest when it is there soon; undefined when it takes longer. Rejects with what is wrong when that is known soon. */
@@ -300,17 +322,16 @@ export class Runtimes {
     runtime: Runtime,
     number: number,
     definition: RuntimeDefinition,
-    digest: string | undefined,
-    pending: 'CREATING' | 'UPDATING',
+    status: 'CREATING' | 'UPDATING',
   ): RuntimeVersion {
     return {
       runtimeArn: runtime.arn,
       version: number,
-      status: digest ? 'READY' : pending,
+      status,
       failureReason: undefined,
       createdAt: runtime.updatedAt,
       updatedAt: runtime.updatedAt,
-      imageDigest: digest,
+      imageDigest: undefined,
       lifecycle: lifecycleOf(definition, this.#deps.defaults),
       protocol: protocolOf(definition),
       definition,

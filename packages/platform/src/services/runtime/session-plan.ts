@@ -6,6 +6,7 @@ import { reservedMemoryOf } from './definition.ts';
 import type { FileSystems } from './file-systems.ts';
 import { routeOf } from './protocols.ts';
 import type { RuntimeVersion } from './runtime.ts';
+import { warmUpOf } from './warm-up.ts';
 
 export interface SessionPlanDeps {
   images: Pick<Images, 'prepare'>;
@@ -25,6 +26,7 @@ export interface SessionPlanDeps {
 export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): SessionPlan {
   const { definition, imageDigest, runtimeArn } = version;
   const { port, health } = routeOf(version);
+  const warmUp = warmUpOf(version);
   const belongings = deps.fileSystems.belongings(definition);
   // Who brings keys of his own means another place by them than this platform.
   const ownKeys = definition.environmentVariables?.AWS_ACCESS_KEY_ID !== undefined;
@@ -35,6 +37,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
     port,
     health,
     pool: { resourceArn: runtimeArn, max: deps.pooled },
+    ...(warmUp ? { warmUp } : {}),
     ...(belongings ? { belongings } : {}),
     async sandbox(id, signal) {
       if (!imageDigest) throw new Error(`version ${version.version} of ${runtimeArn} is READY without an image`);

@@ -26,6 +26,7 @@ export function runtimeView(version: VersionOfRuntime): control.GetAgentRuntimeR
     requestHeaderConfiguration: definition.requestHeaderConfiguration,
     filesystemConfigurations: definition.filesystemConfigurations,
     resourceConfigurations: definition.resourceConfigurations,
+    hooksConfiguration: definition.hooksConfiguration,
   };
 }
 

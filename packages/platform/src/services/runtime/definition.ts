@@ -105,12 +105,6 @@ export function checkDefinition(
       message: 'is not offered here; open the private range with --allow-private-egress instead',
     });
   }
-  if (authorizer?.certificateConfigurations?.length) {
-    problems.push({
-      name: 'authorizerConfiguration.customJWTAuthorizer.certificateConfigurations',
-      message: 'is not served here yet: the identity provider needs a certificate of a public CA',
-    });
-  }
   const rule = authorizer && checkConfiguration(authorizer);
   if (rule) {
     const field = rule.field === 'customJWTAuthorizer' ? rule.field : `customJWTAuthorizer.${rule.field}`;

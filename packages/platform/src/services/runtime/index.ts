@@ -97,6 +97,7 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
   const fileSystems = new FileSystems(deps.fileSystems);
   const runtimes = new Runtimes({
     ...deps,
+    readObject: deps.artifacts.readObject,
     fileSystems,
     store,
     catalogue,

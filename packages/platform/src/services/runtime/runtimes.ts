@@ -9,6 +9,7 @@ import { StartFailure } from '../../kernel/sessions/start-failure.ts';
 import { DuplicateResourceError } from '../../kernel/storage/index.ts';
 import { fieldOf, imageProblem, rightsFor } from './artifact.ts';
 import type { RuntimeCatalogue } from './catalogue.ts';
+import { type CertificateAuthorityDeps, certificateAuthority } from './certificate-authority.ts';
 import {
   checkDefinition,
   definitionOf,
@@ -31,7 +32,7 @@ import {
 import type { Page, PageRequest, RuntimeFamily, RuntimeStore } from './runtime-store.ts';
 import { warmUpRoute } from './warm-up.ts';
 
-export interface RuntimesDeps {
+export interface RuntimesDeps extends CertificateAuthorityDeps {
   store: RuntimeStore;
   catalogue: RuntimeCatalogue;
   images: Images;
@@ -78,7 +79,7 @@ export class Runtimes {
     const { clock, region, newIdSuffix, store } = this.#deps;
     refuseUnserved(call);
     const definition = definitionOf(call);
-    await this.#check(definition, ctx);
+    const authority = await this.#check(definition, ctx);
     const id = `${call.agentRuntimeName}-${newIdSuffix()}`;
     const now = clock.now();
     const runtime: Runtime = {
@@ -91,7 +92,7 @@ export class Runtimes {
       updatedAt: now,
       deleting: false,
     };
-    const planned = this.#version(runtime, 1, definition, 'CREATING');
+    const planned = this.#version(runtime, 1, definition, authority, 'CREATING');
     const preparing = this.#prepare(runtime, planned);
     const digest = await this.#settled(preparing);
     const version: RuntimeVersion = { ...planned, ...(digest ? { status: 'READY', imageDigest: digest } : {}) };
@@ -137,13 +138,13 @@ export class Runtimes {
     }
     refuseUnserved(call);
     const definition = definitionOf(call);
-    await this.#check(definition, ctx);
+    const authority = await this.#check(definition, ctx);
     const runtime: Runtime = {
       ...family.runtime,
       latestVersion: family.runtime.latestVersion + 1,
       updatedAt: clock.now(),
     };
-    const version = this.#version(runtime, runtime.latestVersion, definition, 'UPDATING');
+    const version = this.#version(runtime, runtime.latestVersion, definition, authority, 'UPDATING');
     const preparing = this.#prepare(runtime, version);
     const digest = await this.#settled(preparing);
     try {
@@ -249,7 +250,8 @@ export class Runtimes {
     await Promise.allSettled(this.#background);
   }
 
-  async #check(definition: RuntimeDefinition, ctx: RequestContext): Promise<void> {
+  /** Rejects with what is wrong with a definition; gives the PEM of the authority that it names. */
+  async #check(definition: RuntimeDefinition, ctx: RequestContext): Promise<string | undefined> {
     const { defaults, quotas, sandbox } = this.#deps;
     checkDefinition(definition, defaults, { ...quotas, sandboxMemoryBytes: sandbox.limits.memoryBytes });
     await ctx.require('iam:PassRole', definition.roleArn);
@@ -270,6 +272,7 @@ export class Runtimes {
         remedy: 'Name a provider at a public address, or have the operator open the range with --allow-private-egress.',
       });
     }
+    return certificateAuthority(definition, ctx, this.#deps);
   }
 
   /** Fetches and unpacks the image, so that the first session does not wait for it, and has its warm-up hook tried. Gives the image's digest. */
@@ -322,6 +325,7 @@ export class Runtimes {
     runtime: Runtime,
     number: number,
     definition: RuntimeDefinition,
+    certificateAuthority: string | undefined,
     status: 'CREATING' | 'UPDATING',
   ): RuntimeVersion {
     return {
@@ -334,6 +338,7 @@ export class Runtimes {
       imageDigest: undefined,
       lifecycle: lifecycleOf(definition, this.#deps.defaults),
       protocol: protocolOf(definition),
+      ...(certificateAuthority === undefined ? {} : { certificateAuthority }),
       definition,
     };
   }

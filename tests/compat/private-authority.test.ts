@@ -1,14 +1,15 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { CreateBucketCommand, PutObjectCommand } from '@aws-sdk/client-s3';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type PrivateProvider,
+  startPrivateProvider,
+} from '../../packages/platform/src/kernel/auth/testing/private-provider.ts';
 import { type Boto, botoOf, codeDefinition, python, readyRuntime } from '../support/boto3.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
@@ -19,9 +20,7 @@ let platform: TestPlatform;
 let clients: Clients;
 let boto: Boto;
 let definition: object;
-let provider: Server;
-let issuer: string;
-let token: string;
+let provider: PrivateProvider;
 
 /** A certificate that vouches for itself, made by OpenSSL. */
 async function selfSigned(...extensions: string[]): Promise<{ key: string; cert: string }> {
@@ -37,34 +36,13 @@ async function selfSigned(...extensions: string[]): Promise<{ key: string; cert:
   }
 }
 
-/** An identity provider behind a certificate that nobody believes, by RFC 8414. */
-async function startProvider({ key, cert }: { key: string; cert: string }): Promise<void> {
-  const keys = await generateKeyPair('RS256');
-  const jwk = { ...(await exportJWK(keys.publicKey)), kid: 'one', alg: 'RS256', use: 'sig' };
-  provider = createServer({ key, cert }, (req, res) => {
-    res.setHeader('content-type', 'application/json');
-    if (req.url === '/.well-known/oauth-authorization-server')
-      res.end(JSON.stringify({ issuer, jwks_uri: `${issuer}/keys` }));
-    else res.end(JSON.stringify({ keys: [jwk] }));
-  });
-  await new Promise<void>((done) => provider.listen(0, '127.0.0.1', done));
-  issuer = `https://127.0.0.1:${(provider.address() as AddressInfo).port}`;
-  const claims = new SignJWT({}).setProtectedHeader({ alg: 'RS256', kid: 'one' }).setIssuer(issuer);
-  token = await claims
-    .setAudience('agents')
-    .setSubject('ann')
-    .setIssuedAt()
-    .setExpirationTime('1h')
-    .sign(keys.privateKey);
-}
-
 beforeAll(async () => {
   const [ours, other, leaf] = await Promise.all([
     selfSigned('subjectAltName=IP:127.0.0.1'),
     selfSigned(),
     selfSigned('basicConstraints=critical,CA:FALSE'),
   ]);
-  await startProvider(ours);
+  provider = await startPrivateProvider(ours);
   platform = await startTestPlatform({ args: ['--allow-private-egress', '127.0.0.0/8'] });
   clients = clientsOf(platform);
   boto = botoOf(platform);
@@ -77,7 +55,6 @@ beforeAll(async () => {
 afterAll(async () => {
   clients?.close();
   await platform?.dispose();
-  provider?.closeAllConnections();
   provider?.close();
 });
 
@@ -88,7 +65,7 @@ const create = (agentRuntimeName: string, certificateConfiguration?: object): [s
     ...definition,
     authorizerConfiguration: {
       customJWTAuthorizer: {
-        discoveryUrl: `${issuer}/.well-known/oauth-authorization-server`,
+        discoveryUrl: provider.discoveryUrl,
         allowedAudience: ['agents'],
         ...(certificateConfiguration ? { certificateConfigurations: [certificateConfiguration] } : {}),
       },
@@ -101,7 +78,7 @@ async function status(arn: string): Promise<number> {
   const answer = await fetch(`${platform.ready.endpoint}/runtimes/${encodeURIComponent(arn)}/invocations`, {
     method: 'POST',
     headers: {
-      authorization: `Bearer ${token}`,
+      authorization: `Bearer ${provider.token}`,
       'x-amzn-bedrock-agentcore-runtime-session-id': randomUUID(),
       'content-type': 'application/json',
     },

@@ -78,7 +78,14 @@ export async function measureRecall(
       if (evidence.length === 0) continue;
       questions += 1;
       const scope = { kind: 'exact', key: `/${index}` } as const;
-      const filter: RecordFilter = { memoryId: MEMORY, scope, strategyId: undefined, metadata: [], metadataField: '' };
+      const filter: RecordFilter = {
+        memoryId: MEMORY,
+        now: new Date(),
+        scope,
+        strategyId: undefined,
+        metadata: [],
+        metadataField: '',
+      };
       const vector = vectors ? await vectors.embed(question) : '';
       for (const { search, sums, times } of tallies) {
         const started = performance.now();

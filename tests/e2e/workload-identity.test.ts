@@ -62,7 +62,7 @@ describe('workload identities, by the AWS SDK', () => {
     const { tags } = await clients.control.send(new ListTagsForResourceCommand({ resourceArn: arn }));
     expect(tags).toEqual({ team: 'red' });
     const again = clients.control.send(new CreateWorkloadIdentityCommand({ name }));
-    await expect(again).rejects.toMatchObject({ name: 'ValidationException', reason: 'ResourceConflict' });
+    await expect(again).rejects.toMatchObject({ name: 'ConflictException' });
     const changed = await clients.control.send(
       new UpdateWorkloadIdentityCommand({ name, allowedResourceOauth2ReturnUrls: [...urls, 'myapp://back'] }),
     );

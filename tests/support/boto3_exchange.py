@@ -103,4 +103,5 @@ def main():
     json.dump(results, sys.stdout)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -10,8 +10,8 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 export interface Python {
   /** Environment variables for a Python started by other means. */
   env: Record<string, string>;
-  /** Gives the script JSON on standard input and returns the JSON that it prints. At most two minutes. */
-  run(script: string, input: unknown): Promise<unknown>;
+  /** Gives the script JSON on standard input and returns the JSON that it prints; `env` beside the process's own. At most two minutes. */
+  run(script: string, input: unknown, env?: Record<string, string>): Promise<unknown>;
 }
 
 /**
@@ -24,9 +24,9 @@ export async function testPython(): Promise<Python | undefined> {
   const env = { PYTHONPATH: path, PYTHONDONTWRITEBYTECODE: '1' };
   return {
     env,
-    async run(script, input) {
+    async run(script, input, own) {
       const child = run('python3', [script], {
-        env: { ...process.env, ...env },
+        env: { ...process.env, ...env, ...own },
         timeout: 120_000,
         maxBuffer: 256 * 1024 * 1024,
       });

@@ -688,9 +688,13 @@ describe('doctor', () => {
   const provider = { provider: 'oci', usable: true, isolation: 'container (runc 1.1.5)', missing: [] };
 
   it('shows what the platform found', async () => {
-    platform.on(/doctor$/, (_, response) => json(response, 200, { providers: [provider], codeRuntimes: ['NODE_22'] }));
+    const model = { version: 'botocore 1.44.5', operations: 250, served: 59 };
+    platform.on(/doctor$/, (_, response) =>
+      json(response, 200, { model, providers: [provider], codeRuntimes: ['NODE_22'] }),
+    );
     const { code, stdout } = await run(['doctor']);
     expect(code).toBe(0);
+    expect(stdout).toContain('It speaks the API of botocore 1.44.5: 59 of its 250 operations are served.');
     expect(stdout).toContain('container (runc 1.1.5)');
     expect(stdout).toContain('NODE_22');
   });

@@ -157,7 +157,7 @@ export const errorCatalogue = {
   ),
   ServiceUnavailableException: server(
     503,
-    'aws',
+    'model',
     'The platform cannot serve now: it is starting, stopping, or lacks its database or disk.',
     'Repeat later.',
   ),

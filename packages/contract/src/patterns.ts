@@ -14,6 +14,7 @@ export const ambiguousPatterns: ReadonlySet<string> = new Set([
   '[a-zA-Z0-9/*][a-zA-Z0-9-_/*]*(?::[a-zA-Z0-9-_/*]+)*[a-zA-Z0-9-_/*]*',
   '[A-Za-z0-9-_=]+.[A-Za-z0-9-_=]+.[A-Za-z0-9-_=]+',
   '.*([1-9][0-9]{0,4})|([a-zA-Z][a-zA-Z0-9_]{0,47}).*',
+  '[^\\s?#]+/\\.well-known/(openid-configuration|oauth-authorization-server)(/[^\\s?#]+)?',
 ]);
 
 /** A pattern of the model as it is meant: the whole text has to match. Not for texts of clients: see `wholeMatcher`. */

@@ -88,7 +88,7 @@ export function shapeArbitraries(plane: PlaneModel): (shape: string) => fc.Arbit
       case 'integer':
         return fc.integer({ min: shape.min ?? -(2 ** 31), max: shape.max ?? 2 ** 31 - 1 });
       case 'long':
-        return fc.maxSafeInteger();
+        return fc.integer({ min: shape.min ?? Number.MIN_SAFE_INTEGER, max: shape.max ?? Number.MAX_SAFE_INTEGER });
       case 'float':
       case 'double': {
         const bounded = shape.min !== undefined || shape.max !== undefined;

@@ -8,11 +8,18 @@ import { identifiers } from './identifiers.ts';
 import { type Clock, systemClock } from './kernel/clock.ts';
 import { DiskRoom } from './kernel/disk-room.ts';
 import { createOutbound, type Outbound } from './kernel/outbound/index.ts';
-import { createSandboxProvider, LiveSandboxes, type ProbeReport, probeProviders } from './kernel/sandbox/index.ts';
+import {
+  createSandboxProvider,
+  LiveSandboxes,
+  type ProbeReport,
+  probeProviders,
+  ReservedMemory,
+} from './kernel/sandbox/index.ts';
 import { createLogger, createMetrics, logFormat, type Metrics } from './kernel/telemetry/index.ts';
 import { Unhandled } from './kernel/unhandled.ts';
 import type { Life } from './life.ts';
 import { sandboxOptions } from './sandbox-options.ts';
+import { promisedMemory } from './session-options.ts';
 
 /** What is there before anything is stored: the machine, and how this server came to be. */
 export interface Ground {
@@ -33,6 +40,8 @@ export interface Ground {
   /** Calls to addresses that users supplied. */
   outbound: Outbound;
   provider: LiveSandboxes;
+  /** What of the machine's memory sandboxes were promised. */
+  reserved: ReservedMemory;
   report: ProbeReport;
   /** What isolation the machine offers. */
   probe(): Promise<ProbeReport[]>;
@@ -57,12 +66,13 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
     ...isolation,
     provider: config.sandbox.provider,
   });
-  const provider = new LiveSandboxes(chosen);
+  const reserved = new ReservedMemory(chosen, promisedMemory(config));
+  const provider = new LiveSandboxes(reserved);
   closing.add(() => provider.close());
   const outbound = createOutbound({ allowPrivate: config.outbound.allowPrivateEgress, clock });
   closing.add(() => outbound.close());
   return {
-    ...{ config, life, closing, clock, log, identifiers, region, room, outbound, provider, report, reach },
+    ...{ config, life, closing, clock, log, identifiers, region, room, outbound, provider, reserved, report, reach },
     metrics: createMetrics(),
     unhandled: new Unhandled(log),
     cacheDir: config.cache ?? join(data, 'cache'),

@@ -67,12 +67,12 @@ export async function openSandboxes(parts: Ground & Storage & Access): Promise<S
 }
 
 function openSessions(parts: Ground & Storage & Access, archive: LogArchive): Sessions {
-  const { config, database, journal, metrics, report, room, lease, closing } = parts;
+  const { config, database, journal, metrics, report, reserved, room, lease, closing } = parts;
   const sessions = new Sessions({
     ...parts,
     store: createSqlSessionStore(database),
     hold: lease,
-    roomToPool: () => roomToPool() && !room.low,
+    roomToPool: () => roomToPool() && reserved.roomToPool && !room.low,
     needRoom: room.need,
     recordUsage: (sample) => void journal.record('usage', sample),
     recordStart: (outcome, seconds) => metrics.sandboxStart(report.provider, outcome).observe(seconds),

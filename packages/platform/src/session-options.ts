@@ -10,6 +10,11 @@ export function roomToPool(): boolean {
   return freemem() > totalmem() * FREE_PART;
 }
 
+/** Bytes of memory that may be promised to sandboxes (`minimumMemoryInMiB`): three quarters of the machine, and one sandbox's in any case. */
+export function promisedMemory({ sandbox }: Pick<Config, 'sandbox'>): number {
+  return Math.max(Math.floor((totalmem() * 3) / 4), sandbox.limits.memoryBytes);
+}
+
 /** The settings of sessions as the kernel takes them: milliseconds. */
 export function sessionOptions({
   session,

@@ -5,10 +5,15 @@ import { createServer } from 'node:http';
 let count = 0;
 let busy = false;
 let healthy = true;
+/** What a warm-up hook has been asked, in order; `warming` is how it answers. */
+const warmed = [];
+const warming = process.env.PROBE_WARMING ?? '200';
 
 const acts = {
   count: (_, res) => res.end(JSON.stringify({ count: ++count, pid: process.pid })),
   echo: ({ body }, res) => res.end(body),
+  warmed: (_, res) => res.end(JSON.stringify({ warmed, pid: process.pid })),
+  url: ({ req }, res) => res.end(req.url),
   headers: ({ req }, res) => res.end(JSON.stringify(req.headers)),
   env: (_, res) => res.end(JSON.stringify(process.env)),
   write: ({ text }, res) => {
@@ -116,6 +121,13 @@ const server = createServer((req, res) => {
     res.end(
       JSON.stringify({ status: busy ? 'HealthyBusy' : 'Healthy', time_of_last_update: Math.floor(Date.now() / 1000) }),
     );
+    return;
+  }
+  if (req.url === '/warm') {
+    warmed.push(req.method);
+    if (warming === 'exit') process.exit(9);
+    console.log('the warm-up was asked');
+    res.writeHead(Number(warming)).end('as it was told');
     return;
   }
   const parts = [];

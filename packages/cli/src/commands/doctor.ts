@@ -61,6 +61,7 @@ async function examine(terminal: Terminal, flags: ConnectionFlags): Promise<Doct
       ...machine,
       note: typed(terminal, [why.message, why.remedy].join('\n').trim()),
       platform: undefined,
+      model: undefined,
       providers,
       codeRuntimes: undefined,
       sharedPlaces: undefined,
@@ -75,6 +76,10 @@ function show(terminal: Terminal, report: DoctorReport): void {
   const no = styled(terminal, 'stdout', 'red', 'no ');
   print(terminal, `Node ${report.node}`);
   print(terminal, report.platform ? `Platform at ${report.platform}` : harmless(`${report.note}`));
+  if (report.model) {
+    const { version, operations, served } = report.model;
+    print(terminal, `  It speaks the API of ${version}: ${served} of its ${operations} operations are served.`);
+  }
   if (report.restarts)
     print(
       terminal,

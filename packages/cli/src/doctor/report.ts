@@ -18,7 +18,17 @@ export interface DoctorReport {
   disk: DiskReport | undefined;
   /** How often the platform was started again because it had ended unasked; undefined when only a platform could say. */
   restarts: number | undefined;
+  /** Which published model of the API the platform speaks; undefined when only a platform could say. */
+  model: ModelReport | undefined;
   builders: Builder[];
+}
+
+export interface ModelReport {
+  /** Such as `botocore 1.44.5`: fields that came later are not known there. */
+  version: string;
+  operations: number;
+  /** Of these; the others answer 501. */
+  served: number;
 }
 
 export interface DiskReport {
@@ -33,10 +43,10 @@ export type SharedPlace = Pick<Provider, 'missing'> & { id: string; kind: string
 /** What a platform knows of itself, as far as doctor shows it. */
 export type PlatformReport = Pick<
   DoctorReport,
-  'platform' | 'providers' | 'codeRuntimes' | 'sharedPlaces' | 'disk' | 'restarts'
+  'platform' | 'model' | 'providers' | 'codeRuntimes' | 'sharedPlaces' | 'disk' | 'restarts'
 >;
 
-/** Asks the platform what it found (`GET /_platform/doctor`: `{providers: ProbeReport[], codeRuntimes: string[], sharedPlaces: …, disk: …, restarts: number}`). */
+/** Asks the platform what it found (`GET /_platform/doctor`: `{model: …, providers: ProbeReport[], codeRuntimes: string[], sharedPlaces: …, disk: …, restarts: number}`). */
 export async function askPlatform(connection: Connection): Promise<PlatformReport> {
   const value = await adminJson(connection, { path: '/doctor', signal: AbortSignal.timeout(30_000) });
   const field = (name: string): unknown =>
@@ -46,11 +56,13 @@ export async function askPlatform(connection: Connection): Promise<PlatformRepor
   const places = field('sharedPlaces');
   const disk = field('disk');
   const restarts = field('restarts');
+  const model = field('model');
   if (!Array.isArray(providers) || !providers.every(isProvider)) {
     throw new CliError('failure', 'The platform’s answer to doctor cannot be read; it may be of another version.');
   }
   return {
     platform: connection.endpoint,
+    model: isModel(model) ? model : undefined,
     providers,
     codeRuntimes: Array.isArray(runtimes) ? runtimes.map(String) : undefined,
     // An older platform says nothing of them.
@@ -82,4 +94,10 @@ function isDisk(value: unknown): value is DiskReport {
   if (typeof value !== 'object' || value === null) return false;
   const { free, reserve, low } = value as Record<string, unknown>;
   return typeof free === 'number' && typeof reserve === 'number' && typeof low === 'boolean';
+}
+
+function isModel(value: unknown): value is ModelReport {
+  if (typeof value !== 'object' || value === null) return false;
+  const { version, operations, served } = value as Record<string, unknown>;
+  return typeof version === 'string' && typeof operations === 'number' && typeof served === 'number';
 }

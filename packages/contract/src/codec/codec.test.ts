@@ -68,6 +68,30 @@ describe('decoding bad input', () => {
     expect('admin' in input).toBe(false);
   });
 
+  it('refuses members that it does not know where they, or what they stand in, confine', () => {
+    const known = { agentRuntimeName: 'a', roleArn: 'arn:aws:iam::123456789012:role/r' };
+    const runtime = (more: object) =>
+      problems('CreateAgentRuntime', { body: Buffer.from(JSON.stringify({ ...known, ...more })) })
+        .filter(({ message }) => message.startsWith('is not known here (botocore '))
+        .map(({ name }) => name);
+    const authorizer = { discoveryUrl: 'https://x/.well-known/openid-configuration', requiredDevice: 'phone' };
+    expect(runtime({ authorizerConfiguration: { customJWTAuthorizer: authorizer } })).toEqual([
+      'authorizerConfiguration.customJWTAuthorizer.requiredDevice',
+    ]);
+    expect(runtime({ networkConfiguration: { networkMode: 'PUBLIC', mode: {} } })).toEqual([
+      'networkConfiguration.mode',
+    ]);
+    expect(runtime({ egressPolicy: {}, maxLimit: 1, deniedTools: [], kmsKeyArn: 'k' })).toEqual([
+      'egressPolicy',
+      'maxLimit',
+      'deniedTools',
+      'kmsKeyArn',
+    ]);
+    // Whoever sends these is given less than he asked for, and nobody else anything.
+    expect(runtime({ colour: 'blue', warmth: {}, theAuthor: 'x', policy: null })).toEqual([]);
+    expect(runtime({ lifecycleConfiguration: { colour: 1 } })).toEqual([]);
+  });
+
   it('refuses keys that would change a prototype behind it', () => {
     // The control: what an assignment of such a parsed value does.
     const merged = Object.assign({}, JSON.parse('{"__proto__":{"admin":true}}'));

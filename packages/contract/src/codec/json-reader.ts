@@ -2,6 +2,7 @@ import { type MemberDef, type PlaneModel, type ShapeDef, shapeIn } from '../mode
 import { readDocument } from './documents.ts';
 import { lazily } from './lazily.ts';
 import { parseTimestamp } from './timestamps.ts';
+import { reportUnknownMembers } from './unknown-members.ts';
 import { maxDepth, report, reportAt, type Walk } from './walk.ts';
 
 /** Turns a parsed JSON value into the typed value of a shape; what does not fit is reported and read as undefined. */
@@ -152,16 +153,20 @@ function structure(members: { name: string; wire: string; read: Reader }[], unio
       return undefined;
     }
     const result: Record<string, unknown> = {};
-    // Only members that the model knows are looked at: others, `__proto__` among them, never get further than here.
+    // Only members that the model knows are read: others, `__proto__` among them, never get further than here.
+    let met = 0;
     for (const { name, wire, read } of members) {
       const member = Object.hasOwn(value, wire) ? value[wire] : undefined;
-      if (member === undefined || member === null) continue;
+      if (member === undefined) continue;
+      met += 1;
+      if (member === null) continue;
       walk.path.push(name);
       const typed = read(member, walk);
       walk.path.pop();
       if (typed !== undefined) result[name] = typed;
     }
     if (union) reportUnknownChoice(value, known, walk);
+    else if (Object.keys(value).length > met) reportUnknownMembers(value, known, walk);
     return result;
   };
 }

@@ -11,4 +11,5 @@ export function pieceOf(path: string): string {
 const aliases: Record<string, string> = {
   'policy-engine-summaries': 'policy-engines',
   'registry-records': 'registries',
+  'agent-insight-stores': 'agentinsights',
 };

@@ -13,6 +13,8 @@ export interface JwtRealm {
   /** Of the resource. */
   accountId: string;
   configuration: JwtAuthorizerConfiguration;
+  /** PEM of the authority that vouches for the provider's certificates, beside the usual ones. */
+  certificateAuthority?: string | undefined;
   /** RFC 9728 metadata address, named in the challenge of MCP servers. */
   resourceMetadataUrl?: string;
 }
@@ -79,15 +81,15 @@ export function createJwtAuthenticator(deps: { discovery: OidcDiscovery; clock: 
     }
   }
 
-  async function verify(token: string, discoveryUrl: string): Promise<JWTPayload> {
-    const issuer = await discovery.issuer(discoveryUrl);
-    const id = hash('sha256', `${discoveryUrl}\n${token}`, 'base64');
+  async function verify(token: string, discoveryUrl: string, ca: string | undefined): Promise<JWTPayload> {
+    const issuer = await discovery.issuer(discoveryUrl, ca);
+    const id = hash('sha256', `${discoveryUrl}\n${token}\n${ca ?? ''}`, 'base64');
     const known = remembered.get(id);
     if (known && known.generation === issuer.generation && clock.now() < known.until) return known.payload;
     let current = issuer;
     const payload = await verifyWith(token, current).catch(async (error: unknown) => {
       if (!(error instanceof joseErrors.JWKSNoMatchingKey)) throw error;
-      current = await discovery.refreshed(discoveryUrl);
+      current = await discovery.refreshed(discoveryUrl, ca);
       if (current.generation === issuer.generation) throw error;
       return verifyWith(token, current);
     });
@@ -106,7 +108,7 @@ export function createJwtAuthenticator(deps: { discovery: OidcDiscovery; clock: 
       }
       let payload: JWTPayload;
       try {
-        payload = await verify(token, configuration.discoveryUrl);
+        payload = await verify(token, configuration.discoveryUrl, realm.certificateAuthority);
       } catch (error) {
         if (error instanceof joseErrors.JOSEError) throw challenge(realm, 'invalid_token', explain(error));
         throw errors.unavailable("The token cannot be verified, for its issuer's keys cannot be fetched.", {

@@ -12,10 +12,10 @@ export interface Issuer {
 }
 
 export interface OidcDiscovery {
-  /** From memory, or fetched. Throws `DiscoveryError`. */
-  issuer(discoveryUrl: string): Promise<Issuer>;
+  /** From memory, or fetched; `ca` (PEM) is believed for it beside the usual authorities. Throws `DiscoveryError`. */
+  issuer(discoveryUrl: string, ca?: string): Promise<Issuer>;
   /** The same with keys fetched again, because a token names one that is not among them; at most once per cooldown. */
-  refreshed(discoveryUrl: string): Promise<Issuer>;
+  refreshed(discoveryUrl: string, ca?: string): Promise<Issuer>;
 }
 
 export interface OidcDiscoveryDeps {
@@ -54,13 +54,14 @@ export function createOidcDiscovery(deps: OidcDiscoveryDeps): OidcDiscovery {
   const { clock, maxAgeMs = 600_000, cooldownMs = 30_000 } = deps;
   const entries = new Lru<string, Entry>(PROVIDERS);
 
-  async function getJson(url: string, what: string): Promise<Record<string, unknown>> {
+  async function getJson(url: string, what: string, ca: string | undefined): Promise<Record<string, unknown>> {
     try {
       const answer = await deps.outbound.fetch(url, {
         headers: { accept: 'application/json' },
         maxBytes: MAX_BYTES,
         timeoutMs: TIMEOUT_MS,
         redirects: 3,
+        ca,
       });
       if (answer.status !== 200) {
         answer.body.on('error', () => {}).destroy();
@@ -75,23 +76,23 @@ export function createOidcDiscovery(deps: OidcDiscoveryDeps): OidcDiscovery {
     }
   }
 
-  async function fetchIssuer(discoveryUrl: string, generation: number): Promise<Issuer> {
-    const document = await getJson(discoveryUrl, 'discovery document');
+  async function fetchIssuer(discoveryUrl: string, ca: string | undefined, generation: number): Promise<Issuer> {
+    const document = await getJson(discoveryUrl, 'discovery document', ca);
     const { issuer, jwks_uri: jwksUri } = document;
     // Not compared with the URL: some large providers publish an issuer of another host. The owner of the resource
     // chose the document, so it is the anchor; tokens must carry exactly its issuer and be signed by its keys.
     if (typeof issuer !== 'string' || issuer === '') throw new DiscoveryError(`${discoveryUrl} names no issuer`);
     if (typeof jwksUri !== 'string') throw new DiscoveryError(`${discoveryUrl} names no jwks_uri`);
-    const { keys } = await getJson(jwksUri, 'key set');
+    const { keys } = await getJson(jwksUri, 'key set', ca);
     if (!Array.isArray(keys) || keys.length > MAX_KEYS) {
       throw new DiscoveryError(`The key set ${jwksUri} must hold at most ${MAX_KEYS} keys`);
     }
     return { issuer, getKey: createLocalJWKSet(objects(keys)), generation };
   }
 
-  function load(discoveryUrl: string, entry: Entry): Promise<Issuer> {
+  function load(discoveryUrl: string, ca: string | undefined, entry: Entry): Promise<Issuer> {
     entry.attemptedAt = clock.now();
-    entry.pending ??= fetchIssuer(discoveryUrl, (entry.value?.generation ?? 0) + 1)
+    entry.pending ??= fetchIssuer(discoveryUrl, ca, (entry.value?.generation ?? 0) + 1)
       .then((value) => {
         Object.assign(entry, { value, fetchedAt: clock.now(), failure: undefined });
         return value;
@@ -106,19 +107,21 @@ export function createOidcDiscovery(deps: OidcDiscoveryDeps): OidcDiscovery {
     return entry.pending;
   }
 
-  function entryOf(discoveryUrl: string): Entry {
-    let entry = entries.get(discoveryUrl);
+  /** What one authority vouches for is nothing to those who do not believe it. */
+  function entryOf(discoveryUrl: string, ca: string | undefined): Entry {
+    const name = ca === undefined ? discoveryUrl : `${discoveryUrl}\n${ca}`;
+    let entry = entries.get(name);
     if (!entry) {
       const never = Number.NEGATIVE_INFINITY;
       entry = { fetchedAt: never, attemptedAt: never, value: undefined, failure: undefined, pending: undefined };
-      entries.set(discoveryUrl, entry);
+      entries.set(name, entry);
     }
     return entry;
   }
 
   return {
-    async issuer(discoveryUrl) {
-      const entry = entryOf(discoveryUrl);
+    async issuer(discoveryUrl, ca) {
+      const entry = entryOf(discoveryUrl, ca);
       const now = clock.now();
       if (entry.value && now - entry.fetchedAt < maxAgeMs) return entry.value;
       if (entry.pending) return entry.pending;
@@ -128,13 +131,13 @@ export function createOidcDiscovery(deps: OidcDiscoveryDeps): OidcDiscovery {
       }
       const stale = entry.value;
       // A provider that is down for a moment does not lock out holders of tokens that its last keys can verify.
-      return stale ? load(discoveryUrl, entry).catch(() => stale) : load(discoveryUrl, entry);
+      return stale ? load(discoveryUrl, ca, entry).catch(() => stale) : load(discoveryUrl, ca, entry);
     },
-    async refreshed(discoveryUrl) {
-      const entry = entryOf(discoveryUrl);
+    async refreshed(discoveryUrl, ca) {
+      const entry = entryOf(discoveryUrl, ca);
       if (entry.pending) return entry.pending;
       if (entry.value && clock.now() - entry.attemptedAt < cooldownMs) return entry.value;
-      return load(discoveryUrl, entry);
+      return load(discoveryUrl, ca, entry);
     },
   };
 }

@@ -1,3 +1,4 @@
+import { getCACertificates } from 'node:tls';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import type { AddressPolicy } from './address-policy.ts';
 import { OutboundError } from './errors.ts';
@@ -11,6 +12,8 @@ export interface DispatcherOptions {
   connectTimeoutMs: number;
   /** Most connections to one origin. */
   connectionsPerOrigin: number;
+  /** PEM of authorities that certificates may be of, beside those that Node believes anyway. */
+  ca?: string | undefined;
 }
 
 /**
@@ -23,6 +26,7 @@ export function createGuardedDispatcher(options: DispatcherOptions): Dispatcher 
     allowH2: false,
     lookup: toLookup(options.resolve),
     autoSelectFamily: true,
+    ...(options.ca === undefined ? {} : { ca: [...getCACertificates('default'), options.ca] }),
   });
   const agent = new Agent({
     connections: options.connectionsPerOrigin,

@@ -48,6 +48,8 @@ export interface OutboundRequest {
   signal?: AbortSignal;
   maxBytes?: number;
   timeoutMs?: number;
+  /** PEM of authorities that are believed for this call alone, beside the usual ones. */
+  ca?: string | undefined;
   /** Most redirects to follow; 0 gives the redirect itself as the answer. */
   redirects?: number;
 }
@@ -86,10 +88,12 @@ export function createOutbound(deps: OutboundDeps): Outbound {
     clock: deps.clock,
     timeoutMs: limits.connectTimeoutMs,
   });
-  const dispatcher = createGuardedDispatcher({ ...limits, addresses, resolve, ports: deps.ports });
+  const dispatcherTrusting = (ca?: string) =>
+    createGuardedDispatcher({ ...limits, addresses, resolve, ports: deps.ports, ca });
+  const dispatcher = dispatcherTrusting();
   let inFlight = 0;
 
-  async function call(input: string | URL, request: OutboundRequest): Promise<OutboundResponse> {
+  async function call(input: string | URL, request: OutboundRequest, via: Dispatcher): Promise<OutboundResponse> {
     let hop: Hop = {
       url: checkTarget(input, rules),
       method: (request.method ?? 'GET').toUpperCase(),
@@ -112,7 +116,7 @@ export function createOutbound(deps: OutboundDeps): Outbound {
     try {
       const most = request.redirects ?? limits.redirects;
       for (let followed = 0; ; followed++) {
-        const answer = await send(hop, ending.signal);
+        const answer = await send(hop, via, ending.signal);
         const location = answer.headers.location;
         if (most === 0 || !isRedirect(answer.statusCode) || typeof location !== 'string') {
           return respond(answer, hop.url, request.maxBytes ?? limits.maxBytes, release);
@@ -130,8 +134,8 @@ export function createOutbound(deps: OutboundDeps): Outbound {
     }
   }
 
-  function send(hop: Hop, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    return dispatcher.request({
+  function send(hop: Hop, via: Dispatcher, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    return via.request({
       origin: hop.url.origin,
       path: hop.url.pathname + hop.url.search,
       method: hop.method as Dispatcher.HttpMethod,
@@ -145,12 +149,18 @@ export function createOutbound(deps: OutboundDeps): Outbound {
     async fetch(url, request = {}) {
       if (inFlight >= limits.inFlight) throw new OutboundError('OVERLOADED', 'too many outgoing calls at once');
       inFlight++;
+      // Sockets that believe more than others do are nobody else's.
+      const own = request.ca === undefined ? undefined : dispatcherTrusting(request.ca);
+      const over = (): void => {
+        inFlight--;
+        void own?.destroy(null);
+      };
       try {
-        const answer = await call(url, request);
-        answer.body.once('close', () => inFlight--);
+        const answer = await call(url, request, own ?? dispatcher);
+        answer.body.once('close', over);
         return answer;
       } catch (error) {
-        inFlight--;
+        over();
         throw error;
       }
     },

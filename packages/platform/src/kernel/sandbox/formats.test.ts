@@ -128,6 +128,8 @@ describe('runtime configuration', () => {
     const text = config();
     expect(text).toContain('"args":["/.agentplatform-init","--","/e","c"]');
     expect(text).toContain('"memory":{"limit":67108864,"swap":67108864}');
+    const promised = { limits: { ...smallSpec(image, 'x').limits, reservedMemoryBytes: 2 ** 24 } };
+    expect(config({ spec: smallSpec(image, 'x', promised) })).toContain('"limit":67108864,"reservation":16777216');
     expect(text).toContain('"pids":{"limit":64}');
     expect(text).toContain('"bounding":[]');
     expect(text).not.toContain('CAP_');

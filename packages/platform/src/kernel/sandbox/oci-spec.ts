@@ -163,7 +163,11 @@ function resources(limits: SandboxLimits, swapLimit: boolean, own: OciConfigInpu
   return {
     devices: [{ allow: false, access: 'rwm' }],
     // Memory and swap together get the limit of memory alone: a sandbox never swaps.
-    memory: { limit: memoryBytes, ...(swapLimit ? { swap: memoryBytes } : {}) },
+    memory: {
+      limit: memoryBytes,
+      ...(limits.reservedMemoryBytes ? { reservation: limits.reservedMemoryBytes } : {}),
+      ...(swapLimit ? { swap: memoryBytes } : {}),
+    },
     pids: { limit: limits.pids + own.threads },
     cpu: {
       quota: Math.max(1000, Math.round(limits.cpu * CPU_PERIOD_US)),

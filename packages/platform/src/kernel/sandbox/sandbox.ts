@@ -85,6 +85,8 @@ export interface SandboxLimits {
   /** Virtual CPUs, fractions allowed. */
   cpu: number;
   memoryBytes: number;
+  /** Memory that is promised to it: it is not made where that cannot be kept, and the kernel takes it last. Absent: none. */
+  reservedMemoryBytes?: number;
   pids: number;
   /** Bytes that the sandbox may write to its root file system and /tmp together. */
   diskBytes: number;

@@ -13,6 +13,7 @@ export async function checkSpec(spec: SandboxSpec): Promise<void> {
   const { limits, network } = spec;
   must(limits.cpu > 0 && limits.cpu <= 1024, 'limits.cpu must be above 0 and at most 1024');
   whole('memoryBytes', limits.memoryBytes, 16 * MIB, 2 ** 50);
+  whole('reservedMemoryBytes', limits.reservedMemoryBytes ?? 0, 0, limits.memoryBytes);
   whole('pids', limits.pids, 1, 4_194_304);
   whole('diskBytes', limits.diskBytes, 8 * MIB, 2 ** 44);
   whole('openFiles', limits.openFiles, 16, 1_048_576);

@@ -56,7 +56,7 @@ export async function optionalPingHealth(connection: Dispatcher, signal: AbortSi
 }
 
 /** undici looks at the signal only once it is connected, and to an address that is gone that takes its whole time limit. */
-async function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const abort = (): void => aborted.reject(signal.reason);
   if (signal.aborted) abort();

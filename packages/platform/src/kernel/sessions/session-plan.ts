@@ -1,4 +1,4 @@
-import type { SandboxSpec } from '../sandbox/sandbox.ts';
+import type { Sandbox, SandboxSpec } from '../sandbox/sandbox.ts';
 import type { HealthCheck } from './health.ts';
 import type { SessionLifecycle } from './session-state.ts';
 
@@ -19,6 +19,8 @@ export interface SessionPlan {
   /** Port inside the sandbox that requests and pings go to. */
   port: number;
   health: HealthCheck;
+  /** Has what runs in a new sandbox get ready for whichever session comes, once it answers; absent when it need not. Rejects with `StartFailure`. */
+  warmUp?(sandbox: Sandbox, signal: AbortSignal): Promise<void>;
   /** The sandbox to create; called once for each, when the start's turn has come. Nothing of a session is in it when `pool` is there. */
   sandbox(sandboxId: string, signal: AbortSignal): Promise<SandboxSpec>;
   /** What belongs to the session and outlives its sandbox, such as its storage; absent when there is none. */

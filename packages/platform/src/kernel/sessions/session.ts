@@ -222,8 +222,7 @@ export class Session {
     await this.#plan.belongings?.attach(this.row, signal);
     const sandbox = await provider.create(spec, signal);
     this.#own(sandbox);
-    const { port, health } = this.#plan;
-    await untilReady(sandbox, this.#connect(sandbox), { ...options, port, health, clock }, signal);
+    await untilReady(sandbox, this.#connect(sandbox), { ...options, ...this.#plan, clock }, signal);
     // An end that another server wrote while this one was slow: the id may be somebody else's already.
     if (!(await store.activate(this.row.sandboxId, clock.now()))) throw new NotHeldError();
   }

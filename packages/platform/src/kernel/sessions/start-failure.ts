@@ -11,6 +11,11 @@ export class StartFailure extends Error {
     return new StartFailure(await describeExit(sandbox));
   }
 
+  /** `what` it was asked and what came of it, such as "POST /warm on port 8080 answered 500". */
+  static async cold(sandbox: Sandbox, what: string, cause?: unknown): Promise<StartFailure> {
+    return new StartFailure(`The agent could not be warmed up: ${what}.${await lastLines(sandbox)}`, { cause });
+  }
+
   static async timeout(sandbox: Sandbox, port: number, afterMs: number, cause: unknown): Promise<StartFailure> {
     const why = cause instanceof Error ? ` (${cause.message})` : '';
     return new StartFailure(

@@ -2,11 +2,13 @@ import type { Dispatcher } from 'undici';
 import { type Clock, sleep } from '../clock.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { HealthCheck } from './health.ts';
-import { StartFailure } from './start-failure.ts';
+import type { SessionPlan } from './session-plan.ts';
+import { exitedSoon, StartFailure } from './start-failure.ts';
 
 export interface ReadyOptions {
   port: number;
   health: HealthCheck;
+  warmUp?: SessionPlan['warmUp'];
   startTimeoutMs: number;
   pingTimeoutMs: number;
   clock: Clock;
@@ -16,11 +18,11 @@ export interface ReadyOptions {
 const READY_POLL_MS = [2, 2, 4, 4, 8, 8, 10, 10, 15, 20, 25];
 const READY_POLL_MAX_MS = 50;
 
-/** Waits until the agent's health route answers; a sandbox that exits or a time that runs out is a `StartFailure` with the agent's last lines. */
+/** Waits until the agent's health route answers, and then until it is warm; a sandbox that exits or a time that runs out is a `StartFailure` with the agent's last lines. */
 export async function untilReady(
   sandbox: Sandbox,
   connection: Dispatcher,
-  { port, health, startTimeoutMs, pingTimeoutMs, clock }: ReadyOptions,
+  { port, health, warmUp, startTimeoutMs, pingTimeoutMs, clock }: ReadyOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const deadline = clock.monotonic() + startTimeoutMs;
@@ -36,12 +38,18 @@ export async function untilReady(
         connection,
         AbortSignal.any([either, AbortSignal.timeout(Math.ceil(Math.min(left, pingTimeoutMs)))]),
       );
-      return;
+      break;
     } catch (error) {
       last = error;
     }
     signal.throwIfAborted();
     if (gone.signal.aborted) throw await StartFailure.exited(sandbox);
     await sleep(clock, Math.min(READY_POLL_MS[attempt] ?? READY_POLL_MAX_MS, left), either).catch(() => undefined);
+  }
+  try {
+    await warmUp?.(sandbox, either);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw (await exitedSoon(sandbox)) ? await StartFailure.exited(sandbox) : error;
   }
 }

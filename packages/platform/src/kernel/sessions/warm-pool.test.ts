@@ -267,4 +267,44 @@ describe('sandboxes that stand ready', () => {
     expect(provider.running).toEqual([]);
     expect(sessions.pool.size).toBe(0);
   });
+
+  it('are warmed up once before anybody has them, and so is one that is made for its session', async () => {
+    const { plan, open, settle, sessions } = pooledHouse();
+    const warmed: string[] = [];
+    const warm = { ...plan, warmUp: async ({ id }: { id: string }) => void warmed.push(id) };
+    const first = await open('a', warm);
+    expect(warmed).toEqual([first.sandbox.id]);
+    await settle();
+    expect(warmed).toHaveLength(2);
+    expect(sessions.pool.size).toBe(1);
+    const second = await open('b', warm);
+    expect(warmed.filter((id) => id === second.sandbox.id)).toHaveLength(1);
+  });
+
+  it('are none where the warm-up fails, and neither is a session', async () => {
+    const { plan, open, provider } = pooledHouse();
+    const cold = { ...plan, warmUp: () => Promise.reject(new Error('cold')) };
+    await expect(open('a', cold)).rejects.toThrow('cold');
+    expect(provider.created.every((one) => one.stopped)).toBe(true);
+  });
+
+  it('can be prepared for a version that nobody has used: the first session gets it', async () => {
+    const { plan, open, provider, sessions, settle } = pooledHouse();
+    await sessions.pool.prepare(plan, never);
+    expect(sessions.pool.size).toBe(1);
+    await settle();
+    expect(provider.created).toHaveLength(1);
+    const lease = await open('a');
+    expect(lease.sandbox).toBe(provider.created[0]);
+  });
+
+  it('are not left behind by a preparation where none are kept, or that fails', async () => {
+    const { plan, provider, sessions, pooled, settle } = pooledHouse();
+    await sessions.pool.prepare(pooled(0), never);
+    const cold = { ...plan, warmUp: () => Promise.reject(new Error('cold')) };
+    await expect(sessions.pool.prepare(cold, never)).rejects.toThrow('cold');
+    await settle();
+    expect(sessions.pool.size).toBe(0);
+    expect(provider.created.map((one) => one.stopped)).toEqual([true, true]);
+  });
 });

@@ -80,20 +80,40 @@ export class WarmPool {
 
   /** Notes that a session begins, whether or not there is a sandbox for it. */
   arrived(plan: SessionPlan): void {
+    const shelf = this.#shelfOf(plan);
+    if (!shelf) return;
+    shelf.arrivals.push(this.#deps.clock.monotonic());
+    if (shelf.arrivals.length > KEPT_ARRIVALS) shelf.arrivals.shift();
+    this.#deps.clock.after(REFILL_DELAY_MS, () => this.#settle(shelf));
+  }
+
+  /**
+   * Makes one for a version that nobody has used yet, as for any session of it; it stands ready then as if a session had come, or is removed
+   * where none are kept. Rejects with what was wrong with it: `StartFailure`, `QueueFullError`, `SandboxError`, the plan's own errors, the signal's reason.
+   */
+  async prepare(plan: SessionPlan, signal: AbortSignal): Promise<void> {
+    const { queue } = this.#deps;
+    const either = AbortSignal.any([signal, this.#closing.signal]);
+    const standby = await queue.run(() => this.#make(plan, either), either);
+    const shelf = this.size + this.#fills < this.#deps.options.maxTotal ? this.#shelfOf(plan) : undefined;
+    if (!shelf) return this.discard(standby);
+    this.#keep(shelf, standby);
+    this.arrived(plan);
+  }
+
+  /** Where sandboxes of this version stand; undefined where none are kept. */
+  #shelfOf(plan: SessionPlan): Shelf | undefined {
     const { pool } = plan;
-    if (!pool || pool.max === 0 || this.#closing.signal.aborted) return;
+    if (!pool || pool.max === 0 || this.#closing.signal.aborted) return undefined;
     const key = keyOf(plan, pool);
     let shelf = this.#shelves.get(key);
     if (!shelf) {
       shelf = { plan, pool, arrivals: [], ready: [], filling: 0, failures: 0, retryAt: 0, drained: false };
       this.#shelves.set(key, shelf);
     }
-    const known = shelf;
-    known.plan = plan;
-    known.pool = pool;
-    known.arrivals.push(this.#deps.clock.monotonic());
-    if (known.arrivals.length > KEPT_ARRIVALS) known.arrivals.shift();
-    this.#deps.clock.after(REFILL_DELAY_MS, () => this.#settle(known));
+    shelf.plan = plan;
+    shelf.pool = pool;
+    return shelf;
   }
 
   /** One that was ready for such a session, or undefined. It is the caller's from here on. */
@@ -189,10 +209,9 @@ export class WarmPool {
     shelf.filling += 1;
     this.#fills += 1;
     try {
-      const standby = await queue.run(() => this.#make(shelf), this.#closing.signal);
+      const standby = await queue.run(() => this.#make(shelf.plan, this.#closing.signal), this.#closing.signal);
       if (shelf.drained || this.#closing.signal.aborted) return this.discard(standby);
-      shelf.ready.push(standby);
-      void standby.sandbox.exited.then(() => this.#ended(shelf, standby));
+      this.#keep(shelf, standby);
     } catch (error) {
       this.#failed(shelf);
       if (!this.#closing.signal.aborted) throw error;
@@ -204,9 +223,13 @@ export class WarmPool {
     }
   }
 
-  async #make({ plan }: Shelf): Promise<Standby> {
+  #keep(shelf: Shelf, standby: Standby): void {
+    shelf.ready.push(standby);
+    void standby.sandbox.exited.then(() => this.#ended(shelf, standby));
+  }
+
+  async #make(plan: SessionPlan, signal: AbortSignal): Promise<Standby> {
     const { provider, newSandboxId, recordStart, clock, options } = this.#deps;
-    const signal = this.#closing.signal;
     const began = clock.monotonic();
     let standby: Standby | undefined;
     try {

@@ -40,8 +40,7 @@ describeDatabases('workload identities', storageMigrations, (database) => {
     });
     expect(await identities.get(ACCOUNT, 'crm')).toEqual(made);
     await expect(identities.create({ name: 'crm' }, ACCOUNT)).rejects.toMatchObject({
-      code: 'ValidationException',
-      members: { reason: 'ResourceConflict' },
+      code: 'ConflictException',
     });
     await expect(identities.get(OTHER, 'crm')).rejects.toMatchObject(MISSING);
     expect((await identities.create({ name: 'crm' }, OTHER)).allowedResourceOauth2ReturnUrls).toEqual([]);
@@ -70,7 +69,7 @@ describeDatabases('workload identities', storageMigrations, (database) => {
       code: 'ValidationException',
       message: expect.stringContaining(agent.arn),
     });
-    await expect(identities.create({ name: agent.id }, ACCOUNT)).rejects.toMatchObject({ code: 'ValidationException' });
+    await expect(identities.create({ name: agent.id }, ACCOUNT)).rejects.toMatchObject({ code: 'ConflictException' });
     expect((await identities.get(ACCOUNT, agent.id)).allowedResourceOauth2ReturnUrls).toEqual(urls);
 
     // A second runtime of the same name is none, and leaves no identity behind.

@@ -47,7 +47,7 @@ export class WorkloadIdentities {
     return workloadIdentityArn({ region: this.#region, accountId }, name);
   }
 
-  /** CreateWorkloadIdentity. The model has no ConflictException here: a name that is taken is a ValidationException, reason ResourceConflict. */
+  /** CreateWorkloadIdentity. Rejects with ConflictException when the name is taken. */
   async create(call: control.CreateWorkloadIdentityRequest, accountId: string): Promise<WorkloadIdentity> {
     const { name, allowedResourceOauth2ReturnUrls = [], tags = {} } = call;
     const arn = this.arnOf(accountId, name);
@@ -57,8 +57,7 @@ export class WorkloadIdentities {
       );
     } catch (error) {
       if (!(error instanceof DuplicateResourceError)) throw error;
-      throw errors.validation(`A workload identity named ${name} already exists in this account.`, {
-        reason: 'ResourceConflict',
+      throw errors.conflict(`A workload identity named ${name} already exists in this account.`, {
         remedy: 'Delete it, or choose another name.',
         cause: error,
       });
@@ -111,7 +110,7 @@ export class WorkloadIdentities {
     return { items: items.map(fromResource), ...next };
   }
 
-  /** DeleteWorkloadIdentity. One that came with a resource goes with it alone. */
+  /** DeleteWorkloadIdentity. One that came with a resource goes with it alone; the model has no ConflictException here: it is a ValidationException, reason ResourceConflict. */
   async delete(accountId: string, name: string): Promise<void> {
     const { arn, owner } = await this.get(accountId, name);
     if (owner !== undefined)

@@ -27,6 +27,7 @@ import { memoryMigrations } from './tables.ts';
 const now = new Date('2026-01-01T00:00:00Z');
 const everything: RecordFilter = {
   memoryId: 'm',
+  now: new Date(),
   scope: { kind: 'all' },
   strategyId: undefined,
   metadata: [],
@@ -49,11 +50,11 @@ describeDatabases('memory', [...storageMigrations, ...memoryMigrations], (databa
     await insert('c', 'Lives in Madrid.', ['a']);
     await expect(insert('d', 'Lives in Rome.', ['a'])).rejects.toBeInstanceOf(OvertakenError);
     expect((await listRecords(database(), everything, 10, undefined)).map(({ id }) => id)).toEqual(['c']);
-    const replaced = await findRecord(database(), 'm', 'a');
+    const replaced = await findRecord(database(), 'm', 'a', new Date());
     expect(replaced).toMatchObject({ supersededBy: 'c', validTo: now });
     expect(replaced?.eventIds.toSorted()).toEqual(['1#a', '1#b']);
-    expect(await findRecord(database(), 'm', 'd')).toBeUndefined();
-    expect(await findRecord(database(), 'other', 'a')).toBeUndefined();
+    expect(await findRecord(database(), 'm', 'd', new Date())).toBeUndefined();
+    expect(await findRecord(database(), 'other', 'a', new Date())).toBeUndefined();
   });
 
   const made: Record<string, number> = {};
@@ -91,8 +92,8 @@ describeDatabases('memory', [...storageMigrations, ...memoryMigrations], (databa
       'I live in Oslo.',
     ];
     expect(await saidAtOnce('c', said)).toEqual(['I live in Oslo. 4#c', 'I own a red car. 1#c 3#c']);
-    expect(await findRecord(database(), 'm', 'c1')).toMatchObject({ supersededBy: 'c3', validTo: now });
-    expect(await findRecord(database(), 'm', 'c3')).toMatchObject({ supersededBy: 'c5', validTo: now });
+    expect(await findRecord(database(), 'm', 'c1', new Date())).toMatchObject({ supersededBy: 'c3', validTo: now });
+    expect(await findRecord(database(), 'm', 'c3', new Date())).toMatchObject({ supersededBy: 'c5', validTo: now });
   });
 
   it.each([

@@ -13,7 +13,7 @@ const ROUND_MS = 60_000;
 const ROWS_AT_ONCE = 1000;
 
 /**
- * Deletes events that have expired and what deleted memories held, a little at a time, and keeps the statistics of the tables. What is left to delete is told by
+ * Deletes events and records that have expired and what deleted memories held, a little at a time, and keeps the statistics of the tables. What is left to delete is told by
  * the tables themselves, so a crash only makes it later; nothing of it can be read meanwhile.
  */
 export class Housekeeping {
@@ -39,12 +39,17 @@ export class Housekeeping {
   /** One round; whether there is more to do at once. */
   async round(): Promise<boolean> {
     const { database, clock } = this.#deps;
-    const expired = await database.execute(
-      `DELETE FROM memory_events WHERE ctid IN (SELECT ctid FROM memory_events WHERE expires_at <= $1 LIMIT ${ROWS_AT_ONCE})`,
-      [new Date(clock.now())],
-    );
+    const now = new Date(clock.now());
+    let more = false;
+    for (const table of ['memory_events', 'memory_records']) {
+      const expired = await database.execute(
+        `DELETE FROM ${table} WHERE ctid IN (SELECT ctid FROM ${table} WHERE expires_at <= $1 LIMIT ${ROWS_AT_ONCE})`,
+        [now],
+      );
+      more ||= expired === ROWS_AT_ONCE;
+    }
     const [purge] = await database.query<{ memory_id: string }>('SELECT memory_id FROM memory_purges LIMIT 1');
-    if (!purge) return expired === ROWS_AT_ONCE;
+    if (!purge) return more;
     let deleted = 0;
     for (const table of [
       'memory_events',
@@ -78,7 +83,7 @@ export class Housekeeping {
       if (!more) await keepStatistics(this.#deps.database);
       this.#arm(more ? 10 : ROUND_MS);
     } catch (error) {
-      this.#deps.log.warn({ err: error }, 'expired events could not be deleted; it is tried again');
+      this.#deps.log.warn({ err: error }, 'what has expired could not be deleted; it is tried again');
       this.#arm(ROUND_MS);
     }
   }

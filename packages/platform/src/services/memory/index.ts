@@ -66,6 +66,7 @@ export function createMemoryService(deps: MemoryServiceDeps): Service<MemoryOper
   const vectors = vectorIndex(deps);
   const retrieval = new Retrieval({
     database,
+    clock,
     log,
     ...(vectors ? { vectors } : {}),
     ...(deps.reranker ? { reranker: deps.reranker } : {}),

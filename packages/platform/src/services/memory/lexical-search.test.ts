@@ -7,6 +7,7 @@ import { memoryMigrations } from './tables.ts';
 
 const filter: RecordFilter = {
   memoryId: 'm',
+  now: new Date(),
   scope: { kind: 'exact', key: '/a' },
   strategyId: undefined,
   metadata: [],

@@ -15,6 +15,8 @@ export interface Strategy {
   reflectionTemplate?: string;
   configuration?: control.StrategyConfiguration;
   schema?: control.MemoryRecordSchema;
+  /** Days that a record which it makes from now on is kept; absent: for ever. */
+  recordExpiryDays?: number;
   createdAt: number;
   updatedAt: number;
 }

@@ -15,6 +15,7 @@ import type { Memory } from './memory.ts';
 import type { MemoryQuota } from './memory-quota.ts';
 import { namespaceScope } from './namespaces.ts';
 import { recordView } from './record.ts';
+import { EXPIRY_ACTION, namesExpiry, newExpiry, wantedExpiry } from './record-expiry.ts';
 import type { Records } from './records.ts';
 import type { Retrieval } from './retrieval.ts';
 import {
@@ -112,6 +113,7 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
       resource: anyMemory,
       async handle(input, ctx) {
         await checkInvocations(wantedByNew(input.memoryStrategies, 'memoryStrategies'), ctx, deps);
+        if (namesExpiry(input.memoryStrategies)) await ctx.require(EXPIRY_ACTION, memories.arn(ctx.accountId, '*'));
         return { memory: memoryView(await memories.create(input, ctx.accountId)) };
       },
     },
@@ -133,8 +135,11 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
     UpdateMemory: {
       resource: oneMemory,
       async handle(input, ctx) {
-        const { id } = await memoryOf(input, ctx);
+        const { id, arn } = await memoryOf(input, ctx);
         await checkInvocations(wantedByChange(input.memoryStrategies), ctx, deps);
+        const { addMemoryStrategies, modifyMemoryStrategies } = input.memoryStrategies ?? {};
+        if (namesExpiry([...(addMemoryStrategies ?? []), ...(modifyMemoryStrategies ?? [])]))
+          await ctx.require(EXPIRY_ACTION, arn);
         return { memory: memoryView(await memories.update(input, ctx.accountId, id)) };
       },
     },
@@ -230,12 +235,23 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
     BatchCreateMemoryRecords: {
       resource: oneMemory,
       conditions: conditionsOf.createdRecords,
-      handle: async (input, ctx) => records.createBatch(input.records, await memoryWithRoom(input, ctx)),
+      async handle(input, ctx) {
+        const memory = await memoryWithRoom(input, ctx);
+        const specification = input.recordExpirySpecification;
+        if (specification) await ctx.require(EXPIRY_ACTION, memory.arn);
+        return records.createBatch(input.records, memory, newExpiry(specification, 'recordExpirySpecification'));
+      },
     },
     BatchUpdateMemoryRecords: {
       resource: oneMemory,
       conditions: conditionsOf.updatedRecords,
-      handle: async (input, ctx) => records.updateBatch(input.records, await memoryWithRoom(input, ctx)),
+      async handle(input, ctx) {
+        const memory = await memoryWithRoom(input, ctx);
+        const specification = input.recordExpirySpecification;
+        if (specification) await ctx.require(EXPIRY_ACTION, memory.arn);
+        const expiry = specification && wantedExpiry(specification, 'recordExpirySpecification');
+        return records.updateBatch(input.records, memory, expiry);
+      },
     },
     BatchDeleteMemoryRecords: {
       resource: oneMemory,
@@ -270,6 +286,7 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
         const { limit, after, token } = page('ListMemoryRecords', input, ctx, asked);
         const filter = {
           memoryId: memory.id,
+          now: new Date(clock.now()),
           scope,
           strategyId: memoryStrategyId,
           metadata: metadataFilters,

@@ -36,7 +36,7 @@ describeDatabases('records of a place', [...storageMigrations, ...memoryMigratio
       await insertRecord(database(), { ...record, metadata: {}, at, insertedAt: at, eventIds: [] });
     }
     const found = async (scope: { kind: 'exact' | 'path'; key: string }) => {
-      const filter = { memoryId: 'm', scope, strategyId: undefined, metadata: [], metadataField: '' };
+      const filter = { memoryId: 'm', now: at, scope, strategyId: undefined, metadata: [], metadataField: '' };
       return (await listRecords(database(), filter, 100, undefined)).map(({ namespace }) => namespace);
     };
     expect(await found({ kind: 'path', key: '/a' })).toEqual(['/a', '/a/', '/a/b', '/a/b/c', '/a/-', '/a//']);

@@ -3,6 +3,7 @@ import type { Executor } from '../../kernel/storage/index.ts';
 import { metadataFilterSql } from './metadata-filter.ts';
 import { type NamespaceScope, namespaceKey, scopeSql } from './namespaces.ts';
 import { contentHash, metadataFromJson, metadataToJson, type StoredRecord } from './record.ts';
+import { expiryFrom } from './record-expiry.ts';
 
 interface Row {
   id: string;
@@ -15,14 +16,18 @@ interface Row {
   valid_to: Date | null;
   superseded_by: string | null;
   event_ids: string[];
+  expiry_days: number | null;
+  expires_at: Date | null;
 }
 
 export const RECORD_COLUMNS =
-  'id, memory_id, strategy_id, namespace, content, metadata, at, valid_to, superseded_by, event_ids';
+  'id, memory_id, strategy_id, namespace, content, metadata, at, valid_to, superseded_by, event_ids, expiry_days, expires_at';
 
 /** Which records a list or a search is about. */
 export interface RecordFilter {
   memoryId: string;
+  /** What has expired by then is not there. */
+  now: Date;
   scope: NamespaceScope;
   strategyId: string | undefined;
   metadata: readonly data.MemoryMetadataFilterExpression[];
@@ -36,11 +41,20 @@ export interface NewRecord extends Omit<StoredRecord, 'validTo' | 'supersededBy'
   sessionId?: string;
 }
 
+/** That records hold: nothing newer has taken their place, and they have not expired. As SQL; appends its parameter. */
+export function holdsSql(now: Date, params: unknown[], prefix = ''): string {
+  return `${prefix}valid_to IS NULL AND ${unexpiredSql(now, params, prefix)}`;
+}
+
+function unexpiredSql(now: Date, params: unknown[], prefix = ''): string {
+  return `(${prefix}expires_at IS NULL OR ${prefix}expires_at > $${params.push(now)})`;
+}
+
 /** The filter as SQL on `memory_records`; appends its parameters. `prefix` is the table's alias and a dot. */
 export function recordFilterSql(filter: RecordFilter, params: unknown[], prefix = ''): string {
   const conditions = [
     `${prefix}memory_id = $${params.push(filter.memoryId)}`,
-    `${prefix}valid_to IS NULL`,
+    holdsSql(filter.now, params, prefix),
     scopeSql(filter.scope, params, `${prefix}namespace_key`),
   ];
   if (filter.strategyId !== undefined) conditions.push(`${prefix}strategy_id = $${params.push(filter.strategyId)}`);
@@ -51,8 +65,8 @@ export function recordFilterSql(filter: RecordFilter, params: unknown[], prefix 
 export async function insertRecord(executor: Executor, record: NewRecord): Promise<void> {
   await executor.execute(
     `INSERT INTO memory_records (id, memory_id, strategy_id, namespace, namespace_key, content, content_hash, metadata, at,
-       inserted_at, event_ids, actor_id, session_id)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9, $10, $11::jsonb, $12, $13)`,
+       inserted_at, event_ids, actor_id, session_id, expiry_days, expires_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9, $10, $11::jsonb, $12, $13, $14, $15)`,
     [
       record.id,
       record.memoryId,
@@ -67,15 +81,23 @@ export async function insertRecord(executor: Executor, record: NewRecord): Promi
       JSON.stringify(record.eventIds),
       record.actorId ?? null,
       record.sessionId ?? null,
+      record.expiry?.days ?? null,
+      record.expiry?.at ?? null,
     ],
   );
 }
 
-/** By id, also one that a newer record has taken the place of. */
-export async function findRecord(executor: Executor, memoryId: string, id: string): Promise<StoredRecord | undefined> {
+/** By id, also one that a newer record has taken the place of; not one that has expired. */
+export async function findRecord(
+  executor: Executor,
+  memoryId: string,
+  id: string,
+  now: Date,
+): Promise<StoredRecord | undefined> {
+  const params: unknown[] = [memoryId, id];
   const [row] = await executor.query<Row>(
-    `SELECT ${RECORD_COLUMNS} FROM memory_records WHERE memory_id = $1 AND id = $2`,
-    [memoryId, id],
+    `SELECT ${RECORD_COLUMNS} FROM memory_records WHERE memory_id = $1 AND id = $2 AND ${unexpiredSql(now, params)}`,
+    params,
   );
   return row && recordOf(row);
 }
@@ -85,6 +107,8 @@ export interface RecordChange {
   namespace?: string;
   strategyId?: string;
   metadata?: Record<string, data.MemoryRecordMetadataValue>;
+  /** Days from now on, or never; absent: as many as it was given last, from now on. */
+  expiry?: number | 'never';
   at: Date;
 }
 
@@ -93,6 +117,7 @@ export async function updateRecord(
   memoryId: string,
   id: string,
   change: RecordChange,
+  now: Date,
 ): Promise<boolean> {
   const params: unknown[] = [memoryId, id, change.at];
   const sets = ['at = $3'];
@@ -112,15 +137,25 @@ export async function updateRecord(
   if (change.content !== undefined || change.namespace !== undefined || change.strategyId !== undefined)
     sets.push('needs_vector = true');
   if (change.metadata !== undefined) set('metadata', JSON.stringify(metadataToJson(change.metadata)));
+  if (change.expiry === undefined)
+    sets.push(`expires_at = $${params.push(now)}::timestamptz + make_interval(hours => 24 * expiry_days)`);
+  else {
+    const expiry = change.expiry === 'never' ? undefined : expiryFrom(now, change.expiry);
+    set('expiry_days', expiry?.days ?? null);
+    set('expires_at', expiry?.at ?? null);
+  }
   const changed = await executor.execute(
-    `UPDATE memory_records SET ${sets.join(', ')} WHERE memory_id = $1 AND id = $2 AND valid_to IS NULL`,
+    `UPDATE memory_records SET ${sets.join(', ')} WHERE memory_id = $1 AND id = $2 AND ${holdsSql(now, params)}`,
     params,
   );
   return changed === 1;
 }
 
-export async function deleteRecord(executor: Executor, memoryId: string, id: string): Promise<boolean> {
-  return (await executor.execute('DELETE FROM memory_records WHERE memory_id = $1 AND id = $2', [memoryId, id])) === 1;
+/** False when there is none, or none any more. */
+export async function deleteRecord(executor: Executor, memoryId: string, id: string, now: Date): Promise<boolean> {
+  const params: unknown[] = [memoryId, id];
+  const where = `memory_id = $1 AND id = $2 AND ${unexpiredSql(now, params)}`;
+  return (await executor.execute(`DELETE FROM memory_records WHERE ${where}`, params)) === 1;
 }
 
 /** In the order of ids, which are random: what exists from first page to last is seen exactly once. */
@@ -162,6 +197,8 @@ export function recordOf(row: Row): StoredRecord {
     at: row.at,
     validTo: row.valid_to ?? undefined,
     supersededBy: row.superseded_by ?? undefined,
+    expiry:
+      row.expiry_days === null || row.expires_at === null ? undefined : { days: row.expiry_days, at: row.expires_at },
     eventIds: row.event_ids,
   };
 }

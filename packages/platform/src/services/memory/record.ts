@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { data } from '@agentplatform/contract';
+import type { RecordExpiry } from './record-expiry.ts';
 
 /** One long-term record as it is kept. */
 export interface StoredRecord {
@@ -14,6 +15,8 @@ export interface StoredRecord {
   /** When a newer record took its place; undefined while it holds. */
   validTo: Date | undefined;
   supersededBy: string | undefined;
+  /** Absent: it never expires. */
+  expiry?: RecordExpiry | undefined;
   /** Ids of the events that it came from. */
   eventIds: string[];
 }
@@ -42,6 +45,8 @@ export function recordView(record: StoredRecord): data.MemoryRecord {
     memoryStrategyId: record.strategyId,
     namespaces: record.namespace === '' ? [] : [record.namespace],
     createdAt: record.at,
+    timestamp: record.at,
+    ...(record.expiry === undefined ? {} : { expiresAt: record.expiry.at }),
     ...(Object.keys(record.metadata).length === 0 ? {} : { metadata: record.metadata }),
   };
 }

@@ -5,6 +5,7 @@ import { eventTime } from './event-id.ts';
 import type { Memory } from './memory.ts';
 import { namespaceKey } from './namespaces.ts';
 import { NO_STRATEGY, type StoredRecord } from './record.ts';
+import { expiryFrom } from './record-expiry.ts';
 import * as store from './record-store.ts';
 
 export interface RecordsDeps {
@@ -28,7 +29,13 @@ export class Records {
     this.#deps = deps;
   }
 
-  async createBatch(inputs: readonly data.MemoryRecordCreateInput[], memory: Memory): Promise<BatchOutcome> {
+  /** `expiryDays`: how long they are kept; undefined for ever. */
+  async createBatch(
+    inputs: readonly data.MemoryRecordCreateInput[],
+    memory: Memory,
+    expiryDays: number | undefined,
+  ): Promise<BatchOutcome> {
+    const now = this.#now();
     const seen = new Set<string>();
     const outcome = await batch(
       inputs,
@@ -44,7 +51,8 @@ export class Records {
           content: textOf(input.content),
           metadata: input.metadata ?? {},
           at: new Date(eventTime(input.timestamp, 'timestamp')),
-          insertedAt: new Date(this.#deps.clock.now()),
+          insertedAt: now,
+          expiry: expiryFrom(now, expiryDays),
           eventIds: [],
         });
       },
@@ -53,7 +61,13 @@ export class Records {
     return outcome;
   }
 
-  async updateBatch(inputs: readonly data.MemoryRecordUpdateInput[], memory: Memory): Promise<BatchOutcome> {
+  /** `expiry`: days from now on, or never; undefined: those that have one are kept as long again. */
+  async updateBatch(
+    inputs: readonly data.MemoryRecordUpdateInput[],
+    memory: Memory,
+    expiry: number | 'never' | undefined,
+  ): Promise<BatchOutcome> {
+    const now = this.#now();
     const outcome = await batch(
       inputs,
       (input) => ({ id: input.memoryRecordId }),
@@ -61,14 +75,15 @@ export class Records {
         if (input.sourceNamespaces) await this.#get(memory.id, id, input.sourceNamespaces[0]);
         const namespace = input.namespaces?.[0];
         const strategyId = strategyOf(input.memoryStrategyId, memory);
-        const changed = await store.updateRecord(this.#deps.database, memory.id, id, {
+        const change = {
           at: new Date(eventTime(input.timestamp, 'timestamp')),
+          ...(expiry === undefined ? {} : { expiry }),
           ...(input.content === undefined ? {} : { content: textOf(input.content) }),
           ...(input.namespaces === undefined ? {} : { namespace: namespace ?? '' }),
           ...(strategyId === undefined ? {} : { strategyId }),
           ...(input.metadata === undefined ? {} : { metadata: input.metadata }),
-        });
-        if (!changed) throw missing(id);
+        };
+        if (!(await store.updateRecord(this.#deps.database, memory.id, id, change, now))) throw missing(id);
       },
     );
     this.#deps.onContent();
@@ -91,15 +106,19 @@ export class Records {
   /** As `get`. */
   async delete(memoryId: string, id: string, namespace: string | undefined): Promise<void> {
     if (namespace !== undefined) await this.#get(memoryId, id, namespace);
-    if (!(await store.deleteRecord(this.#deps.database, memoryId, id))) throw missing(id);
+    if (!(await store.deleteRecord(this.#deps.database, memoryId, id, this.#now()))) throw missing(id);
   }
 
   list(filter: store.RecordFilter, limit: number, after: string | undefined): Promise<StoredRecord[]> {
     return store.listRecords(this.#deps.database, filter, limit, after);
   }
 
+  #now(): Date {
+    return new Date(this.#deps.clock.now());
+  }
+
   async #get(memoryId: string, id: string, namespace: string | undefined): Promise<StoredRecord> {
-    const record = await store.findRecord(this.#deps.database, memoryId, id);
+    const record = await store.findRecord(this.#deps.database, memoryId, id, this.#now());
     const here = record && (namespace === undefined || namespaceKey(record.namespace) === namespaceKey(namespace));
     if (!here) throw missing(id);
     return record;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../kernel/clock.ts';
 import type { Reranker } from '../../kernel/models/index.ts';
 import { migrate, storageMigrations } from '../../kernel/storage/index.ts';
 import { silent, type TemporaryDatabase, temporaryPglite } from '../../kernel/storage/testing/databases.ts';
@@ -29,7 +30,12 @@ beforeAll(async () => {
 afterAll(() => temporary?.dispose());
 
 async function searched(reranker: Reranker | undefined, topK = 10) {
-  const retrieval = new Retrieval({ database: temporary.database, log: silent, ...(reranker ? { reranker } : {}) });
+  const retrieval = new Retrieval({
+    database: temporary.database,
+    clock: systemClock,
+    log: silent,
+    ...(reranker ? { reranker } : {}),
+  });
   const searchCriteria = { searchQuery: 'tea', topK };
   const found = await retrieval.search('m', { memoryId: 'm', namespace: '/n', searchCriteria });
   return found.map(({ record, score }) => [record.content, Number(score.toFixed(3))]);

@@ -1,5 +1,6 @@
 import type { data } from '@agentplatform/contract';
 import type { Logger } from 'pino';
+import type { Clock } from '../../kernel/clock.ts';
 import type { Reranker } from '../../kernel/models/index.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import type { Place } from './extraction/extract.ts';
@@ -11,6 +12,7 @@ import type { VectorIndex } from './vector-index.ts';
 
 export interface RetrievalDeps {
   database: Database;
+  clock: Pick<Clock, 'now'>;
   log: Logger;
   /** Absent: search is by words alone. */
   vectors?: VectorIndex;
@@ -48,6 +50,7 @@ export class Retrieval {
     const { searchQuery, topK = TOP_K, memoryStrategyId, metadataFilters = [] } = input.searchCriteria;
     const filter: RecordFilter = {
       memoryId,
+      now: new Date(this.#deps.clock.now()),
       scope: namespaceScope(input),
       strategyId: memoryStrategyId,
       metadata: metadataFilters,
@@ -91,6 +94,7 @@ export class Retrieval {
   async nearest(place: Place, text: string, limit: number): Promise<StoredRecord[]> {
     const filter: RecordFilter = {
       memoryId: place.memoryId,
+      now: new Date(this.#deps.clock.now()),
       scope: { kind: 'exact', key: namespaceKey(place.namespace) },
       strategyId: place.strategyId,
       metadata: [],

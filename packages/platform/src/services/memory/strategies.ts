@@ -1,6 +1,7 @@
 import { type control, errors } from '@agentplatform/contract';
 import type { Strategy } from './memory.ts';
 import { checkTemplate } from './namespaces.ts';
+import { newExpiry, wantedExpiry } from './record-expiry.ts';
 import { customConfiguration, modifiedConfiguration } from './strategy-configuration.ts';
 
 export interface StrategyMaking {
@@ -12,6 +13,9 @@ export interface StrategyMaking {
 
 const ACTOR_NAMESPACE = '/strategies/{memoryStrategyId}/actors/{actorId}';
 const SESSION_NAMESPACE = `${ACTOR_NAMESPACE}/sessions/{sessionId}`;
+
+const NOT_SELF_MANAGED =
+  'cannot be given for a self-managed strategy, whose records others write: it belongs to BatchCreateMemoryRecords';
 
 interface Templates {
   namespaces?: string[];
@@ -59,6 +63,8 @@ function newStrategy(input: control.MemoryStrategyInput, making: StrategyMaking,
   const { configuration, sessionScoped, reflection } = customConfiguration(custom.configuration);
   const strategy = plain('CUSTOM', custom, sessionScoped ? SESSION_NAMESPACE : ACTOR_NAMESPACE, making, at);
   const configured = { ...strategy, configuration };
+  if (configuration.selfManagedConfiguration && custom.recordExpirySpecification)
+    throw errors.invalidField(`${at}.customMemoryStrategy.recordExpirySpecification`, NOT_SELF_MANAGED);
   return configuration.type === 'EPISODIC_OVERRIDE'
     ? withReflection(configured, reflection, making, `${at}.customMemoryStrategy.configuration`)
     : configured;
@@ -66,11 +72,17 @@ function newStrategy(input: control.MemoryStrategyInput, making: StrategyMaking,
 
 function plain(
   type: control.MemoryStrategyType,
-  input: Templates & { name: string; description?: string; memoryRecordSchema?: control.MemoryRecordSchema },
+  input: Templates & {
+    name: string;
+    description?: string;
+    memoryRecordSchema?: control.MemoryRecordSchema;
+    recordExpirySpecification?: control.RecordExpirySpecification;
+  },
   fallback: string,
   { now, newIdSuffix, declared }: StrategyMaking,
   at: string,
 ): Strategy {
+  const recordExpiryDays = newExpiry(input.recordExpirySpecification, `${at}.recordExpirySpecification`);
   return {
     id: `${input.name}-${newIdSuffix()}`,
     name: input.name,
@@ -80,6 +92,7 @@ function plain(
     updatedAt: now,
     ...(input.description === undefined ? {} : { description: input.description }),
     ...(input.memoryRecordSchema === undefined ? {} : { schema: input.memoryRecordSchema }),
+    ...(recordExpiryDays === undefined ? {} : { recordExpiryDays }),
   };
 }
 
@@ -145,9 +158,12 @@ function modified(
     reflection?.customReflectionConfiguration?.episodicReflectionOverride;
   const reflectionTemplate =
     reflectionPlaces && templateOf(reflectionPlaces, declared, `${at}.configuration.reflection`);
+  const { recordExpiryDays: _, ...rest } = before;
+  const recordExpiryDays = daysAfter(before, modify.recordExpirySpecification, `${at}.recordExpirySpecification`);
   return {
-    ...before,
+    ...rest,
     updatedAt: now,
+    ...(recordExpiryDays === undefined ? {} : { recordExpiryDays }),
     ...(modify.description === undefined ? {} : { description: modify.description }),
     ...(modify.memoryRecordSchema === undefined ? {} : { schema: modify.memoryRecordSchema }),
     ...(template === undefined ? {} : { template }),
@@ -158,9 +174,22 @@ function modified(
   };
 }
 
+/** Days for what the strategy makes from now on; what it has made keeps its own. */
+function daysAfter(
+  before: Strategy,
+  specification: control.RecordExpirySpecification | undefined,
+  field: string,
+): number | undefined {
+  if (specification === undefined) return before.recordExpiryDays;
+  if (before.configuration?.selfManagedConfiguration) throw errors.invalidField(field, NOT_SELF_MANAGED);
+  const wanted = wantedExpiry(specification, field);
+  return wanted === 'never' ? undefined : wanted;
+}
+
 /** A strategy in the wire's shape. */
 export function strategyView(strategy: Strategy): control.MemoryStrategy {
   const { id, name, type, template, description, configuration, schema, createdAt, updatedAt } = strategy;
+  const { recordExpiryDays } = strategy;
   return {
     strategyId: id,
     name,
@@ -173,5 +202,6 @@ export function strategyView(strategy: Strategy): control.MemoryStrategy {
     ...(description === undefined ? {} : { description }),
     ...(configuration === undefined ? {} : { configuration }),
     ...(schema === undefined ? {} : { memoryRecordSchema: schema }),
+    ...(recordExpiryDays === undefined ? {} : { recordExpiryDurationDays: recordExpiryDays }),
   };
 }

@@ -133,4 +133,12 @@ export const memoryMigrations: Migration[] = [
         WHERE status = 'QUEUED';`,
   },
   memoryUsageMigration,
+  {
+    id: 'memory/0008-record-expiry',
+    sql: `
+      /* The days that it was given last, and the moment that comes of them; both or neither. */
+      ALTER TABLE memory_records ADD COLUMN expiry_days int;
+      ALTER TABLE memory_records ADD COLUMN expires_at timestamptz;
+      CREATE INDEX memory_records_expiry ON memory_records (expires_at) WHERE expires_at IS NOT NULL;`,
+  },
 ];

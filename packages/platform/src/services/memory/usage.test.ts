@@ -67,8 +67,8 @@ describeDatabases('what a memory takes up', [...storageMigrations, ...memoryMigr
 
     await insertRecord(database(), record(id, 'r1', 'z'.repeat(1000)));
     expect(await used(database(), id)).toBeGreaterThanOrEqual((before ?? 0) + 2000);
-    await updateRecord(database(), id, 'r1', { content: 'z', at: now });
-    await deleteRecord(database(), id, 'r1');
+    await updateRecord(database(), id, 'r1', { content: 'z', at: now }, now);
+    await deleteRecord(database(), id, 'r1', now);
     expect(await used(database(), id)).toBe(before);
     await addBranch(
       database(),

@@ -25,7 +25,14 @@ function embedder(model: string): Embedder & { asked: string[] } {
 }
 
 const filterOf = (key: string): RecordFilter => {
-  return { memoryId: 'm', scope: { kind: 'path', key }, strategyId: undefined, metadata: [], metadataField: '' };
+  return {
+    memoryId: 'm',
+    now: new Date(),
+    scope: { kind: 'path', key },
+    strategyId: undefined,
+    metadata: [],
+    metadataField: '',
+  };
 };
 
 describeDatabases('vector index', [...storageMigrations, ...memoryMigrations], (database) => {
@@ -70,7 +77,7 @@ describeDatabases('vector index', [...storageMigrations, ...memoryMigrations], (
     expect(await exact.search({ ...filterOf(''), strategyId: 'other' }, await exact.embed('1'), 10)).toEqual([]);
 
     const asked = model.asked.length;
-    await updateRecord(database(), 'm', 'r301', { namespace: '/rare/new', at });
+    await updateRecord(database(), 'm', 'r301', { namespace: '/rare/new', at }, at);
     const moved = async (index: VectorIndex, key: string) =>
       (await index.search(filterOf(key), await index.embed('301'), 1)).map(({ id }) => id);
     expect(await moved(exact, '/often')).not.toEqual(['r301']);

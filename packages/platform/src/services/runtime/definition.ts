@@ -2,7 +2,9 @@ import type { FieldProblem } from '@agentplatform/contract';
 import { type control, errors } from '@agentplatform/contract';
 import { checkConfiguration } from '../../kernel/auth/jwt-rules.ts';
 import { allowlistProblem } from './container-headers.ts';
+import { routeOf } from './protocols.ts';
 import type { Protocol, RuntimeDefinition, RuntimeVersion } from './runtime.ts';
+import { warmUpRoute } from './warm-up.ts';
 
 /** Defaults and ceilings for lifecycles, in seconds. */
 export interface LifecycleDefaults {
@@ -21,6 +23,8 @@ export function definitionOf(call: Call): RuntimeDefinition {
     lifecycleConfiguration,
     environmentVariables,
     filesystemConfigurations,
+    resourceConfigurations,
+    hooksConfiguration,
   } = call;
   return {
     agentRuntimeArtifact,
@@ -33,21 +37,36 @@ export function definitionOf(call: Call): RuntimeDefinition {
     lifecycleConfiguration,
     environmentVariables,
     filesystemConfigurations,
+    resourceConfigurations,
+    hooksConfiguration,
   };
+}
+
+/** Fields of the model that no version can have here yet; to ignore them would leave the caller with less than he asked for. */
+const NOT_SERVED = ['allowedPorts'] as const;
+
+/** Rejects with ValidationException a call that asks for what is not served. */
+export function refuseUnserved(call: Call): void {
+  const problems = NOT_SERVED.filter((name) => call[name] !== undefined).map((name) => ({
+    name,
+    message: 'is not served here yet',
+  }));
+  const [first] = problems;
+  if (first) throw errors.validation(`${first.name} ${first.message}.`, { fieldList: problems });
 }
 
 /** What the model's constraints do not say; rejects with every problem at once. */
 export function checkDefinition(
   definition: RuntimeDefinition,
   defaults: LifecycleDefaults,
-  quotas: { sessionLifetimeSeconds: number },
+  limits: { sessionLifetimeSeconds: number; sandboxMemoryBytes: number },
 ): void {
   const problems: FieldProblem[] = [];
   const lifecycle = lifecycleOf(definition, defaults);
-  if (lifecycle.maxLifetimeSeconds > quotas.sessionLifetimeSeconds) {
+  if (lifecycle.maxLifetimeSeconds > limits.sessionLifetimeSeconds) {
     problems.push({
       name: 'lifecycleConfiguration.maxLifetime',
-      message: `must be at most ${quotas.sessionLifetimeSeconds}, the quota quotas.sessionLifetimeSeconds`,
+      message: `must be at most ${limits.sessionLifetimeSeconds}, the quota quotas.sessionLifetimeSeconds`,
     });
   }
   if (lifecycle.idleSeconds > lifecycle.maxLifetimeSeconds) {
@@ -74,6 +93,11 @@ export function checkDefinition(
       message: 'VPC is not offered on this server yet; use PUBLIC',
     });
   }
+  problems.push(
+    ...protocolProblems(definition),
+    ...memoryProblems(definition, limits.sandboxMemoryBytes),
+    ...hookProblems(definition),
+  );
   const authorizer = definition.authorizerConfiguration?.customJWTAuthorizer;
   if (authorizer?.privateEndpoint || authorizer?.privateEndpointOverrides?.length) {
     problems.push({
@@ -88,6 +112,53 @@ export function checkDefinition(
   }
   const [first] = problems;
   if (first) throw errors.validation(`${first.name} ${first.message}.`, { fieldList: problems });
+}
+
+/** The port that the platform keeps to itself in every runtime's container (model: `ServerPort`, `Port`). */
+const RESERVED_PORT = 8443;
+const HEALTH_PATH = '/ping';
+
+function protocolProblems({ protocolConfiguration }: RuntimeDefinition): FieldProblem[] {
+  const { port, path } = protocolConfiguration ?? {};
+  const problems: FieldProblem[] = [];
+  if (port === RESERVED_PORT)
+    problems.push({ name: 'protocolConfiguration.port', message: `must not be ${RESERVED_PORT}, which is reserved` });
+  if (path === HEALTH_PATH)
+    problems.push({ name: 'protocolConfiguration.path', message: 'must not be /ping, where an agent says how it is' });
+  return problems;
+}
+
+function hookProblems(definition: RuntimeDefinition): FieldProblem[] {
+  const protocol = protocolOf(definition);
+  const hook = warmUpRoute({ protocol, definition });
+  if (!hook) return [];
+  const name = 'hooksConfiguration.build.warmup.action.httpPost';
+  const serving = routeOf({ protocol, definition });
+  const problems: FieldProblem[] = [];
+  if (hook.port === RESERVED_PORT)
+    problems.push({ name: `${name}.port`, message: `must not be ${RESERVED_PORT}, which is reserved` });
+  if (hook.port === serving.port && [serving.path, HEALTH_PATH].includes(hook.path))
+    problems.push({ name: `${name}.path`, message: 'must be a path of its own, not that of invocations or of /ping' });
+  return problems;
+}
+
+const MIB = 2 ** 20;
+
+function memoryProblems({ resourceConfigurations }: RuntimeDefinition, mostBytes: number): FieldProblem[] {
+  const wanted = resourceConfigurations?.[0]?.minimumMemoryInMiB;
+  const most = Math.floor(mostBytes / MIB);
+  if (wanted === undefined || (wanted >= 1 && wanted <= most)) return [];
+  return [
+    {
+      name: 'resourceConfigurations[0].minimumMemoryInMiB',
+      message: `must be from 1 to ${most}, which is what sandbox.limits.memoryBytes gives one sandbox here`,
+    },
+  ];
+}
+
+/** Bytes of memory that are kept for each sandbox of it; 0 when it asks for none. */
+export function reservedMemoryOf({ resourceConfigurations }: RuntimeDefinition): number {
+  return (resourceConfigurations?.[0]?.minimumMemoryInMiB ?? 0) * MIB;
 }
 
 export function lifecycleOf(definition: RuntimeDefinition, defaults: LifecycleDefaults): RuntimeVersion['lifecycle'] {

@@ -59,6 +59,9 @@ export interface RuntimePort {
   imagesInUse(): Promise<Set<string>>;
 }
 
+/** States of a version whose image and warm-up are under way. */
+const PREPARING: ReadonlySet<string> = new Set(['CREATING', 'UPDATING']);
+
 /** How long an image may take that another server had. */
 const IMAGE_MS = 300_000;
 
@@ -71,9 +74,11 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
   const settle = async (runtimeId: string, arn: string): Promise<void> => {
     const family = await catalogue.get(runtimeId);
     if (!family) return deps.sessions.stopAll(arn, 'deleted');
-    const { runtime, endpoints } = family;
-    const used = endpoints.flatMap(({ liveVersion }) => (liveVersion === undefined ? [] : String(liveVersion)));
-    deps.sessions.pool.retain(runtime.arn, runtime.deleting ? [] : used);
+    const { runtime, endpoints, versions } = family;
+    const live = endpoints.flatMap(({ liveVersion }) => liveVersion ?? []);
+    // What a warm-up has made for a version that is about to be live is for its first session.
+    const coming = versions.flatMap(({ version, status }) => (PREPARING.has(status) ? version : []));
+    deps.sessions.pool.retain(runtime.arn, runtime.deleting ? [] : [...live, ...coming].map(String));
   };
   const catalogue = new RuntimeCatalogue({
     store,
@@ -91,9 +96,11 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
   const fileSystems = new FileSystems(deps.fileSystems);
   const runtimes = new Runtimes({
     ...deps,
+    readObject: deps.artifacts.readObject,
     fileSystems,
     store,
     catalogue,
+    warmUp: (runtime, version, signal) => deps.sessions.pool.prepare(planOf(runtime, version), signal),
     resolveArtifact: (artifact, accountId, signal) => resolveArtifact(artifact, accountId, artifacts, signal),
   });
   const endpoints = new Endpoints({ ...deps, runtimes, store });

@@ -15,7 +15,7 @@ import { ANSWERED } from './container-headers.ts';
 import { EventSize } from './event-size.ts';
 import { listens } from './listens.ts';
 import { readMcpSession, writeMcpSession } from './mcp-session.ts';
-import { protocolRoutes } from './protocols.ts';
+import { routeOf } from './protocols.ts';
 
 export interface InvokeDeps {
   sessions: Sessions;
@@ -71,9 +71,14 @@ export async function acquire(
     return await deps.sessions.acquire(key, () => deps.planFor(target), ctx.signal);
   } catch (error) {
     if (error instanceof StartFailure) throw errors.runtimeClient(error.message, { cause: error });
-    // A full disk is told the same way whatever needed it.
-    throw error instanceof SandboxError && !isDiskFull(error) ? sandboxError(error) : error;
+    throw sandboxProblem(error);
   }
+}
+
+/** The wire's error for a sandbox that could not be made; any other error as it is. */
+export function sandboxProblem(error: unknown): unknown {
+  // A full disk is told the same way whatever needed it.
+  return error instanceof SandboxError && !isDiskFull(error) ? sandboxError(error) : error;
 }
 
 function sandboxError(error: SandboxError): ServiceError {
@@ -92,7 +97,7 @@ function send(
 ): Promise<UpstreamResponse> {
   const request = {
     method: 'POST',
-    path: protocolRoutes[target.version.protocol].path,
+    path: routeOf(target.version).path,
     headers,
     body: payload instanceof WholeBody ? payload.bytes : payload instanceof Readable ? payload : Readable.from(payload),
     headersTimeout: deps.limits.timeoutMs,

@@ -1,5 +1,5 @@
 import { type HealthCheck, optionalPingHealth, pingHealth } from '../../kernel/sessions/health.ts';
-import type { Protocol } from './runtime.ts';
+import type { Protocol, RuntimeVersion } from './runtime.ts';
 
 export interface ProtocolRoute {
   /** Port that the container listens on. */
@@ -10,10 +10,17 @@ export interface ProtocolRoute {
   health: HealthCheck;
 }
 
-/** Where a container of each protocol listens (COMPATIBILITY 1, "Container ports"). */
-export const protocolRoutes: Readonly<Record<Protocol, ProtocolRoute>> = {
+/** Where a container of each protocol listens unless its runtime says otherwise (COMPATIBILITY 1, "Container ports"). */
+const protocolRoutes: Readonly<Record<Protocol, ProtocolRoute>> = {
   HTTP: { port: 8080, path: '/invocations', health: pingHealth },
   AGUI: { port: 8080, path: '/invocations', health: pingHealth },
   MCP: { port: 8000, path: '/mcp', health: optionalPingHealth },
   A2A: { port: 9000, path: '/', health: optionalPingHealth },
 };
+
+/** Where the containers of a version listen: where its protocolConfiguration says, and for the rest where its protocol has it. */
+export function routeOf({ protocol, definition }: Pick<RuntimeVersion, 'protocol' | 'definition'>): ProtocolRoute {
+  const usual = protocolRoutes[protocol];
+  const { port = usual.port, path = usual.path } = definition.protocolConfiguration ?? {};
+  return { ...usual, port, path };
+}

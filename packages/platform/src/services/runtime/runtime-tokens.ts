@@ -6,7 +6,8 @@ import type { RuntimeServiceDeps } from './index.ts';
 export function runtimeTokens(jwt: ReturnType<typeof createJwtAuthenticator>): RuntimeServiceDeps['verifyToken'] {
   return ({ runtime: { accountId }, version }, token) => {
     const configuration = version.definition.authorizerConfiguration?.customJWTAuthorizer;
-    if (configuration) return jwt.authenticate(token, { accountId, configuration });
+    const certificateAuthority = version.certificateAuthority;
+    if (configuration) return jwt.authenticate(token, { accountId, configuration, certificateAuthority });
     throw errors.accessDenied(
       'Authorization method mismatch: this agent runtime takes signed requests, the request has a bearer token.',
       { remedy: 'Sign the request, or give the runtime a customJWTAuthorizer.' },

@@ -31,6 +31,8 @@ export interface RuntimeVersion {
   imageDigest: string | undefined;
   lifecycle: { idleSeconds: number; maxLifetimeSeconds: number };
   protocol: Protocol;
+  /** PEM of the authority of the identity provider's certificates, as it was when the version was made; absent without one. */
+  certificateAuthority?: string | undefined;
   /** The call's own members, given back as they came. */
   definition: RuntimeDefinition;
 }
@@ -47,6 +49,8 @@ export type RuntimeDefinition = Pick<
   | 'lifecycleConfiguration'
   | 'environmentVariables'
   | 'filesystemConfigurations'
+  | 'resourceConfigurations'
+  | 'hooksConfiguration'
 >;
 
 /** A name under which one version of a runtime is invoked. `DEFAULT` always exists and follows the newest ready version. */

@@ -2,13 +2,24 @@ import { type control, errors } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
 import { ImageError, type Images, type ResolvedImage } from '../../kernel/images/images.ts';
+import type { SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
+import { StartFailure } from '../../kernel/sessions/start-failure.ts';
 import { DuplicateResourceError } from '../../kernel/storage/index.ts';
 import { fieldOf, imageProblem, rightsFor } from './artifact.ts';
 import type { RuntimeCatalogue } from './catalogue.ts';
-import { checkDefinition, definitionOf, type LifecycleDefaults, lifecycleOf, protocolOf } from './definition.ts';
+import { type CertificateAuthorityDeps, certificateAuthority } from './certificate-authority.ts';
+import {
+  checkDefinition,
+  definitionOf,
+  type LifecycleDefaults,
+  lifecycleOf,
+  protocolOf,
+  refuseUnserved,
+} from './definition.ts';
 import type { FileSystems } from './file-systems.ts';
+import { sandboxProblem } from './invoke.ts';
 import {
   DEFAULT_ENDPOINT,
   endpointArn,
@@ -19,8 +30,9 @@ import {
   runtimeArn,
 } from './runtime.ts';
 import type { Page, PageRequest, RuntimeFamily, RuntimeStore } from './runtime-store.ts';
+import { warmUpRoute } from './warm-up.ts';
 
-export interface RuntimesDeps {
+export interface RuntimesDeps extends CertificateAuthorityDeps {
   store: RuntimeStore;
   catalogue: RuntimeCatalogue;
   images: Images;
@@ -30,6 +42,8 @@ export interface RuntimesDeps {
     accountId: string,
     signal: AbortSignal,
   ): Promise<ResolvedImage>;
+  /** Makes one sandbox of a version that is not there yet, as for a session, its hook asked. Rejects as a session's start does. */
+  warmUp(runtime: Runtime, version: RuntimeVersion, signal: AbortSignal): Promise<void>;
   roleExists(roleArn: string): Promise<boolean>;
   fileSystems: FileSystems;
   /** Why the platform will not call an address; undefined when it may. */
@@ -40,6 +54,7 @@ export interface RuntimesDeps {
   region: string;
   defaults: LifecycleDefaults;
   quotas: { versionsPerRuntime: number; sessionLifetimeSeconds: number };
+  sandbox: { limits: Pick<SandboxLimits, 'memoryBytes'> };
   log: Logger;
 }
 
@@ -62,11 +77,9 @@ export class Runtimes {
     ctx: RequestContext,
   ): Promise<RuntimeVersion & { runtime: Runtime }> {
     const { clock, region, newIdSuffix, store } = this.#deps;
+    refuseUnserved(call);
     const definition = definitionOf(call);
-    await this.#check(definition, ctx);
-    const preparing = this.#prepare(definition, ctx.accountId);
-    const digest = await this.#settled(preparing);
-
+    const authority = await this.#check(definition, ctx);
     const id = `${call.agentRuntimeName}-${newIdSuffix()}`;
     const now = clock.now();
     const runtime: Runtime = {
@@ -79,7 +92,10 @@ export class Runtimes {
       updatedAt: now,
       deleting: false,
     };
-    const version = this.#version(runtime, 1, definition, digest, 'CREATING');
+    const planned = this.#version(runtime, 1, definition, authority, 'CREATING');
+    const preparing = this.#prepare(runtime, planned);
+    const digest = await this.#settled(preparing);
+    const version: RuntimeVersion = { ...planned, ...(digest ? { status: 'READY', imageDigest: digest } : {}) };
     const endpoint: RuntimeEndpoint = {
       arn: endpointArn(runtime.arn, DEFAULT_ENDPOINT),
       id: DEFAULT_ENDPOINT,
@@ -96,6 +112,8 @@ export class Runtimes {
     try {
       await store.createRuntime({ runtime, versions: [version], endpoints: [endpoint] }, call.tags ?? {});
     } catch (error) {
+      // What its warm-up has left there is for nobody.
+      this.#deps.sessions.pool.retain(runtime.arn, []);
       if (!(error instanceof DuplicateResourceError)) throw error;
       throw errors.conflict(`An agent runtime named ${call.agentRuntimeName} already exists in this account.`, {
         remedy: 'Update it with UpdateAgentRuntime, delete it, or choose another name.',
@@ -118,17 +136,17 @@ export class Runtimes {
         remedy: 'Delete versions that no endpoint uses, or raise quotas.versionsPerRuntime.',
       });
     }
+    refuseUnserved(call);
     const definition = definitionOf(call);
-    await this.#check(definition, ctx);
-    const preparing = this.#prepare(definition, ctx.accountId);
-    const digest = await this.#settled(preparing);
-
+    const authority = await this.#check(definition, ctx);
     const runtime: Runtime = {
       ...family.runtime,
       latestVersion: family.runtime.latestVersion + 1,
       updatedAt: clock.now(),
     };
-    const version = this.#version(runtime, runtime.latestVersion, definition, undefined, 'UPDATING');
+    const version = this.#version(runtime, runtime.latestVersion, definition, authority, 'UPDATING');
+    const preparing = this.#prepare(runtime, version);
+    const digest = await this.#settled(preparing);
     await store.addVersion(runtime, version);
     if (digest) return { ...(await this.#settle(version, preparing)), runtime };
     this.#finish(runtime, version, preparing);
@@ -214,7 +232,7 @@ export class Runtimes {
         continue;
       }
       for (const version of family.versions.filter((v) => v.status === 'CREATING' || v.status === 'UPDATING')) {
-        this.#finish(family.runtime, version, this.#prepare(version.definition, family.runtime.accountId));
+        this.#finish(family.runtime, version, this.#prepare(family.runtime, version));
       }
     }
   }
@@ -224,8 +242,10 @@ export class Runtimes {
     await Promise.allSettled(this.#background);
   }
 
-  async #check(definition: RuntimeDefinition, ctx: RequestContext): Promise<void> {
-    checkDefinition(definition, this.#deps.defaults, this.#deps.quotas);
+  /** Rejects with what is wrong with a definition; gives the PEM of the authority that it names. */
+  async #check(definition: RuntimeDefinition, ctx: RequestContext): Promise<string | undefined> {
+    const { defaults, quotas, sandbox } = this.#deps;
+    checkDefinition(definition, defaults, { ...quotas, sandboxMemoryBytes: sandbox.limits.memoryBytes });
     await ctx.require('iam:PassRole', definition.roleArn);
     if (!(await this.#deps.roleExists(definition.roleArn))) {
       throw errors.invalidField('roleArn', `names ${definition.roleArn}, which does not exist`, {
@@ -244,15 +264,18 @@ export class Runtimes {
         remedy: 'Name a provider at a public address, or have the operator open the range with --allow-private-egress.',
       });
     }
+    return certificateAuthority(definition, ctx, this.#deps);
   }
 
-  /** Fetches and unpacks the image, so that the first session does not wait for it. */
-  #prepare(definition: RuntimeDefinition, accountId: string): Promise<string> {
+  /** Fetches and unpacks the image, so that the first session does not wait for it, and has its warm-up hook tried. Gives the image's digest. */
+  #prepare(runtime: Runtime, version: RuntimeVersion): Promise<string> {
     const signal = this.#stop.signal;
+    const { definition } = version;
     const preparing = this.#deps
-      .resolveArtifact(definition.agentRuntimeArtifact, accountId, signal)
+      .resolveArtifact(definition.agentRuntimeArtifact, runtime.accountId, signal)
       .then(async ({ digest }) => {
         await this.#deps.images.prepare(digest, signal);
+        if (warmUpRoute(version)) await this.#warmUp(runtime, { ...version, imageDigest: digest }, signal);
         return digest;
       })
       .catch((error: unknown) => {
@@ -261,6 +284,20 @@ export class Runtimes {
       });
     preparing.catch(() => undefined);
     return preparing;
+  }
+
+  /** Before there is any session. The sandbox that it was tried in stands ready for the first, where any do. */
+  async #warmUp(runtime: Runtime, version: RuntimeVersion, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#deps.warmUp(runtime, version, signal);
+    } catch (error) {
+      if (!(error instanceof StartFailure)) throw sandboxProblem(error);
+      const name = 'hooksConfiguration.build.warmup';
+      throw errors.validation(`${name} failed: ${error.message}`, {
+        fieldList: [{ name, message: error.message }],
+        cause: error,
+      });
+    }
   }
 
   /** The digest when it is there soon; undefined when it takes longer. Rejects with what is wrong when that is known soon. */
@@ -280,19 +317,20 @@ export class Runtimes {
     runtime: Runtime,
     number: number,
     definition: RuntimeDefinition,
-    digest: string | undefined,
-    pending: 'CREATING' | 'UPDATING',
+    certificateAuthority: string | undefined,
+    status: 'CREATING' | 'UPDATING',
   ): RuntimeVersion {
     return {
       runtimeArn: runtime.arn,
       version: number,
-      status: digest ? 'READY' : pending,
+      status,
       failureReason: undefined,
       createdAt: runtime.updatedAt,
       updatedAt: runtime.updatedAt,
-      imageDigest: digest,
+      imageDigest: undefined,
       lifecycle: lifecycleOf(definition, this.#deps.defaults),
       protocol: protocolOf(definition),
+      ...(certificateAuthority === undefined ? {} : { certificateAuthority }),
       definition,
     };
   }

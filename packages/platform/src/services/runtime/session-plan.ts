@@ -2,9 +2,11 @@ import type { SandboxRole } from '../../kernel/auth/iam/sandbox-credentials.ts';
 import type { Images } from '../../kernel/images/images.ts';
 import type { NetworkPolicy, SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
 import type { SessionPlan } from '../../kernel/sessions/sessions.ts';
+import { reservedMemoryOf } from './definition.ts';
 import type { FileSystems } from './file-systems.ts';
-import { protocolRoutes } from './protocols.ts';
+import { routeOf } from './protocols.ts';
 import type { RuntimeVersion } from './runtime.ts';
+import { warmUpOf } from './warm-up.ts';
 
 export interface SessionPlanDeps {
   images: Pick<Images, 'prepare'>;
@@ -23,6 +25,8 @@ export interface SessionPlanDeps {
 /** How a session of this version is made and watched. */
 export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): SessionPlan {
   const { definition, imageDigest, runtimeArn } = version;
+  const { port, health } = routeOf(version);
+  const warmUp = warmUpOf(version);
   const belongings = deps.fileSystems.belongings(definition);
   // Who brings keys of his own means another place by them than this platform.
   const ownKeys = definition.environmentVariables?.AWS_ACCESS_KEY_ID !== undefined;
@@ -31,9 +35,10 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
     version: String(version.version),
     image: imageDigest,
     lifecycle: version.lifecycle,
-    port: protocolRoutes[version.protocol].port,
-    health: protocolRoutes[version.protocol].health,
+    port,
+    health,
     pool: { resourceArn: runtimeArn, max: deps.pooled },
+    ...(warmUp ? { warmUp } : {}),
     ...(belongings ? { belongings } : {}),
     async sandbox(id, signal) {
       if (!imageDigest) throw new Error(`version ${version.version} of ${runtimeArn} is READY without an image`);
@@ -53,7 +58,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
         },
         mounts: await deps.fileSystems.mounts(definition, id),
         network: { ...deps.network, door: !ownKeys },
-        limits: deps.limits,
+        limits: { ...deps.limits, reservedMemoryBytes: reservedMemoryOf(definition) },
         labels: { kind: 'runtime', runtime: runtimeArn, version: String(version.version) },
       };
     },

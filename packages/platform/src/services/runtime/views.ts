@@ -20,11 +20,13 @@ export function runtimeView(version: VersionOfRuntime): control.GetAgentRuntimeR
     failureReason: version.failureReason,
     description: definition.description,
     agentRuntimeArtifact: definition.agentRuntimeArtifact,
-    protocolConfiguration: { serverProtocol: version.protocol },
+    protocolConfiguration: { ...definition.protocolConfiguration, serverProtocol: version.protocol },
     environmentVariables: definition.environmentVariables,
     authorizerConfiguration: definition.authorizerConfiguration,
     requestHeaderConfiguration: definition.requestHeaderConfiguration,
     filesystemConfigurations: definition.filesystemConfigurations,
+    resourceConfigurations: definition.resourceConfigurations,
+    hooksConfiguration: definition.hooksConfiguration,
   };
 }
 

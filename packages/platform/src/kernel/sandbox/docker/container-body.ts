@@ -61,6 +61,7 @@ export function containerBody(options: ContainerOptions): Record<string, unknown
       ReadonlyPaths: READONLY_PATHS,
       Sysctls: { 'net.ipv4.ping_group_range': '1 0' },
       Memory: limits.memoryBytes,
+      ...(limits.reservedMemoryBytes ? { MemoryReservation: limits.reservedMemoryBytes } : {}),
       ...(options.swapLimit ? { MemorySwap: limits.memoryBytes } : {}),
       PidsLimit: limits.pids,
       CpuPeriod: CPU_PERIOD_US,

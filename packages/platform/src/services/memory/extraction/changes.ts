@@ -1,7 +1,7 @@
 import type { Executor } from '../../../kernel/storage/index.ts';
 import { namespaceKey } from '../namespaces.ts';
 import { contentHash } from '../record.ts';
-import { insertRecord, type NewRecord } from '../record-store.ts';
+import { holdsSql, insertRecord, type NewRecord } from '../record-store.ts';
 
 /** What a batch does to the long-term records. */
 export type Change =
@@ -38,10 +38,16 @@ function placeOf({ memoryId, strategyId, namespace }: NewRecord): string {
 
 /** The id under which it stands: its own, or that of the record that says the same already. */
 async function insert(tx: Executor, record: NewRecord, supersedes: readonly string[], now: Date): Promise<string> {
+  const params: unknown[] = [
+    record.memoryId,
+    record.strategyId,
+    namespaceKey(record.namespace),
+    contentHash(record.content),
+  ];
   const [same] = await tx.query<{ id: string }>(
     `SELECT id FROM memory_records WHERE memory_id = $1 AND strategy_id = $2 AND namespace_key = $3 AND content_hash = $4
-       AND valid_to IS NULL LIMIT 1`,
-    [record.memoryId, record.strategyId, namespaceKey(record.namespace), contentHash(record.content)],
+       AND ${holdsSql(now, params)} LIMIT 1`,
+    params,
   );
   if (same) {
     await confirm(tx, same.id, record.eventIds);

@@ -1,7 +1,8 @@
 import type { Executor } from '../../../kernel/storage/index.ts';
 import { type NamespaceValues, namespaceKey, ownVariables, renderNamespace } from '../namespaces.ts';
 import { contentHash } from '../record.ts';
-import type { NewRecord } from '../record-store.ts';
+import { expiryFrom } from '../record-expiry.ts';
+import { holdsSql, type NewRecord } from '../record-store.ts';
 import type { Batch, Candidate, Decision, Extractor, Neighbour, Question } from './candidate.ts';
 import type { Change } from './changes.ts';
 import { wordOverlap } from './sentences.ts';
@@ -83,7 +84,7 @@ async function consolidated(
     standing.set(id, id);
   };
   for (const candidate of merged(candidates)) {
-    const known = await withHash(place, contentHash(candidate.content), deps.executor);
+    const known = await withHash(place, contentHash(candidate.content), deps);
     if (known !== undefined) {
       changes.push({ kind: 'confirm', id: known, eventIds: candidate.eventIds });
       continue;
@@ -166,7 +167,7 @@ async function digested(
   deps: ExtractDeps,
   signal: AbortSignal,
 ): Promise<Digest> {
-  const previous = await currentOf(place, batch.values.sessionId, deps.executor);
+  const previous = await currentOf(place, batch.values.sessionId, deps);
   const text = await extractor.digest(batch, previous?.content, signal);
   if (text === undefined || text === previous?.content) return { changes: [], text: previous?.content };
   const candidate = {
@@ -190,13 +191,14 @@ async function reflected(
   const { reflectionTemplate } = batch.strategy;
   if (reflectionTemplate === undefined || episode === undefined) return [];
   const where = placeOf(batch, reflectionTemplate);
+  const params: unknown[] = [place.memoryId, place.strategyId, batch.values.actorId, batch.values.sessionId];
   const others = await deps.executor.query<{ content: string; event_ids: string[] }>(
-    `SELECT content, event_ids FROM memory_records WHERE memory_id = $1 AND strategy_id = $2 AND valid_to IS NULL
+    `SELECT content, event_ids FROM memory_records WHERE memory_id = $1 AND strategy_id = $2 AND ${holdsSql(deps.now(), params)}
        AND actor_id = $3 AND session_id <> $4 AND session_id <> '' ORDER BY at DESC LIMIT ${EPISODES - 1}`,
-    [place.memoryId, place.strategyId, batch.values.actorId, batch.values.sessionId],
+    params,
   );
   if (others.length === 0) return [];
-  const previous = await currentOf(where, '', deps.executor);
+  const previous = await currentOf(where, '', deps);
   const text = await extractor.reflect(batch, [episode, ...others.map(({ content }) => content)], signal);
   if (text === undefined || text === previous?.content) return [];
   const eventIds = [
@@ -211,28 +213,31 @@ async function reflected(
 function recordOf(
   candidate: Candidate,
   place: Place,
-  { values }: Batch,
+  { values, strategy }: Batch,
   deps: ExtractDeps,
   id = deps.newRecordId(),
 ): NewRecord {
+  const insertedAt = deps.now();
   return {
     ...place,
     id,
     content: candidate.content.replaceAll('\u0000', '').slice(0, MAX_CONTENT),
     metadata: {},
     at: candidate.at,
-    insertedAt: deps.now(),
+    insertedAt,
+    expiry: expiryFrom(insertedAt, strategy.recordExpiryDays),
     eventIds: candidate.eventIds,
     actorId: values.actorId,
     sessionId: values.sessionId,
   };
 }
 
-async function withHash(place: Place, hash: string, executor: Executor): Promise<string | undefined> {
+async function withHash(place: Place, hash: string, { executor, now }: ExtractDeps): Promise<string | undefined> {
+  const params: unknown[] = [place.memoryId, place.strategyId, namespaceKey(place.namespace), hash];
   const [row] = await executor.query<{ id: string }>(
     `SELECT id FROM memory_records WHERE memory_id = $1 AND strategy_id = $2 AND namespace_key = $3 AND content_hash = $4
-       AND valid_to IS NULL LIMIT 1`,
-    [place.memoryId, place.strategyId, namespaceKey(place.namespace), hash],
+       AND ${holdsSql(now(), params)} LIMIT 1`,
+    params,
   );
   return row?.id;
 }
@@ -240,12 +245,13 @@ async function withHash(place: Place, hash: string, executor: Executor): Promise
 async function currentOf(
   place: Place,
   sessionId: string,
-  executor: Executor,
+  { executor, now }: ExtractDeps,
 ): Promise<{ id: string; content: string; eventIds: string[] } | undefined> {
+  const params: unknown[] = [place.memoryId, place.strategyId, namespaceKey(place.namespace), sessionId];
   const [row] = await executor.query<{ id: string; content: string; event_ids: string[] }>(
     `SELECT id, content, event_ids FROM memory_records WHERE memory_id = $1 AND strategy_id = $2 AND namespace_key = $3
-       AND session_id = $4 AND valid_to IS NULL ORDER BY inserted_at DESC LIMIT 1`,
-    [place.memoryId, place.strategyId, namespaceKey(place.namespace), sessionId],
+       AND session_id = $4 AND ${holdsSql(now(), params)} ORDER BY inserted_at DESC LIMIT 1`,
+    params,
   );
   return row && { id: row.id, content: row.content, eventIds: row.event_ids };
 }

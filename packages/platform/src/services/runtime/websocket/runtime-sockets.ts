@@ -15,7 +15,6 @@ import type { InvocationTarget, RuntimeCatalogue } from '../catalogue.ts';
 import { SESSION_HEADER } from '../container-headers.ts';
 import { findTarget, namedArns } from '../invocation-target.ts';
 import { acquire, type InvokeDeps } from '../invoke.ts';
-import { protocolRoutes } from '../protocols.ts';
 import { requireSigned } from '../require-signed.ts';
 import { requireUser } from '../require-user.ts';
 import { dialAgent, endingOf } from './agent-stream.ts';
@@ -29,6 +28,8 @@ const ACTIONS = {
   shell: 'InvokeAgentRuntimeCommandShell',
 } as const;
 const SHELL_HEADER = 'x-amzn-bedrock-agentcore-shell-id';
+/** Protocols whose containers have `/ws` beside their invocations (COMPATIBILITY 1). */
+const WITH_WEBSOCKET: ReadonlySet<string> = new Set(['HTTP', 'AGUI']);
 
 export interface RuntimeSocketsDeps
   extends Pick<InvokeDeps, 'sessions' | 'tokens' | 'planFor' | 'newSessionId' | 'limits'> {
@@ -125,7 +126,7 @@ export class RuntimeSockets implements SocketService {
       );
     requireSigned({ headers: req.headers, signedHeaders }, target.headerAllowlist);
     await requireUser({ headers: req.headers, principal, require }, target);
-    if (request.kind === 'agent' && protocolRoutes[target.version.protocol].port !== protocolRoutes.HTTP.port)
+    if (request.kind === 'agent' && !WITH_WEBSOCKET.has(target.version.protocol))
       throw errors.validation(
         `${target.runtime.id} speaks ${target.version.protocol}; only HTTP and AGUI agents have a WebSocket.`,
       );
@@ -144,7 +145,7 @@ export class RuntimeSockets implements SocketService {
     const { tokens, streams, clock, limits } = this.#deps;
     const headers: IncomingMessage['headers'] = { ...request.queryHeaders, ...req.headers };
     if (request.bearer !== undefined) headers.authorization = `Bearer ${request.bearer}`;
-    const agent = await dialAgent(lease, protocolRoutes[target.version.protocol].port, {
+    const agent = await dialAgent(lease, lease.session.row.port, {
       headers: agentHeaders(target, { headers, principal }, { tokens, sessionId, requestId }),
       protocols: request.protocols,
       handshakeMs: streams.handshakeMs,

@@ -1,0 +1,125 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { CreateBucketCommand, PutObjectCommand } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type PrivateProvider,
+  startPrivateProvider,
+} from '../../packages/platform/src/kernel/auth/testing/private-provider.ts';
+import { type Boto, botoOf, codeDefinition, python, readyRuntime } from '../support/boto3.ts';
+import { type Clients, clientsOf } from '../support/clients.ts';
+import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+
+const probe = join(import.meta.dirname, '../support/probe-agent');
+const BUCKET = 'authorities';
+let platform: TestPlatform;
+let clients: Clients;
+let boto: Boto;
+let definition: object;
+let provider: PrivateProvider;
+
+/** A certificate that vouches for itself, made by OpenSSL. */
+async function selfSigned(...extensions: string[]): Promise<{ key: string; cert: string }> {
+  const dir = await mkdtemp(join(tmpdir(), 'private-authority-'));
+  try {
+    const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
+    const made = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', key, '-out', cert];
+    const named = ['-subj', '/CN=private', ...extensions.flatMap((one) => ['-addext', one])];
+    await promisify(execFile)('openssl', [...made, ...named]);
+    return { key: await readFile(key, 'utf8'), cert: await readFile(cert, 'utf8') };
+  } finally {
+    await rm(dir, { recursive: true });
+  }
+}
+
+beforeAll(async () => {
+  const [ours, other, leaf] = await Promise.all([
+    selfSigned('subjectAltName=IP:127.0.0.1'),
+    selfSigned(),
+    selfSigned('basicConstraints=critical,CA:FALSE'),
+  ]);
+  provider = await startPrivateProvider(ours);
+  platform = await startTestPlatform({ args: ['--allow-private-egress', '127.0.0.0/8'] });
+  clients = clientsOf(platform);
+  boto = botoOf(platform);
+  definition = await codeDefinition(platform, clients, probe);
+  await clients.s3.send(new CreateBucketCommand({ Bucket: BUCKET }));
+  const files = { 'ours.pem': ours.cert, 'other.pem': other.cert, 'leaf.pem': leaf.cert, 'text.pem': 'nothing' };
+  for (const [Key, Body] of Object.entries(files))
+    await clients.s3.send(new PutObjectCommand({ Bucket: BUCKET, Key, Body }));
+});
+afterAll(async () => {
+  clients?.close();
+  await platform?.dispose();
+  provider?.close();
+});
+
+const create = (agentRuntimeName: string, certificateConfiguration?: object): [string, object] => [
+  'CreateAgentRuntime',
+  {
+    agentRuntimeName,
+    ...definition,
+    authorizerConfiguration: {
+      customJWTAuthorizer: {
+        discoveryUrl: provider.discoveryUrl,
+        allowedAudience: ['agents'],
+        ...(certificateConfiguration ? { certificateConfigurations: [certificateConfiguration] } : {}),
+      },
+    },
+  },
+];
+const at = (file: string) => ({ s3: { uri: `s3://${BUCKET}/${file}` } });
+
+async function status(arn: string): Promise<number> {
+  const answer = await fetch(`${platform.ready.endpoint}/runtimes/${encodeURIComponent(arn)}/invocations`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${provider.token}`,
+      'x-amzn-bedrock-agentcore-runtime-session-id': randomUUID(),
+      'content-type': 'application/json',
+    },
+    body: '{"do":"count"}',
+  });
+  await answer.arrayBuffer();
+  return answer.status;
+}
+
+describe.skipIf(!python)('an identity provider with a private authority', () => {
+  it('is believed by the runtime that names its authority, and by no other', async () => {
+    const made = await boto.control(
+      create('trusting', at('ours.pem')),
+      create('plain'),
+      create('misled', at('other.pem')),
+    );
+    const [trusting, plain, misled] = await Promise.all(made.map((one) => readyRuntime(boto, one)));
+    expect(trusting.authorizerConfiguration.customJWTAuthorizer.certificateConfigurations).toEqual([at('ours.pem')]);
+    expect(await status(trusting.agentRuntimeArn)).toBe(200);
+    // What the first has learnt of the provider is nothing to the others.
+    expect(await status(plain.agentRuntimeArn)).toBe(503);
+    expect(await status(misled.agentRuntimeArn)).toBe(503);
+    expect(await status(trusting.agentRuntimeArn)).toBe(200);
+  });
+
+  it('is refused by name where the authority cannot be had, or is none', async () => {
+    const secretArn = 'arn:aws:secretsmanager:us-east-1:123456789012:secret:ca-AbCdEf';
+    const refused = await boto.control(
+      create('r', at('missing.pem')),
+      create('r', at('text.pem')),
+      create('r', at('leaf.pem')),
+      create('r', { s3: { uri: `s3://${BUCKET}/ours.pem`, bucketOwnerAccountId: '999999999999' } }),
+      create('r', { secretsManager: { secretArn } }),
+    );
+    const field = 'authorizerConfiguration.customJWTAuthorizer.certificateConfigurations[0]';
+    expect(refused.map(({ error }) => [error?.code, ...(error?.fields ?? [])])).toEqual([
+      ['ValidationException', `${field}.s3.uri`],
+      ['ValidationException', `${field}.s3.uri`],
+      ['ValidationException', `${field}.s3.uri`],
+      ['ValidationException', `${field}.s3.uri`],
+      ['ValidationException', `${field}.secretsManager`],
+    ]);
+  });
+});

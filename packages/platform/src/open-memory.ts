@@ -30,7 +30,7 @@ export async function openMemory(
   { objects, outbound, ...parts }: MemoryParts,
 ): Promise<ReturnType<typeof createMemoryService>> {
   const { models, rerank, notifications } = config;
-  const embedder = await openEmbedder(config, parts.log);
+  const embedder = await openEmbedder(config, parts);
   const topics = createTopics({
     webhooks: webhookMap(notifications.webhooks ?? ''),
     ...(notifications.key === undefined ? {} : { key: notifications.key }),

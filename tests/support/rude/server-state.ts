@@ -31,7 +31,9 @@ const DATABASE_FILE = /\/db\/(base|global|pg_\w+)\//;
 
 /** What each descriptor of a process is: a path, or such as `socket:[inode]`. */
 async function openFiles(pid: number): Promise<string[]> {
-  const links = (await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => undefined));
+  const links = (await readdir(`/proc/${pid}/fd`)).map((fd) =>
+    readlink(`/proc/${pid}/fd/${fd}`).catch(() => undefined),
+  );
   return (await Promise.all(links)).filter((target) => target !== undefined);
 }
 

@@ -139,6 +139,8 @@ it.each([
   ['', {}, '1 131072'],
   [', unless the environment says otherwise', { MALLOC_ARENA_MAX: '4', MALLOC_TRIM_THRESHOLD_: '0' }, '4 0'],
 ])('starts a server that gives back what it freed%s', async (_name, env, said) => {
-  await run("note([process.env.MALLOC_ARENA_MAX, process.env.MALLOC_TRIM_THRESHOLD_].join(' ')); process.exit(0);", { env });
+  await run("note([process.env.MALLOC_ARENA_MAX, process.env.MALLOC_TRIM_THRESHOLD_].join(' ')); process.exit(0);", {
+    env,
+  });
   expect(await notes()).toEqual(['{"restarts":0}', said]);
 });

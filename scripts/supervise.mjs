@@ -7,6 +7,12 @@ const PAUSES_MS = [0, 500, 1000, 2000, 4000, 8000, 16_000, 30_000];
 const GOOD_MS = 60_000;
 /** Exit status of a wrong configuration (serve.ts): it is no better the next time. */
 const MISCONFIGURED = 2;
+/**
+ * How glibc allots memory in the server, unless the environment says otherwise. By itself it keeps what its threads have freed in arenas of
+ * up to 64 MiB each, eight for every processor, and the mark above which it gives memory back grows with what was freed; both cost some
+ * 80 MB at rest. It reads them when a process begins, so they are said here (docs/benchmarks.md, "footprint").
+ */
+const ALLOCATION = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
 
 /**
  * Runs the server in `script` and starts it again whenever it ends unasked, once it has served (ADR 19). A start that fails before that, an
@@ -29,7 +35,7 @@ export function supervise(script, args, { pausesMs = PAUSES_MS, goodMs = GOOD_MS
     const life = served && JSON.stringify({ restarts, lastEnd, ports: served });
     child = spawn(process.execPath, [...process.execArgv, script, ...args], {
       stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
-      env: { ...process.env, ...(life && { SUPERVISED_LIFE: life }) },
+      env: { ...ALLOCATION, ...process.env, ...(life && { SUPERVISED_LIFE: life }) },
     });
     child.on('message', ({ serving }) => {
       served = serving;

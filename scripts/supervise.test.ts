@@ -19,7 +19,7 @@ afterEach(async () => {
 /** A server that notes its life and then does what the test wants, supervised in a process of its own. */
 async function run(
   server: string,
-  { pausesMs = [0, 10, 20], deaf = false } = {},
+  { pausesMs = [0, 10, 20], deaf = false, env = {} } = {},
 ): Promise<[number | null, string | null]> {
   const script = join(dir, 'server.mjs');
   await writeFile(
@@ -39,7 +39,10 @@ async function run(
     `import { supervise } from ${JSON.stringify(join(import.meta.dirname, 'supervise.mjs'))};
      supervise(${JSON.stringify(script)}, ['an-argument'], ${options});`,
   );
-  const child = spawn(process.execPath, [main], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(process.execPath, [main], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, ...env },
+  });
   supervisor = child;
   said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -130,4 +133,14 @@ it('starts the server again when nobody reads what it says', async () => {
     deaf: true,
   });
   expect(await notes()).toHaveLength(3);
+});
+
+it.each([
+  ['', {}, '1 131072'],
+  [', unless the environment says otherwise', { MALLOC_ARENA_MAX: '4', MALLOC_TRIM_THRESHOLD_: '0' }, '4 0'],
+])('starts a server that gives back what it freed%s', async (_name, env, said) => {
+  await run("note([process.env.MALLOC_ARENA_MAX, process.env.MALLOC_TRIM_THRESHOLD_].join(' ')); process.exit(0);", {
+    env,
+  });
+  expect(await notes()).toEqual(['{"restarts":0}', said]);
 });

@@ -33,7 +33,7 @@ export async function run(args: string[]): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'agentplatform-quality-'));
   const log = pino({ level: 'silent' });
   const database = await openDatabase({ dataDir, log });
-  const embedder = directory === undefined ? undefined : await openLocalEmbedder({ directory });
+  const embedder = directory === undefined ? undefined : await openLocalEmbedder({ directory, clock: systemClock });
   const vectors = embedder && new VectorIndex({ database, embedder, clock: systemClock, log });
   try {
     await migrate(database, [...storageMigrations, ...memoryMigrations], log);

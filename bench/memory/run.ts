@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BatchCreateMemoryRecordsCommand } from '@aws-sdk/client-bedrock-agentcore';
 import { Pool } from 'undici';
+import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
 import { openLocalEmbedder } from '../../packages/platform/src/kernel/embeddings/index.ts';
 import { type Clients, clientsOf } from '../../tests/support/clients.ts';
 import { embeddingModel } from '../../tests/support/embedding-model.ts';
@@ -45,7 +46,7 @@ export async function run(args: string[]): Promise<void> {
   const size = quick ? QUICK : FULL;
   const machine = thisMachine({});
   const directory = await embeddingModel();
-  const embedder = directory === undefined ? undefined : await openLocalEmbedder({ directory });
+  const embedder = directory === undefined ? undefined : await openLocalEmbedder({ directory, clock: systemClock });
   const models = embedder && (await startModelServer(embedder, scriptedReply));
   const say = (text: string): void => void process.stderr.write(`${text}\n`);
   try {

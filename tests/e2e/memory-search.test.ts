@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -45,6 +46,17 @@ const finder =
     return (memoryRecordSummaries ?? []).map(({ content, score }) => ({ text: content?.text, score: score ?? 0 }));
   };
 
+/** Ids of the processes that run an embedding model for this server. */
+async function modelProcesses(server: number): Promise<number[]> {
+  const children = await readFile(`/proc/${server}/task/${server}/children`, 'utf8');
+  const found: number[] = [];
+  for (const pid of children.split(' ').filter(Boolean)) {
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (command.includes('sentence-model-worker')) found.push(Number(pid));
+  }
+  return found;
+}
+
 /** Embeds a text as the counts of a few letters: nothing like meaning, but it tells what was asked for. */
 async function letterServer(
   letters: string,
@@ -90,6 +102,38 @@ describe.skipIf(!model)('search with a local model', () => {
     expect(found[0]?.text).toBe(FACTS[3]);
     expect(found.map(({ score }) => score)).toEqual(found.map(({ score }) => score).toSorted((a, b) => b - a));
     expect(found.every(({ text }) => FACTS.includes(text ?? ''))).toBe(true);
+  });
+
+  it('has the model in a process of its own, which may die and does not outlive the server', async () => {
+    const args = ['--sandbox', 'process', '--embeddings-directory', model ?? ''];
+    const platform = await startTestPlatform({ args });
+    closing.push(() => platform.dispose());
+    const clients = clientsOf(platform);
+    closing.push(() => clients.close());
+    expect(await modelProcesses(platform.pid)).toEqual([]);
+    const { id } = await newMemory(clients);
+    await keep(clients, id, FACTS);
+    const find = finder(clients, id);
+    const answers = () =>
+      expect.poll(async () => (await find('a new dog'))[0]?.text, { timeout: 60_000 }).toBe(FACTS[2]);
+    await answers();
+    const [first = expect.fail('there is no process')] = await modelProcesses(platform.pid);
+    process.kill(first, 'SIGKILL');
+    await answers();
+    const [second = expect.fail('there is no process')] = await modelProcesses(platform.pid);
+    expect(second).not.toBe(first);
+    expect(await platform.end('SIGTERM')).toBe(0);
+    expect(existsSync(`/proc/${second}`)).toBe(false);
+
+    const again = await startTestPlatform({ args, dataDir: platform.dataDir });
+    closing.push(() => again.dispose());
+    const other = clientsOf(again);
+    closing.push(() => other.close());
+    const search = { memoryId: id, namespacePath: '/facts', searchCriteria: { searchQuery: 'a new dog' } };
+    await other.data.send(new RetrieveMemoryRecordsCommand(search));
+    const [third = expect.fail('there is no process')] = await modelProcesses(again.pid);
+    await again.end('SIGKILL');
+    await expect.poll(() => existsSync(`/proc/${third}`), { timeout: 60_000 }).toBe(false);
   });
 });
 

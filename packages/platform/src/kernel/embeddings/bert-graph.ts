@@ -29,16 +29,17 @@ export function readBertConfig(json: unknown): BertConfig {
 
 /**
  * The ONNX model of a BERT sentence encoder: inputs `input_ids`, `attention_mask` and `position_ids`, output `embedding`,
- * the mean of the last layer over the tokens that the mask lets through. Weights keep the names of the safetensors file.
+ * the mean of the last layer over the tokens that the mask lets through. Weights stay in the safetensors file
+ * `file`, and keep their names there.
  */
-export function bertOnnx(config: BertConfig, tensors: ReadonlyMap<string, Tensor>): Uint8Array {
+export function bertOnnx(config: BertConfig, file: string, tensors: ReadonlyMap<string, Tensor>): Uint8Array {
   const g = new OnnxWriter();
   const { hiddenSize, heads } = config;
   const size = hiddenSize / heads;
   const weight = (name: string): string => {
     const tensor = tensors.get(name);
     if (!tensor) throw new Error(`the model lacks the weight ${name}`);
-    return g.constant(ONNX_FLOAT, tensor.shape, tensor.bytes, name);
+    return g.stored(tensor.shape, name, { file, ...tensor });
   };
   const linear = (x: string, name: string): string => {
     const transposed = g.node('Transpose', [weight(`${name}.weight`)], { perm: { ints: [1, 0] } });

@@ -1,74 +1,116 @@
-import { readFile } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { basename, join } from 'node:path';
-import { Tokenizer } from '@huggingface/tokenizers';
-import type { InferenceSession } from 'onnxruntime-node';
-import { bertOnnx, readBertConfig } from './bert-graph.ts';
-import { type Embedder, unitVector } from './embedder.ts';
-import { readSafetensors } from './safetensors.ts';
+import { BoundedQueue } from '../bounded-queue.ts';
+import type { Clock } from '../clock.ts';
+import { ModelError } from '../models/index.ts';
+import { readBertConfig } from './bert-graph.ts';
+import type { Embedder } from './embedder.ts';
+import { SentenceModelProcess } from './sentence-model-process.ts';
 
 export interface LocalEmbedderOptions {
   /** A sentence-transformers model: config.json, tokenizer.json, tokenizer_config.json and model.safetensors. */
   directory: string;
+  clock: Clock;
   /** Threads that one run may use. */
   threads?: number;
 }
 
-/** Tokens of a text at most; what is beyond is not seen. It is what such models were trained with. */
-const MAX_TOKENS = 256;
+const FILES = ['tokenizer.json', 'tokenizer_config.json', 'model.safetensors'];
 const TEXTS_AT_ONCE = 16;
+/** Portions of at most so many texts that may wait for their turn. */
+const MAX_WAITING = 256;
+/** How long the model stays loaded after its last use. Loading it again takes less than a second. */
+const IDLE_MS = 5 * 60_000;
+/** A portion takes tenths of a second; a process that takes so long, loading included, does not work any more. */
+const STUCK_MS = 60_000;
 
 /**
- * A BERT sentence model run in this process by ONNX Runtime, which works on threads of its own. Rejects when the directory
- * has no such model or the runtime is not installed.
+ * A BERT sentence model in a process of its own, which is started when it is first asked and ended when nobody has asked for five minutes: its
+ * memory, several times the server's heap, is taken only while it is used. When it ends unasked, whoever it worked for is told, and the
+ * next request starts it again. Rejects when the directory has no such model or the runtime is not installed.
  */
-export async function openLocalEmbedder({ directory, threads = 2 }: LocalEmbedderOptions): Promise<Embedder> {
-  const json = async (name: string): Promise<object> => JSON.parse(await readFile(join(directory, name), 'utf8'));
-  const { InferenceSession: Session, Tensor } = await import('onnxruntime-node');
-  const config = readBertConfig(await json('config.json'));
-  const tokenizer = new Tokenizer(await json('tokenizer.json'), await json('tokenizer_config.json'));
-  const model = bertOnnx(config, readSafetensors(await readFile(join(directory, 'model.safetensors'))));
-  const session: InferenceSession = await Session.create(model, {
-    intraOpNumThreads: threads,
-    interOpNumThreads: 1,
-    logSeverityLevel: 3,
-  });
-
-  const run = async (texts: readonly string[]): Promise<Float32Array[]> => {
-    const encoded = texts.map((text) => tokensOf(tokenizer, text));
-    const length = Math.max(...encoded.map((ids) => ids.length));
-    const of = (value: (ids: number[], index: number) => number) => {
-      const data = encoded.flatMap((ids) => Array.from({ length }, (_, index) => BigInt(value(ids, index))));
-      return new Tensor('int64', BigInt64Array.from(data), [texts.length, length]);
-    };
-    const output = await session.run({
-      input_ids: of((ids, index) => ids[index] ?? 0),
-      attention_mask: of((ids, index) => (index < ids.length ? 1 : 0)),
-      position_ids: of((_ids, index) => index),
-    });
-    const data = output.embedding?.data as Float32Array;
-    return texts.map((_, index) =>
-      unitVector(data.subarray(index * config.hiddenSize, (index + 1) * config.hiddenSize)),
-    );
-  };
-
-  return {
-    model: `local/${basename(directory)}`,
-    dimensions: config.hiddenSize,
-    async embed(texts, signal) {
-      const vectors: Float32Array[] = [];
-      for (let start = 0; start < texts.length; start += TEXTS_AT_ONCE) {
-        signal?.throwIfAborted();
-        vectors.push(...(await run(texts.slice(start, start + TEXTS_AT_ONCE))));
-      }
-      return vectors;
-    },
-    close: () => session.release(),
-  };
+export async function openLocalEmbedder(options: LocalEmbedderOptions): Promise<LocalEmbedder> {
+  const { directory } = options;
+  const config = readBertConfig(JSON.parse(await readFile(join(directory, 'config.json'), 'utf8')));
+  for (const name of FILES) await access(join(directory, name));
+  createRequire(import.meta.url).resolve('onnxruntime-node');
+  return new LocalEmbedder(options, config.hiddenSize);
 }
 
-/** With the special tokens at both ends, the last one also where the text is cut off. */
-function tokensOf(tokenizer: Tokenizer, text: string): number[] {
-  const { ids } = tokenizer.encode(text);
-  const last = ids.at(-1);
-  return ids.length <= MAX_TOKENS || last === undefined ? ids : [...ids.slice(0, MAX_TOKENS - 1), last];
+class LocalEmbedder implements Embedder {
+  readonly model: string;
+  readonly dimensions: number;
+  readonly #options: LocalEmbedderOptions;
+  readonly #queue = new BoundedQueue({ running: 1, waiting: MAX_WAITING });
+  #process: SentenceModelProcess | undefined;
+  #cancel = (): void => undefined;
+  #closed = false;
+
+  constructor(options: LocalEmbedderOptions, dimensions: number) {
+    this.#options = options;
+    this.model = `local/${basename(options.directory)}`;
+    this.dimensions = dimensions;
+  }
+
+  /** Id of the model's process; undefined while there is none. */
+  get pid(): number | undefined {
+    return this.#process?.alive ? this.#process.pid : undefined;
+  }
+
+  async embed(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> {
+    const vectors: Float32Array[] = [];
+    for (let start = 0; start < texts.length; start += TEXTS_AT_ONCE) {
+      const portion = texts.slice(start, start + TEXTS_AT_ONCE);
+      vectors.push(
+        ...(await orAborted(
+          this.#queue.run(() => this.#run(portion), signal),
+          signal,
+        )),
+      );
+    }
+    return vectors;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancel();
+    await this.#process?.end('the server stops');
+  }
+
+  /** Runs alone, as its turn has come. */
+  async #run(texts: readonly string[]): Promise<Float32Array[]> {
+    if (this.#closed) throw new ModelError('the embedding model is closed');
+    const { clock } = this.#options;
+    this.#cancel();
+    const process = this.#started();
+    this.#cancel = clock.after(STUCK_MS, () => void process.end(`no answer within ${STUCK_MS / 1000} s`));
+    try {
+      return await process.embed(texts);
+    } finally {
+      this.#cancel();
+      if (!this.#closed) this.#cancel = clock.after(IDLE_MS, () => void process.end('nobody asks'));
+    }
+  }
+
+  #started(): SentenceModelProcess {
+    if (!this.#process?.alive) {
+      const { directory, threads = 2 } = this.#options;
+      this.#process = new SentenceModelProcess(directory, threads);
+    }
+    return this.#process;
+  }
+}
+
+/** What `work` gives; rejects at once with the signal's reason when it aborts before, and `work` goes on. */
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work;
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
 }

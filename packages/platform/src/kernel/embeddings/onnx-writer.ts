@@ -28,6 +28,16 @@ export class OnnxWriter {
     return name;
   }
 
+  /** A constant tensor of floats whose bytes stand in `file`, beside the model; gives its name. */
+  stored(shape: readonly number[], name: string, place: { file: string; offset: number; length: number }): string {
+    const dimensions = shape.map((size) => number(1, size));
+    const external = Object.entries({ location: place.file, offset: place.offset, length: place.length }).map(
+      ([key, value]) => bytes(13, join(text(1, key), text(2, String(value)))),
+    );
+    this.#parts.push(bytes(5, join(...dimensions, number(2, ONNX_FLOAT), text(8, name), ...external, number(14, 1))));
+    return name;
+  }
+
   floats(values: readonly number[], shape: readonly number[] = []): string {
     return this.constant(ONNX_FLOAT, shape, new Uint8Array(Float32Array.from(values).buffer));
   }

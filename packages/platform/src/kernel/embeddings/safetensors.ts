@@ -1,32 +1,37 @@
-/** One tensor of a safetensors file. */
+import { open } from 'node:fs/promises';
+
+/** One tensor of a safetensors file: little-endian 32-bit floats at `offset` of the file, in bytes. */
 export interface Tensor {
   shape: number[];
-  /** Little-endian 32-bit floats. */
-  bytes: Uint8Array;
+  offset: number;
+  length: number;
 }
 
 const MAX_HEADER = 10_000_000;
 
 /**
- * Reads the float32 tensors of a safetensors file (8 bytes header length, JSON header, data). Throws for a file of any
+ * Finds the float32 tensors of a safetensors file (8 bytes header length, JSON header, data); the data is not read. Throws for a file of any
  * other shape; tensors of other types are left out.
  */
-export function readSafetensors(file: Uint8Array): Map<string, Tensor> {
-  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
-  const size = file.byteLength >= 8 ? Number(view.getBigUint64(0, true)) : Number.POSITIVE_INFINITY;
-  if (size > MAX_HEADER || 8 + size > file.byteLength)
+export async function readSafetensors(path: string): Promise<Map<string, Tensor>> {
+  await using file = await open(path);
+  const { size } = await file.stat();
+  const start = Buffer.alloc(8);
+  await file.read(start, 0, 8, 0);
+  const length = size >= 8 ? Number(start.readBigUInt64LE()) : Number.POSITIVE_INFINITY;
+  if (length > MAX_HEADER || 8 + length > size)
     throw new Error('no safetensors file: its header has no sensible length');
-  const header: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(file.subarray(8, 8 + size)));
+  const { buffer } = await file.read(Buffer.alloc(length), 0, length, 8);
+  const header: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(buffer));
   if (typeof header !== 'object' || header === null) throw new Error('no safetensors file: its header is no object');
-  const data = file.subarray(8 + size);
+  const data = 8 + length;
   const tensors = new Map<string, Tensor>();
   for (const [name, entry] of Object.entries(header)) {
     if (name === '__metadata__' || !isFloatEntry(entry)) continue;
-    const [start, end] = entry.data_offsets;
-    const length = entry.shape.reduce((product, dimension) => product * dimension, 4);
-    if (start < 0 || end > data.byteLength || end - start !== length)
-      throw new Error(`the tensor ${name} lies outside the file`);
-    tensors.set(name, { shape: entry.shape, bytes: data.subarray(start, end) });
+    const [from, to] = entry.data_offsets;
+    const bytes = entry.shape.reduce((product, dimension) => product * dimension, 4);
+    if (data + to > size || to - from !== bytes) throw new Error(`the tensor ${name} lies outside the file`);
+    tensors.set(name, { shape: entry.shape, offset: data + from, length: bytes });
   }
   return tensors;
 }

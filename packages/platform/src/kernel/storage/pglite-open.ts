@@ -1,6 +1,7 @@
 import { fdatasyncSync } from 'node:fs';
 import { PGlite } from '@electric-sql/pglite';
 import { vector } from '@electric-sql/pglite-pgvector';
+import { baselineParser } from './baseline-parser.ts';
 
 const DATE = 1082;
 const TIMESTAMP = 1114;
@@ -14,7 +15,7 @@ export async function openPglite(directory: string, syncFile = fdatasyncSync): P
   const startParams = PGlite.defaultStartParams.filter((param) => param !== '-F');
   const database = new PGlite({
     dataDir: directory,
-    extensions: { vector },
+    extensions: { vector, baselineParser },
     // `fdatasync`, the default method, is a no-op in the WebAssembly runtime; `fsync` reaches the file system layer.
     startParams: [...startParams, '-c', 'wal_sync_method=fsync'],
     // As the `pg` driver is set up: no guessing of a time zone.

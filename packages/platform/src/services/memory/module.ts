@@ -17,9 +17,9 @@ declare module '../../service-module.ts' {
 export const module: ServiceModule<'memory', MemoryOperation> = {
   migrations: memoryMigrations,
   async create(kernel) {
-    const { config, outbound, clock, identifiers, room, log } = kernel;
+    const { config, outbound, clock, identifiers, room } = kernel;
     const { models, rerank, notifications } = config;
-    const embedder = await openEmbedder(config, log);
+    const embedder = await openEmbedder(config, kernel);
     return createMemoryService({
       ...kernel,
       quotas: memoryQuotas(config, room.report().total),

@@ -56,7 +56,9 @@ export class RudeClient {
       if (ending === 'garbage') socket.write(garbage);
       else socket.end();
       await ended(socket, PATIENCE_MS);
-      socket.resetAndDestroy();
+      // Node keeps the file of a connection that is reset while its half-close is under way.
+      if (ending === 'half-close') socket.destroy();
+      else socket.resetAndDestroy();
     }
     return attempt;
   }

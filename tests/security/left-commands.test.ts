@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ExecHandle, ExecOptions, Sandbox } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
 import { execHelpers } from '../../packages/platform/src/kernel/sandbox/testing/exec-helpers.ts';
@@ -70,8 +71,9 @@ function attack(title: string, open: OpenLab, provider: ProviderName): void {
       if (moment === 'at once') leave.abort();
       const handle = await starting.catch(() => undefined);
       if (moment === 'when it has begun') leave.abort();
-      // From here on nobody reads: what is written backs up.
-      if (moment === 'in the middle') handle?.stdout.once('readable', () => leave.abort());
+      // From here on nobody reads: what is written backs up, in the one output what is written to the other as well.
+      if (moment === 'in the middle')
+        for (const output of [handle?.stdout, handle?.stderr]) output?.once('readable', () => leave.abort());
       return handle;
     };
 
@@ -101,6 +103,33 @@ function attack(title: string, open: OpenLab, provider: ProviderName): void {
       expect(await shell(sandbox, 'echo alive')).toEqual({ code: 0, out: 'alive\n' });
       await sandbox.stop();
       expect(await helpers(lab, sandbox)).toEqual([]);
+    });
+
+    it('8 whose client gives up their outputs as it leaves leave nothing either', async () => {
+      sandbox = await lab.create({ limits });
+      const marker = mark();
+      const scripts = [
+        'sleep $0 & yes flood',
+        'sleep $0 & yes flood >&2',
+        'sleep $0 & echo left; exec sleep $0',
+        SLEEP,
+      ];
+      const handles = await Promise.all(
+        [...scripts, ...scripts].map(async (script, at) => {
+          const leave = new AbortController();
+          const handle = await sandbox.exec(['/bin/sh', '-c', script, marker], { signal: leave.signal });
+          // Half of them once something was said.
+          if (at < scripts.length && script !== SLEEP)
+            await Promise.race([handle.stdout, handle.stderr].map((output) => once(output, 'readable')));
+          for (const output of [handle.stdout, handle.stderr]) output.destroy();
+          leave.abort();
+          return handle;
+        }),
+      );
+      await Promise.all(handles.map(({ exited }) => exited));
+      await until(async () => (await helpers(lab, sandbox)).length === 0);
+      await until(async () => (await inside(sandbox, marker)) === 0);
+      await sandbox.stop();
     });
 
     it('those that nobody has left end with their session, read or not', async () => {

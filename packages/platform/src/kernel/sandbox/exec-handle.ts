@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { Writable } from 'node:stream';
+import { PassThrough, type Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { endTree } from './process-group.ts';
@@ -21,6 +21,8 @@ export interface ExecProcess {
   kill(child: ChildProcess, signal: NodeJS.Signals): Promise<void>;
   /** The command's status, when the process that was started for it ended with `status`; that by default. */
   statusOf?(status: number): Promise<number>;
+  /** What the process that was started could not say of its failure, once it has ended; said on stderr if there was nothing else. */
+  lastWords?(): Promise<string>;
   /** Removes what the call needed. */
   cleanUp?(): Promise<unknown>;
 }
@@ -50,14 +52,10 @@ export async function startExec(
   stdin.on('error', () => undefined);
   if (control) control.on('error', () => undefined);
 
-  let ending = false;
+  let ending: Promise<void> | undefined;
   const kill = (wanted: NodeJS.Signals = 'SIGKILL'): void => {
-    if (wanted !== 'SIGKILL') {
-      if (!hasEnded(child)) void target.kill(child, wanted).catch(() => undefined);
-    } else if (!ending) {
-      ending = true;
-      void end(target, child, closed);
-    }
+    if (wanted === 'SIGKILL') ending ??= end(target, child, closed);
+    else if (!hasEnded(child)) void target.kill(child, wanted).catch(() => undefined);
   };
   const onAbort = (): void => kill('SIGKILL');
   signal?.addEventListener('abort', onAbort, { once: true });
@@ -67,11 +65,14 @@ export async function startExec(
       resolve(target.statusOf?.(status) ?? status);
     });
   });
+  const words = exited.then(() => target.lastWords?.() ?? '').catch(() => '');
   // Later than its end where others hold its output.
   const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
-  void Promise.all([exited, closed]).then(() => {
+  void Promise.all([words, closed]).then(async () => {
     signal?.removeEventListener('abort', onAbort);
-    return target.cleanUp?.().catch(() => undefined);
+    // What was started for the command may have ended before it: who kills it still needs the rest.
+    await ending;
+    await target.cleanUp?.().catch(() => undefined);
   });
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
@@ -83,8 +84,8 @@ export async function startExec(
   if (signal?.aborted) onAbort();
   return {
     stdin,
-    stdout,
-    stderr,
+    stdout: handedOn(stdout, Promise.resolve('')),
+    stderr: handedOn(stderr, words),
     resize(columns, rows) {
       if (control instanceof Writable && columns > 0 && rows > 0)
         control.write(`${Math.floor(columns)} ${Math.floor(rows)}\n`);
@@ -108,4 +109,20 @@ async function end(target: ExecProcess, child: ChildProcess, closed: Promise<voi
 
 function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
+}
+
+/**
+ * The same output, or `words` where it ends without any. What its reader gives up goes nowhere: with nobody at the other end a runtime would
+ * end as it writes, perhaps before it has said which process the command is, and nobody could end that any more.
+ */
+function handedOn(output: Readable, words: Promise<string>): Readable {
+  const to = new PassThrough().on('error', () => undefined);
+  let silent = true;
+  output.once('data', () => {
+    silent = false;
+  });
+  output.on('error', () => undefined).pipe(to, { end: false });
+  output.once('close', () => void words.then((text) => to.end(silent ? text : '')));
+  to.once('close', () => output.resume());
+  return to;
 }

@@ -40,6 +40,7 @@ export async function execInSandbox(
   const { tty, signal } = options;
   const processFile = join(dir, `exec-${serial}.json`);
   const pidFile = join(dir, `exec-${serial}.pid`);
+  const logFile = join(dir, `exec-${serial}.log`);
   const base = tty ? ['TERM=xterm-256color', ...process.env] : process.env;
   const description: OciProcess & { consoleSize?: { width: number; height: number } } = {
     ...process,
@@ -51,7 +52,7 @@ export async function execInSandbox(
   };
   // In a file and not in arguments: those every account of the host can read.
   await writeFile(processFile, JSON.stringify(description), { mode: 0o600 });
-  const argv = runtime.execArgs({ id, processFile, pidFile, inside: signalsInside });
+  const argv = runtime.execArgs({ id, processFile, pidFile, ...(signalsInside && { inside: { logFile } }) });
   return startExec(
     {
       argv: target.openFiles === undefined ? argv : limited(target.openFiles, argv),
@@ -65,10 +66,17 @@ export async function execInSandbox(
         ),
       // The runtime's own failure looks like the command's, but for the number that it writes down of every command that it has started.
       statusOf: async (status) => (status !== 0 && (await isGone(pidFile)) ? NEVER_RAN : status),
-      cleanUp: () => Promise.all([rm(processFile, { force: true }), rm(pidFile, { force: true })]),
+      ...(signalsInside && { lastWords: () => readFailure(logFile) }),
+      cleanUp: () => Promise.all([processFile, pidFile, logFile].map((file) => rm(file, { force: true }))),
     },
     { tty, signal },
   );
+}
+
+/** Why gVisor's command line has failed, by its log; empty when it has not. */
+async function readFailure(logFile: string): Promise<string> {
+  const why = /FATAL ERROR: (.+)$/m.exec(await readFile(logFile, 'utf8').catch(() => ''))?.[1];
+  return why === undefined ? '' : `${why}\n`;
 }
 
 /** A machine may be busy; without the number only what the runtime has started itself could be ended. */
@@ -79,7 +87,7 @@ const PID_WAIT_MS = 30_000;
  * so of a process group. By the number that the runtime wrote down; waits for it to be written when the call was just made.
  */
 async function deliver(pidFile: string, send: (pid: number) => Promise<void>, hasEnded: () => boolean): Promise<void> {
-  for (let waited = 0; waited < PID_WAIT_MS; waited += 10) {
+  for (const deadline = performance.now() + PID_WAIT_MS; performance.now() < deadline; ) {
     const over = hasEnded();
     const pid = Number(await readFile(pidFile, 'utf8').catch(() => ''));
     if (pid > 1) return send(pid);

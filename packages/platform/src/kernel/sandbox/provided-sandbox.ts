@@ -47,7 +47,10 @@ export class ProvidedSandbox implements Sandbox {
   readonly exited: Promise<SandboxExit>;
   #parts: SandboxParts;
   #execs = 0;
-  #commands = new Set<ExecHandle>();
+  /** Those that are being started included. */
+  #commands = new Set<Promise<ExecHandle>>();
+  /** For the next server. */
+  #left = false;
   #ended = false;
   #removed = false;
   #lastUsage: Usage = { cpuSeconds: 0, memoryHighWaterBytes: 0 };
@@ -62,7 +65,7 @@ export class ProvidedSandbox implements Sandbox {
     this.exited = parts.ended.then(async (exit) => {
       await this.#sample();
       this.#ended = true;
-      for (const command of this.#commands) command.kill();
+      for (const command of this.#commands) void killCommand(command);
       return exit;
     });
   }
@@ -79,19 +82,19 @@ export class ProvidedSandbox implements Sandbox {
   async exec(command: string[], options?: ExecOptions): Promise<ExecHandle> {
     if (command.length === 0) throw new SandboxError('refused', 'There is no command to run.');
     if (this.#ended || this.#stopping) throw new SandboxError('failed', `The sandbox ${this.id} has ended.`);
+    if (this.#left) throw new SandboxError('failed', `The sandbox ${this.id} is the next server's.`);
     this.#execs++;
-    const handle = await this.#parts.exec(command, options, `${process.pid}-${this.#execs}`);
-    this.#commands.add(handle);
-    void handle.exited.then(() => this.#commands.delete(handle));
-    if (this.#ended) handle.kill();
-    return handle;
+    const starting = this.#parts.exec(command, options, `${process.pid}-${this.#execs}`);
+    this.#commands.add(starting);
+    const forget = (): boolean => this.#commands.delete(starting);
+    void starting.then(({ exited }) => exited.then(forget), forget);
+    return starting;
   }
 
-  /** Ends what `exec` has started and nobody has ended, and what stands for it on the host; the sandbox itself goes on. */
+  /** Ends what `exec` has started and nobody has ended, and what stands for it on the host, and starts nothing more; the sandbox itself goes on. */
   async endCommands(): Promise<void> {
-    const commands = [...this.#commands];
-    for (const command of commands) command.kill();
-    const ended = Promise.all(commands.map(({ exited }) => exited));
+    this.#left = true;
+    const ended = Promise.all([...this.#commands].map(killCommand));
     await Promise.race([ended, sleep(END_MS, undefined, { ref: false })]);
   }
 
@@ -155,4 +158,11 @@ export class ProvidedSandbox implements Sandbox {
       memoryHighWaterBytes: Math.max(usage.memoryHighWaterBytes, this.#lastUsage.memoryHighWaterBytes),
     };
   }
+}
+
+/** Also one that has yet to start: nobody else would once it has. Resolves with its end. */
+async function killCommand(starting: Promise<ExecHandle>): Promise<void> {
+  const command = await starting.catch(() => undefined);
+  command?.kill();
+  await command?.exited;
 }

@@ -42,16 +42,26 @@ export class RuntimeCli {
     return [...this.#start(), 'run', '--detach', '--bundle', options.bundle, '--pid-file', options.pidFile, options.id];
   }
 
-  /** `inside`: the file gets the number that the process has in the sandbox, not the host's. */
-  execArgs(options: { id: string; processFile: string; pidFile: string; inside: boolean }): [string, ...string[]] {
+  /**
+   * `inside`: of a runtime that runs the process itself. The file gets the number that the process has in the sandbox, not the host's; and
+   * its errors go to a log as well, for such a runtime takes the outputs over, and what it says after a failed start is lost with them.
+   */
+  execArgs(options: {
+    id: string;
+    processFile: string;
+    pidFile: string;
+    inside?: { logFile: string };
+  }): [string, ...string[]] {
+    const { id, processFile, pidFile, inside } = options;
     return [
       ...this.#start(),
+      ...(inside ? ['--debug-log', inside.logFile] : []),
       'exec',
       '--process',
-      options.processFile,
-      options.inside ? '--internal-pid-file' : '--pid-file',
-      options.pidFile,
-      options.id,
+      processFile,
+      inside ? '--internal-pid-file' : '--pid-file',
+      pidFile,
+      id,
     ];
   }
 

@@ -118,6 +118,7 @@ export interface ExecOptions {
 
 export interface ExecHandle {
   stdin: Writable;
+  /** Both outputs are to be read or destroyed: with some providers one that nobody reads holds up the other. */
   stdout: Readable;
   stderr: Readable;
   /** Only with a tty. */

@@ -14,8 +14,11 @@ export interface ExecTarget {
 }
 
 const KILLED = 137;
-const STATUS_TRIES = 100;
 const RETRY_MS = 20;
+/** How long a busy daemon has to say that a command runs, or how it ended, in ms. */
+const BUSY_MS = 30_000;
+/** The same for a command that was killed: nobody waits for more than is known of it already. */
+const KILLED_MS = 2000;
 /** How long the output of a command that was killed may go on, in ms. */
 const FAREWELL_MS = 1000;
 
@@ -55,19 +58,20 @@ export async function execInContainer(
     throw failed(error);
   });
   const exec = new Exec(api, id, target.container, socket);
-  if (tty) await exec.begin(tty);
-  else exec.split();
   const onAbort = (): void => exec.kill('SIGKILL');
   signal?.addEventListener('abort', onAbort, { once: true });
+  void exec.exited.then(() => signal?.removeEventListener('abort', onAbort));
+  // It may have been aborted before anybody listened.
   if (signal?.aborted) onAbort();
-  const exited = exec.exited.finally(() => signal?.removeEventListener('abort', onAbort));
+  if (tty) await exec.begin(tty);
+  else exec.split();
   return {
     stdin: exec.stdin,
     stdout: exec.stdout,
     stderr: exec.stderr,
     resize: (columns, rows) => void exec.resize(columns, rows).catch(() => undefined),
     kill: (wanted = 'SIGKILL') => exec.kill(wanted),
-    exited,
+    exited: exec.exited,
   };
 }
 
@@ -80,6 +84,15 @@ export async function endLeftExecs(api: DockerApi, container: string, inspected:
   }
 }
 
+interface ExecState {
+  /** As the host numbers it; undefined before it has begun. */
+  pid: number | undefined;
+  /** Its status once it has ended. */
+  code: number | undefined;
+}
+
+const GONE: ExecState = { pid: undefined, code: KILLED };
+
 class Exec {
   readonly stdin: Writable;
   // None of the three is read or written by everybody who has them.
@@ -90,6 +103,9 @@ class Exec {
   #id: string;
   #container: string;
   #socket: Duplex;
+  /** The outputs that wait for their readers. */
+  #full = new Set<PassThrough>();
+  #killed = false;
 
   constructor(api: DockerApi, id: string, container: string, socket: Duplex) {
     this.#api = api;
@@ -120,6 +136,7 @@ class Exec {
     });
   }
 
+  /** Sets the size and lets the command go. Rejects with SandboxError `failed`; the command has been killed then. */
   async begin({ columns, rows }: { columns: number; rows: number }): Promise<void> {
     let shown = false;
     this.#socket.on('data', (chunk: Buffer) => {
@@ -128,14 +145,18 @@ class Exec {
       shown = true;
       if (from < chunk.length) this.#pass(this.stdout, chunk.subarray(from));
     });
-    for (let tries = 1; ; tries++) {
+    const deadline = performance.now() + BUSY_MS;
+    for (;;) {
       try {
         await this.resize(columns, rows);
         break;
       } catch (error) {
         // The daemon answers before the process is there.
-        if (tries >= STATUS_TRIES || this.#socket.destroyed) throw failed(error);
-        await sleep(RETRY_MS);
+        if (!this.#socket.destroyed && performance.now() < deadline) await sleep(RETRY_MS);
+        else {
+          this.kill('SIGKILL');
+          throw failed(error);
+        }
       }
     }
     this.#socket.write('\n');
@@ -152,18 +173,22 @@ class Exec {
    * what is left of it when the command itself has ended.
    */
   kill(signal: NodeJS.Signals): void {
-    const delivered = this.#kill(signal).catch(() => undefined);
-    if (signal === 'SIGKILL') void delivered.then(() => this.#leave());
+    const delivered = this.#deliver(signal).catch(() => undefined);
+    if (signal !== 'SIGKILL') return;
+    this.#killed = true;
+    void delivered.then(() => this.#leave());
   }
 
-  async #kill(signal: NodeJS.Signals): Promise<void> {
-    for (let tries = 1; tries <= STATUS_TRIES; tries++) {
-      const state = await this.#api.json('GET', `/exec/${this.#id}/json`);
-      const pid = Number(property(state, 'Pid'));
-      if (pid > 1) return signalGroupOf(this.#container, pid, signal);
-      if (property(state, 'Running') === false && typeof property(state, 'ExitCode') === 'number') return;
-      await sleep(RETRY_MS);
-    }
+  async #deliver(signal: NodeJS.Signals): Promise<void> {
+    const { pid } = await within(
+      BUSY_MS,
+      async () => {
+        const state = await this.#inspect().catch(() => undefined);
+        return state?.pid === undefined && state?.code === undefined ? undefined : state;
+      },
+      GONE,
+    );
+    if (pid !== undefined) await signalGroupOf(this.#container, pid, signal);
   }
 
   /** The connection ends with the last process that holds the command's output, which need not be one of its group, and when somebody reads it. */
@@ -172,30 +197,51 @@ class Exec {
     this.#socket.destroy();
   }
 
+  /** The connection carries both outputs: while one of them waits for its reader, so does the other. */
   #pass(to: PassThrough, bytes: Buffer): void {
-    if (to.destroyed || to.write(bytes)) return;
+    if (to.destroyed || to.write(bytes) || this.#full.has(to)) return;
+    this.#full.add(to);
     this.#socket.pause();
     const resume = (): void => {
       to.off('drain', resume);
       to.off('close', resume);
-      this.#socket.resume();
+      this.#full.delete(to);
+      if (this.#full.size === 0) this.#socket.resume();
     };
     to.on('drain', resume);
     to.on('close', resume);
   }
 
-  async #status(): Promise<number> {
-    for (let tries = 1; tries <= STATUS_TRIES; tries++) {
-      const state = await this.#api.json('GET', `/exec/${this.#id}/json`).catch(() => undefined);
+  /** The daemon takes its time to notice an end: it waits for the outputs of other commands of the container first. */
+  #status(): Promise<number> {
+    const look = async (): Promise<number | undefined> => (await this.#inspect().catch(() => GONE)).code;
+    return within(this.#killed ? KILLED_MS : BUSY_MS, look, KILLED);
+  }
+
+  /** Rejects with DockerError when the daemon does not say. */
+  async #inspect(): Promise<ExecState> {
+    const state = await this.#api.json('GET', `/exec/${this.#id}/json`).catch((error: unknown) => {
       // Gone with its container.
-      if (state === undefined) return KILLED;
-      const code = property(state, 'ExitCode');
-      if (property(state, 'Running') === false && typeof code === 'number')
-        // The runtime's own failure looks like the command's, but for the number that every command has which was started.
-        return code !== 0 && !(Number(property(state, 'Pid')) > 0) ? NEVER_RAN : code;
-      await sleep(RETRY_MS);
-    }
-    return KILLED;
+      if (error instanceof DockerError && error.status === 404) return undefined;
+      throw error;
+    });
+    if (state === undefined) return GONE;
+    const [pid, code] = [Number(property(state, 'Pid')), property(state, 'ExitCode')];
+    const begun = pid > 1 ? pid : undefined;
+    if (property(state, 'Running') !== false || typeof code !== 'number') return { pid: begun, code: undefined };
+    // The runtime's own failure looks like the command's, but for the number that every command has which was started.
+    return { pid: begun, code: code !== 0 && begun === undefined ? NEVER_RAN : code };
+  }
+}
+
+/** Looks every 20 ms until there is something to be found; `otherwise` when there is nothing after `ms`. */
+async function within<T>(ms: number, look: () => Promise<T | undefined>, otherwise: T): Promise<T> {
+  const deadline = performance.now() + ms;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (performance.now() > deadline) return otherwise;
+    await sleep(RETRY_MS);
   }
 }
 

@@ -167,6 +167,8 @@ export class PreparedImages {
   /** Removes trees that are not in `keep`, and trees without a record; returns the bytes that unpacking them had taken. */
   async collect(keep: ReadonlySet<string>): Promise<number> {
     const kept = new Set([...keep, ...this.busy()]);
+    // Each writes the record of its tree anew once it is done.
+    await Promise.all(this.#syncs);
     let bytes = 0;
     for (const name of await readdir(this.#dir)) {
       const digest = `sha256:${name.replace(/\.json$/, '')}`;

@@ -5,17 +5,18 @@ import { identifiers } from './identifiers.ts';
 import type { Clock } from './kernel/clock.ts';
 import type { Jobs } from './kernel/jobs/index.ts';
 import { createChatModel, createReranker, modelEndpoint } from './kernel/models/index.ts';
-import { createTopics, webhookMap } from './kernel/notifications/index.ts';
+import { createTopics } from './kernel/notifications/index.ts';
 import { type ObjectStore, objectWriter } from './kernel/objects/index.ts';
 import type { Outbound } from './kernel/outbound/index.ts';
 import type { Database } from './kernel/storage/index.ts';
-import { openEmbedder } from './open-embedder.ts';
+import { embedderOf } from './open-embedder.ts';
 import { createMemoryService, type MemoryQuotaLimits } from './services/memory/index.ts';
 
 /** What memory stands on. */
 export interface MemoryParts {
   database: Database;
   objects: ObjectStore;
+  /** The operator's way out. */
   outbound: Outbound;
   jobs: Jobs;
   paginator: Paginator;
@@ -25,14 +26,14 @@ export interface MemoryParts {
 }
 
 /** The memory service with the models and topics that the configuration names. */
-export async function openMemory(
+export function openMemory(
   config: Config,
   { objects, outbound, ...parts }: MemoryParts,
-): Promise<ReturnType<typeof createMemoryService>> {
+): ReturnType<typeof createMemoryService> {
   const { models, rerank, notifications } = config;
-  const embedder = await openEmbedder(config, parts.log);
+  const openEmbedder = embedderOf(config, outbound);
   const topics = createTopics({
-    webhooks: webhookMap(notifications.webhooks ?? ''),
+    webhooks: notifications.webhooks ?? new Map(),
     ...(notifications.key === undefined ? {} : { key: notifications.key }),
     outbound,
     clock: parts.clock,
@@ -42,11 +43,11 @@ export async function openMemory(
     ...parts,
     objects: objectWriter(objects),
     topics,
-    ...(embedder ? { embedder } : {}),
+    ...(openEmbedder ? { openEmbedder } : {}),
     ...(rerank.url === undefined
       ? {}
-      : { reranker: createReranker(modelEndpoint(rerank.url, { name: rerank.model, key: rerank.key })) }),
-    ...(models.url === undefined ? {} : { chat: createChatModel(modelEndpoint(models.url, models)) }),
+      : { reranker: createReranker(modelEndpoint(rerank.url, { name: rerank.model, key: rerank.key }, outbound)) }),
+    ...(models.url === undefined ? {} : { chat: createChatModel(modelEndpoint(models.url, models, outbound)) }),
     region: config.region,
     newIdSuffix: identifiers.suffix,
     newUuid: identifiers.request,

@@ -205,12 +205,16 @@ export async function createPlatform(config: Config, life: Life): Promise<Platfo
     const metrics = createMetrics();
     const outbound = createOutbound({ allowPrivate: config.outbound.allowPrivateEgress, clock });
     closing.add(() => outbound.close());
-    const jwt = createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound, clock }), clock });
+    // To what the configuration itself names: on private addresses, too, and out of users' reach.
+    const ownOutbound = createOutbound({ anywhere: true, clock });
+    closing.add(() => ownOutbound.close());
+    const discovery = createOidcDiscovery({ outbound: outbound.apart(), clock });
+    const jwt = createJwtAuthenticator({ discovery, clock });
     const images = await createImages({
       dataDir: data,
       clock,
       log,
-      outbound,
+      outbound: outbound.apart(),
       cacheDir: cache,
       sharedDir: config.cache && join(config.cache, 'images'),
       limits: {
@@ -308,11 +312,11 @@ export async function createPlatform(config: Config, life: Life): Promise<Platfo
     const tags = createTagsService({ database });
     const jobs = createJobs({ database, log });
     closing.add(() => jobs.stop());
-    const memory = await openMemory(config, {
+    const memory = openMemory(config, {
       quotas: memoryQuotas(config, room.report().total),
       database,
       objects,
-      outbound,
+      outbound: ownOutbound,
       jobs,
       paginator,
       clock,

@@ -1,4 +1,6 @@
-import { type ChatModel, createChatModel } from '../../packages/platform/src/kernel/models/index.ts';
+import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
+import { type ChatModel, createChatModel, modelEndpoint } from '../../packages/platform/src/kernel/models/index.ts';
+import { createOutbound } from '../../packages/platform/src/kernel/outbound/index.ts';
 import { clientsOf } from '../../tests/support/clients.ts';
 import { startTestPlatform } from '../../tests/support/platform-process.ts';
 import { type ModelServer, startModelServer } from '../memory/model-server.ts';
@@ -30,8 +32,8 @@ export async function runJudged(options: JudgedOptions): Promise<Judged> {
   const scripted = modelUrl === undefined ? await startModelServer(undefined, scriptedModel) : undefined;
   const url = modelUrl ?? scripted?.url ?? '';
   const names = modelUrl === undefined ? { model: 'scripted', judge: 'scripted' } : options;
-  const chat = (base: string, model: string): ChatModel =>
-    createChatModel({ url: base, model, ...(key === undefined ? {} : { apiKey: key }) });
+  const outbound = createOutbound({ anywhere: true, clock: systemClock });
+  const chat = (base: string, name: string): ChatModel => createChatModel(modelEndpoint(base, { name, key }, outbound));
   const platform = await startTestPlatform({
     args: ['--sandbox', 'process', '--log-level', 'error', '--memory-extraction-delay-seconds', '0.2'].concat(
       ['--models-url', url, '--models-name', names.model],
@@ -49,6 +51,7 @@ export async function runJudged(options: JudgedOptions): Promise<Judged> {
   } finally {
     clients.close();
     await platform.dispose();
+    await outbound.close();
     await close(scripted);
   }
 }

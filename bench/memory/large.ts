@@ -109,7 +109,7 @@ export async function measureLarge(options: LargeOptions): Promise<LargeResults>
     ).map((row) => row.table_name);
     const exec = (sql: string): Promise<void> => postgres.exec(url, sql);
     const indexSeconds = await fill(database, exec, table, records, base.slice(0, embedded), texts, say);
-    const retrieval = new Retrieval({ database, clock: systemClock, log, vectors });
+    const retrieval = new Retrieval({ database, clock: systemClock, log, vectors: { current: vectors } });
     const asked = texts.slice(embedded);
     for (const [index, text] of asked.entries()) known.set(text, base[embedded + index] ?? new Float32Array());
     const [extension] = await database.query<{ version: string }>(

@@ -178,6 +178,39 @@ describe('loadConfig', () => {
     expect(problems(['--prot', '1', '--host', ' '], { AGENTPLATFORM_REGION: 'Mars' })).toHaveLength(3);
   });
 
+  const TOPIC = 'arn:aws:sns:us-east-1:123456789012:t';
+
+  it('reads several webhooks, each to the next ARN', () => {
+    const text = `${TOPIC}=https://a.example/x?a=1,b=2,arn:aws:sns:eu-west-1:1:t.fifo=http://127.0.0.1:8080`;
+    expect([...(load(['--notifications-webhooks', text]).notifications.webhooks ?? [])]).toEqual([
+      [TOPIC, 'https://a.example/x?a=1,b=2'],
+      ['arn:aws:sns:eu-west-1:1:t.fifo', 'http://127.0.0.1:8080'],
+    ]);
+  });
+
+  it.each([
+    ['--models-url', 'http://me:hunter2@models/v1'],
+    ['--embeddings-url', 'https://hunter2@models/v1'],
+    ['--rerank-url', 'http://:hunter2@models/v1'],
+    ['--objects-endpoint', 'http://me:hunter2@store'],
+    ['--notifications-webhooks', `${TOPIC}=https://me:hunter2@hook/`],
+    ['--notifications-webhooks', `${TOPIC}=https://hook/,arn:aws:sns:us-east-1:1:u=ftp://hunter2`],
+    ['--notifications-webhooks', `${TOPIC}=https://[hunter2]/`],
+    ['--notifications-webhooks', 'hunter2'],
+    ['--models-url', 'file:///hunter2'],
+  ])('refuses %s %s and does not repeat it', (flag, value) => {
+    const [problem = '', ...more] = problems([flag, value]);
+    expect(more).toEqual([]);
+    expect(problem).toContain(flag);
+    expect(problem).not.toContain('hunter2');
+  });
+
+  it('does not repeat an object in the place of a text', () => {
+    const [problem = ''] = problems([], {}, { notifications: { webhooks: { [TOPIC]: 'https://hook/hunter2' } } });
+    expect(problem).toContain('notifications.webhooks');
+    expect(problem).not.toContain('hunter2');
+  });
+
   it('never repeats a value that may hold a secret', () => {
     const all = problems([], {
       AGENTPLATFORM_DATABASE_URL: 'mysql://me:hunter2@host/db',

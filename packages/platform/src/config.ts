@@ -12,6 +12,7 @@ import {
   onOff,
   optionalWord,
   seconds,
+  topicUrls,
   type ValuesOf,
   word,
 } from './config/setting.ts';
@@ -156,11 +157,9 @@ export const settings = {
     }),
   },
   notifications: {
-    webhooks: optionalWord({
+    webhooks: topicUrls({
       about:
-        'Where notifications to topics are sent, which memory strategies that you manage yourself name by ARN: a URL for each topic.',
-      unit: 'ARN=URL[,…]',
-      pattern: /^arn:aws[a-z-]*:sns:[^=\s,]+=https?:\/\/\S+$/,
+        'Where notifications to topics are sent, which memory strategies that you manage yourself name by ARN: a URL for each topic, which may be private.',
       expected: 'topics with URLs, such as arn:aws:sns:us-east-1:123456789012:memory=https://example.com/hook',
     }),
     key: optionalWord({
@@ -240,7 +239,7 @@ export const settings = {
       about:
         'S3-compatible store that s3:// locations are read from; the embedded one in the data directory when not set.',
       unit: 'URL',
-      pattern: /^https?:\/\/[^\s/]+\/?$/,
+      pattern: /^https?:\/\/[^\s/@]+\/?$/,
       expected: 'a URL such as https://s3.example.com',
     }),
     accessKeyId: optionalWord({ about: 'Access key for that store.', pattern: /^\S+$/, expected: 'one word' }),

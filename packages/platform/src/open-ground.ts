@@ -39,6 +39,8 @@ export interface Ground {
   room: DiskRoom;
   /** Calls to addresses that users supplied. */
   outbound: Outbound;
+  /** Calls to what the configuration itself names: on private addresses, too, and out of users' reach. */
+  ownOutbound: Outbound;
   provider: LiveSandboxes;
   /** What of the machine's memory sandboxes were promised. */
   reserved: ReservedMemory;
@@ -71,8 +73,25 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
   closing.add(() => provider.close());
   const outbound = createOutbound({ allowPrivate: config.outbound.allowPrivateEgress, clock });
   closing.add(() => outbound.close());
+  const ownOutbound = createOutbound({ anywhere: true, clock });
+  closing.add(() => ownOutbound.close());
   return {
-    ...{ config, life, closing, clock, log, identifiers, region, room, outbound, provider, reserved, report, reach },
+    ...{
+      config,
+      life,
+      closing,
+      clock,
+      log,
+      identifiers,
+      region,
+      room,
+      outbound,
+      ownOutbound,
+      provider,
+      reserved,
+      report,
+      reach,
+    },
     metrics: createMetrics(),
     unhandled: new Unhandled(log),
     cacheDir: config.cache ?? join(data, 'cache'),

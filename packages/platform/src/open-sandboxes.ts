@@ -35,7 +35,7 @@ export async function openSandboxes(parts: Ground & Storage & Access): Promise<S
     dataDir: data,
     clock,
     log,
-    outbound: parts.outbound,
+    outbound: parts.outbound.apart(),
     cacheDir: parts.cacheDir,
     sharedDir: cache && join(cache, 'images'),
     limits: {

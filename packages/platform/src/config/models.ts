@@ -1,4 +1,4 @@
-import { choice, optionalWord, word } from './setting.ts';
+import { choice, optionalUrl, optionalWord, word } from './setting.ts';
 
 // Models.
 
@@ -10,10 +10,8 @@ export const embeddings = {
     pattern: /^[^\0]+$/,
     expected: 'a path',
   }),
-  url: optionalWord({
+  url: optionalUrl({
     about: 'Base URL of an OpenAI-compatible service whose embeddings memory searches with, instead of a local model.',
-    unit: 'URL',
-    pattern: /^https?:\/\/\S+$/,
     expected: 'a URL such as http://localhost:11434/v1',
   }),
   api: choice(['openai', 'bedrock'], {
@@ -36,11 +34,9 @@ export const embeddings = {
 };
 
 export const rerank = {
-  url: optionalWord({
+  url: optionalUrl({
     about:
       'Base URL of a service with a Cohere-compatible /rerank, whose model has the last word on the order of what memory finds; without it there is none.',
-    unit: 'URL',
-    pattern: /^https?:\/\/\S+$/,
     expected: 'a URL such as https://api.cohere.com/v2',
   }),
   model: word({
@@ -58,11 +54,9 @@ export const rerank = {
 };
 
 export const models = {
-  url: optionalWord({
+  url: optionalUrl({
     about:
       'Base URL of an OpenAI-compatible service whose model makes long-term memory of conversations; without it that is done by rules.',
-    unit: 'URL',
-    pattern: /^https?:\/\/\S+$/,
     expected: 'a URL such as http://localhost:11434/v1',
   }),
   name: word({

@@ -50,7 +50,8 @@ const shown = (value: unknown): string => JSON.stringify(value) ?? String(value)
 
 function text(value: unknown, expected: string): string {
   if (typeof value === 'string' && value.trim() !== '') return value.trim();
-  throw new Error(`must be ${expected}, not ${shown(value)}`);
+  // What is none may hold a secret all the same, such as an object of URLs: it is not repeated.
+  throw new Error(`must be ${expected}, not ${typeof value === 'string' ? 'empty' : `of type ${typeof value}`}`);
 }
 
 function numeric(value: unknown, factor: (suffix: string) => number | undefined, expected: string): number {
@@ -150,6 +151,37 @@ function matching(value: unknown, { pattern, expected }: { pattern: RegExp; expe
   const given = text(value, expected);
   // The value may be a secret (a password in a database URL): it is not repeated.
   if (!pattern.test(given)) throw new Error(`must be ${expected}`);
+  return given;
+}
+
+/** An http or https URL that the operator has the platform call, absent when nobody sets it. Not with a password: it would be in every log. */
+export const optionalUrl = (
+  options: Omit<Options<string>, 'default'> & { expected: string },
+): Setting<string | undefined> =>
+  setting<string | undefined>('URL', { ...options, default: undefined }, (value) =>
+    checkedUrl(text(value, options.expected), options.expected),
+  );
+
+/** URLs by the ARNs of topics, `ARN=URL[,ARN=URL…]`, each URL as of `optionalUrl`; absent when nobody sets it. */
+export const topicUrls = (
+  options: Omit<Options<string>, 'default'> & { expected: string },
+): Setting<ReadonlyMap<string, string> | undefined> =>
+  setting<ReadonlyMap<string, string> | undefined>('ARN=URL[,…]', { ...options, default: undefined }, (value) => {
+    const { expected } = options;
+    const entries = text(value, expected).split(/,(?=arn:)/);
+    return new Map(
+      entries.map((entry): [string, string] => {
+        const [, arn, url] = /^(arn:aws[a-z-]*:sns:[^=\s,]+)=(.+)$/.exec(entry) ?? [];
+        if (arn === undefined || url === undefined) throw new Error(`must be ${expected}`);
+        return [arn, checkedUrl(url, expected)];
+      }),
+    );
+  });
+
+function checkedUrl(given: string, expected: string): string {
+  if (!/^https?:\/\/\S+$/.test(given) || !URL.canParse(given)) throw new Error(`must be ${expected}`);
+  const { username, password } = new URL(given);
+  if (username !== '' || password !== '') throw new Error('must carry no user name or password in the URL');
   return given;
 }
 

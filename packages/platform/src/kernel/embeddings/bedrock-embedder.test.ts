@@ -1,6 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../clock.ts';
+import { createOutbound } from '../outbound/index.ts';
 import { openBedrockEmbedder } from './bedrock-embedder.ts';
 
 /** The exchanges of Bedrock's InvokeModel as its user guide documents them for these models. */
@@ -17,18 +19,22 @@ const server = createServer((req, res) => {
     res.setHeader('content-type', 'application/json').end(JSON.stringify(answer(body)));
   });
 });
+const outbound = createOutbound({ anywhere: true, clock: systemClock });
 let url = '';
 
 beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
-afterAll(() => new Promise((resolve) => server.close(resolve)));
+afterAll(async () => {
+  await outbound.close();
+  await new Promise((resolve) => server.close(resolve));
+});
 
 describe('embeddings of Bedrock', () => {
   it('asks Titan for one text at a time, with the API key', async () => {
     answer = ({ inputText = '' }) => ({ embedding: [inputText.length, 0, 0], inputTextTokenCount: 1 });
-    const embedder = await openBedrockEmbedder({ url, model: 'amazon.titan-embed-text-v2:0', apiKey: 'key' });
+    const embedder = await openBedrockEmbedder({ url, outbound, model: 'amazon.titan-embed-text-v2:0', apiKey: 'key' });
     expect(embedder).toMatchObject({ model: 'amazon.titan-embed-text-v2:0', dimensions: 3 });
     expect(asked.splice(0)).toEqual([
       {
@@ -44,7 +50,7 @@ describe('embeddings of Bedrock', () => {
 
   it('asks Cohere for many at once, also where vectors come by type', async () => {
     answer = ({ texts = [] }) => ({ embeddings: { float: texts.map((text) => [0, text.length]) } });
-    const embedder = await openBedrockEmbedder({ url, model: 'us.cohere.embed-v4:0' });
+    const embedder = await openBedrockEmbedder({ url, outbound, model: 'us.cohere.embed-v4:0' });
     const vectors = await embedder.embed(Array.from({ length: 100 }, () => 'x'));
     expect(vectors).toHaveLength(100);
     expect(asked.splice(1).map(({ body }) => (body.texts as string[]).length)).toEqual([96, 4]);
@@ -57,12 +63,14 @@ describe('embeddings of Bedrock', () => {
     'refuses %j in the place of a vector',
     async (wrong) => {
       answer = () => wrong;
-      await expect(openBedrockEmbedder({ url, model: 'amazon.titan-embed-text-v1' })).rejects.toThrow();
+      await expect(openBedrockEmbedder({ url, outbound, model: 'amazon.titan-embed-text-v1' })).rejects.toThrow();
     },
   );
 
   it('refuses fewer vectors than texts', async () => {
     answer = () => ({ embeddings: [] });
-    await expect(openBedrockEmbedder({ url, model: 'cohere.embed-english-v3' })).rejects.toThrow('another number');
+    await expect(openBedrockEmbedder({ url, outbound, model: 'cohere.embed-english-v3' })).rejects.toThrow(
+      'another number',
+    );
   });
 });

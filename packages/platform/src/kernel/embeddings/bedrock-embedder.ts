@@ -1,5 +1,5 @@
 import { type ModelEndpoint, ModelError, postJson } from '../models/index.ts';
-import { type Embedder, unitVector } from './embedder.ts';
+import { type Embedder, vectorOf } from './embedder.ts';
 
 /** Texts that one request takes: Cohere's limit; Titan takes one. */
 const COHERE_AT_ONCE = 96;
@@ -11,9 +11,9 @@ const TITAN_CHARACTERS = 40_000;
 /**
  * A model of Amazon Bedrock, by `POST {base}/model/{modelId}/invoke` with a Bedrock API key as bearer token: Titan Text Embeddings
  * (`inputText` in, `embedding` out, one text a request) or Cohere Embed (`texts` in, `embeddings` out). Base is
- * `https://bedrock-runtime.{region}.amazonaws.com`. Asked once at the start, to learn how long its vectors are.
+ * `https://bedrock-runtime.{region}.amazonaws.com`. Asked once, to learn how long its vectors are.
  */
-export async function openBedrockEmbedder(endpoint: ModelEndpoint): Promise<Embedder> {
+export async function openBedrockEmbedder(endpoint: ModelEndpoint, signal?: AbortSignal): Promise<Embedder> {
   const { model } = endpoint;
   const path = `model/${encodeURIComponent(model)}/invoke`;
   const cohere = /(?:^|\.)cohere\./.test(model);
@@ -30,8 +30,7 @@ export async function openBedrockEmbedder(endpoint: ModelEndpoint): Promise<Embe
       throw new ModelError('the embedding model gave another number of vectors than asked for');
     return rows.map(vectorOf);
   };
-  const ask = async (body: object, signal?: AbortSignal) =>
-    (await postJson(endpoint, path, body, signal)) as { embedding?: unknown; embeddings?: unknown };
+  const ask = (body: object, signal?: AbortSignal) => postJson(endpoint, path, body, signal);
   const embed = async (texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> => {
     const vectors: Float32Array[] = [];
     const size = cohere ? COHERE_AT_ONCE : TITAN_AT_ONCE;
@@ -41,7 +40,7 @@ export async function openBedrockEmbedder(endpoint: ModelEndpoint): Promise<Embe
     }
     return vectors;
   };
-  const [sample] = await embed(['dimension']);
+  const [sample] = await embed(['dimension'], signal);
   const dimensions = sample?.length ?? 0;
   return {
     model,
@@ -54,10 +53,4 @@ export async function openBedrockEmbedder(endpoint: ModelEndpoint): Promise<Embe
     },
     close: async () => undefined,
   };
-}
-
-function vectorOf(values: unknown): Float32Array {
-  if (Array.isArray(values) && values.length > 0 && values.every((value) => Number.isFinite(value)))
-    return unitVector(values);
-  throw new ModelError('the embedding model gave something that is no vector');
 }

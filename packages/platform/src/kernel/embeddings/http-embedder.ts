@@ -1,26 +1,18 @@
 import { type ModelEndpoint, ModelError, postJson } from '../models/index.ts';
-import { type Embedder, unitVector } from './embedder.ts';
+import { type Embedder, vectorOf } from './embedder.ts';
 
 const TEXTS_AT_ONCE = 64;
 
-/** A model behind `POST {base}/embeddings`; asked once at the start, to learn how long its vectors are. */
-export async function openHttpEmbedder(endpoint: ModelEndpoint): Promise<Embedder> {
+/** A model behind `POST {base}/embeddings`; asked once, to learn how long its vectors are. */
+export async function openHttpEmbedder(endpoint: ModelEndpoint, signal?: AbortSignal): Promise<Embedder> {
   const ask = async (input: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> => {
-    const answer = (await postJson(endpoint, 'embeddings', { model: endpoint.model, input }, signal)) as {
-      data?: unknown;
-    };
-    const rows = Array.isArray(answer.data) ? answer.data : [];
-    const vectors = rows.map((row: { embedding?: unknown }) => {
-      const values = row.embedding;
-      const sound = Array.isArray(values) && values.length > 0 && values.every((value) => Number.isFinite(value));
-      if (!sound) throw new ModelError('the embedding model gave something that is no vector');
-      return unitVector(values);
-    });
-    if (vectors.length !== input.length)
+    const { data } = await postJson(endpoint, 'embeddings', { model: endpoint.model, input }, signal);
+    const rows: { embedding?: unknown }[] = Array.isArray(data) ? data : [];
+    if (rows.length !== input.length)
       throw new ModelError('the embedding model gave another number of vectors than asked for');
-    return vectors;
+    return rows.map((row) => vectorOf(row?.embedding));
   };
-  const [sample] = await ask(['dimension']);
+  const [sample] = await ask(['dimension'], signal);
   const dimensions = sample?.length ?? 0;
   return {
     model: endpoint.model,

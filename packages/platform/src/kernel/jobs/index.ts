@@ -1,3 +1,3 @@
-export type { JobRun } from './job-definition.ts';
+export type { JobDefinition, JobRun } from './job-definition.ts';
 export type { JobQueue, Jobs } from './jobs.ts';
 export { createJobs } from './jobs.ts';

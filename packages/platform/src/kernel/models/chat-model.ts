@@ -29,19 +29,31 @@ export function createChatModel(endpoint: ModelEndpoint): ChatModel {
         { role: 'system', content: system },
         { role: 'user', content: user },
       ];
-      const answer = await postJson(
+      const { choices, usage } = await postJson(
         endpoint,
         'chat/completions',
         { model, messages, max_tokens: maxTokens, temperature: 0 },
         signal,
       );
-      const { choices, usage } = answer as {
-        choices?: { message?: { content?: unknown } }[];
-        usage?: { prompt_tokens?: number; completion_tokens?: number };
-      };
-      const text = choices?.[0]?.message?.content;
+      const text = member(member(Array.isArray(choices) ? choices[0] : undefined, 'message'), 'content');
       if (typeof text !== 'string') throw new ModelError('the model gave no text');
-      return { text, model, inputTokens: usage?.prompt_tokens ?? 0, outputTokens: usage?.completion_tokens ?? 0 };
+      return {
+        text,
+        model,
+        inputTokens: countIn(member(usage, 'prompt_tokens')),
+        outputTokens: countIn(member(usage, 'completion_tokens')),
+      };
     },
   };
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? new Map(Object.entries(value)).get(name) : undefined;
+}
+
+/** Most that one call is believed to have taken; what is no count is none. */
+const MOST_TOKENS = 100_000_000;
+
+function countIn(value: unknown): number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST_TOKENS ? value : 0;
 }

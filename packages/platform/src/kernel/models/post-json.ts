@@ -1,4 +1,4 @@
-import { request } from 'undici';
+import type { Outbound } from '../outbound/index.ts';
 
 /** An OpenAI-compatible service that the operator of the platform has chosen. */
 export interface ModelEndpoint {
@@ -6,53 +6,97 @@ export interface ModelEndpoint {
   url: string;
   model: string;
   apiKey?: string;
-  timeoutMs?: number;
+  /** The operator's way out: the service may be on a private address. */
+  outbound: Pick<Outbound, 'fetch'>;
 }
 
 /** The endpoint that settings name. */
-export function modelEndpoint(url: string, { name, key }: { name: string; key: string | undefined }): ModelEndpoint {
-  return { url, model: name, ...(key === undefined ? {} : { apiKey: key }) };
+export function modelEndpoint(
+  url: string,
+  { name, key }: { name: string; key: string | undefined },
+  outbound: Pick<Outbound, 'fetch'>,
+): ModelEndpoint {
+  return { url, model: name, outbound, ...(key === undefined ? {} : { apiKey: key }) };
 }
 
-/** The service did not answer, or not with what was asked for. */
+/**
+ * The service did not answer, or not with what was asked for. Users read the message (of an extraction that failed): it names neither
+ * the service's address nor what it said. The cause says that, for the log, and never names the key.
+ */
 export class ModelError extends Error {
   override name = 'ModelError';
+  /** Whether it is about what was asked: asking the same again is in vain. */
+  readonly refused: boolean;
+
+  constructor(message: string, { refused = false, ...options }: ErrorOptions & { refused?: boolean } = {}) {
+    super(message, options);
+    this.refused = refused;
+  }
 }
 
-const MAX_ANSWER = 32_000_000;
+/** Some hundred vectors as text; a thousand times what a model says at a time. */
+const MAX_ANSWER = 8_000_000;
+const TIMEOUT_MS = 60_000;
+const QUOTED = 300;
+/** Answers to a request that is not as it should be, or too much: Bad Request, Content Too Large, Unprocessable Content. */
+const REFUSALS = [400, 413, 422];
 
-/** POSTs JSON below the endpoint's base and gives the JSON that comes back. Throws `ModelError`; never names the key. */
+/** POSTs JSON below the endpoint's base and gives the JSON object that comes back. Throws `ModelError`, or the signal's own reason. */
 export async function postJson(
-  endpoint: ModelEndpoint,
+  { url, apiKey, outbound }: ModelEndpoint,
   path: string,
   body: object,
   signal?: AbortSignal,
-): Promise<unknown> {
-  const url = `${endpoint.url.replace(/\/+$/, '')}/${path}`;
-  const timeout = AbortSignal.timeout(endpoint.timeoutMs ?? 60_000);
-  try {
-    const answer = await request(url, {
+): Promise<Record<string, unknown>> {
+  const answer = await readAnswer(
+    outbound.fetch(`${url.replace(/\/+$/, '')}/${path}`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
-        ...(endpoint.apiKey === undefined ? {} : { authorization: `Bearer ${endpoint.apiKey}` }),
+        ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
       },
       body: JSON.stringify(body),
-      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+      maxBytes: MAX_ANSWER,
+      timeoutMs: TIMEOUT_MS,
+      // The key is for this service alone.
+      redirects: 0,
+      ...(signal ? { signal } : {}),
+    }),
+    signal,
+  );
+  if (answer.status !== 200)
+    throw new ModelError(`the service of the model answered ${answer.status}`, {
+      refused: REFUSALS.includes(answer.status),
+      cause: new Error(`it said: ${without(apiKey, answer.text).slice(0, QUOTED)}`),
     });
-    const parts: Buffer[] = [];
-    let size = 0;
-    for await (const part of answer.body) {
-      size += part.length;
-      if (size > MAX_ANSWER) throw new ModelError(`${url} answered with more than ${MAX_ANSWER} bytes`);
-      parts.push(part);
-    }
-    const text = Buffer.concat(parts).toString('utf8');
-    if (answer.statusCode !== 200) throw new ModelError(`${url} answered ${answer.statusCode}: ${text.slice(0, 300)}`);
-    return JSON.parse(text);
-  } catch (error) {
+  const value = objectIn(answer.text);
+  if (!value) throw new ModelError('the service of the model answered with something that is no JSON object');
+  return value;
+}
+
+async function readAnswer(
+  call: ReturnType<Outbound['fetch']>,
+  signal: AbortSignal | undefined,
+): Promise<{ status: number; text: string }> {
+  try {
+    const answer = await call;
+    return { status: answer.status, text: await answer.text() };
+  } catch (cause) {
     signal?.throwIfAborted();
-    if (error instanceof ModelError) throw error;
-    throw new ModelError(`${url}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new ModelError('the service of the model cannot be reached, or gave no answer that can be used', { cause });
   }
+}
+
+function objectIn(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Services are known to say which key they refuse. */
+function without(secret: string | undefined, text: string): string {
+  return secret === undefined ? text : text.replaceAll(secret, '[redacted]');
 }

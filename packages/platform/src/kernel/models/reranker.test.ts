@@ -1,6 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { systemClock } from '../clock.ts';
+import { createOutbound } from '../outbound/index.ts';
 import { createReranker } from './reranker.ts';
 
 let answer: unknown;
@@ -15,13 +17,17 @@ const server = createServer((req, res) => {
     res.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
   });
 });
+const outbound = createOutbound({ anywhere: true, clock: systemClock });
 let url = '';
 
 beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v2`;
 });
-afterAll(() => new Promise((resolve) => server.close(resolve)));
+afterAll(async () => {
+  await outbound.close();
+  await new Promise((resolve) => server.close(resolve));
+});
 
 it('gives the scores in the order of the texts, whatever the order of the answer', async () => {
   answer = {
@@ -30,7 +36,7 @@ it('gives the scores in the order of the texts, whatever the order of the answer
       { index: 0, relevance_score: -2 },
     ],
   };
-  expect(await createReranker({ url, model: 'm', apiKey: 'k' }).score('q', ['a', 'b'])).toEqual([-2, 0.9]);
+  expect(await createReranker({ url, outbound, model: 'm', apiKey: 'k' }).score('q', ['a', 'b'])).toEqual([-2, 0.9]);
   expect(asked).toEqual({
     path: '/v2/rerank',
     authorization: 'Bearer k',
@@ -45,6 +51,6 @@ it.each([{}, { results: 'x' }, { results: [{ index: 0, relevance_score: 1 }] }, 
   'refuses %j',
   async (wrong) => {
     answer = wrong;
-    await expect(createReranker({ url, model: 'm' }).score('q', ['a', 'b'])).rejects.toThrow();
+    await expect(createReranker({ url, outbound, model: 'm' }).score('q', ['a', 'b'])).rejects.toThrow();
   },
 );

@@ -11,9 +11,9 @@ export function createReranker(endpoint: ModelEndpoint): Reranker {
   return {
     async score(query, texts, signal) {
       const body = { model: endpoint.model, query, documents: texts, top_n: texts.length };
-      const answer = (await postJson(endpoint, 'rerank', body, signal)) as { results?: unknown };
+      const { results } = await postJson(endpoint, 'rerank', body, signal);
       const scores = new Map<number, number>();
-      for (const result of Array.isArray(answer.results) ? answer.results : []) {
+      for (const result of Array.isArray(results) ? results : []) {
         const { index, relevance_score: score } = (result ?? {}) as { index?: unknown; relevance_score?: unknown };
         if (typeof index === 'number' && typeof score === 'number' && Number.isFinite(score)) scores.set(index, score);
       }

@@ -1,1 +1,1 @@
-export { createTopics, type Topics, webhookMap } from './topics.ts';
+export { createTopics, NotificationError, type Topics } from './topics.ts';

@@ -9,6 +9,9 @@ export interface AddressPolicy {
   refusal(address: string): string | undefined;
 }
 
+/** For addresses that the operator of the platform configured himself. */
+export const ANYWHERE: AddressPolicy = { refusal: () => undefined };
+
 interface Opening {
   network: Address;
   bits: number;

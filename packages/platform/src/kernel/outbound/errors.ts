@@ -13,6 +13,7 @@ export type OutboundErrorCode =
   | 'TIMEOUT'
   | 'TOO_LARGE'
   | 'BAD_ENCODING'
+  | 'BAD_JSON'
   | 'OVERLOADED'
   | 'CONNECTION_FAILED';
 

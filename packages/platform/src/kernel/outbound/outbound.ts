@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../clock.ts';
-import { type AddressPolicy, createAddressPolicy } from './address-policy.ts';
+import { untilAborted } from '../until-aborted.ts';
+import { type AddressPolicy, ANYWHERE, createAddressPolicy } from './address-policy.ts';
 import { createGuardedDispatcher } from './dispatcher.ts';
 import { asOutboundError, OutboundError } from './errors.ts';
 import { followRedirect, type Hop, isRedirect, type OutboundBody } from './redirect.ts';
@@ -34,6 +35,8 @@ export const DEFAULT_OUTBOUND_LIMITS: OutboundLimits = {
 export interface OutboundDeps {
   /** CIDR ranges that are called although they are private or loopback (`--allow-private-egress`). */
   allowPrivate?: readonly string[];
+  /** For addresses that the operator configured, who may name any. */
+  anywhere?: boolean;
   clock: Clock;
   limits?: Partial<OutboundLimits>;
   /** Ports that may be called; any when absent. */
@@ -63,10 +66,11 @@ export interface OutboundResponse {
   body: Readable;
   bytes(): Promise<Buffer>;
   text(): Promise<string>;
+  /** Also throws `OutboundError`, `BAD_JSON`. */
   json(): Promise<unknown>;
 }
 
-/** The one way out to an address that a user supplied. Every failure is an `OutboundError` or the signal's own reason. */
+/** The way out to an address that a user supplied or the operator configured. Every failure is an `OutboundError` or the signal's own reason. */
 export interface Outbound {
   fetch(url: string | URL, request?: OutboundRequest): Promise<OutboundResponse>;
   /** For clients that bring their own protocol on undici; it bounds addresses, not time or size. */
@@ -75,12 +79,15 @@ export interface Outbound {
   resolve: Resolve;
   /** Judges a URL without resolving its name; for checks when an address is configured. */
   check(url: string | URL): URL;
+  /** The same way out with a bound of its own of calls at once: whoever takes all of these takes none of the others'. */
+  apart(): Outbound;
+  /** Ends all connections, those of what is `apart` too. */
   close(): Promise<void>;
 }
 
 export function createOutbound(deps: OutboundDeps): Outbound {
   const limits = { ...DEFAULT_OUTBOUND_LIMITS, ...deps.limits };
-  const addresses: AddressPolicy = createAddressPolicy(deps.allowPrivate);
+  const addresses: AddressPolicy = deps.anywhere ? ANYWHERE : createAddressPolicy(deps.allowPrivate);
   const rules = { addresses, ports: deps.ports };
   const resolve = createGuardedResolve({
     resolve: deps.resolve ?? createSystemResolve(),
@@ -88,10 +95,8 @@ export function createOutbound(deps: OutboundDeps): Outbound {
     clock: deps.clock,
     timeoutMs: limits.connectTimeoutMs,
   });
-  const dispatcherTrusting = (ca?: string) =>
-    createGuardedDispatcher({ ...limits, addresses, resolve, ports: deps.ports, ca });
-  const dispatcher = dispatcherTrusting();
-  let inFlight = 0;
+  const guarded = (ca?: string) => createGuardedDispatcher({ ...limits, addresses, resolve, ports: deps.ports, ca });
+  const { dispatcher, destroy } = guarded();
 
   async function call(input: string | URL, request: OutboundRequest, via: Dispatcher): Promise<OutboundResponse> {
     let hop: Hop = {
@@ -119,7 +124,11 @@ export function createOutbound(deps: OutboundDeps): Outbound {
         const answer = await send(hop, via, ending.signal);
         const location = answer.headers.location;
         if (most === 0 || !isRedirect(answer.statusCode) || typeof location !== 'string') {
-          return respond(answer, hop.url, request.maxBytes ?? limits.maxBytes, release);
+          const { url } = hop;
+          return respond(answer, url, request.maxBytes ?? limits.maxBytes, {
+            release,
+            explain: (error) => explain(error, url, ending.signal),
+          });
         }
         answer.body.on('error', () => {}).destroy();
         if (followed === most) {
@@ -130,12 +139,12 @@ export function createOutbound(deps: OutboundDeps): Outbound {
       }
     } catch (error) {
       release();
-      throw request.signal?.aborted ? request.signal.reason : explain(error, hop.url, ending.signal);
+      throw explain(error, hop.url, ending.signal);
     }
   }
 
   function send(hop: Hop, via: Dispatcher, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    return via.request({
+    const answer = via.request({
       origin: hop.url.origin,
       path: hop.url.pathname + hop.url.search,
       method: hop.method as Dispatcher.HttpMethod,
@@ -143,39 +152,50 @@ export function createOutbound(deps: OutboundDeps): Outbound {
       body: hop.body ?? null,
       signal,
     });
+    return untilAborted(answer, signal, ({ body }) => body.on('error', () => {}).destroy());
   }
 
-  return {
-    async fetch(url, request = {}) {
-      if (inFlight >= limits.inFlight) throw new OutboundError('OVERLOADED', 'too many outgoing calls at once');
-      inFlight++;
-      // Sockets that believe more than others do are nobody else's.
-      const own = request.ca === undefined ? undefined : dispatcherTrusting(request.ca);
-      const over = (): void => {
-        inFlight--;
-        void own?.destroy(null);
-      };
-      try {
-        const answer = await call(url, request, own ?? dispatcher);
-        answer.body.once('close', over);
-        return answer;
-      } catch (error) {
-        over();
-        throw error;
-      }
-    },
-    dispatcher,
-    resolve,
-    check: (url) => checkTarget(url, rules),
-    close: () => dispatcher.destroy(null),
-  };
+  function open(): Outbound {
+    let inFlight = 0;
+    return {
+      async fetch(url, request = {}) {
+        if (inFlight >= limits.inFlight) throw new OutboundError('OVERLOADED', 'too many outgoing calls at once');
+        inFlight++;
+        // Sockets that believe more than others do are nobody else's.
+        const own = request.ca === undefined ? undefined : guarded(request.ca);
+        const over = (): void => {
+          inFlight--;
+          void own?.destroy();
+        };
+        try {
+          const answer = await call(url, request, own?.dispatcher ?? dispatcher);
+          answer.body.once('close', over);
+          return answer;
+        } catch (error) {
+          over();
+          throw error;
+        }
+      },
+      dispatcher,
+      resolve,
+      check: (url) => checkTarget(url, rules),
+      apart: open,
+      close: destroy,
+    };
+  }
+  return open();
 }
 
-function respond(answer: Dispatcher.ResponseData, url: URL, maxBytes: number, release: () => void): OutboundResponse {
+function respond(
+  answer: Dispatcher.ResponseData,
+  url: URL,
+  maxBytes: number,
+  { release, explain }: { release: () => void; explain: (error: unknown) => Error },
+): OutboundResponse {
   const { 'content-encoding': encoding, ...headers } = answer.headers;
   let body: Readable;
   try {
-    body = boundedBody(answer.body, Array.isArray(encoding) ? encoding.join(',') : encoding, maxBytes);
+    body = boundedBody(answer.body, Array.isArray(encoding) ? encoding.join(',') : encoding, maxBytes, explain);
   } catch (error) {
     answer.body.on('error', () => {}).destroy();
     throw error;
@@ -190,7 +210,7 @@ function respond(answer: Dispatcher.ResponseData, url: URL, maxBytes: number, re
     body,
     bytes,
     text: async () => (await bytes()).toString('utf8'),
-    json: async (): Promise<unknown> => JSON.parse((await bytes()).toString('utf8')),
+    json: async () => parseJson((await bytes()).toString('utf8')),
   };
 }
 
@@ -208,8 +228,19 @@ function assertHeaders(hop: Hop): void {
   }
 }
 
-function explain(error: unknown, url: URL, signal: AbortSignal): unknown {
-  const known = asOutboundError(signal.aborted ? signal.reason : error);
+/** The parser's own error would quote what came. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new OutboundError('BAD_JSON', 'the answer is no JSON');
+  }
+}
+
+/** What a call fails with: what ended it, or what went wrong by itself. */
+function explain(error: unknown, url: URL, ending: AbortSignal): Error {
+  if (ending.aborted) return ending.reason;
+  const known = asOutboundError(error);
   if (known) return known;
   const detail = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
   return new OutboundError('CONNECTION_FAILED', `the call to ${url.host} failed${detail}`, { cause: error });

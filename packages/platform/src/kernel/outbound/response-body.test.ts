@@ -13,7 +13,7 @@ it.each<[string, string | undefined, Buffer]>([
   'an answer that %s before anybody reads it ends nothing but itself, and tells who reads it later',
   async (name, encoding, sent) => {
     const source = new PassThrough();
-    const body = boundedBody(source, encoding, 50);
+    const body = boundedBody(source, encoding, 50, (error) => error);
     const closed = once(body, 'close').catch(() => undefined);
     source.write(sent);
     if (name === 'breaks') source.destroy(new Error('gone'));

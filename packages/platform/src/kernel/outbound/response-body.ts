@@ -8,9 +8,14 @@ const MOST_CODINGS = 2;
 /**
  * Decodes `content-encoding` and ends with `TOO_LARGE` after `maxBytes` bytes, counted both as received and as decoded,
  * so that a small answer cannot unfold into a large one. Memory is bounded by the streams' own buffers.
- * Throws `BAD_ENCODING` for a coding that was not asked for.
+ * Throws `BAD_ENCODING` for a coding that was not asked for. `explain` makes of an error of the source what the reader meets.
  */
-export function boundedBody(source: Readable, encoding: string | undefined, maxBytes: number): Readable {
+export function boundedBody(
+  source: Readable,
+  encoding: string | undefined,
+  maxBytes: number,
+  explain: (error: Error) => Error,
+): Readable {
   const codings = (encoding ?? '')
     .toLowerCase()
     .split(',')
@@ -19,18 +24,18 @@ export function boundedBody(source: Readable, encoding: string | undefined, maxB
   if (codings.length > MOST_CODINGS) throw new OutboundError('BAD_ENCODING', 'the answer is encoded too many times');
   const stages: Transform[] = [new ByteLimit(maxBytes)];
   for (const name of codings.reverse()) stages.push(decoder(name), new ByteLimit(maxBytes));
-  return chain(source, stages);
+  return chain(source, stages, explain);
 }
 
 /** Pipes by hand: `pipeline` would report one error twice, here the last stream is the only one that anyone reads. */
-function chain(source: Readable, stages: Transform[]): Readable {
+function chain(source: Readable, stages: Transform[], explain: (error: Error) => Error): Readable {
   const last = stages.at(-1) ?? new PassThrough();
   // Whoever reads it meets its error; one that comes before is heard here, for one that nobody hears ends the server.
   last.on('error', () => {});
   let current: Readable = source;
   for (const stage of stages) {
     const from = current;
-    from.once('error', (error) => last.destroy(asBodyError(error)));
+    from.once('error', (error) => last.destroy(from === source ? explain(error) : asCodingError(error)));
     from.pipe(stage);
     current = stage;
   }
@@ -42,11 +47,9 @@ function chain(source: Readable, stages: Transform[]): Readable {
   return last;
 }
 
-function asBodyError(error: Error): Error {
-  const code = 'code' in error ? String(error.code) : '';
-  const zlib =
-    code.startsWith('Z_') || code.startsWith('ERR__ERROR') || code.startsWith('ERR_BROTLI') || code.startsWith('ZSTD');
-  return zlib ? new OutboundError('BAD_ENCODING', 'the answer could not be decompressed', { cause: error }) : error;
+function asCodingError(error: Error): Error {
+  if (error instanceof OutboundError) return error;
+  return new OutboundError('BAD_ENCODING', 'the answer could not be decompressed', { cause: error });
 }
 
 function decoder(name: string): Transform {

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { errorCode } from '../system-error.ts';
+import { untilAborted } from '../until-aborted.ts';
 
 /** What a session's own health route says: healthy, or healthy and busy with work that no request shows. */
 export type Health = 'healthy' | 'busy';
@@ -52,20 +53,6 @@ export async function optionalPingHealth(connection: Dispatcher, signal: AbortSi
     const status = error instanceof HealthFailure ? (error.statusCode ?? 500) : 500;
     if (status >= 500) throw error;
     return 'healthy';
-  }
-}
-
-/** undici looks at the signal only once it is connected, and to an address that is gone that takes its whole time limit. */
-export async function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason);
-  if (signal.aborted) abort();
-  else signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([answer, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-    answer.catch(() => undefined);
   }
 }
 

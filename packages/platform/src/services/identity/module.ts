@@ -20,7 +20,7 @@ export const module: ServiceModule<'identity', IdentityOperation> = {
     return createIdentityService({
       ...kernel,
       // Apart from the runtimes': here callers choose the issuers, and could push what others' tokens need out of memory.
-      jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound, clock }), clock }),
+      jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }), clock }),
       refusalOf: (url) => refusalOf(outbound, url),
       tokenKey: await platformKey(secrets, accountId, 'workload-tokens'),
       // What a session begins with a token it can end with it.

@@ -1,8 +1,9 @@
 import { type data, errors } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
-import type { JobQueue, JobRun, Jobs } from '../../kernel/jobs/index.ts';
-import type { Topics } from '../../kernel/notifications/index.ts';
+import type { JobRun, Jobs } from '../../kernel/jobs/index.ts';
+import { ModelError } from '../../kernel/models/index.ts';
+import { NotificationError, type Topics } from '../../kernel/notifications/index.ts';
 import type { ObjectWriter } from '../../kernel/objects/index.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import { eventTime } from './event-id.ts';
@@ -12,6 +13,7 @@ import { applyChanges } from './extraction/changes.ts';
 import { type ExtractDeps, extractBatch, UnfitBatchError } from './extraction/extract.ts';
 import { type Message, messagesOf, type SaidIn } from './extraction/message.ts';
 import * as store from './extraction-job-store.ts';
+import { LineQueues } from './line-queues.ts';
 import type { Memories } from './memories.ts';
 import { extractionKind, isFed, type Memory, type Strategy, selfManaged } from './memory.ts';
 import { checkVariables } from './namespace-variables.ts';
@@ -58,7 +60,7 @@ const LINES_AT_ONCE = 500;
  */
 export class ExtractionJobs {
   readonly #deps: ExtractionJobsDeps;
-  readonly #queue: JobQueue<store.Line>;
+  readonly #queues: LineQueues;
   #cancel: (() => void) | undefined;
   #due = Number.POSITIVE_INFINITY;
   #planning: Promise<void> = Promise.resolve();
@@ -66,14 +68,14 @@ export class ExtractionJobs {
 
   constructor(deps: ExtractionJobsDeps) {
     this.#deps = deps;
-    this.#queue = deps.jobs.define('memory-lines', {
-      parse: parseLine,
-      run: (job) => this.#run(job),
-      keyed: 'exclusive',
-      retries: ATTEMPTS - 1,
-      retryDelay: RETRY_DELAY_SECONDS,
-      timeout: TIMEOUT_SECONDS,
-      concurrency: 2,
+    this.#queues = new LineQueues({
+      jobs: deps.jobs,
+      clock: deps.clock,
+      topics: deps.topics.arns,
+      topicOf: (line) => this.#topicOf(line),
+      run: (run) => this.#run(run),
+      onMissed: () => this.#wake(BUSY_MS),
+      settings: { retries: ATTEMPTS - 1, retryDelay: RETRY_DELAY_SECONDS, timeout: TIMEOUT_SECONDS },
     });
   }
 
@@ -125,7 +127,7 @@ export class ExtractionJobs {
       await keepSession(tx, { memoryId: memory.id, actorId: input.actorId, sessionId }, createdAt);
       for (const job of jobs) await store.addJob(tx, job);
     });
-    for (const job of jobs) await this.#enqueue(job);
+    for (const job of jobs) await this.#queues.enqueue(job);
     return sessionId;
   }
 
@@ -146,13 +148,13 @@ export class ExtractionJobs {
   async restart(memoryId: string, id: string): Promise<void> {
     const job = await store.requeueJob(this.#deps.database, memoryId, id);
     if (!job) throw errors.resourceNotFound(`There is no failed extraction job ${id} in this memory.`);
-    await this.#enqueue(job);
+    await this.#queues.enqueue(job);
   }
 
-  async #enqueue({ memoryId, strategyId, actorId, sessionId }: store.Line): Promise<void> {
-    const line = { memoryId, strategyId, actorId, sessionId };
-    const key = [memoryId, strategyId, actorId, sessionId].join(' ');
-    if ((await this.#queue.enqueue(line, { key })) === undefined) this.#wake(BUSY_MS);
+  async #topicOf({ memoryId, strategyId }: store.Line): Promise<string | undefined> {
+    const memory = await this.#deps.memories.findById(memoryId);
+    const strategy = memory?.data.strategies.find(({ id }) => id === strategyId);
+    return strategy && selfManaged(strategy)?.invocationConfiguration.topicArn;
   }
 
   #wake(ms: number): void {
@@ -171,7 +173,10 @@ export class ExtractionJobs {
     const { log } = this.#deps;
     try {
       const { more, nextIdleAt = Number.POSITIVE_INFINITY } = await planJobs(this.#deps);
-      for (const line of await store.waitingLines(this.#deps.database, LINES_AT_ONCE)) await this.#enqueue(line);
+      for (const line of await store.waitingLines(this.#deps.database, LINES_AT_ONCE)) {
+        if (this.#stopped) return;
+        await this.#queues.enqueue(line);
+      }
       const idleMs = Math.max(this.#deps.delayMs, nextIdleAt - this.#deps.clock.now());
       this.#wake(more ? this.#deps.delayMs : Math.min(SWEEP_MS, idleMs));
     } catch (error) {
@@ -248,20 +253,11 @@ export class ExtractionJobs {
   }
 }
 
-function parseLine(value: unknown): store.Line {
-  const { memoryId, strategyId, actorId, sessionId } = value as Partial<Record<keyof store.Line, unknown>>;
-  const parts = [memoryId, strategyId, actorId, sessionId];
-  if (!parts.every((part) => typeof part === 'string')) throw new Error('an entry of the queue names no line of jobs');
-  return {
-    memoryId: String(memoryId),
-    strategyId: String(strategyId),
-    actorId: String(actorId),
-    sessionId: String(sessionId),
-  };
-}
-
+/** What a user is told; errors of the platform's own may name what is not his to know. */
 function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  const forUsers =
+    error instanceof UnfitBatchError || error instanceof ModelError || error instanceof NotificationError;
+  return forUsers ? error.message : 'The platform failed to do it; its log says why.';
 }
 
 function jobView(job: store.ExtractionJob): data.ExtractionJobMetadata {

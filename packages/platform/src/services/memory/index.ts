@@ -2,7 +2,6 @@ import { randomInt } from 'node:crypto';
 import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
-import type { Embedder } from '../../kernel/embeddings/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { ChatModel, Reranker } from '../../kernel/models/index.ts';
 import type { Topics } from '../../kernel/notifications/index.ts';
@@ -15,14 +14,15 @@ import { localExtractor } from './extraction/local-extractor.ts';
 import { createModelExtractor } from './extraction/model-extractor.ts';
 import { ExtractionJobs } from './extraction-jobs.ts';
 import { Housekeeping } from './housekeeping.ts';
+import { LateVectorIndex, type OpenEmbedder } from './late-vector-index.ts';
 import { Memories } from './memories.ts';
 import { MemoryQuota, type MemoryQuotaLimits } from './memory-quota.ts';
 import { meterModel } from './model-usage.ts';
 import { type MemoryOperation, memoryOperations } from './operations.ts';
 import { Records } from './records.ts';
 import { Retrieval } from './retrieval.ts';
-import { VectorIndex } from './vector-index.ts';
 
+export type { OpenEmbedder } from './late-vector-index.ts';
 export type { MemoryQuotaLimits } from './memory-quota.ts';
 export { memoryMigrations } from './tables.ts';
 
@@ -44,7 +44,7 @@ export interface MemoryServiceDeps {
   objects: ObjectWriter;
   topics: Topics;
   /** Absent: search is by words alone. */
-  embedder?: Embedder;
+  openEmbedder?: OpenEmbedder;
   /** Absent: what is found is ranked once. */
   reranker?: Reranker;
   /** Absent: long-term records are made by rules. */
@@ -63,16 +63,16 @@ export interface MemoryPort {
 export function createMemoryService(deps: MemoryServiceDeps): Service<MemoryOperation, MemoryPort> {
   const { database, clock, log, jobs: queue } = deps;
   const memories = new Memories(deps);
-  const vectors = vectorIndex(deps);
+  const vectors = new LateVectorIndex(deps);
   const retrieval = new Retrieval({
     database,
     clock,
     log,
-    ...(vectors ? { vectors } : {}),
+    vectors,
     ...(deps.reranker ? { reranker: deps.reranker } : {}),
   });
   const newRecordId = (): string => `mem-${deps.newUuid()}`;
-  const onContent = (): void => vectors?.wake();
+  const onContent = (): void => vectors.current?.wake();
   const { chat } = deps;
   const extractor = chat
     ? createModelExtractor({ chat, meter: (use) => meterModel(database, clock, use) })
@@ -107,25 +107,14 @@ export function createMemoryService(deps: MemoryServiceDeps): Service<MemoryOper
     operations: memoryOperations({ ...deps, memories, events, records, retrieval, jobs, quota }),
     port: { memories, events, records, retrieval },
     async start() {
-      await vectors?.start();
+      await vectors.start();
       await jobs.start();
       housekeeping.start();
     },
     async stop() {
       await jobs.stop();
       await housekeeping.stop();
-      await vectors?.stop();
-      await deps.embedder?.close();
+      await vectors.stop();
     },
   };
-}
-
-function vectorIndex({ embedder, database, clock, log }: MemoryServiceDeps): VectorIndex | undefined {
-  if (!embedder) {
-    log.warn('memory searches by words alone: no embedding model is set up (embeddings.directory or embeddings.url)');
-    return undefined;
-  }
-  if (database.vector.available) return new VectorIndex({ database, embedder, clock, log });
-  log.warn({ reason: database.vector.reason }, 'memory searches by words alone: the database has no vectors');
-  return undefined;
 }

@@ -1,9 +1,9 @@
 import { createChatModel, createReranker, modelEndpoint } from '../../kernel/models/index.ts';
-import { createTopics, webhookMap } from '../../kernel/notifications/index.ts';
+import { createTopics } from '../../kernel/notifications/index.ts';
 import { objectWriter } from '../../kernel/objects/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
 import { createMemoryService, type MemoryPort, memoryMigrations } from './index.ts';
-import { openEmbedder } from './open-embedder.ts';
+import { embedderOf } from './open-embedder.ts';
 import type { MemoryOperation } from './operations.ts';
 import { memoryQuotas } from './quota-limits.ts';
 
@@ -16,26 +16,26 @@ declare module '../../service-module.ts' {
 /** Memory, with the models and topics that the configuration names. */
 export const module: ServiceModule<'memory', MemoryOperation> = {
   migrations: memoryMigrations,
-  async create(kernel) {
-    const { config, outbound, clock, identifiers, room } = kernel;
+  create(kernel) {
+    const { config, ownOutbound: outbound, clock, identifiers, room } = kernel;
     const { models, rerank, notifications } = config;
-    const embedder = await openEmbedder(config, kernel);
+    const openEmbedder = embedderOf(config, { outbound, clock });
     return createMemoryService({
       ...kernel,
       quotas: memoryQuotas(config, room.report().total),
       objects: objectWriter(kernel.objects),
       topics: createTopics({
-        webhooks: webhookMap(notifications.webhooks ?? ''),
+        webhooks: notifications.webhooks ?? new Map(),
         ...(notifications.key === undefined ? {} : { key: notifications.key }),
         outbound,
         clock,
         newId: identifiers.request,
       }),
-      ...(embedder ? { embedder } : {}),
+      ...(openEmbedder ? { openEmbedder } : {}),
       ...(rerank.url === undefined
         ? {}
-        : { reranker: createReranker(modelEndpoint(rerank.url, { name: rerank.model, key: rerank.key })) }),
-      ...(models.url === undefined ? {} : { chat: createChatModel(modelEndpoint(models.url, models)) }),
+        : { reranker: createReranker(modelEndpoint(rerank.url, { name: rerank.model, key: rerank.key }, outbound)) }),
+      ...(models.url === undefined ? {} : { chat: createChatModel(modelEndpoint(models.url, models, outbound)) }),
       newIdSuffix: identifiers.suffix,
       newUuid: identifiers.request,
       extractionDelayMs: config.memory.extractionDelaySeconds * 1000,

@@ -14,8 +14,8 @@ export interface RetrievalDeps {
   database: Database;
   clock: Pick<Clock, 'now'>;
   log: Logger;
-  /** Absent: search is by words alone. */
-  vectors?: VectorIndex;
+  /** As long as there is none, search is by words alone. */
+  vectors?: { readonly current: VectorIndex | undefined };
   /** Absent: nothing is ranked a second time. */
   reranker?: Reranker;
 }
@@ -109,7 +109,8 @@ export class Retrieval {
   }
 
   async #rank(filter: RecordFilter, query: string, topK: number): Promise<Hit[]> {
-    const { database, vectors, log } = this.#deps;
+    const { database, log } = this.#deps;
+    const vectors = this.#deps.vectors?.current;
     const pool = Math.max(POOL, topK * 2);
     const words = lexicalSearch(database, filter, query, pool);
     if (!vectors) return (await words).slice(0, topK);

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../kernel/clock.ts';
 import type { Embedder } from '../../kernel/embeddings/index.ts';
+import { ModelError } from '../../kernel/models/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases, silent } from '../../kernel/storage/testing/databases.ts';
 import { insertRecord, type RecordFilter, updateRecord } from './record-store.ts';
@@ -97,4 +98,46 @@ describeDatabases('vector index', [...storageMigrations, ...memoryMigrations], (
       .toEqual([{ model: 'two' }]);
     await anew.stop();
   }, 300_000);
+
+  it('makes the vectors of all texts but those that the model refuses, and none while it refuses everything', async () => {
+    await database().exec('DELETE FROM memory_records');
+    const at = new Date();
+    const common = { metadata: {}, at, insertedAt: at, eventIds: [], memoryId: 'm', strategyId: 's', namespace: '/x' };
+    for (let n = 0; n < 40; n++)
+      await insertRecord(database(), { ...common, id: `n${n}`, content: n % 10 === 3 ? `${n} too long` : String(n) });
+    const model = embedder('picky');
+    let refusing = true;
+    const picky: Embedder = {
+      ...model,
+      embed: async (texts, signal) => {
+        if (refusing || texts.some((text) => text.includes('long')))
+          throw new ModelError('the service of the model answered 400', { refused: true });
+        return model.embed(texts, signal);
+      },
+    };
+    const index = new VectorIndex({ database: database(), clock: systemClock, log: silent, embedder: picky });
+    const waiting = async () =>
+      (await database().query<{ id: string }>('SELECT id FROM memory_records WHERE needs_vector')).length;
+    await index.start();
+    await index.stop();
+    expect(await waiting()).toBe(40);
+
+    refusing = false;
+    const again = new VectorIndex({ database: database(), clock: systemClock, log: silent, embedder: picky });
+    await again.start();
+    await expect.poll(waiting, { timeout: 60_000 }).toBe(0);
+    const found = await again.search(filterOf(''), await again.embed('1'), 50);
+    expect(found.map(({ id }) => id).toSorted()).toEqual(
+      Array.from({ length: 40 }, (_, n) => `n${n}`)
+        .filter((id) => !/3$/.test(id))
+        .toSorted(),
+    );
+    await again.stop();
+  }, 120_000);
+
+  it('is not begun with vectors that no index takes', async () => {
+    const long = { ...embedder('long'), dimensions: 2001 };
+    const index = new VectorIndex({ database: database(), clock: systemClock, log: silent, embedder: long });
+    await expect(index.start()).rejects.toThrow('too long');
+  });
 });

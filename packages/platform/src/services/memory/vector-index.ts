@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Embedder } from '../../kernel/embeddings/index.ts';
+import { ModelError } from '../../kernel/models/index.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import type { Hit } from './lexical-search.ts';
 import { scopeSql } from './namespaces.ts';
@@ -18,6 +19,8 @@ export interface VectorIndexDeps {
 }
 
 const BATCH = 32;
+/** Numbers of a vector that an index takes at most (pgvector). */
+const MOST_DIMENSIONS = 2_000;
 const RETRY_MS = 15_000;
 /** How often to look for records that another server has written. */
 const SWEEP_MS = 60_000;
@@ -53,9 +56,14 @@ export class VectorIndex {
     this.#table = `memory_vectors_${createHash('sha256').update(`${model} ${dimensions}`).digest('hex').slice(0, 12)}`;
   }
 
-  /** Makes the model's table, marks every record when the model is another than before, and begins to work. */
+  /**
+   * Makes the model's table, marks every record when the model is another than before, and begins to work. Rejects when the database
+   * cannot search in vectors as long as the model's.
+   */
   async start(): Promise<void> {
     const { database, embedder, log } = this.#deps;
+    if (embedder.dimensions > MOST_DIMENSIONS)
+      throw new Error(`vectors of ${embedder.dimensions} numbers are too long: memory takes ${MOST_DIMENSIONS}`);
     const [extension] = await database.query<{ extversion: string }>(
       "SELECT extversion FROM pg_extension WHERE extname = 'vector'",
     );
@@ -207,20 +215,28 @@ export class VectorIndex {
 
   /** Whether there may be more. */
   async #batch(): Promise<boolean> {
-    const { database, embedder } = this.#deps;
+    const { database, log } = this.#deps;
     const rows = await database.query<{ id: string; content: string; content_hash: string }>(
       `SELECT id, content, content_hash FROM memory_records WHERE needs_vector AND valid_to IS NULL ORDER BY inserted_at LIMIT ${BATCH}`,
     );
     if (rows.length === 0) return false;
-    const vectors = await embedder.embed(
-      rows.map((row) => row.content),
-      this.#stopping.signal,
+    const vectors = await this.#vectorsOf(rows.map((row) => row.content));
+    const answered = rows.map(({ id, content_hash: hash }, index) => ({ id, hash, vector: vectors[index] }));
+    const made = answered.flatMap(({ id, hash, vector }) =>
+      vector ? [{ id, hash, embedding: sqlVector(vector) }] : [],
     );
-    const made = rows.map(({ id, content_hash: hash }, index) => ({
-      id,
-      hash,
-      embedding: sqlVector(vectors[index] ?? []),
-    }));
+    const refused = answered.flatMap(({ id, hash, vector }) => (vector ? [] : [{ id, hash }]));
+    if (refused.length > 0) {
+      log.warn(
+        { records: refused.map(({ id }) => id) },
+        'the embedding model refuses texts of memory records; these are found by words alone',
+      );
+      await database.execute(
+        `UPDATE memory_records r SET needs_vector = false FROM json_to_recordset($1::json) AS x(id text, hash text)
+         WHERE r.id = x.id AND r.content_hash = x.hash`,
+        [JSON.stringify(refused)],
+      );
+    }
     await database.execute(
       `WITH made AS (SELECT * FROM json_to_recordset($1::json) AS x(id text, hash text, embedding text)),
        marked AS (
@@ -233,6 +249,28 @@ export class VectorIndex {
       [JSON.stringify(made)],
     );
     return true;
+  }
+
+  /**
+   * One vector for each text, undefined for a text that the model refuses while it takes another: it would keep all that come after it
+   * waiting. Rejects when the model cannot be asked, or takes nothing at all.
+   */
+  async #vectorsOf(texts: readonly string[]): Promise<(Float32Array | undefined)[]> {
+    const vectors = await this.#halved(texts);
+    // Is it the texts, or the model?
+    if (vectors.every((vector) => vector === undefined)) await this.embed('dimension', this.#stopping.signal);
+    return vectors;
+  }
+
+  async #halved(texts: readonly string[]): Promise<(Float32Array | undefined)[]> {
+    try {
+      return await this.#deps.embedder.embed(texts, this.#stopping.signal);
+    } catch (error) {
+      if (!(error instanceof ModelError && error.refused)) throw error;
+      if (texts.length === 1) return [undefined];
+      const middle = Math.ceil(texts.length / 2);
+      return [...(await this.#halved(texts.slice(0, middle))), ...(await this.#halved(texts.slice(middle)))];
+    }
   }
 
   /** Vectors of records that are gone, and the tables of models that are no longer used. */

@@ -27,7 +27,10 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
   create(kernel, { identity }) {
     const { outbound, clock, identifiers, config, images, sessions, archive, region, gate } = kernel;
     const credentials = new RegistryCredentialsStore(kernel.secrets);
-    const jwt = createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound, clock }), clock });
+    const jwt = createJwtAuthenticator({
+      discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }),
+      clock,
+    });
     const invocations = new RateLimiter(config.quotas.invocationsPerSecond, clock);
     const service = createRuntimeService({
       ...kernel,

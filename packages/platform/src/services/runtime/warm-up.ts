@@ -1,7 +1,7 @@
-import { untilAborted } from '../../kernel/sessions/health.ts';
 import { connectTo, disconnect } from '../../kernel/sessions/sandbox-connection.ts';
 import type { SessionPlan } from '../../kernel/sessions/sessions.ts';
 import { StartFailure } from '../../kernel/sessions/start-failure.ts';
+import { untilAborted } from '../../kernel/until-aborted.ts';
 import { routeOf } from './protocols.ts';
 import type { RuntimeVersion } from './runtime.ts';
 

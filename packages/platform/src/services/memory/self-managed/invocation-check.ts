@@ -39,7 +39,7 @@ export async function checkInvocations(
     }
     if (topicArn !== undefined) {
       await ctx.require('sns:Publish', topicArn);
-      if (!topics.has(topicArn)) {
+      if (!topics.arns.includes(topicArn)) {
         throw errors.invalidField(`${field}.topicArn`, `is ${topicArn}, to which nobody listens here`, {
           remedy: 'Set the webhook of the topic in notifications.webhooks.',
         });

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { writes } from './writes.ts';
 
 const TAKES_ROOM =
-  'Add BatchCreate BatchPut BatchUpdate Create Ingest Process Put Rotate Save Set Start Submit Synchronize Tag Update';
+  'Add BatchCreate BatchPut BatchUpdate Create Ingest Process Put Reset Rotate Save Set Start Submit Synchronize Tag Update';
 const TAKES_NONE = 'BatchDelete Complete Delete Evaluate Get Invoke List Retrieve Search Stop Untag';
 
 const verbOf = (name: string): string => /^(Batch)?[A-Z][a-z]+/.exec(name)?.[0] ?? name;

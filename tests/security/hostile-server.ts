@@ -2,16 +2,19 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
+import { expect } from 'vitest';
 import { type Clock, systemClock } from '../../packages/platform/src/kernel/clock.ts';
 
 /** What a server does with a connection once it has read a request, of which it is given the head. */
 export type Behaviour = (socket: Socket, head: string) => void | Promise<void>;
 
-const MIB = 2 ** 20;
+export const MIB = 2 ** 20;
 const OK = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
 const CHUNK = `${(64 << 10).toString(16)}\r\n${'a'.repeat(64 << 10)}\r\n`;
 /** Unfolds into a mebibyte of zeros; as a member of a gzip file it may come again and again. */
 const MEMBER = gzipSync(Buffer.alloc(MIB));
+const EMPTY_MEMBERS = Buffer.concat(Array(1000).fill(gzipSync('')));
+const HEADERS = 'x-more: and more\r\n'.repeat(1000);
 
 function* forEver<T>(part: T): Generator<T> {
   for (;;) yield part;
@@ -33,27 +36,29 @@ const saying =
 const answer = (body: string, head = OK): Behaviour =>
   saying(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 
-/** Behaviours that end with no answer that can be used. Those of `ENDLESS` go on as long as somebody listens. */
-export const ENDLESS: Record<string, Behaviour> = {
+/** Keeps whoever listens waiting. */
+export const SILENT: Record<string, Behaviour> = {
   'never answers': () => undefined,
   'stops within the head': (socket) => void socket.write(OK),
   'stops within the body': (socket) => void socket.write(`${OK}content-length: 100\r\n\r\n{"a":`),
-  'one byte at a time': async (socket) => {
+  'one byte at a time': (socket) => {
     socket.write(`${OK}\r\n`);
-    while (!socket.destroyed) {
-      socket.write(' ');
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+    const timer = setInterval(() => socket.write(' '), 50);
+    socket.once('close', () => clearInterval(timer));
   },
-  'an endless head': endlessly(OK, 'x-more: and more\r\n'),
-  'endless interim answers': endlessly('', 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'),
+};
+/** Goes on as long as somebody listens. */
+export const ENDLESS: Record<string, Behaviour> = {
+  'an endless head': endlessly(OK, HEADERS),
+  'endless interim answers': endlessly('', 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'.repeat(1000)),
   'an endless body': endlessly(`${OK}\r\n`, 'a'.repeat(64 << 10)),
   'endless chunks': endlessly(`${OK}transfer-encoding: chunked\r\n\r\n`, CHUNK),
   'an endless extension of a chunk': endlessly(`${OK}transfer-encoding: chunked\r\n\r\n1;`, 'a'.repeat(64 << 10)),
-  'endless trailers': endlessly(`${OK}transfer-encoding: chunked\r\n\r\n0\r\n`, 'x-more: and more\r\n'),
+  'endless trailers': endlessly(`${OK}transfer-encoding: chunked\r\n\r\n0\r\n`, HEADERS),
   'a body that unfolds without end': endlessly(`${OK}content-encoding: gzip\r\n\r\n`, MEMBER),
-  'endless empty members': endlessly(`${OK}content-encoding: gzip\r\n\r\n`, gzipSync('')),
+  'endless empty members': endlessly(`${OK}content-encoding: gzip\r\n\r\n`, EMPTY_MEMBERS),
 };
+/** Ends with nothing that can be used as what these services are asked for. */
 export const SENSELESS: Record<string, Behaviour> = {
   'hangs up': (socket) => void socket.end(),
   resets: (socket) => void socket.resetAndDestroy(),
@@ -130,23 +135,41 @@ export const fastClock = (times: number): Clock => ({
   after: (ms, run) => systemClock.after(ms / times, run),
 });
 
-/** Whether what nothing bounds is still at it: it waits, or has taken more than `bytes`. Ends it with `end`. */
-export async function unbounded(url: string, end: Promise<unknown>, bytes = 64 * MIB): Promise<boolean> {
-  const { hostname, port } = new URL(url);
-  const { connect } = await import('node:net');
-  const socket = connect(Number(port), hostname);
-  socket.on('error', () => undefined);
-  socket.write(`GET / HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`);
-  let read = 0;
-  const enough = new Promise<boolean>((resolve) => {
-    socket.on('data', (part) => {
-      read += part.length;
-      if (read > bytes) resolve(true);
-    });
-    socket.on('close', () => resolve(false));
-    void end.finally(() => resolve(true));
-  });
-  const result = await enough;
-  socket.destroy();
-  return result;
+/** What came of calling one hostile server. */
+export interface Attempt {
+  name: string;
+  origin: string;
+  /** What the call threw; undefined when it took what came for an answer. */
+  error: unknown;
+  requests: number;
+  sent: number;
+}
+
+/** Calls one server of each behaviour, all at once; resolves when no connection to any of them is left. */
+export async function attempt(
+  behaviours: Record<string, Behaviour>,
+  call: (origin: string) => Promise<unknown>,
+): Promise<Attempt[]> {
+  return Promise.all(
+    Object.entries(behaviours).map(async ([name, behave]) => {
+      const server = await openHostileServer(behave);
+      const { origin, heads } = server;
+      const error = await call(origin).then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+      await expect.poll(server.connections, { timeout: 30_000, message: `connections to ${name}` }).toBe(0);
+      const came = { name, origin, error, requests: heads.length, sent: server.sent() };
+      await server.close();
+      return came;
+    }),
+  );
+}
+
+/** The text of an error with those of its causes, as far as `depth` of them. */
+export function textOf(error: unknown, depth = 8): string {
+  if (!(error instanceof Error)) return String(error);
+  return depth > 0 && error.cause !== undefined
+    ? `${error.message} – ${textOf(error.cause, depth - 1)}`
+    : error.message;
 }

@@ -14,6 +14,8 @@ export interface DispatcherOptions {
   connectionsPerOrigin: number;
   /** PEM of authorities that certificates may be of, beside those that Node believes anyway. */
   ca?: string | undefined;
+  /** Origins that one agent gets to know; their connections are kept for a while, for calls that follow each other. */
+  origins: number;
 }
 
 export interface GuardedDispatcher {
@@ -21,9 +23,6 @@ export interface GuardedDispatcher {
   /** Ends all its connections. */
   destroy(): Promise<void>;
 }
-
-/** Origins that one agent gets to know; their connections are kept for a while, for calls that follow each other. */
-const ORIGINS_OF_AN_AGENT = 1024;
 
 /**
  * An undici dispatcher that connects only to allowed addresses. The name is resolved inside the connect itself, so the
@@ -46,7 +45,7 @@ export function createGuardedDispatcher(options: DispatcherOptions): GuardedDisp
   let known = new Set<string>();
   const ending = new Set<Agent>();
   const agentOf = (origin: string): Agent => {
-    if (known.size >= ORIGINS_OF_AN_AGENT && !known.has(origin)) {
+    if (known.size >= options.origins && !known.has(origin)) {
       const old = agent;
       ending.add(old);
       old.close(() => ending.delete(old));

@@ -51,6 +51,12 @@ const answering = (...lists: string[][]): Resolve & { calls: number } => {
 };
 
 describe('addresses', () => {
+  it('are anywhere for what the operator configured', async () => {
+    const { port } = await serve((_, res) => res.end('inside'));
+    const own = outbound({ allowPrivate: [], anywhere: true });
+    expect(await (await own.fetch(`http://localhost:${port}/`)).text()).toBe('inside');
+  });
+
   it('closes loopback unless opened', async () => {
     const { port } = await serve((_, res) => res.end('inside'));
     const closed = outbound({ allowPrivate: [] });
@@ -253,6 +259,56 @@ describe('bounds', () => {
     expect(await (await out.fetch(url)).text()).toBe('ok');
     expect(await codeOf(out.fetch('http://127.0.0.2/'))).toBe('ADDRESS_REFUSED');
     expect(await (await out.fetch(url)).text()).toBe('ok');
+  });
+
+  it('origins, of which those that never answer are forgotten like all others', async () => {
+    const { promise: later, resolve: end } = Promise.withResolvers<void>();
+    const { port } = await serve((req, res) => {
+      if (req.url === '/') res.end('ok');
+      if (req.url === '/slow') res.write('o', () => void later.then(() => res.end('k')));
+    });
+    const out = outbound({ limits: { origins: 4 }, resolve: answering(['127.0.0.1']) });
+    const silent = (n: number) => codeOf(out.fetch(`http://silent-${n}.test:${port}/silent`, { timeoutMs: 50 }));
+    const slow = await out.fetch(`http://slow.test:${port}/slow`);
+    for (let n = 0; n < 10; n++) expect(await silent(n)).toBe('TIMEOUT');
+    expect(await (await out.fetch(`http://other.test:${port}/`)).text()).toBe('ok');
+    // What was under way meanwhile goes on.
+    end();
+    expect(await slow.text()).toBe('ok');
+  });
+
+  it('time while a name is being resolved', async () => {
+    const out = outbound({ resolve: () => new Promise(() => undefined), limits: { connectTimeoutMs: 60_000 } });
+    expect(await codeOf(out.fetch('http://silent.test/', { timeoutMs: 50 }))).toBe('TIMEOUT');
+    const stop = new AbortController();
+    const call = out.fetch('http://silent.test/', { signal: stop.signal });
+    stop.abort(new Error('stop'));
+    await expect(call).rejects.toThrow('stop');
+  });
+
+  it('calls at once of its own for what is apart', async () => {
+    const { port } = await serve((req, res) => void (req.url === '/' && res.end('ok')));
+    const out = outbound({ limits: { inFlight: 2 } });
+    const other = out.apart();
+    const held = [1, 2].map(() => codeOf(out.fetch(`http://127.0.0.1:${port}/silent`, { timeoutMs: 60_000 })));
+    expect(await codeOf(out.fetch(`http://127.0.0.1:${port}/`))).toBe('OVERLOADED');
+    expect(await (await other.fetch(`http://127.0.0.1:${port}/`)).text()).toBe('ok');
+    await out.close();
+    expect(await Promise.all(held)).toEqual(['CONNECTION_FAILED', 'CONNECTION_FAILED']);
+    expect(await codeOf(other.fetch(`http://127.0.0.1:${port}/`))).toBe('CONNECTION_FAILED');
+  });
+
+  it('errors: also what goes wrong in a body is one of its own, and none quotes what came', async () => {
+    const { port } = await serve((req, res) => {
+      if (req.url === '/json') return void res.end('secret, no JSON');
+      res.writeHead(200, { 'content-length': '10' }).write('part');
+      res.destroy();
+    });
+    const get = (path: string) => outbound().fetch(`http://127.0.0.1:${port}${path}`);
+    expect(await codeOf(get('/').then((answer) => answer.text()))).toBe('CONNECTION_FAILED');
+    const json = get('/json').then((answer) => answer.json());
+    expect(await codeOf(json)).toBe('BAD_JSON');
+    await expect(json).rejects.not.toThrow('secret');
   });
 
   it('headers that would redefine the call', async () => {

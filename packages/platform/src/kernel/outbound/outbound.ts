@@ -19,6 +19,8 @@ export interface OutboundLimits {
   maxBytes: number;
   redirects: number;
   connectionsPerOrigin: number;
+  /** Origins that are remembered, with connections to them. */
+  origins: number;
   /** Calls under way at once, over all origins. */
   inFlight: number;
 }
@@ -29,6 +31,7 @@ export const DEFAULT_OUTBOUND_LIMITS: OutboundLimits = {
   maxBytes: 10_000_000,
   redirects: 5,
   connectionsPerOrigin: 64,
+  origins: 1024,
   inFlight: 512,
 };
 

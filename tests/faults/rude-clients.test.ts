@@ -5,7 +5,7 @@ import { startTestPlatform, type TestPlatform } from '../support/platform-proces
 import { beRude } from '../support/rude/rude-hours.ts';
 
 /** About a minute on two quiet cores. The long form, with a seed of its own each time, is `npm run bench -- faults rude-clients`. */
-const ATTEMPTS = 6_400;
+const ATTEMPTS = 12_800;
 
 describe('one request without credentials', () => {
   let platform: TestPlatform;

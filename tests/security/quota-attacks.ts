@@ -6,8 +6,14 @@ import { host, hostPid, type OpenLab, type SandboxLab } from './sandbox-lab.ts';
 
 const x64 = process.arch === 'x64';
 const nr = x64
-  ? { inotify_init1: 294, mq_open: 240, rt_sigqueueinfo: 129, rt_sigprocmask: 14, sendmsg: 46 }
-  : { inotify_init1: 26, mq_open: 180, rt_sigqueueinfo: 138, rt_sigprocmask: 135, sendmsg: 211 };
+  ? {
+      ...{ inotify_init1: 294, mq_open: 240, rt_sigqueueinfo: 129, rt_sigprocmask: 14, sendmsg: 46 },
+      ...{ epoll_create1: 291, epoll_ctl: 233, add_key: 248, unshare: 272 },
+    }
+  : {
+      ...{ inotify_init1: 26, mq_open: 180, rt_sigqueueinfo: 138, rt_sigprocmask: 135, sendmsg: 211 },
+      ...{ epoll_create1: 20, epoll_ctl: 21, add_key: 217, unshare: 97 },
+    };
 
 /** What the kernel lends to a user up to a bound: `one` takes one more in perl, and is false when there is none; the rest prepares for it. */
 const quotas: Record<string, { prepare?: string; one: string }> = {
@@ -32,6 +38,34 @@ const quotas: Record<string, { prepare?: string; one: string }> = {
     one: `do { pipe my $r, my $w; push @held, $r, $w; fcntl($r, 1032, 0) > 8192 }`,
   },
 };
+
+/** What a sandbox may not ask the kernel for at all, so that nobody uses it up: 1 where it may. */
+const outOfReach: Record<string, string> = {
+  // KEY_SPEC_PROCESS_KEYRING
+  'key rings': `my ($type, $name, $data) = ("user", "k$$", "x"); print syscall(${nr.add_key}, $type, $name, $data, 1, -2) > 0 ? 1 : 0`,
+  // CLONE_NEWUSER
+  'user namespaces': `print syscall(${nr.unshare}, 0x10000000) == 0 ? 1 : 0`,
+};
+
+/** Puts every open file into as many epoll instances as it may have, and says every 10,000 watches how many they are. */
+const WATCHES = `
+  $| = 1;
+  my (@pipes, @files);
+  for (1 .. 900) { pipe my $r, my $w or last; push @pipes, $r, $w; push @files, fileno $r, fileno $w }
+  my $many = 0;
+  my $event = ${x64 ? 'pack "L Q", 1, 0' : 'pack "L x4 Q", 1, 0'};
+  for (1 .. 2000) {
+    my $epoll = syscall(${nr.epoll_create1}, 0);
+    last if $epoll < 0;
+    for my $file (@files) {
+      last if syscall(${nr.epoll_ctl}, $epoll, 1, $file, $event) < 0;
+      print "watches $many\n" if ++$many % 10_000 == 0;
+    }
+  }
+  print "no more after $many\n";
+  sleep 600;`;
+const ONE_WATCH = `pipe my $r, my $w; my $event = ${x64 ? 'pack "L Q", 1, 0' : 'pack "L x4 Q", 1, 0'};
+  my $epoll = syscall(${nr.epoll_create1}, 0); print syscall(${nr.epoll_ctl}, $epoll, 1, fileno $r, $event) == 0 ? "some" : "none"`;
 
 /** Takes all, says so, and keeps it. */
 const hoard = ({ prepare = '', one }: { prepare?: string; one: string }): string[] => [
@@ -59,8 +93,10 @@ export function quotaAttacks(
     let lab: SandboxLab;
     const limits = { cpu: 1, memoryBytes: 128 << 20, pids: 64, diskBytes: 32 << 20, openFiles: 4096 };
 
-    const asked = async (sandbox: Sandbox, quota: { prepare?: string; one: string }): Promise<string> => {
-      const handle = await sandbox.exec(['/usr/bin/perl', '-e', ask(quota)]);
+    const asked = (sandbox: Sandbox, quota: { prepare?: string; one: string }): Promise<string> =>
+      said(sandbox, ask(quota));
+    const said = async (sandbox: Sandbox, script: string): Promise<string> => {
+      const handle = await sandbox.exec(['/usr/bin/perl', '-e', script]);
       handle.stdin.end();
       handle.stderr.resume();
       let said = '';
@@ -97,7 +133,34 @@ export function quotaAttacks(
       await neighbour.stop();
     });
 
-    if (!ownKernel)
+    if (!ownKernel) {
+      it.each(Object.entries(outOfReach))('%s are out of reach', async (_name, script) => {
+        // The control: the host itself may.
+        expect((await host('perl', '-e', script)).out).toBe('1');
+        const sandbox = await lab.create({ limits });
+        expect(await said(sandbox, script)).toBe('0');
+        await sandbox.stop();
+      });
+
+      it('watches of epoll cost the memory of who takes them, long before the bound of a user', async () => {
+        const bound = Number(await readFile('/proc/sys/fs/epoll/max_user_watches', 'utf8'));
+        const [greedy, neighbour] = await Promise.all([lab.create({ limits }), lab.create({ limits })]);
+        const hoarder = await greedy.exec(['/usr/bin/perl', '-e', WATCHES]);
+        let words = '';
+        hoarder.stdout.on('data', (chunk) => {
+          words += chunk;
+        });
+        hoarder.stderr.resume();
+        const most = (): number => Math.max(0, ...[...words.matchAll(/\d+/g)].map(Number));
+        await until(() => most() > 100_000, 60_000);
+        expect(await said(neighbour, ONE_WATCH)).toBe('some');
+        // It is ended for its memory, or has no more files to watch.
+        await Promise.race([hoarder.exited, until(() => words.includes('no more'), 120_000)]);
+        expect(most()).toBeLessThan(bound);
+        expect(await said(neighbour, ONE_WATCH)).toBe('some');
+        await Promise.all([greedy, neighbour].map((sandbox) => sandbox.stop()));
+      });
+
       it('no id of the host is two sandboxes', async () => {
         const two = await Promise.all([lab.create({ limits }), lab.create({ limits })]);
         const [mine, theirs] = await Promise.all([idsOf(two[0]), idsOf(two[1])]);
@@ -108,6 +171,7 @@ export function quotaAttacks(
         if (shared.length === 0) expect([mine.maker, theirs.maker]).toEqual([mine.first, theirs.first]);
         await Promise.all(two.map((sandbox) => sandbox.stop()));
       });
+    }
   });
 }
 

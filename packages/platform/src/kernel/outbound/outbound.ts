@@ -35,6 +35,9 @@ export const DEFAULT_OUTBOUND_LIMITS: OutboundLimits = {
   inFlight: 512,
 };
 
+/** 100 Continue, 103 Early Hints and their like before one answer; nobody here asks for any. */
+const MOST_INTERIM = 16;
+
 export interface OutboundDeps {
   /** CIDR ranges that are called although they are private or loopback (`--allow-private-egress`). */
   allowPrivate?: readonly string[];
@@ -121,7 +124,7 @@ export function createOutbound(deps: OutboundDeps): Outbound {
     try {
       const most = request.redirects ?? limits.redirects;
       for (let followed = 0; ; followed++) {
-        const answer = await send(hop, ending.signal);
+        const answer = await send(hop, ending);
         const location = answer.headers.location;
         if (most === 0 || !isRedirect(answer.statusCode) || typeof location !== 'string') {
           const { url } = hop;
@@ -143,16 +146,23 @@ export function createOutbound(deps: OutboundDeps): Outbound {
     }
   }
 
-  function send(hop: Hop, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  function send(hop: Hop, ending: AbortController): Promise<Dispatcher.ResponseData> {
+    let interim = 0;
     const answer = dispatcher.request({
       origin: hop.url.origin,
       path: hop.url.pathname + hop.url.search,
       method: hop.method as Dispatcher.HttpMethod,
       headers: hop.headers,
       body: hop.body ?? null,
-      signal,
+      signal: ending.signal,
+      onInfo: () => {
+        if (++interim > MOST_INTERIM)
+          ending.abort(
+            new OutboundError('TOO_LARGE', `${hop.url.host} sent more than ${MOST_INTERIM} interim answers`),
+          );
+      },
     });
-    return untilAborted(answer, signal, ({ body }) => body.on('error', () => {}).destroy());
+    return untilAborted(answer, ending.signal, ({ body }) => body.on('error', () => {}).destroy());
   }
 
   function open(): Outbound {

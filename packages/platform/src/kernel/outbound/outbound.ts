@@ -21,7 +21,7 @@ export interface OutboundLimits {
   connectionsPerOrigin: number;
   /** Origins that are remembered, with connections to them. */
   origins: number;
-  /** Calls under way at once, over all origins. */
+  /** Calls and look-ups of names under way at once, over all origins. */
   inFlight: number;
 }
 
@@ -167,10 +167,13 @@ export function createOutbound(deps: OutboundDeps): Outbound {
 
   function open(): Outbound {
     let inFlight = 0;
+    const begin = (): void => {
+      if (inFlight >= limits.inFlight) throw new OutboundError('OVERLOADED', 'too many outgoing calls at once');
+      inFlight++;
+    };
     return {
       async fetch(url, request = {}) {
-        if (inFlight >= limits.inFlight) throw new OutboundError('OVERLOADED', 'too many outgoing calls at once');
-        inFlight++;
+        begin();
         try {
           const answer = await call(url, request);
           answer.body.once('close', () => inFlight--);
@@ -181,7 +184,10 @@ export function createOutbound(deps: OutboundDeps): Outbound {
         }
       },
       dispatcher,
-      resolve,
+      async resolve(hostname, signal) {
+        begin();
+        return resolve(hostname, signal).finally(() => inFlight--);
+      },
       check: (url) => checkTarget(url, rules),
       apart: open,
       close: destroy,

@@ -8,6 +8,8 @@ import { type RegistryDeps, RegistrySession } from './registry-session.ts';
 const MANIFEST_TIMEOUT_MS = 30_000;
 const BLOB_TIMEOUT_MS = 60 * 60_000;
 const IDLE_TIMEOUT_MS = 60_000;
+/** What has to come in that time, but for the end: a byte now and then would take an hour. */
+const LEAST_BYTES = 64 * 1024;
 
 /** An image in a registry that speaks the OCI distribution spec (Docker's included), as a source. */
 export function registrySource(
@@ -42,16 +44,26 @@ export function registrySource(
       const both = AbortSignal.any([signal, stalled.signal]);
       // One byte more than expected, so that the store, which knows the size, says what is wrong.
       const request = { accept: '*/*', maxBytes: wanted.size + 1, timeoutMs: BLOB_TIMEOUT_MS, signal: both };
-      const answer = await session.get(`blobs/${wanted.digest}`, request);
-      let cancel = deps.clock.after(IDLE_TIMEOUT_MS, () => stalled.abort());
+      let cancel = (): void => undefined;
+      const goOn = (): void => {
+        cancel();
+        cancel = deps.clock.after(IDLE_TIMEOUT_MS, () => stalled.abort());
+      };
+      goOn();
       try {
-        for await (const chunk of answer.body) {
-          cancel();
-          cancel = deps.clock.after(IDLE_TIMEOUT_MS, () => stalled.abort());
+        const { body } = await session.get(`blobs/${wanted.digest}`, request);
+        let came = 0;
+        for await (const chunk of body) {
+          came += chunk.length;
+          if (came >= LEAST_BYTES) {
+            came = 0;
+            goOn();
+          }
           yield chunk;
         }
       } catch (error) {
         signal.throwIfAborted();
+        if (error instanceof ImageError) throw error;
         const why = stalled.signal.aborted ? 'stopped sending' : 'broke the connection';
         throw new ImageError(
           'unreachable',
@@ -60,7 +72,6 @@ export function registrySource(
         );
       } finally {
         cancel();
-        answer.body.destroy();
       }
     },
   };

@@ -293,6 +293,8 @@ describe('bounds', () => {
     const held = [1, 2].map(() => codeOf(out.fetch(`http://127.0.0.1:${port}/silent`, { timeoutMs: 60_000 })));
     expect(await codeOf(out.fetch(`http://127.0.0.1:${port}/`))).toBe('OVERLOADED');
     expect(await (await other.fetch(`http://127.0.0.1:${port}/`)).text()).toBe('ok');
+    expect(await codeOf(out.resolve('127.0.0.1'))).toBe('OVERLOADED');
+    expect(await other.resolve('127.0.0.1')).toHaveLength(1);
     await out.close();
     expect(await Promise.all(held)).toEqual(['CONNECTION_FAILED', 'CONNECTION_FAILED']);
     expect(await codeOf(other.fetch(`http://127.0.0.1:${port}/`))).toBe('CONNECTION_FAILED');

@@ -21,7 +21,7 @@ export interface OutboundLimits {
   connectionsPerOrigin: number;
   /** Origins that are remembered, with connections to them. */
   origins: number;
-  /** Calls under way at once, over all origins. */
+  /** Calls and look-ups of names under way at once, over all origins. */
   inFlight: number;
 }
 
@@ -34,6 +34,9 @@ export const DEFAULT_OUTBOUND_LIMITS: OutboundLimits = {
   origins: 1024,
   inFlight: 512,
 };
+
+/** 100 Continue, 103 Early Hints and their like before one answer; nobody here asks for any. */
+const MOST_INTERIM = 16;
 
 export interface OutboundDeps {
   /** CIDR ranges that are called although they are private or loopback (`--allow-private-egress`). */
@@ -124,7 +127,7 @@ export function createOutbound(deps: OutboundDeps): Outbound {
     try {
       const most = request.redirects ?? limits.redirects;
       for (let followed = 0; ; followed++) {
-        const answer = await send(hop, via, ending.signal);
+        const answer = await send(hop, via, ending);
         const location = answer.headers.location;
         if (most === 0 || !isRedirect(answer.statusCode) || typeof location !== 'string') {
           const { url } = hop;
@@ -146,24 +149,34 @@ export function createOutbound(deps: OutboundDeps): Outbound {
     }
   }
 
-  function send(hop: Hop, via: Dispatcher, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  function send(hop: Hop, via: Dispatcher, ending: AbortController): Promise<Dispatcher.ResponseData> {
+    let interim = 0;
     const answer = via.request({
       origin: hop.url.origin,
       path: hop.url.pathname + hop.url.search,
       method: hop.method as Dispatcher.HttpMethod,
       headers: hop.headers,
       body: hop.body ?? null,
-      signal,
+      signal: ending.signal,
+      onInfo: () => {
+        if (++interim > MOST_INTERIM)
+          ending.abort(
+            new OutboundError('TOO_LARGE', `${hop.url.host} sent more than ${MOST_INTERIM} interim answers`),
+          );
+      },
     });
-    return untilAborted(answer, signal, ({ body }) => body.on('error', () => {}).destroy());
+    return untilAborted(answer, ending.signal, ({ body }) => body.on('error', () => {}).destroy());
   }
 
   function open(): Outbound {
     let inFlight = 0;
+    const begin = (): void => {
+      if (inFlight >= limits.inFlight) throw new OutboundError('OVERLOADED', 'too many outgoing calls at once');
+      inFlight++;
+    };
     return {
       async fetch(url, request = {}) {
-        if (inFlight >= limits.inFlight) throw new OutboundError('OVERLOADED', 'too many outgoing calls at once');
-        inFlight++;
+        begin();
         // Sockets that believe more than others do are nobody else's.
         const own = request.ca === undefined ? undefined : guarded(request.ca);
         const over = (): void => {
@@ -180,7 +193,10 @@ export function createOutbound(deps: OutboundDeps): Outbound {
         }
       },
       dispatcher,
-      resolve,
+      async resolve(hostname, signal) {
+        begin();
+        return resolve(hostname, signal).finally(() => inFlight--);
+      },
       check: (url) => checkTarget(url, rules),
       apart: open,
       close: destroy,

@@ -3,7 +3,7 @@ import type { Outbound } from './outbound.ts';
 
 /**
  * Why the platform will not call an address that a user configures, as far as it can be told now; undefined when it may be called.
- * A name that has no address yet is no reason. What is called later is judged again then: names move. The text does not say what a
+ * A name that has no address yet is no reason, nor is one that cannot be looked up now. What is called later is judged again then: names move. The text does not say what a
  * name resolves to, so that nobody reads the names of a private network with it.
  */
 export async function refusalOf(
@@ -27,6 +27,7 @@ export async function refusalOf(
       case 'PORT_REFUSED':
         return 'names a port that the platform does not call';
       case 'NAME_NOT_RESOLVED':
+      case 'OVERLOADED':
         return undefined;
       default:
         throw error;

@@ -80,7 +80,7 @@ export const SENSELESS: Record<string, Behaviour> = {
 };
 
 export interface HostileServer {
-  /** `http://127.0.0.1:port` */
+  /** As `http://127.0.0.1:8080`. */
   origin: string;
   /** The heads of the requests that came. */
   heads: string[];
@@ -91,8 +91,8 @@ export interface HostileServer {
   close(): Promise<void>;
 }
 
-/** Listens on a free port of the loopback interface. */
-export async function openHostileServer(behave: Behaviour): Promise<HostileServer> {
+/** Listens on a free port of an address of the loopback interface. */
+export async function openHostileServer(behave: Behaviour, address = '127.0.0.1'): Promise<HostileServer> {
   const sockets = new Set<Socket>();
   const heads: string[] = [];
   let sent = 0;
@@ -100,6 +100,8 @@ export async function openHostileServer(behave: Behaviour): Promise<HostileServe
     sockets.add(socket);
     let text = '';
     const read = (part: Buffer): void => {
+      // A hello of TLS, which it does not speak.
+      if (text === '' && part[0] === 0x16) return void socket.destroy();
       text += part.toString('latin1');
       if (!text.includes('\r\n\r\n')) return;
       heads.push(text);
@@ -114,10 +116,10 @@ export async function openHostileServer(behave: Behaviour): Promise<HostileServe
       sockets.delete(socket);
     });
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(0, address);
   await once(server, 'listening');
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: `http://${address}:${(server.address() as AddressInfo).port}`,
     heads,
     connections: () => sockets.size,
     sent: () => [...sockets].reduce((sum, socket) => sum + socket.bytesWritten, sent),

@@ -40,10 +40,23 @@ function unowned(source: string): string[] {
         found.push(`${line + 1}: ${node.expression.getText(file)}`);
       }
     }
+    if (ts.isExpressionStatement(node) && isTimer(node.expression)) {
+      const { line } = file.getLineAndCharacterOfPosition(node.getStart(file));
+      found.push(`${line + 1}: a timer`);
+    }
     ts.forEachChild(node, visit);
   };
   visit(file);
   return found;
+}
+
+/** A timer that nobody can call off; those of `Timers` end with their owner. */
+function isTimer(node: ts.Node): boolean {
+  if (!ts.isCallExpression(node)) return false;
+  const { expression: callee } = node;
+  if (!ts.isPropertyAccessExpression(callee)) return /^set(Timeout|Interval)$/.test(callee.getText());
+  if (/^(un)?ref$/.test(callee.name.text)) return isTimer(callee.expression);
+  return callee.name.text === 'after' && !/[tT]imers$/.test(callee.expression.getText());
 }
 
 function isOwned(made: ts.Node, source: string): boolean {
@@ -86,6 +99,8 @@ describe('what finds streams without an owner', () => {
     ['a socket that is written to only', `const socket = connect(1); socket.on('close', end); socket.write('x');`],
     ['a child of which only the end is heard', `this.#child = spawn('x'); this.#child.once('exit', end);`],
     ['a stream that is dropped', `source.pipe(createGunzip());`],
+    ['a timer that is dropped', `setTimeout(() => end(), 5).unref();`],
+    ['a timer of the clock that is dropped', `this.#deps.clock.after(5, () => end());`],
   ])('finds %s', (_name, source) => expect(unowned(source)).toHaveLength(1));
 
   it.each([
@@ -95,11 +110,13 @@ describe('what finds streams without an owner', () => {
     ['one that a pipeline takes by its name', `const untar = extract(); await pipeline(source, untar);`],
     ['one that is read to its end', `for await (const part of createReadStream(path)) hash.update(part);`],
     ['one that its caller gets', `function open() { return createReadStream(path); }`],
+    ['a timer that can be called off', `const timer = setTimeout(end, 5); this.#cancel = clock.after(5, end);`],
+    ['a timer of an owner', `this.#timers.after(5, end);`],
     ['a child whose start may fail', `const child = spawn('x'); child.once('error', reject);`],
   ])('leaves %s alone', (_name, source) => expect(unowned(source)).toEqual([]));
 });
 
-it('no stream, socket, server, child or worker of the server is without an owner', () => {
+it('no stream, socket, server, child, worker or timer of the server is without an owner', () => {
   const found = globSync('**/*.ts', { cwd: import.meta.dirname })
     .filter((path) => !/[.]test[.]ts$|testing\//.test(path))
     .flatMap((path) => unowned(readFileSync(join(import.meta.dirname, path), 'utf8')).map((one) => `${path}:${one}`));

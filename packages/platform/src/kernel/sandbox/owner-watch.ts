@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import { type Clock, sleep } from '../clock.ts';
 import { isAlive, type ProcessIdentity } from './process-table.ts';
 
 const LOOK_MS = 200;
@@ -26,12 +26,15 @@ export class OwnerWatch {
   #arm(): void {
     if (this.#looking || this.#watched.size === 0 || this.#closing.aborted) return;
     this.#looking = true;
-    this.#clock.after(LOOK_MS, () => {
-      void this.#look().finally(() => {
+    void sleep(this.#clock, LOOK_MS, this.#closing)
+      .then(
+        () => this.#look(),
+        () => undefined,
+      )
+      .finally(() => {
         this.#looking = false;
         this.#arm();
       });
-    });
   }
 
   async #look(): Promise<void> {

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { BoundedQueue } from '../bounded-queue.ts';
 import type { Clock } from '../clock.ts';
 import type { SandboxProvider } from '../sandbox/sandbox.ts';
+import { Timers } from '../timers.ts';
 import type { Leftovers } from './leftovers.ts';
 import { KEPT_ARRIVALS, poolTarget } from './pool-target.ts';
 import type { PoolPlan, SessionPlan } from './session-plan.ts';
@@ -60,10 +61,12 @@ export class WarmPool {
   readonly #shelves = new Map<string, Shelf>();
   readonly #work = new Set<Promise<void>>();
   readonly #closing = new AbortController();
+  readonly #timers: Timers;
   #fills = 0;
 
   constructor(deps: WarmPoolDeps) {
     this.#deps = deps;
+    this.#timers = new Timers(deps.clock);
   }
 
   /** Sandboxes that are ready now. */
@@ -84,7 +87,7 @@ export class WarmPool {
     if (!shelf) return;
     shelf.arrivals.push(this.#deps.clock.monotonic());
     if (shelf.arrivals.length > KEPT_ARRIVALS) shelf.arrivals.shift();
-    this.#deps.clock.after(REFILL_DELAY_MS, () => this.#settle(shelf));
+    this.#timers.after(REFILL_DELAY_MS, () => this.#settle(shelf));
   }
 
   /**
@@ -174,6 +177,7 @@ export class WarmPool {
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the server is stopping'));
+    this.#timers.close();
     await this.drainAll();
   }
 
@@ -205,7 +209,7 @@ export class WarmPool {
   }
 
   async #fill(shelf: Shelf): Promise<void> {
-    const { queue, clock } = this.#deps;
+    const { queue } = this.#deps;
     shelf.filling += 1;
     this.#fills += 1;
     try {
@@ -219,7 +223,7 @@ export class WarmPool {
       shelf.filling -= 1;
       this.#fills -= 1;
       // More may be missing than could be made at once.
-      clock.after(0, () => this.tick());
+      this.#timers.after(0, () => this.tick());
     }
   }
 

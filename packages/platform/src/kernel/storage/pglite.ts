@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { Timers } from '../timers.ts';
 import type { RunResult, SqlDriver, SqlRunner, SqlSession } from './driver.ts';
 import { DatabaseUnavailableError } from './errors.ts';
 import { type PgliteEngine, startPgliteEngine } from './pglite-engine.ts';
@@ -28,6 +29,7 @@ const REOPEN_PAUSE_MS = 500;
 export async function openPgliteDriver(options: PgliteOptions): Promise<SqlDriver> {
   const turnstile = new Turnstile({ clock: options.clock, limit: MAX_WAITING, waitMs: options.waitMs });
   await ensurePgliteDirectory(options.directory, options.prepared);
+  const timers = new Timers(options.clock);
   let closed = false;
   let engine: Promise<PgliteEngine> | undefined = start();
   await engine;
@@ -48,7 +50,7 @@ export async function openPgliteDriver(options: PgliteOptions): Promise<SqlDrive
       (error: Error) => {
         fail(error);
         // Calls that come at once get the same answer, instead of one costly attempt each.
-        options.clock.after(REOPEN_PAUSE_MS, forget);
+        timers.after(REOPEN_PAUSE_MS, forget);
       },
     );
     return starting;
@@ -87,6 +89,7 @@ export async function openPgliteDriver(options: PgliteOptions): Promise<SqlDrive
     begin: async () => sessionOn(await openSession('BEGIN'), () => turnstile.leave()),
     close: async () => {
       closed = true;
+      timers.close();
       const target = await engine?.catch(() => undefined);
       await target?.close();
     },

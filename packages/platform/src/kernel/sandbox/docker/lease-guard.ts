@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { Clock } from '../../clock.ts';
+import { Timers } from '../../timers.ts';
 import { isGone } from '../is-gone.ts';
 import { HELPER_ENV } from '../run-command.ts';
 import { SandboxError } from '../sandbox.ts';
@@ -25,11 +26,13 @@ export interface LeaseGuardOptions {
 /** The server's end of `lease-guard.pl`, which ends containers that no server can end any more. */
 export class LeaseGuard {
   readonly #options: LeaseGuardOptions;
+  readonly #timers: Timers;
   #child: Promise<ChildProcess> | undefined;
   #closed = false;
 
   constructor(options: LeaseGuardOptions) {
     this.#options = options;
+    this.#timers = new Timers(options.clock);
   }
 
   /** Sees that it is at work, which it stays until `close`; does nothing where there is no lease. Rejects with SandboxError `unavailable`. */
@@ -42,6 +45,7 @@ export class LeaseGuard {
   /** Ends it when there is nothing left for it to guard, and otherwise leaves it to that. */
   async close({ idle }: { idle: boolean }): Promise<void> {
     this.#closed = true;
+    this.#timers.close();
     const child = await this.#child?.catch(() => undefined);
     if (idle) child?.kill('SIGKILL');
   }
@@ -81,9 +85,8 @@ export class LeaseGuard {
 
   #restart(): void {
     if (this.#closed) return;
-    const { clock, log } = this.#options;
-    clock.after(RESTART_MS, () => {
-      if (this.#closed) return;
+    const { log } = this.#options;
+    this.#timers.after(RESTART_MS, () => {
       this.ensure().catch((error: unknown) =>
         log.error({ err: error }, 'the guard of the containers does not start again'),
       );

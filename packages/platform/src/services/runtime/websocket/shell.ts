@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
 import type { Clock } from '../../../kernel/clock.ts';
 import { closeSocket } from '../../../kernel/http/sockets/close-socket.ts';
@@ -10,6 +11,7 @@ const REPLAY_BYTES = 256 * 1024;
 const HIGH_WATER_BYTES = 1024 * 1024;
 /** Close code for a client whose shell another has taken. */
 const TAKEN_OVER = 4000;
+const FAREWELL_MS = 50;
 
 /** A login shell where there is one, on a pseudo-terminal. */
 const COMMAND = ['/bin/sh', '-c', 'if command -v bash >/dev/null 2>&1; then exec bash -i; else exec sh -i; fi'];
@@ -103,14 +105,13 @@ export class Shell {
     if (client.bufferedAmount > HIGH_WATER_BYTES) this.#handle.stdout.pause();
   }
 
-  #end(code: number): void {
+  async #end(code: number): Promise<void> {
     this.#ended = code;
     this.#cancelEnd?.();
     // What it wrote last is still on its way through the pipe.
-    setTimeout(() => {
-      this.#farewell(code);
-      this.#onEnd();
-    }, 50).unref();
+    await sleep(FAREWELL_MS, undefined, { ref: false });
+    this.#farewell(code);
+    this.#onEnd();
   }
 
   #farewell(code: number): void {

@@ -42,8 +42,9 @@ async function serve(): Promise<void> {
   }
   let files: FuseFiles | undefined;
   const settle = async (): Promise<void> => {
-    setTimeout(() => end(), SETTLE_MS).unref();
+    const late = setTimeout(() => end(), SETTLE_MS);
     await files?.settle();
+    clearTimeout(late);
     end();
   };
   const tree = new TreeClient({

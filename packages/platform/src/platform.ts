@@ -224,11 +224,12 @@ export async function createPlatform(config: Config, life: Life): Promise<Platfo
       },
     });
     closing.add(() => images.close());
-    const objects = await openObjects(config, iam.accountId, {
+    const { objects, close: closeObjects } = await openObjects(config, iam.accountId, {
       clock,
       limits: objectLimits(config, room.report().total),
       needRoom: room.need,
     });
+    closing.add(async () => closeObjects());
     const registryCredentials = new RegistryCredentialsStore(secrets);
     const archive = new LogArchive(join(data, 'logs'), log);
     const fileSystems = await openFileSystems(config, { accountId: iam.accountId, objects, clock, log });

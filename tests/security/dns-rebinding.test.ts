@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 interface Report {
   open: Record<string, string>;
   held: Record<string, string>;
+  callers: Record<'open' | 'held', Record<string, number>>;
   reachedInside: string[];
   overtaken: { threads: boolean; guard: boolean };
 }
@@ -65,6 +66,15 @@ describe('names whose addresses change', () => {
     for (const [name, came] of Object.entries(held)) expect(came, name).toBe(expected[name] ?? REFUSED);
     expect(Object.keys(report.held).length).toBeGreaterThan(40);
     expect(report.reachedInside).toEqual([]);
+  });
+
+  it('lead nowhere inside from whoever calls what a user names', (context) => {
+    if (!root) return context.skip('needs root, for a network of its own');
+    const { open, held } = report.callers;
+    // The control: where the operator opened the inside, each of them gets there.
+    for (const [caller, times] of Object.entries(open)) expect(times, caller).toBeGreaterThan(4);
+    expect(Object.keys(open)).toHaveLength(3);
+    expect(new Set(Object.values(held))).toEqual(new Set([0]));
   });
 
   it('that no server answers for keep nobody else from resolving theirs', (context) => {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
-import { expect } from 'vitest';
 import { type Clock, systemClock } from '../../packages/platform/src/kernel/clock.ts';
+import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.ts';
 
 /** What a server does with a connection once it has read a request, of which it is given the head. */
 export type Behaviour = (socket: Socket, head: string) => void | Promise<void>;
@@ -160,7 +160,7 @@ export async function attempt(
         () => undefined,
         (thrown: unknown) => thrown,
       );
-      await expect.poll(server.connections, { timeout: 30_000, message: `connections to ${name}` }).toBe(0);
+      await until(() => server.connections() === 0, 30_000);
       const came = { name, origin, error, requests: heads.length, sent: server.sent() };
       await server.close();
       return came;

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { S3Client } from '@aws-sdk/client-s3';
 import type { Config } from './config.ts';
 import type { Clock } from './kernel/clock.ts';
 import {
@@ -8,6 +7,7 @@ import {
   type ObjectLimits,
   type ObjectStore,
   openDirectoryStore,
+  openS3Client,
 } from './kernel/objects/index.ts';
 
 export interface ObjectParts {
@@ -18,19 +18,25 @@ export interface ObjectParts {
 }
 
 /** Where `s3://` places are: the embedded directory, or the S3 endpoint that the configuration names. */
-export async function openObjects(config: Config, accountId: string, parts: ObjectParts): Promise<ObjectStore> {
+export async function openObjects(
+  config: Config,
+  accountId: string,
+  parts: ObjectParts,
+): Promise<{ objects: ObjectStore; close(): void }> {
   const { endpoint, accessKeyId, secretAccessKey } = config.objects;
   if (endpoint === undefined) {
     const { clock, limits, needRoom } = parts;
-    return guardedStore(await openDirectoryStore({ directory: join(config.data, 'objects'), clock, limits }), needRoom);
+    const store = await openDirectoryStore({ directory: join(config.data, 'objects'), clock, limits });
+    return { objects: guardedStore(store, needRoom), close: () => undefined };
   }
   const credentials =
     accessKeyId !== undefined && secretAccessKey !== undefined ? { accessKeyId, secretAccessKey } : undefined;
-  const client = new S3Client({
+  const { region } = config;
+  const { client, close } = openS3Client({
     endpoint,
-    region: config.region,
-    forcePathStyle: true,
+    region,
+    clock: parts.clock,
     ...(credentials ? { credentials } : {}),
   });
-  return createS3Store({ client, owner: accountId });
+  return { objects: createS3Store({ client, owner: accountId }), close };
 }

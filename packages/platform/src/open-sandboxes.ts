@@ -45,11 +45,12 @@ export async function openSandboxes(parts: Ground & Storage & Access): Promise<S
     },
   });
   closing.add(() => images.close());
-  const objects = await openObjects(config, accountId, {
+  const { objects, close: closeObjects } = await openObjects(config, accountId, {
     clock,
     limits: objectLimits(config, room.report().total),
     needRoom: room.need,
   });
+  closing.add(async () => closeObjects());
   const fileSystems = await openFileSystems(config, { accountId, objects, clock, log });
   closing.add(() => fileSystems.close());
   const sandboxCredentials = new SandboxCredentials({

@@ -1,7 +1,13 @@
 import { lookup } from 'node:dns/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { createOidcDiscovery } from '../../../packages/platform/src/kernel/auth/oidc-discovery.ts';
 import { systemClock } from '../../../packages/platform/src/kernel/clock.ts';
-import { createOutbound, refusalOf } from '../../../packages/platform/src/kernel/outbound/index.ts';
+import { createImages } from '../../../packages/platform/src/kernel/images/index.ts';
+import { createOutbound, type Outbound, refusalOf } from '../../../packages/platform/src/kernel/outbound/index.ts';
 import { type Answer, openNameServer, type Zone } from './name-server.ts';
 
 // Runs where /etc/resolv.conf names 127.0.0.1 and no wire leads out (rebinding.test.ts). Prints what came of each attempt, as JSON.
@@ -118,6 +124,37 @@ for (const host of [
 ])
   held[host] = await guarded(`http://${host}:${PORT}/`);
 
+const reachedDirectly = heard.slice(controls);
+
+// Those who call what a user names, each by names of its own: a name that flips does so for each of them.
+async function reachedBy(way: Outbound, run: string): Promise<Record<string, number>> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'dns-rebinding-images-'));
+  const images = await createImages({ dataDir, clock: systemClock, log: pino({ enabled: false }), outbound: way });
+  const discovery = createOidcDiscovery({ outbound: way, clock: systemClock, cooldownMs: 0 });
+  const callers: Record<string, (label: string) => Promise<unknown>> = {
+    'an identity provider': (label) => discovery.issuer(at(`${label}-jwt-${run}`)),
+    'an identity provider that redirects': (label) => discovery.issuer(redirected(at(`${label}-jwt-r-${run}`))),
+    'a registry': (label) => images.resolve(`${label}-oci-${run}.test:${PORT}/app:v1`),
+  };
+  const reached: Record<string, number> = {};
+  for (const [name, call] of Object.entries(callers)) {
+    const before = heard.length;
+    for (const label of ['loopback', 'metadata', 'six', 'chain', 'flip']) {
+      await call(label).catch(() => undefined);
+      await call(label).catch(() => undefined);
+    }
+    reached[name] = heard.length - before;
+  }
+  await images.close();
+  await rm(dataDir, { recursive: true, force: true });
+  return reached;
+}
+const allowPrivate = ['127.0.0.0/8', '169.254.0.0/16', '::1/128'];
+const callers = {
+  open: await reachedBy(createOutbound({ clock: systemClock, allowPrivate }), 'open'),
+  held: await reachedBy(outbound, 'held'),
+};
+
 // Names that nobody answers for: does who asks for another wait until they are given up?
 const overtaken = async (resolve: (name: string) => Promise<unknown>): Promise<boolean> => {
   let givenUp = false;
@@ -138,6 +175,6 @@ const threads = await overtaken((name) => lookup(name, { all: true }));
 const guard = await overtaken(outbound.resolve);
 
 process.stdout.write(
-  JSON.stringify({ open, held, reachedInside: heard.slice(controls), overtaken: { threads, guard } }),
+  JSON.stringify({ open, held, callers, reachedInside: reachedDirectly, overtaken: { threads, guard } }),
 );
 process.exit(0);

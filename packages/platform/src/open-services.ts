@@ -14,8 +14,7 @@ export interface LoadedService {
 }
 
 /** A service that was made. */
-interface OpenService {
-  name: string;
+interface OpenService extends LoadedService {
   parts: ServiceParts<never>;
 }
 
@@ -44,7 +43,7 @@ export class Services {
         if (!(need in ports)) throw new Error(`service ${name} needs ${need}, which comes later or not at all`);
       const parts = await module.create(kernel, ports as unknown as Ports);
       ports[name] = parts.port;
-      open.push({ name, parts });
+      open.push({ name, module, parts });
     }
     return new Services(open);
   }
@@ -69,7 +68,7 @@ export class Services {
   }
 
   /** Takes up the sessions of before, then starts each service in order; from here on everything that recurs does. */
-  async start(kernel: Kernel, modules: readonly AnyModule[]): Promise<void> {
+  async start(kernel: Kernel): Promise<void> {
     const { closing, sessions, fileSystems, jobs, config, database, archive, clock, log, room } = kernel;
     const { storage } = fileSystems;
     await sessions.recover((row) => this.#planOf(row));
@@ -82,7 +81,7 @@ export class Services {
       closing.add(async () => parts.stop?.());
     }
     const retention = new Retention({
-      rules: retentionRules(config, { database, archive, modules }),
+      rules: retentionRules(config, { database, archive, modules: this.#open.map(({ module }) => module) }),
       clock,
       log,
     });

@@ -38,8 +38,7 @@ export async function createPlatform(
   const closing = new Closing();
   try {
     const loaded = await loadServices(manifests);
-    const modules = loaded.map(({ module }) => module);
-    const kernel = await openKernel(config, { life, closing, modules });
+    const kernel = await openKernel(config, { life, closing, modules: loaded.map(({ module }) => module) });
     const open = await Services.open(kernel, loaded);
     const doors = await openHttp(kernel, open);
     const { changes, lease, sessions, forward } = kernel;
@@ -50,7 +49,7 @@ export async function createPlatform(
       () => sessions.giveUp(),
       (serverId, epoch) => forward?.abandon(serverId, epoch),
     );
-    await open.start(kernel, modules);
+    await open.start(kernel);
     return { listen: () => listen(kernel, open, doors), close: () => closing.run() };
   } catch (error) {
     await closing.run();

@@ -1,19 +1,17 @@
-import { type ProbeReport, type Sandbox, SandboxError, type SandboxProvider, type SandboxSpec } from './sandbox.ts';
+import { ProviderLayer } from './provider-layer.ts';
+import { type Sandbox, SandboxError, type SandboxProvider, type SandboxSpec } from './sandbox.ts';
 
 /** With it a sandbox keeps its reservation over a restart of the server. */
 const LABEL = 'reserved-memory-bytes';
 
 /** A provider that promises no more memory than there is: a sandbox that asks for a part of it is made only while that part is free. */
-export class ReservedMemory implements SandboxProvider {
-  readonly name: SandboxProvider['name'];
-  readonly #inner: SandboxProvider;
+export class ReservedMemory extends ProviderLayer {
   readonly #totalBytes: number;
   #reserved = 0;
 
   /** `totalBytes`: what may be promised to all sandboxes together. */
   constructor(inner: SandboxProvider, totalBytes: number) {
-    this.name = inner.name;
-    this.#inner = inner;
+    super(inner);
     this.#totalBytes = totalBytes;
   }
 
@@ -23,9 +21,9 @@ export class ReservedMemory implements SandboxProvider {
   }
 
   /** As the provider's own; rejects with SandboxError `capacity` when too much is promised already. */
-  async create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
+  override async create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
     const bytes = spec.limits.reservedMemoryBytes ?? 0;
-    if (bytes === 0) return this.#inner.create(spec, signal);
+    if (bytes === 0) return super.create(spec, signal);
     if (this.#reserved + bytes > this.#totalBytes)
       throw new SandboxError(
         'capacity',
@@ -33,7 +31,7 @@ export class ReservedMemory implements SandboxProvider {
       );
     const release = this.#take(bytes);
     try {
-      const sandbox = await this.#inner.create({ ...spec, labels: { ...spec.labels, [LABEL]: String(bytes) } }, signal);
+      const sandbox = await super.create({ ...spec, labels: { ...spec.labels, [LABEL]: String(bytes) } }, signal);
       void sandbox.exited.then(release);
       return sandbox;
     } catch (error) {
@@ -42,24 +40,12 @@ export class ReservedMemory implements SandboxProvider {
     }
   }
 
-  async *reattach(): AsyncIterable<Sandbox> {
-    for await (const sandbox of this.#inner.reattach()) {
+  override async *reattach(): AsyncIterable<Sandbox> {
+    for await (const sandbox of super.reattach()) {
       const bytes = Number(sandbox.labels[LABEL] ?? 0);
       if (bytes > 0) void sandbox.exited.then(this.#take(bytes));
       yield sandbox;
     }
-  }
-
-  probe(): Promise<ProbeReport> {
-    return this.#inner.probe();
-  }
-
-  sweep(keep?: ReadonlySet<string>): Promise<string[]> {
-    return this.#inner.sweep(keep);
-  }
-
-  close(): Promise<void> {
-    return this.#inner.close();
   }
 
   /** Gives what gives it back. */

@@ -13,7 +13,7 @@ import type { RequestRates } from '../request-rates.ts';
 import { toServiceError } from '../service-errors.ts';
 import { refuseUpgrade, type UpgradeHandler } from '../upgrade.ts';
 import { readHandshake } from './handshake.ts';
-import type { OpenSocket, SocketOpening, SocketRequest, SocketService } from './socket-service.ts';
+import type { OpenSocket, Resources, SocketOpening, SocketRequest, SocketService } from './socket-service.ts';
 
 export interface SocketPipelineDeps {
   services: readonly SocketService[];
@@ -32,6 +32,9 @@ export interface SocketPipelineDeps {
 const MAX_OPEN = 10_000;
 
 const SWITCHING = 101;
+
+/** What is known of a caller who may go on. */
+type Known = Pick<SocketOpening, 'principal' | 'resources' | 'signedHeaders'>;
 
 /** What the client brings along, its connection and what it has sent on it. */
 interface Upgrade {
@@ -120,13 +123,13 @@ export class SocketPipeline {
 
   async #answer(upgrade: Upgrade, request: SocketRequest, key: string): Promise<void> {
     const { req, socket, head, requestId, signal } = upgrade;
-    const { principal, signedHeaders } = await (request.bearer
+    const { principal, signedHeaders, resources } = await (request.bearer
       ? this.#knowBearer(upgrade, request, request.bearer)
       : this.#knowSigner(upgrade, request));
     const require = async (action: string, resource: string): Promise<void> =>
       this.#authorize(upgrade, principal, action, resource);
     const opening: SocketOpening = {
-      ...{ req, socket, head, key, requestId, principal, signedHeaders, signal, require },
+      ...{ req, socket, head, key, requestId, principal, resources, signedHeaders, signal, require },
       opened: (stream) => this.#keep(stream),
     };
     try {
@@ -139,10 +142,7 @@ export class SocketPipeline {
     }
   }
 
-  async #knowSigner(
-    upgrade: Upgrade,
-    request: SocketRequest,
-  ): Promise<Pick<SocketOpening, 'principal' | 'signedHeaders'>> {
+  async #knowSigner(upgrade: Upgrade, request: SocketRequest): Promise<Known> {
     const { req } = upgrade;
     const { principal, body, signedHeaders } = await this.#deps.authenticator.authenticate({
       method: req.method ?? '',
@@ -153,21 +153,23 @@ export class SocketPipeline {
     // Such a signature proves nothing before the body was read, and here nobody reads one.
     if (body.kind === 'undeclared') throw errors.validation('A request to open a WebSocket has no body.');
     this.#know(upgrade, principal);
-    this.#authorizeAll(upgrade, principal, request, request.resources(principal.accountId));
+    const resources = request.resources(principal.accountId);
+    this.#authorizeAll(upgrade, principal, request, resources);
     // The vendor's clients give signed headers out, to which their caller adds; whoever is given a presigned URL adds none.
-    return { principal, signedHeaders: req.headers.authorization === undefined ? signedHeaders : undefined };
+    const presigned = req.headers.authorization === undefined;
+    return { principal, resources, signedHeaders: presigned ? signedHeaders : undefined };
   }
 
   async #knowBearer(
     upgrade: Upgrade,
     request: SocketRequest,
     bearer: NonNullable<SocketRequest['bearer']>,
-  ): Promise<Pick<SocketOpening, 'principal' | 'signedHeaders'>> {
+  ): Promise<Known> {
     const resources = request.resources();
-    const principal = await bearer(upgrade.signal);
+    const principal = await bearer(resources, upgrade.signal);
     this.#know(upgrade, principal);
     this.#authorizeAll(upgrade, principal, request, resources);
-    return { principal, signedHeaders: undefined };
+    return { principal, resources, signedHeaders: undefined };
   }
 
   /** From here on the request is his, and counts; one that was handed on was counted where it came to. */
@@ -176,12 +178,7 @@ export class SocketPipeline {
     if (!upgrade.forwarded) this.#deps.rates.take(principal, upgrade.req.socket.remoteAddress);
   }
 
-  #authorizeAll(
-    upgrade: Upgrade,
-    principal: Principal,
-    { operation }: SocketRequest,
-    resources: readonly [string, ...string[]],
-  ): void {
+  #authorizeAll(upgrade: Upgrade, principal: Principal, { operation }: SocketRequest, resources: Resources): void {
     [upgrade.resource] = resources;
     for (const resource of resources) this.#authorize(upgrade, principal, `bedrock-agentcore:${operation}`, resource);
   }

@@ -10,6 +10,7 @@ import { formatTimestamp } from '../../../kernel/auth/sigv4-claim.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { type AuditRecord, nameOf } from '../../../kernel/http/audit-record.ts';
 import { SocketPipeline, type SocketPipelineDeps } from '../../../kernel/http/sockets/socket-pipeline.ts';
+import type { SocketOpening } from '../../../kernel/http/sockets/socket-service.ts';
 import { PEER_HEADER } from '../../../kernel/peers/index.ts';
 import { ToldChanges } from '../../../kernel/storage/testing/told-changes.ts';
 import { RuntimeCatalogue } from '../catalogue.ts';
@@ -143,4 +144,33 @@ it('counts and keeps what another server has handed on where it came to, and now
   expect([counted.length, records.length]).toEqual([1, 1]);
   // It is allowed here all the same.
   expect(allowed).toHaveLength(4);
+});
+
+it('opens by the version whose authorizer has judged the token, whatever is deployed meanwhile', async () => {
+  const arn = 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/agent-0123456789';
+  const versions = ['first', 'second'].map((id) => ({
+    runtime: { id, arn, accountId: '123456789012' },
+    version: { protocol: 'MCP', definition: {} },
+    headerAllowlist: [],
+  }));
+  const judged: string[] = [];
+  const deps = {
+    catalogue: { peek: () => versions.shift() },
+    verifyToken: async (target: { runtime: { id: string } }) => void judged.push(target.runtime.id),
+    clock: systemClock,
+    region: 'us-east-1',
+    log: pino({ enabled: false }),
+  };
+  const sockets = new RuntimeSockets(deps as unknown as RuntimeSocketsDeps);
+  const req = {
+    url: `/runtimes/${encodeURIComponent(arn)}/ws`,
+    headers: { authorization: 'Bearer x' },
+    rawHeaders: [],
+  };
+  const asked = sockets.read(req as unknown as IncomingMessage);
+  await asked?.bearer?.([arn], new AbortController().signal);
+  // It names the version that it would open: this one has no WebSocket.
+  const opening = { req, principal, resources: [arn], require: async () => undefined } as unknown as SocketOpening;
+  await expect(asked?.open(opening)).rejects.toThrow(/^first speaks MCP/);
+  expect(judged).toEqual(['first']);
 });

@@ -7,7 +7,12 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { closeSocket } from '../../../kernel/http/sockets/close-socket.ts';
 import { acceptUpgrade } from '../../../kernel/http/sockets/handshake.ts';
 import { keepAlive } from '../../../kernel/http/sockets/heartbeat.ts';
-import type { SocketOpening, SocketRequest, SocketService } from '../../../kernel/http/sockets/socket-service.ts';
+import type {
+  Resources,
+  SocketOpening,
+  SocketRequest,
+  SocketService,
+} from '../../../kernel/http/sockets/socket-service.ts';
 import { SplicedStream } from '../../../kernel/http/sockets/spliced-stream.ts';
 import type { Lease } from '../../../kernel/sessions/session.ts';
 import { agentHeaders } from '../agent-headers.ts';
@@ -78,17 +83,21 @@ export class RuntimeSockets implements SocketService {
     const { region } = this.#deps;
     const { bearer } = request;
     const named = { ...request, agentRuntimeArn: request.runtime };
-    const resources = (accountId?: string) =>
-      namedArns(named, accountId === undefined ? { region } : { region, accountId });
+    // Judged by the token's check and opened: one and the same, whatever is deployed between the two.
+    let target: Promise<InvocationTarget> | undefined;
+    const find = ([arn]: Resources): Promise<InvocationTarget> => {
+      target ??= Promise.resolve(findTarget(arn, request.qualifier, this.#deps.catalogue));
+      return target;
+    };
     return {
       operation: ACTIONS[request.kind],
       headersToVerify: headersForSignature(req),
-      resources,
+      resources: (accountId) => namedArns(named, accountId === undefined ? { region } : { region, accountId }),
       bearer:
         bearer === undefined
           ? undefined
-          : async (signal) => this.#deps.verifyToken(await this.#target(resources(), request), bearer, signal),
-      open: (opening) => this.#open(opening, request, resources),
+          : async (resources, signal) => this.#deps.verifyToken(await find(resources), bearer, signal),
+      open: async (opening) => this.#open(opening, request, await find(opening.resources)),
     };
   }
 
@@ -97,10 +106,8 @@ export class RuntimeSockets implements SocketService {
     return this.#shells.close();
   }
 
-  async #open(opening: SocketOpening, request: StreamRequest, resources: SocketRequest['resources']): Promise<void> {
-    const { principal } = opening;
-    const arns = resources(principal.kind === 'iam' ? principal.accountId : undefined);
-    const admitted = await this.#admit(opening, request, await this.#target(arns, request));
+  async #open(opening: SocketOpening, request: StreamRequest, target: InvocationTarget): Promise<void> {
+    const admitted = await this.#admit(opening, request, target);
     try {
       await (request.kind === 'agent'
         ? this.#openAgent(opening, request, admitted)
@@ -109,10 +116,6 @@ export class RuntimeSockets implements SocketService {
       admitted.lease.release();
       throw error;
     }
-  }
-
-  #target([arn]: readonly [string, ...string[]], { qualifier }: StreamRequest): Promise<InvocationTarget> {
-    return Promise.resolve(findTarget(arn, qualifier, this.#deps.catalogue));
   }
 
   /** What only this service can judge of a caller who is allowed, and which session: rejects with the wire's error. */

@@ -1,0 +1,32 @@
+import type { ProbeReport, Sandbox, SandboxProvider, SandboxSpec } from './sandbox.ts';
+
+/** A provider that leaves everything to another one; a layer over it overrides what it adds to. */
+export class ProviderLayer implements SandboxProvider {
+  readonly name: SandboxProvider['name'];
+  readonly #inner: SandboxProvider;
+
+  constructor(inner: SandboxProvider) {
+    this.name = inner.name;
+    this.#inner = inner;
+  }
+
+  create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
+    return this.#inner.create(spec, signal);
+  }
+
+  reattach(): AsyncIterable<Sandbox> {
+    return this.#inner.reattach();
+  }
+
+  probe(): Promise<ProbeReport> {
+    return this.#inner.probe();
+  }
+
+  sweep(keep?: ReadonlySet<string>): Promise<string[]> {
+    return this.#inner.sweep(keep);
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+}

@@ -4,7 +4,9 @@ import { createServer } from 'node:http';
 import { WebSocketServer } from 'ws';
 
 createServer((req, res) => {
-  req.resume().on('end', () => res.end(req.url === '/ping' ? '{"status":"Healthy"}' : JSON.stringify({ pid: process.pid })));
+  req
+    .resume()
+    .on('end', () => res.end(req.url === '/ping' ? '{"status":"Healthy"}' : JSON.stringify({ pid: process.pid })));
 }).listen(Number(process.env.PORT ?? 8080), '0.0.0.0');
 
 const pages = {

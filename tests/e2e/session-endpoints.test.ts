@@ -192,7 +192,7 @@ describe.each(PROVIDERS)('a session endpoint on provider $provider', ({ provider
     const page = await sendSigned(platform, `${url}/page`);
     expect(page.headers).toMatchObject({
       'content-security-policy': "script-src 'self'",
-      'set-cookie': ['theirs=1; Path=/'],
+      'set-cookie': ['theirs=1; Path=/', 'other=2'],
       vary: 'authorization',
     });
     const presigned = await signed(platform, `${url}/page`, {}, true);
@@ -312,5 +312,32 @@ describe.each(PROVIDERS)('a session endpoint on provider $provider', ({ provider
     const died = await sendSigned(platform, `${theirs}/die`);
     expect([died.status, died.text]).toEqual([424, expect.stringMatching(/status 7|broke/)]);
     await expect.poll(async () => (await sendSigned(platform, theirs)).status).toBe(404);
+  });
+});
+
+describe('the answers of a server inside', () => {
+  it('are no refusals of the platform, which a caller would have to answer for', async () => {
+    const strict = ['--trusted-addresses', '', '--quotas-refusals-per-second', '1'];
+    const platform = await startTestPlatform({ args: ['--sandbox', 'process', ...strict] });
+    const clients = clientsOf(platform);
+    try {
+      const port = 11_851;
+      const { arn } = await withEndpointAgent((folder) =>
+        deployAgent(platform, clients, {
+          ...{ folder, environmentVariables: { APPLICATION_PORT: String(port) }, newer: { allowedPorts: [{ port }] } },
+        }),
+      );
+      const url = `${await endpointOf(clients, arn, sessionId('refusals'))}/${port}`;
+      const statuses = async (times: number, ask: () => Promise<{ status: number }>): Promise<number[]> => {
+        const seen: number[] = [];
+        for (let i = 0; i < times; i += 1) seen.push((await ask()).status);
+        return seen;
+      };
+      expect(await statuses(5, () => sendSigned(platform, `${url}/no`))).toEqual([401, 401, 401, 401, 401]);
+      expect(await statuses(5, () => send(url))).toContain(429);
+    } finally {
+      clients.close();
+      await platform.dispose();
+    }
   });
 });

@@ -11,7 +11,7 @@ createServer((req, res) => {
 
 const pages = {
   '/page': (_, res) => {
-    res.setHeader('set-cookie', ['theirs=1; Path=/', 'agentplatform-session=stolen']);
+    res.setHeader('set-cookie', ['theirs=1; Path=/', 'other=2', 'agentplatform-session=stolen']);
     res.setHeader('content-security-policy', "script-src 'self'");
     res.setHeader('clear-site-data', '"*"');
     res.setHeader('strict-transport-security', 'max-age=1');

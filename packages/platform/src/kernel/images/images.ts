@@ -1,4 +1,4 @@
-import type { PreparedImage } from '../sandbox/sandbox.ts';
+import type { PreparedImage } from '../sandbox/host-stage.ts';
 
 export interface RegistryCredentials {
   username: string;

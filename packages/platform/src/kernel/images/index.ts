@@ -2,7 +2,7 @@ import { join, resolve as resolvePath, sep } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import type { Outbound } from '../outbound/index.ts';
-import type { PreparedImage } from '../sandbox/sandbox.ts';
+import type { PreparedImage } from '../sandbox/host-stage.ts';
 import { machinePlatform, type Platform } from './architecture.ts';
 import { openArchive } from './archive.ts';
 import { type BaseProgress, Bases } from './bases.ts';

@@ -1,12 +1,6 @@
 import type { ImagesRoom } from './kernel/images/index.ts';
-import {
-  type HostMount,
-  type HostStage,
-  type PreparedImage,
-  SandboxError,
-  type SandboxImage,
-  type Volume,
-} from './kernel/sandbox/index.ts';
+import type { HostMount, HostStage, PreparedImage } from './kernel/sandbox/host-stage.ts';
+import { SandboxError, type SandboxImage, type Volume } from './kernel/sandbox/index.ts';
 import type { SessionStorage } from './kernel/session-storage/index.ts';
 import type { SharedPlaces } from './kernel/shared-places/index.ts';
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { Clock } from './kernel/clock.ts';
-import type { HostStage } from './kernel/sandbox/index.ts';
+import type { HostStage } from './kernel/sandbox/host-stage.ts';
 
 /** The settings of isolation as the kernel's providers take them; `stage` finds images and volumes; `door` gives the port that sandboxes may reach, once it is open. */
 export function sandboxOptions(

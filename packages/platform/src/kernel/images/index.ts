@@ -67,6 +67,8 @@ export interface ImagesRoom extends Images {
   readonly bases: Bases;
   /** A layer that is known by what it is made of: `entries` are only asked for when no layer of that key was made before. */
   layer(key: string, entries: () => Promise<readonly LayerEntry[]>, signal?: AbortSignal): Promise<Descriptor>;
+  /** Unpacks (once) and returns the read-only root file system. Concurrent calls for one digest share the work. */
+  prepare(digest: string, signal?: AbortSignal): Promise<PreparedImage>;
   /** As `prepare`, for an image that every data directory makes: unpacked once for all that share a cache. */
   prepareCommon(digest: string, signal?: AbortSignal): Promise<PreparedImage>;
   /** Waits for what is still being written to disk. */

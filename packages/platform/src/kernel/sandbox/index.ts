@@ -1,5 +1,4 @@
 export { createSandboxProvider, probeProviders } from './choose-provider.ts';
-export type { HostMount, HostStage, PreparedImage } from './host-stage.ts';
 export { leaseFile } from './lease-file.ts';
 export { LiveSandboxes } from './live-sandboxes.ts';
 export { ReservedMemory } from './reserved-memory.ts';

@@ -33,8 +33,8 @@ export {
   type ResolvedImage,
 } from './images.ts';
 export { directoryEntries, type LayerEntry, writeLayer } from './layer.ts';
-export { lendImage } from './lend-image.ts';
 export type { ImageLimits } from './limits.ts';
+export { mountLayers } from './mount-layers.ts';
 export { isRepositoryName, parseReference, repositoryArn } from './reference.ts';
 export { registerRegistry } from './registry-server.ts';
 export { writeImage } from './write-image.ts';

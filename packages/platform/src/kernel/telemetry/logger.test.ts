@@ -90,10 +90,10 @@ describe.each(['json', 'pretty'] as const)('createLogger (%s)', (format) => {
     const spaces = ' '.repeat(60_000);
     const lines = linesOf(ours, (log) => {
       log.info({ said: `authorization:${spaces.slice(0, 1000)}${secret}` });
-      for (let i = 0; i < 40; i += 1) log.info({ said: `authorization:${spaces}` });
+      for (let i = 0; i < 12; i += 1) log.info({ said: `authorization:${spaces}` });
     });
     expect(shows(lines)).toBe(false);
-    expect(lines.match(/60000|authorization/g)?.length).toBeGreaterThan(40);
+    expect(lines.match(/authorization/g)).toHaveLength(13);
   });
 
   it('survives whatever is logged', () => {

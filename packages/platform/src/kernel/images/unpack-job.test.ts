@@ -26,7 +26,7 @@ it('looks at the end of a name once, however many slashes are in it', async () =
   const dir = await tempDir();
   const unpack = async (name: string): Promise<unknown> => {
     const path = join(dir, `layer-${name.length}`);
-    writeFileSync(path, await tar([{ name }]));
+    writeFileSync(path, await tar([{ name: 'x', pax: { path: name } }]));
     const into = join(dir, `tree-${name.length}`);
     const job = { into, layers: [{ path }], spentBytes: 0, spentEntries: 0, imageBytes: 1e9, imageEntries: 1e6 };
     // Nobody waits so long: a thread that looks from each slash again takes minutes, and is not ended meanwhile.

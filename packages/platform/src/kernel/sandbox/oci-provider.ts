@@ -1,6 +1,5 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { readOomKills, readUsage, removeGroup } from './cgroups.ts';
 import { CreateQueue } from './create-queue.ts';
 import { diskBytes } from './disk-bytes.ts';
@@ -23,8 +22,6 @@ import { asSandboxError, SandboxTable } from './sandbox-table.ts';
 import { sweepSandboxes } from './sweep.ts';
 
 const MIB = 1024 * 1024;
-/** The time that an owner has to write down how its sandbox ended. */
-const LAST_WORD_MS = 1000;
 
 /** Sandboxes by an OCI runtime's command line, with no daemon; each has an owner process (owner.pl) that outlives the server. */
 export class OciProvider implements SandboxProvider {
@@ -198,10 +195,7 @@ export class OciProvider implements SandboxProvider {
         ranOutOfMemory: async () => (await readOomKills(layout, cgroup)) > 0,
         kill: async () => {
           // The first process takes every other of its namespace with it, and the owner sees it end.
-          if (init && (await signalProcess(init, 'SIGKILL'))) return;
-          // One that has ended by itself a moment ago: the owner is about to say how.
-          await Promise.race([ownerEnded, sleep(LAST_WORD_MS, undefined, { ref: false })]);
-          await signalProcess(owner, 'SIGKILL');
+          if (!init || !(await signalProcess(init, 'SIGKILL'))) await signalProcess(owner, 'SIGKILL');
         },
         remove: async () => {
           await this.#remove(engine, id, record);

@@ -199,8 +199,8 @@ export class OciProvider implements SandboxProvider {
         kill: async () => {
           // The first process takes every other of its namespace with it, and the owner sees it end.
           if (init && (await signalProcess(init, 'SIGKILL'))) return;
-          // The owner of one that has ended by itself is about to write down how.
-          if (init) await Promise.race([ownerEnded, sleep(this.#options.clock, OWNER_ENDS_MS)]);
+          // The owner of one that has ended by itself is about to write down how; one without a number had ended before it was looked at.
+          await Promise.race([ownerEnded, sleep(this.#options.clock, OWNER_ENDS_MS)]);
           await signalProcess(owner, 'SIGKILL');
         },
         remove: async () => {

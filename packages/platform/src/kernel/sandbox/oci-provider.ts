@@ -5,6 +5,7 @@ import { readOomKills, readUsage, removeGroup } from './cgroups.ts';
 import { CreateQueue } from './create-queue.ts';
 import { diskBytes } from './disk-bytes.ts';
 import { type ExecTarget, endLeftCommands, execInSandbox } from './exec.ts';
+import type { StagedSpec } from './host-stage.ts';
 import { resolveImageUser } from './image-user.ts';
 import { property } from './json-path.ts';
 import { attachment, type Engine, OCI_DEFAULTS, type OciProviderOptions, openEngine } from './oci-engine.ts';
@@ -18,7 +19,14 @@ import { probeOci } from './probe-oci.ts';
 import { endProcess, identify, isAlive, type ProcessIdentity, signalProcess } from './process-table.ts';
 import type { ProvidedSandbox } from './provided-sandbox.ts';
 import { type RunCommand, runCommand } from './run-command.ts';
-import { type ProbeReport, type Sandbox, SandboxError, type SandboxProvider, type SandboxSpec } from './sandbox.ts';
+import {
+  type ProbeReport,
+  type Sandbox,
+  SandboxError,
+  type SandboxImage,
+  type SandboxProvider,
+  type SandboxSpec,
+} from './sandbox.ts';
 import { readRecord, type SandboxRecord } from './sandbox-record.ts';
 import { asSandboxError, SandboxTable } from './sandbox-table.ts';
 import { type SnapshotFiles, snapshotKey } from './snapshots.ts';
@@ -43,7 +51,7 @@ export class OciProvider implements SandboxProvider {
     this.#owners = new OwnerWatch(options.clock, this.#closing.signal);
     this.#run = options.run ?? runCommand;
     const queue = new CreateQueue(options.creates ?? { running: 8, waiting: 256 });
-    this.#table = new SandboxTable(queue, this.#closing.signal);
+    this.#table = new SandboxTable(options.stage, queue, this.#closing.signal);
   }
 
   probe(): Promise<ProbeReport> {
@@ -51,12 +59,16 @@ export class OciProvider implements SandboxProvider {
     return probeOci({ runtime, nft, cniDir, disk, run: this.#run, arch: process.arch, dataDir });
   }
 
+  async stage(image: SandboxImage, signal?: AbortSignal): Promise<void> {
+    await this.#options.stage.image(image, signal);
+  }
+
   create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
     return this.#table.create(
       spec,
       signal,
       () => this.#ready(),
-      (engine) => this.#copyOrMake(engine, spec, signal),
+      (engine, staged) => this.#copyOrMake(engine, staged, signal),
     );
   }
 
@@ -115,7 +127,7 @@ export class OciProvider implements SandboxProvider {
     return openEngine(this.#options, this.#run);
   }
 
-  async #copyOrMake(engine: Engine, spec: SandboxSpec, signal: AbortSignal | undefined): Promise<ProvidedSandbox> {
+  async #copyOrMake(engine: Engine, spec: StagedSpec, signal: AbortSignal | undefined): Promise<ProvidedSandbox> {
     const { snapshots, info } = engine;
     const key = snapshotKey(spec, info.name);
     const from = spec.snapshot && (await snapshots?.find(key));
@@ -136,7 +148,7 @@ export class OciProvider implements SandboxProvider {
 
   async #make(
     engine: Engine,
-    spec: SandboxSpec,
+    spec: StagedSpec,
     snapshot: (SnapshotFiles & { forget(): Promise<void> }) | undefined,
     signal: AbortSignal | undefined,
   ): Promise<ProvidedSandbox> {
@@ -192,7 +204,7 @@ export class OciProvider implements SandboxProvider {
 
   async #snapshot(
     engine: Engine,
-    spec: SandboxSpec,
+    spec: StagedSpec,
     { record, init }: Started,
     ownerEnded: Promise<void>,
   ): Promise<void> {
@@ -283,7 +295,7 @@ function execTarget(
 }
 
 /** A ready owner, or one made for a sandbox whose files cannot all be shown with the ids that those in the pool have. */
-async function takeOwner({ pool, idMounts, ownIds, makeOwner }: Engine, spec: SandboxSpec): Promise<Owner> {
+async function takeOwner({ pool, idMounts, ownIds, makeOwner }: Engine, spec: StagedSpec): Promise<Owner> {
   const own = ownIds && (await idMounts.canMapAll(spec));
   return own === ownIds ? pool.take() : makeOwner(own);
 }

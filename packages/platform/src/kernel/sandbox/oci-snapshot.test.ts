@@ -8,7 +8,8 @@ import { OciProvider } from './oci-provider.ts';
 import type { Sandbox, SandboxSpec } from './sandbox.ts';
 import { lacksGvisor, RUNSC } from './testing/gvisor.ts';
 import { busyboxImage } from './testing/rootfs.ts';
-import { smallSpec } from './testing/small-spec.ts';
+import { type SpecChange, smallSpec } from './testing/small-spec.ts';
+import { testStage } from './testing/test-stage.ts';
 import { until } from './testing/until.ts';
 
 /** Says again and again what it has known since its start, and what it finds now. */
@@ -25,7 +26,7 @@ else
   describe('snapshots of sandboxes on gVisor', () => {
     let dir: string;
     let provider: OciProvider;
-    let specify: (id: string, change?: Partial<SandboxSpec>) => SandboxSpec;
+    let specify: (id: string, change?: SpecChange) => SandboxSpec;
 
     beforeEach(async () => {
       dir = await mkdtemp(join(tmpdir(), 'oci-snapshot-'));
@@ -49,6 +50,7 @@ else
     const open = (snapshotBytes = 2 ** 30): OciProvider =>
       new OciProvider({
         dataDir: join(dir, 'data'),
+        stage: testStage,
         clock: systemClock,
         log: pino({ level: 'silent' }),
         runtime: RUNSC,

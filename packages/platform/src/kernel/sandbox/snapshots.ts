@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { SandboxSpec } from './sandbox.ts';
+import type { StagedSpec } from './host-stage.ts';
 
 /** A sandbox as it was at one moment. */
 export interface SnapshotFiles {
@@ -18,7 +18,7 @@ const DRAFT = '.';
  * What sandboxes specified like this one have in common: one of them may go on as the copy of another. `runtime` is its name and version, for
  * no other release reads what it has written.
  */
-export function snapshotKey({ image, command, ownInit, env, limits, labels }: SandboxSpec, runtime: string): string {
+export function snapshotKey({ image, command, ownInit, env, limits, labels }: StagedSpec, runtime: string): string {
   const { digest, config } = image;
   const parts = [runtime, digest, config, command, ownInit, Object.entries(env).sort(), limits, labels];
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');

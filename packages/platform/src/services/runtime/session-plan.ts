@@ -1,6 +1,5 @@
 import type { SandboxRole } from '../../kernel/auth/iam/sandbox-credentials.ts';
-import type { Images } from '../../kernel/images/images.ts';
-import type { NetworkPolicy, SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
+import type { NetworkPolicy, SandboxLimits, SandboxProvider } from '../../kernel/sandbox/sandbox.ts';
 import type { SessionPlan } from '../../kernel/sessions/sessions.ts';
 import { openPortsOf, reservedMemoryOf } from './definition.ts';
 import type { FileSystems } from './file-systems.ts';
@@ -9,7 +8,7 @@ import type { RuntimeVersion } from './runtime.ts';
 import { warmUpOf } from './warm-up.ts';
 
 export interface SessionPlanDeps {
-  images: Pick<Images, 'prepare'>;
+  provider: Pick<SandboxProvider, 'stage'>;
   limits: SandboxLimits;
   network: NetworkPolicy;
   region: string;
@@ -33,7 +32,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
   const { definition, imageDigest, runtimeArn } = version;
   const { port, health } = routeOf(version);
   const warmUp = warmUpOf(version);
-  const belongings = deps.fileSystems.belongings(definition);
+  const volumes = deps.fileSystems.sessionVolumes(definition);
   // Storage is a session's or shared, and a copy's mounts would be another's.
   const copies = warmUp !== undefined && (definition.filesystemConfigurations ?? []).length === 0;
   // Who brings keys of his own means another place by them than this platform.
@@ -49,15 +48,17 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
     pool: { resourceArn: runtimeArn, max: deps.pooled },
     ...(warmUp ? { warmUp } : {}),
     ...(copies ? { snapshot: (sandboxId: string) => refusal(sandboxId, deps) } : {}),
-    ...(belongings ? { belongings } : {}),
+    ...(volumes ? { volumes } : {}),
     async sandbox(id, signal) {
       if (!imageDigest) throw new Error(`version ${version.version} of ${runtimeArn} is READY without an image`);
+      const image = { digest: imageDigest };
+      await deps.provider.stage(image, signal);
       const role = { sandboxId: id, roleArn: definition.roleArn, sourceArn: runtimeArn };
       const snapshot = copies && (await deps.keepsSnapshots());
       const own = ownKeys ? { env: {} } : snapshot ? deps.roleFiles(role) : { env: deps.roleEnvironment(role) };
       return {
         id,
-        image: await deps.images.prepare(imageDigest, signal),
+        image,
         env: {
           AWS_REGION: deps.region,
           AWS_DEFAULT_REGION: deps.region,
@@ -69,7 +70,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
         },
         ...(snapshot ? { snapshot } : {}),
         ...('files' in own ? { files: own.files } : {}),
-        mounts: await deps.fileSystems.mounts(definition, id),
+        volumes: deps.fileSystems.volumes(definition),
         network: { ...deps.network, door: !ownKeys },
         limits: { ...deps.limits, reservedMemoryBytes: reservedMemoryOf(definition) },
         labels: { kind: 'runtime', runtime: runtimeArn, version: String(version.version) },

@@ -76,7 +76,7 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
 };
 
 /** The settings of agent runtimes; times in milliseconds. */
-function settings({ config, network, reach, sandboxCredentials }: Kernel) {
+function settings({ config, network, reach, sandboxCredentials, provider }: Kernel) {
   return {
     defaults: config.session,
     quotas: config.quotas,
@@ -86,6 +86,9 @@ function settings({ config, network, reach, sandboxCredentials }: Kernel) {
       network,
       endpoint: () => reach.endpoint,
       roleEnvironment: (role) => sandboxCredentials.environment(role),
+      roleFiles: (role) => sandboxCredentials.environmentWithFile(role),
+      hasCredentials: (id) => sandboxCredentials.gave(id),
+      keepsSnapshots: () => provider.keepsSnapshots(),
     },
     limits: {
       timeoutMs: config.invocation.timeoutSeconds * 1000,

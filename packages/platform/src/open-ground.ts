@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Closing } from './closing.ts';
 import { configuredModels } from './config/models.ts';
 import type { Config } from './config.ts';
-import { makeDataDirectory } from './data-directory.ts';
+import { makeDataDirectory, tryDataDirectory } from './data-directory.ts';
 import { identifiers } from './identifiers.ts';
 import { type Clock, systemClock } from './kernel/clock.ts';
 import { DiskRoom } from './kernel/disk-room.ts';
@@ -12,6 +12,7 @@ import { createModels, type Models } from './kernel/models/index.ts';
 import { createOutbound, type Outbound } from './kernel/outbound/index.ts';
 import {
   createSandboxProvider,
+  LeftSandboxes,
   LiveSandboxes,
   type ProbeReport,
   probeProviders,
@@ -67,10 +68,11 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
 
   const reach: Ground['reach'] = {};
   const isolation = sandboxOptions(config, { door: () => reach.sandboxPort, clock, log });
-  const { provider: chosen, report } = await createSandboxProvider({
-    ...isolation,
-    provider: config.sandbox.provider,
-  });
+  const choose = () => createSandboxProvider({ ...isolation, provider: config.sandbox.provider });
+  const { provider: chosen, report } = await choose();
+  const left = new LeftSandboxes(async () => (await choose()).provider, log);
+  await room.makeRoom(left.endLargest).finally(() => left.close());
+  await tryDataDirectory(data);
   const reserved = new ReservedMemory(chosen, promisedMemory(config));
   const provider = new LiveSandboxes(reserved);
   closing.add(() => provider.close());

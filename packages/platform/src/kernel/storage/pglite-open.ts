@@ -6,18 +6,29 @@ import { baselineParser } from './baseline-parser.ts';
 const DATE = 1082;
 const TIMESTAMP = 1114;
 
+export interface PgliteOpenOptions {
+  /** What the directory, empty or absent, is to hold first: a database as an archive. */
+  content?: Blob;
+  /** Another in tests. */
+  syncFile?(descriptor: number): void;
+}
+
 /**
  * Opens the embedded database in `directory` (created when absent) with pgvector and with commits that are on the disk
  * when they are acknowledged. PGlite alone never syncs: it starts PostgreSQL with `-F`, and its file system layer has
  * no fsync. Both are put right here.
  */
-export async function openPglite(directory: string, syncFile = fdatasyncSync): Promise<PGlite> {
+export async function openPglite(
+  directory: string,
+  { content, syncFile = fdatasyncSync }: PgliteOpenOptions = {},
+): Promise<PGlite> {
   const startParams = PGlite.defaultStartParams.filter((param) => param !== '-F');
   const database = new PGlite({
     dataDir: directory,
+    ...(content ? { loadDataDir: content } : {}),
     extensions: { vector, baselineParser },
     // `fdatasync`, the default method, is a no-op in the WebAssembly runtime; `fsync` reaches the file system layer.
-    startParams: [...startParams, '-c', 'wal_sync_method=fsync'],
+    startParams: [...startParams, '-c', 'wal_sync_method=fsync', '-c', 'TimeZone=UTC'],
     // As the `pg` driver is set up: no guessing of a time zone.
     parsers: { [DATE]: (value) => value, [TIMESTAMP]: (value) => value },
   });

@@ -1,4 +1,22 @@
-export type { Model, ModelAnswer, ModelEvent, ModelRequest } from './model.ts';
+export type {
+  AnswerPart,
+  FilePart,
+  Json,
+  JsonSchema,
+  Model,
+  ModelAnswer,
+  ModelEvent,
+  ModelMessage,
+  ModelRequest,
+  ModelUsage,
+  PartHead,
+  StopReason,
+  TextPart,
+  ToolChoice,
+  ToolDefinition,
+  ToolResultPart,
+  UserPart,
+} from './model.ts';
 export { PROVIDERS, type Provider } from './model-config.ts';
 export { ModelError } from './model-error.ts';
 export { createModels, type Models } from './models.ts';

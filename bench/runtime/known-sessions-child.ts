@@ -79,6 +79,7 @@ const store: SessionStore = {
   end: async () => undefined,
   live: async () => [],
   holder: async () => undefined,
+  inSandbox: async () => undefined,
   list: async () => [],
 };
 const sessions = new Sessions({

@@ -9,6 +9,7 @@ import { deployAgent } from '../support/deploy.ts';
 import { assumeNewRole, type RoleCredentials, setPolicy } from '../support/iam.ts';
 import { sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { endpointOf, send } from '../support/session-endpoint.ts';
 
 /**
  * Every door of the platform × every credential × a policy that allows, denies or is absent: what no policy allows is refused at each
@@ -39,6 +40,9 @@ let provider: OidcServer;
 let signedArn: string;
 let tokenArn: string;
 let role: RoleCredentials;
+/** Paths. */
+let signedAddress: string;
+let tokenAddress: string;
 
 const session = sessionId('doors');
 const SESSION = 'x-amzn-bedrock-agentcore-runtime-session-id';
@@ -87,6 +91,25 @@ const DOORS: Record<string, Door> = {
     method: 'GET',
     path: () => of(tokenArn, 'ws/shells'),
     query: { [SESSION]: session },
+    upgrade: true,
+  },
+  "a session's own address": {
+    action: 'bedrock-agentcore:InvokeAgentRuntimeProxy',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => `${signedAddress}/8080/ping`,
+  },
+  "a session's own address with a token": {
+    action: 'bedrock-agentcore:InvokeAgentRuntimeProxy',
+    takes: ['token'],
+    method: 'GET',
+    path: () => `${tokenAddress}/8080/ping`,
+  },
+  "a WebSocket at a session's own address": {
+    action: 'bedrock-agentcore:InvokeAgentRuntimeProxy',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => `${signedAddress}/8080/ws`,
     upgrade: true,
   },
   'access management': {
@@ -173,12 +196,22 @@ beforeAll(async () => {
   platform = await startTestPlatform({ args: ['--sandbox', 'process', '--allow-private-egress', '127.0.0.0/8'] });
   clients = clientsOf(platform);
   const folder = new URL('../support/probe-agent', import.meta.url).pathname;
-  ({ arn: signedArn } = await deployAgent(platform, clients, { folder }));
+  const newer = { allowedPorts: [{ port: 8080 }] };
+  ({ arn: signedArn } = await deployAgent(platform, clients, { folder, newer }));
   const customJWTAuthorizer = { discoveryUrl: provider.discoveryUrl, allowedAudience: ['urn:agents'] };
   ({ arn: tokenArn } = await deployAgent(platform, clients, {
     folder,
+    newer,
     authorizerConfiguration: { customJWTAuthorizer },
   }));
+  const pathOf = (url: unknown): string => new URL(String(url)).pathname;
+  signedAddress = pathOf(await endpointOf(clients, signedArn, session));
+  const invoked = await send(`${platform.ready.endpoint}${of(tokenArn, 'invocations')}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${await provider.token()}`, [SESSION]: session },
+    body: '{"do":"count"}',
+  });
+  tokenAddress = pathOf(invoked.headers['x-amzn-bedrock-agentcore-runtime-session-endpoint-url']);
   role = await assumeNewRole(platform, 'doors', statements('absent', '*'));
 });
 afterAll(async () => {

@@ -25,6 +25,13 @@ import { toServiceError } from './service-errors.ts';
 import { unservedService } from './unserved-services.ts';
 import { refuseUpgrade, type UpgradeHandler } from './upgrade.ts';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** It tells `rates` itself of what it refuses: its answers may be somebody else's. */
+    countsRefusals?: boolean;
+  }
+}
+
 export interface HttpServerDeps {
   pipeline: Pipeline;
   /** Everything that is no operation of the contract: health, the S3 subset, the OCI registry, the platform's own administration. */
@@ -127,8 +134,8 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
     reply.hijack();
     void pipeline.refuse(request.raw, reply.raw);
   });
-  app.addHook('onResponse', ({ raw }, { statusCode }, done) => {
-    if (statusCode === 401 || statusCode === 403) deps.rates.refused(raw);
+  app.addHook('onResponse', ({ raw, routeOptions }, { statusCode }, done) => {
+    if (!routeOptions.config?.countsRefusals && (statusCode === 401 || statusCode === 403)) deps.rates.refused(raw);
     done();
   });
   // A plugin that speaks another protocol sets its own; the rest answers errors as the wire does.

@@ -18,6 +18,8 @@ export interface SessionPlan {
   lifecycle: SessionLifecycle;
   /** Port inside the sandbox that requests and pings go to. */
   port: number;
+  /** Ports inside the sandbox that callers may reach by the session's own address; absent or empty where it has none. */
+  openPorts?: readonly PortSpan[];
   health: HealthCheck;
   /** Has what runs in a new sandbox get ready for whichever session comes, once it answers; absent when it need not. Rejects with `StartFailure`. */
   warmUp?(sandbox: Sandbox, signal: AbortSignal): Promise<void>;
@@ -27,6 +29,12 @@ export interface SessionPlan {
   belongings?: SessionBelongings;
   /** Sandboxes of this version may be made before anybody asks; absent when each is made for its session. */
   pool?: PoolPlan;
+}
+
+/** Ports from one to another, both included. */
+export interface PortSpan {
+  from: number;
+  to: number;
 }
 
 export interface PoolPlan {

@@ -6,7 +6,7 @@ import type { Leftovers } from './leftovers.ts';
 import { KEPT_LOG_BYTES } from './log-archive.ts';
 import { connectTo, disconnect } from './sandbox-connection.ts';
 import { HeldElsewhereError, NotHeldError } from './server-hold.ts';
-import type { SessionPlan } from './session-plan.ts';
+import type { PortSpan, SessionPlan } from './session-plan.ts';
 import { ABSENT, type EndReason, type SessionEvent, type SessionState, transition } from './session-state.ts';
 import type { SessionRow } from './session-store.ts';
 import type { SessionsDeps } from './sessions.ts';
@@ -82,6 +82,11 @@ export class Session {
 
   get image(): string | undefined {
     return this.#plan.image;
+  }
+
+  /** Ports that callers may reach by its own address. */
+  get openPorts(): readonly PortSpan[] {
+    return this.#plan.openPorts ?? [];
   }
 
   /** Why it ended or is ending; undefined while it lives. */

@@ -5,10 +5,14 @@ import { baselineParser } from './baseline-parser.ts';
 
 const DATE = 1082;
 const TIMESTAMP = 1114;
+/** Megabytes. All of it is resident from the start on; what is not in it is in the system's cache of files, a copy away. */
+const SHARED_BUFFERS = 64;
 
 export interface PgliteOpenOptions {
   /** What the directory, empty or absent, is to hold first: a database as an archive. */
   content?: Blob;
+  /** Megabytes of its pages that it keeps in its own memory. */
+  sharedBuffers?: number;
   /** Another in tests. */
   syncFile?(descriptor: number): void;
 }
@@ -20,7 +24,7 @@ export interface PgliteOpenOptions {
  */
 export async function openPglite(
   directory: string,
-  { content, syncFile = fdatasyncSync }: PgliteOpenOptions = {},
+  { content, sharedBuffers = SHARED_BUFFERS, syncFile = fdatasyncSync }: PgliteOpenOptions = {},
 ): Promise<PGlite> {
   const startParams = PGlite.defaultStartParams.filter((param) => param !== '-F');
   const database = new PGlite({
@@ -28,7 +32,10 @@ export async function openPglite(
     ...(content ? { loadDataDir: content } : {}),
     extensions: { vector, baselineParser },
     // `fdatasync`, the default method, is a no-op in the WebAssembly runtime; `fsync` reaches the file system layer.
-    startParams: [...startParams, '-c', 'wal_sync_method=fsync', '-c', 'TimeZone=UTC'],
+    startParams: [
+      ...startParams,
+      ...['-c', 'wal_sync_method=fsync', '-c', 'TimeZone=UTC', '-c', `shared_buffers=${sharedBuffers}MB`],
+    ],
     // As the `pg` driver is set up: no guessing of a time zone.
     parsers: { [DATE]: (value) => value, [TIMESTAMP]: (value) => value },
   });

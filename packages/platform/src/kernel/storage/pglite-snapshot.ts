@@ -64,7 +64,7 @@ async function removeUnfinished(directory: string): Promise<void> {
 async function create(directory: string, migrations: readonly Migration[]): Promise<void> {
   // As its publisher has made it: PGlite would run two more instances of PostgreSQL to make it here, in twice the memory and four times as long.
   const { dataDir } = await import('@electric-sql/pglite-prepopulatedfs');
-  const database = await openPglite(directory, { content: await dataDir() });
+  const database = await openPglite(directory, { content: await dataDir(), sharedBuffers: 16 });
   await database.exec('CREATE EXTENSION vector');
   if (migrations.length > 0) {
     await database.transaction((tx) => migrate({ transaction: (work) => work(executorOn(tx)) }, migrations));

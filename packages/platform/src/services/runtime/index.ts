@@ -18,6 +18,9 @@ import { runtimeIdOf } from './invocation-target.ts';
 import { type RuntimeOperation, runtimeOperations } from './operations.ts';
 import type { Runtime, RuntimeVersion } from './runtime.ts';
 import { Runtimes } from './runtimes.ts';
+import { EndpointRequests } from './session-endpoints/endpoint-requests.ts';
+import { EndpointSockets } from './session-endpoints/endpoint-sockets.ts';
+import { SessionEndpoints } from './session-endpoints/session-endpoints.ts';
 import { type SessionPlanDeps, sessionPlan } from './session-plan.ts';
 import { createSqlRuntimeStore, ENDPOINT_KIND, RUNTIME_KIND, VERSION_KIND } from './sql-runtime-store.ts';
 import { RuntimeSockets, type RuntimeSocketsDeps } from './websocket/runtime-sockets.ts';
@@ -50,6 +53,8 @@ export interface RuntimeServiceDeps {
 }
 
 export interface RuntimePort {
+  /** HTTP and WebSockets of servers inside sessions, at addresses of their own. */
+  endpoints: { requests: EndpointRequests; sockets: EndpointSockets };
   /** WebSockets of agents and shells in their sandboxes. */
   sockets: RuntimeSockets;
   /** How to watch a session that survived a restart; undefined when its runtime is gone. */
@@ -136,18 +141,25 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
   };
   const planFor = async (target: InvocationTarget): Promise<SessionPlan> => planOf(target.runtime, target.version);
 
+  const endpointsOf = new SessionEndpoints({ ...deps, catalogue });
+  const after = (ms: number, run: () => void) => clock.after(ms, run);
+
   return {
     operations: runtimeOperations({
       ...deps,
       runtimes,
       endpoints,
       catalogue,
-      after: (ms, run) => clock.after(ms, run),
+      after,
       tokens,
       planFor,
     }),
     port: {
       sockets: new RuntimeSockets({ ...deps, catalogue, tokens, planFor }),
+      endpoints: {
+        requests: new EndpointRequests({ ...deps, endpoints: endpointsOf, after }),
+        sockets: new EndpointSockets({ ...deps, endpoints: endpointsOf }),
+      },
       runtimes,
       async imagesInUse() {
         return new Set([...(await store.imageDigests()), ...deps.sessions.images()]);

@@ -1,5 +1,6 @@
 import { createJwtAuthenticator } from '../../kernel/auth/jwt.ts';
 import { createOidcDiscovery } from '../../kernel/auth/oidc-discovery.ts';
+import { passThrough } from '../../kernel/http/pass-through.ts';
 import { RateLimiter } from '../../kernel/http/rate-limiter.ts';
 import { objectReader } from '../../kernel/objects/index.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
@@ -53,12 +54,17 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
       newSessionId: identifiers.session,
       newRequestId: identifiers.request,
     });
-    const { sockets } = service.port;
+    const { sockets, endpoints } = service.port;
     return {
       ...service,
-      sockets,
+      sockets: { read: (req) => endpoints.sockets.read(req) ?? sockets.read(req) },
       drain: () => sockets.close(),
       routes: [
+        passThrough(endpoints.requests, {
+          ...kernel,
+          newRequestId: identifiers.request,
+          maxSpooledBytes: config.invocation.maxPayloadBytes,
+        }),
         registryCredentialsRoutes(credentials, gate.guard),
         baseImageRoutes({ images, credentials, guard: gate.guard, authorize: gate.authorize }),
         runtimeAdminRoutes({ runtimes: service.port.runtimes, sessions, archive, guard: gate.guard, region }),

@@ -10,14 +10,7 @@ import { DuplicateResourceError } from '../../kernel/storage/index.ts';
 import { fieldOf, imageProblem, rightsFor } from './artifact.ts';
 import type { RuntimeCatalogue } from './catalogue.ts';
 import { type CertificateAuthorityDeps, certificateAuthority } from './certificate-authority.ts';
-import {
-  checkDefinition,
-  definitionOf,
-  type LifecycleDefaults,
-  lifecycleOf,
-  protocolOf,
-  refuseUnserved,
-} from './definition.ts';
+import { checkDefinition, definitionOf, type LifecycleDefaults, lifecycleOf, protocolOf } from './definition.ts';
 import type { FileSystems } from './file-systems.ts';
 import { sandboxProblem } from './invoke.ts';
 import {
@@ -77,7 +70,6 @@ export class Runtimes {
     ctx: RequestContext,
   ): Promise<RuntimeVersion & { runtime: Runtime }> {
     const { clock, region, newIdSuffix, store } = this.#deps;
-    refuseUnserved(call);
     const definition = definitionOf(call);
     const authority = await this.#check(definition, ctx);
     const id = `${call.agentRuntimeName}-${newIdSuffix()}`;
@@ -136,7 +128,6 @@ export class Runtimes {
         remedy: 'Delete versions that no endpoint uses, or raise quotas.versionsPerRuntime.',
       });
     }
-    refuseUnserved(call);
     const definition = definitionOf(call);
     const authority = await this.#check(definition, ctx);
     const runtime: Runtime = {

@@ -2,7 +2,7 @@ import type { SandboxRole } from '../../kernel/auth/iam/sandbox-credentials.ts';
 import type { Images } from '../../kernel/images/images.ts';
 import type { NetworkPolicy, SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
 import type { SessionPlan } from '../../kernel/sessions/sessions.ts';
-import { reservedMemoryOf } from './definition.ts';
+import { openPortsOf, reservedMemoryOf } from './definition.ts';
 import type { FileSystems } from './file-systems.ts';
 import { routeOf } from './protocols.ts';
 import type { RuntimeVersion } from './runtime.ts';
@@ -36,6 +36,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
     image: imageDigest,
     lifecycle: version.lifecycle,
     port,
+    openPorts: openPortsOf(definition),
     health,
     pool: { resourceArn: runtimeArn, max: deps.pooled },
     ...(warmUp ? { warmUp } : {}),

@@ -1,4 +1,5 @@
 import type { Outbound } from '../outbound/index.ts';
+import { trimEnd } from '../trim-end.ts';
 import { errorOfStatus, ModelError, unreachable } from './model-error.ts';
 
 /** An OpenAI-compatible service that the operator of the platform has chosen. */
@@ -32,7 +33,7 @@ export async function postJson(
   signal?: AbortSignal,
 ): Promise<Record<string, unknown>> {
   const answer = await readAnswer(
-    outbound.fetch(`${url.replace(/\/+$/, '')}/${path}`, {
+    outbound.fetch(`${trimEnd(url, '/')}/${path}`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',

@@ -1,4 +1,5 @@
 import type { LanguageModelV4 } from '@ai-sdk/provider';
+import { trimEnd } from '../trim-end.ts';
 import type { ModelConfig, Provider } from './model-config.ts';
 
 /** A model at its provider, by its id there. */
@@ -46,5 +47,5 @@ export function providerModels(
   { provider, url, key }: ModelConfig,
   fetch: typeof globalThis.fetch,
 ): Promise<ProviderModels> {
-  return LIBRARIES[provider]({ url: url.replace(/\/+$/, ''), fetch, ...(key === undefined ? {} : { key }) });
+  return LIBRARIES[provider]({ url: trimEnd(url, '/'), fetch, ...(key === undefined ? {} : { key }) });
 }

@@ -14,7 +14,7 @@ import { UnstoredEnds } from './unstored-ends.ts';
 import type { RecordUsage } from './usage.ts';
 import { WarmPool } from './warm-pool.ts';
 
-export type { SessionBelongings, SessionKey, SessionPlan } from './session-plan.ts';
+export type { SessionKey, SessionPlan, SessionVolumes } from './session-plan.ts';
 
 export interface SessionsOptions {
   /** Milliseconds; see docs/configuration.md for each. */

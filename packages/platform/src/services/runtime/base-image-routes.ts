@@ -7,8 +7,8 @@ import {
   ImageError,
   type ImagesRoom,
   isRepositoryName,
-  lendImage,
   machinePlatform,
+  mountLayers,
   repositoryArn,
 } from '../../kernel/images/index.ts';
 import { imageProblem, rightsFor } from './artifact.ts';
@@ -58,7 +58,7 @@ export function baseImageRoutes(deps: BaseImageDeps): FastifyPluginAsync {
       try {
         const credentials = await deps.credentials.forImage(accountId, image);
         const { digest } = await images.resolve(image, { accountId, signal, ...(credentials ? { credentials } : {}) });
-        return await lendImage(images.store, accountId, name, digest);
+        return await mountLayers(images.store, accountId, name, digest);
       } catch (error) {
         if (!(error instanceof ImageError)) throw error;
         if (error.reason === 'unreachable') return { unreachable: error.message };

@@ -1,8 +1,8 @@
 import { type control, errors } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
-import { ImageError, type Images, type ResolvedImage } from '../../kernel/images/images.ts';
-import type { SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
+import { ImageError, type ResolvedImage } from '../../kernel/images/images.ts';
+import type { SandboxLimits, SandboxProvider } from '../../kernel/sandbox/sandbox.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
 import { StartFailure } from '../../kernel/sessions/start-failure.ts';
@@ -28,7 +28,7 @@ import { warmUpRoute } from './warm-up.ts';
 export interface RuntimesDeps extends CertificateAuthorityDeps {
   store: RuntimeStore;
   catalogue: RuntimeCatalogue;
-  images: Images;
+  provider: Pick<SandboxProvider, 'stage'>;
   sessions: Sessions;
   resolveArtifact(
     artifact: control.AgentRuntimeArtifact,
@@ -265,7 +265,7 @@ export class Runtimes {
     const preparing = this.#deps
       .resolveArtifact(definition.agentRuntimeArtifact, runtime.accountId, signal)
       .then(async ({ digest }) => {
-        await this.#deps.images.prepare(digest, signal);
+        await this.#deps.provider.stage({ digest }, signal);
         if (warmUpRoute(version)) await this.#warmUp(runtime, { ...version, imageDigest: digest }, signal);
         return digest;
       })

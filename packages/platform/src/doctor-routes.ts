@@ -22,7 +22,7 @@ export interface DoctorDeps {
  */
 export function doctorRoutes(deps: DoctorDeps): FastifyPluginAsync {
   const { guard, probe, codeRuntimes, sharedPlaces, life, disk } = deps;
-  const all = Object.keys(operations).length;
+  const all = Object.values(operations).filter(({ plane }) => plane !== 'models').length;
   return async (app) => {
     app.get('/_platform/doctor', async (request) => {
       await guard(request, 'agentplatform:Doctor', () => '*');

@@ -1,4 +1,5 @@
 import { manifest as audit } from './services/audit/manifest.ts';
+import { manifest as bedrockRuntime } from './services/bedrock-runtime/manifest.ts';
 import { manifest as codeInterpreter } from './services/code-interpreter/manifest.ts';
 import { manifest as identity } from './services/identity/manifest.ts';
 import { manifest as memory } from './services/memory/manifest.ts';
@@ -7,4 +8,13 @@ import { manifest as runtime } from './services/runtime/manifest.ts';
 import { manifest as tags } from './services/tags/manifest.ts';
 
 /** Every service of the platform, in the order in which they are made and started: each after those that it needs. */
-export const services = [audit, identity, resourcePolicies, tags, runtime, codeInterpreter, memory] as const;
+export const services = [
+  audit,
+  identity,
+  resourcePolicies,
+  tags,
+  runtime,
+  codeInterpreter,
+  memory,
+  bedrockRuntime,
+] as const;

@@ -27,6 +27,7 @@ import type { OperationHandler, OperationHandlers, RequestContext } from '../ser
 import { HeldElsewhereError } from '../sessions/server-hold.ts';
 import type { IdempotencyStore } from '../storage/index.ts';
 import type { Metrics, RequestMetrics } from '../telemetry/index.ts';
+import { actionOf } from './action-of.ts';
 import { type AuditRecord, auditRecord, nameOf } from './audit-record.ts';
 import { collectBody } from './collect-body.ts';
 import { lingerAfterAnswer } from './linger.ts';
@@ -34,6 +35,7 @@ import { closeSignal, HttpRequestContext } from './request-context.ts';
 import type { RequestRates } from './request-rates.ts';
 import { respond } from './respond.ts';
 import { toOperationError } from './service-errors.ts';
+import { unservedService } from './unserved-services.ts';
 import { WholeBody } from './whole-body.ts';
 import { writes } from './writes.ts';
 
@@ -145,9 +147,11 @@ export class Pipeline {
   /** Answers a request to a path that is no operation and nothing else. Never rejects. */
   async refuse(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const path = req.url?.split('?')[0];
-    const error = errors.unknownOperation(`There is no operation at ${req.method} ${path}.`, {
-      remedy: 'Check the endpoint and the version of the SDK.',
-    });
+    const error =
+      unservedService(req) ??
+      errors.unknownOperation(`There is no operation at ${req.method} ${path}.`, {
+        remedy: 'Check the endpoint and the version of the SDK.',
+      });
     this.#deps.rates.refused(req);
     await this.#refuse(req, res, encodeError(error), this.#deps.newRequestId());
   }
@@ -162,7 +166,7 @@ export class Pipeline {
     if (req.headers[PEER_HEADER] !== undefined) passage.forwarded = this.#deps.forward?.sent(req) ?? false;
     const token = bearerToken(req);
     if (refusal && token !== undefined) throw refusal;
-    const signed = token === undefined ? await this.#authenticate(req, refusal) : undefined;
+    const signed = token === undefined ? await this.#authenticate(req, route.operation, refusal) : undefined;
     // Anybody may name an access key: what its signature proves only with the body is nobody's until then.
     const late = signed?.body.kind === 'undeclared';
     if (refusal && late) throw refusal;
@@ -232,10 +236,15 @@ export class Pipeline {
   }
 
   /** Whoever shares his address with one who is refused too often is not refused with him, as long as his own signature fits. */
-  async #authenticate(req: IncomingMessage, refusal: ServiceError | undefined): Promise<Authenticated> {
+  async #authenticate(
+    req: IncomingMessage,
+    operation: OperationName,
+    refusal: ServiceError | undefined,
+  ): Promise<Authenticated> {
     try {
+      const { signingName: service } = operations[operation];
       const { method = '', url: rawUrl = '/', rawHeaders } = req;
-      return await this.#deps.authenticator.authenticate({ method, rawUrl, rawHeaders, service: 'bedrock-agentcore' });
+      return await this.#deps.authenticator.authenticate({ method, rawUrl, rawHeaders, service });
     } catch (error) {
       throw refusal ?? error;
     }
@@ -284,7 +293,7 @@ export class Pipeline {
   #refuseEarly(operation: OperationName, principal: Principal, { headers }: IncomingMessage): void {
     const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
     if (!hasBody || bodyRule(operation).streams) return;
-    this.#deps.refuseEarly(principal, `bedrock-agentcore:${operation}`);
+    this.#deps.refuseEarly(principal, actionOf(operation));
   }
 
   async #authorize(
@@ -303,7 +312,7 @@ export class Pipeline {
       for (const set of Array.isArray(conditions) ? conditions : [conditions]) {
         this.#deps.authorize({
           principal: ctx.principal,
-          action: `bedrock-agentcore:${operation}`,
+          action: actionOf(operation),
           resource,
           conditions: set,
           sourceIp: passage.req.socket.remoteAddress,

@@ -22,6 +22,7 @@ import { lingerAfterAnswer } from './linger.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { Admit, RequestRates } from './request-rates.ts';
 import { toServiceError } from './service-errors.ts';
+import { unservedService } from './unserved-services.ts';
 import { refuseUpgrade, type UpgradeHandler } from './upgrade.ts';
 
 declare module 'fastify' {
@@ -128,6 +129,11 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
     if (!request.raw.complete) lingerAfterAnswer(request.raw, deps.clock);
     done(HEALTH.has(request.url) ? undefined : deps.admit(request.raw));
   });
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!unservedService(request.raw)) return done();
+    reply.hijack();
+    void pipeline.refuse(request.raw, reply.raw);
+  });
   app.addHook('onResponse', ({ raw, routeOptions }, { statusCode }, done) => {
     if (!routeOptions.config?.countsRefusals && (statusCode === 401 || statusCode === 403)) deps.rates.refused(raw);
     done();
@@ -211,7 +217,7 @@ function pems({ certificate, key }: TlsCredential): { cert: string; key: string 
 
 function routeOf(req: IncomingMessage): RouteMatch | undefined {
   // A bucket may be called what a path of the contract begins with, such as "runtimes".
-  if (isSignedFor('s3', req)) return undefined;
+  if (isSignedFor('s3', req) || unservedService(req)) return undefined;
   const url = req.url ?? '/';
   const at = url.indexOf('?');
   return matchRoute(req.method ?? '', at < 0 ? url : url.slice(0, at));

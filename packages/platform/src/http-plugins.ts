@@ -1,13 +1,14 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { doctorRoutes } from './doctor-routes.ts';
 import { loginWithAccessKey } from './kernel/auth/access-key-login.ts';
-import { iamRoutes } from './kernel/auth/iam/iam-routes.ts';
-import { stsRoutes } from './kernel/auth/iam/sts-routes.ts';
-import { healthRoutes } from './kernel/http/health-routes.ts';
-import { metricsRoutes } from './kernel/http/metrics-routes.ts';
-import { registerRegistry, repositoryArn } from './kernel/images/index.ts';
-import { s3Api } from './kernel/objects/index.ts';
+import { repositoryArn } from './kernel/images/index.ts';
 import type { Kernel } from './open-kernel.ts';
+import { doctorRoutes } from './services/administration/doctor-routes.ts';
+import { healthRoutes } from './services/administration/health-routes.ts';
+import { metricsRoutes } from './services/administration/metrics-routes.ts';
+import { registerRegistry } from './services/container-registry/server.ts';
+import { iamRoutes } from './services/iam/iam-routes.ts';
+import { stsRoutes } from './services/iam/sts-routes.ts';
+import { s3Api } from './services/s3/plugin.ts';
 
 /** What S3 and STS are served from, with the gate that audits their decisions. */
 export type SignedParts = Pick<

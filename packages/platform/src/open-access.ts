@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { agentsWait, createAuthorize } from './authorize.ts';
-import { auditedAuthorize, type DecisionAudit, decisionAudit } from './decision-audit.ts';
 import { type Iam, openIam } from './kernel/auth/iam/iam.ts';
 import { createSqlIamStore } from './kernel/auth/iam/sql-iam-store.ts';
 import { type Authenticator, createAuthenticator } from './kernel/auth/sigv4.ts';
@@ -11,6 +10,7 @@ import type { AuditRecord } from './kernel/http/audit-record.ts';
 import { AuditTrail } from './kernel/http/audit-trail.ts';
 import type { PipelineDeps } from './kernel/http/pipeline.ts';
 import { RequestRates } from './kernel/http/request-rates.ts';
+import { auditedAuthorize, type DecisionAudit, decisionAudit } from './kernel/http/routes/decision-audit.ts';
 import { TrustedAddresses } from './kernel/http/trusted-addresses.ts';
 import { PeerForwarder, PeerTokens, peerAuthenticator } from './kernel/peers/index.ts';
 import { platformKey } from './kernel/secrets/index.ts';

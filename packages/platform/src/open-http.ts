@@ -3,8 +3,8 @@ import { httpPlugins } from './http-plugins.ts';
 import { Pipeline } from './kernel/http/pipeline.ts';
 import { createHttpServer, type HttpServer } from './kernel/http/server.ts';
 import { SocketPipeline } from './kernel/http/sockets/socket-pipeline.ts';
-import { openDoor } from './open-door.ts';
 import type { Kernel } from './open-kernel.ts';
+import { openDoor } from './open-sandbox-endpoint.ts';
 import type { Services } from './open-services.ts';
 import { watchMetrics } from './watch-metrics.ts';
 

@@ -19,6 +19,7 @@ import {
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { healthRoutes } from '../../services/administration/health-routes.ts';
 import { createAuthenticator } from '../auth/sigv4.ts';
 import { formatTimestamp } from '../auth/sigv4-claim.ts';
 import { createSpool } from '../auth/spool.ts';
@@ -29,7 +30,6 @@ import { EMBEDDED_CACHE } from '../storage/testing/databases.ts';
 import { createMetrics } from '../telemetry/index.ts';
 import { Unhandled } from '../unhandled.ts';
 import { type AuditRecord, nameOf } from './audit-record.ts';
-import { healthRoutes } from './health-routes.ts';
 import { Pipeline } from './pipeline.ts';
 import { RequestRates } from './request-rates.ts';
 import { createHttpServer, type HttpServer } from './server.ts';

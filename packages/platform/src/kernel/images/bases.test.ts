@@ -7,12 +7,12 @@ import { promisify } from 'node:util';
 import Fastify from 'fastify';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { registerRegistry } from '../../services/container-registry/server.ts';
 import { systemClock } from '../clock.ts';
 import { digestOf } from './digest.ts';
 import type { BaseProgress, ImagesRoom } from './index.ts';
 import { MEDIA } from './media-types.ts';
 import { findPythons } from './python-interpreters.ts';
-import { registerRegistry } from './registry-server.ts';
 import { openImages } from './testing/images.ts';
 import { tempDir } from './testing/temp-dir.ts';
 

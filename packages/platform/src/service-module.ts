@@ -1,6 +1,6 @@
 import type { OperationName } from '@agentplatform/contract';
-import type { FastifyPluginAsync } from 'fastify';
 import type { SettingTree } from './config/setting.ts';
+import type { RouteSet } from './kernel/http/routes/route.ts';
 import type { SocketService } from './kernel/http/sockets/socket-service.ts';
 import type { Sink } from './kernel/journal/index.ts';
 import type { HandlersOf } from './kernel/service.ts';
@@ -58,7 +58,7 @@ type PortOf<Name extends string> = Name extends keyof Ports ? Ports[Name] : unkn
 export interface ServiceParts<Names extends OperationName, Port = unknown> {
   operations: HandlersOf<Names>;
   /** What it serves beside the operations of the contract. */
-  routes?: readonly FastifyPluginAsync[];
+  routes?: readonly RouteSet[];
   /** WebSockets that it takes. */
   sockets?: SocketService;
   /** Sessions of its own kind. */

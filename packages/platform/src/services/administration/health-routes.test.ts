@@ -2,6 +2,7 @@ import Fastify from 'fastify';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { FakeClock } from '../../kernel/fake-clock.ts';
+import { served } from '../../kernel/http/testing/serve-routes.ts';
 import { healthRoutes } from './health-routes.ts';
 
 it('says whether it is ready, and why not only to the log', async () => {
@@ -15,7 +16,7 @@ it('says whether it is ready, and why not only to the log', async () => {
     return database.up ? { ok: true, latencyMs: 3 } : { ok: false, reason };
   };
   const app = Fastify();
-  await app.register(healthRoutes({ readiness: [{ name: 'database', check }], clock, log }));
+  await app.register(served([healthRoutes({ readiness: [{ name: 'database', check }], clock, log })]));
   const ask = async (url: string) => {
     const answer = await app.inject({ url });
     return { status: answer.statusCode, body: answer.json() };

@@ -1,6 +1,6 @@
-import type { FastifyPluginAsync } from 'fastify';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
+import type { RouteSet } from '../../kernel/http/routes/route.ts';
 
 /** One thing that must work before the server takes requests, e.g. the database. */
 export interface ReadinessCheck {
@@ -28,7 +28,7 @@ interface Report {
  * `/healthz`: the server answers. `/readyz`: so does what it needs. Open to everybody, and therefore silent about everything else:
  * why a check fails stands in the log.
  */
-export function healthRoutes({ readiness, clock, log }: HealthDeps): FastifyPluginAsync {
+export function healthRoutes({ readiness, clock, log }: HealthDeps): RouteSet {
   let last: { at: number; report: Promise<Report> } | undefined;
   const failing = new Set<string>();
 
@@ -45,13 +45,21 @@ export function healthRoutes({ readiness, clock, log }: HealthDeps): FastifyPlug
     return { ready: results.every(({ ok, advisory }) => ok || advisory), checks };
   }
 
-  return async (app) => {
-    app.get('/healthz', async () => ({ status: 'ok' }));
-    app.get('/readyz', async (_request, reply) => {
-      const now = clock.monotonic();
-      if (!last || now - last.at >= REMEMBERED_MS) last = { at: now, report: look() };
-      const { ready, checks } = await last.report;
-      return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', checks });
-    });
+  const common = { method: 'GET', open: 'everybody', because: 'it says nothing of anybody', unlimited: true } as const;
+  return {
+    name: 'health',
+    routes: [
+      { ...common, url: '/healthz', answer: () => ({ status: 'ok' }) },
+      {
+        ...common,
+        url: '/readyz',
+        async answer({ reply }) {
+          const now = clock.monotonic();
+          if (!last || now - last.at >= REMEMBERED_MS) last = { at: now, report: look() };
+          const { ready, checks } = await last.report;
+          return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', checks });
+        },
+      },
+    ],
   };
 }

@@ -1,6 +1,9 @@
 import { errors } from '@agentplatform/contract';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { Authenticated } from '../../kernel/auth/sigv4.ts';
+import type { Authorize } from '../../kernel/http/stages.ts';
+import { served } from '../../kernel/http/testing/serve-routes.ts';
 import { createMetrics } from '../../kernel/telemetry/index.ts';
 import { isLocal, type MetricsDeps, metricsRoutes } from './metrics-routes.ts';
 
@@ -40,13 +43,14 @@ describe('/metrics', () => {
     const app = Fastify();
     apps.push(app);
     app.setErrorHandler((_error, _request, reply) => reply.code(403).send());
-    const guard: MetricsDeps['guard'] = async (_request, action) => {
-      expect(action).toBe('agentplatform:ReadMetrics');
+    const principal = { kind: 'iam', accountId: '1', arn: 'a', accessKeyId: 'k', tags: {} } as const;
+    const authenticate = (): Authenticated => {
       if (!allowed) throw errors.missingAuthentication('The request carries no credentials.');
-      const principal = { kind: 'iam', accountId: '1', arn: 'a', accessKeyId: 'k', tags: {} } as const;
-      return { principal, accountId: '1', body: Buffer.alloc(0) };
+      return { principal, body: { kind: 'unsigned' } };
     };
-    await app.register(metricsRoutes({ metrics: createMetrics(), access, guard }));
+    const authorize: Authorize = ({ action }) => expect(action).toBe('agentplatform:ReadMetrics');
+    const sets = [metricsRoutes({ metrics: createMetrics(), access })];
+    await app.register(served(sets, { authenticator: { authenticate }, authorize }));
     const { statusCode, body } = await app.inject({ url: '/metrics', remoteAddress, headers: { host: 'localhost' } });
     if (statusCode === 200) expect(body).toContain('# HELP');
     return statusCode;

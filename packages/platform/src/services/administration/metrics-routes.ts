@@ -1,29 +1,37 @@
 import type { IncomingMessage } from 'node:http';
-import type { FastifyPluginAsync } from 'fastify';
 import ipaddr from 'ipaddr.js';
-import type { AdminGuard } from '../../kernel/http/admin-guard.ts';
+import { type Route, type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
 import type { Metrics } from '../../kernel/telemetry/index.ts';
 
 export interface MetricsDeps {
   metrics: Metrics;
   /** `loopback`: the machine itself, and whoever signs and may; `public`: everybody; `off`: nobody. */
   access: 'loopback' | 'public' | 'off';
-  guard: AdminGuard;
 }
+
+const READ = { action: 'agentplatform:ReadMetrics', resource: '*' };
 
 /** What proxies add; with one of them the other end of a loopback connection is not who asks. */
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
 
 /** `/metrics` in Prometheus' text format. */
-export function metricsRoutes({ metrics, access, guard }: MetricsDeps): FastifyPluginAsync {
-  return async (app) => {
-    if (access === 'off') return;
-    app.get('/metrics', async (request, reply) => {
-      if (access !== 'public' && !isLocal(request.raw)) await guard(request, 'agentplatform:ReadMetrics', () => '*');
+export function metricsRoutes({ metrics, access }: MetricsDeps): RouteSet {
+  const route: Route = {
+    method: 'GET',
+    url: '/metrics',
+    ...(access === 'public'
+      ? { open: 'everybody', because: 'the configuration says so' }
+      : {
+          open: isLocal,
+          because: 'it is the machine itself that asks',
+          others: { credentials: SIGNED, rights: READ },
+        }),
+    async answer({ reply }) {
       const { contentType, body } = await metrics.render();
       return reply.type(contentType).send(body);
-    });
+    },
   };
+  return { name: 'metrics', routes: access === 'off' ? [] : [route] };
 }
 
 /**

@@ -47,8 +47,12 @@ export class RegistryError extends Error {
   }
 }
 
+const CHALLENGE = { 'www-authenticate': 'Basic realm="agentplatform", charset="UTF-8"' };
+
 /** What an `ImageError`, or a refusal by policy, means to a client of the registry; `onInvalid` is what was being read. */
 export function asRegistryError(error: unknown, onInvalid: RegistryErrorCode = 'MANIFEST_INVALID'): unknown {
+  if (error instanceof ServiceError && error.status === 401)
+    return new RegistryError('UNAUTHORIZED', error.wireMessage, { headers: CHALLENGE });
   if (error instanceof ServiceError && error.status === 403) return new RegistryError('DENIED', error.wireMessage);
   if (error instanceof ServiceError && error.status === 429)
     return new RegistryError('TOOMANYREQUESTS', error.wireMessage);

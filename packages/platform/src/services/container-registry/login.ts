@@ -3,7 +3,6 @@ export type RegistryAction = 'PullImage' | 'PushImage' | 'DeleteImage';
 
 /** Somebody who has logged in. */
 export interface RegistryLogin {
-  accountId: string;
   /** Names who it is among all of the account: an upload is its own. */
   principal: string;
   /** Throws AccessDeniedException unless policies allow the action on the repository. */

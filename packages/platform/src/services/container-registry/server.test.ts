@@ -8,9 +8,12 @@ import fc from 'fast-check';
 import Fastify from 'fastify';
 import pino from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { AccessKeyStore } from '../../kernel/auth/sigv4.ts';
 import { type Clock, systemClock } from '../../kernel/clock.ts';
 import { LowDiskError } from '../../kernel/disk-room.ts';
 import { FakeClock } from '../../kernel/fake-clock.ts';
+import type { Authorize } from '../../kernel/http/stages.ts';
+import { served } from '../../kernel/http/testing/serve-routes.ts';
 import { machinePlatform } from '../../kernel/images/architecture.ts';
 import { digestOf } from '../../kernel/images/digest.ts';
 import type { ImagesRoom } from '../../kernel/images/index.ts';
@@ -22,7 +25,7 @@ import { tempDir } from '../../kernel/images/testing/temp-dir.ts';
 import { RegistryError } from './errors.ts';
 import { parseRange } from './handlers.ts';
 import { parseRegistryPath } from './route.ts';
-import { type RegistryServerLimits, registerRegistry } from './server.ts';
+import { RegistryServer, type RegistryServerLimits } from './server.ts';
 
 const here = machinePlatform().architecture;
 const ALICE = `Basic ${Buffer.from('alice:pw').toString('base64')}`;
@@ -47,24 +50,29 @@ async function serve(
   const dir = await tempDir();
   const images = await testImages(join(dir, 'data'), { collectGraceMs: 0 });
   const app = Fastify({ forceCloseConnections: true });
-  await registerRegistry(app, {
+  const registry = new RegistryServer({
     store: images.store,
     bases: images.bases,
     clock: options.clock ?? systemClock,
     log: pino({ level: 'silent' }),
     limits: options.limits,
     needRoom: options.needRoom ?? (() => undefined),
-    authenticate: async (user, password) => {
-      const accountId = ACCOUNTS[user];
-      if (!accountId || password !== 'pw') return undefined;
-      const require = (action: string, name: string): void => {
-        if (options.denied?.has(`${action} ${name}`)) throw errors.accessDenied(`${action} of ${name}: not allowed.`);
-      };
-      return { accountId, principal: user, require };
-    },
   });
+  const find: AccessKeyStore['find'] = (user) => {
+    const accountId = ACCOUNTS[user];
+    const principal = { kind: 'iam', accountId: accountId ?? '', arn: user, accessKeyId: user, tags: {} } as const;
+    return accountId === undefined ? undefined : { secretAccessKey: 'pw', principal };
+  };
+  const authorize: Authorize = ({ action, resource }) => {
+    const [right, name] = [action.slice('agentplatform:'.length), resource.replace(/^.*:image\//, '')];
+    if (options.denied?.has(`${right} ${name}`)) throw errors.accessDenied(`${right} of ${name}: not allowed.`);
+  };
+  await app.register(served([registry.routes], { keys: { find }, authorize }));
   await app.listen({ port: 0, host: '127.0.0.1' });
-  onTestFinished(() => app.close());
+  onTestFinished(async () => {
+    await app.close();
+    await registry.close();
+  });
   const address = app.server.address();
   const host = typeof address === 'object' && address ? `127.0.0.1:${address.port}` : '';
   const call: Server['call'] = (method, path, init = {}) =>

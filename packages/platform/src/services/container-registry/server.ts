@@ -1,11 +1,13 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
 import { INERT_HEADERS } from '../../kernel/http/inert.ts';
+import type { Asked, KnownCall, KnownRoute, OpenCall, RouteSet } from '../../kernel/http/routes/route.ts';
 import type { Bases } from '../../kernel/images/bases.ts';
 import type { ImageStore } from '../../kernel/images/image-store.ts';
+import { repositoryArn } from '../../kernel/images/index.ts';
 import { asRegistryError, RegistryError } from './errors.ts';
-import { type Exchange, RegistryHandlers } from './handlers.ts';
+import { RegistryHandlers } from './handlers.ts';
 import type { RegistryAction, RegistryLogin } from './login.ts';
 import { isBase, parseRegistryPath, type RegistryRoute } from './route.ts';
 import { type UploadLimits, Uploads } from './uploads.ts';
@@ -30,46 +32,72 @@ export interface RegistryServerDeps {
   log: Logger;
   /** Throws while the disk has no room for anything new. */
   needRoom(): void;
-  /** Judges HTTP Basic credentials (an access key id and its secret); undefined refuses. */
-  authenticate(user: string, password: string, sourceIp: string | undefined): Promise<RegistryLogin | undefined>;
   limits?: Partial<RegistryServerLimits>;
 }
 
-const CHALLENGE = { 'www-authenticate': 'Basic realm="agentplatform", charset="UTF-8"' };
 /** What brings something new; a deletion gives room. */
 const WRITES = new Set(['POST', 'PUT', 'PATCH']);
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 /**
  * Serves the OCI distribution API (pull, push, tags, delete) below `/v2/` on the platform's image store. Each account has
  * names of its own; `base/…` is everybody's to read: the base images of this machine, made when first asked for.
  */
-export async function registerRegistry(app: FastifyInstance, deps: RegistryServerDeps): Promise<void> {
-  const limits = { ...DEFAULT_REGISTRY_LIMITS, ...deps.limits };
-  const usage = new RegistryUsage(deps.store, deps.clock, limits);
-  const uploads = new Uploads({ ...deps, usage }, limits);
-  const handlers = new RegistryHandlers(deps, uploads, usage);
-  await app.register(async (scope) => {
-    // Bodies go to the handlers as they come, whatever they are called.
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
-    scope.addHook('onClose', () => uploads.close());
-    scope.addHook('onSend', async (_request, reply) => {
-      reply.headers({ 'docker-distribution-api-version': 'registry/2.0', ...INERT_HEADERS });
-    });
-    scope.setErrorHandler((error, request, reply) => sendError(error, request, reply, deps.log));
-    const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-      const login = await authenticate(request, deps);
-      const [path = '', query] = request.raw.url?.split('?') ?? [];
-      const route = parseRegistryPath(path);
-      if (route.kind !== 'version' && !isBase(route.name)) login.require(actionOf(route, request.method), route.name);
-      if (WRITES.has(request.method)) deps.needRoom();
-      const exchange: Exchange = { account: login.accountId, login, query: new URLSearchParams(query), request, reply };
-      return handlers.handle(route, exchange);
+export class RegistryServer {
+  readonly routes: RouteSet;
+  readonly #deps: RegistryServerDeps;
+  readonly #uploads: Uploads;
+  readonly #handlers: RegistryHandlers;
+
+  constructor(deps: RegistryServerDeps) {
+    const limits = { ...DEFAULT_REGISTRY_LIMITS, ...deps.limits };
+    const usage = new RegistryUsage(deps.store, deps.clock, limits);
+    this.#deps = deps;
+    this.#uploads = new Uploads({ ...deps, usage }, limits);
+    this.#handlers = new RegistryHandlers(deps, this.#uploads, usage);
+    const common: Omit<KnownRoute, 'url'> = {
+      method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+      credentials: { kind: 'access-key' },
+      body: 'streamed',
+      ask: (call) => this.#ask(call),
     };
-    scope.route({ method: [...METHODS], url: '/v2', handler });
-    scope.route({ method: [...METHODS], url: '/v2/*', handler });
-  });
+    this.routes = {
+      name: 'container-registry',
+      routes: [
+        { ...common, url: '/v2' },
+        { ...common, url: '/v2/*' },
+      ],
+      headers: () => ({ 'docker-distribution-api-version': 'registry/2.0', ...INERT_HEADERS }),
+      writeError: (error, call) => writeError(error, call, deps.log),
+    };
+  }
+
+  /** Ends uploads under way. */
+  close(): Promise<void> {
+    return this.#uploads.close();
+  }
+
+  #ask(call: KnownCall): Asked {
+    const { accountId: account, principal, request, reply, query } = call;
+    const [path = ''] = request.raw.url?.split('?') ?? [];
+    const route = parseRegistryPath(path);
+    const right = (action: RegistryAction, repository: string) => ({
+      action: `agentplatform:${action}`,
+      resource: repositoryArn(account, repository),
+    });
+    const login: RegistryLogin = {
+      principal: principal.arn,
+      require: (action, repository) =>
+        call.require(right(action, repository).action, right(action, repository).resource),
+    };
+    const free = route.kind === 'version' || isBase(route.name);
+    return {
+      rights: free ? 'known' : right(actionOf(route, request.method), route.name),
+      answer: () => {
+        if (WRITES.has(request.method)) this.#deps.needRoom();
+        return this.#handlers.handle(route, { account, login, query, request, reply });
+      },
+    };
+  }
 }
 
 function actionOf(route: RegistryRoute, method: string): RegistryAction {
@@ -77,22 +105,7 @@ function actionOf(route: RegistryRoute, method: string): RegistryAction {
   return method === 'DELETE' && route.kind === 'manifest' ? 'DeleteImage' : 'PushImage';
 }
 
-async function authenticate(request: FastifyRequest, deps: RegistryServerDeps): Promise<RegistryLogin> {
-  const match = /^Basic ([A-Za-z0-9+/=_-]{1,8192})$/i.exec(request.headers.authorization ?? '');
-  const pair = Buffer.from(match?.[1] ?? '', 'base64').toString('utf8');
-  const colon = pair.indexOf(':');
-  const { remoteAddress } = request.raw.socket;
-  const login =
-    colon > 0 ? await deps.authenticate(pair.slice(0, colon), pair.slice(colon + 1), remoteAddress) : undefined;
-  if (login) return login;
-  throw new RegistryError(
-    'UNAUTHORIZED',
-    'log in with an access key id as user and its secret access key as password',
-    { headers: CHALLENGE },
-  );
-}
-
-function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply, log: Logger): FastifyReply {
+function writeError(thrown: unknown, { request, reply }: OpenCall, log: Logger): FastifyReply {
   const error = asRegistryError(thrown);
   // What is left of a body that nobody wants is not read.
   if (!request.raw.complete) reply.header('connection', 'close');

@@ -13,8 +13,10 @@ import { fakeSealer } from '../../kernel/auth/iam/testing/fake-sealer.ts';
 import { createAuthenticator } from '../../kernel/auth/sigv4.ts';
 import { createSpool } from '../../kernel/auth/spool.ts';
 import { systemClock } from '../../kernel/clock.ts';
+import type { Authorize } from '../../kernel/http/stages.ts';
+import { served } from '../../kernel/http/testing/serve-routes.ts';
 import { ToldChanges } from '../../kernel/storage/testing/told-changes.ts';
-import { type IamRoutesDeps, iamRoutes } from './iam-routes.ts';
+import { iamRoutes } from './iam-routes.ts';
 
 interface Keys {
   accessKeyId: string;
@@ -37,11 +39,11 @@ beforeAll(async () => {
     const { status, headers, body } = encodeError(error);
     return reply.code(status).headers(headers).send(body);
   });
-  const authorize: IamRoutesDeps['authorize'] = ({ principal, action, resource }) => {
+  const authorize: Authorize = ({ principal, action, resource }) => {
     const { allowed, reason } = iam.authorizer.authorize({ principal, action, resource, context: {} });
     if (!allowed) throw errors.accessDenied(`${reason}.`);
   };
-  await app.register(iamRoutes({ iam, authenticator, authorize, spool: await createSpool({ dir }) }));
+  await app.register(served([iamRoutes(iam)], { authenticator, authorize, spool: await createSpool({ dir }) }));
   await app.listen({ host: '127.0.0.1', port: 0 });
 });
 afterAll(async () => {

@@ -1,24 +1,13 @@
 import { errors } from '@agentplatform/contract';
-import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import type { Iam } from '../../kernel/auth/iam/iam.ts';
 import type { PolicyOwner } from '../../kernel/auth/iam/iam-admin.ts';
 import { roleArn, rootArn, userArn } from '../../kernel/auth/iam/iam-ids.ts';
 import type { Role, User } from '../../kernel/auth/iam/iam-records.ts';
 import { parsePolicy } from '../../kernel/auth/iam/policy-document.ts';
-import type { IamPrincipal } from '../../kernel/auth/principal.ts';
-import { readSigned, type SignedRequestDeps } from '../../kernel/auth/signed-request.ts';
+import { type KnownRoute, type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
 
-export interface IamRoutesDeps extends SignedRequestDeps {
-  iam: Pick<Iam, 'accountId' | 'admin'>;
-  /** Throws AccessDeniedException unless `principal` may do `action` on `resource`. */
-  authorize(request: {
-    principal: IamPrincipal;
-    action: string;
-    resource: string;
-    conditions: Record<string, string>;
-    sourceIp: string | undefined;
-  }): void;
-}
+/** The directory that is administered. */
+export type Administered = Pick<Iam, 'accountId' | 'admin'>;
 
 /** What a route gets: names from its path and the members of its JSON body. */
 interface Call {
@@ -27,7 +16,7 @@ interface Call {
   body: Record<string, unknown>;
 }
 
-interface Route {
+interface Action {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below `/_platform/iam`. */
   path: string;
@@ -37,45 +26,38 @@ interface Route {
   run(call: Call): unknown;
 }
 
-const MAX_BODY = 64 * 1024;
-
 /**
  * The administration behind `agentcore iam`: JSON under `/_platform/iam`, signed for service `bedrock-agentcore`, allowed
  * by actions `iam:*`. Policy documents travel as JSON objects or as their text.
  */
-export function iamRoutes(deps: IamRoutesDeps): FastifyPluginAsync {
-  const { iam } = deps;
-  const routes = routesOf(iam);
-  return async (app: FastifyInstance) => {
-    // The body is read and verified here, in one piece with the signature.
-    app.removeAllContentTypeParsers();
-    app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    for (const route of routes) {
-      app.route<{ Params: { name?: string; item?: string } }>({
-        method: route.method,
-        url: `/_platform/iam${route.path}`,
-        async handler(request, reply) {
-          const { principal, body } = await readSigned(request.raw, 'bedrock-agentcore', MAX_BODY, deps);
-          const call = { name: request.params.name ?? '', item: request.params.item ?? '', body: parseBody(body) };
-          const name = call.name || text(call.body, route.on === 'role' ? 'roleName' : 'userName', '');
-          const resource = resourceOf(iam.accountId, route.on, name);
-          const sourceIp = request.raw.socket.remoteAddress;
-          deps.authorize({ principal, action: route.action, resource, conditions: {}, sourceIp });
-          const result = await route.run(call);
-          return result === undefined ? reply.code(204).send() : reply.send(result);
-        },
-      });
-    }
-    app.get('/_platform/iam/caller', async (request) => {
-      const { principal } = await readSigned(request.raw, 'bedrock-agentcore', MAX_BODY, deps);
-      const { accountId, arn, accessKeyId, tags } = principal;
-      return { accountId, arn, accessKeyId, tags };
-    });
+export function iamRoutes(iam: Administered): RouteSet {
+  const caller: KnownRoute = {
+    method: 'GET',
+    url: '/_platform/iam/caller',
+    credentials: SIGNED,
+    ask: ({ principal: { accountId, arn, accessKeyId, tags } }) => ({
+      rights: 'known',
+      answer: () => ({ accountId, arn, accessKeyId, tags }),
+    }),
+  };
+  return { name: 'iam', routes: [...actionsOf(iam.admin).map((action) => routeOf(iam.accountId, action)), caller] };
+}
+
+function routeOf(accountId: string, { method, path, action, on, run }: Action): KnownRoute {
+  return {
+    method,
+    url: `/_platform/iam${path}`,
+    credentials: SIGNED,
+    ask({ params, body }) {
+      const call = { name: params.name ?? '', item: params.item ?? '', body: parseBody(body) };
+      const name = call.name || text(call.body, on === 'role' ? 'roleName' : 'userName', '');
+      return { rights: { action, resource: resourceOf(accountId, on, name) }, answer: () => run(call) };
+    },
   };
 }
 
-function routesOf({ admin }: IamRoutesDeps['iam']): Route[] {
-  const policies = (kind: 'user' | 'role', Kind: string, at: string): Route[] => {
+function actionsOf(admin: Administered['admin']): Action[] {
+  const policies = (kind: 'user' | 'role', Kind: string, at: string): Action[] => {
     const owner = (name: string): PolicyOwner => ({ kind, name });
     const get = ({ name }: Call): User | Role => (kind === 'user' ? admin.getUser(name) : admin.getRole(name));
     return [
@@ -109,7 +91,7 @@ function routesOf({ admin }: IamRoutesDeps['iam']): Route[] {
       },
     ];
   };
-  const keys = (on: 'user' | 'root', at: string): Route[] => {
+  const keys = (on: 'user' | 'root', at: string): Action[] => {
     const owner = (name: string): string | undefined => (on === 'root' ? undefined : name);
     return [
       {
@@ -245,7 +227,7 @@ function roleView({ policies, trustPolicy, ...role }: Role): object {
   return { ...role, createdAt, trustPolicy: JSON.parse(trustPolicy), policies: Object.keys(policies) };
 }
 
-function resourceOf(accountId: string, on: Route['on'], name: string): string {
+function resourceOf(accountId: string, on: Action['on'], name: string): string {
   if (on === 'all') return '*';
   if (on === 'root') return rootArn(accountId);
   return on === 'user' ? userArn(accountId, name) : roleArn(accountId, name);

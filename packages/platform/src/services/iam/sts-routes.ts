@@ -1,24 +1,8 @@
 import { type ErrorCode, errors, ServiceError } from '@agentplatform/contract';
-import type { FastifyPluginAsync } from 'fastify';
 import type { Iam } from '../../kernel/auth/iam/iam.ts';
 import type { IamPrincipal } from '../../kernel/auth/principal.ts';
-import { readSigned, type SignedRequestDeps } from '../../kernel/auth/signed-request.ts';
+import type { RouteSet } from '../../kernel/http/routes/route.ts';
 
-export interface StsRoutesDeps extends SignedRequestDeps {
-  iam: Iam;
-  /** Runs `decide` and keeps its outcome in the audit trail. */
-  audit<Result>(decision: AssumeRole, decide: () => Result): Result;
-  newRequestId(): string;
-}
-
-interface AssumeRole {
-  principal: IamPrincipal;
-  action: 'sts:AssumeRole';
-  resource: string;
-  sourceIp: string | undefined;
-}
-
-const MAX_BODY = 64 * 1024;
 const NAMESPACE = 'https://sts.amazonaws.com/doc/2011-06-15/';
 
 /** STS names its errors in its own way (AWS STS API reference, common errors). */
@@ -44,40 +28,48 @@ const REFUSED = [
 ];
 
 /** The STS Query API as far as it is needed: `POST /` with Action AssumeRole or GetCallerIdentity, answers in XML. */
-export function stsRoutes(deps: StsRoutesDeps): FastifyPluginAsync {
-  const { iam } = deps;
-  return async (app) => {
-    app.removeAllContentTypeParsers();
-    app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    app.setErrorHandler((error, _request, reply) => {
-      if (!(error instanceof ServiceError)) throw error;
+export function stsRoutes(iam: Iam): RouteSet {
+  return {
+    name: 'sts',
+    listeners: ['everybody', 'sandboxes'],
+    routes: [
+      {
+        method: 'POST',
+        url: '/',
+        credentials: { kind: 'signature', service: 'sts' },
+        ask({ principal, body, decide, reply, requestId }) {
+          const form = new URLSearchParams(body.toString('utf8'));
+          const action = form.get('Action') ?? '';
+          const assumes = action === 'AssumeRole';
+          // Whether the role may be assumed is for its trust policy to say, too.
+          const asking = { action: 'sts:AssumeRole', resource: form.get('RoleArn') ?? '' };
+          const work = (): Xml => run(iam, principal, action, form);
+          return {
+            rights: assumes ? 'later' : 'known',
+            answer: () => {
+              const result = assumes ? decide(asking, work) : work();
+              return reply.type('text/xml').send(document(action, result, requestId));
+            },
+          };
+        },
+      },
+    ],
+    writeError(error, { reply, requestId }) {
+      if (!(error instanceof ServiceError)) return undefined;
       const type = error.status < 500 ? 'Sender' : 'Receiver';
       const code = CODES[error.code] ?? error.code;
       const body = `<Error>${xml({ Type: type, Code: code, Message: error.wireMessage })}</Error>`;
       return reply
         .code(error.status)
         .type('text/xml')
-        .send(`<ErrorResponse xmlns="${NAMESPACE}">${body}${xml({ RequestId: deps.newRequestId() })}</ErrorResponse>`);
-    });
-    app.post('/', async (request, reply) => {
-      const { principal, body } = await readSigned(request.raw, 'sts', MAX_BODY, deps);
-      const form = new URLSearchParams(body.toString('utf8'));
-      const action = form.get('Action') ?? '';
-      const sourceIp = request.raw.socket.remoteAddress;
-      const resource = form.get('RoleArn') ?? '';
-      const work = (): Xml => run(iam, principal, action, form);
-      const result =
-        action === 'AssumeRole'
-          ? deps.audit({ principal, action: 'sts:AssumeRole', resource, sourceIp }, work)
-          : work();
-      const metadata = `<ResponseMetadata>${xml({ RequestId: deps.newRequestId() })}</ResponseMetadata>`;
-      return reply
-        .type('text/xml')
-        .send(
-          `<${action}Response xmlns="${NAMESPACE}"><${action}Result>${xml(result)}</${action}Result>${metadata}</${action}Response>`,
-        );
-    });
+        .send(`<ErrorResponse xmlns="${NAMESPACE}">${body}${xml({ RequestId: requestId })}</ErrorResponse>`);
+    },
   };
+}
+
+function document(action: string, result: Xml, requestId: string): string {
+  const metadata = `<ResponseMetadata>${xml({ RequestId: requestId })}</ResponseMetadata>`;
+  return `<${action}Response xmlns="${NAMESPACE}"><${action}Result>${xml(result)}</${action}Result>${metadata}</${action}Response>`;
 }
 
 function run(iam: Iam, principal: IamPrincipal, action: string, form: URLSearchParams): Xml {

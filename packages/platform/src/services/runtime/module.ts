@@ -25,7 +25,7 @@ const STREAMS = { pingIntervalMs: 30_000, handshakeMs: 30_000 };
 export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
   needs: ['identity'],
   create(kernel, { identity }) {
-    const { outbound, clock, identifiers, config, images, sessions, archive, region, gate } = kernel;
+    const { outbound, clock, identifiers, config, images, sessions, archive, region } = kernel;
     const credentials = new RegistryCredentialsStore(kernel.secrets);
     const jwt = createJwtAuthenticator({
       discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }),
@@ -59,9 +59,9 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
       sockets,
       drain: () => sockets.close(),
       routes: [
-        registryCredentialsRoutes(credentials, gate.guard),
-        baseImageRoutes({ images, credentials, guard: gate.guard, authorize: gate.authorize }),
-        runtimeAdminRoutes({ runtimes: service.port.runtimes, sessions, archive, guard: gate.guard, region }),
+        registryCredentialsRoutes(credentials),
+        baseImageRoutes({ images, credentials }),
+        runtimeAdminRoutes({ runtimes: service.port.runtimes, sessions, archive, region }),
       ],
       sessionKind: { name: 'runtime', planOf: service.port.planOf },
       imagesInUse: service.port.imagesInUse,

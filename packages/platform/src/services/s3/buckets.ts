@@ -8,7 +8,6 @@ import { childText, writeXml, type XmlValue } from './xml.ts';
 const MAX_KEYS = 1000;
 
 export async function listBuckets(ctx: S3Context) {
-  await ctx.allow('s3:ListAllMyBuckets', '*');
   const buckets = (await ctx.store.listBuckets()).filter((bucket) => bucket.owner === ctx.accountId);
   const Bucket = buckets.map(({ name, createdAt }) => ({ Name: name, CreationDate: createdAt }));
   return ctx.xml(writeXml('ListAllMyBucketsResult', { Owner: { ID: ctx.accountId }, Buckets: { Bucket } }));
@@ -16,7 +15,6 @@ export async function listBuckets(ctx: S3Context) {
 
 export async function createBucket(ctx: S3Context) {
   const { bucket } = ctx.place;
-  await ctx.allow('s3:CreateBucket', bucket);
   // The body may name a region; there is one. It is read all the same, since the signature covers it.
   for await (const _ of (await ctx.body()).body);
   await ctx.store.createBucket(bucket, ctx.accountId);
@@ -24,25 +22,25 @@ export async function createBucket(ctx: S3Context) {
 }
 
 export async function headBucket(ctx: S3Context) {
-  await ctx.open('s3:ListBucket');
+  await ctx.bucket();
   return ctx.reply.code(200).header('x-amz-bucket-region', ctx.deps.region).send();
 }
 
 export async function deleteBucket(ctx: S3Context) {
-  await ctx.open('s3:DeleteBucket');
+  await ctx.bucket();
   await ctx.store.deleteBucket(ctx.place.bucket);
   return ctx.reply.code(204).send();
 }
 
 export async function bucketLocation(ctx: S3Context) {
-  await ctx.open('s3:GetBucketLocation');
+  await ctx.bucket();
   // S3 says nothing for its first region.
   const region = ctx.deps.region === 'us-east-1' ? '' : ctx.deps.region;
   return ctx.xml(writeXml('LocationConstraint', region));
 }
 
 export async function bucketVersioning(ctx: S3Context) {
-  await ctx.open('s3:GetBucketVersioning');
+  await ctx.bucket();
   return ctx.xml(writeXml('VersioningConfiguration', ''));
 }
 
@@ -92,7 +90,7 @@ export async function listObjectsV1(ctx: S3Context) {
 }
 
 async function readListing(ctx: S3Context, token: string | undefined, startAfter: string | null) {
-  await ctx.open('s3:ListBucket', { bucket: ctx.place.bucket });
+  await ctx.bucket();
   const maxKeys = Math.min(intParameter(ctx.query, 'max-keys', { min: 0, max: 2 ** 31, default: MAX_KEYS }), MAX_KEYS);
   const encodingType = ctx.query.get('encoding-type') ?? undefined;
   if (encodingType !== undefined && encodingType !== 'url') {
@@ -150,7 +148,7 @@ export async function deleteObjects(ctx: S3Context) {
   const Failed: XmlValue[] = [];
   for (const Key of keys.filter((key) => key !== undefined)) {
     try {
-      await ctx.open('s3:DeleteObject', { bucket, key: Key });
+      await ctx.other('s3:DeleteObject', { bucket, key: Key });
       await ctx.store.delete({ bucket, key: Key });
       if (!quiet) Deleted.push({ Key });
     } catch (error) {

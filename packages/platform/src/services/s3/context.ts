@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import type { Principal } from '../../kernel/auth/principal.ts';
-import type { Authenticated } from '../../kernel/auth/sigv4.ts';
 import type { Spool } from '../../kernel/auth/spool.ts';
+import type { KnownCall } from '../../kernel/http/routes/route.ts';
 import type { Verified } from '../../kernel/objects/checksums.ts';
 import { ObjectError } from '../../kernel/objects/errors.ts';
 import type { Bucket, ObjectPlace, ObjectStore } from '../../kernel/objects/object-store.ts';
@@ -12,35 +11,30 @@ import { readXml, type XmlElement } from './xml.ts';
 
 export interface S3Deps {
   store: ObjectStore;
-  /** Establishes who signed the request (service `s3`). Throws `ServiceError`. */
-  authenticate(raw: IncomingMessage): Promise<Authenticated> | Authenticated;
-  /** Throws `AccessDeniedException` unless `principal` may do `action` (e.g. `s3:GetObject`) on `resource`. */
-  authorize(request: {
-    principal: Principal;
-    action: string;
-    resource: string;
-    sourceIp: string | undefined;
-  }): Promise<void> | void;
   spool: Spool;
   /** Largest object in one request, in bytes. */
   maxObjectBytes: number;
   region: string;
 }
 
-/** One request on its way through the S3 door. */
+/** One request of somebody who may make it. */
 export class S3Context {
   readonly deps: S3Deps;
-  readonly raw: IncomingMessage;
-  readonly reply: FastifyReply;
   readonly target: S3Target;
-  readonly authenticated: Authenticated;
+  readonly #call: KnownCall;
 
-  constructor(deps: S3Deps, raw: IncomingMessage, reply: FastifyReply, target: S3Target, authenticated: Authenticated) {
+  constructor(deps: S3Deps, call: KnownCall, target: S3Target) {
     this.deps = deps;
-    this.raw = raw;
-    this.reply = reply;
+    this.#call = call;
     this.target = target;
-    this.authenticated = authenticated;
+  }
+
+  get raw(): IncomingMessage {
+    return this.#call.request.raw;
+  }
+
+  get reply(): FastifyReply {
+    return this.#call.reply;
   }
 
   get query(): URLSearchParams {
@@ -56,27 +50,26 @@ export class S3Context {
   }
 
   get accountId(): string {
-    return this.authenticated.principal.accountId;
+    return this.#call.accountId;
   }
 
-  /** Throws unless the caller may do `action` on the bucket or, with a key, on the object. */
-  async allow(action: string, bucket: string, key?: string): Promise<void> {
-    const resource = `arn:aws:s3:::${bucket}${key === undefined ? '' : `/${key}`}`;
-    const { principal } = this.authenticated;
-    await this.deps.authorize({ principal, action, resource, sourceIp: this.raw.socket.remoteAddress });
-  }
-
-  /** The bucket, if it belongs to the caller's account and the caller may do `action`; a policy cannot open another account's. */
-  async open(action: string, place: { bucket: string; key?: string } = this.#ownPlace()): Promise<Bucket> {
-    await this.allow(action, place.bucket, place.key);
-    const bucket = await this.store.bucket(place.bucket);
+  /** The bucket, if it belongs to the caller's account; no policy opens another account's. */
+  async bucket(name = this.place.bucket): Promise<Bucket> {
+    const bucket = await this.store.bucket(name);
     if (!bucket) throw new ObjectError('NoSuchBucket', 'The specified bucket does not exist');
     if (bucket.owner !== this.accountId) throw new ObjectError('AccessDenied', 'Access Denied');
     return bucket;
   }
 
+  /** The same for an object beside the one that the request names, on which the caller must be allowed the action, too. */
+  async other(action: string, place: ObjectPlace): Promise<Bucket> {
+    this.#call.require(action, arnOf(place));
+    return this.bucket(place.bucket);
+  }
+
   body(): Promise<Verified> {
-    return readBody(this.raw, this.authenticated.body, { spool: this.deps.spool, maxBytes: this.deps.maxObjectBytes });
+    const { signedBody = { kind: 'unsigned' } } = this.#call;
+    return readBody(this.raw, signedBody, { spool: this.deps.spool, maxBytes: this.deps.maxObjectBytes });
   }
 
   async xmlBody(): Promise<XmlElement> {
@@ -86,10 +79,11 @@ export class S3Context {
   xml(document: string, status = 200): FastifyReply {
     return this.reply.code(status).header('content-type', 'application/xml').send(document);
   }
+}
 
-  #ownPlace(): { bucket: string; key?: string } {
-    return { bucket: this.target.bucket ?? '', key: this.target.key };
-  }
+/** What policies call the bucket or, with a key, the object. */
+export function arnOf({ bucket = '', key }: Pick<S3Target, 'bucket' | 'key'>): string {
+  return `arn:aws:s3:::${bucket}${key === undefined ? '' : `/${key}`}`;
 }
 
 /** Room for the parts of an upload, 10,000 of them. */

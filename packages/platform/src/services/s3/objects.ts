@@ -21,7 +21,7 @@ const META = 'x-amz-meta-';
 const MAX_METADATA_BYTES = 2048;
 
 export async function getObject(ctx: S3Context) {
-  await ctx.open('s3:GetObject');
+  await ctx.bucket();
   refuseVersion(ctx);
   const found = await ctx.store.get(ctx.place, parseRange(header(ctx.raw, 'range')));
   try {
@@ -46,7 +46,7 @@ export async function getObject(ctx: S3Context) {
 }
 
 export async function headObject(ctx: S3Context) {
-  await ctx.open('s3:GetObject');
+  await ctx.bucket();
   refuseVersion(ctx);
   const info = await ctx.store.head(ctx.place);
   if (!info) throw new ObjectError('NoSuchKey', 'The specified key does not exist.');
@@ -58,7 +58,7 @@ export async function headObject(ctx: S3Context) {
 
 export async function putObject(ctx: S3Context) {
   if (header(ctx.raw, 'x-amz-copy-source') !== undefined) return copyObject(ctx);
-  await ctx.open('s3:PutObject');
+  await ctx.bucket();
   if (header(ctx.raw, 'if-match') !== undefined)
     throw new ObjectError('NotImplemented', 'If-Match is not served for PUT.');
   const { body, checksum } = await ctx.body();
@@ -69,7 +69,7 @@ export async function putObject(ctx: S3Context) {
 }
 
 export async function deleteObject(ctx: S3Context) {
-  await ctx.open('s3:DeleteObject');
+  await ctx.bucket();
   refuseVersion(ctx);
   await ctx.store.delete(ctx.place);
   return ctx.reply.code(204).send();
@@ -77,8 +77,8 @@ export async function deleteObject(ctx: S3Context) {
 
 async function copyObject(ctx: S3Context) {
   const source = copySource(header(ctx.raw, 'x-amz-copy-source') ?? '');
-  await ctx.open('s3:GetObject', source);
-  await ctx.open('s3:PutObject');
+  await ctx.other('s3:GetObject', source);
+  await ctx.bucket();
   const replaced = header(ctx.raw, 'x-amz-metadata-directive') === 'REPLACE' ? putOptions(ctx) : undefined;
   const { info, body } = await ctx.store.get(source);
   try {

@@ -10,13 +10,13 @@ const MAX_PARTS = 10_000;
 const MAX_LISTED = 1000;
 
 export async function createUpload(ctx: S3Context) {
-  await ctx.open('s3:PutObject');
+  await ctx.bucket();
   const UploadId = await ctx.store.createUpload(ctx.place, putOptions(ctx));
   return ctx.xml(writeXml('InitiateMultipartUploadResult', { Bucket: ctx.place.bucket, Key: ctx.place.key, UploadId }));
 }
 
 export async function uploadPart(ctx: S3Context) {
-  await ctx.open('s3:PutObject');
+  await ctx.bucket();
   if (header(ctx.raw, 'x-amz-copy-source') !== undefined)
     throw new ObjectError('NotImplemented', 'UploadPartCopy is not served.');
   const partNumber = intParameter(ctx.query, 'partNumber', { min: 1, max: MAX_PARTS });
@@ -28,7 +28,7 @@ export async function uploadPart(ctx: S3Context) {
 }
 
 export async function completeUpload(ctx: S3Context) {
-  await ctx.open('s3:PutObject');
+  await ctx.bucket();
   const document = await ctx.xmlBody();
   const parts = document.children
     .filter((child) => child.name === 'Part')
@@ -50,13 +50,13 @@ export async function completeUpload(ctx: S3Context) {
 }
 
 export async function abortUpload(ctx: S3Context) {
-  await ctx.open('s3:AbortMultipartUpload');
+  await ctx.bucket();
   await ctx.store.abortUpload(uploadOf(ctx));
   return ctx.reply.code(204).send();
 }
 
 export async function listParts(ctx: S3Context) {
-  await ctx.open('s3:ListMultipartUploadParts');
+  await ctx.bucket();
   const limit = Math.min(
     intParameter(ctx.query, 'max-parts', { min: 0, max: 2 ** 31, default: MAX_LISTED }),
     MAX_LISTED,
@@ -84,7 +84,7 @@ export async function listParts(ctx: S3Context) {
 }
 
 export async function listUploads(ctx: S3Context) {
-  await ctx.open('s3:ListBucketMultipartUploads');
+  await ctx.bucket();
   const prefix = ctx.query.get('prefix') ?? '';
   const uploads = (await ctx.store.listUploads(ctx.place.bucket)).filter((upload) => upload.key.startsWith(prefix));
   return ctx.xml(

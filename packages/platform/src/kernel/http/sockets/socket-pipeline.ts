@@ -3,27 +3,18 @@ import type { Duplex } from 'node:stream';
 import { errors, type ServiceError } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Principal } from '../../auth/principal.ts';
-import type { Authenticator } from '../../auth/sigv4.ts';
-import type { Clock } from '../../clock.ts';
-import { PEER_HEADER, type PeerForwarder } from '../../peers/index.ts';
+import type { PeerForwarder } from '../../peers/index.ts';
 import { HeldElsewhereError } from '../../sessions/server-hold.ts';
-import { type AuditRecord, auditRecord } from '../audit-record.ts';
-import type { PipelineDeps } from '../pipeline.ts';
-import type { RequestRates } from '../request-rates.ts';
 import { toServiceError } from '../service-errors.ts';
+import { type Exchange, Stages, type StagesDeps } from '../stages.ts';
 import { refuseUpgrade, type UpgradeHandler } from '../upgrade.ts';
 import { readHandshake } from './handshake.ts';
 import type { OpenSocket, Resources, SocketOpening, SocketRequest, SocketService } from './socket-service.ts';
 
-export interface SocketPipelineDeps {
+export interface SocketPipelineDeps extends StagesDeps {
   services: readonly SocketService[];
-  authenticator: Authenticator;
-  authorize: PipelineDeps['authorize'];
-  rates: Pick<RequestRates, 'take' | 'refused'>;
-  audit(record: AuditRecord): void;
   /** Joins a stream with the server that has its session; absent where there is no other. */
   forward?: Pick<PeerForwarder, 'upgrade' | 'sent'> | undefined;
-  clock: Clock;
   newRequestId(): string;
   log: Logger;
 }
@@ -37,17 +28,11 @@ const SWITCHING = 101;
 type Known = Pick<SocketOpening, 'principal' | 'resources' | 'signedHeaders'>;
 
 /** What the client brings along, its connection and what it has sent on it. */
-interface Upgrade {
-  req: IncomingMessage;
-  socket: Duplex;
-  head: Buffer;
-  requestId: string;
+interface Upgrade extends Exchange {
+  readonly socket: Duplex;
+  readonly head: Buffer;
   /** Aborted when the client goes away. */
-  signal: AbortSignal;
-  principal: Principal | undefined;
-  resource: string | undefined;
-  /** Another server handed it on, as its token shows. */
-  forwarded: boolean;
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -56,11 +41,13 @@ interface Upgrade {
  */
 export class SocketPipeline {
   readonly #deps: SocketPipelineDeps;
+  readonly #stages: Stages;
   readonly #open = new Set<OpenSocket>();
   #opening = 0;
 
   constructor(deps: SocketPipelineDeps) {
     this.#deps = deps;
+    this.#stages = new Stages(deps);
   }
 
   /** Takes every request to upgrade that the server gets. */
@@ -95,8 +82,7 @@ export class SocketPipeline {
       ...{ req, socket, head, requestId, signal: gone.signal },
       principal: undefined,
       resource: undefined,
-      // A client that sends the header itself gains nothing: it is no token of a server.
-      forwarded: req.headers[PEER_HEADER] !== undefined && (this.#deps.forward?.sent(req) ?? false),
+      forwarded: this.#stages.isForwarded(req),
     };
     let failure: ServiceError | undefined;
     this.#opening += 1;
@@ -109,7 +95,7 @@ export class SocketPipeline {
     } finally {
       socket.off('close', onGone);
       this.#opening -= 1;
-      this.#record(upgrade, request.operation, failure);
+      this.#stages.record(upgrade, request.operation, failure?.status ?? SWITCHING, failure);
     }
   }
 
@@ -127,7 +113,7 @@ export class SocketPipeline {
       ? this.#knowBearer(upgrade, request, request.bearer)
       : this.#knowSigner(upgrade, request));
     const require = async (action: string, resource: string): Promise<void> =>
-      this.#authorize(upgrade, principal, action, resource);
+      this.#stages.authorize(upgrade, principal, { action, resource });
     const opening: SocketOpening = {
       ...{ req, socket, head, key, requestId, principal, resources, signedHeaders, signal, require },
       opened: (stream) => this.#keep(stream),
@@ -144,15 +130,14 @@ export class SocketPipeline {
 
   async #knowSigner(upgrade: Upgrade, request: SocketRequest): Promise<Known> {
     const { req } = upgrade;
-    const { principal, body, signedHeaders } = await this.#deps.authenticator.authenticate({
-      method: req.method ?? '',
-      rawUrl: req.url ?? '/',
-      rawHeaders: request.headersToVerify,
-      service: 'bedrock-agentcore',
-    });
+    const { method, url } = req;
+    const { principal, body, signedHeaders } = await this.#stages.authenticate(
+      { method, url, rawHeaders: request.headersToVerify },
+      'bedrock-agentcore',
+    );
     // Such a signature proves nothing before the body was read, and here nobody reads one.
     if (body.kind === 'undeclared') throw errors.validation('A request to open a WebSocket has no body.');
-    this.#know(upgrade, principal);
+    this.#stages.know(upgrade, principal);
     const resources = request.resources(principal.accountId);
     this.#authorizeAll(upgrade, principal, request, resources);
     // The vendor's clients give signed headers out, to which their caller adds; whoever is given a presigned URL adds none.
@@ -167,50 +152,20 @@ export class SocketPipeline {
   ): Promise<Known> {
     const resources = request.resources();
     const principal = await bearer(resources, upgrade.signal);
-    this.#know(upgrade, principal);
+    this.#stages.know(upgrade, principal);
     this.#authorizeAll(upgrade, principal, request, resources);
     return { principal, resources, signedHeaders: undefined };
   }
 
-  /** From here on the request is his, and counts; one that was handed on was counted where it came to. */
-  #know(upgrade: Upgrade, principal: Principal): void {
-    upgrade.principal = principal;
-    if (!upgrade.forwarded) this.#deps.rates.take(principal, upgrade.req.socket.remoteAddress);
-  }
-
   #authorizeAll(upgrade: Upgrade, principal: Principal, { operation }: SocketRequest, resources: Resources): void {
     [upgrade.resource] = resources;
-    for (const resource of resources) this.#authorize(upgrade, principal, `bedrock-agentcore:${operation}`, resource);
-  }
-
-  #authorize({ req }: Upgrade, principal: Principal, action: string, resource: string): void {
-    this.#deps.authorize({ principal, action, resource, conditions: {}, sourceIp: req.socket.remoteAddress });
+    for (const resource of resources)
+      this.#stages.authorize(upgrade, principal, { action: `bedrock-agentcore:${operation}`, resource });
   }
 
   #keep(stream: OpenSocket): void {
     this.#open.add(stream);
     void stream.closed.then(() => this.#open.delete(stream));
-  }
-
-  /** The server that it came to keeps it. */
-  #record(upgrade: Upgrade, operation: string, failure: ServiceError | undefined): void {
-    const { req, requestId, principal, resource, forwarded } = upgrade;
-    if (forwarded) return;
-    const { audit, rates, clock } = this.#deps;
-    audit(
-      auditRecord({
-        at: clock.now(),
-        requestId,
-        operation,
-        principal,
-        resource,
-        status: failure?.status ?? SWITCHING,
-        errorCode: failure?.code,
-        sourceIp: req.socket.remoteAddress,
-        userAgent: req.headers['user-agent'],
-      }),
-    );
-    if (failure && !principal) rates.refused(req);
   }
 }
 

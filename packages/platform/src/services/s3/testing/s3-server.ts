@@ -7,10 +7,11 @@ import Fastify from 'fastify';
 import { type Credential, createAuthenticator } from '../../../kernel/auth/sigv4.ts';
 import { createSpool } from '../../../kernel/auth/spool.ts';
 import { systemClock } from '../../../kernel/clock.ts';
+import { served } from '../../../kernel/http/testing/serve-routes.ts';
 import { openDirectoryStore } from '../../../kernel/objects/directory-store.ts';
 import type { ObjectStore } from '../../../kernel/objects/object-store.ts';
 import { silent } from '../../../kernel/storage/testing/databases.ts';
-import { s3Api } from '../plugin.ts';
+import { s3Routes } from '../s3-routes.ts';
 
 export const REGION = 'eu-central-1';
 export const PREFIX = '/s3';
@@ -42,22 +43,12 @@ export async function startS3(options: { directory?: string } = {}): Promise<Tes
     clock: systemClock,
     region: REGION,
   });
+  const spool = await createSpool({ dir: join(root, 'spool') });
   const app = Fastify({ routerOptions: { maxParamLength: 4096 } });
   await app.register(
-    s3Api({
-      store,
-      prefix: PREFIX,
-      region: REGION,
-      log: silent,
-      maxObjectBytes: 5 * 2 ** 30,
-      spool: await createSpool({ dir: join(root, 'spool') }),
-      authenticate: (raw) =>
-        authenticator.authenticate({
-          method: raw.method ?? '',
-          rawUrl: raw.url ?? '/',
-          rawHeaders: raw.rawHeaders,
-          service: 's3',
-        }),
+    served([s3Routes({ store, prefix: PREFIX, region: REGION, log: silent, maxObjectBytes: 5 * 2 ** 30, spool })], {
+      authenticator,
+      spool,
       authorize: ({ action, resource }) => {
         if (denied.has(action)) throw errors.accessDenied(`${action} on ${resource} is not allowed.`);
       },

@@ -80,18 +80,14 @@ export class RegistryServer {
     const { accountId: account, principal, request, reply, query } = call;
     const [path = ''] = request.raw.url?.split('?') ?? [];
     const route = parseRegistryPath(path);
-    const right = (action: RegistryAction, repository: string) => ({
-      action: `agentplatform:${action}`,
-      resource: repositoryArn(account, repository),
-    });
     const login: RegistryLogin = {
       principal: principal.arn,
-      require: (action, repository) =>
-        call.require(right(action, repository).action, right(action, repository).resource),
+      require: (action, repository) => call.require(`agentplatform:${action}`, repositoryArn(account, repository)),
     };
+    const action = `agentplatform:${actionOf(route, request.method)}`;
     const free = route.kind === 'version' || isBase(route.name);
     return {
-      rights: free ? 'known' : right(actionOf(route, request.method), route.name),
+      rights: free ? 'known' : { action, resource: repositoryArn(account, route.name) },
       answer: () => {
         if (WRITES.has(request.method)) this.#deps.needRoom();
         return this.#handlers.handle(route, { account, login, query, request, reply });

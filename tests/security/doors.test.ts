@@ -7,13 +7,12 @@ import { text } from 'node:stream/consumers';
 import { PutResourcePolicyCommand } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CreateBucketCommand } from '@aws-sdk/client-s3';
 import { SignatureV4 } from '@smithy/signature-v4';
-import type { FastifyInstance, RouteOptions } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Sha256 } from '../../bench/support/signed-requests.ts';
 import { loadSettings } from '../../packages/platform/src/config/load.ts';
 import { settings } from '../../packages/platform/src/config.ts';
 import { type OidcServer, startOidcServer } from '../../packages/platform/src/kernel/auth/testing/oidc-server.ts';
-import { declarationOf } from '../../packages/platform/src/kernel/http/routes/declared.ts';
+import { declarationOf, type onlyDeclared } from '../../packages/platform/src/kernel/http/routes/declared.ts';
 import { createPlatform } from '../../packages/platform/src/platform.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
@@ -430,10 +429,10 @@ describe.each(POLICIES)('with a policy that is: %s', (policy) => {
 
 describe('the doors of a platform', () => {
   /** Every route that Fastify has been given, on both listeners, and what became of one beside them. */
-  const routes: RouteOptions[] = [];
+  const routes: { url: string; handler: object }[] = [];
   const refused: unknown[] = [];
   const listen = (message: unknown): void => {
-    const { fastify } = message as { fastify: FastifyInstance };
+    const { fastify } = message as { fastify: Parameters<typeof onlyDeclared>[0] };
     fastify.addHook('onRoute', (route) => void (route.url === '/beside' || routes.push(route)));
     // Once whoever made it has done what he does at once.
     queueMicrotask(() => {

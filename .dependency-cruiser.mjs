@@ -43,6 +43,14 @@ export default {
       },
     },
     {
+      name: 'only-providers-know-paths',
+      comment:
+        'What makes and watches sandboxes names images and volumes; where they are on this machine is between providers and the rooms that have them.',
+      severity: 'error',
+      from: { path: `${platform}/(services|kernel/sessions)/`, pathNot: tests },
+      to: { path: `${platform}/kernel/sandbox/host-stage[.]ts$` },
+    },
+    {
       name: 'nothing-imports-a-composition-root',
       comment:
         'platform.ts, serve.ts and main.ts are where everything is put together; who imports them turns the house upside down.',

@@ -19,6 +19,7 @@ import { deployAgent } from '../support/deploy.ts';
 import { assumeNewRole, newRole, newUser, type RoleCredentials, setPolicy } from '../support/iam.ts';
 import { invokeJson, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { endpointOf, send } from '../support/session-endpoint.ts';
 
 /**
  * Every door of the platform × every credential × a policy that allows, denies or is absent: what no policy allows is refused at each
@@ -65,6 +66,9 @@ let user: { accessKeyId: string; secretAccessKey: string };
 let targetArn: string;
 /** What an agent is told of the listener of sandboxes. */
 let sandbox: { endpoint: string; token: string };
+/** Paths. */
+let signedAddress: string;
+let tokenAddress: string;
 
 const session = sessionId('doors');
 const SESSION = 'x-amzn-bedrock-agentcore-runtime-session-id';
@@ -113,6 +117,27 @@ const DOORS: Record<string, Door> = {
     method: 'GET',
     path: () => of(tokenArn, 'ws/shells'),
     query: { [SESSION]: session },
+    upgrade: true,
+  },
+  "a session's own address": {
+    set: 'InvokeAgentRuntimeProxy',
+    action: 'bedrock-agentcore:InvokeAgentRuntimeProxy',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => `${signedAddress}/8080/ping`,
+  },
+  "a session's own address with a token": {
+    set: 'InvokeAgentRuntimeProxy',
+    action: 'bedrock-agentcore:InvokeAgentRuntimeProxy',
+    takes: ['token'],
+    method: 'GET',
+    path: () => `${tokenAddress}/8080/ping`,
+  },
+  "a WebSocket at a session's own address": {
+    action: 'bedrock-agentcore:InvokeAgentRuntimeProxy',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => `${signedAddress}/8080/ws`,
     upgrade: true,
   },
   'access management': {
@@ -374,12 +399,22 @@ beforeAll(async () => {
   platform = await startTestPlatform({ args: ['--sandbox', 'process', '--allow-private-egress', '127.0.0.0/8'] });
   clients = clientsOf(platform);
   const folder = new URL('../support/probe-agent', import.meta.url).pathname;
-  ({ arn: signedArn } = await deployAgent(platform, clients, { folder }));
+  const newer = { allowedPorts: [{ port: 8080 }] };
+  ({ arn: signedArn } = await deployAgent(platform, clients, { folder, newer }));
   const customJWTAuthorizer = { discoveryUrl: provider.discoveryUrl, allowedAudience: ['urn:agents'] };
   ({ arn: tokenArn } = await deployAgent(platform, clients, {
     folder,
+    newer,
     authorizerConfiguration: { customJWTAuthorizer },
   }));
+  const pathOf = (url: unknown): string => new URL(String(url)).pathname;
+  signedAddress = pathOf(await endpointOf(clients, signedArn, session));
+  const invoked = await send(`${platform.ready.endpoint}${of(tokenArn, 'invocations')}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${await provider.token()}`, [SESSION]: session },
+    body: '{"do":"count"}',
+  });
+  tokenAddress = pathOf(invoked.headers['x-amzn-bedrock-agentcore-runtime-session-endpoint-url']);
   role = await assumeNewRole(platform, 'doors', statements('absent', '*'));
   user = await newUser(platform, 'doors', statements('absent', '*'));
   targetArn = await newRole(platform, 'target', statements('absent', '*'), {
@@ -463,12 +498,12 @@ describe('the doors of a platform', () => {
   });
 
   it('are all in the table above, by their set', () => {
-    const sets = new Set(routes.map(({ handler }) => declarationOf(handler)?.set.name));
+    const sets = new Set(routes.map(({ handler }) => declarationOf(handler)?.set));
     expect([...sets].toSorted()).toEqual([...new Set(Object.values(DOORS).flatMap(({ set }) => set ?? []))].toSorted());
   });
 
   it('are open to everybody, or to whom they say, where they say so and nowhere else', () => {
-    const open = routes.filter(({ handler }) => 'open' in (declarationOf(handler)?.route ?? {}));
+    const open = routes.filter(({ handler }) => declarationOf(handler)?.open);
     expect([...new Set(open.map(({ url }) => url))].toSorted()).toEqual([
       '/healthz',
       '/metrics',

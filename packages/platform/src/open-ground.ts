@@ -19,6 +19,7 @@ import {
 import { createLogger, createMetrics, logFormat, type Metrics } from './kernel/telemetry/index.ts';
 import { Unhandled } from './kernel/unhandled.ts';
 import type { Life } from './life.ts';
+import { LocalStage } from './local-stage.ts';
 import { sandboxOptions } from './sandbox-options.ts';
 import { promisedMemory } from './session-options.ts';
 
@@ -43,6 +44,8 @@ export interface Ground {
   /** Calls to what the configuration itself names: on private addresses, too, and out of users' reach. */
   ownOutbound: Outbound;
   provider: LiveSandboxes;
+  /** What the provider finds images and volumes by; it knows them once their rooms are open. */
+  stage: LocalStage;
   /** What of the machine's memory sandboxes were promised. */
   reserved: ReservedMemory;
   report: ProbeReport;
@@ -64,7 +67,8 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
   closing.add(async () => room.close());
 
   const reach: Ground['reach'] = {};
-  const isolation = sandboxOptions(config, { door: () => reach.sandboxPort, clock, log });
+  const stage = new LocalStage();
+  const isolation = sandboxOptions(config, { stage, door: () => reach.sandboxPort, clock, log });
   const choose = () => createSandboxProvider({ ...isolation, provider: config.sandbox.provider });
   const { provider: chosen, report } = await choose();
   const left = new LeftSandboxes(async () => (await choose()).provider, log);
@@ -90,6 +94,7 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
       outbound,
       ownOutbound,
       provider,
+      stage,
       reserved,
       report,
       reach,

@@ -1,4 +1,5 @@
 import { operationCoverage } from './coverage.ts';
+import { passThrough } from './kernel/http/pass-through.ts';
 import { Pipeline } from './kernel/http/pipeline.ts';
 import type { Listener } from './kernel/http/routes/route.ts';
 import { RoutePipeline } from './kernel/http/routes/route-pipeline.ts';
@@ -50,6 +51,13 @@ export async function openHttp(kernel: Kernel, services: Services): Promise<Door
     // Of a sandbox all count, signed or not.
     signedPass: true,
     routes: routesOf('everybody'),
+    passes: services.passes.map((service) =>
+      passThrough(service, {
+        ...kernel,
+        newRequestId: identifiers.request,
+        maxSpooledBytes: config.invocation.maxPayloadBytes,
+      }),
+    ),
   });
   const endpoint = await openSandboxEndpoint({
     ...listener,

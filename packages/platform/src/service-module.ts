@@ -1,5 +1,6 @@
 import type { OperationName } from '@agentplatform/contract';
 import type { SettingTree } from './config/setting.ts';
+import type { PassService } from './kernel/http/pass-through.ts';
 import type { RouteSet } from './kernel/http/routes/route.ts';
 import type { SocketService } from './kernel/http/sockets/socket-service.ts';
 import type { Sink } from './kernel/journal/index.ts';
@@ -59,6 +60,8 @@ export interface ServiceParts<Names extends OperationName, Port = unknown> {
   operations: HandlersOf<Names>;
   /** What it serves beside the operations of the contract. */
   routes?: readonly RouteSet[];
+  /** Requests below a path that it hands through, whatever they are. */
+  passes?: readonly PassService[];
   /** WebSockets that it takes. */
   sockets?: SocketService;
   /** Sessions of its own kind. */

@@ -10,6 +10,8 @@ export interface RequestContext {
   accountId: string;
   region: string;
   headers: IncomingHttpHeaders;
+  /** Where the caller reached the platform, such as `http://127.0.0.1:8080`, as his own request says. */
+  origin: string;
   /** Lower-case names of the headers that the caller's signature covers; absent without one, and where another server has verified it. */
   signedHeaders?: ReadonlySet<string> | undefined;
   /** Aborted when the client goes away or the server stops. */

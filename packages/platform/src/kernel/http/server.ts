@@ -19,6 +19,7 @@ import type { Clock } from '../clock.ts';
 import type { Unhandled } from '../unhandled.ts';
 import { type ConnectionCaps, capConnections } from './connection-caps.ts';
 import { lingerAfterAnswer } from './linger.ts';
+import type { PassPlugin } from './pass-through.ts';
 import type { Pipeline } from './pipeline.ts';
 import type { Admit } from './request-rates.ts';
 import { onlyDeclared } from './routes/declared.ts';
@@ -31,6 +32,8 @@ export interface HttpServerDeps {
   pipeline: Pipeline;
   /** Everything that is no operation of the contract, and serves it. */
   routes: { sets: readonly RouteSet[]; pipeline: RoutePipeline };
+  /** What hands requests through below a path, whatever they are. */
+  passes?: readonly PassPlugin[];
   /** Takes the requests that ask for WebSocket; without it the offer is passed over. */
   upgrade?: UpgradeHandler | undefined;
   /** At once, on each port; one more is closed as it comes, before it costs a file that others need. */
@@ -123,6 +126,7 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
   });
   app.setErrorHandler((error, _request, reply) => writeWireError(error, reply, deps.log));
   await app.register(deps.routes.pipeline.plugin(deps.routes.sets, deps.admit));
+  for (const pass of deps.passes ?? []) await app.register(pass(deps.admit));
   app.setNotFoundHandler((request, reply) => {
     reply.hijack();
     void pipeline.refuse(request.raw, reply.raw);

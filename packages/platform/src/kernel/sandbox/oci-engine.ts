@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import { type CgroupLayout, readCgroupLayout } from './cgroups.ts';
 import { endLeftHelpers } from './exec.ts';
+import type { HostStage } from './host-stage.ts';
 import { IdMounts } from './id-mounts.ts';
 import { IdRanges, RANGE_IDS } from './id-ranges.ts';
 import { type Instance, idRegistryPlace, openInstance, registryPlace } from './instance.ts';
@@ -21,6 +22,7 @@ import { SandboxError } from './sandbox.ts';
 
 export interface OciProviderOptions {
   dataDir: string;
+  stage: HostStage;
   clock: Clock;
   log: Logger;
   /** Runtime command: `runc` by default; another that shares its command line. */

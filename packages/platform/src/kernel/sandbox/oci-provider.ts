@@ -5,6 +5,7 @@ import { readOomKills, readUsage, removeGroup } from './cgroups.ts';
 import { CreateQueue } from './create-queue.ts';
 import { diskBytes } from './disk-bytes.ts';
 import { type ExecTarget, endLeftCommands, execInSandbox } from './exec.ts';
+import type { StagedSpec } from './host-stage.ts';
 import { resolveImageUser } from './image-user.ts';
 import { property } from './json-path.ts';
 import { attachment, type Engine, OCI_DEFAULTS, type OciProviderOptions, openEngine } from './oci-engine.ts';
@@ -17,7 +18,14 @@ import { probeOci } from './probe-oci.ts';
 import { endProcess, identify, isAlive, type ProcessIdentity, signalProcess } from './process-table.ts';
 import type { ProvidedSandbox } from './provided-sandbox.ts';
 import { type RunCommand, runCommand } from './run-command.ts';
-import { type ProbeReport, type Sandbox, SandboxError, type SandboxProvider, type SandboxSpec } from './sandbox.ts';
+import {
+  type ProbeReport,
+  type Sandbox,
+  SandboxError,
+  type SandboxImage,
+  type SandboxProvider,
+  type SandboxSpec,
+} from './sandbox.ts';
 import { readRecord, type SandboxRecord } from './sandbox-record.ts';
 import { asSandboxError, SandboxTable } from './sandbox-table.ts';
 import { sweepSandboxes } from './sweep.ts';
@@ -41,7 +49,7 @@ export class OciProvider implements SandboxProvider {
     this.#owners = new OwnerWatch(options.clock, this.#closing.signal);
     this.#run = options.run ?? runCommand;
     const queue = new CreateQueue(options.creates ?? { running: 8, waiting: 256 });
-    this.#table = new SandboxTable(queue, this.#closing.signal);
+    this.#table = new SandboxTable(options.stage, queue, this.#closing.signal);
   }
 
   probe(): Promise<ProbeReport> {
@@ -49,12 +57,16 @@ export class OciProvider implements SandboxProvider {
     return probeOci({ runtime, nft, cniDir, disk, run: this.#run, arch: process.arch, dataDir });
   }
 
+  async stage(image: SandboxImage, signal?: AbortSignal): Promise<void> {
+    await this.#options.stage.image(image, signal);
+  }
+
   create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
     return this.#table.create(
       spec,
       signal,
       () => this.#ready(),
-      (engine) => this.#make(engine, spec, signal),
+      (engine, staged) => this.#make(engine, staged, signal),
     );
   }
 
@@ -109,7 +121,7 @@ export class OciProvider implements SandboxProvider {
     return openEngine(this.#options, this.#run);
   }
 
-  async #make(engine: Engine, spec: SandboxSpec, signal: AbortSignal | undefined): Promise<ProvidedSandbox> {
+  async #make(engine: Engine, spec: StagedSpec, signal: AbortSignal | undefined): Promise<ProvidedSandbox> {
     const { instance } = engine;
     const { log, disk, logBytes } = { ...OCI_DEFAULTS, logBytes: 4 * MIB, ...this.#options };
     const dir = join(instance.sandboxes, spec.id);
@@ -236,7 +248,7 @@ function execTarget(
 }
 
 /** A ready owner, or one made for a sandbox whose files cannot all be shown with the ids that those in the pool have. */
-async function takeOwner({ pool, idMounts, ownIds, makeOwner }: Engine, spec: SandboxSpec): Promise<Owner> {
+async function takeOwner({ pool, idMounts, ownIds, makeOwner }: Engine, spec: StagedSpec): Promise<Owner> {
   const own = ownIds && (await idMounts.canMapAll(spec));
   return own === ownIds ? pool.take() : makeOwner(own);
 }

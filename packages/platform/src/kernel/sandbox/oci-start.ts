@@ -1,6 +1,7 @@
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limited } from './host-process.ts';
+import type { StagedSpec } from './host-stage.ts';
 import type { ImageUser } from './image-user.ts';
 import { leaseFile } from './lease-file.ts';
 import type { Engine } from './oci-engine.ts';
@@ -8,14 +9,13 @@ import { commandOf, type OciProcess, ociConfig, ociProcess } from './oci-spec.ts
 import type { Owner } from './owner.ts';
 import { identify, type ProcessIdentity } from './process-table.ts';
 import type { RuntimeInfo } from './runtime-cli.ts';
-import type { SandboxSpec } from './sandbox.ts';
 import { withInit } from './sandbox-init.ts';
 import { type SandboxRecord, writeRecord } from './sandbox-record.ts';
 import { seccompProfile } from './seccomp.ts';
 
 export interface StartOptions {
   engine: Engine;
-  spec: SandboxSpec;
+  spec: StagedSpec;
   owner: Owner;
   user: ImageUser;
   /** The sandbox's own directory, which exists. */

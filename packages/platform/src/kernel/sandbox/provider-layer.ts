@@ -1,4 +1,4 @@
-import type { ProbeReport, Sandbox, SandboxProvider, SandboxSpec } from './sandbox.ts';
+import type { ProbeReport, Sandbox, SandboxImage, SandboxProvider, SandboxSpec } from './sandbox.ts';
 
 /** A provider that leaves everything to another one; a layer over it overrides what it adds to. */
 export class ProviderLayer implements SandboxProvider {
@@ -8,6 +8,10 @@ export class ProviderLayer implements SandboxProvider {
   constructor(inner: SandboxProvider) {
     this.name = inner.name;
     this.#inner = inner;
+  }
+
+  stage(image: SandboxImage, signal?: AbortSignal): Promise<void> {
+    return this.#inner.stage(image, signal);
   }
 
   create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {

@@ -9,12 +9,12 @@ import { type Lease, Session, type SessionDeps } from './session.ts';
 import type { SessionKey, SessionPlan } from './session-plan.ts';
 import { SessionQuotaError } from './session-quota.ts';
 import type { EndReason } from './session-state.ts';
-import type { SessionRow, SessionStore } from './session-store.ts';
+import type { SessionAddress, SessionRow, SessionStore } from './session-store.ts';
 import { UnstoredEnds } from './unstored-ends.ts';
 import type { RecordUsage } from './usage.ts';
 import { WarmPool } from './warm-pool.ts';
 
-export type { SessionBelongings, SessionKey, SessionPlan } from './session-plan.ts';
+export type { SessionKey, SessionPlan, SessionVolumes } from './session-plan.ts';
 
 export interface SessionsOptions {
   /** Milliseconds; see docs/configuration.md for each. */
@@ -216,6 +216,13 @@ export class Sessions {
     const holder = await store.holder(key.resourceArn, key.sessionId);
     if (holder && holder.serverId !== hold.serverId) throw new HeldElsewhereError(holder);
     return undefined;
+  }
+
+  /** The session that lives in a sandbox, on this server or another one; undefined when none does. */
+  async inSandbox(sandboxId: string): Promise<SessionAddress | undefined> {
+    for (const { row } of this.#live.values()) if (row.sandboxId === sandboxId) return row;
+    const { shared, store } = this.#deps;
+    return shared ? store.inSandbox(sandboxId) : undefined;
   }
 
   /** Ends the session and waits until nothing of it is left. False when there was none. Rejects with `HeldElsewhereError`. */

@@ -6,8 +6,8 @@ import {
   ImageError,
   type ImagesRoom,
   isRepositoryName,
-  lendImage,
   machinePlatform,
+  mountLayers,
   repositoryArn,
 } from '../../kernel/images/index.ts';
 import { imageProblem, rightsFor } from './artifact.ts';
@@ -60,7 +60,7 @@ async function lendBase({ images, credentials }: BaseImageDeps, call: KnownCall,
   try {
     const login = await credentials.forImage(accountId, image);
     const { digest } = await images.resolve(image, { accountId, signal, ...(login ? { credentials: login } : {}) });
-    return await lendImage(images.store, accountId, name, digest);
+    return await mountLayers(images.store, accountId, name, digest);
   } catch (error) {
     if (!(error instanceof ImageError)) throw error;
     if (error.reason === 'unreachable') return { unreachable: error.message };

@@ -53,10 +53,11 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
       newSessionId: identifiers.session,
       newRequestId: identifiers.request,
     });
-    const { sockets } = service.port;
+    const { sockets, endpoints } = service.port;
     return {
       ...service,
-      sockets,
+      sockets: { read: (req) => endpoints.sockets.read(req) ?? sockets.read(req) },
+      passes: [endpoints.requests],
       drain: () => sockets.close(),
       routes: [
         registryCredentialsRoutes(credentials),

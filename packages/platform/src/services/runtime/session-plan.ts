@@ -1,15 +1,14 @@
 import type { SandboxRole } from '../../kernel/auth/iam/sandbox-credentials.ts';
-import type { Images } from '../../kernel/images/images.ts';
-import type { NetworkPolicy, SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
+import type { NetworkPolicy, SandboxLimits, SandboxProvider } from '../../kernel/sandbox/sandbox.ts';
 import type { SessionPlan } from '../../kernel/sessions/sessions.ts';
-import { reservedMemoryOf } from './definition.ts';
+import { openPortsOf, reservedMemoryOf } from './definition.ts';
 import type { FileSystems } from './file-systems.ts';
 import { routeOf } from './protocols.ts';
 import type { RuntimeVersion } from './runtime.ts';
 import { warmUpOf } from './warm-up.ts';
 
 export interface SessionPlanDeps {
-  images: Pick<Images, 'prepare'>;
+  provider: Pick<SandboxProvider, 'stage'>;
   limits: SandboxLimits;
   network: NetworkPolicy;
   region: string;
@@ -27,7 +26,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
   const { definition, imageDigest, runtimeArn } = version;
   const { port, health } = routeOf(version);
   const warmUp = warmUpOf(version);
-  const belongings = deps.fileSystems.belongings(definition);
+  const volumes = deps.fileSystems.sessionVolumes(definition);
   // Who brings keys of his own means another place by them than this platform.
   const ownKeys = definition.environmentVariables?.AWS_ACCESS_KEY_ID !== undefined;
   return {
@@ -36,15 +35,18 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
     image: imageDigest,
     lifecycle: version.lifecycle,
     port,
+    openPorts: openPortsOf(definition),
     health,
     pool: { resourceArn: runtimeArn, max: deps.pooled },
     ...(warmUp ? { warmUp } : {}),
-    ...(belongings ? { belongings } : {}),
+    ...(volumes ? { volumes } : {}),
     async sandbox(id, signal) {
       if (!imageDigest) throw new Error(`version ${version.version} of ${runtimeArn} is READY without an image`);
+      const image = { digest: imageDigest };
+      await deps.provider.stage(image, signal);
       return {
         id,
-        image: await deps.images.prepare(imageDigest, signal),
+        image,
         env: {
           AWS_REGION: deps.region,
           AWS_DEFAULT_REGION: deps.region,
@@ -56,7 +58,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
             : deps.roleEnvironment({ sandboxId: id, roleArn: definition.roleArn, sourceArn: runtimeArn })),
           ...definition.environmentVariables,
         },
-        mounts: await deps.fileSystems.mounts(definition, id),
+        volumes: deps.fileSystems.volumes(definition),
         network: { ...deps.network, door: !ownKeys },
         limits: { ...deps.limits, reservedMemoryBytes: reservedMemoryOf(definition) },
         labels: { kind: 'runtime', runtime: runtimeArn, version: String(version.version) },

@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import type { Route, RouteSet } from './route.ts';
 
 /** What a handler serves. */
 interface Declaration {
-  set: RouteSet;
-  route: Route;
+  /** Name of the set of routes that it belongs to, or of what hands requests through. */
+  set: string;
+  /** Serves somebody without credentials. */
+  open: boolean;
 }
 
 const declarations = new WeakMap<object, Declaration>();

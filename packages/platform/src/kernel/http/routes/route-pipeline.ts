@@ -84,7 +84,7 @@ export class RoutePipeline {
           this.#begin(set, request, reply, request.params);
           done(unlimited ? undefined : admit(request.raw));
         },
-        handler: declare({ set, route }, async (request, reply) => {
+        handler: declare({ set: set.name, open: 'open' in route }, async (request, reply) => {
           const answer = await this.#answer(this.#exchangeOf(request), route);
           if (answer !== undefined || reply.raw.headersSent || reply.raw.destroyed) return answer;
           return reply.code(204).send();

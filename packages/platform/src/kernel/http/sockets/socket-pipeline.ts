@@ -2,14 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { errors, type ServiceError } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import type { Principal } from '../../auth/principal.ts';
 import type { PeerForwarder } from '../../peers/index.ts';
 import { HeldElsewhereError } from '../../sessions/server-hold.ts';
+import { type Entering, Entry, type Prove } from '../entry.ts';
 import { toServiceError } from '../service-errors.ts';
-import { type Exchange, Stages, type StagesDeps } from '../stages.ts';
+import { Stages, type StagesDeps } from '../stages.ts';
 import { refuseUpgrade, type UpgradeHandler } from '../upgrade.ts';
 import { readHandshake } from './handshake.ts';
-import type { OpenSocket, Resources, SocketOpening, SocketRequest, SocketService } from './socket-service.ts';
+import type { OpenSocket, SocketOpening, SocketRequest, SocketService } from './socket-service.ts';
 
 export interface SocketPipelineDeps extends StagesDeps {
   services: readonly SocketService[];
@@ -24,30 +24,33 @@ const MAX_OPEN = 10_000;
 
 const SWITCHING = 101;
 
-/** What is known of a caller who may go on. */
-type Known = Pick<SocketOpening, 'principal' | 'resources' | 'signedHeaders'>;
-
 /** What the client brings along, its connection and what it has sent on it. */
-interface Upgrade extends Exchange {
-  readonly socket: Duplex;
-  readonly head: Buffer;
-  /** Aborted when the client goes away. */
-  readonly signal: AbortSignal;
+interface Upgrade {
+  entering: Entering;
+  socket: Duplex;
+  head: Buffer;
 }
 
+/** Such a signature proves nothing before the body was read, and here nobody reads one. */
+const withoutBody: Prove = async ({ kind }) => {
+  if (kind === 'undeclared') throw errors.validation('A request to open a WebSocket has no body.');
+};
+
 /**
- * The path of every request to open a WebSocket, top to bottom in `#open`, with the stages that an operation has (`Pipeline`): request id → route →
- * authenticate → count → authorize → open, or hand on to the server that has the session → audit.
+ * The path of every request to open a WebSocket, top to bottom in `#serve`: request id → route → enter (`Entry`) → open, or hand on to the
+ * server that has the session → audit.
  */
 export class SocketPipeline {
   readonly #deps: SocketPipelineDeps;
   readonly #stages: Stages;
+  readonly #entry: Entry;
   readonly #open = new Set<OpenSocket>();
   #opening = 0;
 
   constructor(deps: SocketPipelineDeps) {
     this.#deps = deps;
     this.#stages = new Stages(deps);
+    this.#entry = new Entry(this.#stages);
   }
 
   /** Takes every request to upgrade that the server gets. */
@@ -78,12 +81,7 @@ export class SocketPipeline {
       throw errors.throttling('The server has as many streams as it can hold.', { retryAfterSeconds: 5 });
     const gone = new AbortController();
     const onGone = (): void => gone.abort(new Error('the client closed the connection'));
-    const upgrade: Upgrade = {
-      ...{ req, socket, head, requestId, signal: gone.signal },
-      principal: undefined,
-      resource: undefined,
-      forwarded: this.#stages.isForwarded(req),
-    };
+    const upgrade: Upgrade = { socket, head, entering: this.#entry.begin(req, requestId, gone.signal) };
     let failure: ServiceError | undefined;
     this.#opening += 1;
     socket.once('close', onGone);
@@ -95,7 +93,7 @@ export class SocketPipeline {
     } finally {
       socket.off('close', onGone);
       this.#opening -= 1;
-      this.#stages.record(upgrade, request.operation, failure?.status ?? SWITCHING, failure);
+      this.#stages.record(upgrade.entering, request.operation, failure?.status ?? SWITCHING, failure);
     }
   }
 
@@ -107,15 +105,14 @@ export class SocketPipeline {
     throw errors.unknownOperation(`There is no WebSocket at ${req.url?.split('?')[0]}.`);
   }
 
-  async #answer(upgrade: Upgrade, request: SocketRequest, key: string): Promise<void> {
-    const { req, socket, head, requestId, signal } = upgrade;
-    const { principal, signedHeaders, resources } = await (request.bearer
-      ? this.#knowBearer(upgrade, request, request.bearer)
-      : this.#knowSigner(upgrade, request));
+  async #answer({ entering, socket, head }: Upgrade, request: SocketRequest, key: string): Promise<void> {
+    const { req, requestId, signal, forwarded } = entering;
+    const entered = await this.#entry.enter(entering, request, withoutBody);
+    const { principal } = entered;
     const require = async (action: string, resource: string): Promise<void> =>
-      this.#stages.authorize(upgrade, principal, { action, resource });
+      this.#stages.authorize(entering, principal, { action, resource });
     const opening: SocketOpening = {
-      ...{ req, socket, head, key, requestId, principal, resources, signedHeaders, signal, require },
+      ...{ ...entered, req, socket, head, key, requestId, signal, require },
       opened: (stream) => this.#keep(stream),
     };
     try {
@@ -123,44 +120,9 @@ export class SocketPipeline {
     } catch (error) {
       if (!(error instanceof HeldElsewhereError)) throw error;
       const { forward } = this.#deps;
-      if (!forward || upgrade.forwarded) throw error;
+      if (!forward || forwarded) throw error;
       await forward.upgrade({ req, held: error, principal }, socket, head);
     }
-  }
-
-  async #knowSigner(upgrade: Upgrade, request: SocketRequest): Promise<Known> {
-    const { req } = upgrade;
-    const { method, url } = req;
-    const { principal, body, signedHeaders } = await this.#stages.authenticate(
-      { method, url, rawHeaders: request.headersToVerify },
-      'bedrock-agentcore',
-    );
-    // Such a signature proves nothing before the body was read, and here nobody reads one.
-    if (body.kind === 'undeclared') throw errors.validation('A request to open a WebSocket has no body.');
-    this.#stages.know(upgrade, principal);
-    const resources = request.resources(principal.accountId);
-    this.#authorizeAll(upgrade, principal, request, resources);
-    // The vendor's clients give signed headers out, to which their caller adds; whoever is given a presigned URL adds none.
-    const presigned = req.headers.authorization === undefined;
-    return { principal, resources, signedHeaders: presigned ? signedHeaders : undefined };
-  }
-
-  async #knowBearer(
-    upgrade: Upgrade,
-    request: SocketRequest,
-    bearer: NonNullable<SocketRequest['bearer']>,
-  ): Promise<Known> {
-    const resources = request.resources();
-    const principal = await bearer(resources, upgrade.signal);
-    this.#stages.know(upgrade, principal);
-    this.#authorizeAll(upgrade, principal, request, resources);
-    return { principal, resources, signedHeaders: undefined };
-  }
-
-  #authorizeAll(upgrade: Upgrade, principal: Principal, { operation }: SocketRequest, resources: Resources): void {
-    [upgrade.resource] = resources;
-    for (const resource of resources)
-      this.#stages.authorize(upgrade, principal, { action: `bedrock-agentcore:${operation}`, resource });
   }
 
   #keep(stream: OpenSocket): void {

@@ -2,20 +2,20 @@ import type { ImageStore } from './image-store.ts';
 import type { Descriptor } from './manifest.ts';
 
 /** An image that others may stand on. */
-export interface LentImage {
+export interface BaseImage {
   digest: string;
   layers: Descriptor[];
   /** The config document as it is, unread. */
   config: unknown;
 }
 
-/** Lets who pushes to a repository push images that hold the layers of one in the store, without sending them. Throws `ImageError`. */
-export async function lendImage(
+/** Mounts the layers of an image in the store into a repository (OCI distribution, "mounting a blob"): who pushes there may name them without sending them. Throws `ImageError`. */
+export async function mountLayers(
   store: ImageStore,
   accountId: string,
   name: string,
   digest: string,
-): Promise<LentImage> {
+): Promise<BaseImage> {
   const { manifest } = await store.readImage(digest);
   for (const { digest: layer } of manifest.layers) await store.repositories.linkBlob(accountId, name, layer);
   const config = await store.blobs.readBytes(manifest.config.digest, store.limits.configBytes);

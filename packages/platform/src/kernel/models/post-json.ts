@@ -1,4 +1,5 @@
 import type { Outbound } from '../outbound/index.ts';
+import { trimEnd } from '../trim-end.ts';
 
 /** An OpenAI-compatible service that the operator of the platform has chosen. */
 export interface ModelEndpoint {
@@ -49,7 +50,7 @@ export async function postJson(
   signal?: AbortSignal,
 ): Promise<Record<string, unknown>> {
   const answer = await readAnswer(
-    outbound.fetch(`${url.replace(/\/+$/, '')}/${path}`, {
+    outbound.fetch(`${trimEnd(url, '/')}/${path}`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',

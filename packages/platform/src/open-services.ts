@@ -64,6 +64,10 @@ export class Services {
     return this.#open.flatMap(({ parts }) => parts.routes ?? []);
   }
 
+  get passes() {
+    return this.#open.flatMap(({ parts }) => parts.passes ?? []);
+  }
+
   get sockets() {
     return this.#open.flatMap(({ parts }) => parts.sockets ?? []);
   }

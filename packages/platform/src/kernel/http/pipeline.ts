@@ -108,6 +108,7 @@ export class Pipeline {
       res,
       route,
       requestId: newRequestId(),
+      span: this.#stages.span(route.operation, req),
       startedAt: clock.monotonic(),
       metrics: metrics.request(route.operation),
       principal: undefined,
@@ -119,7 +120,8 @@ export class Pipeline {
     let failure: ServiceError | undefined;
     try {
       if (refusal && !signedPass) throw refusal;
-      await respond(res, await this.#answer(exchange, refusal), exchange.requestId);
+      const answer = await this.#stages.during(exchange, () => this.#answer(exchange, refusal));
+      await respond(res, answer, exchange.requestId);
     } catch (error) {
       failure = await this.#fail(exchange, error);
     }
@@ -207,14 +209,16 @@ export class Pipeline {
     held: HeldElsewhereError,
     operation: OperationName,
     body: WholeBody | AsyncIterable<Uint8Array> | Uint8Array | undefined,
-    { req, forwarded }: OperationExchange,
+    { req, forwarded, span }: OperationExchange,
     ctx: RequestContext,
   ): Promise<WireResponse> {
     const { forward } = this.#deps;
     if (!forward || forwarded) throw held;
     const whole = operations[operation].responds === 'json';
     const bytes = body instanceof WholeBody ? body.bytes : body;
-    return forward.request({ req, held, principal: ctx.principal }, bytes, whole, (run) => ctx.onGone(run));
+    return forward.request({ req, held, principal: ctx.principal, trace: span.context }, bytes, whole, (run) =>
+      ctx.onGone(run),
+    );
   }
 
   /** Whoever shares his address with one who is refused too often is not refused with him, as long as his own signature fits. */
@@ -259,11 +263,11 @@ export class Pipeline {
     signedHeaders: ReadonlySet<string> | undefined,
   ): RequestContext {
     const { region, log } = this.#deps;
-    const { req, res, requestId } = exchange;
+    const { req, res, requestId, span } = exchange;
     const require = async (action: string, resource: string): Promise<void> =>
       this.#stages.authorize(exchange, principal, { action, resource });
     const { headers } = req;
-    return new HttpRequestContext({ requestId, principal, region, headers, signedHeaders, res, log, require });
+    return new HttpRequestContext({ requestId, principal, region, headers, signedHeaders, res, span, log, require });
   }
 
   /** Before a body is read that has to be understood: who may do it nowhere has no business sending one. */
@@ -358,7 +362,9 @@ export class Pipeline {
     const status = left ? CLIENT_LEFT : res.statusCode;
     exchange.metrics.ended(status, (this.#deps.clock.monotonic() - exchange.startedAt) / 1000);
     this.#deps.cover?.({ operation, userAgent: req.headers['user-agent'] ?? '', status });
-    this.#stages.record(exchange, operation, status, failure, left ? 'ClientLeft' : failure?.code);
+    const errorCode = left ? 'ClientLeft' : failure?.code;
+    this.#stages.record(exchange, operation, status, failure, errorCode);
+    this.#stages.finish(exchange, status, errorCode);
   }
 }
 

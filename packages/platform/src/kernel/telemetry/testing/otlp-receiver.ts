@@ -88,7 +88,10 @@ function fieldsOf(message: Buffer): Fields {
       if (byte < 0x80) return value;
     }
   };
-  const take = (length: number): Buffer => message.subarray(at, (at += length));
+  const take = (length: number): Buffer => {
+    at += length;
+    return message.subarray(at - length, at);
+  };
   while (at < message.length) {
     const tag = Number(varint());
     const wire = tag & 7;
@@ -130,15 +133,15 @@ function spanOf(span: Fields, resource: Record<string, unknown>): ReceivedSpan {
 
 function attributesOf(fields: Fields, number: number): Record<string, unknown> {
   return Object.fromEntries(
-    messages(fields, number).map((one) => [bytesOf(one, 1).toString('utf8'), valueOf(fieldsOf(bytesOf(one, 2)))]),
+    messages(fields, number).map((one) => [bytesOf(one, 1).toString('utf8'), anyOf(fieldsOf(bytesOf(one, 2)))]),
   );
 }
 
-function valueOf(value: Fields): unknown {
+function anyOf(value: Fields): unknown {
   const [[kind, [first]] = [0, []]] = value as Map<number, (Buffer | bigint)[]>;
   if (kind === 1) return (first as Buffer).toString('utf8');
   if (kind === 2) return first === 1n;
   if (kind === 3) return Number(BigInt.asIntN(64, first as bigint));
   if (kind === 4) return (first as Buffer).readDoubleLE();
-  return kind === 5 ? messages(fieldsOf(first as Buffer), 1).map(valueOf) : undefined;
+  return kind === 5 ? messages(fieldsOf(first as Buffer), 1).map(anyOf) : undefined;
 }

@@ -27,7 +27,9 @@ it('notes in one part of a request how long it waited, statements at once counte
     await new Promise(setImmediate);
   };
   const done = wait.during(span, async () => {
-    await Promise.all([watched.query('a'), watched.execute('b')]);
+    const first = watched.query('a');
+    now += 5;
+    await Promise.all([first, watched.execute('b')]);
     now += 500;
     await watched.transaction(async () => undefined);
     now += 7;
@@ -42,8 +44,8 @@ it('notes in one part of a request how long it waited, statements at once counte
       kind: 'client',
       'db.system.name': 'postgresql',
       'agentplatform.db.statements': 3,
-      'agentplatform.db.wait_ms': 35,
-      at: 1535,
+      'agentplatform.db.wait_ms': 40,
+      at: 1540,
     },
   ]);
   // Beside a request, nothing is noted; nor for one that has not asked.

@@ -203,10 +203,13 @@ describe.each(['process', 'oci'])('traces of sessions on %s', (provider) => {
 
   it.skipIf(!packages)('is one with an agent in Python, too', async () => {
     const folder = join(dir, 'python');
-    await mkdir(folder);
-    // Of the hundreds of services that it knows this is enough.
+    // What boto3 needs, and of the hundreds of services that it knows this one.
     const unused = /__pycache__$|\/botocore\/data\/(?!bedrock-runtime(\/|$))[^/.]+$/;
-    await cp(packages ?? '', folder, { recursive: true, filter: (path) => !unused.test(path) });
+    for (const name of ['boto3', 'botocore', 's3transfer', 'jmespath', 'dateutil', 'urllib3', 'six.py'])
+      await cp(join(packages ?? '', name), join(folder, name), {
+        recursive: true,
+        filter: (path) => !unused.test(path),
+      });
     await cp(join(root, 'tests/support/trace-python-agent/main.py'), join(folder, 'main.py'));
     const runtime = (await defaultPythonRuntime(folder)) as 'PYTHON_3_11';
     const { arn: python } = await deployAgent(platform, clients, { folder, runtime, entryPoint: ['main.py'] });

@@ -5,10 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
+import { FakeClock } from '../fake-clock.ts';
 import { describeDatabases, EMBEDDED_CACHE, silent, temporaryPglite } from '../storage/testing/databases.ts';
 import { startPostgres } from '../storage/testing/postgres.ts';
 import type { JobDefinition } from './job-definition.ts';
+import { endJob, takeJobs } from './job-store.ts';
 import { createJobs } from './jobs.ts';
+import { jobMigrations } from './tables.ts';
 
 interface Item {
   n: number;
@@ -24,7 +27,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-describeDatabases('jobs', [], (database) => {
+describeDatabases('jobs', jobMigrations, (database) => {
   let counter = 0;
   const startQueue = async (definition: Omit<JobDefinition<Item>, 'parse'>, name = `queue-${++counter}`) => {
     const jobs = createJobs({ database: database(), log: silent, pollSeconds: 0.5 });
@@ -86,39 +89,156 @@ describeDatabases('jobs', [], (database) => {
     await soon(() => expect(seen).toEqual([2]));
   });
 
-  test('exclusive: of one key there is one, until it is done', async () => {
-    const gate = Promise.withResolvers<void>();
-    const seen: number[] = [];
-    const run = async ({ data }: { data: Item }) => {
-      seen.push(data.n);
-      await gate.promise;
-    };
-    const { queue } = await startQueue({ keyed: 'exclusive', run });
-    expect(await queue.enqueue({ n: 1 }, { key: 'a' })).toBeDefined();
-    expect(await queue.enqueue({ n: 2 }, { key: 'a' })).toBeUndefined();
-    expect(await queue.enqueue({ n: 3 }, { key: 'b' })).toBeDefined();
-    await soon(() => expect(seen).toEqual([1, 3]));
-    expect(await queue.enqueue({ n: 4 }, { key: 'a' })).toBeUndefined();
-    gate.resolve();
-    await soon(async () => expect(await queue.enqueue({ n: 5 }, { key: 'a' })).toBeDefined());
-    await soon(() => expect(seen).toEqual([1, 3, 5]));
-  });
-
-  test('serial: all of one key run, never two at once; other keys run beside', async () => {
+  test('of one key one runs at a time, in their order; other keys run beside', async () => {
     let running = 0;
     let together = 0;
     const done: number[] = [];
+    const gate = Promise.withResolvers<void>();
     const run = async ({ data }: { data: Item }) => {
+      if (data.n === 0) return gate.promise;
       running++;
       together = Math.max(together, running);
       await sleep(20);
       running--;
       done.push(data.n);
     };
-    const { queue } = await startQueue({ keyed: 'serial', run, concurrency: 3 });
-    for (const n of [1, 2, 3]) await queue.enqueue({ n }, { key: 'same' });
-    await soon(() => expect(done).toHaveLength(3));
+    const { queue } = await startQueue({ run, concurrency: 3 });
+    await queue.enqueue({ n: 0 }, { key: 'other' });
+    const wanted = Array.from({ length: 9 }, (_, n) => n + 1);
+    await database().transaction(async (tx) => {
+      for (const n of wanted) await queue.enqueue({ n }, { key: 'same', within: tx });
+    });
+    queue.look();
+    await soon(() => expect(done).toEqual(wanted));
     expect(together).toBe(1);
+    gate.resolve();
+  });
+
+  test('one that is to be tried again holds up those of its key, one that is given up does not', async () => {
+    const seen: string[] = [];
+    const givenUp: unknown[] = [];
+    const run: JobDefinition<Item>['run'] = async ({ data, attempt }) => {
+      seen.push(`${data.n}.${attempt}`);
+      if (data.n < 3) throw new Error(`no ${data.n}`);
+    };
+    const giveUp: JobDefinition<Item>['giveUp'] = async ({ data }, error) => void givenUp.push([data.n, error]);
+    const { queue } = await startQueue({ run, giveUp, retries: 1, retryDelay: 0.1, concurrency: 3 });
+    for (const n of [1, 2, 3]) await queue.enqueue({ n }, { key: 'same' });
+    await soon(() => expect(seen).toEqual(['1.1', '1.2', '2.1', '2.2', '3.1']));
+    expect(givenUp).toEqual([
+      [1, new Error('no 1')],
+      [2, new Error('no 2')],
+    ]);
+    expect(await queue.listFailed()).toEqual([]);
+  });
+
+  test('two servers share a queue: each job runs once, and of one key one at a time', async () => {
+    const done: number[] = [];
+    const busy = new Set<number>();
+    const overlaps: number[] = [];
+    const run = async ({ data }: { data: Item }) => {
+      const line = data.n % 5;
+      if (busy.has(line)) overlaps.push(data.n);
+      busy.add(line);
+      await sleep(1);
+      busy.delete(line);
+      done.push(data.n);
+    };
+    const { queue: one, name } = await startQueue({ run });
+    const { queue: two } = await startQueue({ run }, name);
+    const numbers = Array.from({ length: 60 }, (_, n) => n);
+    await Promise.all(
+      [0, 1, 2, 3, 4].map(async (line) => {
+        for (const n of numbers.filter((each) => each % 5 === line))
+          await (n % 2 === 0 ? one : two).enqueue({ n }, { key: `line${line}` });
+      }),
+    );
+    await soon(() => expect(done.toSorted((a, b) => a - b)).toEqual(numbers));
+    expect(overlaps).toEqual([]);
+    for (const line of [0, 1, 2, 3, 4])
+      expect(done.filter((n) => n % 5 === line)).toEqual(numbers.filter((n) => n % 5 === line));
+  });
+
+  test('a job whose transaction commits late does not run beside the one of its key that overtook it', async () => {
+    const name = `queue-${++counter}`;
+    const add = (seq: number, id: string): Promise<number> =>
+      database().execute(
+        "INSERT INTO jobs (id, seq, queue, key, data) OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, 'same', '{}')",
+        [`${name} ${id}`, seq, name],
+      );
+    await add(900_002, 'second');
+    const [taken] = await takeJobs(database(), name, 5);
+    expect(taken?.id).toBe(`${name} second`);
+    await add(900_001, 'first');
+    expect(await takeJobs(database(), name, 5)).toEqual([]);
+    await expect(
+      database().execute("UPDATE jobs SET state = 'running' WHERE queue = $1 AND seq = 900001", [name]),
+    ).rejects.toMatchObject({ code: '23505' });
+    if (taken) await endJob(database(), taken);
+    expect((await takeJobs(database(), name, 5)).map(({ id }) => id)).toEqual([`${name} first`]);
+  });
+
+  test('a job that comes while the last of its key ends is run', async () => {
+    const seen: number[] = [];
+    const { queue } = await startQueue({
+      run: async ({ data }) => {
+        seen.push(data.n);
+        if (data.n < 20) await queue.enqueue({ n: data.n + 1 }, { key: 'same' });
+      },
+    });
+    await queue.enqueue({ n: 1 }, { key: 'same' });
+    await soon(() => expect(seen).toHaveLength(20));
+  });
+
+  test('a run that takes too long is aborted and counts as a failure, whether or not it heeds that', async () => {
+    const aborted: unknown[] = [];
+    const run: JobDefinition<Item>['run'] = ({ signal }) => {
+      signal.addEventListener('abort', () => aborted.push(signal.reason));
+      return new Promise(() => {});
+    };
+    const { queue } = await startQueue({ run, retries: 0, timeout: 0.05 });
+    await queue.enqueue({ n: 1 });
+    await soon(async () =>
+      expect(await queue.listFailed()).toMatchObject([{ error: 'the run took longer than 0.05 s' }]),
+    );
+    expect(aborted).toHaveLength(1);
+  });
+
+  test('what another server took from one that was silent is cut there, and ends once', async () => {
+    const clock = new FakeClock();
+    const began = Promise.withResolvers<void>();
+    const cut = Promise.withResolvers<unknown>();
+    const name = `queue-${++counter}`;
+    const silentOne = createJobs({ database: database(), log: silent, clock });
+    const queue = silentOne.define<Item>(name, {
+      parse,
+      run: ({ signal }) => {
+        signal.addEventListener('abort', () => cut.resolve(signal.reason));
+        began.resolve();
+        return new Promise(() => {});
+      },
+    });
+    await silentOne.start();
+    cleanups.push(() => silentOne.stop(0));
+    await queue.enqueue({ n: 1 });
+    await began.promise;
+    await database().execute("UPDATE jobs SET lease_until = now() - interval '1 second' WHERE queue = $1", [name]);
+    const seen: number[] = [];
+    await startQueue({ run: async ({ data, attempt }) => void seen.push(data.n, attempt) }, name);
+    await soon(() => expect(seen).toEqual([1, 2]));
+    await clock.advance(5_000);
+    expect(await cut.promise).toEqual(new Error('another server has the job'));
+    await soon(async () => expect(await database().query('SELECT id FROM jobs WHERE queue = $1', [name])).toEqual([]));
+    expect(seen).toHaveLength(2);
+  });
+
+  test('jobs of a queue that nobody defines any more go to its heir, in their order', async () => {
+    const before = `queue-${++counter}`;
+    const old = createJobs({ database: database(), log: silent }).define<Item>(before, { parse, run: async () => {} });
+    for (const n of [1, 2, 3]) await old.enqueue({ n }, { key: 'same' });
+    const seen: number[] = [];
+    await startQueue({ run: async ({ data }) => void seen.push(data.n), inherits: (name) => name === before });
+    await soon(() => expect(seen).toEqual([1, 2, 3]));
   });
 
   test('stop waits for what runs; what is cut short is aborted and run again at the next start', async () => {

@@ -1,0 +1,30 @@
+import type { Migration } from '../storage/index.ts';
+
+export const jobMigrations: Migration[] = [
+  {
+    // A job that is done has no row. `data` is JSON as text: jsonb refuses U+0000. Jobs of one key are in the order of `seq`;
+    // the unique index is what keeps two of them from running at once, whatever servers see of each other.
+    // Jobs were kept by a library before, whose entries memory makes anew of its own tables (memory/0009-jobs).
+    id: 'jobs/0001-jobs',
+    sql: `
+      CREATE TABLE jobs (
+        id text PRIMARY KEY DEFAULT gen_random_uuid()::text,
+        seq bigint GENERATED ALWAYS AS IDENTITY,
+        queue text NOT NULL,
+        key text,
+        data text NOT NULL,
+        state text NOT NULL DEFAULT 'waiting',
+        due_at timestamptz NOT NULL DEFAULT now(),
+        runs int NOT NULL DEFAULT 0,
+        failures int NOT NULL DEFAULT 0,
+        lease_until timestamptz,
+        error text,
+        failed_at timestamptz
+      );
+      CREATE INDEX jobs_waiting ON jobs (queue, seq) WHERE state = 'waiting';
+      CREATE INDEX jobs_line ON jobs (queue, key, seq) WHERE state <> 'failed' AND key IS NOT NULL;
+      CREATE UNIQUE INDEX jobs_running ON jobs (queue, key) WHERE state = 'running';
+      CREATE INDEX jobs_failed ON jobs (queue, failed_at) WHERE state = 'failed';
+      DROP SCHEMA IF EXISTS pgboss CASCADE;`,
+  },
+];

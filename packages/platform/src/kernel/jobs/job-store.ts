@@ -4,6 +4,8 @@ import type { FailedJob } from './job-definition.ts';
 /** A job that this server has taken; `runs` tells its run from those before and after it. */
 export interface TakenJob {
   id: string;
+  queue: string;
+  key: string | null;
   data: string;
   runs: number;
   failures: number;
@@ -20,10 +22,15 @@ export interface NewJob {
 const LEASE = "interval '15 seconds'";
 const MAX_ERROR = 10_000;
 const RUN = "id = $1 AND runs = $2 AND state = 'running'";
+/** The first of the line that the job $1 of queue $3 and key $4 leaves, for its turn. */
+const NEXT = `UPDATE jobs SET state = 'waiting' WHERE state = 'behind' AND id = (SELECT id FROM jobs
+  WHERE queue = $3 AND key = $4 AND state <> 'failed' AND id <> $1 ORDER BY seq LIMIT 1)`;
 
 export async function addJob(executor: Executor, { queue, data, key, startAfter }: NewJob): Promise<string> {
   const [row] = await executor.query<{ id: string }>(
-    'INSERT INTO jobs (queue, key, data, due_at) VALUES ($1, $2, $3, coalesce($4, now())) RETURNING id',
+    `INSERT INTO jobs (queue, key, data, due_at, state) VALUES ($1, $2::text, $3, coalesce($4, now()),
+       CASE WHEN EXISTS (SELECT FROM jobs WHERE queue = $1 AND key = $2::text AND state <> 'failed') THEN 'behind' ELSE 'waiting' END)
+     RETURNING id`,
     [queue, key ?? null, data, startAfter ?? null],
   );
   if (!row) throw new Error('the database kept no job');
@@ -42,27 +49,38 @@ export function takeJobs(executor: Executor, queue: string, limit: number): Prom
          AND NOT EXISTS (SELECT FROM jobs r WHERE r.queue = j.queue AND r.key = j.key AND r.state = 'running')))
        ORDER BY seq LIMIT $2 FOR UPDATE SKIP LOCKED)
      UPDATE jobs SET state = 'running', runs = runs + 1, lease_until = now() + ${LEASE}
-     FROM next WHERE jobs.id = next.id RETURNING jobs.id, data, runs, failures`,
+     FROM next WHERE jobs.id = next.id RETURNING jobs.id, queue, key, data, runs, failures`,
     [queue, limit],
   );
 }
 
-/** The run is over and so is the job. */
-export async function endJob(executor: Executor, { id, runs }: TakenJob): Promise<void> {
-  await executor.execute(`DELETE FROM jobs WHERE ${RUN}`, [id, runs]);
+/** The run is over and so is the job: it is the next one's turn in its line, which is taken at once with `on`, and then given. */
+export async function endJob(executor: Executor, { id, runs }: TakenJob, on = false): Promise<TakenJob | undefined> {
+  const [next] = await executor.query<TakenJob & { state: string }>(
+    `WITH ended AS (DELETE FROM jobs WHERE ${RUN} RETURNING queue, key),
+     next AS (SELECT n.id, $3::boolean AND n.due_at <= now() AS taken FROM ended CROSS JOIN LATERAL (
+       SELECT id, due_at FROM jobs j WHERE j.queue = ended.queue AND j.key = ended.key AND state <> 'failed' AND id <> $1 ORDER BY seq LIMIT 1) n)
+     UPDATE jobs SET state = CASE WHEN taken THEN 'running' ELSE 'waiting' END, runs = runs + taken::int,
+       lease_until = CASE WHEN taken THEN now() + ${LEASE} END
+     FROM next WHERE jobs.id = next.id AND state IN ('waiting', 'behind') RETURNING jobs.id, queue, key, data, runs, failures, state`,
+    [id, runs, on],
+  );
+  return next?.state === 'running' ? next : undefined;
 }
 
-/** The run failed: the job waits for that many seconds, or is kept as failed. */
-export async function failJob(
-  executor: Executor,
-  { id, runs }: TakenJob,
-  error: string,
-  delay: number | undefined,
-): Promise<void> {
+/** The run failed: the job waits for that many seconds. */
+export async function delayJob(executor: Executor, { id, runs }: TakenJob, seconds: number): Promise<void> {
   await executor.execute(
-    `UPDATE jobs SET failures = failures + 1, error = $3, lease_until = NULL, state = CASE WHEN $4::float8 IS NULL THEN 'failed' ELSE 'waiting' END,
-       due_at = now() + coalesce($4::float8, 0) * interval '1 second', failed_at = CASE WHEN $4::float8 IS NULL THEN now() END WHERE ${RUN}`,
-    [id, runs, error.replaceAll('\u0000', '').slice(0, MAX_ERROR), delay ?? null],
+    `UPDATE jobs SET state = 'waiting', failures = failures + 1, lease_until = NULL, due_at = now() + $3::float8 * interval '1 second' WHERE ${RUN}`,
+    [id, runs, seconds],
+  );
+}
+
+/** The run failed for the last time: the job is kept as failed, and it is the next one's turn. */
+export async function failJob(executor: Executor, { id, runs, queue, key }: TakenJob, error: string): Promise<void> {
+  await executor.execute(
+    `WITH failed AS (UPDATE jobs SET state = 'failed', error = $5, lease_until = NULL, failed_at = now() WHERE ${RUN}) ${NEXT}`,
+    [id, runs, queue, key, error.replaceAll('\u0000', '').slice(0, MAX_ERROR)],
   );
 }
 
@@ -87,6 +105,14 @@ export async function renewLeases(executor: Executor, runs: readonly TakenJob[])
 export function releaseSilent(executor: Executor, whose: 'silent' | 'all'): Promise<number> {
   const lapsed = whose === 'all' ? '' : 'AND lease_until < now()';
   return executor.execute(`UPDATE jobs SET state = 'waiting', lease_until = NULL WHERE state = 'running' ${lapsed}`);
+}
+
+/** Gives lines their turn whose first job was enqueued while the one before it was ending: neither transaction saw the other. */
+export async function wakeLines(executor: Executor): Promise<void> {
+  await executor.execute(
+    `UPDATE jobs SET state = 'waiting' WHERE id IN (SELECT DISTINCT ON (queue, key) id FROM jobs j WHERE state = 'behind' AND NOT EXISTS (
+       SELECT FROM jobs h WHERE h.queue = j.queue AND h.key = j.key AND h.state IN ('waiting', 'running')) ORDER BY queue, key, seq)`,
+  );
 }
 
 /** Names of all queues that have jobs. */

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import { type Database, DatabaseError } from '../storage/index.ts';
 import { untilAborted } from '../until-aborted.ts';
 import type { JobDefinition, JobRun } from './job-definition.ts';
-import { endJob, failJob, releaseJob, type TakenJob, takeJobs } from './job-store.ts';
+import { delayJob, endJob, failJob, releaseJob, type TakenJob, takeJobs } from './job-store.ts';
 
 export interface JobWorkerDeps {
   database: Database;
@@ -19,6 +19,8 @@ interface Running {
 }
 
 const DEFAULTS = { retries: 5, retryDelay: 1, retryDelayMax: 300, concurrency: 4, timeout: 900 };
+/** Jobs of one key that are run one after the other before other keys have their turn. */
+const IN_A_ROW = 100;
 /** SQLSTATE: another server has taken a job of the same key at the same moment. */
 const UNIQUE_VIOLATION = '23505';
 
@@ -67,7 +69,7 @@ export class JobWorker {
 
   /** Resolves when nothing runs any more. */
   async idle(): Promise<void> {
-    await Promise.all([...this.#running].map(({ ended }) => ended));
+    while (this.#running.size > 0) await Promise.all([...this.#running].map(({ ended }) => ended));
   }
 
   async #look(): Promise<void> {
@@ -89,18 +91,19 @@ export class JobWorker {
     }
   }
 
-  #begin(job: TakenJob): void {
+  #begin(job: TakenJob, inRow = 1): void {
     const cut = new AbortController();
     const running: Running = { job, cut, ended: Promise.resolve() };
     this.#running.add(running);
-    running.ended = this.#take(job, cut.signal).finally(() => {
+    running.ended = this.#take(job, cut.signal, inRow < IN_A_ROW).then((next) => {
       this.#running.delete(running);
-      this.look();
+      if (next) this.#begin(next, inRow + 1);
+      else this.look();
     });
   }
 
-  /** Never rejects: what cannot be noted lapses with the lease, and is run again. */
-  async #take(job: TakenJob, cut: AbortSignal): Promise<void> {
+  /** Gives the next job of its key, if that is taken already. Never rejects: what cannot be noted lapses with the lease, and is run again. */
+  async #take(job: TakenJob, cut: AbortSignal, on: boolean): Promise<TakenJob | undefined> {
     const { database, clock, log: parent } = this.#deps;
     const log = parent.child({ job: this.#queue, jobId: job.id, attempt: job.runs });
     const late = new AbortController();
@@ -109,14 +112,15 @@ export class JobWorker {
     const signal = AbortSignal.any([cut, late.signal]);
     try {
       const failure = await this.#run(job, signal, log);
-      if (failure === undefined) await endJob(database, job);
-      else if (cut.aborted) await releaseJob(database, job);
+      if (failure === undefined) return await endJob(database, job, on && this.#open);
+      if (cut.aborted) await releaseJob(database, job);
       else await this.#fail(job, failure, log);
     } catch (error) {
       log.warn({ err: error }, 'the end of a job could not be noted; it is run again');
     } finally {
       cancel();
     }
+    return undefined;
   }
 
   async #run(job: TakenJob, signal: AbortSignal, log: Logger): Promise<Failure | undefined> {
@@ -137,10 +141,10 @@ export class JobWorker {
     const message = error instanceof Error ? error.message : String(error);
     if (job.failures < retries) {
       log.warn({ err: error }, 'a job failed; it is tried again');
-      return failJob(database, job, message, Math.min(retryDelay * 2 ** job.failures, retryDelayMax));
+      return delayJob(database, job, Math.min(retryDelay * 2 ** job.failures, retryDelayMax));
     }
     log.error({ err: error }, 'a job failed for the last time');
-    if (!run || !this.#definition.giveUp) return failJob(database, job, message, undefined);
+    if (!run || !this.#definition.giveUp) return failJob(database, job, message);
     await this.#definition.giveUp(run, error);
     await endJob(database, job);
   }

@@ -178,6 +178,22 @@ describeDatabases('jobs', jobMigrations, (database) => {
     expect((await takeJobs(database(), name, 5)).map(({ id }) => id)).toEqual([`${name} first`]);
   });
 
+  test('a line whose next job came while the one before it was ending has its turn within seconds', async () => {
+    const clock = new FakeClock();
+    const seen: number[] = [];
+    const jobs = createJobs({ database: database(), log: silent, clock });
+    const name = `queue-${++counter}`;
+    jobs.define<Item>(name, { parse, run: async ({ data }) => void seen.push(data.n) });
+    await jobs.start();
+    cleanups.push(() => jobs.stop(0));
+    for (const n of [1, 2])
+      await database().execute(
+        "INSERT INTO jobs (queue, key, data, state) VALUES ($1, 'same', json_build_object('n', $2::int)::text, 'behind')",
+        [name, n],
+      );
+    await expect.poll(() => clock.advance(5_000).then(() => seen), { timeout: 15_000 }).toEqual([1, 2]);
+  });
+
   test('a job that comes while the last of its key ends is run', async () => {
     const seen: number[] = [];
     const { queue } = await startQueue({

@@ -3,7 +3,16 @@ import { type Clock, systemClock } from '../clock.ts';
 import { every } from '../every.ts';
 import type { Database } from '../storage/index.ts';
 import type { EnqueueOptions, FailedJob, JobDefinition } from './job-definition.ts';
-import { addJob, failedJobs, moveJobs, queuesWithJobs, releaseSilent, renewLeases, retryJob } from './job-store.ts';
+import {
+  addJob,
+  failedJobs,
+  moveJobs,
+  queuesWithJobs,
+  releaseSilent,
+  renewLeases,
+  retryJob,
+  wakeLines,
+} from './job-store.ts';
 import { JobWorker } from './job-worker.ts';
 
 /**
@@ -60,6 +69,7 @@ export function createJobs({ database, log, clock = systemClock, pollSeconds = P
     for (const worker of workers.values()) worker.cut(lost, new Error('another server has the job'));
     const released = await releaseSilent(database, 'silent');
     if (released > 0) log.info({ count: released }, 'jobs of a server that is silent are run again');
+    await wakeLines(database);
   };
 
   /** The data directory is locked, so on the embedded database nobody else can be running them. */
@@ -71,6 +81,7 @@ export function createJobs({ database, log, clock = systemClock, pollSeconds = P
       const [heir] = [...definitions].find(([, definition]) => definition.inherits?.(left)) ?? [];
       if (heir !== undefined) await moveJobs(database, left, heir);
     }
+    await wakeLines(database);
   };
 
   return {

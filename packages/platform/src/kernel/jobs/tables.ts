@@ -2,9 +2,9 @@ import type { Migration } from '../storage/index.ts';
 
 export const jobMigrations: Migration[] = [
   {
-    // A job that is done has no row. `data` is JSON as text: jsonb refuses U+0000. Jobs of one key are in the order of `seq`;
-    // the unique index is what keeps two of them from running at once, whatever servers see of each other.
-    // Jobs were kept by a library before, whose entries memory makes anew of its own tables (memory/0009-jobs).
+    // A job that is done has no row. `data` is JSON as text: jsonb refuses U+0000. Jobs of one key are in the order of `seq`; the unique
+    // index is what keeps two of them from running at once, whatever servers see of each other. `state` is waiting, behind (waiting,
+    // and another of its key is before it), running or failed. Jobs were kept by a library before, in a schema of its own.
     id: 'jobs/0001-jobs',
     sql: `
       CREATE TABLE jobs (

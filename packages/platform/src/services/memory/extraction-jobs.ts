@@ -13,7 +13,7 @@ import { applyChanges } from './extraction/changes.ts';
 import { type ExtractDeps, extractBatch, UnfitBatchError } from './extraction/extract.ts';
 import { type Message, messagesOf, type SaidIn } from './extraction/message.ts';
 import * as store from './extraction-job-store.ts';
-import { LineQueues } from './line-queues.ts';
+import { LineQueues, type OpenJob } from './line-queues.ts';
 import type { Memories } from './memories.ts';
 import { extractionKind, isFed, type Memory, type Strategy, selfManaged, topicOf } from './memory.ts';
 import { checkVariables } from './namespace-variables.ts';
@@ -66,8 +66,7 @@ export class ExtractionJobs {
     this.#queues = new LineQueues({
       jobs: deps.jobs,
       topics: deps.topics.arns,
-      topicOf: async ({ memoryId, strategyId }) => topicOf(await deps.memories.findById(memoryId), strategyId),
-      run: (run) => this.#run(run),
+      open: (entry) => this.#open(entry),
       giveUp: (run, error) => this.#giveUp(run, error),
       settings: { retries: ATTEMPTS - 1, retryDelay: RETRY_DELAY_SECONDS, timeout: TIMEOUT_SECONDS },
     });
@@ -177,11 +176,16 @@ export class ExtractionJobs {
     }
   }
 
-  async #run(run: JobRun<store.Entry>): Promise<void> {
-    const job = await store.queuedJob(this.#deps.database, run.data.id);
-    if (!job) return;
+  async #open({ id }: store.Entry): Promise<OpenJob | undefined> {
+    const job = await store.queuedJob(this.#deps.database, id);
+    if (!job) return undefined;
+    const memory = await this.#deps.memories.find(job.accountId, job.memoryId);
+    return { topic: topicOf(memory, job.strategyId), run: (run) => this.#run(run, job, memory) };
+  }
+
+  async #run(run: JobRun<store.Entry>, job: store.ExtractionJob, memory: Memory | undefined): Promise<void> {
     try {
-      await this.#extract(job, run.signal);
+      await this.#extract(job, memory, run.signal);
     } catch (error) {
       if (!(error instanceof UnfitBatchError)) throw error;
       await this.#giveUp(run, error);
@@ -193,9 +197,8 @@ export class ExtractionJobs {
     log.warn({ err: error, memoryId: data.memoryId, job: data.id }, 'a batch of events was given up');
   }
 
-  async #extract(job: store.ExtractionJob, signal: AbortSignal): Promise<void> {
-    const { database, clock, extractorFor, newRecordId, nearest, memories } = this.#deps;
-    const memory = await memories.find(job.accountId, job.memoryId);
+  async #extract(job: store.ExtractionJob, memory: Memory | undefined, signal: AbortSignal): Promise<void> {
+    const { database, clock, extractorFor, newRecordId, nearest } = this.#deps;
     const strategy = memory?.data.strategies.find(({ id }) => id === job.strategyId);
     const kind = strategy && extractionKind(strategy);
     const delivery = strategy && selfManaged(strategy);

@@ -58,8 +58,7 @@ beforeEach(() => {
   queues = new LineQueues({
     jobs,
     topics: ['one', 'two'],
-    topicOf: async () => topic,
-    run: ({ data }) => run(data),
+    open: async (opened) => ({ topic, run: () => run(opened) }),
     giveUp: async () => undefined,
     settings: {},
   });

@@ -7,14 +7,18 @@ export interface LineQueuesDeps {
   jobs: Jobs;
   /** Topics that batches are delivered to. */
   topics: readonly string[];
-  /** The topic that a line's batches go to now; undefined for one whose batches are extracted from. */
-  topicOf(line: Line): Promise<string | undefined>;
-  /** Does one job. */
-  run(run: JobRun<Entry>): Promise<void>;
+  /** Reads a job; undefined when it has ended. */
+  open(entry: Entry): Promise<OpenJob | undefined>;
   /** Keeps a job that has used up its attempts. */
   giveUp(run: JobRun<Entry>, error: unknown): Promise<void>;
   /** How a job is tried again, and how long it may take. */
   settings: Pick<JobDefinition<Entry>, 'retries' | 'retryDelay' | 'timeout'>;
+}
+
+export interface OpenJob {
+  /** The topic that its batch goes to now; undefined when it is extracted from. */
+  topic: string | undefined;
+  run(run: JobRun<Entry>): Promise<void>;
 }
 
 /** Jobs of one queue that are done at once. */
@@ -66,9 +70,11 @@ export class LineQueues {
   }
 
   async #take(run: JobRun<Entry>, queue: JobQueue<Entry>): Promise<void> {
+    const job = await this.#deps.open(run.data);
+    if (!job) return;
     // Its strategy may have another topic by now.
-    const now = this.#queueOf(await this.#deps.topicOf(run.data));
-    if (now === queue) return this.#deps.run(run);
+    const now = this.#queueOf(job.topic);
+    if (now === queue) return job.run(run);
     await now.enqueue(run.data, { key: keyOf(run.data) });
   }
 

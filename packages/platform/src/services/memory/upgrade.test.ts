@@ -35,8 +35,10 @@ describeDatabases(
       new LineQueues({
         jobs,
         topics: [],
-        topicOf: async () => undefined,
-        run: async ({ data }) => void done.push(`${data.sessionId} ${data.id}`),
+        open: async ({ sessionId, id }) => ({
+          topic: undefined,
+          run: async () => void done.push(`${sessionId} ${id}`),
+        }),
         giveUp: async () => undefined,
         settings: {},
       });

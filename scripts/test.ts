@@ -6,6 +6,7 @@ import { notImplemented } from '../packages/platform/src/not-implemented.ts';
 import { endWithOwner } from './end-with-owner.ts';
 import { operationsTally, recordedLines } from './test/driven-operations.ts';
 import { LongestFirst } from './test/longest-first.ts';
+import { timesByPiece } from './test/pieces.ts';
 import { pythonPackages } from './test/python-packages.ts';
 import { runAgain } from './test/run-again.ts';
 import { addTallies, closingLine, emptyTally, report, sumOf, type Tally, talliesOf } from './test/tally.ts';
@@ -64,6 +65,7 @@ async function test(args: string[]): Promise<number> {
     total = addTallies(total, operationsTally(recordedLines(coverage), { notImplemented, sandboxes }));
   }
   if (total.passed + total.failed + total.skipped.length === 0) process.stderr.write('No test matches.\n');
+  if (all) process.stdout.write(`${timesByPiece(tallies).join('\n')}\n`);
   process.stdout.write(`${report(total)}\n${closingLine(total)}\n`);
   return total.failed === 0 && total.passed > 0 && process.exitCode !== 1 ? 0 : 1;
 }

@@ -40,6 +40,7 @@ it.each(['queued', 'pending'])('counts a file as failed that the run left %s', (
   const module = {
     moduleId: '/x/a.test.ts',
     state: () => state,
+    diagnostic: () => ({ duration: 0 }),
     children: { allTests: () => [], allSuites: () => [] },
   };
   const vitest = { config: { root: '/x' }, state: { getUnhandledErrors: () => [], getTestModules: () => [module] } };

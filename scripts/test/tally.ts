@@ -13,6 +13,8 @@ export interface Tally {
   failures: Failure[];
   /** What failed among others and passed alone: a defect of the test or of the product, to be mended next. */
   flaky: Failure[];
+  /** What tests and their hooks took together. */
+  seconds: number;
 }
 
 interface Failure {
@@ -27,7 +29,7 @@ interface Skipped {
   why: string;
 }
 
-export const emptyTally: Tally = { passed: 0, failed: 0, skipped: [], failures: [], flaky: [] };
+export const emptyTally: Tally = { passed: 0, failed: 0, skipped: [], failures: [], flaky: [], seconds: 0 };
 
 /** Counts the results of a finished run. */
 export function tallyOf(vitest: Vitest): Tally {
@@ -50,7 +52,8 @@ export function sumOf(tallies: Iterable<Tally>): Tally {
 }
 
 function ofModule(module: TestModule, file: string): Tally {
-  const tally: Tally = { passed: 0, failed: 0, skipped: [], failures: [], flaky: [] };
+  const seconds = module.diagnostic().duration / 1000;
+  const tally: Tally = { ...emptyTally, skipped: [], failures: [], seconds };
   for (const test of module.children.allTests()) {
     const { state, errors } = test.result();
     if (state === 'passed') tally.passed += 1;
@@ -93,6 +96,7 @@ export function addTallies(one: Tally, other: Tally): Tally {
     skipped: [...one.skipped, ...other.skipped],
     failures: [...one.failures, ...other.failures],
     flaky: [...one.flaky, ...other.flaky],
+    seconds: one.seconds + other.seconds,
   };
 }
 

@@ -14,12 +14,19 @@ import { startTestPlatform, type TestPlatform } from '../support/platform-proces
 
 const run = promisify(execFile);
 const MIB = 2 ** 20;
-/** A disk of the test's own: room for the database, one base image and its unpacked tree, and what is kept free of it. */
-const DISK = '1600M';
-const RESERVE_MIB = 300;
+/**
+ * A disk of the test's own: room for the database, one base image and its unpacked tree, and what is kept free of it. That is more than
+ * an agent writes between two looks and until it is gone.
+ */
+const DISK = '3000M';
+const RESERVE_MIB = 1000;
+/** More than there is. */
+const WHOLE_DISK = '3000MiB';
 let disk: string;
 let platform: TestPlatform;
 let clients: Clients;
+/** The session beside one that fills the disk. */
+let neighbour: { arn: string; session: string };
 
 const start = async (reserve: string, sandboxDisk = '32MiB'): Promise<void> => {
   platform = await startTestPlatform({
@@ -142,30 +149,42 @@ describe.skipIf(userInfo().uid !== 0)('a disk that is nearly full', () => {
   it('is not taken by one agent that fills its own disk: it is ended, and its neighbour keeps its files', async () => {
     await stop();
     await unfill();
-    // More than there is.
-    await start(`${RESERVE_MIB}MiB`, '1600MiB');
+    await start(`${RESERVE_MIB}MiB`, WHOLE_DISK);
     const folder = join(import.meta.dirname, '../support/probe-agent');
     const { arn } = await deployAgent(platform, clients, { folder });
-    const neighbour = sessionId('neighbour');
-    await invokeText(clients, arn, neighbour, { do: 'write', text: 'mine' });
+    const beside = sessionId('neighbour');
+    await invokeText(clients, arn, beside, { do: 'write', text: 'mine' });
     const before = await free();
     expect(before).toBeGreaterThan(RESERVE_MIB);
-    const filling = invokeText(clients, arn, sessionId('filler'), { do: 'disk' });
+    const filling = invokeText(clients, arn, sessionId('filler'), { do: 'disk', stay: true });
     await expect(filling).rejects.toThrow('The session ended (disk-full)');
     await expect.poll(free, { timeout: 20_000 }).toBeGreaterThan(before - 50);
     expect(await ask('/metrics')).toContain('agentplatform_evicted_sandboxes 1');
     expect(platform.log()).toMatch(/the sandbox whose disk takes most of it is ended/);
     await expect.poll(() => platform.log()).toMatch(/"reason":"disk-full"/);
-    expect(await invokeText(clients, arn, neighbour, { do: 'read' })).toBe('mine');
+    expect(await invokeText(clients, arn, beside, { do: 'read' })).toBe('mine');
     await expect.poll(async () => (await fetch(`${platform.ready.endpoint}/readyz`)).status).toBe(200);
     await stop();
 
     // The control: with nothing kept free it takes all there is.
-    await start('0', '1600MiB');
+    await start('0', WHOLE_DISK);
     const unbounded = await deployAgent(platform, clients, { folder });
-    const unended = invokeText(clients, unbounded.arn, sessionId('filler'), { do: 'disk' }).catch(() => 'ended');
-    await expect.poll(free, { timeout: 60_000 }).toBeLessThan(20);
-    await stop();
+    neighbour = { arn: unbounded.arn, session: sessionId('neighbour') };
+    await invokeText(clients, neighbour.arn, neighbour.session, { do: 'write', text: 'mine' });
+    const filler = { do: 'disk', stay: true };
+    const unended = invokeText(clients, unbounded.arn, sessionId('filler'), filler).catch(() => 'ended');
+    await expect.poll(free, { timeout: 60_000 }).toBe(0);
+    await platform.end('SIGKILL');
     await unended;
+  });
+
+  it('keeps no server from starting that one agent has filled while none ran: it is ended, and its neighbour keeps its files', async () => {
+    // As the control before has left it: full, by a sandbox that lives on. The control of this one: with nothing kept free, no start.
+    await expect(start('0', WHOLE_DISK)).rejects.toThrow(/The disk that holds .* is full/);
+    expect(await free()).toBe(0);
+    await start(`${RESERVE_MIB}MiB`, WHOLE_DISK);
+    expect(platform.log()).toMatch(/the disk was filled while the server was away/);
+    expect(await free()).toBeGreaterThan(RESERVE_MIB);
+    expect(await invokeText(clients, neighbour.arn, neighbour.session, { do: 'read' })).toBe('mine');
   });
 });

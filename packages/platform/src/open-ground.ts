@@ -3,13 +3,14 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Closing } from './closing.ts';
 import type { Config } from './config.ts';
-import { makeDataDirectory } from './data-directory.ts';
+import { makeDataDirectory, tryDataDirectory } from './data-directory.ts';
 import { identifiers } from './identifiers.ts';
 import { type Clock, systemClock } from './kernel/clock.ts';
 import { DiskRoom } from './kernel/disk-room.ts';
 import { createOutbound, type Outbound } from './kernel/outbound/index.ts';
 import {
   createSandboxProvider,
+  LeftSandboxes,
   LiveSandboxes,
   type ProbeReport,
   probeProviders,
@@ -64,10 +65,11 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
 
   const reach: Ground['reach'] = {};
   const isolation = sandboxOptions(config, { door: () => reach.sandboxPort, clock, log });
-  const { provider: chosen, report } = await createSandboxProvider({
-    ...isolation,
-    provider: config.sandbox.provider,
-  });
+  const choose = () => createSandboxProvider({ ...isolation, provider: config.sandbox.provider });
+  const { provider: chosen, report } = await choose();
+  const left = new LeftSandboxes(async () => (await choose()).provider, log);
+  await room.makeRoom(left.endLargest).finally(() => left.close());
+  await tryDataDirectory(data);
   const reserved = new ReservedMemory(chosen, promisedMemory(config));
   const provider = new LiveSandboxes(reserved);
   closing.add(() => provider.close());

@@ -1,5 +1,5 @@
 // An agent for tests: it does what the prompt says, well or badly.
-import { appendFileSync, closeSync, fsyncSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
+import { appendFileSync, closeSync, fsync, fsyncSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { createServer } from 'node:http';
 
 let count = 0;
@@ -104,13 +104,15 @@ const acts = {
     const held = [];
     for (;;) held.push(Buffer.alloc(16 * 1024 * 1024, 1));
   },
-  disk: (_, res) => {
+  disk: ({ stay }, res) => {
+    const file = openSync('/tmp/full', 'w');
+    const chunk = Buffer.alloc(1024 * 1024, 1);
     try {
-      const file = openSync('/tmp/full', 'w');
-      const chunk = Buffer.alloc(1024 * 1024, 1);
       for (;;) writeSync(file, chunk);
     } catch (error) {
-      res.end(error.code);
+      // What stays with its request until the session ends has all of it on the disk, not only in memory.
+      if (stay) fsync(file, () => undefined);
+      else res.end(error.code);
     }
   },
 };

@@ -77,6 +77,23 @@ it('has room made at each look of its last half, until there is some, and never 
   expect(relieved).toBe(2);
 });
 
+it('makes room before anything is written: until half of the reserve is free, or nothing is left to free', async () => {
+  const space = { free: 0, total: 100 * GIB };
+  const { room } = await setUp(space);
+  let asked = 0;
+  const freeing = (bytes: number) => async (): Promise<boolean> => {
+    asked += 1;
+    space.free += bytes;
+    return bytes > 0;
+  };
+  await room.makeRoom(freeing(0));
+  expect(asked).toBe(1);
+  await room.makeRoom(freeing(GIB / 2));
+  expect(asked).toBe(3);
+  await room.makeRoom(freeing(GIB));
+  expect(asked).toBe(3);
+});
+
 it('keeps the smaller of bytes and percent, and nothing where either is 0', async () => {
   expect((await setUp({ free: GIB, total: 10 * GIB })).room.report()).toEqual({
     free: GIB,

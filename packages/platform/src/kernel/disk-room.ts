@@ -78,6 +78,14 @@ export class DiskRoom {
     if (this.#last) throw new LowDiskError(this.#space, this.#reserve);
   };
 
+  /**
+   * Makes room before anything is written: `relieve` is called until half of the reserve is free, or until it says that there is nothing
+   * left to free. Rejects with what `relieve` rejects with.
+   */
+  async makeRoom(relieve: () => Promise<boolean>): Promise<void> {
+    while (this.#last && (await relieve())) await this.#look();
+  }
+
   /** What is done at each look while less than half of the reserve is free, until there is room. */
   relieveBy(relieve: () => Promise<void>): void {
     this.#relieve = relieve;

@@ -121,6 +121,23 @@ describe('a server that is killed', () => {
     await provider.close();
   });
 
+  it('a stop waits for the owner of a sandbox that has just ended, who knows how', async () => {
+    const provider = open();
+    const sandbox = await provider.create(smallSpec(await busyboxImage(join(dir, 'image')), 'ended'));
+    const inDir = (name: string): Promise<string> => readFile(join(dataDir, 'sandboxes/ended', name), 'utf8');
+    const owner = Number(/"owner":\{"pid":(\d+)/.exec(await inDir('sandbox.json'))?.[1]);
+    process.kill(owner, 'SIGSTOP');
+    const init = Number(await inDir('init.pid'));
+    process.kill(init, 'SIGKILL');
+    await until(async () => (await readFile(`/proc/${init}/stat`, 'utf8')).includes(') Z '));
+    const stopped = sandbox.stop();
+    await sleep(100);
+    process.kill(owner, 'SIGCONT');
+    expect((await sandbox.exited).exitCode).toBe(137);
+    await stopped;
+    await provider.close();
+  });
+
   it('does not touch another instance, nor what merely looks like a process of its own', async () => {
     const image = await busyboxImage(join(dir, 'image'));
     const other = new OciProvider({ dataDir: join(dir, 'other'), clock: systemClock, log: pino({ level: 'silent' }) });

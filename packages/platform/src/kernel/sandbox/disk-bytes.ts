@@ -6,3 +6,6 @@ export async function diskBytes(dir: string): Promise<number> {
   // The system counts blocks of 512 bytes, whatever the file system's are.
   return (await stat(join(dir, 'disk'))).blocks * 512;
 }
+
+/** Ending a sandbox that holds less frees next to nothing: a disk that nobody wrote to is not what fills the server's. */
+export const LEAST_DISK_BYTES = 16 * 2 ** 20;

@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { sleep } from '../clock.ts';
 import { readOomKills, readUsage, removeGroup } from './cgroups.ts';
 import { CreateQueue } from './create-queue.ts';
 import { diskBytes } from './disk-bytes.ts';
@@ -22,6 +23,8 @@ import { asSandboxError, SandboxTable } from './sandbox-table.ts';
 import { sweepSandboxes } from './sweep.ts';
 
 const MIB = 1024 * 1024;
+/** How long the owner of a sandbox whose first process has ended may take to write down its exit status. */
+const OWNER_ENDS_MS = 2000;
 
 /** Sandboxes by an OCI runtime's command line, with no daemon; each has an owner process (owner.pl) that outlives the server. */
 export class OciProvider implements SandboxProvider {
@@ -195,7 +198,10 @@ export class OciProvider implements SandboxProvider {
         ranOutOfMemory: async () => (await readOomKills(layout, cgroup)) > 0,
         kill: async () => {
           // The first process takes every other of its namespace with it, and the owner sees it end.
-          if (!init || !(await signalProcess(init, 'SIGKILL'))) await signalProcess(owner, 'SIGKILL');
+          if (init && (await signalProcess(init, 'SIGKILL'))) return;
+          // The owner of one that has ended by itself is about to write down how.
+          if (init) await Promise.race([ownerEnded, sleep(this.#options.clock, OWNER_ENDS_MS)]);
+          await signalProcess(owner, 'SIGKILL');
         },
         remove: async () => {
           await this.#remove(engine, id, record);

@@ -1,11 +1,10 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
+import { LEAST_DISK_BYTES } from '../sandbox/index.ts';
 import type { Session } from './session.ts';
 import type { Standby } from './standby.ts';
 import type { WarmPool } from './warm-pool.ts';
 
-/** What holds less frees next to nothing: a disk that nobody wrote to is not what fills the server's. */
-const LEAST_BYTES = 16 * 2 ** 20;
 /** How long the end of one may take before the next is ended. */
 const GOING_MS = 5_000;
 
@@ -34,7 +33,7 @@ export class Eviction {
     if (this.#since !== undefined && now - this.#since < GOING_MS) return;
     this.#since = now;
     const largest = await largestOf(sessions, pool.all());
-    if (largest.bytes < LEAST_BYTES) {
+    if (largest.bytes < LEAST_DISK_BYTES) {
       this.#since = undefined;
       return;
     }

@@ -129,10 +129,12 @@ describe('the embedded database', () => {
     await ensurePgliteDirectory(directory, { cacheDir: EMBEDDED_CACHE, migrations: [] });
     let synced = 0;
     let broken = false;
-    const database = await openPglite(directory, (descriptor) => {
-      if (broken) throw new Error('EIO');
-      fdatasyncSync(descriptor);
-      synced++;
+    const database = await openPglite(directory, {
+      syncFile(descriptor) {
+        if (broken) throw new Error('EIO');
+        fdatasyncSync(descriptor);
+        synced++;
+      },
     });
     await database.exec('CREATE TABLE t (n int)');
     const before = synced;

@@ -5,19 +5,37 @@ import { baselineParser } from './baseline-parser.ts';
 
 const DATE = 1082;
 const TIMESTAMP = 1114;
+/** Megabytes. All of it is resident from the start on; what is not in it is in the system's cache of files, a copy away. */
+const SHARED_BUFFERS = 64;
+
+export interface PgliteOpenOptions {
+  /** What the directory, empty or absent, is to hold first: a database as an archive. */
+  content?: Blob;
+  /** Megabytes of its pages that it keeps in its own memory. */
+  sharedBuffers?: number;
+  /** Another in tests. */
+  syncFile?(descriptor: number): void;
+}
 
 /**
  * Opens the embedded database in `directory` (created when absent) with pgvector and with commits that are on the disk
  * when they are acknowledged. PGlite alone never syncs: it starts PostgreSQL with `-F`, and its file system layer has
  * no fsync. Both are put right here.
  */
-export async function openPglite(directory: string, syncFile = fdatasyncSync): Promise<PGlite> {
+export async function openPglite(
+  directory: string,
+  { content, sharedBuffers = SHARED_BUFFERS, syncFile = fdatasyncSync }: PgliteOpenOptions = {},
+): Promise<PGlite> {
   const startParams = PGlite.defaultStartParams.filter((param) => param !== '-F');
   const database = new PGlite({
     dataDir: directory,
+    ...(content ? { loadDataDir: content } : {}),
     extensions: { vector, baselineParser },
     // `fdatasync`, the default method, is a no-op in the WebAssembly runtime; `fsync` reaches the file system layer.
-    startParams: [...startParams, '-c', 'wal_sync_method=fsync'],
+    startParams: [
+      ...startParams,
+      ...['-c', 'wal_sync_method=fsync', '-c', 'TimeZone=UTC', '-c', `shared_buffers=${sharedBuffers}MB`],
+    ],
     // As the `pg` driver is set up: no guessing of a time zone.
     parsers: { [DATE]: (value) => value, [TIMESTAMP]: (value) => value },
   });

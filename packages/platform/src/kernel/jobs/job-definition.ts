@@ -10,6 +10,11 @@ export interface JobRun<Data> {
   /** Aborts when the run has taken too long, when its job is another server's by now, or when the server stops and the grace is over. */
   signal: AbortSignal;
   log: Logger;
+  /**
+   * Ends the job within the transaction that holds its effects, so that they happen once; false when it is not this server's any more, and then nothing
+   * may happen. A run that calls it must throw when the transaction fails. A job whose run does not call it ends after the run.
+   */
+  end(within: Executor): Promise<boolean>;
 }
 
 export interface JobDefinition<Data extends object> {

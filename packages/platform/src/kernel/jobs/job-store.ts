@@ -22,9 +22,7 @@ export interface NewJob {
 const LEASE = "interval '15 seconds'";
 const MAX_ERROR = 10_000;
 const RUN = "id = $1 AND runs = $2 AND state = 'running'";
-/** The first of the line that the job $1 of queue $3 and key $4 leaves, for its turn. */
-const NEXT = `UPDATE jobs SET state = 'waiting' WHERE state = 'behind' AND id = (SELECT id FROM jobs
-  WHERE queue = $3 AND key = $4 AND state <> 'failed' AND id <> $1 ORDER BY seq LIMIT 1)`;
+const RUNS = '(id, runs) IN (SELECT r->>0, (r->>1)::int FROM jsonb_array_elements($1::jsonb) r)';
 
 export async function addJob(executor: Executor, { queue, data, key, startAfter }: NewJob): Promise<string> {
   const [row] = await executor.query<{ id: string }>(
@@ -54,48 +52,60 @@ export function takeJobs(executor: Executor, queue: string, limit: number): Prom
   );
 }
 
-/** The run is over and so is the job: it is the next one's turn in its line, which is taken at once with `on`, and then given. */
-export async function endJob(executor: Executor, { id, runs }: TakenJob, on = false): Promise<TakenJob | undefined> {
-  const [next] = await executor.query<TakenJob & { state: string }>(
-    `WITH ended AS (DELETE FROM jobs WHERE ${RUN} RETURNING queue, key),
-     next AS (SELECT n.id, $3::boolean AND n.due_at <= now() AS taken FROM ended CROSS JOIN LATERAL (
-       SELECT id, due_at FROM jobs j WHERE j.queue = ended.queue AND j.key = ended.key AND state <> 'failed' AND id <> $1 ORDER BY seq LIMIT 1) n)
-     UPDATE jobs SET state = CASE WHEN taken THEN 'running' ELSE 'waiting' END, runs = runs + taken::int,
-       lease_until = CASE WHEN taken THEN now() + ${LEASE} END
-     FROM next WHERE jobs.id = next.id AND state IN ('waiting', 'behind') RETURNING jobs.id, queue, key, data, runs, failures, state`,
-    [id, runs, on],
+/** The run is over and so is the job; false when it is not this server's any more. */
+export async function endJob(executor: Executor, { id, runs }: TakenJob): Promise<boolean> {
+  return (await executor.execute(`DELETE FROM jobs WHERE ${RUN}`, [id, runs])) === 1;
+}
+
+/**
+ * Goes on with a line that this server has left: takes its first jobs, `limit` at most, up to one whose time has not come. They hold the line by the
+ * last of them, so each but that one ends without a look at the others. The first has its turn in any case.
+ */
+export function takeLine(executor: Executor, queue: string, key: string, limit: number): Promise<TakenJob[]> {
+  return executor.query<TakenJob>(
+    `WITH line AS (SELECT id, seq, due_at FROM jobs WHERE queue = $1 AND key = $2 AND state <> 'failed' ORDER BY seq LIMIT greatest($3::int, 1)),
+     next AS (SELECT id, seq, $3 > 0 AND bool_and(due_at <= now()) OVER (ORDER BY seq) AS due FROM line),
+     turn AS (SELECT id, due, seq < max(seq) OVER () AS followed FROM next WHERE due OR seq = (SELECT min(seq) FROM line)),
+     told AS (UPDATE jobs SET state = CASE WHEN due THEN 'running' ELSE 'waiting' END, followed = turn.followed, runs = runs + due::int,
+       lease_until = CASE WHEN due THEN now() + ${LEASE} END
+     FROM turn WHERE jobs.id = turn.id AND state IN ('waiting', 'behind') RETURNING jobs.id, seq, queue, key, data, runs, failures, state)
+     SELECT id, queue, key, data, runs, failures FROM told WHERE state = 'running' ORDER BY seq`,
+    [queue, key, limit],
   );
-  return next?.state === 'running' ? next : undefined;
 }
 
 /** The run failed: the job waits for that many seconds. */
 export async function delayJob(executor: Executor, { id, runs }: TakenJob, seconds: number): Promise<void> {
   await executor.execute(
-    `UPDATE jobs SET state = 'waiting', failures = failures + 1, lease_until = NULL, due_at = now() + $3::float8 * interval '1 second' WHERE ${RUN}`,
+    `UPDATE jobs SET state = 'waiting', failures = failures + 1, lease_until = NULL, followed = false, due_at = now() + $3::float8 * interval '1 second' WHERE ${RUN}`,
     [id, runs, seconds],
   );
 }
 
-/** The run failed for the last time: the job is kept as failed, and it is the next one's turn. */
-export async function failJob(executor: Executor, { id, runs, queue, key }: TakenJob, error: string): Promise<void> {
-  await executor.execute(
-    `WITH failed AS (UPDATE jobs SET state = 'failed', error = $5, lease_until = NULL, failed_at = now() WHERE ${RUN}) ${NEXT}`,
-    [id, runs, queue, key, error.replaceAll('\u0000', '').slice(0, MAX_ERROR)],
+/** The run failed for the last time: the job is kept as failed; false when it is not this server's any more. */
+export async function failJob(executor: Executor, { id, runs }: TakenJob, error: string): Promise<boolean> {
+  const failed = await executor.execute(
+    `UPDATE jobs SET state = 'failed', error = $3, lease_until = NULL, failed_at = now() WHERE ${RUN}`,
+    [id, runs, error.replaceAll('\u0000', '').slice(0, MAX_ERROR)],
   );
+  return failed === 1;
 }
 
-/** The run was cut short, which is no failure of the job: it waits for another. */
-export async function releaseJob(executor: Executor, { id, runs }: TakenJob): Promise<void> {
-  await executor.execute(`UPDATE jobs SET state = 'waiting', lease_until = NULL WHERE ${RUN}`, [id, runs]);
+/** Jobs that were taken and not done, which is no failure of theirs, wait for another run; those that were not begun as if they had not been taken. */
+export async function releaseJobs(executor: Executor, runs: readonly TakenJob[], begun: boolean): Promise<void> {
+  if (runs.length === 0) return;
+  await executor.execute(
+    `UPDATE jobs SET state = 'waiting', lease_until = NULL, followed = false, runs = runs - $2 WHERE state = 'running' AND ${RUNS}`,
+    [idsOf(runs), begun ? 0 : 1],
+  );
 }
 
 /** Goes on with the runs; gives those that are still this server's. */
 export async function renewLeases(executor: Executor, runs: readonly TakenJob[]): Promise<Set<TakenJob>> {
   if (runs.length === 0) return new Set();
   const rows = await executor.query<{ id: string; runs: number }>(
-    `UPDATE jobs SET lease_until = now() + ${LEASE} WHERE state = 'running'
-       AND (id, runs) IN (SELECT r->>0, (r->>1)::int FROM jsonb_array_elements($1::jsonb) r) RETURNING id, runs`,
-    [JSON.stringify(runs.map((run) => [run.id, run.runs]))],
+    `UPDATE jobs SET lease_until = now() + ${LEASE} WHERE state = 'running' AND ${RUNS} RETURNING id, runs`,
+    [idsOf(runs)],
   );
   const kept = new Set(rows.map((row) => row.id));
   return new Set(runs.filter(({ id }) => kept.has(id)));
@@ -104,7 +114,7 @@ export async function renewLeases(executor: Executor, runs: readonly TakenJob[])
 /** Jobs whose server is silent wait again; all that run where nobody else can be running them. */
 export function releaseSilent(executor: Executor, whose: 'silent' | 'all'): Promise<number> {
   const lapsed = whose === 'all' ? '' : 'AND lease_until < now()';
-  return executor.execute(`UPDATE jobs SET state = 'waiting', lease_until = NULL WHERE state = 'running' ${lapsed}`);
+  return executor.execute(`UPDATE jobs SET state = 'waiting', lease_until = NULL, followed = false WHERE state = 'running' ${lapsed}`);
 }
 
 /** Gives lines their turn whose first job was enqueued while the one before it was ending: neither transaction saw the other. */
@@ -157,4 +167,8 @@ export function forgetFailedJobs(executor: Executor): RetentionRule['forget'] {
       "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = 'failed' AND failed_at < $1 LIMIT $2)",
       [new Date(before), limit],
     );
+}
+
+function idsOf(runs: readonly TakenJob[]): string {
+  return JSON.stringify(runs.map(({ id, runs: run }) => [id, run]));
 }

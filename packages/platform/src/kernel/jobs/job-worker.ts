@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import { type Database, DatabaseError } from '../storage/index.ts';
 import { untilAborted } from '../until-aborted.ts';
 import type { JobDefinition, JobRun } from './job-definition.ts';
-import { delayJob, endJob, failJob, releaseJob, type TakenJob, takeJobs } from './job-store.ts';
+import { delayJob, endJob, failJob, releaseJobs, type TakenJob, takeJobs, takeLine } from './job-store.ts';
 
 export interface JobWorkerDeps {
   database: Database;
@@ -13,6 +13,10 @@ export interface JobWorkerDeps {
 
 interface Running {
   job: TakenJob;
+  /** Taken with it, to be run after it. */
+  ahead: readonly TakenJob[];
+  /** Jobs of its key that were run one after the other, it among them. */
+  inRow: number;
   /** Ends the run for nothing that the job is to blame for. */
   cut: AbortController;
   ended: Promise<void>;
@@ -21,6 +25,8 @@ interface Running {
 const DEFAULTS = { retries: 5, retryDelay: 1, retryDelayMax: 300, concurrency: 4, timeout: 900 };
 /** Jobs of one key that are run one after the other before other keys have their turn. */
 const IN_A_ROW = 100;
+/** Jobs of one key that are taken with one statement. */
+const AHEAD = 20;
 /** SQLSTATE: another server has taken a job of the same key at the same moment. */
 const UNIQUE_VIOLATION = '23505';
 
@@ -42,7 +48,7 @@ export class JobWorker {
   }
 
   get running(): TakenJob[] {
-    return [...this.#running].map(({ job }) => job);
+    return [...this.#running].flatMap(({ job, ahead }) => [job, ...ahead]);
   }
 
   start(): void {
@@ -64,7 +70,8 @@ export class JobWorker {
 
   /** Ends the runs of these jobs; they fail nothing by it. */
   cut(jobs: readonly TakenJob[], reason: Error): void {
-    for (const { job, cut } of this.#running) if (jobs.includes(job)) cut.abort(reason);
+    for (const { job, ahead, cut } of this.#running)
+      if ([job, ...ahead].some((one) => jobs.includes(one))) cut.abort(reason);
   }
 
   /** Resolves when nothing runs any more. */
@@ -81,77 +88,111 @@ export class JobWorker {
         const free = this.#definition.concurrency - this.#running.size;
         // Whatever ends looks again.
         if (free <= 0) return;
-        for (const job of await takeJobs(database, this.#queue, free)) this.#begin(job);
+        const taken = await takeJobs(database, this.#queue, free).catch(noneIfTaken);
+        for (const job of taken) this.#begin([job]);
       }
     } catch (error) {
-      if (error instanceof DatabaseError && error.code === UNIQUE_VIOLATION) return;
       log.warn({ err: error, job: this.#queue }, 'no jobs could be taken; it is tried again');
     } finally {
       this.#busy = false;
     }
   }
 
-  #begin(job: TakenJob, inRow = 1): void {
-    const cut = new AbortController();
-    const running: Running = { job, cut, ended: Promise.resolve() };
+  #begin([job, ...ahead]: readonly TakenJob[], inRow = 1): void {
+    // Whatever ends looks again.
+    if (!job) return this.look();
+    const running: Running = { job, ahead, inRow, cut: new AbortController(), ended: Promise.resolve() };
     this.#running.add(running);
-    running.ended = this.#take(job, cut.signal, inRow < IN_A_ROW).then((next) => {
+    running.ended = this.#take(running).then((next) => {
       this.#running.delete(running);
-      if (next) this.#begin(next, inRow + 1);
-      else this.look();
+      this.#begin(next, inRow + 1);
     });
   }
 
-  /** Gives the next job of its key, if that is taken already. Never rejects: what cannot be noted lapses with the lease, and is run again. */
-  async #take(job: TakenJob, cut: AbortSignal, on: boolean): Promise<TakenJob | undefined> {
+  /** Gives the jobs of its key that this server goes on with. Never rejects: what cannot be noted lapses with the lease, and is run again. */
+  async #take(running: Running): Promise<readonly TakenJob[]> {
     const { database, clock, log: parent } = this.#deps;
+    const { job, ahead, cut } = running;
     const log = parent.child({ job: this.#queue, jobId: job.id, attempt: job.runs });
     const late = new AbortController();
     const seconds = this.#definition.timeout;
     const cancel = clock.after(seconds * 1000, () => late.abort(new Error(`the run took longer than ${seconds} s`)));
-    const signal = AbortSignal.any([cut, late.signal]);
     try {
-      const failure = await this.#run(job, signal, log);
-      if (failure === undefined) return await endJob(database, job, on && this.#open);
-      if (cut.aborted) await releaseJob(database, job);
-      else await this.#fail(job, failure, log);
+      const outcome = await this.#run(job, AbortSignal.any([cut.signal, late.signal]), log);
+      if (outcome.ended || (await this.#end(job, outcome, cut.signal, log))) return await this.#goOn(running);
+      await releaseJobs(database, ahead, false);
     } catch (error) {
-      log.warn({ err: error }, 'the end of a job could not be noted; it is run again');
+      log.warn({ err: error }, 'what became of a job could not be noted; what was not done is run again');
     } finally {
       cancel();
     }
-    return undefined;
+    return [];
   }
 
-  async #run(job: TakenJob, signal: AbortSignal, log: Logger): Promise<Failure | undefined> {
-    let run: JobRun<object> | undefined;
+  async #run(job: TakenJob, signal: AbortSignal, log: Logger): Promise<Outcome> {
+    const outcome: Outcome = { ended: false, run: undefined };
     try {
       const data = this.#definition.parse(JSON.parse(job.data));
-      run = { id: job.id, data, attempt: job.runs, signal, log };
-      await untilAborted(this.#definition.run(run), signal);
-      return undefined;
+      let ended = false;
+      const end: JobRun<object>['end'] = async (within) => {
+        ended = await endJob(within, job);
+        return ended;
+      };
+      outcome.run = { id: job.id, data, attempt: job.runs, signal, log, end };
+      await untilAborted(this.#definition.run(outcome.run), signal);
+      outcome.ended = ended;
     } catch (error) {
-      return { error, run };
+      outcome.failure = { error };
     }
+    return outcome;
   }
 
-  async #fail(job: TakenJob, { error, run }: Failure, log: Logger): Promise<void> {
+  /** False when the job waits again, or is not this server's any more. */
+  async #end(job: TakenJob, { failure, run }: Outcome, cut: AbortSignal, log: Logger): Promise<boolean> {
+    const { database } = this.#deps;
+    if (!failure) return endJob(database, job);
+    if (!cut.aborted) return this.#fail(job, failure.error, run, log);
+    await releaseJobs(database, [job], true);
+    return false;
+  }
+
+  /** The next of a line whose first has ended. */
+  async #goOn({ job: { key }, ahead, inRow, cut }: Running): Promise<readonly TakenJob[]> {
+    const { database } = this.#deps;
+    const on = this.#open && !cut.signal.aborted;
+    if (on && ahead.length > 0) return ahead;
+    await releaseJobs(database, ahead, false);
+    if (key === null) return [];
+    return takeLine(database, this.#queue, key, on && inRow < IN_A_ROW ? AHEAD : 0).catch(noneIfTaken);
+  }
+
+  /** Whether it was the last attempt. */
+  async #fail(job: TakenJob, error: unknown, run: JobRun<object> | undefined, log: Logger): Promise<boolean> {
     const { database } = this.#deps;
     const { retries, retryDelay, retryDelayMax } = this.#definition;
     const message = error instanceof Error ? error.message : String(error);
     if (job.failures < retries) {
       log.warn({ err: error }, 'a job failed; it is tried again');
-      return delayJob(database, job, Math.min(retryDelay * 2 ** job.failures, retryDelayMax));
+      await delayJob(database, job, Math.min(retryDelay * 2 ** job.failures, retryDelayMax));
+      return false;
     }
     log.error({ err: error }, 'a job failed for the last time');
     if (!run || !this.#definition.giveUp) return failJob(database, job, message);
     await this.#definition.giveUp(run, error);
-    await endJob(database, job);
+    return endJob(database, job);
   }
 }
 
-interface Failure {
-  error: unknown;
-  /** Absent when its data could not be read. */
+interface Outcome {
+  /** The run has ended the job itself. */
+  ended: boolean;
+  /** Absent when the job's data could not be read. */
   run: JobRun<object> | undefined;
+  failure?: { error: unknown };
+}
+
+/** For taking jobs, when another server has taken one of the same key at the same moment. */
+function noneIfTaken(error: unknown): TakenJob[] {
+  if (error instanceof DatabaseError && error.code === UNIQUE_VIOLATION) return [];
+  throw error;
 }

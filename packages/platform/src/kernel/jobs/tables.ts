@@ -4,7 +4,8 @@ export const jobMigrations: Migration[] = [
   {
     // A job that is done has no row. `data` is JSON as text: jsonb refuses U+0000. Jobs of one key are in the order of `seq`; the unique
     // index is what keeps two of them from running at once, whatever servers see of each other. `state` is waiting, behind (waiting,
-    // and another of its key is before it), running or failed. Jobs were kept by a library before, in a schema of its own.
+    // and another of its key is before it), running or failed. A server that takes several of one key holds the line by the last of them:
+    // the others are `followed`. Jobs were kept by a library before, in a schema of its own.
     id: 'jobs/0001-jobs',
     sql: `
       CREATE TABLE jobs (
@@ -14,6 +15,7 @@ export const jobMigrations: Migration[] = [
         key text,
         data text NOT NULL,
         state text NOT NULL DEFAULT 'waiting',
+        followed boolean NOT NULL DEFAULT false,
         due_at timestamptz NOT NULL DEFAULT now(),
         runs int NOT NULL DEFAULT 0,
         failures int NOT NULL DEFAULT 0,
@@ -23,7 +25,7 @@ export const jobMigrations: Migration[] = [
       );
       CREATE INDEX jobs_waiting ON jobs (queue, seq) WHERE state = 'waiting';
       CREATE INDEX jobs_line ON jobs (queue, key, seq) WHERE state <> 'failed' AND key IS NOT NULL;
-      CREATE UNIQUE INDEX jobs_running ON jobs (queue, key) WHERE state = 'running';
+      CREATE UNIQUE INDEX jobs_running ON jobs (queue, key) WHERE state = 'running' AND NOT followed;
       CREATE INDEX jobs_failed ON jobs (queue, failed_at) WHERE state = 'failed';
       DROP SCHEMA IF EXISTS pgboss CASCADE;`,
   },

@@ -185,7 +185,7 @@ export class ExtractionJobs {
 
   async #run(run: JobRun<store.Entry>, job: store.ExtractionJob, memory: Memory | undefined): Promise<void> {
     try {
-      await this.#extract(job, memory, run.signal);
+      await this.#extract(job, memory, run);
     } catch (error) {
       if (!(error instanceof UnfitBatchError)) throw error;
       await this.#giveUp(run, error);
@@ -197,7 +197,11 @@ export class ExtractionJobs {
     log.warn({ err: error, memoryId: data.memoryId, job: data.id }, 'a batch of events was given up');
   }
 
-  async #extract(job: store.ExtractionJob, memory: Memory | undefined, signal: AbortSignal): Promise<void> {
+  async #extract(
+    job: store.ExtractionJob,
+    memory: Memory | undefined,
+    { signal, end }: Pick<JobRun<store.Entry>, 'signal' | 'end'>,
+  ): Promise<void> {
     const { database, clock, extractorFor, newRecordId, nearest } = this.#deps;
     const strategy = memory?.data.strategies.find(({ id }) => id === job.strategyId);
     const kind = strategy && extractionKind(strategy);
@@ -220,8 +224,8 @@ export class ExtractionJobs {
       signal,
     );
     await database.transaction(async (tx) => {
-      // Ended by an earlier run whose answer got lost: nothing may happen twice.
-      if (await store.endJob(tx, job.id)) await applyChanges(tx, changes, now());
+      // Another server's by now, or deleted with its memory: nothing may happen.
+      if ((await end(tx)) && (await store.endJob(tx, job.id))) await applyChanges(tx, changes, now());
     });
     if (changes.length > 0) this.#deps.onContent();
   }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Executor, RetentionRule } from '../storage/index.ts';
 import type { FailedJob } from './job-definition.ts';
 
@@ -24,15 +25,15 @@ const MAX_ERROR = 10_000;
 const RUN = "id = $1 AND runs = $2 AND state = 'running'";
 const RUNS = '(id, runs) IN (SELECT r->>0, (r->>1)::int FROM jsonb_array_elements($1::jsonb) r)';
 
+/** Gives its id. */
 export async function addJob(executor: Executor, { queue, data, key, startAfter }: NewJob): Promise<string> {
-  const [row] = await executor.query<{ id: string }>(
-    `INSERT INTO jobs (queue, key, data, due_at, state) VALUES ($1, $2::text, $3, coalesce($4, now()),
-       CASE WHEN EXISTS (SELECT FROM jobs WHERE queue = $1 AND key = $2::text AND state <> 'failed') THEN 'behind' ELSE 'waiting' END)
-     RETURNING id`,
-    [queue, key ?? null, data, startAfter ?? null],
+  const id = randomUUID();
+  await executor.execute(
+    `INSERT INTO jobs (id, queue, key, data, due_at, state)
+     VALUES ($1, $2, $3, $4, coalesce($5, now()), CASE WHEN waits_in_line($2, $3) THEN 'behind' ELSE 'waiting' END)`,
+    [id, queue, key ?? null, data, startAfter ?? null],
   );
-  if (!row) throw new Error('the database kept no job');
-  return row.id;
+  return id;
 }
 
 /**

@@ -179,7 +179,7 @@ export class ExtractionJobs {
   async #open({ id }: store.Entry): Promise<OpenJob | undefined> {
     const job = await store.queuedJob(this.#deps.database, id);
     if (!job) return undefined;
-    const memory = await this.#deps.memories.find(job.accountId, job.memoryId);
+    const memory = await this.#deps.memories.find(job.accountId, job.memoryId, true);
     return { topic: topicOf(memory, job.strategyId), run: (run) => this.#run(run, job, memory) };
   }
 

@@ -5,7 +5,7 @@ import type { Executor } from '../storage/index.ts';
 export interface JobRun<Data> {
   id: string;
   data: Data;
-  /** 1 at the first run. */
+  /** 1 at the first run; more after the end of a server that had taken the job, also when it had not begun it. */
   attempt: number;
   /** Aborts when the run has taken too long, when its job is another server's by now, or when the server stops and the grace is over. */
   signal: AbortSignal;

@@ -115,7 +115,9 @@ export async function renewLeases(executor: Executor, runs: readonly TakenJob[])
 /** Jobs whose server is silent wait again; all that run where nobody else can be running them. */
 export function releaseSilent(executor: Executor, whose: 'silent' | 'all'): Promise<number> {
   const lapsed = whose === 'all' ? '' : 'AND lease_until < now()';
-  return executor.execute(`UPDATE jobs SET state = 'waiting', lease_until = NULL, followed = false WHERE state = 'running' ${lapsed}`);
+  return executor.execute(
+    `UPDATE jobs SET state = 'waiting', lease_until = NULL, followed = false WHERE state = 'running' ${lapsed}`,
+  );
 }
 
 /** Gives lines their turn whose first job was enqueued while the one before it was ending: neither transaction saw the other. */

@@ -100,7 +100,10 @@ export class JobWorker {
 
   #begin([job, ...ahead]: readonly TakenJob[], inRow = 1): void {
     // Whatever ends looks again.
-    if (!job) return this.look();
+    if (!job) {
+      this.look();
+      return;
+    }
     const running: Running = { job, ahead, inRow, cut: new AbortController(), ended: Promise.resolve() };
     this.#running.add(running);
     running.ended = this.#take(running).then((next) => {
@@ -111,16 +114,16 @@ export class JobWorker {
 
   /** Gives the jobs of its key that this server goes on with. Never rejects: what cannot be noted lapses with the lease, and is run again. */
   async #take(running: Running): Promise<readonly TakenJob[]> {
-    const { database, clock, log: parent } = this.#deps;
-    const { job, ahead, cut } = running;
+    const { clock, log: parent } = this.#deps;
+    const { job, cut } = running;
     const log = parent.child({ job: this.#queue, jobId: job.id, attempt: job.runs });
     const late = new AbortController();
     const seconds = this.#definition.timeout;
     const cancel = clock.after(seconds * 1000, () => late.abort(new Error(`the run took longer than ${seconds} s`)));
     try {
       const outcome = await this.#run(job, AbortSignal.any([cut.signal, late.signal]), log);
-      if (outcome.ended || (await this.#end(job, outcome, cut.signal, log))) return await this.#goOn(running);
-      await releaseJobs(database, ahead, false);
+      const ended = outcome.ended || (await this.#end(job, outcome, cut.signal, log));
+      return await this.#goOn(running, ended && this.#open && !cut.signal.aborted);
     } catch (error) {
       log.warn({ err: error }, 'what became of a job could not be noted; what was not done is run again');
     } finally {
@@ -156,10 +159,9 @@ export class JobWorker {
     return false;
   }
 
-  /** The next of a line whose first has ended. */
-  async #goOn({ job: { key }, ahead, inRow, cut }: Running): Promise<readonly TakenJob[]> {
+  /** The next of its line, with `on`; otherwise they are left to whoever looks next. */
+  async #goOn({ job: { key }, ahead, inRow }: Running, on: boolean): Promise<readonly TakenJob[]> {
     const { database } = this.#deps;
-    const on = this.#open && !cut.signal.aborted;
     if (on && ahead.length > 0) return ahead;
     await releaseJobs(database, ahead, false);
     if (key === null) return [];

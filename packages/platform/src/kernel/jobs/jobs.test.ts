@@ -9,7 +9,7 @@ import { FakeClock } from '../fake-clock.ts';
 import { describeDatabases, EMBEDDED_CACHE, silent, temporaryPglite } from '../storage/testing/databases.ts';
 import { startPostgres } from '../storage/testing/postgres.ts';
 import type { JobDefinition } from './job-definition.ts';
-import { endJob, takeJobs } from './job-store.ts';
+import { addJob, endJob, releaseSilent, takeJobs, takeLine } from './job-store.ts';
 import { createJobs } from './jobs.ts';
 import { jobMigrations } from './tables.ts';
 
@@ -157,6 +157,107 @@ describeDatabases('jobs', jobMigrations, (database) => {
     expect(overlaps).toEqual([]);
     for (const line of [0, 1, 2, 3, 4])
       expect(done.filter((n) => n % 5 === line)).toEqual(numbers.filter((n) => n % 5 === line));
+  });
+
+  test('a job ends with the effects of its run, or neither happens', async () => {
+    await database().exec('CREATE TABLE IF NOT EXISTS effects (n int)');
+    const seen: string[] = [];
+    const run: JobDefinition<Item>['run'] = async ({ data, attempt, end }) => {
+      await database().transaction(async (tx) => {
+        expect(await end(tx)).toBe(true);
+        await tx.execute('INSERT INTO effects VALUES ($1)', [data.n]);
+        seen.push(`${data.n}.${attempt}`);
+        if (attempt === 1) throw new Error('undone');
+      });
+      // Too late to be run again.
+      throw new Error('after the commit');
+    };
+    const { queue, name } = await startQueue({ run });
+    await database().transaction(async (tx) => {
+      for (const n of [1, 2]) await queue.enqueue({ n }, { key: 'same', within: tx });
+    });
+    queue.look();
+    await soon(async () => expect(await database().query('SELECT id FROM jobs WHERE queue = $1', [name])).toEqual([]));
+    expect(seen).toEqual(['1.1', '1.2', '2.1', '2.2']);
+    expect(await database().query('SELECT n FROM effects ORDER BY n')).toEqual([{ n: 1 }, { n: 2 }]);
+  });
+
+  test("a run whose job is another server's by now cannot end it", async () => {
+    const name = `queue-${++counter}`;
+    await addJob(database(), { queue: name, data: '{}', key: 'same', startAfter: undefined });
+    const [late] = await takeJobs(database(), name, 1);
+    await database().execute("UPDATE jobs SET lease_until = now() - interval '1 second' WHERE queue = $1", [name]);
+    await releaseSilent(database(), 'silent');
+    const [taken] = await takeJobs(database(), name, 1);
+    if (!late || !taken) throw new Error('nobody took it');
+    expect(await endJob(database(), late)).toBe(false);
+    expect(await endJob(database(), taken)).toBe(true);
+  });
+
+  const line = async (count: number, startAfter?: (n: number) => Date | undefined): Promise<string> => {
+    const name = `queue-${++counter}`;
+    for (let n = 1; n <= count; n++)
+      await addJob(database(), { queue: name, data: `${n}`, key: 'same', startAfter: startAfter?.(n) });
+    return name;
+  };
+  const datas = (jobs: readonly { data: string }[]): string[] => jobs.map(({ data }) => data);
+
+  test('several of a line are held until the last of them has ended, whatever another server sees', async () => {
+    const name = await line(4);
+    const [first, ...others] = await takeLine(database(), name, 'same', 3);
+    expect(datas(others)).toEqual(['2', '3']);
+    if (!first) throw new Error('the first was not taken');
+    expect(await endJob(database(), first)).toBe(true);
+    expect(await takeJobs(database(), name, 5)).toEqual([]);
+    const beside = takeLine(database(), name, 'same', 3);
+    await expect(beside.then(datas, ({ code }) => code)).resolves.toBe('23505');
+    for (const job of others) await endJob(database(), job);
+    expect(datas(await takeLine(database(), name, 'same', 3))).toEqual(['4']);
+  });
+
+  test('a line is taken up to the first whose time has not come, and that one has its turn later', async () => {
+    const name = await line(4, (n) => (n === 3 ? new Date(Date.now() + 60_000) : undefined));
+    for (const job of await takeLine(database(), name, 'same', 9)) await endJob(database(), job);
+    expect(await takeLine(database(), name, 'same', 9)).toEqual([]);
+    expect(await takeJobs(database(), name, 9)).toEqual([]);
+    await database().execute('UPDATE jobs SET due_at = now() WHERE queue = $1', [name]);
+    expect(datas(await takeJobs(database(), name, 9))).toEqual(['3']);
+  });
+
+  test('one of a long line that fails holds up those taken with it, and they are not the worse for it', async () => {
+    const seen: string[] = [];
+    const run: JobDefinition<Item>['run'] = async ({ data, attempt }) => {
+      seen.push(`${data.n}.${attempt}`);
+      if (data.n === 3 && attempt === 1) throw new Error('not yet');
+    };
+    const { queue } = await startQueue({ run, retryDelay: 0.1, concurrency: 3 });
+    await database().transaction(async (tx) => {
+      for (const n of [1, 2, 3, 4, 5]) await queue.enqueue({ n }, { key: 'same', within: tx });
+    });
+    queue.look();
+    await soon(() => expect(seen).toEqual(['1.1', '2.1', '3.1', '3.2', '4.1', '5.1']));
+  });
+
+  test("what a server that stops has taken and not begun is another's at once, as if it had not been taken", async () => {
+    const began = Promise.withResolvers<void>();
+    const run: JobDefinition<Item>['run'] = async ({ data, signal }) => {
+      if (data.n === 1) return;
+      began.resolve();
+      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
+    };
+    const { jobs, queue, name } = await startQueue({ run });
+    await database().transaction(async (tx) => {
+      for (const n of [1, 2, 3, 4]) await queue.enqueue({ n }, { key: 'same', within: tx });
+    });
+    queue.look();
+    await began.promise;
+    await jobs.stop(0);
+    const states = 'SELECT state, runs, followed FROM jobs WHERE queue = $1 ORDER BY seq';
+    const waiting = (runs: number) => ({ state: 'waiting', runs, followed: false });
+    expect(await database().query(states, [name])).toEqual([waiting(1), waiting(0), waiting(0)]);
+    const seen: string[] = [];
+    await startQueue({ run: async ({ data, attempt }) => void seen.push(`${data.n}.${attempt}`) }, name);
+    await soon(() => expect(seen).toEqual(['2.2', '3.1', '4.1']));
   });
 
   test('a job whose transaction commits late does not run beside the one of its key that overtook it', async () => {

@@ -15,7 +15,14 @@ class FakeJobs implements Jobs {
     this.heirs.set(queue, definition.inherits);
     const enqueue: JobQueue<Data>['enqueue'] = async (data, { key, within } = {}) => {
       const id = String(this.waiting.length);
-      const run: JobRun<Data> = { id, data, attempt: 1, signal: new AbortController().signal, log: silent, end: async () => true };
+      const run: JobRun<Data> = {
+        id,
+        data,
+        attempt: 1,
+        signal: new AbortController().signal,
+        log: silent,
+        end: async () => true,
+      };
       this.waiting.push({
         queue,
         run: () => definition.run(run),

@@ -17,7 +17,7 @@ export default {
       comment:
         'What a service needs of the kernel is there for every service; what it needs of a service comes as a parameter.',
       severity: 'error',
-      from: { path: `${platform}/kernel/` },
+      from: { path: `${platform}/kernel/`, pathNot: tests },
       to: { path: `${platform}/(services/|platform[.]ts|serve[.]ts|main[.]ts)` },
     },
     {
@@ -41,6 +41,14 @@ export default {
         pathNot: `${platform}/services/$1/`,
         dependencyTypesNot: ['type-only'],
       },
+    },
+    {
+      name: 'only-providers-know-paths',
+      comment:
+        'What makes and watches sandboxes names images and volumes; where they are on this machine is between providers and the rooms that have them.',
+      severity: 'error',
+      from: { path: `${platform}/(services|kernel/sessions)/`, pathNot: tests },
+      to: { path: `${platform}/kernel/sandbox/host-stage[.]ts$` },
     },
     {
       name: 'nothing-imports-a-composition-root',

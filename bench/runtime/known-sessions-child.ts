@@ -67,6 +67,7 @@ const create = async (spec: SandboxSpec): Promise<Sandbox> =>
   });
 const provider: SandboxProvider = {
   name: 'process',
+  stage: async () => undefined,
   probe: async () => ({ provider: 'none', usable: true, isolation: 'none', missing: [] }),
   create,
   async *reattach() {},
@@ -79,6 +80,7 @@ const store: SessionStore = {
   end: async () => undefined,
   live: async () => [],
   holder: async () => undefined,
+  inSandbox: async () => undefined,
   list: async () => [],
 };
 const sessions = new Sessions({
@@ -136,9 +138,9 @@ const plan: SessionPlan = {
   health: pingHealth,
   sandbox: async (id) => ({
     id,
-    image: { digest: '', rootfs: '/', config: { entrypoint: [], cmd: [], env: [], workingDir: '/', user: '' } },
+    image: { digest: '' },
     env: {},
-    mounts: [],
+    volumes: [],
     network: { egress: 'none', allowCidrs: [], hostPorts: [] },
     limits: { cpu: 1, memoryBytes: 1, pids: 1, diskBytes: 1, openFiles: 1 },
     labels: { kind: 'runtime', runtime: resourceArn, version: '1' },

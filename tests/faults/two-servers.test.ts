@@ -16,7 +16,8 @@ import { deployAgent } from '../support/deploy.ts';
 import { invokeJson, invokeText, sessionId } from '../support/invoke.ts';
 import type { TestPlatform } from '../support/platform-process.ts';
 import { ServerGroup } from '../support/server-group.ts';
-import { StreamSigner } from '../support/websocket.ts';
+import { endpointOf, send, sendSigned, signed, withEndpointAgent } from '../support/session-endpoint.ts';
+import { Stream, StreamSigner } from '../support/websocket.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -131,6 +132,43 @@ describe('two servers on one PostgreSQL', () => {
       exitCode: 3,
     });
     expect(await sandboxesOf('b')).toEqual(before.b);
+  });
+
+  it('hand on what comes to a session at its own address, and its answers, as they are', async () => {
+    const port = 11_951;
+    const { arn } = await withEndpointAgent((folder) =>
+      deployAgent(a, throughA, {
+        ...{ folder, environmentVariables: { APPLICATION_PORT: String(port) }, newer: { allowedPorts: [{ port }] } },
+      }),
+    );
+    const there = `${await endpointOf(throughA, arn, sessionId('address'))}/${port}`;
+    const here = there.replace(new URL(there).origin, b.ready.endpoint);
+    const { credentials } = a;
+    const body = randomBytes(300_000);
+    const headers = { 'content-length': String(body.length), 'x-mine': 'yes' };
+    const told = await sendSigned(b, `${here}/a?b=1`, { method: 'PUT', headers, body, credentials });
+    expect([told.status, JSON.parse(told.text)]).toMatchObject([
+      200,
+      {
+        method: 'PUT',
+        url: '/a?b=1',
+        bytes: body.length,
+        sha256: createHash('sha256').update(body).digest('hex'),
+        headers,
+      },
+    ]);
+    expect(JSON.parse(told.text).headers).not.toHaveProperty('x-agentplatform-peer');
+    const page = await sendSigned(b, `${here}/page`, { credentials });
+    expect(page.headers['set-cookie']).toEqual(['theirs=1; Path=/', 'other=2']);
+    const presigned = await signed(b, `${here}/page`, { credentials }, true);
+    expect((await send(presigned.url)).headers['content-security-policy']).toContain('sandbox');
+    const opening = await signed(b, here, { credentials });
+    const stream = await Stream.open(here.replace('http', 'ws'), [], { headers: opening.headers });
+    expect(await stream.ask('é𝄞')).toBe('é𝄞');
+    stream.socket.close();
+    expect((await send(here)).status).toBe(403);
+    const nowhere = here.replace(/s-[a-z0-9]{16}/, `s-${'0'.repeat(16)}`);
+    expect((await sendSigned(b, nowhere, { credentials })).status).toBe(404);
   });
 
   it('give the agent the token of the user who calls, whichever of them he asks', async () => {

@@ -1,7 +1,9 @@
 import { chmod, cp, mkdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { PreparedImage, Sandbox, SandboxSpec } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
+import type { PreparedImage } from '../../packages/platform/src/kernel/sandbox/host-stage.ts';
+import type { Sandbox } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
+import type { SpecChange } from '../../packages/platform/src/kernel/sandbox/testing/small-spec.ts';
 import { host, type OpenLab, type SandboxLab, shell } from './sandbox-lab.ts';
 
 /** Attempts of who writes an image on the host that runs it; every provider that isolates withstands them. */
@@ -24,7 +26,7 @@ export function imageAttacks(title: string, open: OpenLab): void {
       return { ...lab.image, digest: `sha256:${made}`, rootfs, config: { ...lab.image.config, ...config } };
     };
     /** What came of a sandbox of it: what the script said, or that it was refused. */
-    const tried = async (spec: Partial<SandboxSpec>, script: string): Promise<string> => {
+    const tried = async (spec: SpecChange, script: string): Promise<string> => {
       let sandbox: Sandbox;
       try {
         sandbox = await lab.create(spec);

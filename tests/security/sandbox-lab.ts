@@ -7,24 +7,23 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import pino from 'pino';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
+import type { PreparedImage } from '../../packages/platform/src/kernel/sandbox/host-stage.ts';
 import { instancePlaces } from '../../packages/platform/src/kernel/sandbox/instance.ts';
 import type { OciProviderOptions } from '../../packages/platform/src/kernel/sandbox/oci-engine.ts';
 import { OciProvider } from '../../packages/platform/src/kernel/sandbox/oci-provider.ts';
-import type {
-  PreparedImage,
-  Sandbox,
-  SandboxProvider,
-  SandboxSpec,
-} from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
+import type { Sandbox, SandboxProvider } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
 import { busyboxImage } from '../../packages/platform/src/kernel/sandbox/testing/rootfs.ts';
 import { runIn } from '../../packages/platform/src/kernel/sandbox/testing/sandbox-contract.ts';
-import { smallSpec } from '../../packages/platform/src/kernel/sandbox/testing/small-spec.ts';
+import { type SpecChange, smallSpec } from '../../packages/platform/src/kernel/sandbox/testing/small-spec.ts';
+import { testStage } from '../../packages/platform/src/kernel/sandbox/testing/test-stage.ts';
 
 const execute = promisify(execFile);
 
 /** What both providers that isolate can be given. */
 type LabOptions = Partial<Pick<OciProviderOptions, 'nft' | 'nameserver' | 'run' | 'poolSize' | 'door'>>;
-type MakeProvider = (options: LabOptions & Pick<OciProviderOptions, 'dataDir' | 'clock' | 'log'>) => SandboxProvider;
+type MakeProvider = (
+  options: LabOptions & Pick<OciProviderOptions, 'dataDir' | 'stage' | 'clock' | 'log'>,
+) => SandboxProvider;
 
 /** Opens a lab on the provider that is attacked. */
 export type OpenLab = (options?: LabOptions) => Promise<SandboxLab>;
@@ -53,7 +52,7 @@ export class SandboxLab {
     const dir = await mkdtemp(join(tmpdir(), 'sandbox-lab-'));
     const image = await busyboxImage(dir);
     await addProgram(image.rootfs, '/usr/bin/perl');
-    const base = { dataDir: join(dir, 'data'), clock: systemClock, log: pino({ level: 'silent' }) };
+    const base = { dataDir: join(dir, 'data'), stage: testStage, clock: systemClock, log: pino({ level: 'silent' }) };
     return new SandboxLab(dir, image, () => make({ ...base, ...options }), logs);
   }
 
@@ -64,7 +63,7 @@ export class SandboxLab {
   }
 
   /** A sandbox that only sleeps; attacks are executed in it. */
-  create(change: Partial<SandboxSpec> = {}): Promise<Sandbox> {
+  create(change: SpecChange = {}): Promise<Sandbox> {
     return this.provider.create(
       smallSpec(this.image, `lab${this.#serial++}`, { command: ['/bin/sleep', '600'], ...change }),
     );

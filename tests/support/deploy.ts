@@ -37,6 +37,8 @@ export interface AgentOptions extends Partial<CreateAgentRuntimeCommandInput> {
   folder: string;
   runtime?: AgentManagedRuntimeType;
   entryPoint?: string[];
+  /** Members that the AWS SDK for JavaScript does not have yet. */
+  newer?: object;
 }
 
 /** Deploys a folder of code as an agent runtime and waits until it can be invoked. */
@@ -45,18 +47,25 @@ export async function deployAgent(
   clients: Clients,
   options: AgentOptions,
 ): Promise<GetAgentRuntimeCommandOutput & { arn: string; id: string }> {
-  const { folder, runtime = 'NODE_22', entryPoint = ['index.mjs'], ...rest } = options;
-  const created = await clients.control.send(
-    new CreateAgentRuntimeCommand({
-      agentRuntimeName: `agent_${Math.random().toString(36).slice(2, 10)}`,
-      roleArn: platform.ready.defaultRoleArn,
-      networkConfiguration: { networkMode: 'PUBLIC' },
-      agentRuntimeArtifact: {
-        codeConfiguration: { code: { s3: await uploadFolder(clients, folder) }, runtime, entryPoint },
-      },
-      ...rest,
-    }),
+  const { folder, runtime = 'NODE_22', entryPoint = ['index.mjs'], newer = {}, ...rest } = options;
+  const create = new CreateAgentRuntimeCommand({
+    agentRuntimeName: `agent_${Math.random().toString(36).slice(2, 10)}`,
+    roleArn: platform.ready.defaultRoleArn,
+    networkConfiguration: { networkMode: 'PUBLIC' },
+    agentRuntimeArtifact: {
+      codeConfiguration: { code: { s3: await uploadFolder(clients, folder) }, runtime, entryPoint },
+    },
+    ...rest,
+  });
+  create.middlewareStack.add(
+    (next) => (args) => {
+      const request = args.request as { body: string | Uint8Array };
+      request.body = JSON.stringify({ ...JSON.parse(Buffer.from(request.body).toString()), ...newer });
+      return next(args);
+    },
+    { step: 'build', priority: 'high' },
   );
+  const created = await clients.control.send(create);
   return untilReady(clients, created.agentRuntimeId ?? '');
 }
 

@@ -2,11 +2,13 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Closing } from './closing.ts';
+import { configuredModels } from './config/models.ts';
 import type { Config } from './config.ts';
 import { makeDataDirectory, tryDataDirectory } from './data-directory.ts';
 import { identifiers } from './identifiers.ts';
 import { type Clock, systemClock } from './kernel/clock.ts';
 import { DiskRoom } from './kernel/disk-room.ts';
+import { createModels, type Models } from './kernel/models/index.ts';
 import { createOutbound, type Outbound } from './kernel/outbound/index.ts';
 import {
   createSandboxProvider,
@@ -19,6 +21,7 @@ import {
 import { createLogger, createMetrics, logFormat, type Metrics } from './kernel/telemetry/index.ts';
 import { Unhandled } from './kernel/unhandled.ts';
 import type { Life } from './life.ts';
+import { LocalStage } from './local-stage.ts';
 import { sandboxOptions } from './sandbox-options.ts';
 import { promisedMemory } from './session-options.ts';
 
@@ -42,7 +45,10 @@ export interface Ground {
   outbound: Outbound;
   /** Calls to what the configuration itself names: on private addresses, too, and out of users' reach. */
   ownOutbound: Outbound;
+  models: Models;
   provider: LiveSandboxes;
+  /** What the provider finds images and volumes by; it knows them once their rooms are open. */
+  stage: LocalStage;
   /** What of the machine's memory sandboxes were promised. */
   reserved: ReservedMemory;
   report: ProbeReport;
@@ -64,7 +70,8 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
   closing.add(async () => room.close());
 
   const reach: Ground['reach'] = {};
-  const isolation = sandboxOptions(config, { door: () => reach.sandboxPort, clock, log });
+  const stage = new LocalStage();
+  const isolation = sandboxOptions(config, { stage, door: () => reach.sandboxPort, clock, log });
   const choose = () => createSandboxProvider({ ...isolation, provider: config.sandbox.provider });
   const { provider: chosen, report } = await choose();
   const left = new LeftSandboxes(async () => (await choose()).provider, log);
@@ -77,6 +84,10 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
   closing.add(() => outbound.close());
   const ownOutbound = createOutbound({ anywhere: true, clock });
   closing.add(() => ownOutbound.close());
+  const models = createModels(configuredModels(config.models), config.models.default, {
+    outbound: ownOutbound,
+    timeoutMs: config.models.timeoutSeconds * 1000,
+  });
   return {
     ...{
       config,
@@ -89,7 +100,9 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
       room,
       outbound,
       ownOutbound,
+      models,
       provider,
+      stage,
       reserved,
       report,
       reach,

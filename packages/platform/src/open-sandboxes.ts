@@ -53,6 +53,7 @@ export async function openSandboxes(parts: Ground & Storage & Access): Promise<S
   closing.add(async () => closeObjects());
   const fileSystems = await openFileSystems(config, { accountId, objects, clock, log });
   closing.add(() => fileSystems.close());
+  parts.stage.open({ images, ...fileSystems });
   const sandboxCredentials = new SandboxCredentials({
     roles: iam,
     findSandbox: (id) => provider.find(id),

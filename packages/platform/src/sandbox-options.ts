@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { Clock } from './kernel/clock.ts';
+import type { HostStage } from './kernel/sandbox/host-stage.ts';
 
-/** The settings of isolation as the kernel's providers take them; `door` gives the port that sandboxes may reach, once it is open. */
+/** The settings of isolation as the kernel's providers take them; `stage` finds images and volumes; `door` gives the port that sandboxes may reach, once it is open. */
 export function sandboxOptions(
   { data, sandbox }: Pick<Config, 'data' | 'sandbox'>,
-  parts: { door(): number | undefined; clock: Clock; log: Logger },
+  parts: { stage: HostStage; door(): number | undefined; clock: Clock; log: Logger },
 ) {
   return {
     dataDir: data,
@@ -14,6 +15,7 @@ export function sandboxOptions(
     dockerRuntime: sandbox.dockerRuntime,
     cniDir: sandbox.cniDir,
     disk: sandbox.disk,
+    snapshotBytes: sandbox.snapshotBytes,
     poolSize: sandbox.preparedNetworks,
     firstId: sandbox.firstId,
     idRanges: sandbox.idRanges,

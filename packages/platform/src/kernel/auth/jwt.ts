@@ -12,6 +12,8 @@ import type { OAuthPrincipal } from './principal.ts';
 export interface JwtRealm {
   /** Of the resource. */
   accountId: string;
+  /** ARN of the resource; absent where a token is only looked at, and its bearer is let in nowhere. */
+  resource?: string;
   configuration: JwtAuthorizerConfiguration;
   /** PEM of the authority that vouches for the provider's certificates, beside the usual ones. */
   certificateAuthority?: string | undefined;
@@ -121,6 +123,7 @@ export function createJwtAuthenticator(deps: { discovery: OidcDiscovery; clock: 
       return {
         kind: 'oauth',
         accountId: realm.accountId,
+        acceptedBy: realm.resource,
         issuer: payload.iss ?? '',
         vouchedBy: vouching(payload.iss ?? '', configuration.discoveryUrl),
         subject: payload.sub ?? '',

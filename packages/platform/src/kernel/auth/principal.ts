@@ -19,6 +19,8 @@ export interface OAuthPrincipal {
   kind: 'oauth';
   /** The account that owns the resource whose authorizer accepted the token. */
   accountId: string;
+  /** ARN of that resource: the token is for it, and for what belongs to it, alone. Absent: for nothing. */
+  acceptedBy?: string | undefined;
   issuer: string;
   /**
    * Who vouches for the subject: the issuer, where the document that was asked is its own, else the address of that document. Whoever

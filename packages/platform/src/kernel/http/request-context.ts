@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { TLSSocket } from 'node:tls';
 import type { Logger } from 'pino';
 import type { Principal } from '../auth/principal.ts';
 import type { RequestContext } from '../service.ts';
@@ -36,6 +37,16 @@ export class HttpRequestContext implements RequestContext {
 
   get accountId(): string {
     return this.principal.accountId;
+  }
+
+  get origin(): string {
+    const { host = '', 'x-forwarded-proto': forwarded } = this.headers;
+    const secure = forwarded === 'https' || this.#parts.res.socket instanceof TLSSocket;
+    return `${secure ? 'https' : 'http'}://${host}`;
+  }
+
+  get sourceIp(): string | undefined {
+    return this.#parts.res.req.socket.remoteAddress;
   }
 
   get log(): Logger {

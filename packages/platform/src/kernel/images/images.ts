@@ -1,5 +1,3 @@
-import type { PreparedImage } from '../sandbox/sandbox.ts';
-
 export interface RegistryCredentials {
   username: string;
   password: string;
@@ -18,8 +16,6 @@ export interface Images {
   fromCode(input: { zip: string; runtime: string; entryPoint: string[]; signal?: AbortSignal }): Promise<ResolvedImage>;
   /** Code runtimes that this machine can serve now, for error messages and doctor. */
   codeRuntimes(): Promise<string[]>;
-  /** Unpacks (once) and returns the read-only root file system. Concurrent calls for one digest share the work. */
-  prepare(digest: string, signal?: AbortSignal): Promise<PreparedImage>;
   /** Removes blobs, manifests and unpacked trees that no digest in `keep` needs. */
   collect(keep: ReadonlySet<string>): Promise<{ removedBytes: number }>;
 }

@@ -2,7 +2,7 @@ import { join, resolve as resolvePath, sep } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import type { Outbound } from '../outbound/index.ts';
-import type { PreparedImage } from '../sandbox/sandbox.ts';
+import type { PreparedImage } from '../sandbox/host-stage.ts';
 import { machinePlatform, type Platform } from './architecture.ts';
 import { openArchive } from './archive.ts';
 import { type BaseProgress, Bases } from './bases.ts';
@@ -33,10 +33,9 @@ export {
   type ResolvedImage,
 } from './images.ts';
 export { directoryEntries, type LayerEntry, writeLayer } from './layer.ts';
-export { lendImage } from './lend-image.ts';
 export type { ImageLimits } from './limits.ts';
+export { mountLayers } from './mount-layers.ts';
 export { isRepositoryName, parseReference, repositoryArn } from './reference.ts';
-export { registerRegistry } from './registry-server.ts';
 export { writeImage } from './write-image.ts';
 
 export interface ImagesDeps {
@@ -67,6 +66,8 @@ export interface ImagesRoom extends Images {
   readonly bases: Bases;
   /** A layer that is known by what it is made of: `entries` are only asked for when no layer of that key was made before. */
   layer(key: string, entries: () => Promise<readonly LayerEntry[]>, signal?: AbortSignal): Promise<Descriptor>;
+  /** Unpacks (once) and returns the read-only root file system. Concurrent calls for one digest share the work. */
+  prepare(digest: string, signal?: AbortSignal): Promise<PreparedImage>;
   /** As `prepare`, for an image that every data directory makes: unpacked once for all that share a cache. */
   prepareCommon(digest: string, signal?: AbortSignal): Promise<PreparedImage>;
   /** Waits for what is still being written to disk. */

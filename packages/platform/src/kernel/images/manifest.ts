@@ -1,4 +1,4 @@
-import type { ImageRunConfig } from '../sandbox/sandbox.ts';
+import type { ImageRunConfig } from '../sandbox/host-stage.ts';
 import type { Platform } from './architecture.ts';
 import { isDigest } from './digest.ts';
 import { ImageError } from './images.ts';

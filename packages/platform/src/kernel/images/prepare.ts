@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { replaceFile } from '../durable-file.ts';
-import type { PreparedImage } from '../sandbox/sandbox.ts';
+import type { PreparedImage } from '../sandbox/host-stage.ts';
 import { SingleFlight } from '../single-flight.ts';
 import { orMissing } from '../system-error.ts';
 import { hexOf, isDigest } from './digest.ts';

@@ -1,4 +1,4 @@
-import type { ImageRunConfig } from '../sandbox/sandbox.ts';
+import type { ImageRunConfig } from '../sandbox/host-stage.ts';
 import type { Platform } from './architecture.ts';
 import type { ImageStore } from './image-store.ts';
 import type { Descriptor } from './manifest.ts';

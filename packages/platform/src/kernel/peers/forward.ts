@@ -5,7 +5,8 @@ import type { Duplex } from 'node:stream';
 import { errors, requestIdHeader, type WireResponse } from '@agentplatform/contract';
 import { Agent } from 'undici';
 import type { Principal } from '../auth/principal.ts';
-import { type OnGone, type PushBody, requestUpstream } from '../http/push-body.ts';
+import { HOP_BY_HOP } from '../http/hop-by-hop.ts';
+import { type OnGone, type PushBody, requestUpstream, type UpstreamResponse } from '../http/push-body.ts';
 import type { HeldElsewhereError } from '../sessions/server-hold.ts';
 import { PEER_HEADER, type PeerTokens } from './peer-token.ts';
 
@@ -19,19 +20,8 @@ export interface Forwarded {
 const CONNECT_MS = 3_000;
 /** Of an answer that is read whole, for operations that keep theirs. */
 const MAX_ANSWER_BYTES = 16 * 2 ** 20;
-/** Headers of one connection, which say nothing about the next. */
-const HOP_BY_HOP = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'content-length',
-  'te',
-  'trailer',
-  'expect',
-  PEER_HEADER,
-  requestIdHeader,
-]);
+/** Of a request that another server gets, these are its own. */
+const NOT_KEPT = new Set([...HOP_BY_HOP, 'content-length', PEER_HEADER, requestIdHeader]);
 const OF_UPGRADE = new Set(['connection', 'upgrade']);
 
 /** What is open to one life of another server. */
@@ -61,32 +51,54 @@ export class PeerForwarder {
     whole: boolean,
     onGone: OnGone,
   ): Promise<WireResponse> {
+    const answer = await this.#ask(forwarded, body, [], onGone);
+    const answered: Record<string, string> = {};
+    for (const [name, value] of Object.entries(answer.headers))
+      if (value !== undefined && !NOT_KEPT.has(name)) answered[name] = String(value);
+    return { status: answer.status, headers: answered, body: whole ? await readWhole(answer.body) : answer.body };
+  }
+
+  /** Sends it on as it came and gives the answer as it comes; `length` is the body's, where the client has told it. Rejects as above. */
+  async relay(
+    forwarded: Forwarded,
+    body: Uint8Array | AsyncIterable<Uint8Array> | undefined,
+    length: string | undefined,
+    onGone: OnGone,
+  ): Promise<UpstreamResponse> {
+    const answer = await this.#ask(forwarded, body, length === undefined ? [] : ['content-length', length], onGone);
+    const headers = Object.entries(answer.headers).filter(
+      ([name]) => !HOP_BY_HOP.has(name) && name !== requestIdHeader,
+    );
+    return { ...answer, headers: Object.fromEntries(headers) };
+  }
+
+  async #ask(
+    forwarded: Forwarded,
+    body: Uint8Array | AsyncIterable<Uint8Array> | undefined,
+    more: readonly string[],
+    onGone: OnGone,
+  ): Promise<UpstreamResponse> {
     const { req, held } = forwarded;
     const { method = 'GET', url = '/' } = req;
-    const headers = [...kept(req, HOP_BY_HOP), PEER_HEADER, this.#token(forwarded)];
     const request = {
       origin: `http://${addressOf(held)}`,
       path: url,
       method,
-      headers,
+      headers: [...kept(req, NOT_KEPT), ...more, PEER_HEADER, this.#token(forwarded)],
       // Undici's types know no AsyncIterable here, its code does.
       body: body instanceof Uint8Array || body === undefined ? (body ?? null) : (body as unknown as Duplex),
     };
     const { agent } = this.#peer(held);
-    const answer = await requestUpstream(agent, request, onGone).catch((error: unknown) => {
+    return requestUpstream(agent, request, onGone).catch((error: unknown) => {
       throw unreachable(held, error);
     });
-    const answered: Record<string, string> = {};
-    for (const [name, value] of Object.entries(answer.headers))
-      if (value !== undefined && !HOP_BY_HOP.has(name)) answered[name] = String(value);
-    return { status: answer.status, headers: answered, body: whole ? await readWhole(answer.body) : answer.body };
   }
 
   /** Joins the connection of a request to upgrade with the other server. Rejects with 503 when it cannot be reached; the connection is untouched then. */
   async upgrade(forwarded: Forwarded, socket: Duplex, head: Buffer): Promise<void> {
     const { req, held } = forwarded;
     const lines = [`${req.method} ${req.url} HTTP/1.1`];
-    const headers = kept(req, HOP_BY_HOP, OF_UPGRADE);
+    const headers = kept(req, NOT_KEPT, OF_UPGRADE);
     headers.push(PEER_HEADER, this.#token(forwarded));
     for (let i = 0; i + 1 < headers.length; i += 2) lines.push(`${headers[i]}: ${headers[i + 1]}`);
     const upstream = await dial(held);

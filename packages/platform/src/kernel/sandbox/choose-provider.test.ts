@@ -4,11 +4,18 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
 import { createSandboxProvider, explainProbes, probeProviders } from './choose-provider.ts';
 import { CreateQueue } from './create-queue.ts';
+import { testStage } from './testing/test-stage.ts';
 
 describe('choice of a provider', () => {
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
-  const base = { dataDir: '/nonexistent/data', clock: systemClock, log, socketPath: '/no/docker.sock' };
+  const base = {
+    dataDir: '/nonexistent/data',
+    stage: testStage,
+    clock: systemClock,
+    log,
+    socketPath: '/no/docker.sock',
+  };
 
   it('takes containers where they work', async () => {
     const { provider, report } = await createSandboxProvider({ ...base, provider: 'auto' });

@@ -14,6 +14,7 @@ import { runCommand } from './run-command.ts';
 import type { Sandbox } from './sandbox.ts';
 import { busyboxImage } from './testing/rootfs.ts';
 import { smallSpec } from './testing/small-spec.ts';
+import { testStage } from './testing/test-stage.ts';
 import { traces } from './testing/traces.ts';
 import { until } from './testing/until.ts';
 
@@ -33,7 +34,8 @@ const SERVER = fileURLToPath(new URL('./testing/crashing-server.ts', import.meta
 describe('a server that is killed', () => {
   let dir: string;
   let dataDir: string;
-  const open = (): OciProvider => new OciProvider({ dataDir, clock: systemClock, log: pino({ level: 'silent' }) });
+  const open = (): OciProvider =>
+    new OciProvider({ dataDir, stage: testStage, clock: systemClock, log: pino({ level: 'silent' }) });
 
   beforeEach(async () => {
     dir = await mkdtemp(join(tmpdir(), 'sandbox-crash-'));
@@ -96,7 +98,12 @@ describe('a server that is killed', () => {
     const [gone, places] = [await realpath(dataDir), await openInstance(dataDir)];
     await rm(dataDir, { recursive: true });
     expect(await readdir(places.runtimeRoot)).toEqual(expect.arrayContaining(['a1', 'a2', 'a3']));
-    const other = new OciProvider({ dataDir: join(dir, 'other'), clock: systemClock, log: pino({ level: 'silent' }) });
+    const other = new OciProvider({
+      dataDir: join(dir, 'other'),
+      stage: testStage,
+      clock: systemClock,
+      log: pino({ level: 'silent' }),
+    });
     await other.sweep(new Set());
     await until(async () => {
       const left = await traces(gone);
@@ -140,7 +147,12 @@ describe('a server that is killed', () => {
 
   it('does not touch another instance, nor what merely looks like a process of its own', async () => {
     const image = await busyboxImage(join(dir, 'image'));
-    const other = new OciProvider({ dataDir: join(dir, 'other'), clock: systemClock, log: pino({ level: 'silent' }) });
+    const other = new OciProvider({
+      dataDir: join(dir, 'other'),
+      stage: testStage,
+      clock: systemClock,
+      log: pino({ level: 'silent' }),
+    });
     const provider = open();
     const [mine, theirs] = await Promise.all([
       provider.create(smallSpec(image, 'same')),
@@ -159,6 +171,7 @@ describe('a server that is killed', () => {
     const image = await busyboxImage(join(dir, 'image'));
     const provider = new OciProvider({
       dataDir,
+      stage: testStage,
       clock: systemClock,
       log: pino({ level: 'silent' }),
       creates: { running: 1, waiting: 2 },

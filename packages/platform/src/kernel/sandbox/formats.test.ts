@@ -8,7 +8,7 @@ import { resolveImageUser } from './image-user.ts';
 import { mergeEnv, ociConfig } from './oci-spec.ts';
 import { readRecord, type SandboxRecord, writeRecord } from './sandbox-record.ts';
 import { seccompProfile } from './seccomp.ts';
-import { smallSpec } from './testing/small-spec.ts';
+import { smallSpec, smallStaged } from './testing/small-spec.ts';
 
 async function inTemp<T>(run: (dir: string) => Promise<T>): Promise<T> {
   const dir = await mkdtemp(join(tmpdir(), 'sandbox-formats-'));
@@ -109,7 +109,7 @@ describe('runtime configuration', () => {
   const config = (change: Partial<Parameters<typeof ociConfig>[0]> = {}) =>
     JSON.stringify(
       ociConfig({
-        spec: smallSpec(image, 'x'),
+        spec: smallStaged(image, 'x'),
         user: { uid: 1, gid: 2, home: undefined, isDefault: true },
         hostname: 'h',
         cgroupsPath: '/p/x',
@@ -129,7 +129,7 @@ describe('runtime configuration', () => {
     expect(text).toContain('"args":["/.agentplatform-init","--","/e","c"]');
     expect(text).toContain('"memory":{"limit":67108864,"swap":67108864}');
     const promised = { limits: { ...smallSpec(image, 'x').limits, reservedMemoryBytes: 2 ** 24 } };
-    expect(config({ spec: smallSpec(image, 'x', promised) })).toContain('"limit":67108864,"reservation":16777216');
+    expect(config({ spec: smallStaged(image, 'x', promised) })).toContain('"limit":67108864,"reservation":16777216');
     expect(text).toContain('"pids":{"limit":64}');
     expect(text).toContain('"bounding":[]');
     expect(text).not.toContain('CAP_');

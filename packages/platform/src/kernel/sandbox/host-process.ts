@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { startExec } from './exec-handle.ts';
+import type { StagedSpec } from './host-stage.ts';
 import { mergeEnv } from './oci-spec.ts';
 import { HELPER_ENV } from './run-command.ts';
-import { DOOR_ADDRESS, type ExecHandle, type ExecOptions, type SandboxSpec } from './sandbox.ts';
+import { DOOR_ADDRESS, type ExecHandle, type ExecOptions } from './sandbox.ts';
 
 export interface HostCommand {
   command: string[];
@@ -17,7 +18,7 @@ export interface HostCommand {
  * anything else is the host's. The environment holds what the image and the caller say, and nothing of the server's own.
  */
 export function hostCommand(
-  spec: SandboxSpec,
+  spec: StagedSpec,
   place: { temp: string; port: number; door?: number | undefined },
 ): HostCommand {
   const { rootfs, config } = spec.image;

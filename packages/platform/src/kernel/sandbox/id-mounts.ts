@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import type { StagedSpec } from './host-stage.ts';
 import type { RunCommand } from './run-command.ts';
-import type { SandboxSpec } from './sandbox.ts';
 import { syscallNumbers } from './syscall-numbers.ts';
 
 const SCRIPT = fileURLToPath(new URL('./id-mounts.pl', import.meta.url));
@@ -36,7 +36,7 @@ export class IdMounts {
   }
 
   /** Whether everything of the host that the sandbox is to see can; what appears there later has to be seen to by whoever mounts it. */
-  async canMapAll({ image, mounts }: SandboxSpec): Promise<boolean> {
+  async canMapAll({ image, mounts }: Pick<StagedSpec, 'image' | 'mounts'>): Promise<boolean> {
     const able = await Promise.all([
       this.canMap(image.rootfs),
       ...mounts.map((mount) => (mount.propagate ? mount.onUserNamespace !== undefined : this.canMap(mount.source))),

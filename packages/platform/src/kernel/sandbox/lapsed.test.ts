@@ -19,6 +19,7 @@ import { ask } from './testing/ask.ts';
 import { rivalFor } from './testing/rival.ts';
 import { busyboxImage } from './testing/rootfs.ts';
 import { smallSpec } from './testing/small-spec.ts';
+import { testStage } from './testing/test-stage.ts';
 import { until } from './testing/until.ts';
 
 const REGISTRY = '/run/agentplatform/subnets';
@@ -44,7 +45,7 @@ describe('what a platform leaves whose data directory is gone', () => {
   let bridge: string;
 
   const open = (dataDir: string, run: RunCommand = runCommand): OciProvider =>
-    new OciProvider({ dataDir, clock: systemClock, log: pino({ level: 'silent' }), run });
+    new OciProvider({ dataDir, stage: testStage, clock: systemClock, log: pino({ level: 'silent' }), run });
   const claimOf = async (dataDir: string): Promise<Subnet | undefined> =>
     (await readClaims(REGISTRY)).find((claim) => claim.dataDir === dataDir)?.subnet;
 

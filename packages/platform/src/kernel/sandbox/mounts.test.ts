@@ -5,12 +5,13 @@ import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
 import { readMounts } from '../session-storage/mount-table.ts';
+import type { HostMount, PreparedImage } from './host-stage.ts';
 import { OciProvider } from './oci-provider.ts';
 import { runCommand } from './run-command.ts';
-import type { PreparedImage, SandboxMount } from './sandbox.ts';
 import { busyboxImage } from './testing/rootfs.ts';
 import { runIn } from './testing/sandbox-contract.ts';
 import { smallSpec } from './testing/small-spec.ts';
+import { testStage } from './testing/test-stage.ts';
 import { until } from './testing/until.ts';
 
 describe('mounts of a sandbox', () => {
@@ -20,7 +21,7 @@ describe('mounts of a sandbox', () => {
   let serial = 0;
 
   const inside = async (
-    mounts: SandboxMount[],
+    mounts: HostMount[],
     script: string,
     meanwhile?: () => Promise<void>,
     user = '',
@@ -44,7 +45,12 @@ describe('mounts of a sandbox', () => {
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'sandbox-mounts-'));
     image = await busyboxImage(dir);
-    provider = new OciProvider({ dataDir: join(dir, 'data'), clock: systemClock, log: pino({ level: 'silent' }) });
+    provider = new OciProvider({
+      dataDir: join(dir, 'data'),
+      stage: testStage,
+      clock: systemClock,
+      log: pino({ level: 'silent' }),
+    });
     // As the platform does it: before any sandbox, or what stands ready for one, has the host's mounts.
     for (const kind of ['private', 'late']) {
       await mkdir(join(dir, kind));

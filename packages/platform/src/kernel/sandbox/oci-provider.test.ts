@@ -3,10 +3,14 @@ import { systemClock } from '../clock.ts';
 import { OciProvider } from './oci-provider.ts';
 import { busyboxImage } from './testing/rootfs.ts';
 import { sandboxContract } from './testing/sandbox-contract.ts';
+import { sharedVolume } from './testing/shared-volume.ts';
+import { testStage } from './testing/test-stage.ts';
 
 process.env.SECRET_OF_SERVER = 'must not be seen';
 
 sandboxContract('oci', {
-  provider: (dataDir) => new OciProvider({ dataDir, clock: systemClock, log: pino({ level: 'silent' }) }),
+  provider: (dataDir) =>
+    new OciProvider({ dataDir, stage: testStage, clock: systemClock, log: pino({ level: 'silent' }) }),
   image: busyboxImage,
+  volume: sharedVolume,
 });

@@ -1,7 +1,8 @@
+import type { HostMount, StagedSpec } from './host-stage.ts';
 import { RANGE_IDS } from './id-ranges.ts';
 import type { ImageUser } from './image-user.ts';
 import type { HostIds } from './owner.ts';
-import type { SandboxLimits, SandboxMount, SandboxSpec } from './sandbox.ts';
+import type { SandboxLimits } from './sandbox.ts';
 import { underInit, withInit } from './sandbox-init.ts';
 import type { SeccompProfile } from './seccomp.ts';
 
@@ -24,7 +25,7 @@ export interface OciConfig {
 }
 
 export interface OciConfigInput {
-  spec: SandboxSpec;
+  spec: StagedSpec;
   user: ImageUser;
   hostname: string;
   cgroupsPath: string;
@@ -81,7 +82,7 @@ export const MASKED_PATHS = [
 export const READONLY_PATHS = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
 /** The sandbox's own process: its command, environment and identity, with no capability and no way to gain one. */
-export function ociProcess(spec: SandboxSpec, user: ImageUser): OciProcess {
+export function ociProcess(spec: StagedSpec, user: ImageUser): OciProcess {
   const { config } = spec.image;
   const defaults = [`PATH=${DEFAULT_PATH}`, `HOME=${user.home ?? '/tmp'}`];
   return {
@@ -214,7 +215,7 @@ function systemMounts(limits: SandboxLimits): Record<string, unknown>[] {
   ];
 }
 
-function bindMount(mount: SandboxMount): Record<string, unknown> {
+function bindMount(mount: HostMount): Record<string, unknown> {
   return {
     destination: mount.target,
     type: 'bind',

@@ -3,9 +3,10 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
 import { ProcessProvider, type ProcessProviderOptions } from './process-provider.ts';
 import { sandboxContract } from './testing/sandbox-contract.ts';
+import { testStage } from './testing/test-stage.ts';
 
 process.env.SECRET_OF_SERVER = 'must not be seen';
-const base = { clock: systemClock, log: pino({ level: 'silent' }) };
+const base = { stage: testStage, clock: systemClock, log: pino({ level: 'silent' }) };
 
 sandboxContract('process', {
   provider: (dataDir) => new ProcessProvider({ ...base, dataDir, acceptNoIsolation: true }),

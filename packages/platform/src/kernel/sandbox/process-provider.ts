@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import { execOnHost, hostCommand, limited } from './host-process.ts';
+import { type HostStage, type StagedSpec, stageSpec } from './host-stage.ts';
 import { property } from './json-path.ts';
 import { leaseFile } from './lease-file.ts';
 import { ownedSandbox } from './owned-sandbox.ts';
@@ -14,12 +15,19 @@ import { OwnerWatch } from './owner-watch.ts';
 import { endGroup, endTree, groupUsage, processesInEnvironment } from './process-group.ts';
 import { endProcess, identify, isAlive, type ProcessIdentity } from './process-table.ts';
 import type { ProvidedSandbox } from './provided-sandbox.ts';
-import { type ProbeReport, type Sandbox, SandboxError, type SandboxProvider, type SandboxSpec } from './sandbox.ts';
-import { checkSpec } from './spec-check.ts';
+import {
+  type ProbeReport,
+  type Sandbox,
+  SandboxError,
+  type SandboxImage,
+  type SandboxProvider,
+  type SandboxSpec,
+} from './sandbox.ts';
 import { syscallNumbers } from './syscall-numbers.ts';
 
 export interface ProcessProviderOptions {
   dataDir: string;
+  stage: HostStage;
   clock: Clock;
   log: Logger;
   /** Must be said in so many words: what runs here can read and change whatever the server can. */
@@ -77,13 +85,17 @@ export class ProcessProvider implements SandboxProvider {
     return { provider: 'process', usable: true, isolation: 'none', missing: [], unenforced: UNENFORCED };
   }
 
+  async stage(image: SandboxImage, signal?: AbortSignal): Promise<void> {
+    await this.#options.stage.image(image, signal);
+  }
+
   async create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
-    await checkSpec(spec);
-    if (spec.mounts.length > 0)
+    if (spec.volumes.length > 0)
       throw new SandboxError(
         'refused',
-        'A process without isolation cannot have mounts. Use a provider with isolation.',
+        'A process without isolation cannot have volumes. Use a provider with isolation.',
       );
+    const staged = await stageSpec(this.#options.stage, spec, signal);
     if (this.#closing.signal.aborted) throw new SandboxError('unavailable', 'The sandbox provider is closed.');
     if (this.#known.has(spec.id)) throw new SandboxError('refused', `A sandbox with the id ${spec.id} exists already.`);
     this.#known.set(spec.id, 'making');
@@ -92,7 +104,7 @@ export class ProcessProvider implements SandboxProvider {
       await mkdir(this.#dir, { recursive: true, mode: 0o700 });
       await mkdir(dir, { mode: 0o700 });
       signal?.throwIfAborted();
-      const sandbox = await this.#start(spec, dir);
+      const sandbox = await this.#start(staged, dir);
       this.#known.set(spec.id, sandbox);
       return sandbox;
     } catch (error) {
@@ -139,7 +151,7 @@ export class ProcessProvider implements SandboxProvider {
     );
   }
 
-  async #start(spec: SandboxSpec, dir: string): Promise<ProvidedSandbox> {
+  async #start(spec: StagedSpec, dir: string): Promise<ProvidedSandbox> {
     const port = await freePort();
     const temp = tempOf(dir);
     await mkdir(temp, { mode: 0o700 });

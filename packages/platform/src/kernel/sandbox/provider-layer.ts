@@ -1,4 +1,4 @@
-import type { ProbeReport, Sandbox, SandboxProvider, SandboxSpec } from './sandbox.ts';
+import type { ProbeReport, Sandbox, SandboxImage, SandboxProvider, SandboxSpec } from './sandbox.ts';
 
 /** A provider that leaves everything to another one; a layer over it overrides what it adds to. */
 export class ProviderLayer implements SandboxProvider {
@@ -10,8 +10,16 @@ export class ProviderLayer implements SandboxProvider {
     this.#inner = inner;
   }
 
+  stage(image: SandboxImage, signal?: AbortSignal): Promise<void> {
+    return this.#inner.stage(image, signal);
+  }
+
   create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
     return this.#inner.create(spec, signal);
+  }
+
+  async keepsSnapshots(): Promise<boolean> {
+    return (await this.#inner.keepsSnapshots?.()) ?? false;
   }
 
   reattach(): AsyncIterable<Sandbox> {

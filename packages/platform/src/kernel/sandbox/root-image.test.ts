@@ -5,12 +5,14 @@ import { join } from 'node:path';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
+import type { PreparedImage } from './host-stage.ts';
 import { OciProvider } from './oci-provider.ts';
 import { runCommand } from './run-command.ts';
-import type { PreparedImage, Sandbox } from './sandbox.ts';
+import type { Sandbox } from './sandbox.ts';
 import { busyboxImage } from './testing/rootfs.ts';
 import { runIn } from './testing/sandbox-contract.ts';
 import { smallSpec } from './testing/small-spec.ts';
+import { testStage } from './testing/test-stage.ts';
 
 describe('what belongs to the root of an image', () => {
   let dir: string;
@@ -63,7 +65,12 @@ describe('what belongs to the root of an image', () => {
     for (const name of ['keep', 'replace', 'remove']) await writeFile(join(image.rootfs, 'app', name), `${name}\n`);
     await writeFile(join(image.rootfs, 'home/app/own'), 'own\n', { mode: 0o644 });
     for (const name of ['home/app', 'home/app/own']) await chown(join(image.rootfs, name), 1500, 1600);
-    provider = new OciProvider({ dataDir: join(dir, 'data'), clock: systemClock, log: pino({ level: 'silent' }) });
+    provider = new OciProvider({
+      dataDir: join(dir, 'data'),
+      stage: testStage,
+      clock: systemClock,
+      log: pino({ level: 'silent' }),
+    });
   });
   afterAll(async () => {
     await provider.sweep(new Set());
@@ -157,7 +164,12 @@ describe('what belongs to the root of an image', () => {
     const layers = `lowerdir=${other}/lower,upperdir=${other}/upper,workdir=${other}/work`;
     await host('mount', '-t', 'overlay', '-o', layers, 'overlay', rootfs);
     // Of its own, so that nothing stands ready that was made before the mount.
-    const late = new OciProvider({ dataDir: join(other, 'data'), clock: systemClock, log: pino({ level: 'silent' }) });
+    const late = new OciProvider({
+      dataDir: join(other, 'data'),
+      stage: testStage,
+      clock: systemClock,
+      log: pino({ level: 'silent' }),
+    });
     try {
       const script = 'stat -c %u /app/keep; echo x > /tmp/x; cat /tmp/x; echo x > /app/x';
       const sandbox = await late.create(smallSpec(as('root', { ...image, rootfs }), 'stacked'));

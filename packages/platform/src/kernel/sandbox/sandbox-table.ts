@@ -1,8 +1,8 @@
 import { startFailureReason } from './command-failure.ts';
 import type { CreateQueue } from './create-queue.ts';
+import { type HostStage, type StagedSpec, stageSpec } from './host-stage.ts';
 import type { ProvidedSandbox } from './provided-sandbox.ts';
 import { SandboxError, type SandboxSpec } from './sandbox.ts';
-import { checkSpec } from './spec-check.ts';
 
 interface Swept {
   ended: string[];
@@ -13,12 +13,14 @@ interface Swept {
 
 /** The sandboxes that a provider has in this process, those being made included: an id is made once, and only so many at a time. */
 export class SandboxTable {
+  readonly #stage: HostStage;
   readonly #queue: CreateQueue;
   readonly #closing: AbortSignal;
   readonly #known = new Map<string, ProvidedSandbox | 'making'>();
 
   /** Nothing is made any more after `closing` aborts. */
-  constructor(queue: CreateQueue, closing: AbortSignal) {
+  constructor(stage: HostStage, queue: CreateQueue, closing: AbortSignal) {
+    this.#stage = stage;
     this.#queue = queue;
     this.#closing = closing;
   }
@@ -40,21 +42,21 @@ export class SandboxTable {
     this.#known.delete(id);
   }
 
-  /** Checks `spec`, waits for its turn and makes the sandbox. What `make` rejects with becomes a SandboxError. */
+  /** Checks `spec`, finds on this machine what it names, waits for its turn and makes the sandbox. What `make` rejects with becomes a SandboxError. */
   async create<Engine>(
     spec: SandboxSpec,
     signal: AbortSignal | undefined,
     open: () => Promise<Engine>,
-    make: (engine: Engine) => Promise<ProvidedSandbox>,
+    make: (engine: Engine, staged: StagedSpec) => Promise<ProvidedSandbox>,
   ): Promise<ProvidedSandbox> {
-    await checkSpec(spec);
+    const staged = await stageSpec(this.#stage, spec, signal);
     return this.#queue.run(async () => {
       if (this.#closing.aborted) throw new SandboxError('unavailable', 'The sandbox provider is closed.');
       const engine = await open();
       if (this.has(spec.id)) throw new SandboxError('refused', `A sandbox with the id ${spec.id} exists already.`);
       this.#known.set(spec.id, 'making');
       try {
-        const sandbox = await make(engine);
+        const sandbox = await make(engine, staged);
         this.set(sandbox);
         return sandbox;
       } catch (error) {

@@ -13,40 +13,20 @@ export interface ProbeReport {
   shared?: string[];
 }
 
-/** A root file system that is unpacked and ready to be used read-only by many sandboxes. */
-export interface PreparedImage {
-  /** sha256:… of the manifest; the same digest is always the same files. */
+/** An image by its name, which is the same wherever it is. */
+export interface SandboxImage {
+  /** sha256:… of the manifest. */
   digest: string;
-  /** Absolute path of the unpacked, read-only root file system. Empty for the `process` provider's host image. */
-  rootfs: string;
-  config: ImageRunConfig;
+  /** Every platform has this image: where they share a cache it is unpacked once for all of them. */
+  common?: true;
 }
 
-/** The part of an OCI image config that matters for running it. */
-export interface ImageRunConfig {
-  entrypoint: string[];
-  cmd: string[];
-  /** `NAME=value` */
-  env: string[];
-  workingDir: string;
-  /** `uid`, `uid:gid`, `name` or `name:group`; empty means the platform's unprivileged default. */
-  user: string;
-}
-
-export interface SandboxMount {
-  /** Absolute path on the host. */
-  source: string;
-  /** Absolute path inside. */
-  target: string;
-  readOnly: boolean;
-  /** Mounts that the host makes below `source` later appear inside too. */
-  propagate?: boolean;
-  /**
-   * Called before the first process starts, with a file that stands for the sandbox's user namespace as long as the sandbox lives; not called
-   * when it has none of its own. The sandbox does not start when this rejects.
-   */
-  onUserNamespace?(file: string): Promise<void>;
-}
+/** A file system beside the sandbox's own, by what it is; the provider knows where that is, and mounts it at `target`, an absolute path inside. */
+export type Volume =
+  /** The storage of whichever session has the sandbox; it may be attached (`SessionVolumes`) only when the sandbox runs already. */
+  | { kind: 'session-storage'; target: string }
+  /** A place that the operator shares, by the id of its access point. */
+  | { kind: 'shared-place'; accessPoint: string; target: string; readOnly: boolean };
 
 /**
  * Where a sandbox finds the platform itself, on port 80: an address that AWS SDKs take credentials of a container from. It leads
@@ -65,18 +45,26 @@ export interface NetworkPolicy {
   door?: boolean;
 }
 
+/** What a sandbox is to be, in words that mean the same on every machine: plain data, with no path of the platform's own machine in it. */
 export interface SandboxSpec {
   /** Unique, `[a-z0-9-]{1,63}`; names the cgroup, the network namespace and the directory. */
   id: string;
-  image: PreparedImage;
+  image: SandboxImage;
   /** Replaces entrypoint and cmd of the image when given. */
   command?: string[];
   /** The command is the first process itself, which nothing inside can end; nobody reaps the orphans of others then. Else it is an init's child. */
   ownInit?: true;
   env: Record<string, string>;
-  mounts: SandboxMount[];
+  volumes: Volume[];
   network: NetworkPolicy;
   limits: SandboxLimits;
+  /**
+   * It may begin as the copy of an earlier one of the same specification that `Sandbox.snapshot` has kept: whatever is its own (keys, storage) is
+   * neither in its environment nor mounted. Where it cannot, it begins anew.
+   */
+  snapshot?: true;
+  /** Files that it has inside, in place of what the image has there: root's, and everybody reads them. A copy has its own. Only where `keepsSnapshots`. */
+  files?: { path: string; text: string }[];
   /** Kept with the sandbox and given back by `reattach`. */
   labels: Record<string, string>;
 }
@@ -136,6 +124,13 @@ export interface Sandbox {
   readonly id: string;
   readonly labels: Record<string, string>;
   readonly isolation: string;
+  /** Whether it began as the copy of another one, of which `forget` removes what was kept; absent when it began anew. */
+  readonly copied?: { forget(): Promise<void> };
+  /**
+   * Keeps what runs in it, its memory and its disk for those that are made of the same specification, and ends it. Absent where that is not possible.
+   * Rejects when it has connections, and when it cannot be kept; it may have ended then.
+   */
+  readonly snapshot?: () => Promise<void>;
   /** Where a TCP connection to that port inside the sandbox goes, as seen by the server. */
   address(port: number): { host: string; port: number };
   exec(command: string[], options?: ExecOptions): Promise<ExecHandle>;
@@ -156,8 +151,12 @@ export interface Sandbox {
 export interface SandboxProvider {
   readonly name: 'oci' | 'process' | 'docker' | 'kubernetes';
   probe(): Promise<ProbeReport>;
-  /** Rejects with a `SandboxError` and leaves nothing behind. */
+  /** Gets the image ready, so that no sandbox has to wait for it. Rejects when it is not in the platform's store, or cannot be got ready. */
+  stage(image: SandboxImage, signal?: AbortSignal): Promise<void>;
+  /** Rejects with a `SandboxError`, or as `stage` does, and leaves nothing behind. */
   create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox>;
+  /** Whether `SandboxSpec.snapshot` can have an effect and `SandboxSpec.files` are made; absent when not. */
+  keepsSnapshots?(): Promise<boolean>;
   /** What survived a restart of the server. */
   reattach(): AsyncIterable<Sandbox>;
   /**

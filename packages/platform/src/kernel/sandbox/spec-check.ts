@@ -2,13 +2,14 @@ import { lstat, readFile, realpath } from 'node:fs/promises';
 import { isAbsolute, normalize } from 'node:path';
 import { isIpv4Cidr } from '../is-cidr.ts';
 import { unescapeMount } from './cgroups.ts';
+import type { StagedSpec } from './host-stage.ts';
 import { SandboxError, type SandboxSpec } from './sandbox.ts';
 
 const MIB = 1024 * 1024;
 const RESERVED_TARGETS = ['/', '/proc', '/sys', '/dev'];
 
-/** Refuses a specification that no provider could honour; the message names the field. Rejects with SandboxError `refused`. */
-export async function checkSpec(spec: SandboxSpec): Promise<void> {
+/** Refuses a specification that no provider could honour; the message names the field. Throws SandboxError `refused`. */
+export function checkSpec(spec: SandboxSpec): void {
   must(/^[a-z0-9-]{1,63}$/.test(spec.id), 'id must be 1 to 63 of a-z, 0-9 and -');
   const { limits, network } = spec;
   must(limits.cpu > 0 && limits.cpu <= 1024, 'limits.cpu must be above 0 and at most 1024');
@@ -17,13 +18,7 @@ export async function checkSpec(spec: SandboxSpec): Promise<void> {
   whole('pids', limits.pids, 1, 4_194_304);
   whole('diskBytes', limits.diskBytes, 8 * MIB, 2 ** 44);
   whole('openFiles', limits.openFiles, 16, 1_048_576);
-  const { entrypoint, cmd } = spec.image.config;
-  const command = spec.command ?? [...entrypoint, ...cmd];
-  must(
-    command.length > 0 && command[0] !== '',
-    'there is nothing to run: the image has no entrypoint or cmd, and no command was given',
-  );
-  must(command.every(clean), 'command must not hold NUL characters');
+  must(/^sha256:[0-9a-f]{64}$/.test(spec.image.digest), 'image.digest must be sha256: and 64 hexadecimal digits');
   for (const [name, value] of Object.entries(spec.env)) {
     must(
       name !== '' && !name.includes('=') && clean(name) && clean(value),
@@ -37,23 +32,35 @@ export async function checkSpec(spec: SandboxSpec): Promise<void> {
     'network: at most 64 allowCidrs and 64 hostPorts',
   );
   for (const port of network.hostPorts) whole('network.hostPorts', port, 1, 65_535);
-  for (const mount of spec.mounts) {
+  for (const { target } of spec.volumes) {
     must(
-      isAbsolute(mount.target) && normalize(mount.target) === mount.target && clean(mount.target),
-      `mount target ${mount.target} must be an absolute, normal path`,
+      isAbsolute(target) && normalize(target) === target && clean(target),
+      `volume target ${target} must be an absolute, normal path`,
     );
     must(
-      !RESERVED_TARGETS.some((path) => mount.target === path || (path !== '/' && mount.target.startsWith(`${path}/`))),
-      `mount target ${mount.target} is reserved`,
+      !RESERVED_TARGETS.some((path) => target === path || (path !== '/' && target.startsWith(`${path}/`))),
+      `volume target ${target} is reserved`,
     );
+  }
+}
+
+/** Refuses what cannot be run or mounted on this machine. Rejects with SandboxError `refused`. */
+export async function checkStaged({ image, command, mounts }: StagedSpec): Promise<void> {
+  const argv = command ?? [...image.config.entrypoint, ...image.config.cmd];
+  must(
+    argv.length > 0 && argv[0] !== '',
+    'there is nothing to run: the image has no entrypoint or cmd, and no command was given',
+  );
+  must(argv.every(clean), 'command must not hold NUL characters');
+  for (const { source, propagate } of mounts) {
     must(
-      isAbsolute(mount.source) && (await lstat(mount.source).catch(() => undefined)) !== undefined,
-      `mount source ${mount.source} does not exist`,
+      isAbsolute(source) && (await lstat(source).catch(() => undefined)) !== undefined,
+      `mount source ${source} does not exist`,
     );
-    if (mount.propagate) {
+    if (propagate) {
       must(
-        isShared(await readFile('/proc/self/mountinfo', 'utf8'), await realpath(mount.source)),
-        `mounts below ${mount.source} would not appear inside, since it is not on a shared mount (mount --bind ${mount.source} ${mount.source} && mount --make-shared ${mount.source})`,
+        isShared(await readFile('/proc/self/mountinfo', 'utf8'), await realpath(source)),
+        `mounts below ${source} would not appear inside, since it is not on a shared mount (mount --bind ${source} ${source} && mount --make-shared ${source})`,
       );
     }
   }

@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
+import type { PreparedImage } from '../sandbox/host-stage.ts';
 import { OciProvider } from '../sandbox/oci-provider.ts';
 import { runCommand } from '../sandbox/run-command.ts';
-import type { PreparedImage, Sandbox } from '../sandbox/sandbox.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
 import { busyboxImage } from '../sandbox/testing/rootfs.ts';
 import { runIn } from '../sandbox/testing/sandbox-contract.ts';
 import { smallSpec } from '../sandbox/testing/small-spec.ts';
+import { testStage } from '../sandbox/testing/test-stage.ts';
 import { readMounts } from './mount-table.ts';
 import { SessionStorage } from './session-storage.ts';
 
@@ -74,7 +76,7 @@ describe('session storage', () => {
     await mkdir(dataDir);
     image = await busyboxImage(dir);
     storage = await open();
-    provider = new OciProvider({ dataDir, clock: systemClock, log: pino({ level: 'silent' }) });
+    provider = new OciProvider({ dataDir, stage: testStage, clock: systemClock, log: pino({ level: 'silent' }) });
   });
   afterAll(async () => {
     await provider.sweep(new Set());

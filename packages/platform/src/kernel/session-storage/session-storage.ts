@@ -3,9 +3,10 @@ import { chmod, readdir, realpath, rmdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
+import type { HostMount } from '../sandbox/host-stage.ts';
 import type { RunCommand } from '../sandbox/run-command.ts';
-import { SandboxError, type SandboxMount } from '../sandbox/sandbox.ts';
-import type { SessionBelongings, SessionKey } from '../sessions/sessions.ts';
+import { SandboxError } from '../sandbox/sandbox.ts';
+import type { SessionKey, SessionVolumes } from '../sessions/sessions.ts';
 import { orMissing } from '../system-error.ts';
 import { Turns } from '../turns.ts';
 import { LateMounts } from './late-mounts.ts';
@@ -24,7 +25,7 @@ export interface SessionStorageOptions {
   runBase?: string;
 }
 
-type Attached = Parameters<SessionBelongings['attach']>[0];
+type Attached = Parameters<SessionVolumes['attach']>[0];
 
 const OPTIONS = ['-t', 'ext4', '-o', 'loop,nosuid,nodev,noatime'];
 
@@ -33,7 +34,7 @@ const OPTIONS = ['-t', 'ext4', '-o', 'loop,nosuid,nodev,noatime'];
  * session, mounted for one sandbox at a time, empty again after a version update, removed when nobody used it for long. The server
  * itself never opens a file inside, so no link in there leads anywhere.
  */
-export class SessionStorage implements SessionBelongings {
+export class SessionStorage implements SessionVolumes {
   readonly #options: SessionStorageOptions;
   readonly #mounts: LateMounts;
   readonly #volumes: string;
@@ -56,7 +57,7 @@ export class SessionStorage implements SessionBelongings {
   }
 
   /** What a sandbox is to have mounted at `target`; its storage appears there once attached. */
-  async mount(sandboxId: string, target: string): Promise<SandboxMount> {
+  async mount(sandboxId: string, target: string): Promise<HostMount> {
     const source = await this.#mounts.place(sandboxId);
     const onUserNamespace = async (file: string): Promise<void> => {
       this.#namespaces.set(sandboxId, file);

@@ -22,13 +22,13 @@ it('ends the session whose disk takes most, says why, and leaves the others', as
 it('counts what a session has in its storage', async () => {
   const { acquire, sessions, provider, plan } = house();
   (await acquire(named('a'))).release();
-  const belongings = {
+  const volumes = {
     holds: async () => true,
     attach: async () => undefined,
     diskBytes: async () => 200 * MIB,
     detach: async () => undefined,
   };
-  (await sessions.acquire(named('b'), async () => ({ ...plan, belongings }), never)).release();
+  (await sessions.acquire(named('b'), async () => ({ ...plan, volumes }), never)).release();
   const [a, b] = provider.created;
   if (!a || !b) throw new Error('a sandbox is missing');
   a.held = 100 * MIB;

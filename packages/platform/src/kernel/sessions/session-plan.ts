@@ -18,15 +18,28 @@ export interface SessionPlan {
   lifecycle: SessionLifecycle;
   /** Port inside the sandbox that requests and pings go to. */
   port: number;
+  /** Ports inside the sandbox that callers may reach by the session's own address; absent or empty where it has none. */
+  openPorts?: readonly PortSpan[];
   health: HealthCheck;
   /** Has what runs in a new sandbox get ready for whichever session comes, once it answers; absent when it need not. Rejects with `StartFailure`. */
   warmUp?(sandbox: Sandbox, signal: AbortSignal): Promise<void>;
+  /**
+   * Its sandboxes may be copies of one that has warmed up; absent when each warms up itself. Says of a warm one why it is not to be copied,
+   * undefined when it may be.
+   */
+  snapshot?(sandboxId: string): string | undefined;
   /** The sandbox to create; called once for each, when the start's turn has come. Nothing of a session is in it when `pool` is there. */
   sandbox(sandboxId: string, signal: AbortSignal): Promise<SandboxSpec>;
-  /** What belongs to the session and outlives its sandbox, such as its storage; absent when there is none. */
-  belongings?: SessionBelongings;
+  /** Those of the volumes that are the session's own and outlive its sandbox, such as its storage; absent when there are none. */
+  volumes?: SessionVolumes;
   /** Sandboxes of this version may be made before anybody asks; absent when each is made for its session. */
   pool?: PoolPlan;
+}
+
+/** Ports from one to another, both included. */
+export interface PortSpan {
+  from: number;
+  to: number;
 }
 
 export interface PoolPlan {
@@ -37,10 +50,10 @@ export interface PoolPlan {
 }
 
 /**
- * What one session brings along into whichever sandbox it gets. For a sandbox that is made for it, `attach` is called before
- * `create`; for one that was made before anybody asked, at adoption, where it appears below the mounts that `propagate`.
+ * Volumes of one session, which come into whichever sandbox it gets. For a sandbox that is made for it, `attach` is called before
+ * `create`; for one that was made before anybody asked, at adoption, where they appear in the running sandbox.
  */
-export interface SessionBelongings {
+export interface SessionVolumes {
   /**
    * Whether there is something already for an agent to find while it boots. Then the session gets a sandbox that is made for it: in one
    * that stands ready the agent has booted, and may have taken itself for new.

@@ -65,6 +65,15 @@ function sessionStoreContract(open: () => Promise<SessionStore>): void {
     expect(await store.begin(row('next', 'wanted'), mine)).toBeUndefined();
   });
 
+  it('tells which session lives in a sandbox', async () => {
+    await store.begin(row('mine', 'wanted'), mine);
+    const { kind, accountId, resourceArn, sessionId } = row('mine', 'wanted');
+    expect(await store.inSandbox('mine')).toEqual({ kind, accountId, resourceArn, sessionId });
+    expect(await store.inSandbox('another')).toBeUndefined();
+    await store.end('mine', 'idle', 1);
+    expect(await store.inSandbox('mine')).toBeUndefined();
+  });
+
   it('takes a sandbox that is ready in one step, and never for two sessions', async () => {
     expect(await store.begin(row('ready', 'one'), mine, 7)).toBeUndefined();
     expect(await store.live('mine')).toMatchObject([{ sandboxId: 'ready', kind: 'toy', active: true, activatedAt: 7 }]);

@@ -33,6 +33,9 @@ export interface SessionSummary {
   endReason: EndReason | 'lost' | undefined;
 }
 
+/** What a session is, and of what. */
+export type SessionAddress = Pick<SessionRow, 'kind' | 'accountId' | 'resourceArn' | 'sessionId'>;
+
 /** The server that has a session. */
 export interface ServerHolder {
   serverId: string;
@@ -57,6 +60,8 @@ export interface SessionStore {
   live(serverId: string): Promise<(SessionRow & { active: boolean; activatedAt: number | undefined })[]>;
   /** Who has the session; undefined when it does not live. */
   holder(resourceArn: string, sessionId: string): Promise<ServerHolder | undefined>;
+  /** The session that lives in a sandbox, wherever it is; undefined when none does. */
+  inSandbox(sandboxId: string): Promise<SessionAddress | undefined>;
   /** Newest first, at most `limit`. */
   list(resourceArn: string, limit: number): Promise<SessionSummary[]>;
 }

@@ -6,10 +6,11 @@ import type { Leftovers } from './leftovers.ts';
 import { KEPT_LOG_BYTES } from './log-archive.ts';
 import { connectTo, disconnect } from './sandbox-connection.ts';
 import { HeldElsewhereError, NotHeldError } from './server-hold.ts';
-import type { SessionPlan } from './session-plan.ts';
+import type { PortSpan, SessionPlan } from './session-plan.ts';
 import { ABSENT, type EndReason, type SessionEvent, type SessionState, transition } from './session-state.ts';
 import type { SessionRow } from './session-store.ts';
 import type { SessionsDeps } from './sessions.ts';
+import type { SnapshotTaker } from './snapshot-taker.ts';
 import type { Standby } from './standby.ts';
 import type { UnstoredEnds } from './unstored-ends.ts';
 import { untilReady } from './until-ready.ts';
@@ -29,6 +30,7 @@ export interface SessionDeps extends SessionsDeps {
   ends: UnstoredEnds;
   leftovers: Leftovers;
   pool: WarmPool;
+  snapshots: SnapshotTaker;
   onGone(session: Session): void;
 }
 
@@ -84,6 +86,11 @@ export class Session {
     return this.#plan.image;
   }
 
+  /** Ports that callers may reach by its own address. */
+  get openPorts(): readonly PortSpan[] {
+    return this.#plan.openPorts ?? [];
+  }
+
   /** Why it ended or is ending; undefined while it lives. */
   get endReason(): EndReason | undefined {
     return this.#endReason;
@@ -95,7 +102,7 @@ export class Session {
 
   /** Bytes of the host's disk that its sandbox and its storage take. Never rejects. */
   async diskBytes(): Promise<number> {
-    const stored = this.#plan.belongings?.diskBytes(this.row).catch(() => 0);
+    const stored = this.#plan.volumes?.diskBytes(this.row).catch(() => 0);
     return ((await this.#sandbox?.diskBytes()) ?? 0) + ((await stored) ?? 0);
   }
 
@@ -139,7 +146,7 @@ export class Session {
   async #create(signal: AbortSignal): Promise<void> {
     const { pool, queue, clock } = this.#deps;
     pool.arrived(this.#plan);
-    const adopted = !(await this.#plan.belongings?.holds(this.row)) && (await this.#adopt(signal));
+    const adopted = !(await this.#plan.volumes?.holds(this.row)) && (await this.#adopt(signal));
     if (!adopted) {
       // Refused before anything is written: an overload must not become one of the database.
       if (queue.full) throw new QueueFullError(queue.waiting);
@@ -200,7 +207,7 @@ export class Session {
     }
     this.#own(standby.sandbox, standby.connection);
     pool.served(this.#plan);
-    await this.#plan.belongings?.attach(this.row, signal);
+    await this.#plan.volumes?.attach(this.row, signal);
   }
 
   async #make(signal: AbortSignal): Promise<void> {
@@ -219,10 +226,11 @@ export class Session {
   async #makeSandbox(signal: AbortSignal): Promise<void> {
     const { store, provider, clock, options } = this.#deps;
     const spec = await this.#plan.sandbox(this.row.sandboxId, signal);
-    await this.#plan.belongings?.attach(this.row, signal);
+    await this.#plan.volumes?.attach(this.row, signal);
     const sandbox = await provider.create(spec, signal);
     this.#own(sandbox);
     await untilReady(sandbox, this.#connect(sandbox), { ...options, ...this.#plan, clock }, signal);
+    this.#deps.snapshots.made(this.#plan, sandbox);
     // An end that another server wrote while this one was slow: the id may be somebody else's already.
     if (!(await store.activate(this.row.sandboxId, clock.now()))) throw new NotHeldError();
   }
@@ -364,7 +372,7 @@ export class Session {
         this.#deps.leftovers.note(error, this.row.sandboxId);
       }
     }
-    await this.#plan.belongings
+    await this.#plan.volumes
       ?.detach(this.row.sandboxId)
       .catch((error: unknown) =>
         log.error({ err: error, sandboxId: this.row.sandboxId }, "a session's storage could not be let go of"),

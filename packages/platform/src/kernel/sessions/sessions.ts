@@ -9,12 +9,13 @@ import { type Lease, Session, type SessionDeps } from './session.ts';
 import type { SessionKey, SessionPlan } from './session-plan.ts';
 import { SessionQuotaError } from './session-quota.ts';
 import type { EndReason } from './session-state.ts';
-import type { SessionRow, SessionStore } from './session-store.ts';
+import type { SessionAddress, SessionRow, SessionStore } from './session-store.ts';
+import { SnapshotTaker } from './snapshot-taker.ts';
 import { UnstoredEnds } from './unstored-ends.ts';
 import type { RecordUsage } from './usage.ts';
 import { WarmPool } from './warm-pool.ts';
 
-export type { SessionBelongings, SessionKey, SessionPlan } from './session-plan.ts';
+export type { SessionKey, SessionPlan, SessionVolumes } from './session-plan.ts';
 
 export interface SessionsOptions {
   /** Milliseconds; see docs/configuration.md for each. */
@@ -71,6 +72,7 @@ export class Sessions {
   readonly #eviction: Eviction;
   /** Made ahead, for versions that are in use. */
   readonly pool: WarmPool;
+  readonly #snapshots: SnapshotTaker;
   #stopTicking: (() => void) | undefined;
   #closed = false;
 
@@ -81,10 +83,13 @@ export class Sessions {
     this.#ends = new UnstoredEnds(deps.store, deps.log);
     const leftovers = new Leftovers(deps);
     this.#leftovers = leftovers;
+    const snapshots = new SnapshotTaker({ ...deps, queue, leftovers, room: deps.roomToPool });
+    this.#snapshots = snapshots;
     this.pool = new WarmPool({
       ...deps,
       queue,
       leftovers,
+      snapshots,
       room: deps.roomToPool,
       options: {
         ...options,
@@ -94,7 +99,15 @@ export class Sessions {
       },
     });
     // One object for all sessions: there may be ten thousand.
-    this.#deps = { ...deps, queue, leftovers, ends: this.#ends, pool: this.pool, onGone: (gone) => this.#forget(gone) };
+    this.#deps = {
+      ...deps,
+      queue,
+      leftovers,
+      ends: this.#ends,
+      pool: this.pool,
+      snapshots,
+      onGone: (gone) => this.#forget(gone),
+    };
   }
 
   /** Takes up the sandboxes that survived a restart, ends the others, removes what nobody owns. `planOf` gives undefined for a resource that is gone. */
@@ -218,6 +231,13 @@ export class Sessions {
     return undefined;
   }
 
+  /** The session that lives in a sandbox, on this server or another one; undefined when none does. */
+  async inSandbox(sandboxId: string): Promise<SessionAddress | undefined> {
+    for (const { row } of this.#live.values()) if (row.sandboxId === sandboxId) return row;
+    const { shared, store } = this.#deps;
+    return shared ? store.inSandbox(sandboxId) : undefined;
+  }
+
   /** Ends the session and waits until nothing of it is left. False when there was none. Rejects with `HeldElsewhereError`. */
   async stop(key: SessionKey, reason: EndReason = 'stopped'): Promise<boolean> {
     const session = await this.find(key);
@@ -275,6 +295,7 @@ export class Sessions {
   async close(): Promise<void> {
     this.#closed = true;
     this.#stopTicking?.();
+    await this.#snapshots.close();
     await Promise.all([...[...this.#live.values()].map((session) => session.end('shutdown')), this.pool.close()]);
   }
 }

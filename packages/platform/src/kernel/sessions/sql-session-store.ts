@@ -1,7 +1,7 @@
 import type { Database } from '../storage/database.ts';
 import { NotHeldError, type ServerHold } from './server-hold.ts';
 import type { EndReason } from './session-state.ts';
-import type { ServerHolder, SessionRow, SessionStore, SessionSummary } from './session-store.ts';
+import type { ServerHolder, SessionAddress, SessionRow, SessionStore, SessionSummary } from './session-store.ts';
 
 interface Row {
   sandbox_id: string;
@@ -101,6 +101,12 @@ export function createSqlSessionStore(database: Database): SessionStore {
       }));
     },
     holder: (resourceArn, sessionId) => holderOf({ resourceArn, sessionId }),
+    async inSandbox(sandboxId) {
+      const [row] = await database.query<Row>('SELECT * FROM sessions WHERE sandbox_id = $1 AND ended_at IS NULL', [
+        sandboxId,
+      ]);
+      return row && addressOf(toSession(row));
+    },
     async list(resourceArn, limit) {
       const rows = await database.query<Row>(
         'SELECT * FROM sessions WHERE resource_arn = $1 ORDER BY created_at DESC, sandbox_id LIMIT $2',
@@ -109,6 +115,10 @@ export function createSqlSessionStore(database: Database): SessionStore {
       return rows.map(toSummary);
     },
   };
+}
+
+function addressOf({ kind, accountId, resourceArn, sessionId }: SessionRow): SessionAddress {
+  return { kind, accountId, resourceArn, sessionId };
 }
 
 function toSession(row: Row): SessionRow {

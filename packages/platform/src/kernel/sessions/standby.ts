@@ -36,6 +36,6 @@ export class Standby {
   async end(): Promise<void> {
     disconnect(this.connection);
     await this.sandbox.stop({ graceMs: 0 });
-    await this.#plan.belongings?.detach(this.sandbox.id);
+    await this.#plan.volumes?.detach(this.sandbox.id);
   }
 }

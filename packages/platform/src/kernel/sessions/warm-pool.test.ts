@@ -205,7 +205,7 @@ describe('sandboxes that stand ready', () => {
     const attached: string[] = [];
     const withStorage: SessionPlan = {
       ...plan,
-      belongings: {
+      volumes: {
         holds: async ({ sessionId }) => sessionId === named('old').sessionId,
         attach: async ({ sandboxId, sessionId }) => void attached.push(`${sandboxId} ${sessionId}`),
         diskBytes: async () => 0,
@@ -221,7 +221,7 @@ describe('sandboxes that stand ready', () => {
     await settle();
     const broken = {
       ...withStorage,
-      belongings: {
+      volumes: {
         holds: async () => false,
         attach: () => Promise.reject(new Error('no mount')),
         diskBytes: async () => 0,

@@ -3,7 +3,7 @@ import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
 import type { ImagesRoom } from '../../kernel/images/index.ts';
-import type { SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
+import type { SandboxLimits, SandboxProvider } from '../../kernel/sandbox/sandbox.ts';
 import type { Service } from '../../kernel/service.ts';
 import { pingHealth } from '../../kernel/sessions/health.ts';
 import type { SessionRow } from '../../kernel/sessions/session-store.ts';
@@ -26,6 +26,7 @@ export interface CodeInterpreterServiceDeps {
   database: Database;
   changes: Changes;
   images: ImagesRoom;
+  provider: Pick<SandboxProvider, 'stage'>;
   sessions: Sessions;
   roleExists(roleArn: string): Promise<boolean>;
   paginator: Paginator;
@@ -63,6 +64,7 @@ export function createCodeInterpreterService(
   const interpreters = new Interpreters({ ...deps, networks });
   const images = new InterpreterImages({
     images: deps.images,
+    provider: deps.provider,
     cacheDir: join(deps.cacheDir, 'code-interpreter'),
     sourceDir: SOURCE,
     recordDir: join(deps.dataDir, 'images', 'code-interpreter'),

@@ -2,11 +2,12 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Logger } from 'pino';
 import { directoryEntries, type ImagesRoom, type LayerEntry, writeImage } from '../../kernel/images/index.ts';
-import { type PreparedImage, SandboxError } from '../../kernel/sandbox/sandbox.ts';
+import { SandboxError, type SandboxProvider } from '../../kernel/sandbox/sandbox.ts';
 import { PackageTrees, type Variant } from './package-trees.ts';
 
 export interface InterpreterImagesDeps {
-  images: Pick<ImagesRoom, 'store' | 'bases' | 'layer' | 'prepareCommon'>;
+  images: Pick<ImagesRoom, 'store' | 'bases' | 'layer'>;
+  provider: Pick<SandboxProvider, 'stage'>;
   cacheDir: string;
   sourceDir: string;
   /** Where the digests of finished images are kept. */
@@ -66,10 +67,6 @@ export class InterpreterImages {
     return (await this.#recorded(this.#deps.variant)) ?? this.#make(this.#deps.variant);
   }
 
-  prepare(digest: string, signal?: AbortSignal): Promise<PreparedImage> {
-    return this.#deps.images.prepareCommon(digest, signal);
-  }
-
   /** Kept when unused images are removed: sessions that survived a restart may still run on them. */
   async digests(): Promise<string[]> {
     const recorded = await Promise.all([this.#read('slim'), this.#read('full')]);
@@ -90,7 +87,7 @@ export class InterpreterImages {
   }
 
   async #assemble(variant: Variant): Promise<InterpreterImage> {
-    const { images, log } = this.#deps;
+    const { images, provider, log } = this.#deps;
     const signal = this.#stop.signal;
     const version = await this.#pythonVersion();
     const [python, npm, host] = await Promise.all([
@@ -131,7 +128,7 @@ export class InterpreterImages {
         user: `${AGENT.uid}:${AGENT.gid}`,
       },
     });
-    await images.prepareCommon(digest, signal);
+    await provider.stage({ digest, common: true }, signal);
     log.info({ variant, digest }, 'the code-interpreter image is ready');
     return this.#keep(variant, digest, key);
   }

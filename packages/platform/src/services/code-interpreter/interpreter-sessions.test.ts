@@ -23,11 +23,6 @@ const caller = (owner: string, accountId = account, administers = false): Caller
   administers: async () => administers,
 });
 const ann = caller('ann');
-const image = {
-  digest: 'sha256:0',
-  rootfs: '/nowhere',
-  config: { entrypoint: [], cmd: [], env: [], workingDir: '/', user: '' },
-};
 
 /** Sessions of the built-in interpreter on a fake clock and fake sandboxes; records in memory, newest first. */
 function interpreterHouse() {
@@ -56,7 +51,7 @@ function interpreterHouse() {
         next: undefined,
       }),
     },
-    images: { current: async () => ({ variant: 'slim', digest: image.digest }), prepare: async () => image },
+    images: { current: async () => ({ variant: 'slim', digest: 'sha256:0' }) },
     networks: { policy: () => ({ egress: 'none', allowCidrs: [], hostPorts: [] }) },
     health: async () => 'healthy',
     limits: { cpu: 1, memoryBytes: 1, pids: 1, diskBytes: 1, openFiles: 1 },

@@ -17,7 +17,7 @@ import type { SessionRecord, SessionRecords } from './session-records.ts';
 export interface InterpreterSessionsDeps {
   sessions: Sessions;
   records: Pick<SessionRecords, 'add' | 'remove' | 'get' | 'list'>;
-  images: Pick<InterpreterImages, 'current' | 'prepare'>;
+  images: Pick<InterpreterImages, 'current'>;
   networks: Pick<Networks, 'policy'>;
   /** Asks a session's own server how it is. */
   health: HealthCheck;
@@ -187,13 +187,13 @@ export class InterpreterSessions {
       version: variant,
       image: digest,
       pool: { resourceArn: interpreter.arn, max: warm },
-      sandbox: async (id, signal) => ({
+      sandbox: async (id) => ({
         id,
-        image: await images.prepare(digest, signal),
+        image: { digest, common: true },
         // The server that drives the kernels outlives whatever their code ends.
         ownInit: true,
         env: { AGENTPLATFORM_PIDS_LIMIT: String(limits.pids), ...this.#roleEnvironment(interpreter, id) },
-        mounts: [],
+        volumes: [],
         // Whatever its network is: what the role may do is for its policies to say.
         network: { ...networks.policy(interpreter.network), door: interpreter.executionRoleArn !== undefined },
         limits,

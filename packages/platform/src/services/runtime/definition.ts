@@ -1,6 +1,7 @@
 import type { FieldProblem } from '@agentplatform/contract';
 import { type control, errors } from '@agentplatform/contract';
 import { checkConfiguration } from '../../kernel/auth/jwt-rules.ts';
+import type { PortSpan } from '../../kernel/sessions/session-plan.ts';
 import { allowlistProblem } from './container-headers.ts';
 import { routeOf } from './protocols.ts';
 import type { Protocol, RuntimeDefinition, RuntimeVersion } from './runtime.ts';
@@ -25,6 +26,7 @@ export function definitionOf(call: Call): RuntimeDefinition {
     filesystemConfigurations,
     resourceConfigurations,
     hooksConfiguration,
+    allowedPorts,
   } = call;
   return {
     agentRuntimeArtifact,
@@ -39,20 +41,8 @@ export function definitionOf(call: Call): RuntimeDefinition {
     filesystemConfigurations,
     resourceConfigurations,
     hooksConfiguration,
+    allowedPorts,
   };
-}
-
-/** Fields of the model that no version can have here yet; to ignore them would leave the caller with less than he asked for. */
-const NOT_SERVED = ['allowedPorts'] as const;
-
-/** Rejects with ValidationException a call that asks for what is not served. */
-export function refuseUnserved(call: Call): void {
-  const problems = NOT_SERVED.filter((name) => call[name] !== undefined).map((name) => ({
-    name,
-    message: 'is not served here yet',
-  }));
-  const [first] = problems;
-  if (first) throw errors.validation(`${first.name} ${first.message}.`, { fieldList: problems });
 }
 
 /** What the model's constraints do not say; rejects with every problem at once. */
@@ -97,6 +87,7 @@ export function checkDefinition(
     ...protocolProblems(definition),
     ...memoryProblems(definition, limits.sandboxMemoryBytes),
     ...hookProblems(definition),
+    ...openPortProblems(definition),
   );
   const authorizer = definition.authorizerConfiguration?.customJWTAuthorizer;
   if (authorizer?.privateEndpoint || authorizer?.privateEndpointOverrides?.length) {
@@ -140,6 +131,26 @@ function hookProblems(definition: RuntimeDefinition): FieldProblem[] {
   if (hook.port === serving.port && [serving.path, HEALTH_PATH].includes(hook.path))
     problems.push({ name: `${name}.path`, message: 'must be a path of its own, not that of invocations or of /ping' });
   return problems;
+}
+
+function openPortProblems(definition: RuntimeDefinition): FieldProblem[] {
+  const problems: FieldProblem[] = [];
+  const spans = openPortsOf(definition);
+  spans.forEach(({ from, to }, i) => {
+    const say = (message: string): number => problems.push({ name: `allowedPorts[${i}]`, message });
+    if (from > to) say('must not end below where it begins');
+    else if (from <= RESERVED_PORT && RESERVED_PORT <= to) say(`must not have ${RESERVED_PORT}, which is reserved`);
+    const before = spans.slice(0, i).findIndex((other) => other.from <= to && from <= other.to);
+    if (before >= 0) say(`must not overlap allowedPorts[${before}]`);
+  });
+  return problems;
+}
+
+/** The ports of a session that its own address leads to, beside that of invocations; none unless it says so. */
+export function openPortsOf({ allowedPorts = [] }: RuntimeDefinition): PortSpan[] {
+  return allowedPorts.flatMap(
+    ({ port, portRange }) => portRange ?? (port === undefined ? [] : { from: port, to: port }),
+  );
 }
 
 const MIB = 2 ** 20;

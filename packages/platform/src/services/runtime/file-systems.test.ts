@@ -11,7 +11,6 @@ const problems = (places: Partial<FileSystemsDeps['places']>) => {
   const known = {
     find: () => 'fsap-00000001',
     ids: () => ['fsap-00000001'],
-    source: () => Promise.reject(new Error('not asked for')),
     unavailable: () => undefined,
     ...places,
   };

@@ -1,16 +1,16 @@
 import type { control, FieldProblem } from '@agentplatform/contract';
 import { errors } from '@agentplatform/contract';
-import type { SandboxMount } from '../../kernel/sandbox/sandbox.ts';
+import type { Volume } from '../../kernel/sandbox/sandbox.ts';
 import type { SessionStorage } from '../../kernel/session-storage/index.ts';
-import type { SessionBelongings } from '../../kernel/sessions/sessions.ts';
+import type { SessionVolumes } from '../../kernel/sessions/sessions.ts';
 import type { SharedPlaces } from '../../kernel/shared-places/index.ts';
 import type { RuntimeDefinition } from './runtime.ts';
 
 export interface FileSystemsDeps {
   /** Why there are no mounts here at all, e.g. for want of isolation; undefined when there are. */
   unavailable: string | undefined;
-  storage: Pick<SessionStorage, 'mount' | 'holds' | 'diskBytes' | 'attach' | 'detach' | 'forget'> | undefined;
-  places: Pick<SharedPlaces, 'find' | 'ids' | 'source' | 'unavailable'>;
+  storage: Pick<SessionStorage, 'holds' | 'diskBytes' | 'attach' | 'detach' | 'forget'> | undefined;
+  places: Pick<SharedPlaces, 'find' | 'ids' | 'unavailable'>;
   /** Whether an execution role is allowed an action on a resource. */
   roleMay(roleArn: string, action: string, resource: string): boolean;
 }
@@ -58,32 +58,30 @@ export class FileSystems {
     });
   }
 
-  /** Mounts for one sandbox. Rejects with AccessDeniedException when the role may not, SandboxError when a place is not there. */
-  async mounts(
-    { filesystemConfigurations = [], roleArn }: RuntimeDefinition,
-    sandboxId: string,
-  ): Promise<SandboxMount[]> {
-    return Promise.all(
-      filesystemConfigurations.map(async (configuration): Promise<SandboxMount> => {
-        const system = read(configuration);
-        const { target } = system;
-        if (system.kind === 'session') return this.#storage().mount(sandboxId, target);
-        if (system.kind === 'volume') throw errors.internal('A volume was accepted that cannot be mounted.');
-        const { arn, service } = system;
-        const id = this.#deps.places.find(arn);
-        if (id === undefined || !this.#deps.roleMay(roleArn, `${service}:ClientMount`, arn)) {
-          throw errors.accessDenied(`The runtime's role may not mount ${arn}, or it is gone.`, {
-            remedy: `Allow ${roleArn} the action ${service}:ClientMount on it; the operator names what there is in sandbox.sharedMounts.`,
-          });
-        }
-        const source = await this.#deps.places.source(id);
-        return { source, target, readOnly: !this.#deps.roleMay(roleArn, `${service}:ClientWrite`, arn) };
-      }),
-    );
+  /** Volumes of one sandbox. Throws AccessDeniedException when the role may not mount one. */
+  volumes({
+    filesystemConfigurations = [],
+    roleArn,
+  }: Pick<RuntimeDefinition, 'filesystemConfigurations' | 'roleArn'>): Volume[] {
+    return filesystemConfigurations.map((configuration): Volume => {
+      const system = read(configuration);
+      const { target } = system;
+      if (system.kind === 'session') return { kind: 'session-storage', target };
+      if (system.kind === 'volume') throw errors.internal('A volume was accepted that cannot be mounted.');
+      const { arn, service } = system;
+      const accessPoint = this.#deps.places.find(arn);
+      if (accessPoint === undefined || !this.#deps.roleMay(roleArn, `${service}:ClientMount`, arn)) {
+        throw errors.accessDenied(`The runtime's role may not mount ${arn}, or it is gone.`, {
+          remedy: `Allow ${roleArn} the action ${service}:ClientMount on it; the operator names what there is in sandbox.sharedMounts.`,
+        });
+      }
+      const readOnly = !this.#deps.roleMay(roleArn, `${service}:ClientWrite`, arn);
+      return { kind: 'shared-place', accessPoint, target, readOnly };
+    });
   }
 
-  /** The storage that a session brings into its sandbox; undefined for a runtime without. */
-  belongings({ filesystemConfigurations = [] }: RuntimeDefinition): SessionBelongings | undefined {
+  /** Those volumes that are the session's own, its storage; undefined for a runtime without. */
+  sessionVolumes({ filesystemConfigurations = [] }: RuntimeDefinition): SessionVolumes | undefined {
     return filesystemConfigurations.some((one) => one.sessionStorage) ? this.#storage() : undefined;
   }
 

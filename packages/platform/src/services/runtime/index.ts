@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { OAuthPrincipal } from '../../kernel/auth/principal.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { ImageError, type Images } from '../../kernel/images/images.ts';
+import type { SandboxImage, SandboxProvider } from '../../kernel/sandbox/sandbox.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { SessionRow } from '../../kernel/sessions/session-store.ts';
 import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
@@ -18,6 +19,9 @@ import { runtimeIdOf } from './invocation-target.ts';
 import { type RuntimeOperation, runtimeOperations } from './operations.ts';
 import type { Runtime, RuntimeVersion } from './runtime.ts';
 import { Runtimes } from './runtimes.ts';
+import { EndpointRequests } from './session-endpoints/endpoint-requests.ts';
+import { EndpointSockets } from './session-endpoints/endpoint-sockets.ts';
+import { SessionEndpoints } from './session-endpoints/session-endpoints.ts';
 import { type SessionPlanDeps, sessionPlan } from './session-plan.ts';
 import { createSqlRuntimeStore, ENDPOINT_KIND, RUNTIME_KIND, VERSION_KIND } from './sql-runtime-store.ts';
 import { RuntimeSockets, type RuntimeSocketsDeps } from './websocket/runtime-sockets.ts';
@@ -26,6 +30,7 @@ export interface RuntimeServiceDeps {
   database: Database;
   changes: Changes;
   images: Images;
+  provider: Pick<SandboxProvider, 'stage'>;
   sessions: Sessions;
   identity: IdentityPort;
   artifacts: Omit<ArtifactDeps, 'images'>;
@@ -40,7 +45,7 @@ export interface RuntimeServiceDeps {
   region: string;
   defaults: LifecycleDefaults;
   quotas: { versionsPerRuntime: number; endpointsPerRuntime: number; sessionLifetimeSeconds: number };
-  sandbox: Omit<SessionPlanDeps, 'images' | 'region' | 'fileSystems' | 'pooled'>;
+  sandbox: Omit<SessionPlanDeps, 'provider' | 'region' | 'fileSystems' | 'pooled'>;
   pooled: number;
   fileSystems: FileSystemsDeps;
   limits: { timeoutMs: number; streamTimeoutMs: number; eventBytes: number };
@@ -50,6 +55,8 @@ export interface RuntimeServiceDeps {
 }
 
 export interface RuntimePort {
+  /** HTTP and WebSockets of servers inside sessions, at addresses of their own. */
+  endpoints: { requests: EndpointRequests; sockets: EndpointSockets };
   /** WebSockets of agents and shells in their sandboxes. */
   sockets: RuntimeSockets;
   /** How to watch a session that survived a restart; undefined when its runtime is gone. */
@@ -107,21 +114,26 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
   const planDeps: SessionPlanDeps = {
     ...deps.sandbox,
     fileSystems,
-    images: deps.images,
+    provider: deps.provider,
     region: deps.region,
     pooled: deps.pooled,
   };
 
   /** An image that another server made, or fetched, is made or fetched again here: it has the same digest or is refused. */
-  const imageOf = async (runtime: Runtime, { definition }: RuntimeVersion, digest: string, signal?: AbortSignal) => {
+  const stage = async (
+    runtime: Runtime,
+    { definition }: RuntimeVersion,
+    image: SandboxImage,
+    signal?: AbortSignal,
+  ): Promise<void> => {
     try {
-      return await deps.images.prepare(digest, signal);
+      await deps.provider.stage(image, signal);
     } catch (error) {
       if (!(error instanceof ImageError) || error.reason !== 'not-found') throw error;
       const wanted = signal ?? AbortSignal.timeout(IMAGE_MS);
       const made = await resolveArtifact(definition.agentRuntimeArtifact, runtime.accountId, artifacts, wanted);
-      if (made.digest !== digest) throw error;
-      return deps.images.prepare(digest, signal);
+      if (made.digest !== image.digest) throw error;
+      await deps.provider.stage(image, signal);
     }
   };
   /** One for all sessions of a version: there may be thousands. */
@@ -129,12 +141,17 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
   const planOf = (runtime: Runtime, version: RuntimeVersion): SessionPlan => {
     const known = plans.get(version);
     if (known) return known;
-    const images = { prepare: (digest: string, signal?: AbortSignal) => imageOf(runtime, version, digest, signal) };
-    const plan = sessionPlan(version, { ...planDeps, images });
+    const provider: SessionPlanDeps['provider'] = {
+      stage: (image, signal) => stage(runtime, version, image, signal),
+    };
+    const plan = sessionPlan(version, { ...planDeps, provider });
     plans.set(version, plan);
     return plan;
   };
   const planFor = async (target: InvocationTarget): Promise<SessionPlan> => planOf(target.runtime, target.version);
+
+  const endpointsOf = new SessionEndpoints({ ...deps, catalogue });
+  const after = (ms: number, run: () => void) => clock.after(ms, run);
 
   return {
     operations: runtimeOperations({
@@ -142,12 +159,16 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
       runtimes,
       endpoints,
       catalogue,
-      after: (ms, run) => clock.after(ms, run),
+      after,
       tokens,
       planFor,
     }),
     port: {
       sockets: new RuntimeSockets({ ...deps, catalogue, tokens, planFor }),
+      endpoints: {
+        requests: new EndpointRequests({ ...deps, endpoints: endpointsOf, after }),
+        sockets: new EndpointSockets({ ...deps, endpoints: endpointsOf }),
+      },
       runtimes,
       async imagesInUse() {
         return new Set([...(await store.imageDigests()), ...deps.sessions.images()]);

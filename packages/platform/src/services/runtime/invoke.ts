@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { type data, errors, ServiceError, type StreamingBlob } from '@agentplatform/contract';
-import { requestUpstream, type UpstreamResponse } from '../../kernel/http/push-body.ts';
+import { type PushBody, requestUpstream, type UpstreamResponse } from '../../kernel/http/push-body.ts';
 import { WholeBody } from '../../kernel/http/whole-body.ts';
 import { SandboxError } from '../../kernel/sandbox/sandbox.ts';
 import type { RequestContext } from '../../kernel/service.ts';
@@ -16,6 +16,7 @@ import { EventSize } from './event-size.ts';
 import { listens } from './listens.ts';
 import { readMcpSession, writeMcpSession } from './mcp-session.ts';
 import { routeOf } from './protocols.ts';
+import { endpointUrl } from './session-endpoints/endpoint-address.ts';
 
 export interface InvokeDeps {
   sessions: Sessions;
@@ -52,12 +53,27 @@ export async function invoke(
     // A redirect leads nowhere: a caller reaches the agent by the platform alone.
     if (answer.status >= 300) throw await agentError(answer);
     const response = respond(answer, sessionId, whenRead(answer, lease, deps));
+    const address = sessionAddress(lease, target, ctx);
+    if (address !== undefined) response.sessionEndpointUrl = address;
     if (mcp) response.mcpSessionId = writeMcpSession(sessionId, response.mcpSessionId ?? mcp.own);
     return response;
   } catch (error) {
     lease.release();
-    throw await explain(error, lease, ctx);
+    throw await explain(error, lease, ctx.signal);
   }
+}
+
+/** Most characters of a session's address (model: `sessionEndpointUrl`). */
+const MAX_ADDRESS_CHARS = 128;
+
+/** Where the caller reaches the session itself; undefined where it opens no port, or no address fits. */
+function sessionAddress(lease: Lease, target: InvocationTarget, ctx: RequestContext): string | undefined {
+  const { openPorts, row } = lease.session;
+  // What runs in a sandbox reaches the platform by a listener that leads to no session.
+  const inside = ctx.principal.kind === 'iam' && ctx.principal.sandboxId !== undefined;
+  if (openPorts.length === 0 || inside) return undefined;
+  const address = endpointUrl(ctx.origin, { sandboxId: row.sandboxId, qualifier: target.endpoint.name });
+  return address.length <= MAX_ADDRESS_CHARS ? address : undefined;
 }
 
 /** A live session's lease, or the wire's error for why there is none. */
@@ -106,13 +122,13 @@ function send(
     lease.connection,
     request,
     (run) => ctx.onGone(run),
-    () => goneMeanwhile(lease),
+    () => goneMeanwhile(lease, lease.session.row.port),
   );
 }
 
 /** An agent that has exited listens no more; its server socket is closed before the connections that it had taken. */
-async function goneMeanwhile({ sandbox, session }: Lease): Promise<Error | undefined> {
-  const { host, port } = sandbox.address(session.row.port);
+export async function goneMeanwhile({ sandbox }: Lease, ofPort: number): Promise<Error | undefined> {
+  const { host, port } = sandbox.address(ofPort);
   if (await listens(host, port)) return undefined;
   return new Error('the agent exited before its answer was whole');
 }
@@ -151,18 +167,27 @@ function whenRead(answer: UpstreamResponse, lease: Lease, deps: InvokeDeps): Str
         body.cancel(new Error(`an event of the answer is larger than ${deps.limits.eventBytes} bytes`));
     });
   }
+  heldUntilRead(body, lease, deps);
+  return body;
+}
+
+/** Holds the lease until the body is read or breaks, and ends one that goes on for too long. */
+export function heldUntilRead(
+  body: PushBody,
+  lease: Lease,
+  { after, limits }: Pick<InvokeDeps, 'after' | 'limits'>,
+): void {
   if (body.settled) {
     lease.release();
-    return body;
+    return;
   }
-  const cancel = deps.after(deps.limits.streamTimeoutMs, () =>
-    body.cancel(new Error(`the answer went on for more than ${deps.limits.streamTimeoutMs / 1000} s`)),
+  const cancel = after(limits.streamTimeoutMs, () =>
+    body.cancel(new Error(`the answer went on for more than ${limits.streamTimeoutMs / 1000} s`)),
   );
   body.onSettled(() => {
     cancel();
     lease.release();
   });
-  return body;
 }
 
 function isEventStream({ headers: { 'content-type': type } }: UpstreamResponse): boolean {
@@ -181,8 +206,8 @@ async function agentError(answer: UpstreamResponse): Promise<Error> {
 }
 
 /** What went wrong between platform and agent, as the wire's error with the cause named. */
-async function explain(error: unknown, lease: Lease, ctx: RequestContext): Promise<unknown> {
-  if (error instanceof ServiceError || ctx.signal.aborted) return error;
+export async function explain(error: unknown, lease: Lease, signal: AbortSignal): Promise<unknown> {
+  if (error instanceof ServiceError || signal.aborted) return error;
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'UND_ERR_HEADERS_TIMEOUT') {
     return errors.runtimeClient('The agent did not begin to answer in time.', {

@@ -25,7 +25,7 @@ const STREAMS = { pingIntervalMs: 30_000, handshakeMs: 30_000 };
 export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
   needs: ['identity'],
   create(kernel, { identity }) {
-    const { outbound, clock, identifiers, config, images, sessions, archive, region, gate } = kernel;
+    const { outbound, clock, identifiers, config, images, sessions, archive, region } = kernel;
     const credentials = new RegistryCredentialsStore(kernel.secrets);
     const jwt = createJwtAuthenticator({
       discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }),
@@ -53,15 +53,16 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
       newSessionId: identifiers.session,
       newRequestId: identifiers.request,
     });
-    const { sockets } = service.port;
+    const { sockets, endpoints } = service.port;
     return {
       ...service,
-      sockets,
+      sockets: { read: (req) => endpoints.sockets.read(req) ?? sockets.read(req) },
+      passes: [endpoints.requests],
       drain: () => sockets.close(),
       routes: [
-        registryCredentialsRoutes(credentials, gate.guard),
-        baseImageRoutes({ images, credentials, guard: gate.guard, authorize: gate.authorize }),
-        runtimeAdminRoutes({ runtimes: service.port.runtimes, sessions, archive, guard: gate.guard, region }),
+        registryCredentialsRoutes(credentials),
+        baseImageRoutes({ images, credentials }),
+        runtimeAdminRoutes({ runtimes: service.port.runtimes, sessions, archive, region }),
       ],
       sessionKind: { name: 'runtime', planOf: service.port.planOf },
       imagesInUse: service.port.imagesInUse,
@@ -70,7 +71,7 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
 };
 
 /** The settings of agent runtimes; times in milliseconds. */
-function settings({ config, network, reach, sandboxCredentials }: Kernel) {
+function settings({ config, network, reach, sandboxCredentials, provider }: Kernel) {
   return {
     defaults: config.session,
     quotas: config.quotas,
@@ -80,6 +81,9 @@ function settings({ config, network, reach, sandboxCredentials }: Kernel) {
       network,
       endpoint: () => reach.endpoint,
       roleEnvironment: (role) => sandboxCredentials.environment(role),
+      roleFiles: (role) => sandboxCredentials.environmentWithFile(role),
+      hasCredentials: (id) => sandboxCredentials.gave(id),
+      keepsSnapshots: () => provider.keepsSnapshots(),
     },
     limits: {
       timeoutMs: config.invocation.timeoutSeconds * 1000,

@@ -51,6 +51,7 @@ export type RuntimeDefinition = Pick<
   | 'filesystemConfigurations'
   | 'resourceConfigurations'
   | 'hooksConfiguration'
+  | 'allowedPorts'
 >;
 
 /** A name under which one version of a runtime is invoked. `DEFAULT` always exists and follows the newest ready version. */

@@ -1,8 +1,8 @@
 import { type control, errors } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
-import { ImageError, type Images, type ResolvedImage } from '../../kernel/images/images.ts';
-import type { SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
+import { ImageError, type ResolvedImage } from '../../kernel/images/images.ts';
+import type { SandboxLimits, SandboxProvider } from '../../kernel/sandbox/sandbox.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
 import { StartFailure } from '../../kernel/sessions/start-failure.ts';
@@ -10,14 +10,7 @@ import { DuplicateResourceError } from '../../kernel/storage/index.ts';
 import { fieldOf, imageProblem, rightsFor } from './artifact.ts';
 import type { RuntimeCatalogue } from './catalogue.ts';
 import { type CertificateAuthorityDeps, certificateAuthority } from './certificate-authority.ts';
-import {
-  checkDefinition,
-  definitionOf,
-  type LifecycleDefaults,
-  lifecycleOf,
-  protocolOf,
-  refuseUnserved,
-} from './definition.ts';
+import { checkDefinition, definitionOf, type LifecycleDefaults, lifecycleOf, protocolOf } from './definition.ts';
 import type { FileSystems } from './file-systems.ts';
 import { sandboxProblem } from './invoke.ts';
 import {
@@ -35,7 +28,7 @@ import { warmUpRoute } from './warm-up.ts';
 export interface RuntimesDeps extends CertificateAuthorityDeps {
   store: RuntimeStore;
   catalogue: RuntimeCatalogue;
-  images: Images;
+  provider: Pick<SandboxProvider, 'stage'>;
   sessions: Sessions;
   resolveArtifact(
     artifact: control.AgentRuntimeArtifact,
@@ -77,7 +70,6 @@ export class Runtimes {
     ctx: RequestContext,
   ): Promise<RuntimeVersion & { runtime: Runtime }> {
     const { clock, region, newIdSuffix, store } = this.#deps;
-    refuseUnserved(call);
     const definition = definitionOf(call);
     const authority = await this.#check(definition, ctx);
     const id = `${call.agentRuntimeName}-${newIdSuffix()}`;
@@ -136,7 +128,6 @@ export class Runtimes {
         remedy: 'Delete versions that no endpoint uses, or raise quotas.versionsPerRuntime.',
       });
     }
-    refuseUnserved(call);
     const definition = definitionOf(call);
     const authority = await this.#check(definition, ctx);
     const runtime: Runtime = {
@@ -274,7 +265,7 @@ export class Runtimes {
     const preparing = this.#deps
       .resolveArtifact(definition.agentRuntimeArtifact, runtime.accountId, signal)
       .then(async ({ digest }) => {
-        await this.#deps.images.prepare(digest, signal);
+        await this.#deps.provider.stage({ digest }, signal);
         if (warmUpRoute(version)) await this.#warmUp(runtime, { ...version, imageDigest: digest }, signal);
         return digest;
       })

@@ -27,6 +27,7 @@ export function runtimeView(version: VersionOfRuntime): control.GetAgentRuntimeR
     filesystemConfigurations: definition.filesystemConfigurations,
     resourceConfigurations: definition.resourceConfigurations,
     hooksConfiguration: definition.hooksConfiguration,
+    allowedPorts: definition.allowedPorts,
   };
 }
 

@@ -132,7 +132,7 @@ export function createAuthorizer(deps: AuthorizerDeps): Authorizer {
     if (resource.effect === 'Allow' && resource.match === 'direct') {
       return answer(true, request, 'the resource policy allows it', resource);
     }
-    if (request.principal.kind === 'oauth') {
+    if (request.principal.kind === 'oauth' && belongs(request.resource, request.principal.acceptedBy)) {
       return answer(true, request, "the resource's own authorizer accepted the token", resource);
     }
     return answer(false, request, 'no policy allows it', resource);
@@ -165,6 +165,11 @@ export function createAuthorizer(deps: AuthorizerDeps): Authorizer {
     }
   };
   return { authorize: closed('resource'), authorizeTrust: closed('trust'), allowsSomewhere };
+}
+
+/** Whether the resource is `owner`, or below it as an endpoint is below its runtime. */
+function belongs(resource: string, owner: string | undefined): boolean {
+  return owner !== undefined && (resource === owner || resource.startsWith(`${owner}/`));
 }
 
 function answer(allowed: boolean, request: AuthorizationRequest, why: string, verdict: Verdict): Authorization {

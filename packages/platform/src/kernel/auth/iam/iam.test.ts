@@ -297,6 +297,7 @@ describe('authorization', () => {
     const bearer = {
       kind: 'oauth',
       accountId: iam.accountId,
+      acceptedBy: ANY,
       issuer: 'i',
       vouchedBy: 'i',
       subject: 's',
@@ -308,6 +309,13 @@ describe('authorization', () => {
     expect(
       iam.authorizer.authorize({ principal: bearer, action: INVOKE, resource: ANY, resourcePolicies: [deny] }).allowed,
     ).toBe(false);
+    // Of another resource, with a longer name or none, it is nobody.
+    const may = (resource: string, acceptedBy: string | undefined): boolean =>
+      iam.authorizer.authorize({ principal: { ...bearer, acceptedBy }, action: INVOKE, resource }).allowed;
+    expect(may(`${ANY}/runtime-endpoint/DEFAULT`, ANY)).toBe(true);
+    expect(may(`${ANY}2`, ANY)).toBe(false);
+    expect(may(ANY, `${ANY}/runtime-endpoint/DEFAULT`)).toBe(false);
+    expect(may(ANY, undefined)).toBe(false);
   });
 });
 

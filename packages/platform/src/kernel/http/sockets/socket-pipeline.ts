@@ -2,28 +2,19 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { errors, type ServiceError } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import type { Principal } from '../../auth/principal.ts';
-import type { Authenticator } from '../../auth/sigv4.ts';
-import type { Clock } from '../../clock.ts';
-import { PEER_HEADER, type PeerForwarder } from '../../peers/index.ts';
+import type { PeerForwarder } from '../../peers/index.ts';
 import { HeldElsewhereError } from '../../sessions/server-hold.ts';
-import { type AuditRecord, auditRecord } from '../audit-record.ts';
-import type { PipelineDeps } from '../pipeline.ts';
-import type { RequestRates } from '../request-rates.ts';
+import { type Entering, Entry, type Prove } from '../entry.ts';
 import { toServiceError } from '../service-errors.ts';
+import { Stages, type StagesDeps } from '../stages.ts';
 import { refuseUpgrade, type UpgradeHandler } from '../upgrade.ts';
 import { readHandshake } from './handshake.ts';
-import type { OpenSocket, Resources, SocketOpening, SocketRequest, SocketService } from './socket-service.ts';
+import type { OpenSocket, SocketOpening, SocketRequest, SocketService } from './socket-service.ts';
 
-export interface SocketPipelineDeps {
+export interface SocketPipelineDeps extends StagesDeps {
   services: readonly SocketService[];
-  authenticator: Authenticator;
-  authorize: PipelineDeps['authorize'];
-  rates: Pick<RequestRates, 'take' | 'refused'>;
-  audit(record: AuditRecord): void;
   /** Joins a stream with the server that has its session; absent where there is no other. */
   forward?: Pick<PeerForwarder, 'upgrade' | 'sent'> | undefined;
-  clock: Clock;
   newRequestId(): string;
   log: Logger;
 }
@@ -33,34 +24,33 @@ const MAX_OPEN = 10_000;
 
 const SWITCHING = 101;
 
-/** What is known of a caller who may go on. */
-type Known = Pick<SocketOpening, 'principal' | 'resources' | 'signedHeaders'>;
-
 /** What the client brings along, its connection and what it has sent on it. */
 interface Upgrade {
-  req: IncomingMessage;
+  entering: Entering;
   socket: Duplex;
   head: Buffer;
-  requestId: string;
-  /** Aborted when the client goes away. */
-  signal: AbortSignal;
-  principal: Principal | undefined;
-  resource: string | undefined;
-  /** Another server handed it on, as its token shows. */
-  forwarded: boolean;
 }
 
+/** Such a signature proves nothing before the body was read, and here nobody reads one. */
+const withoutBody: Prove = async ({ kind }) => {
+  if (kind === 'undeclared') throw errors.validation('A request to open a WebSocket has no body.');
+};
+
 /**
- * The path of every request to open a WebSocket, top to bottom in `#open`, with the stages that an operation has (`Pipeline`): request id → route →
- * authenticate → count → authorize → open, or hand on to the server that has the session → audit.
+ * The path of every request to open a WebSocket, top to bottom in `#serve`: request id → route → enter (`Entry`) → open, or hand on to the
+ * server that has the session → audit.
  */
 export class SocketPipeline {
   readonly #deps: SocketPipelineDeps;
+  readonly #stages: Stages;
+  readonly #entry: Entry;
   readonly #open = new Set<OpenSocket>();
   #opening = 0;
 
   constructor(deps: SocketPipelineDeps) {
     this.#deps = deps;
+    this.#stages = new Stages(deps);
+    this.#entry = new Entry(this.#stages);
   }
 
   /** Takes every request to upgrade that the server gets. */
@@ -91,13 +81,7 @@ export class SocketPipeline {
       throw errors.throttling('The server has as many streams as it can hold.', { retryAfterSeconds: 5 });
     const gone = new AbortController();
     const onGone = (): void => gone.abort(new Error('the client closed the connection'));
-    const upgrade: Upgrade = {
-      ...{ req, socket, head, requestId, signal: gone.signal },
-      principal: undefined,
-      resource: undefined,
-      // A client that sends the header itself gains nothing: it is no token of a server.
-      forwarded: req.headers[PEER_HEADER] !== undefined && (this.#deps.forward?.sent(req) ?? false),
-    };
+    const upgrade: Upgrade = { socket, head, entering: this.#entry.begin(req, requestId, gone.signal) };
     let failure: ServiceError | undefined;
     this.#opening += 1;
     socket.once('close', onGone);
@@ -109,7 +93,7 @@ export class SocketPipeline {
     } finally {
       socket.off('close', onGone);
       this.#opening -= 1;
-      this.#record(upgrade, request.operation, failure);
+      this.#stages.record(upgrade.entering, request.operation, failure?.status ?? SWITCHING, failure);
     }
   }
 
@@ -121,15 +105,14 @@ export class SocketPipeline {
     throw errors.unknownOperation(`There is no WebSocket at ${req.url?.split('?')[0]}.`);
   }
 
-  async #answer(upgrade: Upgrade, request: SocketRequest, key: string): Promise<void> {
-    const { req, socket, head, requestId, signal } = upgrade;
-    const { principal, signedHeaders, resources } = await (request.bearer
-      ? this.#knowBearer(upgrade, request, request.bearer)
-      : this.#knowSigner(upgrade, request));
+  async #answer({ entering, socket, head }: Upgrade, request: SocketRequest, key: string): Promise<void> {
+    const { req, requestId, signal, forwarded } = entering;
+    const entered = await this.#entry.enter(entering, request, withoutBody);
+    const { principal } = entered;
     const require = async (action: string, resource: string): Promise<void> =>
-      this.#authorize(upgrade, principal, action, resource);
+      this.#stages.authorize(entering, principal, { action, resource });
     const opening: SocketOpening = {
-      ...{ req, socket, head, key, requestId, principal, resources, signedHeaders, signal, require },
+      ...{ ...entered, req, socket, head, key, requestId, signal, require },
       opened: (stream) => this.#keep(stream),
     };
     try {
@@ -137,80 +120,14 @@ export class SocketPipeline {
     } catch (error) {
       if (!(error instanceof HeldElsewhereError)) throw error;
       const { forward } = this.#deps;
-      if (!forward || upgrade.forwarded) throw error;
+      if (!forward || forwarded) throw error;
       await forward.upgrade({ req, held: error, principal }, socket, head);
     }
-  }
-
-  async #knowSigner(upgrade: Upgrade, request: SocketRequest): Promise<Known> {
-    const { req } = upgrade;
-    const { principal, body, signedHeaders } = await this.#deps.authenticator.authenticate({
-      method: req.method ?? '',
-      rawUrl: req.url ?? '/',
-      rawHeaders: request.headersToVerify,
-      service: 'bedrock-agentcore',
-    });
-    // Such a signature proves nothing before the body was read, and here nobody reads one.
-    if (body.kind === 'undeclared') throw errors.validation('A request to open a WebSocket has no body.');
-    this.#know(upgrade, principal);
-    const resources = request.resources(principal.accountId);
-    this.#authorizeAll(upgrade, principal, request, resources);
-    // The vendor's clients give signed headers out, to which their caller adds; whoever is given a presigned URL adds none.
-    const presigned = req.headers.authorization === undefined;
-    return { principal, resources, signedHeaders: presigned ? signedHeaders : undefined };
-  }
-
-  async #knowBearer(
-    upgrade: Upgrade,
-    request: SocketRequest,
-    bearer: NonNullable<SocketRequest['bearer']>,
-  ): Promise<Known> {
-    const resources = request.resources();
-    const principal = await bearer(resources, upgrade.signal);
-    this.#know(upgrade, principal);
-    this.#authorizeAll(upgrade, principal, request, resources);
-    return { principal, resources, signedHeaders: undefined };
-  }
-
-  /** From here on the request is his, and counts; one that was handed on was counted where it came to. */
-  #know(upgrade: Upgrade, principal: Principal): void {
-    upgrade.principal = principal;
-    if (!upgrade.forwarded) this.#deps.rates.take(principal, upgrade.req.socket.remoteAddress);
-  }
-
-  #authorizeAll(upgrade: Upgrade, principal: Principal, { operation }: SocketRequest, resources: Resources): void {
-    [upgrade.resource] = resources;
-    for (const resource of resources) this.#authorize(upgrade, principal, `bedrock-agentcore:${operation}`, resource);
-  }
-
-  #authorize({ req }: Upgrade, principal: Principal, action: string, resource: string): void {
-    this.#deps.authorize({ principal, action, resource, conditions: {}, sourceIp: req.socket.remoteAddress });
   }
 
   #keep(stream: OpenSocket): void {
     this.#open.add(stream);
     void stream.closed.then(() => this.#open.delete(stream));
-  }
-
-  /** The server that it came to keeps it. */
-  #record(upgrade: Upgrade, operation: string, failure: ServiceError | undefined): void {
-    const { req, requestId, principal, resource, forwarded } = upgrade;
-    if (forwarded) return;
-    const { audit, rates, clock } = this.#deps;
-    audit(
-      auditRecord({
-        at: clock.now(),
-        requestId,
-        operation,
-        principal,
-        resource,
-        status: failure?.status ?? SWITCHING,
-        errorCode: failure?.code,
-        sourceIp: req.socket.remoteAddress,
-        userAgent: req.headers['user-agent'],
-      }),
-    );
-    if (failure && !principal) rates.refused(req);
   }
 }
 

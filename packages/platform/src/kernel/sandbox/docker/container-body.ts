@@ -1,13 +1,13 @@
 import { join } from 'node:path';
+import type { StagedSpec } from '../host-stage.ts';
 import type { ImageUser } from '../image-user.ts';
 import { MASKED_PATHS, ociProcess, READONLY_PATHS, shmBytes } from '../oci-spec.ts';
-import type { SandboxSpec } from '../sandbox.ts';
 import { underInit, withInit } from '../sandbox-init.ts';
 import { seccompProfile } from '../seccomp.ts';
 import type { RootEntries } from './docker-root.ts';
 
 export interface ContainerOptions {
-  spec: SandboxSpec;
+  spec: StagedSpec;
   user: ImageUser;
   skeleton: string;
   /** Where the root file system is on the host, and what is in it. */
@@ -86,7 +86,7 @@ export function containerBody(options: ContainerOptions): Record<string, unknown
 }
 
 function mounts(
-  spec: SandboxSpec,
+  spec: StagedSpec,
   root: string,
   entries: RootEntries,
   files: ContainerOptions['files'],

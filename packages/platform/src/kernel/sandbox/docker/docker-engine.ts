@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../../clock.ts';
 import { type CgroupLayout, groupDirectory, listGroups, readCgroupLayout, removeGroup } from '../cgroups.ts';
+import type { HostStage } from '../host-stage.ts';
 import { type Instance, openInstance, registryPlace } from '../instance.ts';
 import { isGone } from '../is-gone.ts';
 import { items, property } from '../json-path.ts';
@@ -21,6 +22,7 @@ import { checkDaemon, dockerIsolation } from './probe-docker.ts';
 
 export interface DockerProviderOptions {
   dataDir: string;
+  stage: HostStage;
   clock: Clock;
   log: Logger;
   /** Where the daemon listens (default /var/run/docker.sock). */

@@ -9,12 +9,13 @@ import pino from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { systemClock } from '../../clock.ts';
 import { listGroups, readCgroupLayout } from '../cgroups.ts';
+import type { PreparedImage } from '../host-stage.ts';
 import { instancePlaces } from '../instance.ts';
 import { items } from '../json-path.ts';
 import { leaseFile } from '../lease-file.ts';
 import { identify } from '../process-table.ts';
 import { runCommand } from '../run-command.ts';
-import type { PreparedImage, Sandbox } from '../sandbox.ts';
+import type { Sandbox } from '../sandbox.ts';
 import { readClaims } from '../subnets.ts';
 import { ask } from '../testing/ask.ts';
 import { DockerDaemon } from '../testing/docker-daemon.ts';
@@ -22,6 +23,7 @@ import { rivalFor } from '../testing/rival.ts';
 import { busyboxImage } from '../testing/rootfs.ts';
 import { runIn } from '../testing/sandbox-contract.ts';
 import { smallSpec } from '../testing/small-spec.ts';
+import { testStage } from '../testing/test-stage.ts';
 import { until } from '../testing/until.ts';
 import { DockerApi } from './docker-api.ts';
 import { DockerProvider } from './docker-provider.ts';
@@ -45,6 +47,7 @@ afterAll(async () => {
 const open = (name: string): DockerProvider =>
   new DockerProvider({
     dataDir: join(dir, name),
+    stage: testStage,
     clock: systemClock,
     log: pino({ level: 'silent' }),
     socketPath: daemon.socketPath,

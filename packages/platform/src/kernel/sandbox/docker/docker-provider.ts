@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { readUsage, removeGroup } from '../cgroups.ts';
 import { CreateQueue } from '../create-queue.ts';
 import { diskBytes } from '../disk-bytes.ts';
+import type { StagedSpec } from '../host-stage.ts';
 import { property } from '../json-path.ts';
 import { identify } from '../process-table.ts';
 import type { ProvidedSandbox } from '../provided-sandbox.ts';
@@ -12,6 +13,7 @@ import {
   type ProbeReport,
   type Sandbox,
   SandboxError,
+  type SandboxImage,
   type SandboxProvider,
   type SandboxSpec,
 } from '../sandbox.ts';
@@ -47,7 +49,7 @@ export class DockerProvider implements SandboxProvider {
     this.#options = options;
     this.#run = options.run ?? runCommand;
     const queue = new CreateQueue(options.creates ?? { running: 8, waiting: 256 });
-    this.#table = new SandboxTable(queue, this.#closing.signal);
+    this.#table = new SandboxTable(options.stage, queue, this.#closing.signal);
   }
 
   probe(): Promise<ProbeReport> {
@@ -55,12 +57,16 @@ export class DockerProvider implements SandboxProvider {
     return probeDocker({ socketPath, runtime, nft, disk, run: this.#run });
   }
 
+  async stage(image: SandboxImage, signal?: AbortSignal): Promise<void> {
+    await this.#options.stage.image(image, signal);
+  }
+
   create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
     return this.#table.create(
       spec,
       signal,
       () => this.#ready(),
-      (engine) => this.#make(engine, spec, signal),
+      (engine, staged) => this.#make(engine, staged, signal),
     );
   }
 
@@ -127,7 +133,7 @@ export class DockerProvider implements SandboxProvider {
     return this.#engine;
   }
 
-  async #make(engine: DockerEngine, spec: SandboxSpec, signal: AbortSignal | undefined): Promise<ProvidedSandbox> {
+  async #make(engine: DockerEngine, spec: StagedSpec, signal: AbortSignal | undefined): Promise<ProvidedSandbox> {
     const { log, disk, logBytes, dockerRuntime: runtime } = { ...DOCKER_DEFAULTS, ...this.#options };
     const dir = join(engine.instance.sandboxes, spec.id);
     await mkdir(dir, { mode: 0o700 }).catch((error: unknown) => {

@@ -1,12 +1,13 @@
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { StagedSpec } from '../host-stage.ts';
 import { type ImageUser, resolveImageUser } from '../image-user.ts';
 import { property } from '../json-path.ts';
 import { commandOf, ociProcess } from '../oci-spec.ts';
 import { inControlGroup } from '../process-group.ts';
 import { identify, type ProcessIdentity } from '../process-table.ts';
 import type { RunCommand } from '../run-command.ts';
-import { SandboxError, type SandboxSpec } from '../sandbox.ts';
+import { SandboxError } from '../sandbox.ts';
 import { containerBody } from './container-body.ts';
 import { cgroupOf, type DockerEngine } from './docker-engine.ts';
 import { DATA_LABEL, type DockerRecord, INSTANCE_LABEL, recordLabels } from './docker-record.ts';
@@ -15,7 +16,7 @@ import { ensureSkeleton } from './skeleton-image.ts';
 
 export interface DockerStartOptions {
   engine: DockerEngine;
-  spec: SandboxSpec;
+  spec: StagedSpec;
   /** Its network, whose rules are in force. */
   slot: number;
   /** The sandbox's own directory, which exists. */
@@ -90,7 +91,7 @@ export async function startContainer(options: DockerStartOptions): Promise<Docke
 }
 
 /** Root inside would be root outside: the daemon has one user namespace for all at most. */
-async function unprivileged(spec: SandboxSpec): Promise<ImageUser> {
+async function unprivileged(spec: StagedSpec): Promise<ImageUser> {
   const user = await resolveImageUser(spec.image.rootfs, spec.image.config.user);
   if (user.uid !== 0) return user;
   throw new SandboxError(

@@ -5,10 +5,12 @@ import { DockerProvider } from '../docker/docker-provider.ts';
 import { OciProvider } from '../oci-provider.ts';
 import { busyboxImage } from './rootfs.ts';
 import { smallSpec } from './small-spec.ts';
+import { testStage } from './test-stage.ts';
 
 const [dataDir = '', imageDir = '', dockerSocket = ''] = process.argv.slice(2);
 const options = {
   dataDir,
+  stage: testStage,
   clock: systemClock,
   log: pino({ level: 'silent' }),
   creates: { running: 3, waiting: 10 },

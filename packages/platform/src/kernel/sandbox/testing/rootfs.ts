@@ -1,6 +1,6 @@
 import { chmod, copyFile, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { PreparedImage } from '../sandbox.ts';
+import type { PreparedImage } from '../host-stage.ts';
 
 const APPLETS = [
   'sh',

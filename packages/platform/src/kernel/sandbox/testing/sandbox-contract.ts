@@ -5,24 +5,28 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { PreparedImage } from '../host-stage.ts';
 import { leaseFile } from '../lease-file.ts';
 import { runCommand } from '../run-command.ts';
 import {
   type ExecHandle,
   NEVER_RAN,
-  type PreparedImage,
   type Sandbox,
   type SandboxProvider,
   type SandboxSpec,
+  type Volume,
 } from '../sandbox.ts';
 import { ask } from './ask.ts';
-import { smallSpec } from './small-spec.ts';
+import { type SpecChange, smallSpec } from './small-spec.ts';
+import { testStage } from './test-stage.ts';
 import { until } from './until.ts';
 
 export interface ContractFixture {
   provider(dataDir: string): SandboxProvider;
   /** Has /bin/sh and /bin/busybox. */
   image(dir: string): Promise<PreparedImage>;
+  /** As `sharedVolume` makes it; absent where sandboxes have no volumes. */
+  volume?(dir: string): Promise<Volume>;
 }
 
 const MIB = 1024 * 1024;
@@ -52,18 +56,20 @@ export function sandboxContract(name: string, fixture: ContractFixture): void {
   describe(`sandbox contract: ${name}`, () => {
     let dir: string;
     let image: PreparedImage;
+    let volume: Volume | undefined;
     let provider: SandboxProvider;
     let unenforced: string[] = [];
     let serial = 0;
 
-    const spec = (script: string, change: Partial<SandboxSpec> = {}): SandboxSpec =>
+    const spec = (script: string, change: SpecChange = {}): SandboxSpec =>
       smallSpec(image, `c${serial++}`, { command: ['/bin/sh', '-c', script], ...change });
-    const create = (script: string, change: Partial<SandboxSpec> = {}): Promise<Sandbox> =>
-      provider.create(spec(script, change));
+    const create = (script: string, change: SpecChange = {}): Promise<Sandbox> => provider.create(spec(script, change));
 
     beforeAll(async () => {
       dir = await mkdtemp(join(tmpdir(), 'sandbox-contract-'));
       image = await fixture.image(dir);
+      testStage.nameImage(image);
+      volume = await fixture.volume?.(dir);
       provider = fixture.provider(join(dir, 'data'));
       const report = await provider.probe();
       expect(report.missing).toEqual([]);
@@ -102,7 +108,7 @@ export function sandboxContract(name: string, fixture: ContractFixture): void {
     });
 
     it('refuses impossible specifications with the field that is wrong', async () => {
-      const cases: [Partial<SandboxSpec>, string][] = [
+      const cases: [SpecChange, string][] = [
         [{ id: 'UPPER' }, 'id'],
         [{ id: '' }, 'id'],
         [{ id: '../../etc' }, 'id'],
@@ -121,6 +127,25 @@ export function sandboxContract(name: string, fixture: ContractFixture): void {
           message: expect.stringContaining(field),
         });
       }
+    });
+
+    it('gets image and volumes by their names, and refuses those that it does not know', async () => {
+      const unknown: Volume = { kind: 'shared-place', accessPoint: 'fsap-00000000', target: '/mnt/x', readOnly: true };
+      await expect(create('true', { volumes: [unknown] })).rejects.toMatchObject({ reason: 'refused' });
+      const nowhere = { ...spec('true'), image: { digest: `sha256:${'0'.repeat(64)}` } };
+      await expect(provider.create(nowhere)).rejects.toMatchObject({ reason: 'refused' });
+      await expect(provider.stage(nowhere.image)).rejects.toMatchObject({ reason: 'refused' });
+      const path = { ...nowhere, image: { digest: `${dir}/rootfs` } };
+      await expect(provider.create(path)).rejects.toMatchObject({ message: expect.stringContaining('image.digest') });
+      await provider.stage(spec('true').image);
+      if (!volume) return;
+      const sandbox = await create('exec sleep 60', { volumes: [volume] });
+      const script = `cat ${volume.target}/greeting; echo back > ${volume.target}/answer`;
+      expect((await runIn(sandbox, ['/bin/sh', '-c', script])).stdout).toBe('hello\n');
+      await sandbox.stop();
+      const next = await create('exec sleep 60', { volumes: [volume] });
+      expect((await runIn(next, ['/bin/sh', '-c', `cat ${volume.target}/answer`])).stdout).toBe('back\n');
+      await next.stop();
     });
 
     it('tells a command that could not be run from one that failed', async () => {

@@ -70,6 +70,8 @@ export class FakeProvider implements SandboxProvider {
     return { provider: 'fake', usable: true, isolation: 'fake', missing: [] };
   }
 
+  async stage(): Promise<void> {}
+
   async create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
     await this.createGate;
     signal?.throwIfAborted();

@@ -1,6 +1,6 @@
 import { NotHeldError, type ServerHold } from '../server-hold.ts';
 import type { EndReason } from '../session-state.ts';
-import type { ServerHolder, SessionRow, SessionStore, SessionSummary } from '../session-store.ts';
+import type { ServerHolder, SessionAddress, SessionRow, SessionStore, SessionSummary } from '../session-store.ts';
 
 interface Kept extends SessionRow {
   serverId: string;
@@ -36,6 +36,13 @@ export class MemorySessionStore implements SessionStore {
   async holder(resourceArn: string, sessionId: string): Promise<ServerHolder | undefined> {
     const row = this.#live(resourceArn, sessionId);
     return row && { serverId: row.serverId, epoch: row.epoch, address: undefined };
+  }
+
+  async inSandbox(sandboxId: string): Promise<SessionAddress | undefined> {
+    const row = this.rows.get(sandboxId);
+    if (!row || row.endedAt !== undefined) return undefined;
+    const { kind, accountId, resourceArn, sessionId } = row;
+    return { kind, accountId, resourceArn, sessionId };
   }
 
   #live(resourceArn: string, sessionId: string): Kept | undefined {

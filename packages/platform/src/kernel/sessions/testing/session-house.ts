@@ -74,13 +74,9 @@ export function house(overrides: Partial<SessionsOptions> = {}, shared?: SharedP
     },
     sandbox: async (id) => ({
       id,
-      image: {
-        digest: 'sha256:0',
-        rootfs: '/nowhere',
-        config: { entrypoint: [], cmd: [], env: [], workingDir: '/', user: '' },
-      },
+      image: { digest: 'sha256:0' },
       env: {},
-      mounts: [],
+      volumes: [],
       network: { egress: 'none', allowCidrs: [], hostPorts: [] },
       limits: { cpu: 1, memoryBytes: 1, pids: 1, diskBytes: 1, openFiles: 1 },
       labels: {},

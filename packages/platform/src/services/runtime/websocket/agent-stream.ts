@@ -12,7 +12,9 @@ import { describeExit, exitedSoon } from '../../../kernel/sessions/start-failure
 const SAID_CHARS = 2048;
 
 export interface AgentDial {
-  /** A flat list: name, value, name, value … */
+  /** Path and query. */
+  path: string;
+  /** A flat list: name, value, name, value … With the `Host` that it is asked for, unless that is its own address. */
   headers: string[];
   protocols: string[];
   handshakeMs: number;
@@ -24,19 +26,20 @@ export interface AgentStream extends Upgraded {
   protocol: string | undefined;
 }
 
-/** Opens `/ws` of the agent, not reading yet. Rejects with RuntimeClientError and the agent's own words when it refuses. */
+/** Opens a WebSocket of the agent, not reading yet. Rejects with RuntimeClientError and the agent's own words when it refuses. */
 export async function dialAgent(lease: Lease, port: number, dial: AgentDial): Promise<AgentStream> {
   const { host, port: reached } = lease.sandbox.address(port);
   const key = randomBytes(16).toString('base64');
   const offer = dial.protocols.length > 0 ? ['sec-websocket-protocol', dial.protocols.join(',')] : [];
   const handshake = ['connection', 'Upgrade', 'upgrade', 'websocket', 'sec-websocket-version', '13', ...offer];
   const authority = `${host.includes(':') ? `[${host}]` : host}:${reached}`;
+  const named = dial.headers[0] === 'host' ? [] : ['host', authority];
   const call = request({
     host,
     port: reached,
-    path: '/ws',
+    path: dial.path,
     agent: false,
-    headers: ['host', authority, ...handshake, 'sec-websocket-key', key, ...dial.headers],
+    headers: [...named, ...handshake, 'sec-websocket-key', key, ...dial.headers],
     signal: dial.signal,
   });
   const late = setTimeout(() => call.destroy(new Error('the handshake took too long')), dial.handshakeMs);
@@ -57,12 +60,12 @@ export async function dialAgent(lease: Lease, port: number, dial: AgentDial): Pr
     if (upgraded) return accepted(response, upgraded, key, dial.protocols);
     const said = (await text(response).catch(() => '')).trim().slice(0, SAID_CHARS);
     call.destroy();
-    throw refusal(response.statusCode ?? 0, said);
+    throw refusal(response.statusCode ?? 0, said, pathOf(dial));
   } catch (error) {
     call.destroy();
     if (dial.signal.aborted || isAnswered(error)) throw error;
     const ended = await endingOf(lease);
-    throw errors.runtimeClient(ended ?? `The agent could not be reached on /ws: ${messageOf(error)}.`, {
+    throw errors.runtimeClient(ended ?? `The agent could not be reached on ${pathOf(dial)}: ${messageOf(error)}.`, {
       cause: error,
     });
   } finally {
@@ -87,9 +90,13 @@ function accepted(response: IncomingMessage, upgraded: Upgraded, key: string, of
   throw new Error(wrong);
 }
 
-function refusal(status: number, said: string): Error {
+function pathOf({ path }: AgentDial): string {
+  return path.split('?', 1)[0] ?? path;
+}
+
+function refusal(status: number, said: string, path: string): Error {
   return errors.runtimeClient(`The agent answered a WebSocket with status ${status}${said ? `: ${said}` : ''}.`, {
-    ...(status < 500 ? { remedy: 'Serve WebSockets at /ws: with the SDKs, register a websocket handler.' } : {}),
+    ...(status < 500 ? { remedy: `Serve WebSockets at ${path}.` } : {}),
     members: { agentStatusCode: status },
   });
 }

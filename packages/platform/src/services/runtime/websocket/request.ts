@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { errors } from '@agentplatform/contract';
 import { CUSTOM_PREFIX, SESSION_HEADER } from '../container-headers.ts';
+import { readCredentials, type StreamCredentials } from './credentials.ts';
 
 /** A request to open a WebSocket, as far as it can be read before anybody has said who sent it. */
-export interface StreamRequest {
+export interface StreamRequest extends StreamCredentials {
   kind: 'agent' | 'shell';
   /** ARN or id. */
   runtime: string;
@@ -13,16 +14,9 @@ export interface StreamRequest {
   shellId: string | undefined;
   /** Headers of the agent that came as query parameters: a browser can set no others. */
   queryHeaders: Record<string, string>;
-  bearer: string | undefined;
-  /** What the client offered beside the credentials. */
-  protocols: string[];
-  /** The subprotocol to answer with when the agent chooses none. */
-  answeredProtocol: string | undefined;
 }
 
 const PATH = /^\/runtimes\/([^/]+)\/ws(\/shells)?$/;
-const BEARER_PROTOCOL = 'base64UrlBearerAuthorization';
-const MAX_PROTOCOLS = 16;
 const SHELL_ID = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,127}$/;
 
 /** Reads a request to upgrade (COMPATIBILITY 1, "WebSocket"); undefined when its path is no stream. Throws ValidationException. */
@@ -61,29 +55,8 @@ export function readStreamRequest(req: IncomingMessage): StreamRequest | undefin
     sessionId,
     shellId,
     queryHeaders,
-    ...credentials(req),
+    ...readCredentials(req),
   };
-}
-
-/** The bearer token of the Authorization header or of the subprotocol `base64UrlBearerAuthorization.{b64url}`. */
-function credentials(req: IncomingMessage): Pick<StreamRequest, 'bearer' | 'protocols' | 'answeredProtocol'> {
-  const offered = (req.headers['sec-websocket-protocol'] ?? '')
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
-  if (offered.length > MAX_PROTOCOLS) throw errors.validation('The request offers too many subprotocols.');
-  const carrier = offered.find((name) => name.startsWith(`${BEARER_PROTOCOL}.`));
-  const protocols = offered.filter((name) => name !== BEARER_PROTOCOL && !name.startsWith(`${BEARER_PROTOCOL}.`));
-  const answeredProtocol = offered.includes(BEARER_PROTOCOL) ? BEARER_PROTOCOL : undefined;
-  const header = req.headers.authorization;
-  const inHeader = header !== undefined && /^bearer /i.test(header) ? header.slice(7).trim() : undefined;
-  const inProtocol =
-    carrier === undefined
-      ? undefined
-      : Buffer.from(carrier.slice(BEARER_PROTOCOL.length + 1), 'base64url').toString('latin1');
-  if (header !== undefined && inProtocol !== undefined)
-    throw errors.validation('The request carries credentials both in its Authorization header and in a subprotocol.');
-  return { bearer: inHeader ?? inProtocol, protocols, answeredProtocol };
 }
 
 /**

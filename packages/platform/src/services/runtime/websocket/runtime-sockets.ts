@@ -4,16 +4,10 @@ import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { OAuthPrincipal, Principal } from '../../../kernel/auth/principal.ts';
 import type { Clock } from '../../../kernel/clock.ts';
+import type { Resources } from '../../../kernel/http/entry.ts';
 import { closeSocket } from '../../../kernel/http/sockets/close-socket.ts';
-import { acceptUpgrade } from '../../../kernel/http/sockets/handshake.ts';
 import { keepAlive } from '../../../kernel/http/sockets/heartbeat.ts';
-import type {
-  Resources,
-  SocketOpening,
-  SocketRequest,
-  SocketService,
-} from '../../../kernel/http/sockets/socket-service.ts';
-import { SplicedStream } from '../../../kernel/http/sockets/spliced-stream.ts';
+import type { SocketOpening, SocketRequest, SocketService } from '../../../kernel/http/sockets/socket-service.ts';
 import type { Lease } from '../../../kernel/sessions/session.ts';
 import { agentHeaders } from '../agent-headers.ts';
 import type { InvocationTarget, RuntimeCatalogue } from '../catalogue.ts';
@@ -22,10 +16,11 @@ import { findTarget, namedArns } from '../invocation-target.ts';
 import { acquire, type InvokeDeps } from '../invoke.ts';
 import { requireSigned } from '../require-signed.ts';
 import { requireUser } from '../require-user.ts';
-import { dialAgent, endingOf } from './agent-stream.ts';
+import { dialAgent } from './agent-stream.ts';
 import { headersForSignature, readStreamRequest, type StreamRequest } from './request.ts';
 import { failedStatus, MAX_FRAME_BYTES } from './shell-frames.ts';
 import { Shells } from './shells.ts';
+import { spliceAgent } from './splice-agent.ts';
 
 /** The vendor's names of the two rights. */
 const ACTIONS = {
@@ -141,39 +136,23 @@ export class RuntimeSockets implements SocketService {
   }
 
   async #openAgent(
-    { req, socket, head, key, requestId, signal, opened }: SocketOpening,
+    opening: SocketOpening,
     request: StreamRequest,
     { target, lease, sessionId, principal }: Admitted,
   ): Promise<void> {
-    const { tokens, streams, clock, limits } = this.#deps;
+    const { tokens, streams } = this.#deps;
+    const { req, requestId, signal } = opening;
     const headers: IncomingMessage['headers'] = { ...request.queryHeaders, ...req.headers };
     if (request.bearer !== undefined) headers.authorization = `Bearer ${request.bearer}`;
     const agent = await dialAgent(lease, lease.session.row.port, {
+      path: '/ws',
       headers: agentHeaders(target, { headers, principal }, { tokens, sessionId, requestId }),
       protocols: request.protocols,
       handshakeMs: streams.handshakeMs,
       signal,
     });
-    const protocol = agent.protocol ?? request.answeredProtocol;
     const lines = [`${SESSION_HEADER}: ${sessionId}`];
-    if (protocol !== undefined) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
-    if (!acceptUpgrade(socket, key, lines)) {
-      agent.socket.destroy();
-      return lease.release();
-    }
-    const stream = new SplicedStream({
-      client: { socket, head },
-      agent,
-      ...streams,
-      clock,
-      explain: async () => (await endingOf(lease)) ?? 'the agent broke the connection',
-    });
-    opened(stream);
-    const stop = clock.after(limits.streamTimeoutMs, () => stream.close(1001, 'the stream has reached its time limit'));
-    void stream.closed.then(() => {
-      stop();
-      lease.release();
-    });
+    spliceAgent(opening, agent, lease, { lines, protocol: agent.protocol ?? request.answeredProtocol }, this.#deps);
   }
 
   async #openShell(opening: SocketOpening, request: StreamRequest, { lease, sessionId }: Admitted): Promise<void> {

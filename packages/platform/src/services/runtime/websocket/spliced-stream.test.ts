@@ -24,7 +24,7 @@ function leaseAt(port: number): Lease {
 }
 
 const dial = (port: number, protocols: string[] = []) =>
-  dialAgent(leaseAt(port), 8080, { headers: [], protocols, handshakeMs: 5000, signal });
+  dialAgent(leaseAt(port), 8080, { path: '/ws', headers: [], protocols, handshakeMs: 5000, signal });
 
 /** A server that splices whoever comes with the agent at that port; `streams` has what it opened. */
 async function gateway(agentPort: number) {

@@ -1,0 +1,189 @@
+import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { encodeError, errors, requestIdHeader, type ServiceError } from '@agentplatform/contract';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { gateBody } from '../auth/body-gate.ts';
+import type { Spool } from '../auth/spool.ts';
+import type { PeerForwarder } from '../peers/index.ts';
+import { HeldElsewhereError } from '../sessions/server-hold.ts';
+import type { Metrics } from '../telemetry/index.ts';
+import { type Entered, type Entering, Entry, type EntryRequest, type Prove } from './entry.ts';
+import type { OnGone, UpstreamResponse } from './push-body.ts';
+import { closeSignal } from './request-context.ts';
+import type { Admit } from './request-rates.ts';
+import { respond } from './respond.ts';
+import { declare } from './routes/declared.ts';
+import { toServiceError } from './service-errors.ts';
+import { Stages, type StagesDeps } from './stages.ts';
+
+/** HTTP requests below a path that a service hands through, whatever their method and body. */
+export interface PassService {
+  /** What policies and metrics call it. */
+  operation: string;
+  /** Begins with `/`, ends without. */
+  prefix: string;
+  /** What a request asks for. Throws the wire's error when it cannot be read. */
+  read(req: IncomingMessage): PassRequest;
+}
+
+export interface PassRequest extends EntryRequest {
+  /** Sends it on for a caller who is known, counted and allowed. Rejects with the wire's error while nothing was answered. */
+  pass(passing: Passing): Promise<UpstreamResponse>;
+}
+
+/** A request that may go through. */
+export interface Passing extends Entered {
+  req: IncomingMessage;
+  requestId: string;
+  /** Held to its signature: a stream that does not fit ends in an error. Absent where there is none. */
+  body: Uint8Array | Readable | undefined;
+  signal: AbortSignal;
+  onGone: OnGone;
+}
+
+export interface PassThroughDeps extends StagesDeps {
+  /** Hands it on to the server that has its session; absent where there is no other. */
+  forward?: Pick<PeerForwarder, 'relay' | 'sent'> | undefined;
+  spool: Spool;
+  metrics: Metrics;
+  newRequestId(): string;
+  /** Longest body, in bytes, of a request whose signature does not declare its hash: it waits on the disk until it is proven. */
+  maxSpooledBytes: number;
+  log: Logger;
+}
+
+/** Hands through the requests that it admits. */
+export type PassPlugin = (admit: Admit) => FastifyPluginAsync;
+
+/** As nginx logs it: the client went away before its answer began. */
+const CLIENT_LEFT = 499;
+
+/** One request on its way. */
+interface Passage {
+  entering: Entering;
+  res: ServerResponse;
+  body: Uint8Array | Readable | undefined;
+}
+
+/**
+ * The path of every request that is handed through, top to bottom in `#answer`: request id → read → enter (`Entry`) → pass, or hand on to the
+ * server that has the session → meter and audit.
+ */
+export function passThrough(service: PassService, deps: PassThroughDeps): PassPlugin {
+  const through = new PassThrough(service, deps);
+  return (admit) => async (app) => {
+    for (const method of METHODS)
+      if (method !== 'CONNECT' && !app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: true });
+    const handler = declare({ set: service.operation, open: false }, (request: FastifyRequest, reply: FastifyReply) => {
+      reply.hijack();
+      return through.serve(request.raw, reply.raw);
+    });
+    app.all(`${service.prefix}/*`, { onRequest: (request, _reply, done) => done(admit(request.raw)) }, handler);
+  };
+}
+
+class PassThrough {
+  readonly #service: PassService;
+  readonly #deps: PassThroughDeps;
+  readonly #stages: Stages;
+  readonly #entry: Entry;
+
+  constructor(service: PassService, deps: PassThroughDeps) {
+    this.#service = service;
+    this.#deps = deps;
+    this.#stages = new Stages(deps);
+    this.#entry = new Entry(this.#stages);
+  }
+
+  /** Never rejects. */
+  async serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const { operation } = this.#service;
+    const metrics = this.#deps.metrics.request(operation);
+    const began = this.#deps.clock.monotonic();
+    const entering = this.#entry.begin(req, this.#deps.newRequestId(), closeSignal(res));
+    const passage: Passage = { entering, res, body: undefined };
+    metrics.began();
+    let failure: ServiceError | undefined;
+    try {
+      await this.#answer(passage);
+    } catch (error) {
+      failure = await this.#fail(passage, error);
+    }
+    letGo(passage);
+    const status = res.destroyed && !res.headersSent ? CLIENT_LEFT : res.statusCode;
+    metrics.ended(status, (this.#deps.clock.monotonic() - began) / 1000);
+    this.#stages.record(entering, operation, status, failure);
+  }
+
+  async #answer(passage: Passage): Promise<void> {
+    const { entering, res } = passage;
+    const { req, requestId, signal } = entering;
+    const request = this.#service.read(req);
+    const entered = await this.#entry.enter(entering, request, this.#take(passage));
+    const onGone: OnGone = (run) => {
+      signal.addEventListener('abort', run, { once: true });
+      return () => signal.removeEventListener('abort', run);
+    };
+    const passing = { ...entered, req, requestId, body: passage.body, signal, onGone };
+    const { status, headers, body } = await request.pass(passing).catch((error: unknown) => {
+      if (!(error instanceof HeldElsewhereError)) throw error;
+      return this.#forward(error, entering, passing);
+    });
+    if (res.destroyed) return body.cancel(new Error('the client went away before the answer began'));
+    const head = [requestIdHeader, requestId];
+    for (const [name, value] of Object.entries(headers))
+      for (const one of typeof value === 'string' ? [value] : (value ?? [])) head.push(name, one);
+    res.writeHead(status, head);
+    await body.pushTo(res);
+  }
+
+  /** Takes the body into the passage once its signature allows it. */
+  #take(passage: Passage): Prove {
+    const { req } = passage.entering;
+    const { 'content-length': length, 'transfer-encoding': coding } = req.headers;
+    return async (signed) => {
+      if (length === undefined && coding === undefined) return;
+      const { spool, maxSpooledBytes } = this.#deps;
+      const gated = await gateBody(req, signed, {
+        contentLength: length === undefined ? undefined : Number(length),
+        maxBytes: signed.kind === 'undeclared' ? maxSpooledBytes : Number.POSITIVE_INFINITY,
+        spool,
+      });
+      passage.body = gated.kind === 'buffer' ? gated.data : gated.stream;
+    };
+  }
+
+  /** A request is handed on once. */
+  #forward(held: HeldElsewhereError, { forwarded }: Entering, passing: Passing): Promise<UpstreamResponse> {
+    const { forward } = this.#deps;
+    if (!forward || forwarded) throw held;
+    const { req, principal, body, onGone } = passing;
+    return forward.relay({ req, held, principal }, body, req.headers['content-length'], onGone);
+  }
+
+  async #fail({ entering, res }: Passage, error: unknown): Promise<ServiceError> {
+    const known = toServiceError(error);
+    const failure = known ?? errors.internal('The platform failed.', { cause: error });
+    const { req, requestId } = entering;
+    const log = this.#deps.log.child({ requestId, operation: this.#service.operation });
+    if (known || res.destroyed) log.debug({ err: error }, 'a request was not handed through');
+    else if (res.headersSent) log.warn({ err: error }, 'an answer broke after it had begun');
+    else log.error({ err: error }, 'a request failed for a reason inside the platform');
+    if (res.headersSent || res.destroyed) {
+      res.destroy();
+      return failure;
+    }
+    const answer = encodeError(failure);
+    // What is still to come of a body is not waited for.
+    if (!req.complete) answer.headers.connection = 'close';
+    await respond(res, answer, requestId).catch(() => res.destroy());
+    return failure;
+  }
+}
+
+/** An answer may be over before the body that it answers. */
+function letGo({ entering: { req }, body }: Passage): void {
+  if (body instanceof Readable && !body.destroyed) body.destroy();
+  if (!req.complete) req.unpipe().resume();
+}

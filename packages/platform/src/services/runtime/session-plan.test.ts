@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import type { SandboxImage } from '../../kernel/sandbox/sandbox.ts';
+import { FileSystems } from './file-systems.ts';
+import type { RuntimeVersion } from './runtime.ts';
+import { type SessionPlanDeps, sessionPlan } from './session-plan.ts';
+
+const digest = `sha256:${'a'.repeat(64)}`;
+const accessPoint = 'fsap-00000001';
+const accessPointArn = `arn:aws:elasticfilesystem:us-east-1:123456789012:access-point/${accessPoint}`;
+const version: RuntimeVersion = {
+  runtimeArn: 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/agent-0123456789',
+  version: 3,
+  status: 'READY',
+  failureReason: undefined,
+  createdAt: 0,
+  updatedAt: 0,
+  imageDigest: digest,
+  lifecycle: { idleSeconds: 900, maxLifetimeSeconds: 28_800 },
+  protocol: 'HTTP',
+  definition: {
+    agentRuntimeArtifact: { containerConfiguration: { containerUri: 'registry.test/agent:1' } },
+    roleArn: 'arn:aws:iam::123456789012:role/any',
+    networkConfiguration: { networkMode: 'PUBLIC' },
+    filesystemConfigurations: [
+      { sessionStorage: { mountPath: '/mnt/own/' } },
+      { efsAccessPoint: { accessPointArn, mountPath: '/mnt/all' } },
+    ],
+  },
+};
+
+function plan(may: readonly string[], provider: SessionPlanDeps['provider']) {
+  const fileSystems = new FileSystems({
+    unavailable: undefined,
+    storage: {
+      holds: async () => false,
+      attach: async () => undefined,
+      detach: async () => undefined,
+      diskBytes: async () => 0,
+      forget: async () => 0,
+    },
+    places: { find: () => accessPoint, ids: () => [accessPoint], unavailable: () => undefined },
+    roleMay: (_, action) => may.includes(action),
+  });
+  return sessionPlan(version, {
+    provider,
+    fileSystems,
+    limits: { cpu: 1, memoryBytes: 1, pids: 1, diskBytes: 1, openFiles: 1 },
+    network: { egress: 'none', allowCidrs: [], hostPorts: [] },
+    region: 'us-east-1',
+    endpoint: () => undefined,
+    roleEnvironment: () => ({}),
+    roleFiles: () => ({ env: {}, files: [] }),
+    hasCredentials: () => false,
+    keepsSnapshots: async () => false,
+    pooled: 0,
+  });
+}
+
+const never = new AbortController().signal;
+const mount = 'elasticfilesystem:ClientMount';
+const write = 'elasticfilesystem:ClientWrite';
+
+describe('the sandbox of a session', () => {
+  it('is specified by names alone, in plain data, its image staged before', async () => {
+    const staged: SandboxImage[] = [];
+    const spec = await plan([mount], { stage: async (image) => void staged.push(image) }).sandbox('s1', never);
+    expect(staged).toEqual([{ digest }]);
+    expect(spec.image).toEqual({ digest });
+    expect(spec.volumes).toEqual([
+      { kind: 'session-storage', target: '/mnt/own' },
+      { kind: 'shared-place', accessPoint, target: '/mnt/all', readOnly: true },
+    ]);
+    expect(JSON.parse(JSON.stringify(spec))).toEqual(spec);
+  });
+
+  it('may write to a shared place only with a role that may, and is not made with one that may not mount it', async () => {
+    const provider = { stage: async () => undefined };
+    const { volumes } = await plan([mount, write], provider).sandbox('s1', never);
+    expect(volumes[1]).toMatchObject({ readOnly: false });
+    await expect(plan([write], provider).sandbox('s1', never)).rejects.toMatchObject({ code: 'AccessDeniedException' });
+  });
+});

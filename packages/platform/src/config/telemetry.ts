@@ -32,6 +32,9 @@ export const telemetry = {
 
 /** Throws as `Setting.read` does, and never repeats a value, which is a secret. */
 function readHeaders(value: unknown): Record<string, string> {
+  // In the file it may be an object.
+  if (typeof value === 'object' && value !== null)
+    return Object.assign({}, ...Object.entries(value).map(([name, text]) => readHeaders(`${name}=${text}`)));
   if (typeof value !== 'string') throw new Error(`must be ${EXPECTED}`);
   const headers: Record<string, string> = {};
   for (const one of value.split(',')) {

@@ -43,6 +43,7 @@ export async function openSandboxes(parts: Ground & Storage & Access): Promise<S
       zipBytes: config.images.maxZipBytes,
       zipUnpackedBytes: config.images.maxUnzippedBytes,
     },
+    quotas: { accountBytes: config.quotas.imageBytesPerAccount, accountParts: config.quotas.imagePartsPerAccount },
   });
   closing.add(() => images.close());
   const { objects, close: closeObjects } = await openObjects(config, accountId, {

@@ -19,6 +19,8 @@ export interface SandboxImage {
   digest: string;
   /** Every platform has this image: where they share a cache it is unpacked once for all of them. */
   common?: true;
+  /** The account that asks for it now, to whose quota what is unpacked of it counts; absent for an image that was accepted before. */
+  askedBy?: string;
 }
 
 /** A file system beside the sandbox's own, by what it is; the provider knows where that is, and mounts it at `target`, an absolute path inside. */

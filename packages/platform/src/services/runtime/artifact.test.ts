@@ -56,6 +56,7 @@ describe('a zip of code', () => {
     }
     const deps: ArtifactDeps = {
       images: {
+        reserve: (_account: string, _bytes: number, work: () => Promise<unknown>) => work(),
         async fromCode() {
           copied = read;
           throw new ImageError('invalid', 'The zip cannot be used.');

@@ -265,7 +265,7 @@ export class Runtimes {
     const preparing = this.#deps
       .resolveArtifact(definition.agentRuntimeArtifact, runtime.accountId, signal)
       .then(async ({ digest }) => {
-        await this.#deps.provider.stage({ digest }, signal);
+        await this.#deps.provider.stage({ digest, askedBy: runtime.accountId }, signal);
         if (warmUpRoute(version)) await this.#warmUp(runtime, { ...version, imageDigest: digest }, signal);
         return digest;
       })

@@ -14,6 +14,7 @@ import { closeSignal } from './request-context.ts';
 import type { Admit } from './request-rates.ts';
 import { respond } from './respond.ts';
 import { declare } from './routes/declared.ts';
+import { SIGNED } from './routes/route.ts';
 import { toServiceError } from './service-errors.ts';
 import { Stages, type StagesDeps } from './stages.ts';
 
@@ -75,10 +76,13 @@ export function passThrough(service: PassService, deps: PassThroughDeps): PassPl
   return (admit) => async (app) => {
     for (const method of METHODS)
       if (method !== 'CONNECT' && !app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: true });
-    const handler = declare({ set: service.operation, open: false }, (request: FastifyRequest, reply: FastifyReply) => {
-      reply.hijack();
-      return through.serve(request.raw, reply.raw);
-    });
+    const handler = declare(
+      { set: service.operation, open: false, credentials: SIGNED },
+      (request: FastifyRequest, reply: FastifyReply) => {
+        reply.hijack();
+        return through.serve(request.raw, reply.raw);
+      },
+    );
     app.all(`${service.prefix}/*`, { onRequest: (request, _reply, done) => done(admit(request.raw)) }, handler);
   };
 }

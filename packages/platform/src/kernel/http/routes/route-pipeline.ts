@@ -75,7 +75,9 @@ export class RoutePipeline {
     scope.setErrorHandler((error, request, reply) => this.#fail(error, request, reply));
     for (const route of set.routes) {
       const { method, url, onlySignedFor } = route;
-      const unlimited = 'open' in route && route.unlimited;
+      const open = 'open' in route;
+      const unlimited = open && route.unlimited;
+      const credentials = open ? route.others?.credentials : route.credentials;
       scope.route<{ Params: Record<string, string> }>({
         method,
         url,
@@ -84,7 +86,7 @@ export class RoutePipeline {
           this.#begin(set, request, reply, request.params);
           done(unlimited ? undefined : admit(request.raw));
         },
-        handler: declare({ set: set.name, open: 'open' in route }, async (request, reply) => {
+        handler: declare({ set: set.name, open, credentials }, async (request, reply) => {
           const answer = await this.#answer(this.#exchangeOf(request), route);
           if (answer !== undefined || reply.raw.headersSent || reply.raw.destroyed) return answer;
           return reply.code(204).send();

@@ -1,9 +1,9 @@
 import { lstat, readFile, realpath } from 'node:fs/promises';
-import { BlockList, isIPv4 } from 'node:net';
 import { isAbsolute, normalize } from 'node:path';
 import { isIpv4Cidr } from '../is-cidr.ts';
 import { unescapeMount } from './cgroups.ts';
 import type { StagedSpec } from './host-stage.ts';
+import { isEndpointAddress } from './network-endpoint.ts';
 import { type NetworkEndpoint, SandboxError, type SandboxSpec } from './sandbox.ts';
 
 const MIB = 1024 * 1024;
@@ -44,21 +44,6 @@ export function checkSpec(spec: SandboxSpec): void {
       `volume target ${target} is reserved`,
     );
   }
-}
-
-/** A policy names services elsewhere with these; the host's own loopback is `hostPorts`, and nothing leads to the metadata of a cloud. */
-const NO_ENDPOINT = new BlockList();
-for (const [range, bits] of [
-  ['0.0.0.0', 8],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['224.0.0.0', 3],
-] as const)
-  NO_ENDPOINT.addSubnet(range, bits);
-
-/** Whether an address may be that of an endpoint at all. */
-export function isEndpointAddress(address: string): boolean {
-  return isIPv4(address) && !NO_ENDPOINT.check(address);
 }
 
 function checkEndpoints(endpoints: NetworkEndpoint[]): void {

@@ -76,7 +76,7 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
 };
 
 /** The settings of agent runtimes; times in milliseconds. */
-function settings({ config, network, reach, sandboxCredentials }: Kernel) {
+function settings({ config, network, reach, sandboxCredentials, ownOutbound }: Kernel) {
   return {
     defaults: config.session,
     quotas: config.quotas,
@@ -86,6 +86,7 @@ function settings({ config, network, reach, sandboxCredentials }: Kernel) {
       network,
       endpoint: () => reach.endpoint,
       roleEnvironment: (role) => sandboxCredentials.environment(role),
+      egress: { resolve: (host) => ownOutbound.resolve(host), ownPorts: () => ownPorts(config, reach) },
     },
     limits: {
       timeoutMs: config.invocation.timeoutSeconds * 1000,
@@ -94,4 +95,10 @@ function settings({ config, network, reach, sandboxCredentials }: Kernel) {
     },
     streams: { ...STREAMS, maxMessageBytes: config.invocation.maxMessageBytes },
   } satisfies Partial<RuntimeServiceDeps>;
+}
+
+/** Ports of this machine by which the platform is reached. */
+function ownPorts({ port, tls }: Kernel['config'], { endpoint, sandboxPort }: Kernel['reach']): number[] {
+  const listening = endpoint === undefined ? [] : [Number(new URL(endpoint).port)];
+  return [port, tls.port, ...listening, ...(sandboxPort === undefined ? [] : [sandboxPort])];
 }

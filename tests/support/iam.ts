@@ -28,10 +28,15 @@ export async function newRole(
   return `arn:aws:iam::${platform.ready.accountId}:role/${roleName}`;
 }
 
-/** Replaces the one policy of a role that `newRole` has made. */
-export async function setPolicy(platform: TestPlatform, roleName: string, Statement: object[]): Promise<void> {
+/** Replaces the one policy of a role that `newRole` has made, or of a user that `newUser` has. */
+export async function setPolicy(
+  platform: TestPlatform,
+  name: string,
+  Statement: object[],
+  kind: 'roles' | 'users' = 'roles',
+): Promise<void> {
   const policyDocument = { Version: '2012-10-17', Statement };
-  await administer(platform, 'PUT', `/roles/${roleName}/policies/own`, { policyDocument });
+  await administer(platform, 'PUT', `/${kind}/${name}/policies/own`, { policyDocument });
 }
 
 /** Makes a user with one policy of these statements, and gives its access key. */
@@ -41,9 +46,7 @@ export async function newUser(
   Statement: object[],
 ): Promise<{ accessKeyId: string; secretAccessKey: string }> {
   await administer(platform, 'POST', '/users', { userName });
-  await administer(platform, 'PUT', `/users/${userName}/policies/own`, {
-    policyDocument: { Version: '2012-10-17', Statement },
-  });
+  await setPolicy(platform, userName, Statement, 'users');
   const key = await administer(platform, 'POST', `/users/${userName}/access-keys`, {});
   return key as { accessKeyId: string; secretAccessKey: string };
 }

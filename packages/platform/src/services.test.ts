@@ -43,8 +43,17 @@ const module: ServiceModule<'toy', 'ListGateways', 'identity'> = {
         },
       },
       routes: [
-        async (app) => {
-          app.get('/toy', async () => ({ size: 'toy' in config ? config.toy : undefined }));
+        {
+          name: 'toy',
+          routes: [
+            {
+              method: 'GET',
+              url: '/toy',
+              open: 'everybody',
+              because: 'it is a toy',
+              answer: () => ({ size: 'toy' in config ? config.toy : undefined }),
+            },
+          ],
         },
       ],
       port: undefined,

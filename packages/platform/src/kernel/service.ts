@@ -31,7 +31,7 @@ export type ConditionKeys = Record<string, string | string[]>;
 /** One served operation. Input is decoded and valid, the caller authenticated; `handle` runs only when `resource` is allowed. */
 export interface OperationHandler<K extends OperationName> {
   /**
-   * ARN (or ARN pattern with `*`) that the caller must be allowed to use; `action` is `bedrock-agentcore:<operation>`. Several: each must be
+   * ARN (or ARN pattern with `*`) that the caller must be allowed to use; `action` is `bedrock-agentcore:<operation>`, or what `actionOf` says. Several: each must be
    * allowed by itself, and the first is what the request is about.
    */
   resource(input: Inputs[K], ctx: RequestContext): Resources | Promise<Resources>;

@@ -5,7 +5,6 @@ import type { Principal } from '../auth/principal.ts';
 import type { Clock } from '../clock.ts';
 import { addressKey } from './address-key.ts';
 import { nameOf } from './audit-record.ts';
-import type { PipelineDeps } from './pipeline.ts';
 import { RateLimiter } from './rate-limiter.ts';
 import type { TrustedAddresses } from './trusted-addresses.ts';
 
@@ -62,14 +61,6 @@ export class RequestRates {
       'Retry with backoff',
       'quotas.requestsPerSecond',
     ]);
-  }
-
-  /** `authorize` that counts, for the doors beside the contract's operations. */
-  counted(authorize: PipelineDeps['authorize']): PipelineDeps['authorize'] {
-    return (request) => {
-      this.take(request.principal, request.sourceIp);
-      authorize(request);
-    };
   }
 }
 

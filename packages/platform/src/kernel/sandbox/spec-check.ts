@@ -33,6 +33,7 @@ export function checkSpec(spec: SandboxSpec): void {
     'network: at most 64 allowCidrs and 64 hostPorts',
   );
   for (const port of network.hostPorts) whole('network.hostPorts', port, 1, 65_535);
+  must(!(spec.snapshot && spec.secretEnv), 'secretEnv would be in a snapshot, which is kept');
   checkEndpoints(network.endpoints ?? []);
   for (const { target } of spec.volumes) {
     must(

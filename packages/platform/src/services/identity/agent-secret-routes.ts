@@ -1,6 +1,6 @@
 import { errors } from '@agentplatform/contract';
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { type AdminGuard, readMembers } from '../../kernel/http/admin-guard.ts';
+import { readMembers } from '../../kernel/http/routes/read-members.ts';
+import { type KnownCall, type KnownRoute, type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
 import { Secret } from '../../kernel/secrets/index.ts';
 import {
   type AgentSecret,
@@ -11,49 +11,46 @@ import {
 } from './agent-secret.ts';
 import type { AgentSecrets } from './agent-secrets.ts';
 
-interface Route {
-  Params: { name: string };
-  Querystring: { runtime?: string };
-}
+type Answer = (scope: SecretScope, name: string, call: KnownCall) => Promise<unknown>;
 
 /**
  * `GET /_platform/secrets`, `PUT` and `DELETE /_platform/secrets/{name}`: secrets of agents, of the account or, with `?runtime=ID`, of one
  * runtime. A value goes in and is never given back.
  */
-export function agentSecretRoutes(secrets: AgentSecrets, guard: AdminGuard): FastifyPluginAsync {
-  const enter = async (request: FastifyRequest<Route>, action: string, name: string) => {
-    const runtimeId = runtimeOf(request.query.runtime);
-    const arn = (accountId: string): string => agentSecretArn({ accountId, runtimeId }, name);
-    const call = await guard(request, `agentplatform:${action}`, arn);
-    const scope: SecretScope = { accountId: call.accountId, runtimeId };
-    return { ...call, scope };
-  };
-  return async (app) => {
-    app.removeAllContentTypeParsers();
-    app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    app.get<Route>('/_platform/secrets', async (request) => {
-      const { scope } = await enter(request, 'ListSecrets', '*');
-      return { secrets: (await secrets.list(scope)).map(view) };
-    });
-    app.put<Route>('/_platform/secrets/:name', async (request, reply) => {
-      const { name } = request.params;
-      const { scope, body, principal } = await enter(request, 'PutSecret', name);
-      const problem = secretNameProblem(name);
-      if (problem) throw errors.invalidField('name', problem);
-      await secrets.put(scope, name, readValue(body), principal.arn);
-      return reply.code(204).send();
-    });
-    app.delete<Route>('/_platform/secrets/:name', async (request, reply) => {
-      const { name } = request.params;
-      const { scope } = await enter(request, 'DeleteSecret', name);
-      if (!(await secrets.delete(scope, name))) throw errors.resourceNotFound(`There is no secret ${name} here.`);
-      return reply.code(204).send();
-    });
+export function agentSecretRoutes(secrets: AgentSecrets): RouteSet {
+  const route = (method: 'GET' | 'PUT' | 'DELETE', path: string, action: string, answer: Answer): KnownRoute => ({
+    method,
+    url: `/_platform/secrets${path}`,
+    credentials: SIGNED,
+    ask(call) {
+      const { accountId, params } = call;
+      const { name = '*' } = params;
+      const scope = { accountId, runtimeId: runtimeOf(call) };
+      return {
+        rights: { action: `agentplatform:${action}`, resource: agentSecretArn(scope, name) },
+        answer: () => answer(scope, name, call),
+      };
+    },
+  });
+  return {
+    name: 'secrets',
+    routes: [
+      route('GET', '', 'ListSecrets', async (scope) => ({ secrets: (await secrets.list(scope)).map(view) })),
+      route('PUT', '/:name', 'PutSecret', async (scope, name, { body, principal }) => {
+        const problem = secretNameProblem(name);
+        if (problem) throw errors.invalidField('name', problem);
+        await secrets.put(scope, name, readValue(body), principal.arn);
+      }),
+      route('DELETE', '/:name', 'DeleteSecret', async (scope, name) => {
+        if (!(await secrets.delete(scope, name))) throw errors.resourceNotFound(`There is no secret ${name} here.`);
+      }),
+    ],
   };
 }
 
-function runtimeOf(id: string | undefined): string | undefined {
-  if (id !== undefined && !/^[^/\s*]+$/.test(id)) throw errors.invalidField('runtime', 'must be the id of a runtime');
+function runtimeOf({ query }: KnownCall): string | undefined {
+  const id = query.get('runtime') ?? undefined;
+  if (id !== undefined && !/^[^/\s*?]+$/.test(id)) throw errors.invalidField('runtime', 'must be the id of a runtime');
   return id;
 }
 

@@ -30,6 +30,6 @@ export const module: ServiceModule<'identity', IdentityOperation> = {
       // What a session begins with a token it can end with it.
       tokenLifeMs: config.quotas.sessionLifetimeSeconds * 1000,
     });
-    return { ...service, routes: [agentSecretRoutes(agentSecrets, kernel.gate.guard)] };
+    return { ...service, routes: [agentSecretRoutes(agentSecrets)] };
   },
 };

@@ -87,7 +87,10 @@ describeDatabases('workload identities', storageMigrations, (database) => {
 
   it('are given to the runtimes that were there before them', async () => {
     const identities = open();
-    const before = createSqlRuntimeStore(database(), clock, { link: async () => undefined, unlink: async () => undefined });
+    const before = createSqlRuntimeStore(database(), clock, {
+      link: async () => undefined,
+      unlink: async () => undefined,
+    });
     const old = runtime('old-0123456789');
     await before.createRuntime({ runtime: old, versions: [], endpoints: [] }, {});
     expect(await identities.find(ACCOUNT, old.id)).toBeUndefined();

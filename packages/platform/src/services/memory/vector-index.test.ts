@@ -111,7 +111,7 @@ describeDatabases('vector index', [...storageMigrations, ...memoryMigrations], (
       ...model,
       embed: async (texts, signal) => {
         if (refusing || texts.some((text) => text.includes('long')))
-          throw new ModelError('the service of the model answered 400', { refused: true });
+          throw new ModelError('the service of the model answered 400', { kind: 'refused' });
         return model.embed(texts, signal);
       },
     };

@@ -1,14 +1,13 @@
 import type { SandboxRole } from '../../kernel/auth/iam/sandbox-credentials.ts';
 import type { NetworkPolicy, SandboxLimits, SandboxProvider } from '../../kernel/sandbox/sandbox.ts';
 import type { SessionPlan } from '../../kernel/sessions/sessions.ts';
-import { StartFailure } from '../../kernel/sessions/start-failure.ts';
-import type { GivenSecrets } from '../identity/index.ts';
 import { openPortsOf, reservedMemoryOf } from './definition.ts';
 import { type EgressDeps, openEgress } from './egress.ts';
-import { type AgentEnvironment, environmentOf } from './environment.ts';
+import { environmentOf } from './environment.ts';
 import type { FileSystems } from './file-systems.ts';
 import { routeOf } from './protocols.ts';
 import type { RuntimeVersion } from './runtime.ts';
+import { type RuntimeSecrets, SECRETS_LABEL, secretEnvironment } from './secret-environment.ts';
 import { warmUpOf } from './warm-up.ts';
 
 export interface SessionPlanDeps {
@@ -21,12 +20,14 @@ export interface SessionPlanDeps {
   endpoint(): string | undefined;
   /** What an AWS SDK needs in its environment to call this platform as the role. */
   roleEnvironment(role: SandboxRole): Record<string, string>;
-  /** What the runtime is given of these secrets, as it is now. */
-  secrets: {
-    give(names: readonly string[]): Promise<GivenSecrets>;
-    revision(names: readonly string[]): Promise<string>;
-  };
+  secrets: RuntimeSecrets;
   egress: EgressDeps;
+  /** The same with the sandbox's own token in a file, so that the environment is one for all of a version. */
+  roleFiles(role: SandboxRole): { env: Record<string, string>; files: { path: string; text: string }[] };
+  /** Whether a sandbox has been given credentials. */
+  hasCredentials(sandboxId: string): boolean;
+  /** Whether sandboxes may be copies of a warm one here. */
+  keepsSnapshots(): Promise<boolean>;
   /** Most sandboxes of one version that stand ready. */
   pooled: number;
 }
@@ -37,10 +38,13 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
   const { port, health } = routeOf(version);
   const warmUp = warmUpOf(version);
   const volumes = deps.fileSystems.sessionVolumes(definition);
-  // Who brings keys of his own means another place by them than this platform.
   const environment = environmentOf(definition);
+  // Who brings keys of his own means another place by them than this platform.
   const ownKeys = environment.plain.AWS_ACCESS_KEY_ID !== undefined;
   const secretNames = [...new Set(Object.values(environment.secrets))];
+  // Storage is a session's or shared, and a copy's mounts would be another's. Its memory would have secrets and addresses as they were.
+  const bound = (definition.filesystemConfigurations ?? []).length + secretNames.length + environment.endpoints.length;
+  const copies = warmUp !== undefined && bound === 0;
   return {
     kind: 'runtime',
     version: String(version.version),
@@ -57,12 +61,16 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
       }),
     },
     ...(warmUp ? { warmUp } : {}),
+    ...(copies ? { snapshot: (sandboxId: string) => refusal(sandboxId, deps) } : {}),
     ...(volumes ? { volumes } : {}),
     async sandbox(id, signal) {
       if (!imageDigest) throw new Error(`version ${version.version} of ${runtimeArn} is READY without an image`);
       const image = { digest: imageDigest };
       await deps.provider.stage(image, signal);
-      const secrets = await secretsOf(environment, deps);
+      const secrets = await secretEnvironment(environment.secrets, deps.secrets);
+      const role = { sandboxId: id, roleArn: definition.roleArn, sourceArn: runtimeArn };
+      const snapshot = copies && (await deps.keepsSnapshots());
+      const own = ownKeys ? { env: {} } : snapshot ? deps.roleFiles(role) : { env: deps.roleEnvironment(role) };
       return {
         id,
         image,
@@ -72,12 +80,12 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
           // Vendor SDK servers listen on loopback alone unless told that they run in a container.
           DOCKER_CONTAINER: '1',
           ...(version.protocol === 'A2A' ? cardEnvironment(deps.endpoint(), runtimeArn) : {}),
-          ...(ownKeys
-            ? {}
-            : deps.roleEnvironment({ sandboxId: id, roleArn: definition.roleArn, sourceArn: runtimeArn })),
+          ...own.env,
           ...environment.plain,
         },
         ...(secrets && { secretEnv: secrets.env }),
+        ...(snapshot ? { snapshot } : {}),
+        ...('files' in own ? { files: own.files } : {}),
         volumes: deps.fileSystems.volumes(definition),
         network: { ...(await openEgress(deps.network, environment.endpoints, deps.egress)), door: !ownKeys },
         limits: { ...deps.limits, reservedMemoryBytes: reservedMemoryOf(definition) },
@@ -92,25 +100,9 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
   };
 }
 
-/** The label of a sandbox that says how old the secrets are that it was made with. */
-const SECRETS_LABEL = 'secrets';
-
-/** The environment that is secret, undefined without any. Rejects with `StartFailure` when there is no such secret. */
-async function secretsOf(
-  { secrets }: AgentEnvironment,
-  deps: Pick<SessionPlanDeps, 'secrets'>,
-): Promise<{ env: Record<string, string>; revision: string } | undefined> {
-  const variables = Object.entries(secrets);
-  if (variables.length === 0) return undefined;
-  const { values, missing, revision } = await deps.secrets.give([...new Set(Object.values(secrets))]);
-  if (missing.length > 0)
-    throw new StartFailure(
-      `The agent is given secrets that are not set: ${missing.join(', ')}. Set each with: agentcore secret set ${missing[0]}`,
-    );
-  return {
-    env: Object.fromEntries(variables.map(([variable, name]) => [variable, values.get(name)?.reveal() ?? ''])),
-    revision,
-  };
+/** Credentials end with the sandbox that got them, and copies would remember them all the same. */
+function refusal(sandboxId: string, { hasCredentials }: SessionPlanDeps): string | undefined {
+  return hasCredentials(sandboxId) ? 'its warm-up has asked for credentials of its role' : undefined;
 }
 
 /** Where an agent's card says that it is reached, by the name that the vendor's SDKs know; not at its own port, which only the platform reaches. */

@@ -1,6 +1,7 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Connection } from '../platform/connection.ts';
+import { stateFolder } from './state-folder.ts';
 
 /** What this folder remembers of one platform. */
 export interface DeployRecord {
@@ -31,8 +32,7 @@ export async function writeRecord(
   if (record) all[keyOf(connection)] = record;
   else delete all[keyOf(connection)];
   const path = statePath(folder);
-  await mkdir(join(folder, '.agentcore'), { recursive: true });
-  await writeFile(join(folder, '.agentcore', '.gitignore'), '*\n');
+  await stateFolder(folder);
   const temporary = `${path}.${process.pid}`;
   await writeFile(temporary, `${JSON.stringify({ about: header, deployed: all }, undefined, 2)}\n`);
   await rename(temporary, path);

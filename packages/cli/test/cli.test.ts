@@ -267,6 +267,16 @@ describe('invoke', () => {
     );
   });
 
+  it('goes on with --continue in the last session of that endpoint of the agent', async () => {
+    const [first, other] = ['s'.repeat(33), 't'.repeat(33)];
+    const next = async (...more: string[]): Promise<string> =>
+      JSON.parse((await inside(['invoke', '{}', '--json', ...more])).stdout).sessionId;
+    await next('--session', first);
+    await next('--session', other, '--qualifier', 'prod');
+    expect(await next('--continue')).toBe(first);
+    expect(await next('--continue', '--qualifier', 'prod')).toBe(other);
+  });
+
   it.each([
     ['the agent fails', [424, 'RuntimeClientError'], 6, true],
     ['the platform fails', [500, 'InternalServerException'], 1, true],

@@ -38,7 +38,7 @@ export async function pythonPackages({ folder, version, signal, say }: InstallOp
   const key = JSON.stringify([requirements.texts, python.version, process.platform, process.arch]);
   const name = `${version}-${createHash('sha256').update(key).digest('hex').slice(0, 16)}`;
   const target = join(kept, name);
-  
+
   if (!requirements.local && existsSync(target)) return target;
   const draft = `${target}.${process.pid}`;
   await mkdir(draft, { recursive: true });

@@ -32,7 +32,11 @@ export async function runSteps(terminal: Terminal, steps: Step[]): Promise<void>
     },
   }));
   if (live) {
-    await new Listr(tasks, { renderer: 'default', registerSignalListeners: false, rendererOptions: { logger } }).run();
+    await new Listr(tasks, {
+      renderer: 'default',
+      registerSignalListeners: false,
+      rendererOptions: { logger, showErrorMessage: false, collapseErrors: false },
+    }).run();
     return;
   }
   for (const step of steps) {

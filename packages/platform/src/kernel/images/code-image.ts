@@ -7,6 +7,7 @@ import type { ImageStore } from './image-store.ts';
 import { ImageError, type ResolvedImage } from './images.ts';
 import { AGENT, type LayerEntry, writeLayer } from './layer.ts';
 import { checkNativeModules } from './native-modules.ts';
+import { checkPythonAbi } from './python-abi.ts';
 import { writeImage } from './write-image.ts';
 import { readZip, type ZipItem } from './zip.ts';
 
@@ -38,6 +39,8 @@ export async function codeImage(deps: CodeImageDeps, input: CodeInput): Promise<
   const items = await readZip(input.zip, store.limits);
   const command = codeCommand(runtime, input.entryPoint, items);
   await checkNativeModules(items, deps.machine);
+  const minor = /^PYTHON_3_(\d+)$/.exec(runtime.name)?.[1];
+  if (minor !== undefined) checkPythonAbi(items, Number(minor));
 
   const base = await store.readImage((await deps.bases.ensure(runtime.base, input.signal)).digest);
   const layer = await writeLayer(

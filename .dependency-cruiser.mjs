@@ -17,7 +17,7 @@ export default {
       comment:
         'What a service needs of the kernel is there for every service; what it needs of a service comes as a parameter.',
       severity: 'error',
-      from: { path: `${platform}/kernel/` },
+      from: { path: `${platform}/kernel/`, pathNot: tests },
       to: { path: `${platform}/(services/|platform[.]ts|serve[.]ts|main[.]ts)` },
     },
     {

@@ -14,7 +14,9 @@ import type { Model } from '../packages/contract/src/model.ts';
  */
 const { values } = parseArgs({ options: { version: { type: 'string', default: '1.44.5' } } });
 const generated = new URL('../packages/contract/src/generated/', import.meta.url);
-const folders = { data: 'bedrock-agentcore', control: 'bedrock-agentcore-control' };
+const folders = { data: 'bedrock-agentcore', control: 'bedrock-agentcore-control', models: 'bedrock-runtime' };
+/** Of Bedrock Runtime only what asks a model. */
+const modelOperations = ['Converse', 'ConverseStream', 'InvokeModel', 'InvokeModelWithResponseStream'];
 
 function download(version: string, into: string): void {
   const options = { stdio: ['ignore', 'ignore', 'inherit'] as ['ignore', 'ignore', 'inherit'], timeout: 300_000 };
@@ -43,6 +45,7 @@ try {
     planes: {
       data: stripModel(readPublished(work, folders.data)),
       control: stripModel(readPublished(work, folders.control)),
+      models: stripModel(readPublished(work, folders.models), modelOperations),
     },
   };
   for (const [name, text] of Object.entries(generate(model))) writeFileSync(new URL(name, generated), text);

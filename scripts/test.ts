@@ -5,6 +5,7 @@ import { parseCLI, startVitest } from 'vitest/node';
 import { notImplemented } from '../packages/platform/src/not-implemented.ts';
 import { endWithOwner } from './end-with-owner.ts';
 import { operationsTally, recordedLines } from './test/driven-operations.ts';
+import { gvisorForTests } from './test/gvisor.ts';
 import { LongestFirst } from './test/longest-first.ts';
 import { timesByPiece } from './test/pieces.ts';
 import { pythonPackages } from './test/python-packages.ts';
@@ -42,6 +43,8 @@ async function test(args: string[]): Promise<number> {
   const coverage = prepareCoverage(all);
   const python = await pythonPackages(root);
   if (python !== undefined) process.env.AGENTPLATFORM_TEST_PYTHONPATH = python;
+  const runsc = await gvisorForTests(root, filter);
+  if (runsc !== undefined) process.env.AGENTPLATFORM_TEST_RUNSC = runsc;
   const run = async (words: string[], part: object): Promise<Map<string, Tally>> => {
     const tallies = talliesOf(
       await startVitest('test', words, { ...options, ...part, watch: false, passWithNoTests: true }),

@@ -4,7 +4,7 @@ import {
   ListMemoryRecordsCommand,
   RetrieveMemoryRecordsCommand,
 } from '@aws-sdk/client-bedrock-agentcore';
-import type { ChatModel } from '../../packages/platform/src/kernel/models/index.ts';
+import { type Model, ModelError } from '../../packages/platform/src/kernel/models/index.ts';
 import type { Clients } from '../../tests/support/clients.ts';
 import { newMemory, sayIn, type Turn } from '../../tests/support/memory.ts';
 import { median, percentile } from '../support/statistics.ts';
@@ -16,8 +16,8 @@ export interface EndToEndOptions {
   conversations: readonly Conversation[];
   topK: number;
   /** Answers, and the model that judges the answers. */
-  answering: ChatModel;
-  judge: ChatModel;
+  answering: Model;
+  judge: Model;
   /** Records must not change for so long before extraction counts as ended, in milliseconds. */
   quietMs: number;
 }
@@ -69,10 +69,10 @@ export async function runEndToEnd(options: EndToEndOptions): Promise<EndToEndRes
       });
       started = performance.now();
       const user = answerPrompt(question, notes);
-      const given = await answering.complete({ system: ANSWER_TASK, user, maxTokens: 200 });
+      const given = await ask(answering, { system: ANSWER_TASK, user, maxTokens: 200 });
       answerTimes.push(performance.now() - started);
-      tokens += given.inputTokens + given.outputTokens;
-      const verdict = await judge.complete({
+      tokens += given.tokens;
+      const verdict = await ask(judge, {
         system: JUDGE_TASK,
         user: judgePrompt(question, answer, given.text),
         maxTokens: 10,
@@ -140,4 +140,15 @@ async function untilExtracted({ data }: Clients, memoryId: string, quietMs: numb
     if (ids.length === 0 && Date.now() > deadline - EXTRACTION_WAIT_MS + 60_000 + quietMs) return 0;
   }
   return count;
+}
+
+async function ask(
+  model: Model,
+  { system, user, maxTokens }: { system: string; user: string; maxTokens: number },
+): Promise<{ text: string; tokens: number }> {
+  const messages = [{ role: 'user' as const, content: [{ type: 'text' as const, text: user }] }];
+  const { content, usage } = await model.generate({ system, messages, maxTokens, temperature: 0 });
+  const text = content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+  if (text === '') throw new ModelError('the model gave no text');
+  return { text, tokens: usage.input + usage.output };
 }

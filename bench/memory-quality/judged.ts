@@ -1,5 +1,5 @@
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
-import { type ChatModel, createChatModel, modelEndpoint } from '../../packages/platform/src/kernel/models/index.ts';
+import { createModels } from '../../packages/platform/src/kernel/models/index.ts';
 import { createOutbound } from '../../packages/platform/src/kernel/outbound/index.ts';
 import { clientsOf } from '../../tests/support/clients.ts';
 import { startTestPlatform } from '../../tests/support/platform-process.ts';
@@ -33,7 +33,14 @@ export async function runJudged(options: JudgedOptions): Promise<Judged> {
   const url = modelUrl ?? scripted?.url ?? '';
   const names = modelUrl === undefined ? { model: 'scripted', judge: 'scripted' } : options;
   const outbound = createOutbound({ anywhere: true, clock: systemClock });
-  const chat = (base: string, name: string): ChatModel => createChatModel(modelEndpoint(base, { name, key }, outbound));
+  const models = createModels(
+    [
+      { name: 'answering', model: names.model, url },
+      { name: 'judge', model: names.judge, url: options.judgeUrl ?? url },
+    ].map((one) => ({ ...one, provider: 'openai', answersFor: [], ...(key === undefined ? {} : { key }) })),
+    undefined,
+    { outbound, timeoutMs: 60_000 },
+  );
   const platform = await startTestPlatform({
     args: ['--sandbox', 'process', '--log-level', 'error', '--memory-extraction-delay-seconds', '0.2'].concat(
       ['--models-url', url, '--models-name', names.model],
@@ -43,8 +50,9 @@ export async function runJudged(options: JudgedOptions): Promise<Judged> {
   });
   const clients = clientsOf(platform);
   try {
-    const answering = chat(url, names.model);
-    const judge = chat(options.judgeUrl ?? url, names.judge);
+    const answering = models.find('answering');
+    const judge = models.find('judge');
+    if (!answering || !judge) throw new Error('the models were made above');
     const results = await runEndToEnd({ clients, conversations, topK, answering, judge, quietMs });
     const embedding = embeddings === undefined ? 'none (by words)' : (embeddings.split('/').at(-3) ?? embeddings);
     return { ...results, model: names.model, judge: names.judge, embeddings: embedding };

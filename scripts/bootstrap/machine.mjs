@@ -37,6 +37,7 @@ const machineParts = [
   },
   { part: 'skopeo', file: 'skopeo', tasks: ['test'], why: 'a client for images that was written elsewhere' },
   { part: 'buildah', file: 'buildah', tasks: ['test'], why: 'builds an image as users do who have no Docker' },
+  { part: 'golang-go', file: 'go', tasks: ['test'], why: 'builds gVisor, the stronger isolation' },
   { part: 'gcc', file: 'gcc', tasks: ['test'], why: 'compiles the agent of that image' },
   { part: 'libc6-dev', file: '/usr/include/stdio.h', tasks: ['test'], why: 'what that agent is linked with' },
   { part: 'tmux', file: 'tmux', tasks: ['test'], why: 'a real terminal around agentcore shell' },

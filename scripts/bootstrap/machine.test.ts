@@ -20,6 +20,7 @@ function machine(over: Record<string, unknown> = {}) {
     tini: '/usr/bin/tini-static',
     'python3-pip': 'pip3',
     'docker.io': 'dockerd',
+    'golang-go': 'go',
     'busybox-static': '/bin/busybox',
     'libc6-dev': '/usr/include/stdio.h',
     xvfb: 'Xvfb',

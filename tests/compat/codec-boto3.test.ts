@@ -28,7 +28,7 @@ const runs = 3;
 
 const names = Object.keys(operations) as OperationName[];
 const cases = generatedCases(contractModel().planes);
-const services = { data: 'bedrock-agentcore', control: 'bedrock-agentcore-control' };
+const services = { data: 'bedrock-agentcore', control: 'bedrock-agentcore-control', models: 'bedrock-runtime' };
 
 interface PythonResult {
   output?: Record<string, unknown>;
@@ -148,6 +148,10 @@ describe.skipIf(python === undefined)('codec against boto3', () => {
   });
 
   it('keeps bodies that stream apart from those that are collected', () => {
-    expect(names.filter((name) => bodyRule(name).streams)).toEqual(['InvokeAgentRuntime']);
+    expect(names.filter((name) => bodyRule(name).streams)).toEqual([
+      'InvokeAgentRuntime',
+      'InvokeModel',
+      'InvokeModelWithResponseStream',
+    ]);
   });
 });

@@ -1,13 +1,23 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { PutResourcePolicyCommand } from '@aws-sdk/client-bedrock-agentcore-control';
+import { CreateBucketCommand } from '@aws-sdk/client-s3';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Sha256 } from '../../bench/support/signed-requests.ts';
+import { loadSettings } from '../../packages/platform/src/config/load.ts';
+import { settings } from '../../packages/platform/src/config.ts';
 import { type OidcServer, startOidcServer } from '../../packages/platform/src/kernel/auth/testing/oidc-server.ts';
+import { declarationOf, type onlyDeclared } from '../../packages/platform/src/kernel/http/routes/declared.ts';
+import { createPlatform } from '../../packages/platform/src/platform.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
-import { assumeNewRole, type RoleCredentials, setPolicy } from '../support/iam.ts';
-import { sessionId } from '../support/invoke.ts';
+import { assumeNewRole, newRole, newUser, type RoleCredentials, setPolicy } from '../support/iam.ts';
+import { invokeJson, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 import { endpointOf, send } from '../support/session-endpoint.ts';
 
@@ -19,19 +29,31 @@ type Policy = (typeof POLICIES)[number];
 type Credential = (typeof CREDENTIALS)[number];
 
 interface Door {
-  action: string;
+  /** What a policy decides about; absent where being known is enough. */
+  action?: string;
+  /** The set of routes that it belongs to, for what is no operation and no WebSocket. */
+  set?: string;
+  /** Reached by what runs in sandboxes, instead of by everybody. */
+  inSandbox?: true;
   /** Credentials that it takes; with all others nobody comes in. */
   takes: readonly Credential[];
   method: string;
   path(): string;
   headers?(): Record<string, string>;
   query?: Record<string, string>;
-  body?: string;
+  body?: string | (() => string);
+  /** Refuses each thing that was asked for in an answer with status 200. */
+  refusedWithin?: true;
   service?: string;
+  /** The status of requests that are not for it, where it is told by its signature from what else is served at its path. */
+  elsewhere?: number;
   upgrade?: true;
 }
 
-const CREDENTIALS = ['signature', 'presigned', 'token', 'made-up signature', 'none'] as const;
+const CREDENTIALS = [
+  ...(['signature', 'presigned', 'token', 'access key', 'sandbox token'] as const),
+  ...(['made-up signature', 'made-up access key', 'made-up token', 'none'] as const),
+] as const;
 const POLICIES = ['allow', 'deny', 'absent'] as const;
 
 let platform: TestPlatform;
@@ -40,6 +62,10 @@ let provider: OidcServer;
 let signedArn: string;
 let tokenArn: string;
 let role: RoleCredentials;
+let user: { accessKeyId: string; secretAccessKey: string };
+let targetArn: string;
+/** What an agent is told of the listener of sandboxes. */
+let sandbox: { endpoint: string; token: string };
 /** Paths. */
 let signedAddress: string;
 let tokenAddress: string;
@@ -94,12 +120,14 @@ const DOORS: Record<string, Door> = {
     upgrade: true,
   },
   "a session's own address": {
+    set: 'InvokeAgentRuntimeProxy',
     action: 'bedrock-agentcore:InvokeAgentRuntimeProxy',
     takes: ['signature', 'presigned'],
     method: 'GET',
     path: () => `${signedAddress}/8080/ping`,
   },
   "a session's own address with a token": {
+    set: 'InvokeAgentRuntimeProxy',
     action: 'bedrock-agentcore:InvokeAgentRuntimeProxy',
     takes: ['token'],
     method: 'GET',
@@ -113,24 +141,176 @@ const DOORS: Record<string, Door> = {
     upgrade: true,
   },
   'access management': {
+    set: 'iam',
     action: 'iam:ListUsers',
     takes: ['signature', 'presigned'],
     method: 'GET',
     path: () => '/_platform/iam/users',
   },
+  'a change of access': {
+    set: 'iam',
+    action: 'iam:CreateUser',
+    takes: ['signature', 'presigned'],
+    method: 'POST',
+    path: () => '/_platform/iam/users',
+    body: '{"userName":"of-the-doors"}',
+  },
+  'who asks': {
+    set: 'iam',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => '/_platform/iam/caller',
+  },
+  'a role to assume': {
+    set: 'sts',
+    action: 'sts:AssumeRole',
+    takes: ['signature', 'presigned'],
+    method: 'POST',
+    path: () => '/',
+    service: 'sts',
+    body: () => `Action=AssumeRole&RoleSessionName=doors&RoleArn=${encodeURIComponent(targetArn)}`,
+  },
+  'who asks STS': {
+    set: 'sts',
+    takes: ['signature', 'presigned'],
+    method: 'POST',
+    path: () => '/',
+    service: 'sts',
+    body: 'Action=GetCallerIdentity',
+  },
   administration: {
+    set: 'doctor',
     action: 'agentplatform:Doctor',
     takes: ['signature', 'presigned'],
     method: 'GET',
     path: () => '/_platform/doctor',
   },
+  // The machine itself needs no credentials; behind a proxy nobody is the machine itself.
+  metrics: {
+    set: 'metrics',
+    action: 'agentplatform:ReadMetrics',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => '/metrics',
+    headers: () => ({ via: '1.1 proxy' }),
+  },
+  health: { set: 'health', takes: CREDENTIALS, method: 'GET', path: () => '/readyz' },
+  'sessions of a runtime': {
+    set: 'runtimes',
+    action: 'agentplatform:ListRuntimeSessions',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => `/_platform/runtimes/${signedArn.split('/').at(-1)}/sessions`,
+  },
+  'logs of a runtime': {
+    set: 'runtimes',
+    action: 'agentplatform:ReadRuntimeLogs',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => `/_platform/runtimes/${signedArn.split('/').at(-1)}/logs`,
+  },
+  'the password of a registry': {
+    set: 'registry-credentials',
+    action: 'agentplatform:PutRegistryCredentials',
+    takes: ['signature', 'presigned'],
+    method: 'PUT',
+    path: () => '/_platform/registry-credentials/doors.example',
+    body: '{"username":"a","password":"b"}',
+  },
+  'a base of an image': {
+    set: 'base-images',
+    action: 'agentplatform:PushImage',
+    takes: ['signature', 'presigned'],
+    method: 'POST',
+    path: () => '/_platform/repositories/doors/base',
+    body: '{"image":"scratch"}',
+  },
+  'a pull of an image': {
+    set: 'container-registry',
+    action: 'agentplatform:PullImage',
+    takes: ['access key'],
+    method: 'GET',
+    path: () => '/v2/doors/tags/list',
+  },
+  'a push of an image': {
+    set: 'container-registry',
+    action: 'agentplatform:PushImage',
+    takes: ['access key'],
+    method: 'POST',
+    path: () => '/v2/doors/blobs/uploads/',
+    body: '',
+  },
+  'a login to the registry': { set: 'container-registry', takes: ['access key'], method: 'GET', path: () => '/v2/' },
   // A presigned request to it has a form of its own, which the S3 clients' tests send.
   'the object store': {
+    set: 's3',
     action: 's3:ListBucket',
     takes: ['signature'],
     method: 'GET',
     path: () => '/s3/doors',
     service: 's3',
+  },
+  'an object': {
+    set: 's3',
+    action: 's3:PutObject',
+    takes: ['signature'],
+    method: 'PUT',
+    path: () => '/s3/doors/an-object',
+    service: 's3',
+    body: 'text',
+  },
+  'objects that a body names': {
+    set: 's3',
+    action: 's3:DeleteObject',
+    takes: ['signature'],
+    method: 'POST',
+    path: () => '/s3/doors',
+    query: { delete: '' },
+    service: 's3',
+    body: '<Delete><Object><Key>an-object</Key></Object></Delete>',
+    refusedWithin: true,
+  },
+  'the object store without its prefix': {
+    set: 's3',
+    action: 's3:ListAllMyBuckets',
+    takes: ['signature'],
+    method: 'GET',
+    path: () => '/',
+    service: 's3',
+    elsewhere: 404,
+  },
+  'an operation from a sandbox': {
+    inSandbox: true,
+    action: 'bedrock-agentcore:ListAgentRuntimes',
+    takes: ['signature', 'presigned'],
+    method: 'POST',
+    path: () => '/runtimes/',
+  },
+  'the object store from a sandbox': {
+    set: 's3',
+    inSandbox: true,
+    action: 's3:ListBucket',
+    takes: ['signature'],
+    method: 'GET',
+    path: () => '/s3/doors',
+    service: 's3',
+  },
+  'a role to assume from a sandbox': {
+    set: 'sts',
+    inSandbox: true,
+    action: 'sts:AssumeRole',
+    takes: ['signature', 'presigned'],
+    method: 'POST',
+    path: () => '/',
+    service: 'sts',
+    body: () => `Action=AssumeRole&RoleSessionName=doors&RoleArn=${encodeURIComponent(targetArn)}`,
+  },
+  'the credentials of a sandbox': {
+    set: 'sandbox-credentials',
+    inSandbox: true,
+    takes: ['sandbox token'],
+    method: 'GET',
+    path: () => '/v1/credentials',
   },
 };
 
@@ -141,11 +321,12 @@ function statements(policy: Policy, action: string): object[] {
   return { allow: [every], deny: [every, { ...every, Effect: 'Deny' }], absent: [other] }[policy];
 }
 
-/** The status of the answer, 101 for a WebSocket that opens. */
+/** The status of the answer, 101 for a WebSocket that opens, 403 for one that refuses within. */
 async function ask(door: Door, credential: Credential): Promise<number> {
   const { endpoint, region } = platform.ready;
-  const { host, hostname, port } = new URL(endpoint);
+  const { host, hostname, port } = new URL(door.inSandbox ? sandbox.endpoint : endpoint);
   const [path, query = {}] = [door.path(), door.query];
+  const body = typeof door.body === 'function' ? door.body() : door.body;
   const unsigned = {
     method: door.method,
     protocol: 'http:',
@@ -153,8 +334,8 @@ async function ask(door: Door, credential: Credential): Promise<number> {
     port: Number(port),
     path,
     query,
-    headers: { host, ...(door.body === undefined ? {} : { 'content-type': 'application/json' }), ...door.headers?.() },
-    ...(door.body === undefined ? {} : { body: door.body }),
+    headers: { host, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...door.headers?.() },
+    ...(body === undefined ? {} : { body }),
   };
   const secretAccessKey = credential === 'made-up signature' ? 'another' : role.secretAccessKey;
   const credentials = { ...role, secretAccessKey };
@@ -162,8 +343,8 @@ async function ask(door: Door, credential: Credential): Promise<number> {
   let sent: { headers: Record<string, string>; query?: Record<string, unknown> } = unsigned;
   if (credential === 'signature' || credential === 'made-up signature') sent = await signer.sign(unsigned);
   if (credential === 'presigned') sent = await signer.presign(unsigned, { expiresIn: 60 });
-  if (credential === 'token')
-    sent = { ...unsigned, headers: { ...unsigned.headers, authorization: `Bearer ${await provider.token()}` } };
+  const authorization = await authorizationOf(credential);
+  if (authorization !== undefined) sent = { ...unsigned, headers: { ...unsigned.headers, authorization } };
   const search = new URLSearchParams((sent.query ?? {}) as Record<string, string>).toString();
   const opening = {
     connection: 'upgrade',
@@ -182,13 +363,35 @@ async function ask(door: Door, credential: Credential): Promise<number> {
       agent: false,
     });
     req.once('error', reject);
-    req.once('response', (answer) => resolve(answer.resume().statusCode ?? 0));
+    req.once('response', async (answer) => {
+      const { statusCode = 0 } = answer;
+      resolve(door.refusedWithin && (await text(answer)).includes('AccessDenied') ? 403 : statusCode);
+      answer.resume();
+    });
     req.once('upgrade', (answer, socket) => {
       socket.destroy();
       resolve(answer.statusCode ?? 0);
     });
-    req.end(door.body);
+    req.end(body);
   });
+}
+
+/** The header of credentials that are no signature. */
+async function authorizationOf(credential: Credential): Promise<string | undefined> {
+  switch (credential) {
+    case 'token':
+      return `Bearer ${await provider.token()}`;
+    case 'made-up token':
+      return `Bearer ${(await provider.token()).replace(/[^.]+$/, 'AAAA')}`;
+    case 'access key':
+      return `Basic ${btoa(`${user.accessKeyId}:${user.secretAccessKey}`)}`;
+    case 'made-up access key':
+      return `Basic ${btoa(`${user.accessKeyId}:another`)}`;
+    case 'sandbox token':
+      return sandbox.token;
+    default:
+      return undefined;
+  }
 }
 
 beforeAll(async () => {
@@ -213,6 +416,16 @@ beforeAll(async () => {
   });
   tokenAddress = pathOf(invoked.headers['x-amzn-bedrock-agentcore-runtime-session-endpoint-url']);
   role = await assumeNewRole(platform, 'doors', statements('absent', '*'));
+  user = await newUser(platform, 'doors', statements('absent', '*'));
+  targetArn = await newRole(platform, 'target', statements('absent', '*'), {
+    AWS: `arn:aws:iam::${platform.ready.accountId}:root`,
+  });
+  await clients.s3.send(new CreateBucketCommand({ Bucket: 'doors' }));
+  const environment = await invokeJson(clients, signedArn, session, { do: 'env' });
+  sandbox = {
+    endpoint: String(environment.AWS_ENDPOINT_URL),
+    token: String(environment.AWS_CONTAINER_AUTHORIZATION_TOKEN),
+  };
 });
 afterAll(async () => {
   clients?.close();
@@ -225,10 +438,12 @@ const outside = (status: number): boolean => [400, 401, 403].includes(status);
 
 describe.each(POLICIES)('with a policy that is: %s', (policy) => {
   it.each(Object.entries(DOORS))('%s', async (_name, door) => {
-    await setPolicy(platform, 'doors', statements(policy, door.action));
+    const { action = 'agentplatform:Nothing' } = door;
+    await setPolicy(platform, 'doors', statements(policy, action));
+    await setPolicy(platform, 'doors', statements(policy, action), 'users');
     const resourcePolicy = {
       Version: '2012-10-17',
-      Statement: statements(policy, door.action).map((one) => ({ ...one, Principal: '*', Resource: tokenArn })),
+      Statement: statements(policy, action).map((one) => ({ ...one, Principal: '*', Resource: tokenArn })),
     };
     await clients.control.send(
       new PutResourcePolicyCommand({ resourceArn: tokenArn, policy: JSON.stringify(resourcePolicy) }),
@@ -237,11 +452,73 @@ describe.each(POLICIES)('with a policy that is: %s', (policy) => {
     const wanted: Record<string, string> = {};
     for (const credential of CREDENTIALS) {
       const status = await ask(door, credential);
-      seen[credential] = outside(status) ? 'out' : status < 500 ? 'in' : `failed with ${status}`;
+      seen[credential] =
+        outside(status) || status === door.elsewhere ? 'out' : status < 500 ? 'in' : `failed with ${status}`;
       // The bearer of a token is let in by the authorizer of the resource, unless a policy of it says no.
-      const open = policy === 'allow' || (policy === 'absent' && credential === 'token');
+      const open = !door.action || policy === 'allow' || (policy === 'absent' && credential === 'token');
       wanted[credential] = open && door.takes.includes(credential) ? 'in' : 'out';
     }
     expect(seen).toEqual(wanted);
   });
 });
+
+describe('the doors of a platform', () => {
+  /** Every route that Fastify has been given, on both listeners, and what became of one beside them. */
+  const routes: { url: string; handler: object }[] = [];
+  const refused: unknown[] = [];
+  const listen = (message: unknown): void => {
+    const { fastify } = message as { fastify: Parameters<typeof onlyDeclared>[0] };
+    fastify.addHook('onRoute', (route) => void (route.url === '/beside' || routes.push(route)));
+    // Once whoever made it has done what he does at once.
+    queueMicrotask(() => {
+      try {
+        fastify.get('/beside', async () => 'open');
+      } catch (error) {
+        refused.push(error);
+      }
+    });
+  };
+
+  beforeAll(async () => {
+    const data = await mkdtemp(join(tmpdir(), 'agentplatform-doors-'));
+    subscribe('fastify.initialization', listen);
+    const config = loadSettings(settings, ['--data', data, '--port', '0', '--sandbox', 'process'], {});
+    const made = await createPlatform(config, { restarts: 0 });
+    await made.close();
+    unsubscribe('fastify.initialization', listen);
+    await rm(data, { recursive: true, force: true });
+  });
+
+  it('are all declared, and no other can be registered', () => {
+    expect(routes.length).toBeGreaterThan(40);
+    expect(routes.filter(({ handler }) => !declarationOf(handler)).map(({ url }) => url)).toEqual([]);
+    expect(refused).toEqual(
+      Array(2).fill(expect.objectContaining({ message: expect.stringMatching(/^GET \/beside is no/) })),
+    );
+  });
+
+  it('are all in the table above, by their set', () => {
+    const sets = new Set(routes.map(({ handler }) => declarationOf(handler)?.set));
+    expect([...sets].toSorted()).toEqual([...new Set(Object.values(DOORS).flatMap(({ set }) => set ?? []))].toSorted());
+  });
+
+  it('are open to everybody, or to whom they say, where they say so and nowhere else', () => {
+    const open = routes.filter(({ handler }) => declarationOf(handler)?.open);
+    expect([...new Set(open.map(({ url }) => url))].toSorted()).toEqual([
+      '/healthz',
+      '/metrics',
+      '/readyz',
+      '/v1/credentials',
+    ]);
+  });
+});
+
+it.each(['administration', 'access management', 'metrics', 'health', 'a pull of an image', 'sessions of a runtime'])(
+  'is not there for sandboxes: %s',
+  async (name) => {
+    const door = { ...(DOORS[name] as Door), inSandbox: true as const };
+    expect(await Promise.all(CREDENTIALS.map((credential) => ask(door, credential)))).toEqual(
+      CREDENTIALS.map(() => 404),
+    );
+  },
+);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, it } from 'vitest';
 import { DockerProvider } from '../../packages/platform/src/kernel/sandbox/docker/docker-provider.ts';
 import { OciProvider } from '../../packages/platform/src/kernel/sandbox/oci-provider.ts';
 import { DockerDaemon } from '../../packages/platform/src/kernel/sandbox/testing/docker-daemon.ts';
-import { lacksGvisor } from '../../packages/platform/src/kernel/sandbox/testing/gvisor.ts';
+import { lacksGvisor, RUNSC } from '../../packages/platform/src/kernel/sandbox/testing/gvisor.ts';
 import { type OpenLab, SandboxLab } from './sandbox-lab.ts';
 
 /** Those that isolate, by the names that titles have for them. */
@@ -24,7 +24,7 @@ export function onEachProvider(
   if (lacking) it(titleOf('oci with gVisor'), (context) => context.skip(lacking));
   else
     on('oci with gVisor', (options) =>
-      SandboxLab.open(options, (given) => new OciProvider({ ...given, runtime: 'runsc' })),
+      SandboxLab.open(options, (given) => new OciProvider({ ...given, runtime: RUNSC })),
     );
 }
 

@@ -12,10 +12,13 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openBedrockEmbedder, openHttpEmbedder } from '../../packages/platform/src/kernel/embeddings/index.ts';
 import {
-  createChatModel,
+  createModels,
   createReranker,
+  type Model,
   type ModelEndpoint,
   ModelError,
+  PROVIDERS,
+  type Provider,
 } from '../../packages/platform/src/kernel/models/index.ts';
 import { createOutbound } from '../../packages/platform/src/kernel/outbound/index.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
@@ -45,9 +48,28 @@ const json =
 const outbound = createOutbound({ anywhere: true, clock: fastClock(20) });
 const endpointAt = (origin: string): ModelEndpoint => ({ url: `${origin}/v1`, model: 'm', apiKey: KEY, outbound });
 
+function modelAt(origin: string, provider: Provider = 'openai'): Model {
+  const config = { name: 'm', provider, model: 'm', url: `${origin}/v1`, key: KEY, answersFor: [] };
+  const { default: model } = createModels([config], undefined, { outbound, timeoutMs: 60_000 });
+  if (!model) throw new Error('it was made just now');
+  return model;
+}
+const QUESTION = {
+  messages: [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'u' }] }],
+  maxTokens: 10,
+};
+const whole = async (events: AsyncIterable<unknown>): Promise<void> => {
+  for await (const _event of events);
+};
+
 /** Each kind of service that the operator may name, asked for something. */
 const SERVICES: Record<string, (origin: string) => Promise<unknown>> = {
-  'a chat model': (origin) => createChatModel(endpointAt(origin)).complete({ system: 's', user: 'u', maxTokens: 10 }),
+  ...Object.fromEntries(
+    PROVIDERS.flatMap((provider) => [
+      [`a model of ${provider}`, (origin: string) => modelAt(origin, provider).generate(QUESTION)],
+      [`a model of ${provider} that streams`, (origin: string) => whole(modelAt(origin, provider).stream(QUESTION))],
+    ]),
+  ),
   'an embedding model': (origin) => openHttpEmbedder(endpointAt(origin)),
   'an embedding model of Bedrock': (origin) => openBedrockEmbedder(endpointAt(origin)),
   'a rerank model': (origin) => createReranker(endpointAt(origin)).score('q', ['a', 'b']),
@@ -79,7 +101,9 @@ describe.each(Object.entries(SERVICES))('%s', (_service, ask) => {
       const error = await ask(server.origin).catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(ModelError);
       // The control: it had it.
-      expect(server.heads[0]).toContain(`Bearer ${KEY}`);
+      expect(server.heads[0]).toMatch(
+        new RegExp(`^(authorization: Bearer|x-api-key:|x-goog-api-key:) ${KEY}\r$`, 'mi'),
+      );
       expect(textOf(error)).not.toContain(KEY);
       expect(textOf(error)).toMatch(/it said: (\{"error":"Incorrect API key provided: \[redacted\]\."\})?$/);
       await server.close();
@@ -108,12 +132,20 @@ describe('vectors', () => {
 });
 
 describe('counts of tokens', () => {
-  it.each(['"many"', '-1', '1.5', '1e300', 'null', '{}'])('of %s count as none', async (count) => {
+  const used = async (count: string): Promise<unknown> => {
     const usage = `"usage":{"prompt_tokens":${count},"completion_tokens":7}`;
     const server = await openHostileServer(json(`{"choices":[{"message":{"content":"hello"}}],${usage}}`));
-    const answer = await createChatModel(endpointAt(server.origin)).complete({ system: '', user: '', maxTokens: 1 });
-    expect(answer).toEqual({ text: 'hello', model: 'm', inputTokens: 0, outputTokens: 7 });
-    await server.close();
+    return modelAt(server.origin)
+      .generate(QUESTION)
+      .finally(() => server.close());
+  };
+
+  it.each(['-1', '1.5', '1e300', 'null'])('of %s count as none', async (count) => {
+    expect(await used(count)).toMatchObject({ usage: { input: 0, output: 7 } });
+  });
+
+  it.each(['"many"', '{}'])('of %s make no answer', async (count) => {
+    await expect(used(count)).rejects.toThrow(ModelError);
   });
 });
 

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import {
+  BatchCreateMemoryRecordsCommand,
   ListCodeInterpreterSessionsCommand,
   StopCodeInterpreterSessionCommand,
 } from '@aws-sdk/client-bedrock-agentcore';
@@ -147,5 +148,27 @@ describe('the default role', () => {
     const wideCall = from(wide, sessionId('wide'));
     expect(await wideCall('ListActors', { memoryId: memory })).toMatchObject({ actorSummaries: [{ actorId: 'ada' }] });
     expect(await wideCall('StopRuntimeSession', stop)).toMatchObject({ runtimeSessionId: victim });
+  });
+
+  it('finds records of a place that it names, not those of all whom a memory serves', async () => {
+    const memoryId = (await newMemory(root)).id;
+    const record = { content: { text: 'she is allergic to peanuts' }, timestamp: new Date(), requestIdentifier: 'r' };
+    const records = [{ ...record, namespaces: ['/users/ada'] }];
+    await root.data.send(new BatchCreateMemoryRecordsCommand({ memoryId, records }));
+    const [call, wideCall] = [from(one, sessionId('curious')), from(wide, sessionId('wide'))];
+    const found = { memoryRecordSummaries: [{ content: { text: record.content.text } }] };
+    const searchCriteria = { searchQuery: 'peanuts' };
+    for (const place of [{}, { namespacePath: '/' }, { namespacePath: '/users' }, { namespacePath: '//users/' }])
+      for (const [operation, more] of [
+        ['ListMemoryRecords', {}] as const,
+        ['RetrieveMemoryRecords', { searchCriteria }] as const,
+      ]) {
+        const answer = await call(operation, { memoryId, ...place, ...more });
+        expect(answer, JSON.stringify([operation, place])).toMatchObject({ error: 'AccessDeniedException' });
+      }
+    for (const place of [{ namespace: '/users/ada' }, { namespacePath: '/users/ada' }])
+      expect(await call('ListMemoryRecords', { memoryId, ...place })).toMatchObject(found);
+    // The control: they are there for who may look everywhere.
+    expect(await wideCall('ListMemoryRecords', { memoryId, namespacePath: '/' })).toMatchObject(found);
   });
 });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DockerDaemon } from '../../packages/platform/src/kernel/sandbox/testing/docker-daemon.ts';
-import { lacksGvisor } from '../../packages/platform/src/kernel/sandbox/testing/gvisor.ts';
+import { lacksGvisor, RUNSC } from '../../packages/platform/src/kernel/sandbox/testing/gvisor.ts';
 import { clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
 import { invokeJson, sessionId } from '../support/invoke.ts';
@@ -85,4 +85,4 @@ describe('with a daemon', () => {
 
 const lacking = lacksGvisor();
 if (lacking) it('the door of sandboxes on gVisor', (context) => context.skip(lacking));
-else attacks('the door of sandboxes on gVisor', () => ['--sandbox', 'oci', '--sandbox-oci-runtime', 'runsc']);
+else attacks('the door of sandboxes on gVisor', () => ['--sandbox', 'oci', '--sandbox-oci-runtime', RUNSC]);

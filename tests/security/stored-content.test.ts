@@ -5,8 +5,8 @@ import { CreateBucketCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useChromium } from '../../packages/handset/test/support/chromium.ts';
 import { respond } from '../../packages/platform/src/kernel/http/respond.ts';
-import { startS3, type TestS3 } from '../../packages/platform/src/kernel/objects/testing/s3-server.ts';
-import { presignedUrl } from '../../packages/platform/src/kernel/objects/testing/signed-request.ts';
+import { startS3, type TestS3 } from '../../packages/platform/src/services/s3/testing/s3-server.ts';
+import { presignedUrl } from '../../packages/platform/src/services/s3/testing/signed-request.ts';
 
 // What callers store and agents answer comes from the origin of the platform; a browser must never run it there.
 

@@ -24,13 +24,24 @@ export interface GeneratedCases {
 }
 
 export function generatedCases(models: Record<Plane, PlaneModel>): GeneratedCases {
-  const shapes = { data: shapeArbitraries(models.data), control: shapeArbitraries(models.control) };
+  const shapes = {
+    data: shapeArbitraries(models.data),
+    control: shapeArbitraries(models.control),
+    models: shapeArbitraries(models.models),
+  };
   const outputShape = (name: OperationName) => shapeIn(models[operations[name].plane], operations[name].output);
 
   function event(plane: Plane, union: string): fc.Arbitrary<Members> {
     const members = Object.entries(shapeIn(models[plane], union).members ?? {});
     const events = members.filter(([, m]) => !shapeIn(models[plane], m.shape).exception);
     return fc.oneof(...events.map(([name, m]) => shapes[plane](m.shape).map((value) => ({ [name]: value }))));
+  }
+
+  /** The member that is the whole body as bytes. */
+  function blobPayload(plane: Plane, shape: string): string | undefined {
+    const { payload, members = {} } = shapeIn(models[plane], shape);
+    const isBlob = payload !== undefined && shapeIn(models[plane], members[payload]?.shape ?? '').type === 'blob';
+    return isBlob ? payload : undefined;
   }
 
   function eventStream(name: OperationName): { payload: string; union: string } {
@@ -42,11 +53,23 @@ export function generatedCases(models: Record<Plane, PlaneModel>): GeneratedCase
     event,
     eventStream,
     shape: (plane, name) => shapes[plane](name),
-    input: (name) => shapes[operations[name].plane](operations[name].input) as fc.Arbitrary<Members>,
+    input(name) {
+      const { plane, input } = operations[name];
+      const whole = shapes[plane](input) as fc.Arbitrary<Members>;
+      const payload = blobPayload(plane, input);
+      if (payload === undefined) return whole;
+      // No body and an empty one are one on the wire.
+      return whole.map((given) => ({ ...given, [payload]: given[payload] ?? new Uint8Array() }));
+    },
     output(name) {
       const { plane, output, responds } = operations[name];
       const whole = shapes[plane](output) as fc.Arbitrary<Members>;
-      if (responds === 'json') return whole;
+      const bytes = blobPayload(plane, output);
+      // Of an empty body the SDKs make nothing or no bytes, as they please.
+      if (responds === 'json')
+        return bytes === undefined
+          ? whole
+          : whole.filter(({ [bytes]: body }) => body instanceof Uint8Array && body.length > 0);
       const { payload, union } = eventStream(name);
       const part: fc.Arbitrary<unknown> =
         responds === 'events' ? event(plane, union) : fc.uint8Array({ minLength: 1, maxLength: 32 });

@@ -1,5 +1,6 @@
 import * as dataSdk from '@aws-sdk/client-bedrock-agentcore';
 import * as controlSdk from '@aws-sdk/client-bedrock-agentcore-control';
+import * as modelsSdk from '@aws-sdk/client-bedrock-runtime';
 import { type OperationName, operations } from '../../packages/contract/src/index.ts';
 
 /** A request as the SDK hands it to its transport; query values are not yet encoded. */
@@ -34,7 +35,7 @@ export interface AnySdk {
   destroy(): void;
 }
 
-const modules = { data: dataSdk, control: controlSdk };
+const modules = { data: dataSdk, control: controlSdk, models: modelsSdk };
 
 /** Names of the operations that the installed SDK has, per plane. */
 export function sdkOperations(plane: keyof typeof modules): string[] {
@@ -71,7 +72,7 @@ function commandFor(operation: OperationName, input: unknown): object {
   return Reflect.construct(exported, [input]);
 }
 
-/** Both clients of the SDK against one endpoint, one attempt each. */
+/** The clients of the SDK against one endpoint, one attempt each. */
 export function anySdk({ endpoint, handle }: SdkOptions): AnySdk {
   const config = {
     endpoint,
@@ -89,12 +90,12 @@ export function anySdk({ endpoint, handle }: SdkOptions): AnySdk {
     control: new controlSdk.BedrockAgentCoreControlClient(
       config as controlSdk.BedrockAgentCoreControlClientConfig,
     ) as unknown as SdkClient,
+    models: new modelsSdk.BedrockRuntimeClient(config as modelsSdk.BedrockRuntimeClientConfig) as unknown as SdkClient,
   };
   return {
     call: (operation, input) => clients[operations[operation].plane].send(commandFor(operation, input)),
     destroy() {
-      clients.data.destroy();
-      clients.control.destroy();
+      for (const client of Object.values(clients)) client.destroy();
     },
   };
 }

@@ -66,7 +66,7 @@ function parseEntry(line: string): Partial<CoverageEntry> | undefined {
   }
 }
 
-/** Counts served operations per piece: those that are implemented and that a real SDK has driven. */
+/** Counts served operations of AgentCore per piece: those that are implemented and that a real SDK has driven. */
 export function coverageReport(
   driven: ReadonlySet<OperationName>,
   notImplemented: ReadonlySet<OperationName>,
@@ -74,7 +74,8 @@ export function coverageReport(
   const empty = (): PieceCoverage => ({ served: 0, total: 0, undriven: [], notImplemented: [] });
   const pieces: Record<string, PieceCoverage> = {};
   const all = empty();
-  for (const { name, piece } of Object.values(operations)) {
+  for (const { name, piece, plane } of Object.values(operations)) {
+    if (plane === 'models') continue;
     pieces[piece] ??= empty();
     for (const count of [pieces[piece], all]) {
       count.total++;

@@ -2,8 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { errorCatalogue, isErrorCode } from './error-catalogue.ts';
 import { contractModel } from './model.ts';
 
-const modelled = Object.values(contractModel().planes).flatMap((plane) =>
-  Object.entries(plane.shapes).filter(([, shape]) => shape.exception),
+const modelled = Object.entries(contractModel().planes).flatMap(([plane, { shapes }]) =>
+  Object.entries(shapes).filter(
+    // A code has one meaning here, and AgentCore's own status for a quota is 402, where Bedrock Runtime says 400.
+    ([code, shape]) => shape.exception && !(plane === 'models' && code === 'ServiceQuotaExceededException'),
+  ),
 );
 
 describe('error catalogue', () => {

@@ -98,6 +98,20 @@ export const errorCatalogue = {
     "The agent's own code failed or does not answer.",
     "Read the agent's logs and correct the agent.",
   ),
+  ModelTimeoutException: client(
+    408,
+    'model',
+    'The model did not finish its answer in time.',
+    'Ask for less, or raise models.timeoutSeconds.',
+  ),
+  ModelErrorException: client(
+    424,
+    'model',
+    'The service of the model failed, or gave no answer that can be used.',
+    'See what the platform logged of it; check the settings of the model.',
+  ),
+  ModelStreamErrorException: client(424, 'model', 'The answer of the model broke off.', 'Repeat the request.'),
+  ModelNotReadyException: client(429, 'model', 'The model is not ready to answer yet.', 'Repeat later.'),
   ThrottlingException: client(429, 'model', 'Too many requests.', 'Repeat later, with growing pauses.'),
   ThrottledException: client(429, 'model', 'Too many requests.', 'Repeat later, with growing pauses.'),
   InternalServerException: server(

@@ -98,6 +98,7 @@ export const errors = {
   encryptionFailure: factory('EncryptionFailure'),
   decryptionFailure: factory('DecryptionFailure'),
   runtimeClient: factory('RuntimeClientError'),
+  model: factory('ModelErrorException'),
   throttling: factory('ThrottlingException'),
   throttled: factory('ThrottledException'),
   internal: factory('InternalServerException'),

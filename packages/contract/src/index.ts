@@ -4,10 +4,10 @@ export type { BodyRule } from './codec/body-rule.ts';
 export type { EventsOf } from './codec/codec.ts';
 export {
   bodyRule,
+  checkInput,
   decodeEventStream,
   decodeRequest,
   encodeResponse,
-  inputProblems,
   outputProblems,
 } from './codec/codec.ts';
 export { encodeError } from './codec/error-encoder.ts';
@@ -20,7 +20,7 @@ export { errorCatalogue, isErrorCode } from './error-catalogue.ts';
 export type { ErrorOptions, FieldProblem, ValidationReason } from './errors.ts';
 export { errors, ServiceError } from './errors.ts';
 export { modelVersion, operations } from './generated/operations.ts';
-export type { control, data, Inputs, OperationName, Outputs } from './generated/types.ts';
+export type { control, data, Inputs, models, OperationName, Outputs } from './generated/types.ts';
 export { clientTokenOf, inputFingerprint } from './idempotency.ts';
 export { LinearPattern } from './linear/linear-pattern.ts';
 export { UnsupportedPatternError } from './linear/pattern-syntax.ts';

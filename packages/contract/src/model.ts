@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs';
 
-/** Which of the vendor's two models an operation or shape belongs to; both are served from one address. */
-export type Plane = 'data' | 'control';
+/**
+ * Which of the vendor's models an operation or shape belongs to; all are served from one address. `data` and `control` are AgentCore's, `models` is as much of
+ * Bedrock Runtime as an agent needs to ask a model.
+ */
+export type Plane = 'data' | 'control' | 'models';
+
+export const planes = ['data', 'control', 'models'] as const satisfies readonly Plane[];
 
 /** How a structure's member is carried: its shape by name, and where on the wire it goes when not in the body. */
 export interface MemberDef {
@@ -67,6 +72,8 @@ export interface OperationDef {
 export interface PlaneModel {
   apiVersion: string;
   serviceId: string;
+  /** The service that requests are signed for, and the prefix of its actions in policies. */
+  signingName: string;
   operations: Record<string, OperationDef>;
   shapes: Record<string, ShapeDef>;
 }

@@ -5,6 +5,8 @@ import type { Plane } from './model.ts';
 export interface Operation<K extends OperationName = OperationName> {
   readonly name: K;
   readonly plane: Plane;
+  /** The service that requests are signed for, and the prefix of its actions in policies. */
+  readonly signingName: string;
   /** The group that coverage counts it to: the first segment of its path, e.g. `runtimes`. */
   readonly piece: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

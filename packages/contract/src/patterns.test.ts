@@ -3,11 +3,11 @@ import { takesLinearTime } from '../test/ambiguity.ts';
 import { patternTexts } from '../test/pattern-texts.ts';
 import { LinearPattern } from './linear/linear-pattern.ts';
 import { UnsupportedPatternError } from './linear/pattern-syntax.ts';
-import { contractModel, type Plane, type ShapeDef } from './model.ts';
+import { contractModel, planes, type ShapeDef } from './model.ts';
 import { ambiguousPatterns, patternInputLimit, textRule, wholeMatch } from './patterns.ts';
 import { relaxations } from './relaxations.ts';
 
-const shapes = (['data', 'control'] satisfies Plane[]).flatMap((plane) =>
+const shapes = planes.flatMap((plane) =>
   Object.entries(contractModel().planes[plane].shapes)
     .filter(([, shape]) => shape.pattern !== undefined)
     .map(([name, shape]) => ({ plane, name, shape })),
@@ -74,7 +74,7 @@ describe('patterns', () => {
 /** Undefined for the few that look ahead or count to a thousand; none of those needs it. */
 function linearPattern(pattern: string): LinearPattern | undefined {
   try {
-    return new LinearPattern(pattern);
+    return new LinearPattern(pattern, { maxSteps: 4000 });
   } catch (error) {
     if (error instanceof UnsupportedPatternError) return undefined;
     throw error;

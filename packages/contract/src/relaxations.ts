@@ -45,4 +45,12 @@ export const relaxations: readonly Relaxation[] = [
     expected: 'letters, digits, - _ / and variables such as {actorId}',
     reason: 'The specification writes the variables of namespace templates as {actor_id} and {session_id}.',
   },
+  {
+    plane: 'models',
+    shapes: ['ConversationalModelId', 'InvokeModelIdentifier'],
+    alsoMatches: '[a-zA-Z0-9_.:/-]{1,128}',
+    expected:
+      'the id of a model, such as us.anthropic.claude-sonnet-4-20250514-v1:0, qwen3:8b or meta-llama/Llama-3.1-8B',
+    reason: 'Models that the configuration names are called as their own makers call them.',
+  },
 ];

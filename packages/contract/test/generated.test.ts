@@ -7,7 +7,7 @@ import { operations } from '../src/index.ts';
 import { contractModel } from '../src/model.ts';
 
 const published = (shapes: PublishedModel['shapes']): PublishedModel => ({
-  metadata: { apiVersion: '2026-01-01', serviceId: 'Test', protocol: 'rest-json' },
+  metadata: { apiVersion: '2026-01-01', serviceId: 'Test', endpointPrefix: 'test', protocol: 'rest-json' },
   operations: {
     Do: { name: 'Do', http: { method: 'POST', requestUri: '/do' }, input: { shape: 'In' }, output: { shape: 'In' } },
   },
@@ -45,7 +45,16 @@ describe('generated contract', () => {
     expect(() => stripModel(model)).toThrow('In has the trait "newRule"');
   });
 
-  it('counts pieces over both planes', () => {
+  it('takes some operations alone, with the shapes that these reach', () => {
+    const whole = published({ In: { type: 'list', member: { shape: 'Text' } }, Text: { type: 'string' } });
+    whole.shapes.Other = { type: 'structure', members: { in: { shape: 'In' } } };
+    whole.operations.Other = { name: 'Other', http: { method: 'GET', requestUri: '/' }, input: { shape: 'Other' } };
+    expect(Object.keys(stripModel(whole, ['Do']).operations)).toEqual(['Do']);
+    expect(Object.keys(stripModel(whole, ['Do']).shapes)).toEqual(['In', 'Text']);
+    expect(() => stripModel(whole, ['Gone'])).toThrow('Test has no operation Gone');
+  });
+
+  it('counts pieces over both planes of AgentCore', () => {
     const count = (piece: string): number => Object.values(operations).filter((o) => o.piece === piece).length;
     expect([count('runtimes'), count('code-interpreters'), count('memories')]).toEqual([15, 9, 21]);
     expect(pieceOf('/policy-engine-summaries/{id}')).toBe('policy-engines');

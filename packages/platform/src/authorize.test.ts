@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { agentsWait } from './authorize.ts';
 import { LowDiskError } from './kernel/disk-room.ts';
-import type { PipelineDeps } from './kernel/http/pipeline.ts';
+import type { Authorize } from './kernel/http/stages.ts';
 
-type Request = Parameters<PipelineDeps['authorize']>[0];
+type Request = Parameters<Authorize>[0];
 
 const iam = { kind: 'iam', accountId: '1', arn: 'arn:aws:iam::1:user/ann', accessKeyId: 'A', tags: {} } as const;
 const ask = (principal: Request['principal']): Request => ({

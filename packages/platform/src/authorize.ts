@@ -1,7 +1,7 @@
 import { errors } from '@agentplatform/contract';
 import type { Iam } from './kernel/auth/iam/iam.ts';
 import type { DiskRoom } from './kernel/disk-room.ts';
-import type { PipelineDeps } from './kernel/http/pipeline.ts';
+import type { Authorize } from './kernel/http/stages.ts';
 import type { Changes } from './kernel/storage/index.ts';
 import type { ResourcePolicies } from './services/resource-policies/index.ts';
 
@@ -19,7 +19,7 @@ export function createAuthorize(
   iam: Pick<Iam, 'authorizer'>,
   resourcePolicies: Pick<ResourcePolicies, 'of'>,
   changes: Pick<Changes, 'need'>,
-): PipelineDeps['authorize'] {
+): Authorize {
   return ({ principal, action, resource, conditions, sourceIp }) => {
     changes.need();
     const context = sourceIp === undefined ? conditions : { ...conditions, 'aws:SourceIp': sourceIp };
@@ -44,10 +44,7 @@ export function createAuthorize(
  * The same while the disk fills: what runs in a sandbox, or calls with a token, waits once even the reserve goes to its end, since whatever
  * is answered leaves a row in the audit trail. Who signs with a key of the account can still look, delete and stop.
  */
-export function agentsWait(
-  authorize: PipelineDeps['authorize'],
-  room: Pick<DiskRoom, 'needLast'>,
-): PipelineDeps['authorize'] {
+export function agentsWait(authorize: Authorize, room: Pick<DiskRoom, 'needLast'>): Authorize {
   return (request) => {
     const { principal } = request;
     if (principal.kind === 'oauth' || principal.sandboxId !== undefined) room.needLast();

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { configuredModels } from './config/models.ts';
 import { namedSettings } from './config/names.ts';
 import { type Config, ConfigError, type ConfigSources, configHelp, loadConfig, settings } from './config.ts';
 
@@ -272,5 +273,52 @@ describe('the settings', () => {
     const help = configHelp();
     for (const one of namedSettings(settings)) expect(help).toContain(one.flag ? `--${one.flag}` : one.env);
     expect(Math.max(...help.split('\n').map((line) => line.length))).toBeLessThanOrEqual(110);
+  });
+});
+
+describe('models', () => {
+  const local = { model: 'llama3.2', url: 'http://127.0.0.1:11434/v1' };
+  const names = (config: Config) => configuredModels(config.models).map(({ name }) => name);
+
+  it('are none, the one of models.url, and those that have names, from the file or the environment', () => {
+    expect(names(load([]))).toEqual([]);
+    expect(names(load(['--models-url', 'http://127.0.0.1:1/v1']))).toEqual(['default']);
+    expect(names(load(['--models-provider', 'anthropic'], {}, { models: { named: { local } } }))).toEqual([
+      'default',
+      'local',
+    ]);
+    const named = { claude: { provider: 'anthropic', model: 'claude-x', key: 'k', answersFor: ['us.anthropic.*'] } };
+    const env = { AGENTPLATFORM_MODELS_NAMED: JSON.stringify({ local, ...named }) };
+    expect(configuredModels(load([], env).models)).toEqual([
+      { name: 'local', provider: 'openai', answersFor: [], ...local },
+      { name: 'claude', url: 'https://api.anthropic.com/v1', ...named.claude },
+    ]);
+  });
+
+  it.each([
+    [{ local: { url: 'http://127.0.0.1/v1' } }, 'must say local.model'],
+    [{ local: { model: 'm' } }, 'must say local.url'],
+    [{ local: { ...local, keys: 'hunter2' } }, 'has local.keys, which is none of'],
+    [{ local: { ...local, url: 'http://me:hunter2@here' } }, 'has local.url, which must carry no user name'],
+    [{ local: { ...local, provider: 'hunter2' } }, 'has local.provider, which must be one of openai'],
+    [{ local: { ...local, answersFor: 'hunter2' } }, 'has local.answersFor, which must be a list'],
+    [{ local: { ...local, constructor: 'hunter2' } }, 'has local.constructor, which is none of'],
+    [{ default: local }, 'must not name a model "default"'],
+    ['hunter2', 'must be an object'],
+    [['hunter2'], 'must be an object'],
+  ])('that are wrong stop the start, and no value is repeated: %j', (named, expected) => {
+    const [problem, ...more] = problems([], {}, { models: { named } });
+    expect(problem).toContain(expected);
+    expect(problem).not.toContain('hunter2');
+    expect(more).toEqual([]);
+  });
+
+  it('that are named as the default or as memory’s must be there', () => {
+    const file = { models: { named: { local } } };
+    expect(problems(['--models-default', 'local', '--memory-model', 'none'], {}, file)).toEqual([]);
+    expect(problems(['--models-default', 'other', '--memory-model', 'another'], {}, file)).toEqual([
+      'models.default must be a model that is set up: local',
+      'memory.model must be none or a model that is set up: local',
+    ]);
   });
 });

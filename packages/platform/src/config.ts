@@ -1,6 +1,6 @@
 import { helpText } from './config/describe.ts';
 import { type ConfigSources, loadSettings } from './config/load.ts';
-import { embeddings, models, rerank } from './config/models.ts';
+import { configuredModels, embeddings, models, rerank } from './config/models.ts';
 import { sandbox } from './config/sandbox.ts';
 import { images, pool, quotas, session } from './config/sessions.ts';
 import {
@@ -292,6 +292,15 @@ function crossChecks(config: Config): string[] {
   }
   if (config.secrets.key !== undefined && config.secrets.keyFile !== undefined) {
     problems.push('secrets.key and secrets.keyFile exclude each other');
+  }
+  const names = configuredModels(config.models).map(({ name }) => name);
+  const listed = names.join(', ') || 'there is none';
+  const { default: chosen } = config.models;
+  if (chosen !== undefined && !names.includes(chosen)) {
+    problems.push(`models.default must be a model that is set up: ${listed}`);
+  }
+  if (config.memory.model !== undefined && !['none', ...names].includes(config.memory.model)) {
+    problems.push(`memory.model must be none or a model that is set up: ${listed}`);
   }
   return problems;
 }

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { agentsWait, createAuthorize } from './authorize.ts';
-import { auditedAuthorize, type DecisionAudit, decisionAudit } from './decision-audit.ts';
 import { type Iam, openIam } from './kernel/auth/iam/iam.ts';
 import { createSqlIamStore } from './kernel/auth/iam/sql-iam-store.ts';
 import { type Authenticator, createAuthenticator } from './kernel/auth/sigv4.ts';
 import { createSpool, type Spool } from './kernel/auth/spool.ts';
-import { type AdminGuard, createAdminGuard } from './kernel/http/admin-guard.ts';
 import type { AuditRecord } from './kernel/http/audit-record.ts';
 import { AuditTrail } from './kernel/http/audit-trail.ts';
+import { OperationCalls } from './kernel/http/calls.ts';
 import type { PipelineDeps } from './kernel/http/pipeline.ts';
 import { RequestRates } from './kernel/http/request-rates.ts';
+import type { Authorize } from './kernel/http/stages.ts';
 import { TrustedAddresses } from './kernel/http/trusted-addresses.ts';
 import { PeerForwarder, PeerTokens, peerAuthenticator } from './kernel/peers/index.ts';
 import { platformKey } from './kernel/secrets/index.ts';
@@ -30,16 +30,16 @@ export interface Access {
   resourcePolicies: ResourcePolicies;
   lease: ServerLease;
   authenticator: Authenticator;
-  authorize: PipelineDeps['authorize'];
+  authorize: Authorize;
   refuseEarly: PipelineDeps['refuseEarly'];
   audit(record: AuditRecord): void;
   rates: RequestRates;
   trusted: TrustedAddresses;
   spool: Spool;
+  /** Calls of one service to the operations of another. */
+  calls: OperationCalls;
   /** Hands requests on to the server that has the session; absent where there is no other. */
   forward: PeerForwarder | undefined;
-  /** The gate of what is no operation of the contract, whose decisions the pipeline does not audit. */
-  gate: { authorize: PipelineDeps['authorize']; audit: DecisionAudit; guard: AdminGuard };
 }
 
 export async function openAccess(parts: Ground & Storage): Promise<Access> {
@@ -97,18 +97,14 @@ export async function openAccess(parts: Ground & Storage): Promise<Access> {
   });
   const spool = await createSpool({ dir: join(config.data, 'spool'), needRoom: room.need });
   const authorize = agentsWait(createAuthorize(iam, resourcePolicies, changes), room);
-  const decisions = decisionAudit({ audit, newRequestId: identifiers.request, clock });
-  const audited = auditedAuthorize(rates.counted(authorize), decisions);
+  const { request: newRequestId } = identifiers;
+  const stages = { authenticator, authorize, rates, audit, forward };
+  const calls = new OperationCalls({ ...parts, ...stages, needRoom: room.need, newRequestId });
   return {
-    ...{ iam, resourcePolicies, lease, authenticator, authorize, audit, rates, trusted, spool, forward },
+    ...{ iam, resourcePolicies, lease, trusted, spool, calls, ...stages },
     accountId: iam.accountId,
     roleExists: async (arn) => iam.admin.listRoles().some((role) => role.arn === arn),
     refuseEarly: createRefuseEarly(iam, resourcePolicies),
-    gate: {
-      authorize: audited,
-      audit: decisions,
-      guard: createAdminGuard({ authenticator, authorize: audited, spool }),
-    },
   };
 
   /** Only on a database that they share can there be other servers. */

@@ -2,11 +2,13 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Closing } from './closing.ts';
+import { configuredModels } from './config/models.ts';
 import type { Config } from './config.ts';
 import { makeDataDirectory, tryDataDirectory } from './data-directory.ts';
 import { identifiers } from './identifiers.ts';
 import { type Clock, systemClock } from './kernel/clock.ts';
 import { DiskRoom } from './kernel/disk-room.ts';
+import { createModels, type Models } from './kernel/models/index.ts';
 import { createOutbound, type Outbound } from './kernel/outbound/index.ts';
 import {
   createSandboxProvider,
@@ -43,6 +45,7 @@ export interface Ground {
   outbound: Outbound;
   /** Calls to what the configuration itself names: on private addresses, too, and out of users' reach. */
   ownOutbound: Outbound;
+  models: Models;
   provider: LiveSandboxes;
   /** What the provider finds images and volumes by; it knows them once their rooms are open. */
   stage: LocalStage;
@@ -81,6 +84,10 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
   closing.add(() => outbound.close());
   const ownOutbound = createOutbound({ anywhere: true, clock });
   closing.add(() => ownOutbound.close());
+  const models = createModels(configuredModels(config.models), config.models.default, {
+    outbound: ownOutbound,
+    timeoutMs: config.models.timeoutSeconds * 1000,
+  });
   return {
     ...{
       config,
@@ -93,6 +100,7 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
       room,
       outbound,
       ownOutbound,
+      models,
       provider,
       stage,
       reserved,

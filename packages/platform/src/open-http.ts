@@ -1,10 +1,12 @@
 import { operationCoverage } from './coverage.ts';
-import { httpPlugins } from './http-plugins.ts';
+import { passThrough } from './kernel/http/pass-through.ts';
 import { Pipeline } from './kernel/http/pipeline.ts';
+import type { Listener } from './kernel/http/routes/route.ts';
+import { RoutePipeline } from './kernel/http/routes/route-pipeline.ts';
 import { createHttpServer, type HttpServer } from './kernel/http/server.ts';
 import { SocketPipeline } from './kernel/http/sockets/socket-pipeline.ts';
-import { openDoor } from './open-door.ts';
 import type { Kernel } from './open-kernel.ts';
+import { openSandboxEndpoint } from './open-sandbox-endpoint.ts';
 import type { Services } from './open-services.ts';
 import { watchMetrics } from './watch-metrics.ts';
 
@@ -26,6 +28,11 @@ export async function openHttp(kernel: Kernel, services: Services): Promise<Door
     newRequestId: identifiers.request,
   });
   const sockets = new SocketPipeline({ ...kernel, services: services.sockets, newRequestId: identifiers.request });
+  const routes = new RoutePipeline({ ...kernel, keys: kernel.iam.keys, newRequestId: identifiers.request });
+  const routesOf = (listener: Listener) => ({
+    sets: services.routes.filter(({ listeners = ['everybody'] }) => listeners.includes(listener)),
+    pipeline: routes,
+  });
   watchMetrics(kernel.metrics, kernel);
   const listener = {
     pipeline,
@@ -34,7 +41,6 @@ export async function openHttp(kernel: Kernel, services: Services): Promise<Door
     caps: { perAddress: config.maxConnectionsPerAddress, trusted },
     headMs: config.requestHeadSeconds * 1000,
     admit: rates.admit,
-    rates,
     probeMs: config.connectionProbeSeconds * 1000,
     clock,
     unhandled,
@@ -44,18 +50,24 @@ export async function openHttp(kernel: Kernel, services: Services): Promise<Door
     ...listener,
     // Of a sandbox all count, signed or not.
     signedPass: true,
-    plugins: [...httpPlugins(kernel), ...services.routes],
+    routes: routesOf('everybody'),
+    passes: services.passes.map((service) =>
+      passThrough(service, {
+        ...kernel,
+        newRequestId: identifiers.request,
+        maxSpooledBytes: config.invocation.maxPayloadBytes,
+      }),
+    ),
   });
-  const door = await openDoor({
+  const endpoint = await openSandboxEndpoint({
     ...listener,
     perSandbox: {
       connections: config.sandbox.maxConnections,
       requestsPerSecond: config.sandbox.requestsPerSecond,
     },
-    credentials: kernel.sandboxCredentials,
-    signed: kernel,
+    routes: routesOf('sandboxes'),
   });
-  kernel.reach.sandboxPort = door.port;
-  closing.add(door.close);
+  kernel.reach.sandboxPort = endpoint.port;
+  closing.add(endpoint.close);
   return { server, sockets };
 }

@@ -18,6 +18,7 @@ interface OpenService extends LoadedService {
   parts: ServiceParts<never>;
 }
 
+const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
 export function loadServices(manifests: readonly AnyManifest[]): Promise<LoadedService[]> {
@@ -45,7 +46,9 @@ export class Services {
       ports[name] = parts.port;
       open.push({ name, module, parts });
     }
-    return new Services(open);
+    const made = new Services(open);
+    kernel.calls.serve(made.operations());
+    return made;
   }
 
   /** Handlers of all operations. Throws when two services serve the same one. */
@@ -61,6 +64,10 @@ export class Services {
 
   get routes() {
     return this.#open.flatMap(({ parts }) => parts.routes ?? []);
+  }
+
+  get passes() {
+    return this.#open.flatMap(({ parts }) => parts.passes ?? []);
   }
 
   get sockets() {
@@ -91,6 +98,9 @@ export class Services {
       closing.add(every(clock, HOUR_MS, what, run, log));
     hourly('collect unused images', async () => kernel.images.collect(await this.#imagesInUse()));
     hourly('forget old client tokens', () => kernel.idempotency.sweep());
+    closing.add(
+      every(clock, MINUTE_MS, 'forget client tokens beyond their bound', () => kernel.idempotency.trim(), log),
+    );
     hourly('forget unused session storage', async () => storage?.collect());
     if (database.kind === 'pglite') hourly('clear dead rows away', () => vacuum(database));
   }

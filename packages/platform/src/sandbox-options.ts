@@ -15,6 +15,7 @@ export function sandboxOptions(
     dockerRuntime: sandbox.dockerRuntime,
     cniDir: sandbox.cniDir,
     disk: sandbox.disk,
+    snapshotBytes: sandbox.snapshotBytes,
     poolSize: sandbox.preparedNetworks,
     firstId: sandbox.firstId,
     idRanges: sandbox.idRanges,

@@ -1,6 +1,7 @@
 import type { OperationName } from '@agentplatform/contract';
-import type { FastifyPluginAsync } from 'fastify';
 import type { SettingTree } from './config/setting.ts';
+import type { PassService } from './kernel/http/pass-through.ts';
+import type { RouteSet } from './kernel/http/routes/route.ts';
 import type { SocketService } from './kernel/http/sockets/socket-service.ts';
 import type { Sink } from './kernel/journal/index.ts';
 import type { HandlersOf } from './kernel/service.ts';
@@ -58,7 +59,9 @@ type PortOf<Name extends string> = Name extends keyof Ports ? Ports[Name] : unkn
 export interface ServiceParts<Names extends OperationName, Port = unknown> {
   operations: HandlersOf<Names>;
   /** What it serves beside the operations of the contract. */
-  routes?: readonly FastifyPluginAsync[];
+  routes?: readonly RouteSet[];
+  /** Requests below a path that it hands through, whatever they are. */
+  passes?: readonly PassService[];
   /** WebSockets that it takes. */
   sockets?: SocketService;
   /** Sessions of its own kind. */

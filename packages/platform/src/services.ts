@@ -1,10 +1,28 @@
+import { manifest as administration } from './services/administration/manifest.ts';
 import { manifest as audit } from './services/audit/manifest.ts';
+import { manifest as bedrockRuntime } from './services/bedrock-runtime/manifest.ts';
 import { manifest as codeInterpreter } from './services/code-interpreter/manifest.ts';
+import { manifest as containerRegistry } from './services/container-registry/manifest.ts';
+import { manifest as iam } from './services/iam/manifest.ts';
 import { manifest as identity } from './services/identity/manifest.ts';
 import { manifest as memory } from './services/memory/manifest.ts';
 import { manifest as resourcePolicies } from './services/resource-policies/manifest.ts';
 import { manifest as runtime } from './services/runtime/manifest.ts';
+import { manifest as s3 } from './services/s3/manifest.ts';
 import { manifest as tags } from './services/tags/manifest.ts';
 
 /** Every service of the platform, in the order in which they are made and started: each after those that it needs. */
-export const services = [audit, identity, resourcePolicies, tags, runtime, codeInterpreter, memory] as const;
+export const services = [
+  administration,
+  audit,
+  iam,
+  s3,
+  containerRegistry,
+  identity,
+  resourcePolicies,
+  tags,
+  runtime,
+  codeInterpreter,
+  memory,
+  bedrockRuntime,
+] as const;

@@ -14,7 +14,7 @@ export interface GvisorRelease {
 }
 
 /** The one that the tests of this checkout have passed on. The branch's name would do as a version, but not every module proxy serves that. */
-const RELEASE: GvisorRelease = {
+export const GVISOR_RELEASE: GvisorRelease = {
   version: 'v0.0.0-20260905035102-160fafc42237',
   sum: 'h1:AU5+CtCvnBnxdZRNcZt1NfSLqgkXZVT3N/u6u1aXg44=',
   go: '1.26.3',
@@ -38,7 +38,12 @@ export interface InstallGvisorOptions {
  * Resolves to its path. Rejects with a `CliError` when there is no Go, when what the proxy has is not that release, or when it cannot be
  * built or does not run here.
  */
-export async function installGvisor({ folder, say, signal, release = RELEASE }: InstallGvisorOptions): Promise<string> {
+export async function installGvisor({
+  folder,
+  say,
+  signal,
+  release = GVISOR_RELEASE,
+}: InstallGvisorOptions): Promise<string> {
   const place = await mkdtemp(join(tmpdir(), 'agentcore-gvisor-'));
   const env = {
     CGO_ENABLED: '0',

@@ -11,6 +11,7 @@ import { newWalk } from './walk.ts';
 const model: PlaneModel = {
   apiVersion: '2026-01-01',
   serviceId: 'Synthetic',
+  signingName: 'synthetic',
   operations: {},
   shapes: {
     Text: { type: 'string' },

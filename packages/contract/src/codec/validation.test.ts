@@ -7,12 +7,16 @@ import { type FieldProblem, ServiceError } from '../errors.ts';
 import { operations } from '../generated/operations.ts';
 import type { OperationName } from '../generated/types.ts';
 import { contractModel } from '../model.ts';
-import { decodeRequest } from './codec.ts';
+import { bodyRule, decodeRequest } from './codec.ts';
 
 const seed = 20261121;
 const names = Object.keys(operations) as OperationName[];
 const model = contractModel().planes;
-const arbitraries = { data: shapeArbitraries(model.data), control: shapeArbitraries(model.control) };
+const arbitraries = {
+  data: shapeArbitraries(model.data),
+  control: shapeArbitraries(model.control),
+  models: shapeArbitraries(model.models),
+};
 
 function failure(name: OperationName, input: unknown): ServiceError | undefined {
   try {
@@ -32,8 +36,7 @@ describe('validation', () => {
     for (const input of fc.sample(arbitraries[plane](shape), { numRuns: 4, seed })) {
       expect(failure(name, input)?.message, JSON.stringify(input)).toBeUndefined();
       for (const violation of violations(model[plane], shape, input)) {
-        const isPayloadStream = name === 'InvokeAgentRuntime' && violation.field === 'payload';
-        if (isPayloadStream) continue;
+        if (bodyRule(name).streams && ['payload', 'body'].includes(violation.field)) continue;
         const error = failure(name, violated(input, violation));
         const fields = (error?.members.fieldList ?? []) as unknown as FieldProblem[];
         const context = `${violation.rule} of ${violation.field}: ${error?.message}`;

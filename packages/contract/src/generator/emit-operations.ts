@@ -1,18 +1,19 @@
-import { type Model, type Plane, shapeIn } from '../model.ts';
+import { type Model, planes, shapeIn } from '../model.ts';
 import { pieceOf } from './pieces.ts';
 
-/** The text of `generated/operations.ts`: every operation of both planes as one table, sorted by name. */
+/** The text of `generated/operations.ts`: every operation of all planes as one table, sorted by name. */
 export function emitOperations(model: Model): string {
   const rows: [string, string][] = [];
-  for (const plane of ['data', 'control'] satisfies Plane[]) {
+  for (const plane of planes) {
     const { operations, shapes, ...head } = model.planes[plane];
     for (const [name, op] of Object.entries(operations)) {
-      if (rows.some(([other]) => other === name)) throw new Error(`${name} is in both planes`);
+      if (rows.some(([other]) => other === name)) throw new Error(`${name} is in two planes`);
       const output = shapeIn({ ...head, operations, shapes }, op.output);
       const payload = output.payload === undefined ? undefined : shapes[output.members?.[output.payload]?.shape ?? ''];
       const row = {
         name,
         plane,
+        signingName: head.signingName,
         piece: pieceOf(op.http.requestUri),
         method: op.http.method,
         path: op.http.requestUri,

@@ -10,6 +10,7 @@ export function generate(model: Model): Record<string, string> {
     'types.ts': emitTypes(model),
     'data-types.ts': emitPlaneTypes(model, 'data'),
     'control-types.ts': emitPlaneTypes(model, 'control'),
+    'models-types.ts': emitPlaneTypes(model, 'models'),
     'operations.ts': emitOperations(model),
   };
 }

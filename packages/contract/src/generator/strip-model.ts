@@ -1,8 +1,8 @@
-import type { MemberDef, Model, OperationDef, PlaneModel, ShapeDef } from '../model.ts';
+import { type MemberDef, type Model, type OperationDef, type PlaneModel, planes, type ShapeDef } from '../model.ts';
 
 /** The vendor's `service-2.json` as far as it is read here. */
 export interface PublishedModel {
-  metadata: { apiVersion: string; serviceId: string; protocol: string };
+  metadata: { apiVersion: string; serviceId: string; protocol: string; signingName?: string; endpointPrefix: string };
   operations: Record<string, PublishedOperation>;
   shapes: Record<string, Record<string, unknown>>;
 }
@@ -101,12 +101,41 @@ function stripOperation(source: PublishedOperation): OperationDef {
 const sorted = <T>(record: Record<string, T>): [string, T][] =>
   Object.entries(record).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
 
-/** Reduces a published model to names, routes, shapes and constraints; throws on a trait it does not know. */
-export function stripModel(published: PublishedModel): PlaneModel {
+/** Only these operations, with the shapes that they reach. */
+function restricted(published: PublishedModel, names: readonly string[]): PublishedModel {
+  const operations = Object.fromEntries(
+    names.map((name) => {
+      const operation = published.operations[name];
+      if (operation === undefined) throw new Error(`${published.metadata.serviceId} has no operation ${name}`);
+      return [name, operation];
+    }),
+  );
+  const shapes: PublishedModel['shapes'] = {};
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const { shape } = value as { shape?: unknown };
+    const reached = typeof shape === 'string' ? published.shapes[shape] : undefined;
+    if (typeof shape === 'string' && reached !== undefined && shapes[shape] === undefined) {
+      shapes[shape] = reached;
+      visit(reached);
+    }
+    for (const part of Object.values(value)) visit(part);
+  };
+  visit(operations);
+  return { ...published, operations, shapes };
+}
+
+/**
+ * Reduces a published model to names, routes, shapes and constraints, of all its operations or of these `only`; throws on a trait it does not
+ * know.
+ */
+export function stripModel(whole: PublishedModel, only?: readonly string[]): PlaneModel {
+  const published = only === undefined ? whole : restricted(whole, only);
   if (published.metadata.protocol !== 'rest-json') throw new Error(`Not rest-json: ${published.metadata.protocol}`);
   return {
     apiVersion: published.metadata.apiVersion,
     serviceId: published.metadata.serviceId,
+    signingName: published.metadata.signingName ?? published.metadata.endpointPrefix,
     operations: Object.fromEntries(sorted(published.operations).map(([name, op]) => [name, stripOperation(op)])),
     shapes: Object.fromEntries(sorted(published.shapes).map(([name, shape]) => [name, stripShape(name, shape)])),
   };
@@ -120,9 +149,11 @@ export function printModel(model: Model): string {
       .join(',\n');
   const plane = ({ operations, shapes, ...head }: PlaneModel): string =>
     `{\n      "apiVersion": ${JSON.stringify(head.apiVersion)},\n      "serviceId": ${JSON.stringify(head.serviceId)},\n` +
+    `      "signingName": ${JSON.stringify(head.signingName)},\n` +
     `      "operations": {\n${block({ ...operations })}\n      },\n      "shapes": {\n${block({ ...shapes })}\n      }\n    }`;
   return (
     `{\n  "source": ${JSON.stringify(model.source)},\n  "version": ${JSON.stringify(model.version)},\n  "planes": {\n` +
-    `    "data": ${plane(model.planes.data)},\n    "control": ${plane(model.planes.control)}\n  }\n}\n`
+    planes.map((name) => `    "${name}": ${plane(model.planes[name])}`).join(',\n') +
+    '\n  }\n}\n'
   );
 }

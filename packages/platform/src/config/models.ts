@@ -1,4 +1,6 @@
-import { choice, optionalUrl, optionalWord, word } from './setting.ts';
+import { type ModelConfig, PROVIDER_URLS, PROVIDERS } from '../kernel/models/model-config.ts';
+import { namedModels } from './named-models.ts';
+import { choice, optionalUrl, optionalWord, seconds, type ValuesOf, word } from './setting.ts';
 
 // Models.
 
@@ -54,21 +56,55 @@ export const rerank = {
 };
 
 export const models = {
+  provider: choice(PROVIDERS, {
+    about:
+      'Who the model is asked of: openai = any OpenAI-compatible service, also on this machine, at models.url; anthropic, bedrock (with a Bedrock API key) and gemini = that service, at models.url where it is set.',
+    default: 'openai',
+  }),
   url: optionalUrl({
     about:
-      'Base URL of an OpenAI-compatible service whose model makes long-term memory of conversations; without it that is done by rules.',
+      'Base URL of the service whose model agents reach as a model of Bedrock, and that makes long-term memory of conversations. Without a model the first is refused and the second is done by rules.',
     expected: 'a URL such as http://localhost:11434/v1',
   }),
   name: word({
-    about: 'Name of the model at models.url; a strategy may name another one.',
+    about: 'Id of the model at its service; a memory strategy may name another one.',
     default: 'gpt-4.1-mini',
     pattern: /^\S+$/,
     expected: 'the name of a model',
   }),
   key: optionalWord({
-    about: 'API key for models.url.',
+    about: 'API key for the service of the model.',
     secret: true,
     pattern: /^\S+$/,
     expected: 'a key without spaces',
   }),
+  named: namedModels({
+    about:
+      'More models, by names of your own, each with provider, model (its id there), url, key, maxTokens, temperature and answersFor (other ids that it answers for, such as "us.anthropic.claude-*"); all but model may be left out.',
+  }),
+  default: optionalWord({
+    about:
+      'Name of the model that answers for ids that no other answers for; the one of models.url, or the first of models.named, when not set.',
+    pattern: /^\S+$/,
+    expected: 'the name of a model in models.named',
+  }),
+  timeoutSeconds: seconds({
+    about: 'How long a model may take for a whole answer.',
+    default: 300,
+    min: 1,
+    max: 3600,
+  }),
 };
+
+/** Every model that the settings name: the one of `models.url` and its neighbours under the name `default`, and those of `models.named`. */
+export function configuredModels({
+  provider,
+  url = PROVIDER_URLS[provider],
+  name: model,
+  key,
+  named = [],
+}: ValuesOf<typeof models>): ModelConfig[] {
+  if (url === undefined) return [...named];
+  const own = { name: 'default', provider, model, url, answersFor: [], ...(key === undefined ? {} : { key }) };
+  return [own, ...named];
+}

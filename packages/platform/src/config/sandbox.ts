@@ -49,6 +49,14 @@ export const sandbox = {
     about: 'Where a sandbox writes: loop = an ext4 file of its own, tmpfs = memory, for hosts without loop devices.',
     default: 'loop',
   }),
+  snapshotBytes: bytes({
+    about:
+      'Snapshots of warm agents that are kept on disk, on gVisor: a session of a version with a warm-up hook begins from one. 0 = none.',
+    defaultText: '4 GiB',
+    default: 4 * 2 ** 30,
+    min: 0,
+    max: 2 ** 42,
+  }),
   preparedNetworks: integer({
     about: 'Networks that are kept ready, so that a new sandbox need not wait for one.',
     default: 2,

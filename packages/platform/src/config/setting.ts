@@ -39,7 +39,8 @@ export type ValuesOf<T> = { [K in keyof T]: T[K] extends Setting<infer V> ? V : 
 
 type Options<T> = Pick<Setting<T>, 'about' | 'default'> & Partial<Omit<Setting<T>, 'kind' | 'read'>>;
 
-const setting = <T>(unit: string, options: Options<T>, read: (value: unknown) => T): Setting<T> => ({
+/** A setting whose values are read in a way of its own. */
+export const setting = <T>(unit: string, options: Options<T>, read: (value: unknown) => T): Setting<T> => ({
   unit,
   ...options,
   kind: 'setting',
@@ -178,7 +179,8 @@ export const topicUrls = (
     );
   });
 
-function checkedUrl(given: string, expected: string): string {
+/** The text, where it is an http or https URL without a password; throws as `Setting.read` does. */
+export function checkedUrl(given: string, expected: string): string {
   if (!/^https?:\/\/\S+$/.test(given) || !URL.canParse(given)) throw new Error(`must be ${expected}`);
   const { username, password } = new URL(given);
   if (username !== '' || password !== '') throw new Error('must carry no user name or password in the URL');

@@ -12,6 +12,8 @@ export interface RequestContext {
   headers: IncomingHttpHeaders;
   /** Where the caller reached the platform, such as `http://127.0.0.1:8080`, as his own request says. */
   origin: string;
+  /** The address that the request came from. */
+  sourceIp: string | undefined;
   /** Lower-case names of the headers that the caller's signature covers; absent without one, and where another server has verified it. */
   signedHeaders?: ReadonlySet<string> | undefined;
   /** Aborted when the client goes away or the server stops. */
@@ -31,7 +33,7 @@ export type ConditionKeys = Record<string, string | string[]>;
 /** One served operation. Input is decoded and valid, the caller authenticated; `handle` runs only when `resource` is allowed. */
 export interface OperationHandler<K extends OperationName> {
   /**
-   * ARN (or ARN pattern with `*`) that the caller must be allowed to use; `action` is `bedrock-agentcore:<operation>`. Several: each must be
+   * ARN (or ARN pattern with `*`) that the caller must be allowed to use; `action` is `bedrock-agentcore:<operation>`, or what `actionOf` says. Several: each must be
    * allowed by itself, and the first is what the request is about.
    */
   resource(input: Inputs[K], ctx: RequestContext): Resources | Promise<Resources>;

@@ -12,12 +12,13 @@ import { AssumeRoleCommand, STSClient } from '@aws-sdk/nested-clients/sts';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { testPython } from '../../../../../tests/support/python.ts';
+import { stsRoutes } from '../../services/iam/sts-routes.ts';
 import { systemClock } from '../clock.ts';
+import { served } from '../http/testing/serve-routes.ts';
 import { ToldChanges } from '../storage/testing/told-changes.ts';
 import { gateBody } from './body-gate.ts';
 import { type Iam, openIam } from './iam/iam.ts';
 import { createMemoryIamStore } from './iam/iam-store.ts';
-import { stsRoutes } from './iam/sts-routes.ts';
 import { fakeSealer } from './iam/testing/fake-sealer.ts';
 import { createAuthenticator } from './sigv4.ts';
 import { createSpool } from './spool.ts';
@@ -89,9 +90,7 @@ beforeAll(async () => {
     }
     return { arn: principal.arn, kind: body.kind, sha256: hash.digest('hex'), length: size, path: req.url ?? '' };
   }
-  await app.register(
-    stsRoutes({ iam, authenticator, spool, newRequestId: () => 'request-1', audit: (_, decide) => decide() }),
-  );
+  await app.register(served([stsRoutes(iam)], { authenticator, spool }));
   await app.listen({ host: '127.0.0.1', port: 0 });
   endpoint = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
 });

@@ -1,22 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { ServiceError } from '@agentplatform/contract';
 import type { OAuthPrincipal, Principal } from '../auth/principal.ts';
-import type { AuthenticatedBody, Authenticator } from '../auth/sigv4.ts';
-import type { Clock } from '../clock.ts';
-import { PEER_HEADER, type PeerForwarder } from '../peers/index.ts';
-import { type AuditRecord, auditRecord } from './audit-record.ts';
-import type { PipelineDeps } from './pipeline.ts';
-import type { RequestRates } from './request-rates.ts';
-
-export interface EntryDeps {
-  authenticator: Authenticator;
-  authorize: PipelineDeps['authorize'];
-  rates: Pick<RequestRates, 'take' | 'refused'>;
-  audit(record: AuditRecord): void;
-  /** Knows what another server has handed on; absent where there is no other. */
-  forward?: Pick<PeerForwarder, 'sent'> | undefined;
-  clock: Clock;
-}
+import type { AuthenticatedBody } from '../auth/sigv4.ts';
+import type { Exchange, Stages } from './stages.ts';
 
 /** ARNs that a request is about, the first before all. */
 export type Resources = readonly [string, ...string[]];
@@ -42,31 +27,25 @@ export interface Entered {
 }
 
 /** One request on its way in. */
-export interface Entering {
+export interface Entering extends Exchange {
   readonly req: IncomingMessage;
-  readonly requestId: string;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
-  principal: Principal | undefined;
-  resource: string | undefined;
-  /** Another server handed it on, as its token shows. */
-  readonly forwarded: boolean;
 }
 
 /** Takes a body for what its signature says it is. Rejects with the wire's error. */
 export type Prove = (body: AuthenticatedBody) => Promise<void>;
 
-/** The stages that everything passes which is no operation of the contract: authenticate → count → authorize, and at its end the audit trail. */
+/** The first stages of what has a signer or the bearer of a token, and resources that can be read off it: authenticate → count → authorize. */
 export class Entry {
-  readonly #deps: EntryDeps;
+  readonly #stages: Stages;
 
-  constructor(deps: EntryDeps) {
-    this.#deps = deps;
+  constructor(stages: Stages) {
+    this.#stages = stages;
   }
 
   begin(req: IncomingMessage, requestId: string, signal: AbortSignal): Entering {
-    // A client that sends the header itself gains nothing: it is no token of a server.
-    const forwarded = req.headers[PEER_HEADER] !== undefined && (this.#deps.forward?.sent(req) ?? false);
+    const forwarded = this.#stages.isForwarded(req);
     return { req, requestId, signal, forwarded, principal: undefined, resource: undefined };
   }
 
@@ -77,42 +56,14 @@ export class Entry {
       : this.#knowSigner(entering, request, prove);
   }
 
-  /** Whether the caller may do `action` on `resource`, too. Throws AccessDeniedException. */
-  authorize({ req }: Entering, principal: Principal, action: string, resource: string): void {
-    this.#deps.authorize({ principal, action, resource, conditions: {}, sourceIp: req.socket.remoteAddress });
-  }
-
-  /** Keeps what became of it; of what was handed on the server does that it came to. */
-  record(entering: Entering, operation: string, status: number, failure: ServiceError | undefined): void {
-    const { req, requestId, principal, resource, forwarded } = entering;
-    if (forwarded) return;
-    const { audit, rates, clock } = this.#deps;
-    audit(
-      auditRecord({
-        at: clock.now(),
-        requestId,
-        operation,
-        principal,
-        resource,
-        status,
-        errorCode: failure?.code,
-        sourceIp: req.socket.remoteAddress,
-        userAgent: req.headers['user-agent'],
-      }),
-    );
-    if (failure && !principal && failure.status < 500) rates.refused(req);
-  }
-
   async #knowSigner(entering: Entering, request: EntryRequest, prove: Prove): Promise<Entered> {
     const { req } = entering;
-    const { principal, body, signedHeaders } = await this.#deps.authenticator.authenticate({
-      method: req.method ?? '',
-      rawUrl: req.url ?? '/',
-      rawHeaders: request.headersToVerify,
-      service: 'bedrock-agentcore',
-    });
+    const { principal, body, signedHeaders } = await this.#stages.authenticate(
+      { method: req.method, url: req.url, rawHeaders: request.headersToVerify },
+      'bedrock-agentcore',
+    );
     if (body.kind === 'undeclared') await prove(body);
-    this.#know(entering, principal);
+    this.#stages.know(entering, principal);
     const resources = await request.resources(principal.accountId);
     this.#authorizeAll(entering, principal, request, resources);
     if (body.kind !== 'undeclared') await prove(body);
@@ -129,20 +80,15 @@ export class Entry {
   ): Promise<Entered> {
     const resources = await request.resources();
     const principal = await bearer(resources, entering.signal);
-    this.#know(entering, principal);
+    this.#stages.know(entering, principal);
     this.#authorizeAll(entering, principal, request, resources);
     await prove({ kind: 'unsigned' });
     return { principal, resources, signedHeaders: undefined };
   }
 
-  /** From here on the request is his, and counts; one that was handed on was counted where it came to. */
-  #know(entering: Entering, principal: Principal): void {
-    entering.principal = principal;
-    if (!entering.forwarded) this.#deps.rates.take(principal, entering.req.socket.remoteAddress);
-  }
-
   #authorizeAll(entering: Entering, principal: Principal, { operation }: EntryRequest, resources: Resources): void {
     [entering.resource] = resources;
-    for (const resource of resources) this.authorize(entering, principal, `bedrock-agentcore:${operation}`, resource);
+    for (const resource of resources)
+      this.#stages.authorize(entering, principal, { action: `bedrock-agentcore:${operation}`, resource });
   }
 }

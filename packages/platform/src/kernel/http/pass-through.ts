@@ -1,18 +1,21 @@
 import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { encodeError, errors, requestIdHeader, type ServiceError } from '@agentplatform/contract';
-import type { FastifyPluginAsync } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { gateBody } from '../auth/body-gate.ts';
 import type { Spool } from '../auth/spool.ts';
 import type { PeerForwarder } from '../peers/index.ts';
 import { HeldElsewhereError } from '../sessions/server-hold.ts';
 import type { Metrics } from '../telemetry/index.ts';
-import { type Entered, type Entering, Entry, type EntryDeps, type EntryRequest, type Prove } from './entry.ts';
+import { type Entered, type Entering, Entry, type EntryRequest, type Prove } from './entry.ts';
 import type { OnGone, UpstreamResponse } from './push-body.ts';
 import { closeSignal } from './request-context.ts';
+import type { Admit } from './request-rates.ts';
 import { respond } from './respond.ts';
+import { declare } from './routes/declared.ts';
 import { toServiceError } from './service-errors.ts';
+import { Stages, type StagesDeps } from './stages.ts';
 
 /** HTTP requests below a path that a service hands through, whatever their method and body. */
 export interface PassService {
@@ -39,7 +42,7 @@ export interface Passing extends Entered {
   onGone: OnGone;
 }
 
-export interface PassThroughDeps extends EntryDeps {
+export interface PassThroughDeps extends StagesDeps {
   /** Hands it on to the server that has its session; absent where there is no other. */
   forward?: Pick<PeerForwarder, 'relay' | 'sent'> | undefined;
   spool: Spool;
@@ -49,6 +52,9 @@ export interface PassThroughDeps extends EntryDeps {
   maxSpooledBytes: number;
   log: Logger;
 }
+
+/** Hands through the requests that it admits. */
+export type PassPlugin = (admit: Admit) => FastifyPluginAsync;
 
 /** As nginx logs it: the client went away before its answer began. */
 const CLIENT_LEFT = 499;
@@ -64,27 +70,30 @@ interface Passage {
  * The path of every request that is handed through, top to bottom in `#answer`: request id → read → enter (`Entry`) → pass, or hand on to the
  * server that has the session → meter and audit.
  */
-export function passThrough(service: PassService, deps: PassThroughDeps): FastifyPluginAsync {
+export function passThrough(service: PassService, deps: PassThroughDeps): PassPlugin {
   const through = new PassThrough(service, deps);
-  return async (app) => {
+  return (admit) => async (app) => {
     for (const method of METHODS)
       if (method !== 'CONNECT' && !app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: true });
-    app.all(`${service.prefix}/*`, { config: { countsRefusals: true } }, (request, reply) => {
+    const handler = declare({ set: service.operation, open: false }, (request: FastifyRequest, reply: FastifyReply) => {
       reply.hijack();
       return through.serve(request.raw, reply.raw);
     });
+    app.all(`${service.prefix}/*`, { onRequest: (request, _reply, done) => done(admit(request.raw)) }, handler);
   };
 }
 
 class PassThrough {
   readonly #service: PassService;
   readonly #deps: PassThroughDeps;
+  readonly #stages: Stages;
   readonly #entry: Entry;
 
   constructor(service: PassService, deps: PassThroughDeps) {
     this.#service = service;
     this.#deps = deps;
-    this.#entry = new Entry(deps);
+    this.#stages = new Stages(deps);
+    this.#entry = new Entry(this.#stages);
   }
 
   /** Never rejects. */
@@ -104,7 +113,7 @@ class PassThrough {
     letGo(passage);
     const status = res.destroyed && !res.headersSent ? CLIENT_LEFT : res.statusCode;
     metrics.ended(status, (this.#deps.clock.monotonic() - began) / 1000);
-    this.#entry.record(entering, operation, status, failure);
+    this.#stages.record(entering, operation, status, failure);
   }
 
   async #answer(passage: Passage): Promise<void> {

@@ -19,6 +19,8 @@ import {
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { healthRoutes } from '../../services/administration/health-routes.ts';
+import type { Principal } from '../auth/principal.ts';
 import { createAuthenticator } from '../auth/sigv4.ts';
 import { formatTimestamp } from '../auth/sigv4-claim.ts';
 import { createSpool } from '../auth/spool.ts';
@@ -29,9 +31,8 @@ import { EMBEDDED_CACHE } from '../storage/testing/databases.ts';
 import { createMetrics } from '../telemetry/index.ts';
 import { Unhandled } from '../unhandled.ts';
 import { type AuditRecord, nameOf } from './audit-record.ts';
-import { healthRoutes } from './health-routes.ts';
 import { Pipeline } from './pipeline.ts';
-import { RequestRates } from './request-rates.ts';
+import { RoutePipeline } from './routes/route-pipeline.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
 import { TrustedAddresses } from './trusted-addresses.ts';
 
@@ -47,7 +48,6 @@ let crowded = false;
 const denied = new Set<string>();
 const nowhere = new Set<string>();
 const trusted = new TrustedAddresses([]);
-const rates = new RequestRates({ ofPrincipal: 0, refusedOfAddress: 0, trusted, clock: systemClock });
 let created = 0;
 let spooled = 0;
 let waiting: (() => void) | undefined;
@@ -132,8 +132,7 @@ beforeAll(async () => {
   database = await openDatabase({ dataDir: directory, cacheDir: EMBEDDED_CACHE, log });
   await migrate(database, storageMigrations, log);
   const spool = await createSpool({ dir: join(directory, 'spool') });
-  const pipeline = new Pipeline({
-    handlers,
+  const common = {
     authenticator: createAuthenticator({
       keys: {
         find: (id) => {
@@ -146,33 +145,38 @@ beforeAll(async () => {
       clock: systemClock,
       region: 'us-east-1',
     }),
-    refuseEarly(_principal, action) {
-      if (nowhere.has(action)) throw errors.accessDenied(`${action} nowhere.`);
-    },
-    authorize({ action }) {
+    authorize({ action }: { action: string }) {
       if (denied.has(action)) throw errors.accessDenied(`Not allowed: ${action}.`);
     },
     spool: {
-      take(source, maxBytes) {
+      take(source: Readable, maxBytes: number) {
         spooled += 1;
         return spool.take(source, maxBytes);
       },
     },
-    idempotency: new IdempotencyStore({ database, clock: systemClock, newId: () => crypto.randomUUID() }),
     metrics: createMetrics({ process: false }),
-    audit: (record) => audited.push(record),
+    audit: (record: AuditRecord) => void audited.push(record),
     rates: {
-      take: (principal) => void counted.push(nameOf(principal)),
+      take: (principal: Principal) => void counted.push(nameOf(principal)),
       refused: () => void counted.push('nobody'),
     },
+    clock: systemClock,
+    newRequestId: () => crypto.randomUUID(),
+    log,
+  };
+  const pipeline = new Pipeline({
+    ...common,
+    handlers,
+    refuseEarly(_principal, action) {
+      if (nowhere.has(action)) throw errors.accessDenied(`${action} nowhere.`);
+    },
+    idempotency: new IdempotencyStore({ database, clock: systemClock, newId: () => crypto.randomUUID() }),
     needRoom: () => undefined,
     cover: undefined,
     maxBodyBytes: (operation) => (operation === 'InvokeAgentRuntime' ? 2_000_000 : undefined),
-    clock: systemClock,
-    newRequestId: () => crypto.randomUUID(),
     region: 'us-east-1',
-    log,
   });
+  const readiness = [{ name: 'database', check: () => database.health() }];
   server = await createHttpServer({
     unhandled: new Unhandled(log),
     pipeline,
@@ -181,15 +185,11 @@ beforeAll(async () => {
     headMs: 60_000,
     admit: () => (crowded ? errors.throttling('The address had too many requests refused.') : undefined),
     signedPass: true,
-    rates,
     probeMs: 60_000,
-    plugins: [
-      healthRoutes({
-        readiness: [{ name: 'database', check: () => database.health() }],
-        clock: systemClock,
-        log,
-      }),
-    ],
+    routes: {
+      sets: [healthRoutes({ readiness, clock: systemClock, log })],
+      pipeline: new RoutePipeline({ ...common, keys: { find: () => undefined } }),
+    },
     clock: systemClock,
     log,
   });

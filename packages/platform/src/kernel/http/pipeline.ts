@@ -19,42 +19,32 @@ import {
 import type { Logger } from 'pino';
 import { gateBody } from '../auth/body-gate.ts';
 import type { Principal } from '../auth/principal.ts';
-import type { Authenticated, AuthenticatedBody, Authenticator } from '../auth/sigv4.ts';
+import type { Authenticated, AuthenticatedBody } from '../auth/sigv4.ts';
 import type { Spool, SpooledBody } from '../auth/spool.ts';
-import type { Clock } from '../clock.ts';
-import { PEER_HEADER, type PeerForwarder } from '../peers/index.ts';
+import type { PeerForwarder } from '../peers/index.ts';
 import type { OperationHandler, OperationHandlers, RequestContext } from '../service.ts';
 import { HeldElsewhereError } from '../sessions/server-hold.ts';
 import type { IdempotencyStore } from '../storage/index.ts';
 import type { Metrics, RequestMetrics } from '../telemetry/index.ts';
-import { type AuditRecord, auditRecord, nameOf } from './audit-record.ts';
+import { actionOf } from './action-of.ts';
+import { nameOf } from './audit-record.ts';
 import { collectBody } from './collect-body.ts';
 import { lingerAfterAnswer } from './linger.ts';
 import { RequestBody } from './request-body.ts';
 import { closeSignal, HttpRequestContext } from './request-context.ts';
-import type { RequestRates } from './request-rates.ts';
 import { respond } from './respond.ts';
 import { toOperationError } from './service-errors.ts';
+import { type Exchange, Stages, type StagesDeps } from './stages.ts';
+import { unservedService } from './unserved-services.ts';
 import { writes } from './writes.ts';
 
-export interface PipelineDeps {
+export interface PipelineDeps extends StagesDeps {
   handlers: OperationHandlers;
-  authenticator: Authenticator;
-  /** Throws AccessDeniedException unless `principal` may do `action` on `resource`. */
-  authorize(request: {
-    principal: Principal;
-    action: string;
-    resource: string;
-    conditions: Record<string, string | string[]>;
-    sourceIp: string | undefined;
-  }): void;
   /** Throws AccessDeniedException when `principal` may do `action` on nothing at all. */
   refuseEarly(principal: Principal, action: string): void;
   spool: Spool;
   idempotency: IdempotencyStore;
   metrics: Metrics;
-  audit(record: AuditRecord): void;
-  rates: Pick<RequestRates, 'take' | 'refused'>;
   /** Throws while the disk has no room for anything new. */
   needRoom(): void;
   /** Hands a request on to the server that has its session; absent where there is no other. */
@@ -63,7 +53,6 @@ export interface PipelineDeps {
   cover: ((entry: CoverageEntry) => void) | undefined;
   /** Largest body of one operation, in bytes; undefined leaves the model's own limit. */
   maxBodyBytes(operation: OperationName): number | undefined;
-  clock: Clock;
   newRequestId(): string;
   region: string;
   log: Logger;
@@ -81,17 +70,12 @@ const SHORT_BYTES = 1_000_000;
 const CLIENT_LEFT = 499;
 
 /** One request on its way through the list below. */
-interface Passage {
+interface OperationExchange extends Exchange {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
-  readonly requestId: string;
   readonly startedAt: number;
   readonly route: RouteMatch;
   readonly metrics: RequestMetrics;
-  principal: Principal | undefined;
-  resource: string | undefined;
-  /** Another server handed it on, as its token shows. */
-  forwarded: boolean;
   /** What streams of it is let go with the request, read or not. */
   body: Readable | undefined;
 }
@@ -104,9 +88,11 @@ interface Passage {
  */
 export class Pipeline {
   readonly #deps: PipelineDeps;
+  readonly #stages: Stages;
 
   constructor(deps: PipelineDeps) {
     this.#deps = deps;
+    this.#stages = new Stages(deps);
   }
 
   /** Answers one request, with `refusal` if there is one; with `signedPass` not when a signature over its head says who sent it. Never rejects. */
@@ -118,7 +104,7 @@ export class Pipeline {
     signedPass = false,
   ): Promise<void> {
     const { clock, newRequestId, metrics } = this.#deps;
-    const passage: Passage = {
+    const exchange: OperationExchange = {
       req,
       res,
       route,
@@ -130,43 +116,44 @@ export class Pipeline {
       forwarded: false,
       body: undefined,
     };
-    passage.metrics.began();
+    exchange.metrics.began();
     let failure: ServiceError | undefined;
     try {
       if (refusal && !signedPass) throw refusal;
-      await respond(res, await this.#answer(passage, refusal), passage.requestId);
+      await respond(res, await this.#answer(exchange, refusal), exchange.requestId);
     } catch (error) {
-      failure = await this.#fail(passage, error);
+      failure = await this.#fail(exchange, error);
     }
-    this.#letGo(passage);
-    this.#record(passage, failure);
+    this.#letGo(exchange);
+    this.#record(exchange, failure);
   }
 
   /** Answers a request to a path that is no operation and nothing else. Never rejects. */
   async refuse(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const path = req.url?.split('?')[0];
-    const error = errors.unknownOperation(`There is no operation at ${req.method} ${path}.`, {
-      remedy: 'Check the endpoint and the version of the SDK.',
-    });
+    const error =
+      unservedService(req) ??
+      errors.unknownOperation(`There is no operation at ${req.method} ${path}.`, {
+        remedy: 'Check the endpoint and the version of the SDK.',
+      });
     this.#deps.rates.refused(req);
     await this.#refuse(req, res, encodeError(error), this.#deps.newRequestId());
   }
 
-  async #answer(passage: Passage, refusal: ServiceError | undefined): Promise<WireResponse> {
-    const { req, route } = passage;
+  async #answer(exchange: OperationExchange, refusal: ServiceError | undefined): Promise<WireResponse> {
+    const { req, route } = exchange;
     const url = req.url ?? '/';
     const at = url.indexOf('?');
     const handler = this.#deps.handlers[route.operation] as AnyHandler | undefined;
 
-    // A client that sends the header itself gains nothing: it is no token of a server.
-    if (req.headers[PEER_HEADER] !== undefined) passage.forwarded = this.#deps.forward?.sent(req) ?? false;
+    exchange.forwarded = this.#stages.isForwarded(req);
     const token = bearerToken(req);
     if (refusal && token !== undefined) throw refusal;
-    const signed = token === undefined ? await this.#authenticate(req, refusal) : undefined;
+    const signed = token === undefined ? await this.#authenticate(req, route.operation, refusal) : undefined;
     // Anybody may name an access key: what its signature proves only with the body is nobody's until then.
     const late = signed?.body.kind === 'undeclared';
     if (refusal && late) throw refusal;
-    if (signed && !late) this.#know(passage, signed.principal);
+    if (signed && !late) this.#stages.know(exchange, signed.principal, route.operation);
     if (!handler) throw errors.notImplemented(route.operation);
     if (token !== undefined && !handler.bearer) {
       throw errors.missingAuthentication('This operation takes signed requests, not bearer tokens.', {
@@ -176,9 +163,9 @@ export class Pipeline {
 
     if (signed && !late) this.#refuseEarly(route.operation, signed.principal, req);
     const body = await this.#body(route.operation, req, signed?.body);
-    if (body instanceof RequestBody && body.content instanceof Readable) passage.body = body.content;
+    if (body instanceof RequestBody && body.content instanceof Readable) exchange.body = body.content;
     if (signed && late) {
-      this.#know(passage, signed.principal);
+      this.#stages.know(exchange, signed.principal, route.operation);
       this.#refuseEarly(route.operation, signed.principal, req);
     }
     const input = decodeRequest(route.operation, {
@@ -188,11 +175,11 @@ export class Pipeline {
       body,
     });
 
-    const principal = signed?.principal ?? (await handler.bearer?.(input, token ?? '', closeSignal(passage.res)));
+    const principal = signed?.principal ?? (await handler.bearer?.(input, token ?? '', closeSignal(exchange.res)));
     if (!principal) throw errors.missingAuthentication('The request carries neither a signature nor a bearer token.');
-    if (!signed) this.#know(passage, principal);
-    const ctx = this.#context(passage, principal, signed?.signedHeaders);
-    await this.#authorize(handler, route.operation, input, ctx, passage);
+    if (!signed) this.#stages.know(exchange, principal, route.operation);
+    const ctx = this.#context(exchange, principal, signed?.signedHeaders);
+    await this.#stages.authorizeOperation(exchange, route.operation, { handler, input, ctx });
     if (writes(route.operation)) this.#deps.needRoom();
 
     const handle = async (): Promise<WireResponse> => {
@@ -201,18 +188,18 @@ export class Pipeline {
         output = await handler.handle(input, ctx);
       } catch (error) {
         if (!(error instanceof HeldElsewhereError)) throw error;
-        return this.#forward(error, route.operation, body, passage, ctx);
+        return this.#forward(error, route.operation, body, exchange, ctx);
       }
       return encodeResponse(route.operation, output, (error) =>
         // Who leaves in the middle breaks it too.
-        ctx.log[passage.res.destroyed ? 'debug' : 'error'](
+        ctx.log[exchange.res.destroyed ? 'debug' : 'error'](
           { err: error, operation: route.operation },
           'an event stream broke',
         ),
       );
     };
     // What was forwarded has its token where it came to.
-    const alone = handler.ownIdempotency || passage.forwarded;
+    const alone = handler.ownIdempotency || exchange.forwarded;
     return alone ? handle() : this.#once(route.operation, input, ctx, handle);
   }
 
@@ -221,7 +208,7 @@ export class Pipeline {
     held: HeldElsewhereError,
     operation: OperationName,
     body: RequestBody | Uint8Array | undefined,
-    { req, forwarded }: Passage,
+    { req, forwarded }: OperationExchange,
     ctx: RequestContext,
   ): Promise<WireResponse> {
     const { forward } = this.#deps;
@@ -233,10 +220,13 @@ export class Pipeline {
   }
 
   /** Whoever shares his address with one who is refused too often is not refused with him, as long as his own signature fits. */
-  async #authenticate(req: IncomingMessage, refusal: ServiceError | undefined): Promise<Authenticated> {
+  async #authenticate(
+    req: IncomingMessage,
+    operation: OperationName,
+    refusal: ServiceError | undefined,
+  ): Promise<Authenticated> {
     try {
-      const { method = '', url: rawUrl = '/', rawHeaders } = req;
-      return await this.#deps.authenticator.authenticate({ method, rawUrl, rawHeaders, service: 'bedrock-agentcore' });
+      return await this.#stages.authenticate(req, operations[operation].signingName);
     } catch (error) {
       throw refusal ?? error;
     }
@@ -265,51 +255,24 @@ export class Pipeline {
     return gated.kind === 'buffer' ? gated.data : collectBody(gated.stream);
   }
 
-  #context(passage: Passage, principal: Principal, signedHeaders: ReadonlySet<string> | undefined): RequestContext {
+  #context(
+    exchange: OperationExchange,
+    principal: Principal,
+    signedHeaders: ReadonlySet<string> | undefined,
+  ): RequestContext {
     const { region, log } = this.#deps;
-    const { req, res, requestId } = passage;
+    const { req, res, requestId } = exchange;
     const require = async (action: string, resource: string): Promise<void> =>
-      this.#deps.authorize({ principal, action, resource, conditions: {}, sourceIp: req.socket.remoteAddress });
+      this.#stages.authorize(exchange, principal, { action, resource });
     const { headers } = req;
     return new HttpRequestContext({ requestId, principal, region, headers, signedHeaders, res, log, require });
-  }
-
-  /** Who asks is proven: from here on the request is his, and counts, whatever becomes of it. Throws what `rates.take` throws. */
-  #know(passage: Passage, principal: Principal): void {
-    passage.principal = principal;
-    const { req, route, forwarded } = passage;
-    if (!forwarded) this.#deps.rates.take(principal, req.socket.remoteAddress, route.operation);
   }
 
   /** Before a body is read that has to be understood: who may do it nowhere has no business sending one. */
   #refuseEarly(operation: OperationName, principal: Principal, { headers }: IncomingMessage): void {
     const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
     if (!hasBody || bodyRule(operation).streams) return;
-    this.#deps.refuseEarly(principal, `bedrock-agentcore:${operation}`);
-  }
-
-  async #authorize(
-    handler: AnyHandler,
-    operation: OperationName,
-    input: Parameters<AnyHandler['handle']>[0],
-    ctx: RequestContext,
-    passage: Passage,
-  ): Promise<void> {
-    const named = handler.resource(input, ctx);
-    const resources = named instanceof Promise ? await named : named;
-    const [first, ...others] = typeof resources === 'string' ? [resources] : resources;
-    passage.resource = first;
-    const conditions = handler.conditions?.(input) ?? {};
-    for (const resource of [first, ...others])
-      for (const set of Array.isArray(conditions) ? conditions : [conditions]) {
-        this.#deps.authorize({
-          principal: ctx.principal,
-          action: `bedrock-agentcore:${operation}`,
-          resource,
-          conditions: set,
-          sourceIp: passage.req.socket.remoteAddress,
-        });
-      }
+    this.#deps.refuseEarly(principal, actionOf(operation));
   }
 
   /** Does `work` once per clientToken: a repeated call gets the answer of the first (spec wire: `clientToken`). */
@@ -329,11 +292,11 @@ export class Pipeline {
   }
 
   /** Answers with the wire's error; what is no ServiceError is a defect of ours and logged as one. */
-  async #fail(passage: Passage, error: unknown): Promise<ServiceError> {
-    const { req, res, requestId } = passage;
+  async #fail(exchange: OperationExchange, error: unknown): Promise<ServiceError> {
+    const { req, res, requestId } = exchange;
     const known = toOperationError(error);
     const failure = known ?? errors.internal('The platform failed.', { cause: error });
-    const log = this.#deps.log.child({ requestId, operation: passage.route.operation });
+    const log = this.#deps.log.child({ requestId, operation: exchange.route.operation });
     if (res.headersSent) {
       // Unless it was the client who broke it: what it is given breaks with the body's own error.
       if (!res.destroyed || res.errored === error) log.warn({ err: error }, 'an answer broke after it had begun');
@@ -363,36 +326,20 @@ export class Pipeline {
   }
 
   /** An answer may be over before the body that it answers: a file that holds its rest, and the next request, would wait for ever. */
-  #letGo({ req, body }: Passage): void {
+  #letGo({ req, body }: OperationExchange): void {
     if (!body || body.destroyed) return;
     body.destroy();
     if (!req.complete) req.unpipe().resume();
   }
 
-  #record(passage: Passage, failure: ServiceError | undefined): void {
-    const { req, res, principal } = passage;
-    const { operation } = passage.route;
+  #record(exchange: OperationExchange, failure: ServiceError | undefined): void {
+    const { req, res } = exchange;
+    const { operation } = exchange.route;
     const left = res.destroyed && !res.headersSent;
     const status = left ? CLIENT_LEFT : res.statusCode;
-    passage.metrics.ended(status, (this.#deps.clock.monotonic() - passage.startedAt) / 1000);
-    const userAgent = req.headers['user-agent'];
-    this.#deps.cover?.({ operation, userAgent: userAgent ?? '', status });
-    // The server that it came to keeps it.
-    if (passage.forwarded) return;
-    if (failure && !principal && failure.status < 500) this.#deps.rates.refused(req);
-    this.#deps.audit(
-      auditRecord({
-        at: this.#deps.clock.now(),
-        requestId: passage.requestId,
-        operation,
-        principal,
-        resource: passage.resource,
-        status,
-        errorCode: left ? 'ClientLeft' : failure?.code,
-        sourceIp: req.socket.remoteAddress,
-        userAgent,
-      }),
-    );
+    exchange.metrics.ended(status, (this.#deps.clock.monotonic() - exchange.startedAt) / 1000);
+    this.#deps.cover?.({ operation, userAgent: req.headers['user-agent'] ?? '', status });
+    this.#stages.record(exchange, operation, status, failure, left ? 'ClientLeft' : failure?.code);
   }
 }
 

@@ -5,8 +5,8 @@ import type { Principal } from '../auth/principal.ts';
 import type { Clock } from '../clock.ts';
 import { addressKey } from './address-key.ts';
 import { nameOf } from './audit-record.ts';
-import type { PipelineDeps } from './pipeline.ts';
 import { RateLimiter } from './rate-limiter.ts';
+import type { Source } from './stages.ts';
 import type { TrustedAddresses } from './trusted-addresses.ts';
 
 export interface RequestRatesOptions {
@@ -47,7 +47,7 @@ export class RequestRates {
   };
 
   /** A request was refused, and nobody knows who sent it. */
-  refused({ socket: { remoteAddress } }: Pick<IncomingMessage, 'socket'>): void {
+  refused({ socket: { remoteAddress } }: Pick<Source, 'socket'>): void {
     if (!this.#trusted.has(remoteAddress)) this.#refusals.tryTake(addressKey(remoteAddress));
   }
 
@@ -62,14 +62,6 @@ export class RequestRates {
       'Retry with backoff',
       'quotas.requestsPerSecond',
     ]);
-  }
-
-  /** `authorize` that counts, for the doors beside the contract's operations. */
-  counted(authorize: PipelineDeps['authorize']): PipelineDeps['authorize'] {
-    return (request) => {
-      this.take(request.principal, request.sourceIp);
-      authorize(request);
-    };
   }
 }
 

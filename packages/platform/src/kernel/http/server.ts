@@ -12,29 +12,29 @@ import { createServer as createSecureServer, type Server as SecureServer } from 
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { encodeError, errors, matchRoute, type RouteMatch } from '@agentplatform/contract';
-import Fastify, { type FastifyPluginAsync } from 'fastify';
+import Fastify from 'fastify';
 import type { Logger } from 'pino';
 import { isSignedFor } from '../auth/signed-for.ts';
 import type { Clock } from '../clock.ts';
 import type { Unhandled } from '../unhandled.ts';
 import { type ConnectionCaps, capConnections } from './connection-caps.ts';
 import { lingerAfterAnswer } from './linger.ts';
+import type { PassPlugin } from './pass-through.ts';
 import type { Pipeline } from './pipeline.ts';
-import type { Admit, RequestRates } from './request-rates.ts';
-import { toServiceError } from './service-errors.ts';
+import type { Admit } from './request-rates.ts';
+import { onlyDeclared } from './routes/declared.ts';
+import type { RouteSet } from './routes/route.ts';
+import type { RoutePipeline } from './routes/route-pipeline.ts';
+import { unservedService } from './unserved-services.ts';
 import { refuseUpgrade, type UpgradeHandler } from './upgrade.ts';
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** It tells `rates` itself of what it refuses: its answers may be somebody else's. */
-    countsRefusals?: boolean;
-  }
-}
+import { writeWireError } from './wire-error.ts';
 
 export interface HttpServerDeps {
   pipeline: Pipeline;
-  /** Everything that is no operation of the contract: health, the S3 subset, the OCI registry, the platform's own administration. */
-  plugins: FastifyPluginAsync[];
+  /** Everything that is no operation of the contract, and serves it. */
+  routes: { sets: readonly RouteSet[]; pipeline: RoutePipeline };
+  /** What hands requests through below a path, whatever they are. */
+  passes?: readonly PassPlugin[];
   /** Takes the requests that ask for WebSocket; without it the offer is passed over. */
   upgrade?: UpgradeHandler | undefined;
   /** At once, on each port; one more is closed as it comes, before it costs a file that others need. */
@@ -46,7 +46,6 @@ export interface HttpServerDeps {
   admit: Admit;
   /** Whether an operation of the contract is served although `admit` refuses, where a signature over its head says who sent it. */
   signedPass?: boolean;
-  rates: Pick<RequestRates, 'refused'>;
   /** How long nothing may come on a connection until the other side is asked whether it is there. */
   probeMs: number;
   clock: Clock;
@@ -83,12 +82,9 @@ const TIMEOUTS = { requestTimeout: 15 * 60_000, keepAliveTimeout: 75_000 };
 /** How often it is looked at which connections have had their time, in ms. */
 const CHECK_MS = 5000;
 
-/** Whoever watches the server is told how it is, however many of its address were refused. */
-const HEALTH = new Set(['/healthz', '/readyz']);
-
 /**
  * The one listener. Requests to operations of the contract go straight to the pipeline, which reads their bodies itself; the
- * rest (plugins, unknown paths) is Fastify's.
+ * rest (declared routes, unknown paths) is Fastify's.
  */
 export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
   const { pipeline } = deps;
@@ -120,25 +116,23 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 4096 },
   });
   prepare(app.server, deps);
-  // Whoever wants a body reads it.
+  onlyDeclared(app);
+  // Nobody reads the body of a request to an unknown path.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-  // A plugin may refuse a body that is still on its way, and end the connection.
+  // A route may refuse a body that is still on its way, and end the connection; of unknown paths nobody else looks at the address.
   app.addHook('onRequest', (request, _reply, done) => {
     if (!request.raw.complete) lingerAfterAnswer(request.raw, deps.clock);
-    done(HEALTH.has(request.url) ? undefined : deps.admit(request.raw));
+    done(request.is404 ? deps.admit(request.raw) : undefined);
   });
-  app.addHook('onResponse', ({ raw, routeOptions }, { statusCode }, done) => {
-    if (!routeOptions.config?.countsRefusals && (statusCode === 401 || statusCode === 403)) deps.rates.refused(raw);
-    done();
+  app.addHook('onRequest', (request, reply, done) => {
+    if (!unservedService(request.raw)) return done();
+    reply.hijack();
+    void pipeline.refuse(request.raw, reply.raw);
   });
-  // A plugin that speaks another protocol sets its own; the rest answers errors as the wire does.
-  app.setErrorHandler((error, _request, reply) => {
-    const { status, headers, body } = encodeError(toServiceError(error) ?? error);
-    if (status >= 500) deps.log.error({ err: error }, 'a request failed for a reason inside the platform');
-    return reply.code(status).headers(headers).send(body);
-  });
-  for (const plugin of deps.plugins) await app.register(plugin);
+  app.setErrorHandler((error, _request, reply) => writeWireError(error, reply, deps.log));
+  await app.register(deps.routes.pipeline.plugin(deps.routes.sets, deps.admit));
+  for (const pass of deps.passes ?? []) await app.register(pass(deps.admit));
   app.setNotFoundHandler((request, reply) => {
     reply.hijack();
     void pipeline.refuse(request.raw, reply.raw);
@@ -211,7 +205,7 @@ function pems({ certificate, key }: TlsCredential): { cert: string; key: string 
 
 function routeOf(req: IncomingMessage): RouteMatch | undefined {
   // A bucket may be called what a path of the contract begins with, such as "runtimes".
-  if (isSignedFor('s3', req)) return undefined;
+  if (isSignedFor('s3', req) || unservedService(req)) return undefined;
   const url = req.url ?? '/';
   const at = url.indexOf('?');
   return matchRoute(req.method ?? '', at < 0 ? url : url.slice(0, at));

@@ -12,6 +12,7 @@ import {
   InvalidCursorError,
   MissingResourceError,
   StorageFullError,
+  TooManyResourcesError,
   TooManyTagsError,
   VersionConflictError,
 } from '../storage/index.ts';
@@ -90,6 +91,8 @@ export function toServiceError(error: unknown): ServiceError | undefined {
       retryAfterSeconds: 2,
       cause: error,
     });
+  if (error instanceof TooManyResourcesError)
+    return errors.quota(`${error.message}.`, { remedy: 'Delete some that are not used.', cause: error });
   if (error instanceof TooManyTagsError) return errors.quota(`${error.message}.`, { cause: error });
   if (error instanceof InvalidCursorError)
     return errors.invalidField('nextToken', 'is not a token that this operation gave', { cause: error });

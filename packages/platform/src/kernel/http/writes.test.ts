@@ -4,7 +4,7 @@ import { writes } from './writes.ts';
 
 const TAKES_ROOM =
   'Add BatchCreate BatchPut BatchUpdate Create Ingest Process Put Reset Rotate Save Set Start Submit Synchronize Tag Update';
-const TAKES_NONE = 'BatchDelete Complete Delete Evaluate Get Invoke List Retrieve Search Stop Untag';
+const TAKES_NONE = 'BatchDelete Complete Converse Delete Evaluate Get Invoke List Retrieve Search Stop Untag';
 
 const verbOf = (name: string): string => /^(Batch)?[A-Z][a-z]+/.exec(name)?.[0] ?? name;
 

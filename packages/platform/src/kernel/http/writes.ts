@@ -4,7 +4,8 @@ import { type OperationName, operations } from '@agentplatform/contract';
  * What takes no room though it is no mere look: it makes things fewer or ends them, answers from what is there, or leads to a session, which
  * asks for its own room when it starts. Whatever is not named here needs room, so that an operation of tomorrow does.
  */
-const NEEDS_NONE = /^(Delete|BatchDelete|Stop|Untag|Invoke|Retrieve|Search|List|Get|Complete|Evaluate)(?![a-z])/;
+const NEEDS_NONE =
+  /^(Delete|BatchDelete|Stop|Untag|Invoke|Converse|Retrieve|Search|List|Get|Complete|Evaluate)(?![a-z])/;
 
 const names: ReadonlySet<OperationName> = new Set(
   Object.values(operations).flatMap(({ name, readonly }) => (readonly || NEEDS_NONE.test(name) ? [] : [name])),

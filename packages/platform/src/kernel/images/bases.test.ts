@@ -7,12 +7,14 @@ import { promisify } from 'node:util';
 import Fastify from 'fastify';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { RegistryServer } from '../../services/container-registry/server.ts';
+import type { Credential } from '../auth/sigv4.ts';
 import { systemClock } from '../clock.ts';
+import { served } from '../http/testing/serve-routes.ts';
 import { digestOf } from './digest.ts';
 import type { BaseProgress, ImagesRoom } from './index.ts';
 import { MEDIA } from './media-types.ts';
 import { findPythons } from './python-interpreters.ts';
-import { registerRegistry } from './registry-server.ts';
 import { openImages } from './testing/images.ts';
 import { tempDir } from './testing/temp-dir.ts';
 
@@ -225,15 +227,18 @@ json.dump({'version': 'python:%d.%d' % sys.version_info[:2], 'path': sys.path, '
 describe('bases through the registry', () => {
   it('are pulled by anyone who may log in, mounted under an image of his own, and never written', async () => {
     const app = Fastify({ forceCloseConnections: true });
-    const authenticate = async (user: string) => ({ accountId: user, principal: user, require: () => undefined });
-    await registerRegistry(app, {
+    const registry = new RegistryServer({
       store: images.store,
       bases: images.bases,
       clock: systemClock,
       log: pino({ level: 'silent' }),
       needRoom: () => undefined,
-      authenticate,
     });
+    const find = (user: string): Credential => ({
+      secretAccessKey: 'x',
+      principal: { kind: 'iam', accountId: user, arn: user, accessKeyId: user, tags: {} },
+    });
+    await app.register(served([registry.routes], { keys: { find } }));
     const address = await app.listen({ port: 0, host: '127.0.0.1' });
     onTestFinished(() => app.close());
     const call = (method: string, path: string, body?: Uint8Array<ArrayBuffer>, as = 'alice') =>

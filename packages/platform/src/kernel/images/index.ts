@@ -36,7 +36,6 @@ export { directoryEntries, type LayerEntry, writeLayer } from './layer.ts';
 export type { ImageLimits } from './limits.ts';
 export { mountLayers } from './mount-layers.ts';
 export { isRepositoryName, parseReference, repositoryArn } from './reference.ts';
-export { registerRegistry } from './registry-server.ts';
 export { writeImage } from './write-image.ts';
 
 export interface ImagesDeps {

@@ -21,3 +21,22 @@ it('ends a thread whose memory is full as an image that is too large, and leaves
   });
   expect(existsSync(into)).toBe(false);
 });
+
+it('looks at the end of a name once, however many slashes are in it', async () => {
+  const dir = await tempDir();
+  const unpack = async (name: string): Promise<unknown> => {
+    const path = join(dir, `layer-${name.length}`);
+    writeFileSync(path, await tar([{ name: 'x', pax: { path: name } }]));
+    const into = join(dir, `tree-${name.length}`);
+    const job = { into, layers: [{ path }], spentBytes: 0, spentEntries: 0, imageBytes: 1e9, imageEntries: 1e6 };
+    // Nobody waits so long: a thread that looks from each slash again takes minutes, and is not ended meanwhile.
+    return unpackInThread(job, AbortSignal.timeout(30_000));
+  };
+  // The control: such names are read at all.
+  expect(await unpack(`${'/'.repeat(4000)}x`)).toMatchObject({ ok: true });
+  expect(await unpack(`${'/'.repeat(200_000)}x`)).toMatchObject({
+    ok: false,
+    reason: 'invalid',
+    message: expect.stringContaining('too long'),
+  });
+}, 120_000);

@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { extract, type Header } from 'tar-stream';
 import { errorCode } from '../system-error.ts';
+import { trimEnd } from '../trim-end.ts';
 import { ImageError } from './images.ts';
 import { describeBytes } from './limits.ts';
 import { isObject } from './manifest.ts';
@@ -66,8 +67,9 @@ async function writeEntries(untar: ReturnType<typeof extract>, tree: Tree, budge
 }
 
 async function writeEntry(header: Header, body: AsyncIterable<unknown>, tree: Tree, budget: Budget): Promise<void> {
-  const slash = header.name.replace(/\/+$/, '').lastIndexOf('/');
-  const name = header.name.replace(/\/+$/, '').slice(slash + 1);
+  const path = trimEnd(header.name, '/');
+  const slash = path.lastIndexOf('/');
+  const name = path.slice(slash + 1);
   if (name.startsWith(WHITEOUT)) return whiteOut(header.name.slice(0, slash + 1), name, tree);
 
   const meta = readMeta(header);

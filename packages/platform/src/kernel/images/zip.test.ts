@@ -99,6 +99,14 @@ describe('readZip', () => {
     await expect(read(rawZip(entries))).rejects.toMatchObject({ name: 'ImageError', reason });
   });
 
+  it('says little of what is wrong, however much of it there is: it is read again by who cleans the text', async () => {
+    // The control: what the zip reader says repeats the name.
+    await expect(read(rawZip([{ name: '..\\x' }]))).rejects.toThrow('fileName: ..\\x.');
+    const error: unknown = await read(rawZip([{ name: `${'.'.repeat(65_000)}\\x` }])).catch((e: unknown) => e);
+    expect(error).toBeInstanceOf(ImageError);
+    expect(String(error).length).toBeLessThan(1000);
+  });
+
   it('looks at each directory once, however many names are below it', async () => {
     const below = 'd/'.repeat(200);
     const path = join(await tempDir(), 'deep.zip');

@@ -3,6 +3,7 @@ import { posix } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { errorCode } from '../system-error.ts';
+import { trimEnd } from '../trim-end.ts';
 import { ImageError } from './images.ts';
 import { describeBytes } from './limits.ts';
 
@@ -24,6 +25,8 @@ const S_IFDIR = 0o040000;
 const S_IFREG = 0o100000;
 const MADE_BY_UNIX = 3;
 const LONGEST_TARGET = 4095;
+/** Of what is said of a zip, which may repeat a name of it, in characters. */
+const LONGEST_REASON = 500;
 /** As deep as an image may be. */
 const DEEPEST = 250;
 
@@ -178,5 +181,5 @@ function show(text: string): string {
 }
 
 function invalid(why: string, cause?: unknown): ImageError {
-  return new ImageError('invalid', `The zip cannot be used: ${why.replace(/\.+$/, '')}.`, { cause });
+  return new ImageError('invalid', `The zip cannot be used: ${trimEnd(why.slice(0, LONGEST_REASON), '.')}.`, { cause });
 }

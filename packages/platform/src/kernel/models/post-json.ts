@@ -1,4 +1,6 @@
 import type { Outbound } from '../outbound/index.ts';
+import { trimEnd } from '../trim-end.ts';
+import { errorOfStatus, ModelError, unreachable } from './model-error.ts';
 
 /** An OpenAI-compatible service that the operator of the platform has chosen. */
 export interface ModelEndpoint {
@@ -19,27 +21,9 @@ export function modelEndpoint(
   return { url, model: name, outbound, ...(key === undefined ? {} : { apiKey: key }) };
 }
 
-/**
- * The service did not answer, or not with what was asked for. Users read the message (of an extraction that failed): it names neither
- * the service's address nor what it said. The cause says that, for the log, and never names the key.
- */
-export class ModelError extends Error {
-  override name = 'ModelError';
-  /** Whether it is about what was asked: asking the same again is in vain. */
-  readonly refused: boolean;
-
-  constructor(message: string, { refused = false, ...options }: ErrorOptions & { refused?: boolean } = {}) {
-    super(message, options);
-    this.refused = refused;
-  }
-}
-
 /** Some hundred vectors as text; a thousand times what a model says at a time. */
 const MAX_ANSWER = 8_000_000;
 const TIMEOUT_MS = 60_000;
-const QUOTED = 300;
-/** Answers to a request that is not as it should be, or too much: Bad Request, Content Too Large, Unprocessable Content. */
-const REFUSALS = [400, 413, 422];
 
 /** POSTs JSON below the endpoint's base and gives the JSON object that comes back. Throws `ModelError`, or the signal's own reason. */
 export async function postJson(
@@ -49,7 +33,7 @@ export async function postJson(
   signal?: AbortSignal,
 ): Promise<Record<string, unknown>> {
   const answer = await readAnswer(
-    outbound.fetch(`${url.replace(/\/+$/, '')}/${path}`, {
+    outbound.fetch(`${trimEnd(url, '/')}/${path}`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -64,11 +48,7 @@ export async function postJson(
     }),
     signal,
   );
-  if (answer.status !== 200)
-    throw new ModelError(`the service of the model answered ${answer.status}`, {
-      refused: REFUSALS.includes(answer.status),
-      cause: new Error(`it said: ${without(apiKey, answer.text).slice(0, QUOTED)}`),
-    });
+  if (answer.status !== 200) throw errorOfStatus(answer.status, answer.text, apiKey);
   const value = objectIn(answer.text);
   if (!value) throw new ModelError('the service of the model answered with something that is no JSON object');
   return value;
@@ -83,7 +63,7 @@ async function readAnswer(
     return { status: answer.status, text: await answer.text() };
   } catch (cause) {
     signal?.throwIfAborted();
-    throw new ModelError('the service of the model cannot be reached, or gave no answer that can be used', { cause });
+    throw unreachable(cause);
   }
 }
 
@@ -94,9 +74,4 @@ function objectIn(text: string): Record<string, unknown> | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Services are known to say which key they refuse. */
-function without(secret: string | undefined, text: string): string {
-  return secret === undefined ? text : text.replaceAll(secret, '[redacted]');
 }

@@ -1,4 +1,5 @@
-import { type ModelEndpoint, ModelError, postJson } from './post-json.ts';
+import { ModelError } from './model-error.ts';
+import { type ModelEndpoint, postJson } from './post-json.ts';
 
 /** A model that judges how well texts answer a query. */
 export interface Reranker {

@@ -4,6 +4,5 @@ export { objectReader } from './object-reader.ts';
 export type { ObjectStore } from './object-store.ts';
 export type { ObjectLimits } from './object-usage.ts';
 export { type ObjectWriter, objectWriter } from './object-writer.ts';
-export { s3Api } from './s3-api/plugin.ts';
 export { openS3Client } from './s3-client.ts';
 export { createS3Store } from './s3-store.ts';

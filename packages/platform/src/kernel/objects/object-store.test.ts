@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startS3, type TestS3 } from '../../services/s3/testing/s3-server.ts';
 import { systemClock } from '../clock.ts';
 import { openDirectoryStore } from './directory-store.ts';
 import type { ObjectStore } from './object-store.ts';
 import { createS3Store } from './s3-store.ts';
-import { startS3, type TestS3 } from './testing/s3-server.ts';
 
 const OWNER = '111122223333';
 const KEYS = [

@@ -19,6 +19,7 @@ import type { RunCommand } from './run-command.ts';
 import { RuntimeCli, type RuntimeInfo } from './runtime-cli.ts';
 import { type RuntimeTraits, runtimeTraits } from './runtime-traits.ts';
 import { SandboxError } from './sandbox.ts';
+import { Snapshots } from './snapshots.ts';
 
 export interface OciProviderOptions {
   dataDir: string;
@@ -41,6 +42,8 @@ export interface OciProviderOptions {
   creates?: { running: number; waiting: number };
   /** Bytes of a sandbox's log that are kept (default 4 MiB). */
   logBytes?: number;
+  /** Bytes of snapshots that are kept (default none). */
+  snapshotBytes?: number;
   /** `loop`: an ext4 file per sandbox, apart from its memory. `tmpfs`: for hosts without loop devices; counts as its memory too. */
   disk?: 'loop' | 'tmpfs';
   run?: RunCommand;
@@ -74,6 +77,8 @@ export interface Engine {
   /** Whether all ids of owners of the pool are their own. */
   ownIds: boolean;
   idMounts: IdMounts;
+  /** Undefined where the runtime takes none, or where none are to be kept. */
+  snapshots: Snapshots | undefined;
   isolation: string;
   swapLimit: boolean;
 }
@@ -166,9 +171,20 @@ export async function openEngine(options: OciProviderOptions, run: RunCommand): 
     makeOwner,
     ownIds,
     idMounts,
+    snapshots: await openSnapshots(options, instance, traits),
     isolation: `container (${info.name}, ${traits.isolation})`,
     swapLimit: await countsSwap(layout),
   };
+}
+
+/** Of sandboxes in a file of their own: a disk in memory would be lost. */
+async function openSnapshots(
+  { snapshotBytes = 0, disk }: OciProviderOptions,
+  { dataDir }: Instance,
+  { snapshots }: RuntimeTraits,
+): Promise<Snapshots | undefined> {
+  if (snapshotBytes === 0 || !snapshots || disk === 'tmpfs') return undefined;
+  return Snapshots.open(join(dataDir, 'snapshots'), snapshotBytes);
 }
 
 export function attachment(owner: Owner): { slot: string; hostInterface: string } {

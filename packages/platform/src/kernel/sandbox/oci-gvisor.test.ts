@@ -2,7 +2,7 @@ import pino from 'pino';
 import { it } from 'vitest';
 import { systemClock } from '../clock.ts';
 import { OciProvider } from './oci-provider.ts';
-import { lacksGvisor } from './testing/gvisor.ts';
+import { lacksGvisor, RUNSC } from './testing/gvisor.ts';
 import { busyboxImage } from './testing/rootfs.ts';
 import { sandboxContract } from './testing/sandbox-contract.ts';
 import { sharedVolume } from './testing/shared-volume.ts';
@@ -20,7 +20,7 @@ else
         stage: testStage,
         clock: systemClock,
         log: pino({ level: 'silent' }),
-        runtime: 'runsc',
+        runtime: RUNSC,
       }),
     image: busyboxImage,
     volume: sharedVolume,

@@ -9,8 +9,9 @@ import type { StagedSpec } from './host-stage.ts';
 import { resolveImageUser } from './image-user.ts';
 import { property } from './json-path.ts';
 import { attachment, type Engine, OCI_DEFAULTS, type OciProviderOptions, openEngine } from './oci-engine.ts';
+import { takeSnapshot } from './oci-snapshot.ts';
 import type { OciProcess } from './oci-spec.ts';
-import { startSandbox } from './oci-start.ts';
+import { type Started, startSandbox } from './oci-start.ts';
 import { ownedSandbox } from './owned-sandbox.ts';
 import type { Owner } from './owner.ts';
 import { OwnerWatch } from './owner-watch.ts';
@@ -28,6 +29,7 @@ import {
 } from './sandbox.ts';
 import { readRecord, type SandboxRecord } from './sandbox-record.ts';
 import { asSandboxError, SandboxTable } from './sandbox-table.ts';
+import { type SnapshotFiles, snapshotKey } from './snapshots.ts';
 import { sweepSandboxes } from './sweep.ts';
 
 const MIB = 1024 * 1024;
@@ -66,8 +68,12 @@ export class OciProvider implements SandboxProvider {
       spec,
       signal,
       () => this.#ready(),
-      (engine, staged) => this.#make(engine, staged, signal),
+      (engine, staged) => this.#copyOrMake(engine, staged, signal),
     );
+  }
+
+  async keepsSnapshots(): Promise<boolean> {
+    return (await this.#ready()).snapshots !== undefined;
   }
 
   async *reattach(): AsyncIterable<Sandbox> {
@@ -121,7 +127,31 @@ export class OciProvider implements SandboxProvider {
     return openEngine(this.#options, this.#run);
   }
 
-  async #make(engine: Engine, spec: StagedSpec, signal: AbortSignal | undefined): Promise<ProvidedSandbox> {
+  async #copyOrMake(engine: Engine, spec: StagedSpec, signal: AbortSignal | undefined): Promise<ProvidedSandbox> {
+    const { snapshots, info } = engine;
+    const key = snapshotKey(spec, info.name);
+    const from = spec.snapshot && (await snapshots?.find(key));
+    if (!snapshots || !from) return this.#make(engine, spec, undefined, signal);
+    const forget = (): Promise<void> => snapshots.forget(key);
+    try {
+      return await this.#make(engine, spec, { ...from, forget }, signal);
+    } catch (error) {
+      signal?.throwIfAborted();
+      this.#options.log.warn(
+        { err: error, sandbox: spec.id },
+        'a snapshot could not be restored; the sandbox begins anew',
+      );
+      await forget();
+      return this.#make(engine, spec, undefined, signal);
+    }
+  }
+
+  async #make(
+    engine: Engine,
+    spec: StagedSpec,
+    snapshot: (SnapshotFiles & { forget(): Promise<void> }) | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<ProvidedSandbox> {
     const { instance } = engine;
     const { log, disk, logBytes } = { ...OCI_DEFAULTS, logBytes: 4 * MIB, ...this.#options };
     const dir = join(instance.sandboxes, spec.id);
@@ -147,9 +177,14 @@ export class OciProvider implements SandboxProvider {
         dir,
         disk,
         logBytes,
+        snapshot,
         signal,
       });
-      return this.#sandbox(engine, started.record, started.process, started.init, taken.value.ended);
+      const { ended } = taken.value;
+      return this.#sandbox(engine, started.record, started.process, started.init, ended, {
+        ...(snapshot && { copied: { forget: snapshot.forget } }),
+        ...(spec.snapshot && engine.snapshots && { snapshot: () => this.#snapshot(engine, spec, started, ended) }),
+      });
     } catch (error) {
       const attached = owner && {
         ...attachment(owner),
@@ -165,6 +200,16 @@ export class OciProvider implements SandboxProvider {
       });
       throw error;
     }
+  }
+
+  async #snapshot(
+    engine: Engine,
+    spec: StagedSpec,
+    { record, init }: Started,
+    ownerEnded: Promise<void>,
+  ): Promise<void> {
+    const options = { engine, record, init, run: this.#run, clock: this.#options.clock, ownerEnded };
+    await engine.snapshots?.keep(snapshotKey(spec, engine.info.name), (files) => takeSnapshot(options, files));
   }
 
   async #attach(engine: Engine, id: string): Promise<ProvidedSandbox | undefined> {
@@ -188,6 +233,7 @@ export class OciProvider implements SandboxProvider {
     process: OciProcess,
     init: ProcessIdentity | undefined,
     ownerEnded: Promise<void>,
+    snapshots: Pick<ProvidedSandbox, 'copied' | 'snapshot'> = {},
   ): ProvidedSandbox {
     const { instance, layout } = engine;
     const { id, labels, isolation, owner, ip } = record;
@@ -202,6 +248,7 @@ export class OciProvider implements SandboxProvider {
       ownerEnded,
       clock: this.#options.clock,
       parts: {
+        ...snapshots,
         address: (port) => ({ host: ip, port }),
         exec: (command, options, serial) =>
           execInSandbox({ ...execTarget(engine, record, process), serial }, command, options),
@@ -211,8 +258,8 @@ export class OciProvider implements SandboxProvider {
         kill: async () => {
           // The first process takes every other of its namespace with it, and the owner sees it end.
           if (init && (await signalProcess(init, 'SIGKILL'))) return;
-          // The owner of one that has ended by itself is about to write down how.
-          if (init) await Promise.race([ownerEnded, sleep(this.#options.clock, OWNER_ENDS_MS)]);
+          // The owner of one that has ended by itself is about to write down how; one without a number had ended before it was looked at.
+          await Promise.race([ownerEnded, sleep(this.#options.clock, OWNER_ENDS_MS)]);
           await signalProcess(owner, 'SIGKILL');
         },
         remove: async () => {

@@ -12,6 +12,7 @@ import type { RuntimeInfo } from './runtime-cli.ts';
 import { withInit } from './sandbox-init.ts';
 import { type SandboxRecord, writeRecord } from './sandbox-record.ts';
 import { seccompProfile } from './seccomp.ts';
+import type { SnapshotFiles } from './snapshots.ts';
 
 export interface StartOptions {
   engine: Engine;
@@ -22,6 +23,8 @@ export interface StartOptions {
   dir: string;
   disk: 'loop' | 'tmpfs';
   logBytes: number;
+  /** What it goes on from; undefined for one that begins anew. */
+  snapshot?: SnapshotFiles | undefined;
   signal: AbortSignal | undefined;
 }
 
@@ -43,6 +46,7 @@ export async function startSandbox({
   dir,
   disk,
   logBytes,
+  snapshot,
   signal,
 }: StartOptions): Promise<Started> {
   const { instance, network, runtime } = engine;
@@ -103,21 +107,26 @@ export async function startSandbox({
       diskMount: instance.diskMount,
       rootMount: instance.rootMount,
       diskBytes: spec.limits.diskBytes,
-      diskTemplate: disk === 'loop' ? join(instance.run, `disk-${spec.limits.diskBytes}.ext4`) : undefined,
+      diskTemplate: snapshot
+        ? snapshot.disk
+        : disk === 'loop'
+          ? join(instance.run, `disk-${spec.limits.diskBytes}.ext4`)
+          : undefined,
       mapRoot: joinsUserNamespace,
       uid: user.uid,
       gid: user.gid,
       workingDir,
       // An image that names no user expects root, who may write where it works.
       ownWorkingDir: user.isDefault && workingDir !== '/',
-      files: [...network.files(hostname, ip, spec.network), ...engine.traits.files],
+      files: [...network.files(hostname, ip, spec.network), ...engine.traits.files, ...(spec.files ?? [])],
       mountTargets,
       command: commandOf(ociProcess(spec, user)),
       places: mapped.includes(true) ? { dir: instance.placesMount, rootId: engine.ranges.rootId } : undefined,
     }),
   ]);
   signal?.throwIfAborted();
-  const run = runtime.runArgs({ id: spec.id, bundle: dir, pidFile: join(dir, 'init.pid') });
+  const place = { id: spec.id, bundle: dir, pidFile: join(dir, 'init.pid') };
+  const run = snapshot ? runtime.restoreArgs({ ...place, state: snapshot.state }) : runtime.runArgs(place);
   const pid = await owner.start({
     logBytes,
     leaseFile: leaseFile(engine.instance.dataDir),

@@ -8,7 +8,10 @@ import type { SandboxExit } from './sandbox.ts';
 
 /** What differs between providers whose sandboxes have an owner process. */
 export interface OwnedParts
-  extends Pick<SandboxParts, 'address' | 'exec' | 'readUsage' | 'diskBytes' | 'kill' | 'remove'> {
+  extends Pick<
+    SandboxParts,
+    'address' | 'exec' | 'readUsage' | 'diskBytes' | 'kill' | 'remove' | 'copied' | 'snapshot'
+  > {
   /** Whether the kernel killed any of its processes for their use of memory. */
   ranOutOfMemory(): Promise<boolean>;
 }

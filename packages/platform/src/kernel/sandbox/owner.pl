@@ -189,13 +189,16 @@ if ($template) {
 } else {
   mount('tmpfs', $disk, 'tmpfs', $MS_NOSUID | $MS_NODEV, "size=$bytes,mode=755") or fail "mount tmpfs: $!";
 }
-mkdir "$disk/upper", 0755; mkdir "$disk/work", 0755;
+mkdir "$disk/upper", 0755;
+# One that is the copy of an earlier disk has that one's, which the overlay took for itself alone.
+my $work = 'work';
+$work .= '-' while !mkdir("$disk/$work", 0755) && $!{EEXIST};
 
 # Mounts the root file system over the image as it is seen at LOWER. A relative lower directory needs no escaping, whatever it is called.
 sub overlay {
   my $lower = shift;
   chdir $lower or fail "$lower: $!";
-  my $layers = "lowerdir=.,upperdir=$disk/upper,workdir=$disk/work";
+  my $layers = "lowerdir=.,upperdir=$disk/upper,workdir=$disk/$work";
   # The directory `/` is in both layers, and shown as it is in the upper one.
   chown((stat '.')[4, 5], "$disk/upper");
   # Nothing in the upper layer outlives the sandbox, so nothing needs to reach the disk; kernels before 5.10 do not know the word.

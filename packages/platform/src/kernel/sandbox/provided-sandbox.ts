@@ -20,6 +20,8 @@ export interface SandboxParts {
   diskBytes?(): Promise<number>;
   tail(maxBytes: number): Promise<string>;
   logs(options: LogOptions, ended: () => boolean): AsyncIterable<string>;
+  copied?: Sandbox['copied'];
+  snapshot?: Sandbox['snapshot'];
   /** Asks the first process to end; false when there is none to ask. */
   terminate(): Promise<boolean>;
   /** Ends every process now. */
@@ -45,6 +47,8 @@ export class ProvidedSandbox implements Sandbox {
   readonly labels: Record<string, string>;
   readonly isolation: string;
   readonly exited: Promise<SandboxExit>;
+  readonly copied?: Sandbox['copied'];
+  readonly snapshot?: Sandbox['snapshot'];
   #parts: SandboxParts;
   #execs = 0;
   /** Those that are being started included. */
@@ -62,6 +66,8 @@ export class ProvidedSandbox implements Sandbox {
     this.labels = labels;
     this.isolation = isolation;
     this.#parts = parts;
+    this.copied = parts.copied;
+    this.snapshot = parts.snapshot;
     this.exited = parts.ended.then(async (exit) => {
       await this.#sample();
       this.#ended = true;

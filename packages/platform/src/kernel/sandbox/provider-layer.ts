@@ -18,6 +18,10 @@ export class ProviderLayer implements SandboxProvider {
     return this.#inner.create(spec, signal);
   }
 
+  async keepsSnapshots(): Promise<boolean> {
+    return (await this.#inner.keepsSnapshots?.()) ?? false;
+  }
+
   reattach(): AsyncIterable<Sandbox> {
     return this.#inner.reattach();
   }

@@ -15,6 +15,9 @@ export function stateOwners(files: readonly string[]): string[] {
   return [...new Set(own.map((file) => file.replace(/^runsc-(.+)\.sock$|_sandbox:.*$/, '$1')))];
 }
 
+/** For gigabytes on a slow disk. */
+const CHECKPOINT_MS = 120_000;
+
 /** The command line that OCI runtimes share (runc, crun, runsc, kata). */
 export class RuntimeCli {
   readonly command: string;
@@ -40,6 +43,45 @@ export class RuntimeCli {
 
   runArgs(options: { id: string; bundle: string; pidFile: string }): string[] {
     return [...this.#start(), 'run', '--detach', '--bundle', options.bundle, '--pid-file', options.pidFile, options.id];
+  }
+
+  /** As `runArgs`, for a sandbox that goes on where the one was of which `state` is the directory that `checkpoint` has written. */
+  restoreArgs({ state, ...options }: { id: string; bundle: string; pidFile: string; state: string }): string[] {
+    const { id, bundle, pidFile } = options;
+    return [
+      ...this.#start(),
+      'restore',
+      '--detach',
+      '--image-path',
+      state,
+      '--bundle',
+      bundle,
+      '--pid-file',
+      pidFile,
+      id,
+    ];
+  }
+
+  /** How many ends of established connections a sandbox has, those within it twice. Only of gVisor; rejects when it does not say. */
+  async connections(id: string): Promise<number> {
+    const { stdout, stderr } = await this.#run([...this.#start(), 'export-metrics', id]);
+    const said = /^runsc_netstack_tcp_current_established\{[^}]*\} (\d+)/m.exec(stdout)?.[1];
+    if (said === undefined) throw new Error(`${this.command} export-metrics ${id}: ${stderr.trim().slice(0, 300)}`);
+    return Number(said);
+  }
+
+  /** Stops every process of a sandbox where it is. */
+  async pause(id: string): Promise<void> {
+    const { code, stderr } = await this.#run([...this.#start(), 'pause', id]);
+    if (code !== 0) throw new Error(`${this.command} pause ${id}: ${stderr.trim().slice(0, 300)}`);
+  }
+
+  /** Writes what the processes of a sandbox are and have in memory into the directory `state`, and ends it. Rejects with why it could not. */
+  async checkpoint(id: string, state: string): Promise<void> {
+    const { code, stderr } = await this.#run([...this.#start(), 'checkpoint', '--image-path', state, id], {
+      timeoutMs: CHECKPOINT_MS,
+    });
+    if (code !== 0) throw new Error(`${this.command} checkpoint ${id}: ${stderr.trim().slice(0, 300)}`);
   }
 
   /**

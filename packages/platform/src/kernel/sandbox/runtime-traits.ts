@@ -16,6 +16,8 @@ export interface RuntimeTraits {
   files: { path: string; text: string }[];
   /** What of a specification it cannot hold a sandbox to. */
   unenforced: string[];
+  /** Whether it writes a sandbox down, and others go on from that. */
+  snapshots: boolean;
   /** What isolates, in plain words. */
   isolation: string;
 }
@@ -28,6 +30,7 @@ const shared: RuntimeTraits = {
   signalsInside: false,
   files: [],
   unenforced: [],
+  snapshots: false,
   isolation: 'user namespace, seccomp, own network',
 };
 
@@ -44,6 +47,7 @@ const gvisor: RuntimeTraits = {
   // An empty /tmp it would replace by memory.
   files: [{ path: '/tmp/.on-disk', text: '' }],
   unenforced: ['pids'],
+  snapshots: true,
   isolation: 'kernel of its own, own network',
 };
 

@@ -58,6 +58,13 @@ export interface SandboxSpec {
   volumes: Volume[];
   network: NetworkPolicy;
   limits: SandboxLimits;
+  /**
+   * It may begin as the copy of an earlier one of the same specification that `Sandbox.snapshot` has kept: whatever is its own (keys, storage) is
+   * neither in its environment nor mounted. Where it cannot, it begins anew.
+   */
+  snapshot?: true;
+  /** Files that it has inside, in place of what the image has there: root's, and everybody reads them. A copy has its own. Only where `keepsSnapshots`. */
+  files?: { path: string; text: string }[];
   /** Kept with the sandbox and given back by `reattach`. */
   labels: Record<string, string>;
 }
@@ -117,6 +124,13 @@ export interface Sandbox {
   readonly id: string;
   readonly labels: Record<string, string>;
   readonly isolation: string;
+  /** Whether it began as the copy of another one, of which `forget` removes what was kept; absent when it began anew. */
+  readonly copied?: { forget(): Promise<void> };
+  /**
+   * Keeps what runs in it, its memory and its disk for those that are made of the same specification, and ends it. Absent where that is not possible.
+   * Rejects when it has connections, and when it cannot be kept; it may have ended then.
+   */
+  readonly snapshot?: () => Promise<void>;
   /** Where a TCP connection to that port inside the sandbox goes, as seen by the server. */
   address(port: number): { host: string; port: number };
   exec(command: string[], options?: ExecOptions): Promise<ExecHandle>;
@@ -141,6 +155,8 @@ export interface SandboxProvider {
   stage(image: SandboxImage, signal?: AbortSignal): Promise<void>;
   /** Rejects with a `SandboxError`, or as `stage` does, and leaves nothing behind. */
   create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox>;
+  /** Whether `SandboxSpec.snapshot` can have an effect and `SandboxSpec.files` are made; absent when not. */
+  keepsSnapshots?(): Promise<boolean>;
   /** What survived a restart of the server. */
   reattach(): AsyncIterable<Sandbox>;
   /**

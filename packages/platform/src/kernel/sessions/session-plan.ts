@@ -23,6 +23,11 @@ export interface SessionPlan {
   health: HealthCheck;
   /** Has what runs in a new sandbox get ready for whichever session comes, once it answers; absent when it need not. Rejects with `StartFailure`. */
   warmUp?(sandbox: Sandbox, signal: AbortSignal): Promise<void>;
+  /**
+   * Its sandboxes may be copies of one that has warmed up; absent when each warms up itself. Says of a warm one why it is not to be copied,
+   * undefined when it may be.
+   */
+  snapshot?(sandboxId: string): string | undefined;
   /** The sandbox to create; called once for each, when the start's turn has come. Nothing of a session is in it when `pool` is there. */
   sandbox(sandboxId: string, signal: AbortSignal): Promise<SandboxSpec>;
   /** Those of the volumes that are the session's own and outlive its sandbox, such as its storage; absent when there are none. */

@@ -10,6 +10,7 @@ import type { PortSpan, SessionPlan } from './session-plan.ts';
 import { ABSENT, type EndReason, type SessionEvent, type SessionState, transition } from './session-state.ts';
 import type { SessionRow } from './session-store.ts';
 import type { SessionsDeps } from './sessions.ts';
+import type { SnapshotTaker } from './snapshot-taker.ts';
 import type { Standby } from './standby.ts';
 import type { UnstoredEnds } from './unstored-ends.ts';
 import { untilReady } from './until-ready.ts';
@@ -29,6 +30,7 @@ export interface SessionDeps extends SessionsDeps {
   ends: UnstoredEnds;
   leftovers: Leftovers;
   pool: WarmPool;
+  snapshots: SnapshotTaker;
   onGone(session: Session): void;
 }
 
@@ -228,6 +230,7 @@ export class Session {
     const sandbox = await provider.create(spec, signal);
     this.#own(sandbox);
     await untilReady(sandbox, this.#connect(sandbox), { ...options, ...this.#plan, clock }, signal);
+    this.#deps.snapshots.made(this.#plan, sandbox);
     // An end that another server wrote while this one was slow: the id may be somebody else's already.
     if (!(await store.activate(this.row.sandboxId, clock.now()))) throw new NotHeldError();
   }

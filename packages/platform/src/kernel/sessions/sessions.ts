@@ -10,6 +10,7 @@ import type { SessionKey, SessionPlan } from './session-plan.ts';
 import { SessionQuotaError } from './session-quota.ts';
 import type { EndReason } from './session-state.ts';
 import type { SessionAddress, SessionRow, SessionStore } from './session-store.ts';
+import { SnapshotTaker } from './snapshot-taker.ts';
 import { UnstoredEnds } from './unstored-ends.ts';
 import type { RecordUsage } from './usage.ts';
 import { WarmPool } from './warm-pool.ts';
@@ -71,6 +72,7 @@ export class Sessions {
   readonly #eviction: Eviction;
   /** Made ahead, for versions that are in use. */
   readonly pool: WarmPool;
+  readonly #snapshots: SnapshotTaker;
   #stopTicking: (() => void) | undefined;
   #closed = false;
 
@@ -81,10 +83,13 @@ export class Sessions {
     this.#ends = new UnstoredEnds(deps.store, deps.log);
     const leftovers = new Leftovers(deps);
     this.#leftovers = leftovers;
+    const snapshots = new SnapshotTaker({ ...deps, queue, leftovers, room: deps.roomToPool });
+    this.#snapshots = snapshots;
     this.pool = new WarmPool({
       ...deps,
       queue,
       leftovers,
+      snapshots,
       room: deps.roomToPool,
       options: {
         ...options,
@@ -94,7 +99,15 @@ export class Sessions {
       },
     });
     // One object for all sessions: there may be ten thousand.
-    this.#deps = { ...deps, queue, leftovers, ends: this.#ends, pool: this.pool, onGone: (gone) => this.#forget(gone) };
+    this.#deps = {
+      ...deps,
+      queue,
+      leftovers,
+      ends: this.#ends,
+      pool: this.pool,
+      snapshots,
+      onGone: (gone) => this.#forget(gone),
+    };
   }
 
   /** Takes up the sandboxes that survived a restart, ends the others, removes what nobody owns. `planOf` gives undefined for a resource that is gone. */
@@ -282,6 +295,7 @@ export class Sessions {
   async close(): Promise<void> {
     this.#closed = true;
     this.#stopTicking?.();
+    await this.#snapshots.close();
     await Promise.all([...[...this.#live.values()].map((session) => session.end('shutdown')), this.pool.close()]);
   }
 }

@@ -18,8 +18,25 @@ export interface ReadyOptions {
 const READY_POLL_MS = [2, 2, 4, 4, 8, 8, 10, 10, 15, 20, 25];
 const READY_POLL_MAX_MS = 50;
 
-/** Waits until the agent's health route answers, and then until it is warm; a sandbox that exits or a time that runs out is a `StartFailure` with the agent's last lines. */
+/**
+ * Waits as `untilWarm` does. A copy that does not get there was copied from something that nobody can use: the next one begins anew.
+ */
 export async function untilReady(
+  sandbox: Sandbox,
+  connection: Dispatcher,
+  options: ReadyOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await untilWarm(sandbox, connection, options, signal);
+  } catch (error) {
+    if (!signal.aborted) await sandbox.copied?.forget();
+    throw error;
+  }
+}
+
+/** Waits until the agent's health route answers, and then until it is warm, as a copy is from its beginning; a sandbox that exits or a time that runs out is a `StartFailure` with the agent's last lines. */
+async function untilWarm(
   sandbox: Sandbox,
   connection: Dispatcher,
   { port, health, warmUp, startTimeoutMs, pingTimeoutMs, clock }: ReadyOptions,
@@ -47,7 +64,7 @@ export async function untilReady(
     await sleep(clock, Math.min(READY_POLL_MS[attempt] ?? READY_POLL_MAX_MS, left), either).catch(() => undefined);
   }
   try {
-    await warmUp?.(sandbox, either);
+    if (!sandbox.copied) await warmUp?.(sandbox, either);
   } catch (error) {
     signal.throwIfAborted();
     throw (await exitedSoon(sandbox)) ? await StartFailure.exited(sandbox) : error;

@@ -6,6 +6,7 @@ import { Timers } from '../timers.ts';
 import type { Leftovers } from './leftovers.ts';
 import { KEPT_ARRIVALS, poolTarget } from './pool-target.ts';
 import type { PoolPlan, SessionPlan } from './session-plan.ts';
+import type { SnapshotTaker } from './snapshot-taker.ts';
 import { Standby } from './standby.ts';
 import { untilReady } from './until-ready.ts';
 
@@ -24,6 +25,7 @@ export interface WarmPoolDeps {
   provider: SandboxProvider;
   queue: BoundedQueue;
   leftovers: Leftovers;
+  snapshots: Pick<SnapshotTaker, 'made'>;
   /** Whether the machine has room for a sandbox that nobody asked for. */
   room(): boolean;
   recordStart(outcome: 'ready' | 'failed', seconds: number): void;
@@ -233,7 +235,7 @@ export class WarmPool {
   }
 
   async #make(plan: SessionPlan, signal: AbortSignal): Promise<Standby> {
-    const { provider, newSandboxId, recordStart, clock, options } = this.#deps;
+    const { provider, newSandboxId, recordStart, snapshots, clock, options } = this.#deps;
     const began = clock.monotonic();
     let standby: Standby | undefined;
     try {
@@ -241,6 +243,7 @@ export class WarmPool {
       standby = new Standby(sandbox, plan);
       await untilReady(sandbox, standby.connection, { ...options, ...plan, clock }, signal);
       recordStart('ready', (clock.monotonic() - began) / 1000);
+      snapshots.made(plan, sandbox);
       return standby;
     } catch (error) {
       recordStart('failed', (clock.monotonic() - began) / 1000);

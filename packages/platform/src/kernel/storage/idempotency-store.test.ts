@@ -14,7 +14,7 @@ const parse = (response: unknown): string => {
 
 describeDatabases('idempotency store', storageMigrations, (database) => {
   const key = (fingerprint = 'f') => ({ accountId: '1', operation: 'Create', token: randomUUID(), fingerprint });
-  const newStore = (options: { clock?: FakeClock; leaseMs?: number; waitMs?: number } = {}) =>
+  const newStore = (options: { clock?: FakeClock; leaseMs?: number; waitMs?: number; keptBytes?: number } = {}) =>
     new IdempotencyStore({ database: database(), clock: systemClock, newId: randomUUID, ...options });
 
   test('twenty calls at once do the work once and get one answer', async () => {
@@ -115,5 +115,26 @@ describeDatabases('idempotency store', storageMigrations, (database) => {
     });
     await expect(work).rejects.toThrow('died');
     expect(await newStore().run(one, parse, async () => 'again')).toBe('committed');
+  });
+
+  test('of ever new tokens the oldest are forgotten beyond a bound, of their own operation alone', async () => {
+    const clock = new FakeClock();
+    const store = newStore({ clock, keptBytes: 40_000 });
+    // Nothing that the database could make smaller.
+    const answer = Array.from({ length: 300 }, () => randomUUID()).join('');
+    const other = { ...key(), operation: 'Other' };
+    await store.run(other, parse, async () => answer);
+    const calls = Array.from({ length: 6 }, () => ({ ...key(), operation: 'Flood' }));
+    for (const call of calls) {
+      await clock.advance(1_000);
+      await store.run(call, parse, async () => answer);
+    }
+    expect(await store.trim()).toBe(3);
+    const again = (one: typeof other): Promise<string> => store.run(one, parse, async () => 'anew');
+    expect(await Promise.all(calls.slice(3).map(again))).toEqual([answer, answer, answer]);
+    expect(await again(other)).toBe(answer);
+    expect(await again(calls[0] ?? other)).toBe('anew');
+    // The control: within the bound all are kept.
+    expect(await newStore({ clock }).trim()).toBe(0);
   });
 });

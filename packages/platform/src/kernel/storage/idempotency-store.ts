@@ -32,6 +32,8 @@ export interface IdempotencyOptions {
   leaseMs?: number;
   /** How long a second call waits for the first, in milliseconds. */
   waitMs?: number;
+  /** Bytes of answers to one operation in one account beyond which the oldest are forgotten (`trim`). */
+  keptBytes?: number;
 }
 
 /** Work whose answer is kept; see `IdempotencyStore.run`. */
@@ -46,6 +48,8 @@ interface Row {
 }
 
 const POLL_MS = 50;
+/** What a row takes beside its answer. */
+const ROW_BYTES = 300;
 
 /**
  * Answers to client tokens. The first call with a token does the work; every other with the same input gets the same
@@ -58,6 +62,7 @@ export class IdempotencyStore {
   readonly #ttlMs: number;
   readonly #leaseMs: number;
   readonly #waitMs: number;
+  readonly #keptBytes: number;
 
   constructor(options: IdempotencyOptions) {
     this.#database = options.database;
@@ -66,6 +71,7 @@ export class IdempotencyStore {
     this.#ttlMs = options.ttlMs ?? 24 * 3_600_000;
     this.#leaseMs = options.leaseMs ?? 30_000;
     this.#waitMs = options.waitMs ?? 60_000;
+    this.#keptBytes = options.keptBytes ?? 32 * 2 ** 20;
   }
 
   /**
@@ -94,6 +100,29 @@ export class IdempotencyStore {
   /** Deletes what has expired; returns how many. For a periodic job. */
   async sweep(): Promise<number> {
     return this.#database.execute('DELETE FROM idempotency_records WHERE expires_at <= $1', [this.#at(0)]);
+  }
+
+  /**
+   * Deletes the oldest answers beyond what is kept of one operation in one account; returns how many. Whoever calls with ever new tokens
+   * shortens how long his own kind of call is remembered, and fills no disk. For a periodic job, which comes often.
+   */
+  async trim(): Promise<number> {
+    const [size] = await this.#database.query<{ bytes: number }>(
+      `SELECT pg_total_relation_size('idempotency_records')::float8 AS bytes`,
+    );
+    if (!size || size.bytes < this.#keptBytes) return 0;
+    return this.#database.execute(
+      `DELETE FROM idempotency_records USING (
+         SELECT account_id, operation, token,
+                sum(coalesce(pg_column_size(response), 0) + ${ROW_BYTES})
+                  OVER (PARTITION BY account_id, operation ORDER BY expires_at DESC, token) AS bytes
+         FROM idempotency_records WHERE done = 1
+       ) kept
+       WHERE kept.bytes > $1 AND idempotency_records.account_id = kept.account_id
+         AND idempotency_records.operation = kept.operation AND idempotency_records.token = kept.token
+         AND idempotency_records.done = 1`,
+      [this.#keptBytes],
+    );
   }
 
   async #claim(key: IdempotencyKey, owner: string): Promise<boolean> {

@@ -17,6 +17,7 @@ export {
   DuplicateResourceError,
   InvalidCursorError,
   MissingResourceError,
+  TooManyResourcesError,
   TooManyTagsError,
   VersionConflictError,
 } from './resource-errors.ts';

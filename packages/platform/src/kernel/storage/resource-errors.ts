@@ -35,6 +35,14 @@ export class MissingResourceError extends Error {
   }
 }
 
+/** The account has as many resources of this kind as it may have. */
+export class TooManyResourcesError extends Error {
+  constructor(kind: string, most: number) {
+    super(`the account has ${most} resources of the kind ${kind}, which is the limit`);
+    this.name = 'TooManyResourcesError';
+  }
+}
+
 /** The resource would carry more tags than allowed. */
 export class TooManyTagsError extends Error {
   readonly limit: number;

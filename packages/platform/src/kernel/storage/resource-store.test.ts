@@ -6,6 +6,7 @@ import {
   DuplicateResourceError,
   InvalidCursorError,
   MissingResourceError,
+  TooManyResourcesError,
   TooManyTagsError,
   VersionConflictError,
 } from './resource-errors.ts';
@@ -55,6 +56,25 @@ describeDatabases('resource store', storageMigrations, (database) => {
     });
     expect(await store.get(created.arn)).toEqual(created);
     expect(await newStore().get(created.arn)).toBeUndefined();
+  });
+
+  test('an account has no more of a kind than it may have with one parent, and deleting gives room', async () => {
+    const store = new ResourceStore<Widget>({
+      executor: database(),
+      clock,
+      kind: `few-${++counter}`,
+      parse: parseWidget,
+      most: 2,
+    });
+    const first = await store.create(widget('a'));
+    await store.create(widget('b'));
+    await expect(store.create(widget('c'))).rejects.toThrow(TooManyResourcesError);
+    await store.create(widget('c', { parent: 'p' }));
+    await store.create(widget('c', { accountId: '444455556666' }));
+    // The control: another kind has a bound of its own.
+    await newStore().create(widget('d'));
+    expect(await store.delete(first.arn)).toBe(true);
+    await store.create(widget('e'));
   });
 
   test('a name is taken once per account, kind and parent', async () => {

@@ -5,6 +5,7 @@ import { formatCursor, parseCursor } from './list-cursor.ts';
 import {
   DuplicateResourceError,
   MissingResourceError,
+  TooManyResourcesError,
   TooManyTagsError,
   VersionConflictError,
 } from './resource-errors.ts';
@@ -58,6 +59,8 @@ export interface ResourceStoreOptions<Data> {
   kind: string;
   /** Reads `data` as it was stored; throws when it is of no known shape. */
   parse(data: unknown): Data;
+  /** Resources of this kind that an account may have with one parent; many that an account could make are held in memory, with their policies. */
+  most?: number;
 }
 
 interface Row extends Omit<Resource<unknown>, 'accountId' | 'createdAt' | 'updatedAt'> {
@@ -70,6 +73,7 @@ interface Row extends Omit<Resource<unknown>, 'accountId' | 'createdAt' | 'updat
 
 const COLUMNS = 'arn, account_id, id, parent, name, data, tags, version, created_at, updated_at, seq';
 const MAX_TAGS = 50;
+const MOST = 10_000;
 const MODIFY_ATTEMPTS = 20;
 
 /** The resources of one kind. Every method throws the errors of `resource-errors.ts` and of the database. */
@@ -85,11 +89,16 @@ export class ResourceStore<Data> {
     return new ResourceStore({ ...this.#options, executor });
   }
 
-  /** Throws `DuplicateResourceError` when the name or the ARN is taken. */
+  /** Throws `DuplicateResourceError` when the name or the ARN is taken, `TooManyResourcesError` when there are as many as there may be. */
   async create(resource: NewResource<Data>): Promise<Resource<Data>> {
-    const { executor, kind } = this.#options;
+    const { executor, kind, most = MOST } = this.#options;
     const { arn, accountId, id, name, data, parent = '', tags = {} } = resource;
     if (Object.keys(tags).length > MAX_TAGS) throw new TooManyTagsError(arn, MAX_TAGS);
+    const [held] = await executor.query<{ count: number }>(
+      'SELECT count(*)::int AS count FROM resources WHERE account_id = $1 AND kind = $2 AND parent = $3',
+      [accountId, kind, parent],
+    );
+    if (held && held.count >= most) throw new TooManyResourcesError(kind, most);
     try {
       const [created] = await executor.query<Row>(
         `INSERT INTO resources (arn, kind, account_id, id, parent, name, data, tags, version, created_at, updated_at)

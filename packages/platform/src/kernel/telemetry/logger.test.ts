@@ -86,6 +86,16 @@ describe.each(['json', 'pretty'] as const)('createLogger (%s)', (format) => {
     expect(lines).not.toContain('[redacted]');
   });
 
+  it('looks for secrets in linear time, also behind a run of spaces', { timeout: 10_000 }, () => {
+    const spaces = ' '.repeat(60_000);
+    const lines = linesOf(ours, (log) => {
+      log.info({ said: `authorization:${spaces.slice(0, 1000)}${secret}` });
+      for (let i = 0; i < 4; i += 1) log.info({ said: `authorization:${spaces}` });
+    });
+    expect(shows(lines)).toBe(false);
+    expect(lines.match(/authorization/g)).toHaveLength(5);
+  });
+
   it('survives whatever is logged', () => {
     const cycle: Record<string, unknown> = {};
     cycle.self = cycle;

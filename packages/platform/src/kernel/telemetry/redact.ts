@@ -38,8 +38,9 @@ const inText: [RegExp, string][] = [
   // Shapes that say what they are: signed tokens, private keys.
   [/(?<![\w-])eyJ[\w-]{8,}\.[\w-]{1,65536}(\.[\w-]*)*/g, redacted],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, redacted],
+  // The spaces are taken whole (`(?=(…))\3`): given back one by one, each would be looked at from every other.
   [
-    /(x-amz-security-token|set-cookie|cookie|authorization|x-api-key)(["']?\s*:\s*["']?)(?!\s*\[redacted\])[^\s"',;]+/gi,
+    /(x-amz-security-token|set-cookie|cookie|authorization|x-api-key)(["']?\s*:(?=(\s*))\3["']?)(?!\[redacted\])[^\s"',;]+/gi,
     `$1$2${redacted}`,
   ],
 ];

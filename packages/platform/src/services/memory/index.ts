@@ -3,7 +3,7 @@ import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
-import type { ChatModel, Reranker } from '../../kernel/models/index.ts';
+import type { Model, Models, Reranker } from '../../kernel/models/index.ts';
 import type { Topics } from '../../kernel/notifications/index.ts';
 import type { ObjectWriter } from '../../kernel/objects/index.ts';
 import type { Service } from '../../kernel/service.ts';
@@ -48,7 +48,9 @@ export interface MemoryServiceDeps {
   /** Absent: what is found is ranked once. */
   reranker?: Reranker;
   /** Absent: long-term records are made by rules. */
-  chat?: ChatModel;
+  model?: Model;
+  /** Models that a strategy may name. */
+  models: Pick<Models, 'find'>;
 }
 
 /** What other services may use of it. */
@@ -73,9 +75,9 @@ export function createMemoryService(deps: MemoryServiceDeps): Service<MemoryOper
   });
   const newRecordId = (): string => `mem-${deps.newUuid()}`;
   const onContent = (): void => vectors.current?.wake();
-  const { chat } = deps;
-  const extractor = chat
-    ? createModelExtractor({ chat, meter: (use) => meterModel(database, clock, use) })
+  const { model, models } = deps;
+  const extractor = model
+    ? createModelExtractor({ model, models, meter: (use) => meterModel(database, clock, use) })
     : localExtractor;
   const records = new Records({ database, clock, newRecordId, onContent });
   const jobs = new ExtractionJobs({

@@ -1,4 +1,4 @@
-import { createChatModel, createReranker, modelEndpoint } from '../../kernel/models/index.ts';
+import { createReranker, modelEndpoint } from '../../kernel/models/index.ts';
 import { createTopics } from '../../kernel/notifications/index.ts';
 import { objectWriter } from '../../kernel/objects/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
@@ -17,8 +17,9 @@ declare module '../../service-module.ts' {
 export const module: ServiceModule<'memory', MemoryOperation> = {
   migrations: memoryMigrations,
   create(kernel) {
-    const { config, ownOutbound: outbound, clock, identifiers, room } = kernel;
-    const { models, rerank, notifications } = config;
+    const { config, ownOutbound: outbound, clock, identifiers, models, room } = kernel;
+    const { rerank, notifications } = config;
+    const model = config.memory.model === undefined ? models.default : models.find(config.memory.model);
     const openEmbedder = embedderOf(config, { outbound, clock });
     return createMemoryService({
       ...kernel,
@@ -35,7 +36,7 @@ export const module: ServiceModule<'memory', MemoryOperation> = {
       ...(rerank.url === undefined
         ? {}
         : { reranker: createReranker(modelEndpoint(rerank.url, { name: rerank.model, key: rerank.key }, outbound)) }),
-      ...(models.url === undefined ? {} : { chat: createChatModel(modelEndpoint(models.url, models, outbound)) }),
+      ...(model ? { model } : {}),
       newIdSuffix: identifiers.suffix,
       newUuid: identifiers.request,
       extractionDelayMs: config.memory.extractionDelaySeconds * 1000,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { data } from '@agentplatform/contract';
+import { trimEnd } from '../../kernel/trim-end.ts';
 import type { RecordExpiry } from './record-expiry.ts';
 
 /** One long-term record as it is kept. */
@@ -27,14 +28,7 @@ export const NO_STRATEGY = 'none';
 /** Equal for texts that differ only in case, spaces and punctuation at the end. */
 export function contentHash(content: string): string {
   const plain = content.normalize('NFKC').toLowerCase().replace(/\s+/g, ' ').trim();
-  return createHash('sha256').update(withoutEnding(plain)).digest('hex').slice(0, 32);
-}
-
-/** Without punctuation and spaces at the end, looked for from there: a pattern that wants the end tries from every such place. */
-function withoutEnding(text: string): string {
-  let end = text.length;
-  while (end > 0 && '.!? '.includes(text.charAt(end - 1))) end -= 1;
-  return text.slice(0, end);
+  return createHash('sha256').update(trimEnd(plain, '.!? ')).digest('hex').slice(0, 32);
 }
 
 /** A record in the wire's shape. Where it came from and how long it held is said in metadata of the platform's own. */

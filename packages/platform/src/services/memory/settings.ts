@@ -1,4 +1,4 @@
-import { decimal } from '../../config/setting.ts';
+import { decimal, optionalWord } from '../../config/setting.ts';
 
 export const memory = {
   extractionDelaySeconds: decimal({
@@ -7,5 +7,11 @@ export const memory = {
     default: 1,
     min: 0,
     max: 3600,
+  }),
+  model: optionalWord({
+    about:
+      'Name of the model that makes long-term records of conversations: default = that of models.url, or one of models.named; none = they are made by rules, though there is a model. That of models.default when not set.',
+    pattern: /^\S+$/,
+    expected: 'the name of a model',
   }),
 };

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../kernel/clock.ts';
 import type { Embedder } from '../../kernel/embeddings/index.ts';
+import { jobMigrations } from '../../kernel/jobs/index.ts';
 import { ModelError } from '../../kernel/models/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases, silent } from '../../kernel/storage/testing/databases.ts';
@@ -36,7 +37,7 @@ const filterOf = (key: string): RecordFilter => {
   };
 };
 
-describeDatabases('vector index', [...storageMigrations, ...memoryMigrations], (database) => {
+describeDatabases('vector index', [...storageMigrations, ...jobMigrations, ...memoryMigrations], (database) => {
   const until = (done: () => boolean) => expect.poll(done, { timeout: 60_000 }).toBe(true);
 
   it('finds the nearest in a namespace, one by one and through the graph alike', async () => {
@@ -111,7 +112,7 @@ describeDatabases('vector index', [...storageMigrations, ...memoryMigrations], (
       ...model,
       embed: async (texts, signal) => {
         if (refusing || texts.some((text) => text.includes('long')))
-          throw new ModelError('the service of the model answered 400', { refused: true });
+          throw new ModelError('the service of the model answered 400', { kind: 'refused' });
         return model.embed(texts, signal);
       },
     };

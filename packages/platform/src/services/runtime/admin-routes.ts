@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import { errors } from '@agentplatform/contract';
-import type { FastifyPluginAsync } from 'fastify';
-import type { AdminGuard } from '../../kernel/http/admin-guard.ts';
 import { closeSignal } from '../../kernel/http/request-context.ts';
+import { type KnownCall, type KnownRoute, type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
 import type { LogArchive } from '../../kernel/sessions/log-archive.ts';
 import type { Session } from '../../kernel/sessions/session.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
@@ -13,13 +12,7 @@ export interface RuntimeAdminDeps {
   runtimes: Runtimes;
   sessions: Sessions;
   archive: LogArchive;
-  guard: AdminGuard;
   region: string;
-}
-
-interface Route {
-  Params: { id: string };
-  Querystring: { session?: string; follow?: string };
 }
 
 interface LogLine {
@@ -30,28 +23,34 @@ interface LogLine {
 }
 
 /** The platform's own routes about runtimes, which the vendor's API has no operation for: live sessions and what agents print. */
-export function runtimeAdminRoutes(deps: RuntimeAdminDeps): FastifyPluginAsync {
-  const arnOf = (id: string) => (accountId: string) => {
-    if (!/^[^/\s]+$/.test(id)) throw errors.resourceNotFound(`There is no agent runtime ${id}.`);
-    return runtimeArn({ region: deps.region, accountId }, id);
-  };
-  return async (app) => {
-    app.get<Route>('/_platform/runtimes/:id/sessions', async (request) => {
-      const { id } = request.params;
-      const { accountId } = await deps.guard(request, 'agentplatform:ListRuntimeSessions', arnOf(id));
-      const { runtime } = await deps.runtimes.family(id, accountId);
-      return { sessions: deps.sessions.of(runtime.arn).map(sessionView) };
-    });
-
-    app.get<Route>('/_platform/runtimes/:id/logs', async (request, reply) => {
-      const { id } = request.params;
-      const { accountId } = await deps.guard(request, 'agentplatform:ReadRuntimeLogs', arnOf(id));
-      const { runtime } = await deps.runtimes.family(id, accountId);
-      const { session, follow } = request.query;
-      const signal = closeSignal(reply.raw);
-      const lines = logLines(deps, runtime.arn, session, follow === '1' || follow === 'true', signal);
-      return reply.type('application/x-ndjson').send(Readable.from(asText(lines), { objectMode: false }));
-    });
+export function runtimeAdminRoutes(deps: RuntimeAdminDeps): RouteSet {
+  const route = (what: string, action: string, answer: (call: KnownCall, arn: string) => unknown): KnownRoute => ({
+    method: 'GET',
+    url: `/_platform/runtimes/:id/${what}`,
+    credentials: SIGNED,
+    ask(call) {
+      const { params, accountId } = call;
+      const { id = '' } = params;
+      if (!/^[^/\s]+$/.test(id)) throw errors.resourceNotFound(`There is no agent runtime ${id}.`);
+      return {
+        rights: { action: `agentplatform:${action}`, resource: runtimeArn({ region: deps.region, accountId }, id) },
+        async answer() {
+          const { runtime } = await deps.runtimes.family(id, accountId);
+          return answer(call, runtime.arn);
+        },
+      };
+    },
+  });
+  return {
+    name: 'runtimes',
+    routes: [
+      route('sessions', 'ListRuntimeSessions', (_call, arn) => ({ sessions: deps.sessions.of(arn).map(sessionView) })),
+      route('logs', 'ReadRuntimeLogs', ({ query, reply }, arn) => {
+        const [session, follow] = [query.get('session') ?? undefined, query.get('follow')];
+        const lines = logLines(deps, arn, session, follow === '1' || follow === 'true', closeSignal(reply.raw));
+        return reply.type('application/x-ndjson').send(Readable.from(asText(lines), { objectMode: false }));
+      }),
+    ],
   };
 }
 

@@ -5,13 +5,15 @@ import { errors, ServiceError } from '@agentplatform/contract';
 import fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { IamPrincipal } from '../../kernel/auth/principal.ts';
+import { served } from '../../kernel/http/testing/serve-routes.ts';
 import { ImageStore } from '../../kernel/images/image-store.ts';
 import { ImageError, machinePlatform, writeImage, writeLayer } from '../../kernel/images/index.ts';
 import { DEFAULT_IMAGE_LIMITS } from '../../kernel/images/limits.ts';
 import { baseImageRoutes } from './base-image-routes.ts';
 
 const ACCOUNT = '111122223333';
-const root = { kind: 'iam', accountId: ACCOUNT } as IamPrincipal;
+const arn = `arn:aws:iam::${ACCOUNT}:root`;
+const root: IamPrincipal = { kind: 'iam', accountId: ACCOUNT, arn, accessKeyId: 'AKIAROOT', tags: {} };
 
 let folder: string;
 let store: ImageStore;
@@ -39,21 +41,20 @@ async function ask(path: string, body: string, denied: string[] = [], required: 
   app.setErrorHandler((error, _request, reply) =>
     reply.code(error instanceof ServiceError ? error.status : 500).send({ message: String(error) }),
   );
+  const routes = baseImageRoutes({
+    images: {
+      store,
+      resolve: async (uri) => {
+        if (uri.startsWith('down.example')) throw new ImageError('unreachable', 'no such host');
+        if (uri.startsWith('private.example')) throw new ImageError('unauthorized', 'not for you');
+        return { digest, architecture: 'amd64', sizeBytes: 1 };
+      },
+    },
+    credentials: { forImage: async () => undefined },
+  });
   await app.register(
-    baseImageRoutes({
-      images: {
-        store,
-        resolve: async (uri) => {
-          if (uri.startsWith('down.example')) throw new ImageError('unreachable', 'no such host');
-          if (uri.startsWith('private.example')) throw new ImageError('unauthorized', 'not for you');
-          return { digest, architecture: 'amd64', sizeBytes: 1 };
-        },
-      },
-      credentials: { forImage: async () => undefined },
-      async guard(_request, action, resource) {
-        require(action, resource(ACCOUNT));
-        return { principal: root, accountId: ACCOUNT, body: Buffer.from(body) };
-      },
+    served([routes], {
+      authenticator: { authenticate: () => ({ principal: root, body: { kind: 'unsigned' } }) },
       authorize: ({ action, resource }) => require(action, resource),
     }),
   );

@@ -1,6 +1,5 @@
 import { createJwtAuthenticator } from '../../kernel/auth/jwt.ts';
 import { createOidcDiscovery } from '../../kernel/auth/oidc-discovery.ts';
-import { passThrough } from '../../kernel/http/pass-through.ts';
 import { RateLimiter } from '../../kernel/http/rate-limiter.ts';
 import { objectReader } from '../../kernel/objects/index.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
@@ -26,7 +25,7 @@ const STREAMS = { pingIntervalMs: 30_000, handshakeMs: 30_000 };
 export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
   needs: ['identity'],
   create(kernel, { identity }) {
-    const { outbound, clock, identifiers, config, images, sessions, archive, region, gate } = kernel;
+    const { outbound, clock, identifiers, config, images, sessions, archive, region } = kernel;
     const credentials = new RegistryCredentialsStore(kernel.secrets);
     const jwt = createJwtAuthenticator({
       discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }),
@@ -58,16 +57,12 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
     return {
       ...service,
       sockets: { read: (req) => endpoints.sockets.read(req) ?? sockets.read(req) },
+      passes: [endpoints.requests],
       drain: () => sockets.close(),
       routes: [
-        passThrough(endpoints.requests, {
-          ...kernel,
-          newRequestId: identifiers.request,
-          maxSpooledBytes: config.invocation.maxPayloadBytes,
-        }),
-        registryCredentialsRoutes(credentials, gate.guard),
-        baseImageRoutes({ images, credentials, guard: gate.guard, authorize: gate.authorize }),
-        runtimeAdminRoutes({ runtimes: service.port.runtimes, sessions, archive, guard: gate.guard, region }),
+        registryCredentialsRoutes(credentials),
+        baseImageRoutes({ images, credentials }),
+        runtimeAdminRoutes({ runtimes: service.port.runtimes, sessions, archive, region }),
       ],
       sessionKind: { name: 'runtime', planOf: service.port.planOf },
       imagesInUse: service.port.imagesInUse,
@@ -76,7 +71,7 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
 };
 
 /** The settings of agent runtimes; times in milliseconds. */
-function settings({ config, network, reach, sandboxCredentials }: Kernel) {
+function settings({ config, network, reach, sandboxCredentials, provider }: Kernel) {
   return {
     defaults: config.session,
     quotas: config.quotas,
@@ -86,6 +81,9 @@ function settings({ config, network, reach, sandboxCredentials }: Kernel) {
       network,
       endpoint: () => reach.endpoint,
       roleEnvironment: (role) => sandboxCredentials.environment(role),
+      roleFiles: (role) => sandboxCredentials.environmentWithFile(role),
+      hasCredentials: (id) => sandboxCredentials.gave(id),
+      keepsSnapshots: () => provider.keepsSnapshots(),
     },
     limits: {
       timeoutMs: config.invocation.timeoutSeconds * 1000,

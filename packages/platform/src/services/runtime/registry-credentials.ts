@@ -1,6 +1,6 @@
 import { errors } from '@agentplatform/contract';
-import type { FastifyPluginAsync } from 'fastify';
-import { type AdminGuard, readMembers } from '../../kernel/http/admin-guard.ts';
+import { readMembers } from '../../kernel/http/routes/read-members.ts';
+import { type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
 import { parseReference, type RegistryCredentials } from '../../kernel/images/index.ts';
 import { Secret, type Secrets } from '../../kernel/secrets/index.ts';
 
@@ -39,28 +39,45 @@ function canonical(host: string): string {
 }
 
 /** `PUT` and `DELETE /_platform/registry-credentials/{host}`: what a private registry is to be asked with. Never given back. */
-export function registryCredentialsRoutes(store: RegistryCredentialsStore, guard: AdminGuard): FastifyPluginAsync {
-  const resource = (host: string) => (accountId: string) => `arn:aws:agentplatform::${accountId}:registry/${host}`;
-  return async (app) => {
-    app.removeAllContentTypeParsers();
-    app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-    app.put<{ Params: { host: string } }>('/_platform/registry-credentials/:host', async (request, reply) => {
-      const host = hostName(request.params.host);
-      const { accountId, body } = await guard(request, 'agentplatform:PutRegistryCredentials', resource(host));
-      await store.put(accountId, host, readCredentials(body));
-      return reply.code(204).send();
-    });
-    app.delete<{ Params: { host: string } }>('/_platform/registry-credentials/:host', async (request, reply) => {
-      const host = hostName(request.params.host);
-      const { accountId } = await guard(request, 'agentplatform:DeleteRegistryCredentials', resource(host));
-      if (!(await store.delete(accountId, host)))
-        throw errors.resourceNotFound(`No credentials are stored for ${host}.`);
-      return reply.code(204).send();
-    });
+export function registryCredentialsRoutes(store: RegistryCredentialsStore): RouteSet {
+  const common = { url: '/_platform/registry-credentials/:host', credentials: SIGNED };
+  const right = (accountId: string, action: string, host: string) => ({
+    action: `agentplatform:${action}`,
+    resource: `arn:aws:agentplatform::${accountId}:registry/${host}`,
+  });
+  return {
+    name: 'registry-credentials',
+    routes: [
+      {
+        ...common,
+        method: 'PUT',
+        ask({ params, accountId, body }) {
+          const host = hostName(params.host);
+          return {
+            rights: right(accountId, 'PutRegistryCredentials', host),
+            answer: () => store.put(accountId, host, readCredentials(body)),
+          };
+        },
+      },
+      {
+        ...common,
+        method: 'DELETE',
+        ask({ params, accountId }) {
+          const host = hostName(params.host);
+          return {
+            rights: right(accountId, 'DeleteRegistryCredentials', host),
+            async answer() {
+              if (!(await store.delete(accountId, host)))
+                throw errors.resourceNotFound(`No credentials are stored for ${host}.`);
+            },
+          };
+        },
+      },
+    ],
   };
 }
 
-function hostName(text: string): string {
+function hostName(text = ''): string {
   if (!/^[a-zA-Z0-9.-]{1,253}(:\d{1,5})?$/.test(text))
     throw errors.invalidField('host', 'must be the name of a registry such as ghcr.io or localhost:5000');
   return text;

@@ -49,6 +49,9 @@ function plan(may: readonly string[], provider: SessionPlanDeps['provider']) {
     region: 'us-east-1',
     endpoint: () => undefined,
     roleEnvironment: () => ({}),
+    roleFiles: () => ({ env: {}, files: [] }),
+    hasCredentials: () => false,
+    keepsSnapshots: async () => false,
     pooled: 0,
   });
 }

@@ -17,6 +17,12 @@ export interface SessionPlanDeps {
   endpoint(): string | undefined;
   /** What an AWS SDK needs in its environment to call this platform as the role. */
   roleEnvironment(role: SandboxRole): Record<string, string>;
+  /** The same with the sandbox's own token in a file, so that the environment is one for all of a version. */
+  roleFiles(role: SandboxRole): { env: Record<string, string>; files: { path: string; text: string }[] };
+  /** Whether a sandbox has been given credentials. */
+  hasCredentials(sandboxId: string): boolean;
+  /** Whether sandboxes may be copies of a warm one here. */
+  keepsSnapshots(): Promise<boolean>;
   /** Most sandboxes of one version that stand ready. */
   pooled: number;
 }
@@ -27,6 +33,8 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
   const { port, health } = routeOf(version);
   const warmUp = warmUpOf(version);
   const volumes = deps.fileSystems.sessionVolumes(definition);
+  // Storage is a session's or shared, and a copy's mounts would be another's.
+  const copies = warmUp !== undefined && (definition.filesystemConfigurations ?? []).length === 0;
   // Who brings keys of his own means another place by them than this platform.
   const ownKeys = definition.environmentVariables?.AWS_ACCESS_KEY_ID !== undefined;
   return {
@@ -39,11 +47,15 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
     health,
     pool: { resourceArn: runtimeArn, max: deps.pooled },
     ...(warmUp ? { warmUp } : {}),
+    ...(copies ? { snapshot: (sandboxId: string) => refusal(sandboxId, deps) } : {}),
     ...(volumes ? { volumes } : {}),
     async sandbox(id, signal) {
       if (!imageDigest) throw new Error(`version ${version.version} of ${runtimeArn} is READY without an image`);
       const image = { digest: imageDigest };
       await deps.provider.stage(image, signal);
+      const role = { sandboxId: id, roleArn: definition.roleArn, sourceArn: runtimeArn };
+      const snapshot = copies && (await deps.keepsSnapshots());
+      const own = ownKeys ? { env: {} } : snapshot ? deps.roleFiles(role) : { env: deps.roleEnvironment(role) };
       return {
         id,
         image,
@@ -53,11 +65,11 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
           // Vendor SDK servers listen on loopback alone unless told that they run in a container.
           DOCKER_CONTAINER: '1',
           ...(version.protocol === 'A2A' ? cardEnvironment(deps.endpoint(), runtimeArn) : {}),
-          ...(ownKeys
-            ? {}
-            : deps.roleEnvironment({ sandboxId: id, roleArn: definition.roleArn, sourceArn: runtimeArn })),
+          ...own.env,
           ...definition.environmentVariables,
         },
+        ...(snapshot ? { snapshot } : {}),
+        ...('files' in own ? { files: own.files } : {}),
         volumes: deps.fileSystems.volumes(definition),
         network: { ...deps.network, door: !ownKeys },
         limits: { ...deps.limits, reservedMemoryBytes: reservedMemoryOf(definition) },
@@ -65,6 +77,11 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
       };
     },
   };
+}
+
+/** Credentials end with the sandbox that got them, and copies would remember them all the same. */
+function refusal(sandboxId: string, { hasCredentials }: SessionPlanDeps): string | undefined {
+  return hasCredentials(sandboxId) ? 'its warm-up has asked for credentials of its role' : undefined;
 }
 
 /** Where an agent's card says that it is reached, by the name that the vendor's SDKs know; not at its own port, which only the platform reaches. */

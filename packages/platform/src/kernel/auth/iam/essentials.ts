@@ -27,6 +27,7 @@ const FORMER: ReadonlySet<string> = new Set([
   '622ea3ffceb9866db4385a8b0c1c1e63e7ff693112ef4f06aa2dc55f3e22733f',
   '6c1f5a6c51ac6c8ce3416adf0e1062c435332e9c53254d67878755af51178830',
   '974aae7fdafe3e661498a1a45b0c308064b5ceb5d98a55a3a28d10ceb9130255',
+  '608f7b234a9d2ebb15925b0bce7e5ca407467203fb02aec24d4dbe956108fff9',
 ]);
 
 function digestOf(text = ''): string {
@@ -114,6 +115,8 @@ function makeDefaultRole(accountId: string, { clock, random }: EssentialsDeps): 
   };
 }
 
+const NAMESPACE = 'bedrock-agentcore:namespace';
+
 /** What an agent needs at work: use things, not make, change or delete them, nor manage access. */
 const DATA_PLANE = JSON.stringify({
   Version: '2012-10-17',
@@ -126,8 +129,10 @@ const DATA_PLANE = JSON.stringify({
         'bedrock-agentcore:GetEvent',
         'bedrock-agentcore:ListEvents',
         'bedrock-agentcore:ListSessions',
-        // Not who else is remembered: an agent knows whom it serves.
-        'bedrock-agentcore:*MemoryRecord*',
+        // Records whose ids it knows; for those of a place see below.
+        'bedrock-agentcore:GetMemoryRecord',
+        'bedrock-agentcore:DeleteMemoryRecord',
+        'bedrock-agentcore:Batch*MemoryRecords',
         'bedrock-agentcore:GetResourceApiKey',
         'bedrock-agentcore:GetResourceOauth2Token',
         'bedrock-agentcore:GetResourcePaymentToken',
@@ -147,5 +152,14 @@ const DATA_PLANE = JSON.stringify({
       ],
       Resource: '*',
     },
+    // Not who else is remembered: an agent knows whom it serves, and names the place. A path of one name is everybody's.
+    ...Object.entries({ Null: { [NAMESPACE]: 'false' }, StringLike: { [`${NAMESPACE}Path`]: '/?*/?*' } }).map(
+      ([operator, keys]) => ({
+        Effect: 'Allow',
+        Action: ['bedrock-agentcore:RetrieveMemoryRecords', 'bedrock-agentcore:ListMemoryRecords'],
+        Resource: '*',
+        Condition: { [operator]: keys },
+      }),
+    ),
   ],
 });

@@ -26,6 +26,8 @@ export interface SandboxCredentialsDeps {
 
 /** Where a sandbox asks for its credentials. */
 export const CREDENTIALS_PATH = '/v1/credentials';
+/** A name that images do not use. */
+const TOKEN_FILE = '/.agentplatform-token';
 const MAX_TOKEN_CHARS = 4096;
 
 /**
@@ -36,6 +38,8 @@ const MAX_TOKEN_CHARS = 4096;
 export class SandboxCredentials {
   readonly #deps: SandboxCredentialsDeps;
   readonly #issued = new Lru<string, RoleCredentials>(10_000);
+
+  readonly #given = new Lru<string, true>(10_000);
 
   constructor(deps: SandboxCredentialsDeps) {
     this.#deps = deps;
@@ -48,6 +52,17 @@ export class SandboxCredentials {
       AWS_CONTAINER_CREDENTIALS_FULL_URI: `http://${DOOR_ADDRESS}${CREDENTIALS_PATH}`,
       AWS_CONTAINER_AUTHORIZATION_TOKEN: this.token(role),
     };
+  }
+
+  /** The same where the environment is to be one for many sandboxes: the token, which is each one's own, is in a file. */
+  environmentWithFile(role: SandboxRole): { env: Record<string, string>; files: { path: string; text: string }[] } {
+    const { AWS_CONTAINER_AUTHORIZATION_TOKEN: text = '', ...env } = this.environment(role);
+    return { env: { ...env, AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: TOKEN_FILE }, files: [{ path: TOKEN_FILE, text }] };
+  }
+
+  /** Whether the sandbox of this id has been given credentials: its processes may remember them. */
+  gave(sandboxId: string): boolean {
+    return this.#given.get(sandboxId) ?? false;
   }
 
   /** The sandbox's own token: who it is, and a proof that this platform said so. */
@@ -71,6 +86,7 @@ export class SandboxCredentials {
     if (known && known.expiresAt - clock.now() > (ttlSeconds * 1000) / 2) return { ...known, roleArn };
     const issued = roles.issueRoleCredentials({ roleArn, sourceArn, sandboxId, sessionName: sandboxId, ttlSeconds });
     this.#issued.set(token, issued);
+    this.#given.set(sandboxId, true);
     return { ...issued, roleArn };
   }
 

@@ -4,13 +4,14 @@ import { errors, type ServiceError } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { PeerForwarder } from '../../peers/index.ts';
 import { HeldElsewhereError } from '../../sessions/server-hold.ts';
-import { type Entering, Entry, type EntryDeps, type Prove } from '../entry.ts';
+import { type Entering, Entry, type Prove } from '../entry.ts';
 import { toServiceError } from '../service-errors.ts';
+import { Stages, type StagesDeps } from '../stages.ts';
 import { refuseUpgrade, type UpgradeHandler } from '../upgrade.ts';
 import { readHandshake } from './handshake.ts';
 import type { OpenSocket, SocketOpening, SocketRequest, SocketService } from './socket-service.ts';
 
-export interface SocketPipelineDeps extends EntryDeps {
+export interface SocketPipelineDeps extends StagesDeps {
   services: readonly SocketService[];
   /** Joins a stream with the server that has its session; absent where there is no other. */
   forward?: Pick<PeerForwarder, 'upgrade' | 'sent'> | undefined;
@@ -41,13 +42,15 @@ const withoutBody: Prove = async ({ kind }) => {
  */
 export class SocketPipeline {
   readonly #deps: SocketPipelineDeps;
+  readonly #stages: Stages;
   readonly #entry: Entry;
   readonly #open = new Set<OpenSocket>();
   #opening = 0;
 
   constructor(deps: SocketPipelineDeps) {
     this.#deps = deps;
-    this.#entry = new Entry(deps);
+    this.#stages = new Stages(deps);
+    this.#entry = new Entry(this.#stages);
   }
 
   /** Takes every request to upgrade that the server gets. */
@@ -90,7 +93,7 @@ export class SocketPipeline {
     } finally {
       socket.off('close', onGone);
       this.#opening -= 1;
-      this.#entry.record(upgrade.entering, request.operation, failure?.status ?? SWITCHING, failure);
+      this.#stages.record(upgrade.entering, request.operation, failure?.status ?? SWITCHING, failure);
     }
   }
 
@@ -107,7 +110,7 @@ export class SocketPipeline {
     const entered = await this.#entry.enter(entering, request, withoutBody);
     const { principal } = entered;
     const require = async (action: string, resource: string): Promise<void> =>
-      this.#entry.authorize(entering, principal, action, resource);
+      this.#stages.authorize(entering, principal, { action, resource });
     const opening: SocketOpening = {
       ...{ ...entered, req, socket, head, key, requestId, signal, require },
       opened: (stream) => this.#keep(stream),

@@ -1,9 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { HELPER_ENV } from '../run-command.ts';
 
+/** The `runsc` that tests on gVisor use: this machine's, where providers look for it, or else the one that `npm test` has built. */
+export const RUNSC: string = runs('runsc') ? 'runsc' : (process.env.AGENTPLATFORM_TEST_RUNSC ?? 'runsc');
+
 /** Why tests on gVisor cannot run on this machine; undefined when they can. */
 export function lacksGvisor(): string | undefined {
-  // Where providers look for it.
-  const { status } = spawnSync('runsc', ['--version'], { env: HELPER_ENV });
-  return status === 0 ? undefined : 'needs runsc (agentcore doctor --install gvisor)';
+  return runs(RUNSC) ? undefined : 'needs runsc (agentcore doctor --install gvisor)';
+}
+
+function runs(runsc: string): boolean {
+  return spawnSync(runsc, ['--version'], { env: HELPER_ENV }).status === 0;
 }

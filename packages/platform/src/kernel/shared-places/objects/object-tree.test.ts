@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { startS3, type TestS3 } from '../../../services/s3/testing/s3-server.ts';
 import { ObjectError } from '../../objects/errors.ts';
 import { createS3Store, type ObjectStore } from '../../objects/index.ts';
-import { startS3, type TestS3 } from '../../objects/testing/s3-server.ts';
 import { until } from '../../sandbox/testing/until.ts';
 import { ObjectTree } from './object-tree.ts';
 

@@ -1,4 +1,4 @@
-import { type ChatModel, ModelError } from '../../../kernel/models/index.ts';
+import { type Model, type ModelAnswer, ModelError, type Models } from '../../../kernel/models/index.ts';
 import type { Batch, Candidate, Decision, Extractor, Question } from './candidate.ts';
 import type { Message } from './message.ts';
 import { overrideOf, type Step, TASKS } from './prompts.ts';
@@ -13,7 +13,9 @@ export interface ModelUse {
 }
 
 export interface ModelExtractorDeps {
-  chat: ChatModel;
+  model: Model;
+  /** Models that a strategy may name; of an id that none of them answers for the provider of `model` decides. */
+  models: Pick<Models, 'find'>;
   /** Keeps what a call took, also of a batch that fails later. */
   meter(use: ModelUse): Promise<void>;
 }
@@ -27,19 +29,25 @@ const MAX_TOKENS = 4096;
  * Extraction by a model: one call for facts and one for what becomes of those that have neighbours, or one for a digest and
  * one for a reflection; never more than two calls for a batch. Answers that are not as asked for throw `ModelError`.
  */
-export function createModelExtractor({ chat, meter }: ModelExtractorDeps): Extractor {
+export function createModelExtractor({ model, models, meter }: ModelExtractorDeps): Extractor {
   const ask = async (batch: Batch, step: Step, task: string, content: string, signal: AbortSignal): Promise<string> => {
     const { appendToPrompt, modelId } = overrideOf(batch.strategy, step);
     const system = appendToPrompt === undefined ? task : `${task}\n\n${appendToPrompt}`;
-    const request = {
-      system,
-      user: content,
-      maxTokens: MAX_TOKENS,
-      ...(modelId === undefined ? {} : { model: modelId }),
-    };
-    const { text, model, inputTokens, outputTokens } = await chat.complete(request, signal);
-    await meter({ memoryId: batch.memory.id, strategyId: batch.strategy.id, model, inputTokens, outputTokens });
-    return text;
+    const named = modelId === undefined ? undefined : models.find(modelId);
+    const answer = await (named ?? model).generate(
+      {
+        system,
+        messages: [{ role: 'user', content: [{ type: 'text', text: content }] }],
+        maxTokens: MAX_TOKENS,
+        temperature: 0,
+        ...(named || modelId === undefined ? {} : { modelId }),
+      },
+      signal,
+    );
+    const { input: inputTokens, output: outputTokens } = answer.usage;
+    const { id: memoryId } = batch.memory;
+    await meter({ memoryId, strategyId: batch.strategy.id, model: answer.modelId, inputTokens, outputTokens });
+    return textOf(answer);
   };
 
   return {
@@ -65,6 +73,12 @@ export function createModelExtractor({ chat, meter }: ModelExtractorDeps): Extra
       return decisionsOf(answer, questions);
     },
   };
+}
+
+function textOf({ content }: ModelAnswer): string {
+  const texts = content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+  if (texts.length === 0) throw new ModelError('the model gave no text');
+  return texts.join('');
 }
 
 function transcript(messages: readonly Message[]): string {

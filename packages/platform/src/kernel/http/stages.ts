@@ -1,0 +1,142 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Inputs, OperationName } from '@agentplatform/contract';
+import type { Principal } from '../auth/principal.ts';
+import type { Authenticated, Authenticator } from '../auth/sigv4.ts';
+import type { Clock } from '../clock.ts';
+import { PEER_HEADER, type PeerForwarder } from '../peers/index.ts';
+import type { ConditionKeys, OperationHandler, RequestContext } from '../service.ts';
+import { actionOf } from './action-of.ts';
+import { type AuditRecord, auditRecord } from './audit-record.ts';
+import type { RequestRates } from './request-rates.ts';
+
+/** Throws AccessDeniedException unless `principal` may do `action` on `resource`. */
+export type Authorize = (request: {
+  principal: Principal;
+  action: string;
+  resource: string;
+  conditions: ConditionKeys;
+  sourceIp: string | undefined;
+}) => void;
+
+export interface StagesDeps {
+  authenticator: Authenticator;
+  authorize: Authorize;
+  rates: Pick<RequestRates, 'take' | 'refused'>;
+  audit(record: AuditRecord): void;
+  /** Knows what another server has handed on; absent where there is no other. */
+  forward?: Pick<PeerForwarder, 'sent'> | undefined;
+  clock: Clock;
+}
+
+/** Where a request came from; a call of one service to another names what it is made for. */
+export interface Source {
+  readonly socket: { readonly remoteAddress?: string | undefined };
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** One request as the stages know it, whatever it asks for; they fill in who asks and what for. */
+export interface Exchange {
+  readonly req: Source;
+  readonly requestId: string;
+  principal: Principal | undefined;
+  resource: string | undefined;
+  /** Another server handed it on, as its token shows. */
+  forwarded: boolean;
+}
+
+/** What is asked of a policy. */
+export interface Asking {
+  action: string;
+  resource: string;
+  conditions?: ConditionKeys;
+}
+
+/** What a request was refused with; what no client was to see has no code. */
+export interface Refusal {
+  status: number;
+  code: string | undefined;
+}
+
+/**
+ * What every request goes through, whether it asks for an operation (`Pipeline`), a WebSocket (`SocketPipeline`) or something else
+ * (`RoutePipeline`): who asks, how often he may, whether he may, and what of it is kept. The pipelines have the order.
+ */
+export class Stages {
+  readonly #deps: StagesDeps;
+
+  constructor(deps: StagesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether another server handed it on. A client that sends the header itself gains nothing: it is no token of a server. */
+  isForwarded(req: IncomingMessage): boolean {
+    return req.headers[PEER_HEADER] !== undefined && (this.#deps.forward?.sent(req) ?? false);
+  }
+
+  /** Who signed the head of the request for that service. Throws or rejects with ServiceError. */
+  authenticate(
+    { method = '', url: rawUrl = '/', rawHeaders }: Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders'>,
+    service: string,
+  ): Authenticated | Promise<Authenticated> {
+    return this.#deps.authenticator.authenticate({ method, rawUrl, rawHeaders, service });
+  }
+
+  /**
+   * Who asks is proven: from here on the request is his, and counts, whatever becomes of it; one that was handed on was counted where it
+   * came to. Throws what `RequestRates.take` throws.
+   */
+  know(exchange: Exchange, principal: Principal, operation?: OperationName): void {
+    exchange.principal = principal;
+    if (!exchange.forwarded) this.#deps.rates.take(principal, exchange.req.socket.remoteAddress, operation);
+  }
+
+  /** Throws AccessDeniedException unless the policies allow it. */
+  authorize({ req }: Exchange, principal: Principal, { action, resource, conditions = {} }: Asking): void {
+    this.#deps.authorize({ principal, action, resource, conditions, sourceIp: req.socket.remoteAddress });
+  }
+
+  /** The same for all that an operation asks for with this input; the first resource is what the request is about. */
+  async authorizeOperation<K extends OperationName>(
+    exchange: Exchange,
+    operation: K,
+    { handler, input, ctx }: { handler: OperationHandler<K>; input: Inputs[K]; ctx: RequestContext },
+  ): Promise<void> {
+    const named = handler.resource(input, ctx);
+    const resources = named instanceof Promise ? await named : named;
+    const [first, ...others] = typeof resources === 'string' ? [resources] : resources;
+    exchange.resource = first;
+    const conditions = handler.conditions?.(input) ?? {};
+    for (const resource of [first, ...others])
+      for (const set of Array.isArray(conditions) ? conditions : [conditions])
+        this.authorize(exchange, ctx.principal, { action: actionOf(operation), resource, conditions: set });
+  }
+
+  /**
+   * Keeps what was answered, in milliseconds since the epoch of now; the server that a request came to keeps it. A refusal of somebody
+   * whom nobody knows counts for his address.
+   */
+  record(
+    exchange: Exchange,
+    operation: string,
+    status: number,
+    refusal: Refusal | undefined,
+    errorCode = refusal?.code,
+  ): void {
+    const { req, requestId, principal, resource, forwarded } = exchange;
+    if (forwarded) return;
+    if (refusal && !principal && refusal.status < 500) this.#deps.rates.refused(req);
+    this.#deps.audit(
+      auditRecord({
+        at: this.#deps.clock.now(),
+        requestId,
+        operation,
+        principal,
+        resource,
+        status,
+        errorCode,
+        sourceIp: req.socket.remoteAddress,
+        userAgent: req.headers['user-agent'],
+      }),
+    );
+  }
+}

@@ -1,0 +1,126 @@
+import type { LanguageModelV4, LanguageModelV4Content } from '@ai-sdk/provider';
+import { asOutboundError, type Outbound } from '../outbound/index.ts';
+import { AnswerEvents, signatureIn, stopReasonOf, usageOf } from './answer-events.ts';
+import type { AnswerPart, Json, Model, ModelEvent, ModelRequest } from './model.ts';
+import type { ModelConfig } from './model-config.ts';
+import { errorOfStatus, ModelError, unreachable } from './model-error.ts';
+import { outboundFetch } from './outbound-fetch.ts';
+import { callOptions } from './prompt.ts';
+import { type ProviderModels, providerModels } from './provider-library.ts';
+
+/** A thousand times what a model says at a time. */
+const MAX_ANSWER = 8_000_000;
+
+export interface ProviderModelDeps {
+  /** The operator's way out: the service may be on a private address. */
+  outbound: Pick<Outbound, 'fetch'>;
+  /** Longest that one call may take, milliseconds. */
+  timeoutMs: number;
+}
+
+/** The model that a configuration names, by the client library of its provider. */
+export function createProviderModel(config: ModelConfig, { outbound, timeoutMs }: ProviderModelDeps): Model {
+  const fetch = outboundFetch(outbound, { maxBytes: MAX_ANSWER, timeoutMs });
+  let library: Promise<ProviderModels> | undefined;
+  const at = async (modelId = config.model): Promise<LanguageModelV4> => {
+    library ??= providerModels(config, fetch);
+    return (await library)(modelId);
+  };
+  const guarded = <T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> =>
+    work.catch((error: unknown) => {
+      signal?.throwIfAborted();
+      throw asModelError(error, config.key);
+    });
+
+  return {
+    name: config.name,
+    modelId: config.model,
+    async generate(request, signal) {
+      const model = await at(request.modelId);
+      const answer = await guarded(Promise.resolve(model.doGenerate(optionsOf(request, signal))), signal);
+      const content = answer.content.flatMap(answerPart);
+      if (content.length === 0 && answer.finishReason.raw === undefined)
+        throw new ModelError('the service of the model answered with something that is no answer');
+      const called = content.some(({ type }) => type === 'tool-call');
+      return {
+        content,
+        stopReason: stopReasonOf(answer.finishReason, called),
+        usage: usageOf(answer.usage),
+        modelId: model.modelId,
+      };
+    },
+    async *stream(request, signal) {
+      const model = await at(request.modelId);
+      // Whoever stops listening ends the call.
+      const ending = new AbortController();
+      const both = signal ? AbortSignal.any([signal, ending.signal]) : ending.signal;
+      try {
+        const { stream } = await guarded(Promise.resolve(model.doStream(optionsOf(request, both))), signal);
+        yield* eventsOf(stream);
+      } catch (error) {
+        signal?.throwIfAborted();
+        throw asModelError(error, config.key);
+      } finally {
+        ending.abort();
+      }
+    },
+  };
+
+  function optionsOf(request: ModelRequest, signal: AbortSignal | undefined) {
+    return { ...callOptions(request, config), ...(signal ? { abortSignal: signal } : {}) };
+  }
+}
+
+type Streamed = Awaited<ReturnType<LanguageModelV4['doStream']>>['stream'];
+
+async function* eventsOf(stream: Streamed): AsyncGenerator<ModelEvent> {
+  const events = new AnswerEvents();
+  let called = false;
+  for await (const part of stream) {
+    if (part.type === 'error') throw part.error;
+    if (part.type === 'tool-call') called = true;
+    if (part.type !== 'finish') {
+      yield* events.take(part);
+      continue;
+    }
+    // The libraries tell a stream that broke off by the want of a reason.
+    if (part.finishReason.raw === undefined) break;
+    yield* events.close();
+    return yield { type: 'end', stopReason: stopReasonOf(part.finishReason, called), usage: usageOf(part.usage) };
+  }
+  throw unreachable(new Error('the stream of the answer broke off'));
+}
+
+function answerPart(part: LanguageModelV4Content): AnswerPart[] {
+  if (part.type === 'text') return part.text === '' ? [] : [{ type: 'text', text: part.text }];
+  if (part.type !== 'reasoning' && part.type !== 'tool-call') return [];
+  const signature = signatureIn(part.providerMetadata);
+  const signed = signature === undefined ? {} : { signature };
+  if (part.type === 'reasoning') return [{ type: 'reasoning', text: part.text, ...signed }];
+  return [{ type: 'tool-call', id: part.toolCallId, name: part.toolName, input: inputOf(part.input), ...signed }];
+}
+
+function inputOf(text: string): Json {
+  try {
+    return text.trim() === '' ? {} : JSON.parse(text);
+  } catch {
+    throw new ModelError('the model called a tool with something that is no JSON');
+  }
+}
+
+/** What a client library threw. Its own errors hold the whole conversation, so they become no cause, which is logged. */
+function asModelError(error: unknown, key: string | undefined): ModelError {
+  if (error instanceof ModelError) return error;
+  const outbound = asOutboundError(error);
+  if (outbound) return unreachable(outbound);
+  const { statusCode, responseBody } = Object(error) as { statusCode?: unknown; responseBody?: unknown };
+  const said = typeof responseBody === 'string' ? responseBody : textOf(error);
+  if (typeof statusCode === 'number' && statusCode >= 300) return errorOfStatus(statusCode, said, key);
+  if (/overloaded|rate.?limit|throttl/i.test(said)) return errorOfStatus(429, said, key);
+  return unreachable(errorOfStatus(200, said, key).cause);
+}
+
+function textOf(error: unknown): string {
+  if (error instanceof Error) return `${error.name}: ${error.message}`;
+  return JSON.stringify(error) ?? String(error);
+}

@@ -1,0 +1,41 @@
+import { modelVersion, operations } from '@agentplatform/contract';
+import type { DiskRoom } from '../../kernel/disk-room.ts';
+import { type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
+import type { ProbeReport } from '../../kernel/sandbox/index.ts';
+import type { PlaceReport } from '../../kernel/shared-places/index.ts';
+import type { Life } from '../../life.ts';
+import { notImplemented } from '../../not-implemented.ts';
+
+export interface DoctorDeps {
+  probe(): Promise<ProbeReport[]>;
+  codeRuntimes(): Promise<string[]>;
+  sharedPlaces(): PlaceReport[];
+  life: Life;
+  disk(): ReturnType<DiskRoom['report']>;
+}
+
+/**
+ * What `agentcore doctor` asks a running server: which model of the API it speaks, which isolation this machine offers, what is missing for it and for shared places, for
+ * which languages it has a base, how often the server had to be started again, and what room the disk has.
+ */
+export function doctorRoutes(deps: DoctorDeps): RouteSet {
+  const { probe, codeRuntimes, sharedPlaces, life, disk } = deps;
+  const all = Object.values(operations).filter(({ plane }) => plane !== 'models').length;
+  const rights = { action: 'agentplatform:Doctor', resource: '*' };
+  async function answer() {
+    const [providers, runtimes] = await Promise.all([probe(), codeRuntimes()]);
+    return {
+      model: { version: modelVersion, operations: all, served: all - notImplemented.length },
+      providers,
+      codeRuntimes: runtimes,
+      sharedPlaces: sharedPlaces(),
+      disk: disk(),
+      restarts: life.restarts,
+      lastEnd: life.lastEnd,
+    };
+  }
+  return {
+    name: 'doctor',
+    routes: [{ method: 'GET', url: '/_platform/doctor', credentials: SIGNED, ask: () => ({ rights, answer }) }],
+  };
+}

@@ -1,0 +1,31 @@
+import type { ServiceModule } from '../../service-module.ts';
+import { doctorRoutes } from './doctor-routes.ts';
+import { healthRoutes } from './health-routes.ts';
+import { metricsRoutes } from './metrics-routes.ts';
+
+/** What operators ask a running server: whether it is well, what it measures, what the machine offers. */
+export const module: ServiceModule<'administration', never> = {
+  create({ config, changes, database, room, metrics, images, fileSystems, probe, life, clock, log }) {
+    const readiness = [
+      { name: 'database', check: () => database.health() },
+      { name: 'changes', check: () => changes.health() },
+      // Whoever deletes must reach the server then.
+      { name: 'disk', advisory: true, check: async () => ({ ok: !room.low, reason: 'it is nearly full' }) },
+    ];
+    return {
+      operations: {},
+      routes: [
+        healthRoutes({ readiness, clock, log }),
+        metricsRoutes({ metrics, access: config.metrics }),
+        doctorRoutes({
+          probe,
+          codeRuntimes: () => images.codeRuntimes(),
+          sharedPlaces: () => fileSystems.places.report(),
+          life,
+          disk: () => room.report(),
+        }),
+      ],
+      port: undefined,
+    };
+  },
+};

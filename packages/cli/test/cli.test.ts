@@ -308,6 +308,16 @@ describe('invoke', () => {
     );
   });
 
+  it('goes on with --continue in the last session of that endpoint of the agent', async () => {
+    const [first, other] = ['s'.repeat(33), 't'.repeat(33)];
+    const next = async (...more: string[]): Promise<string> =>
+      JSON.parse((await inside(['invoke', '{}', '--json', ...more])).stdout).sessionId;
+    await next('--session', first);
+    await next('--session', other, '--qualifier', 'prod');
+    expect(await next('--continue')).toBe(first);
+    expect(await next('--continue', '--qualifier', 'prod')).toBe(other);
+  });
+
   it.each([
     ['the agent fails', [424, 'RuntimeClientError'], 6, true],
     ['the platform fails', [500, 'InternalServerException'], 1, true],
@@ -564,13 +574,14 @@ describe('finding the platform', () => {
 });
 
 describe('env', () => {
-  it('prints exactly the four exports', async () => {
+  it('prints exactly what AWS SDKs and the vendor’s toolkit read', async () => {
     expect(await run(['env'])).toEqual({
       code: 0,
       stderr: '',
       stdout:
         `export AWS_SHARED_CREDENTIALS_FILE=${work.folder}/.agentplatform/credentials\nexport AWS_PROFILE=agentplatform\n` +
-        `export AWS_REGION=eu-test-1\nexport AWS_ENDPOINT_URL=${platform.endpoint}\n`,
+        `export AWS_REGION=eu-test-1\nexport AWS_ENDPOINT_URL=${platform.endpoint}\n` +
+        `export BEDROCK_AGENTCORE_CP_ENDPOINT=${platform.endpoint}\nexport BEDROCK_AGENTCORE_DP_ENDPOINT=${platform.endpoint}\n`,
     });
   });
 
@@ -622,8 +633,10 @@ describe('env', () => {
     const { stdout } = await run(['env', '--hosts']);
     expect(stdout).toContain('export NODE_EXTRA_CA_CERTS=/d/ca.pem\n');
     expect(stdout).toContain('export AWS_CA_BUNDLE=/d/all.pem\n');
-    expect(stdout).toMatch(/^unset AWS_ENDPOINT_URL /m);
-    expect(stdout).not.toContain('export AWS_ENDPOINT_URL');
+    // What knows no host names of ours, such as S3 and STS, must not go to the original with these keys.
+    expect(stdout).toContain(`export AWS_ENDPOINT_URL=${platform.endpoint}\n`);
+    expect(stdout).toContain(`export BEDROCK_AGENTCORE_CP_ENDPOINT=${platform.endpoint}\n`);
+    expect(stdout.match(/^unset .*/gm)).toEqual(['unset BEDROCK_AGENTCORE_DP_ENDPOINT']);
     expect(stdout).toContain('\n#   127.0.0.1 a.example\n#   127.0.0.1 b.example\n');
     expect(stdout).toMatch(/443.*8443/);
     expect(JSON.parse((await run(['env', '--hosts', '--json'])).stdout)).toMatchObject({

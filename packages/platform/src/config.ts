@@ -253,7 +253,7 @@ export const settings = {
   secrets: {
     keyFile: optionalWord({
       about:
-        'File with the key that secrets are encrypted with, made with mode 0600 when missing; `secrets.key` in the data directory when not set.',
+        'File with the key that secrets are encrypted with, one in base64 a line, newest first; made with mode 0600 when missing. In a directory it is the file `master.key`. `keys/master.key` in the data directory when not set.',
       unit: 'path',
       pattern: /^[^\0]+$/,
       expected: 'a path',

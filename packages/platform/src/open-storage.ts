@@ -44,7 +44,7 @@ export async function openStorage(ground: Ground, modules: readonly AnyModule[])
   closing.add(() => changes.close());
   const masterKeys = config.secrets.key
     ? configuredMasterKeys(config.secrets.key)
-    : await openMasterKeyFile(config.secrets.keyFile ?? join(config.data, 'keys'));
+    : await openMasterKeyFile(config.secrets.keyFile ?? join(config.data, 'keys', 'master.key'));
   const secrets = createSecrets({ database, keys: masterKeys, clock });
   const journal = await createJournal({
     dir: join(config.data, 'journal'),

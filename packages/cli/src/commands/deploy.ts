@@ -122,7 +122,7 @@ async function deploy(
           artifact = { containerConfiguration: { containerUri } };
           return containerUri;
         }
-        await using code = await packageCode(project, terminal.signal);
+        await using code = await packageCode(project, { signal: terminal.signal, say });
         const sent = await uploadCode(await objectClient(connection), name, code, terminal.signal);
         artifact = sent.artifact;
         if (code.external.length > 0) remark = `Shipped as installed, not bundled: ${code.external.join(', ')}.`;

@@ -163,7 +163,8 @@ class PassThrough {
     const { forward } = this.#deps;
     if (!forward || forwarded) throw held;
     const { req, principal, body, onGone } = passing;
-    return forward.relay({ req, held, principal }, body, req.headers['content-length'], onGone);
+    const { 'content-length': length } = req.headers;
+    return forward.relay({ req, held, principal }, body, length === undefined ? undefined : Number(length), onGone);
   }
 
   async #fail({ entering, res }: Passage, error: unknown): Promise<ServiceError> {

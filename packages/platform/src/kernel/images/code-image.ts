@@ -8,6 +8,7 @@ import { type CodeInput, ImageError, type ResolvedImage } from './images.ts';
 import { AGENT, type LayerEntry, layerBytes, writeLayer } from './layer.ts';
 import type { Descriptor } from './manifest.ts';
 import { checkNativeModules } from './native-modules.ts';
+import { checkPythonAbi } from './python-abi.ts';
 import type { ImageUsage } from './usage.ts';
 import { writeImage } from './write-image.ts';
 import { readZip, type ZipItem } from './zip.ts';
@@ -33,6 +34,8 @@ export async function codeImage(deps: CodeImageDeps, input: CodeInput): Promise<
   const items = await readZip(input.zip, store.limits);
   const command = codeCommand(runtime, input.entryPoint, items);
   await checkNativeModules(items, deps.machine);
+  const minor = /^PYTHON_3_(\d+)$/.exec(runtime.name)?.[1];
+  if (minor !== undefined) checkPythonAbi(items, Number(minor));
 
   const base = await store.readImage((await deps.bases.ensure(runtime.base, input.signal)).digest);
   const entries: LayerEntry[] = [{ type: 'directory', path: TASK, mode: 0o755, ...AGENT }, ...items.map(toEntry)];

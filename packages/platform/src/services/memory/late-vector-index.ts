@@ -49,7 +49,8 @@ export class LateVectorIndex {
     if (!database.vector.available)
       return log.warn(
         { reason: database.vector.reason },
-        'memory searches by words alone: the database has no vectors',
+        'memory searches by words alone: this PostgreSQL has no pgvector; install it there (on Debian the package postgresql-<version>-pgvector), ' +
+          'run CREATE EXTENSION vector in the database as a superuser, and start the platform again',
       );
     const first = this.#open(openEmbedder);
     this.#opening = first.then((open) => (open ? undefined : this.#retry(openEmbedder)));

@@ -52,7 +52,7 @@ function foldSpace(value: string): string {
  * Headers that steer what a request does or that an agent believes: whoever could add one unseen could move it into another session. Not
  * those that SDKs leave out, or that are added behind their back: of traces, and how a body is to be read (`content-type`, `accept`).
  */
-const MEANINGFUL = /^(?:x-amz-|x-amzn-(?:bedrock-agentcore|code-interpreter|browser)-|mcp-|a2a-)/;
+const MEANINGFUL = /^(?:x-amz-|x-amzn-(?:bedrock|code-interpreter|browser)-|mcp-|a2a-)/;
 /**
  * What no signer signs (the signature itself, `user-agent` and its like), and what HTTP clients and proxies add to a request that is
  * signed already. Names, not families: proxies that log people in say who it is in `x-forwarded-user` and its like.

@@ -13,6 +13,7 @@ import { listCommand } from './commands/list.ts';
 import { logsCommand } from './commands/logs.ts';
 import { memoryCommand } from './commands/memory.ts';
 import { registryCommand } from './commands/registry.ts';
+import { secretCommand } from './commands/secret.ts';
 import { shellCommand } from './commands/shell.ts';
 import { statusCommand } from './commands/status.ts';
 import { stopSessionCommand } from './commands/stop-session.ts';
@@ -44,6 +45,7 @@ export function createProgram(terminal: Terminal): Command {
   ];
   for (const make of commands) program.addCommand(make(terminal));
   program.addCommand(memoryCommand(terminal));
+  program.addCommand(secretCommand(terminal));
   program.addCommand(registryCommand(terminal));
   program.addCommand(iamCommand(terminal));
   program.hook('preAction', (_, { registeredArguments, args }) => {

@@ -134,6 +134,47 @@ describe('deploy', () => {
     expect(JSON.parse((await run(['deploy', '--json'])).stdout)).toMatchObject({ changed: false });
   });
 
+  it('gives the agent secrets and opens services by their names, and keeps them in agentcore.json', async () => {
+    await project({ environment: { A: 'b' } });
+    platform.on(/^GET .*secrets$/, (_, response) => json(response, 200, { secrets: [{ name: 'SET_KEY' }] }));
+    const flags = ['--secret', 'SET_KEY', '--secret', 'OTHER_KEY', '--allow-egress', 'localhost:11434'];
+    const first = await run(['deploy', ...flags, '--allow-egress', 'model.lan:80', '--json']);
+    expect(JSON.parse(first.stdout)).toMatchObject({ changed: true, missingSecrets: ['OTHER_KEY'] });
+    const environmentVariables = {
+      A: 'b',
+      SET_KEY: 'secretref:SET_KEY',
+      OTHER_KEY: 'secretref:OTHER_KEY',
+      AGENTPLATFORM_ALLOW_EGRESS: 'localhost:11434,model.lan:80',
+    };
+    expect(platform.runtimes[0]?.definition).toMatchObject({ environmentVariables });
+    const kept = JSON.parse(await readFile(join(work.folder, 'agentcore.json'), 'utf8'));
+    expect(kept).toMatchObject({
+      environment: { A: 'b' },
+      secrets: ['SET_KEY', 'OTHER_KEY'],
+      egress: ['localhost:11434', 'model.lan:80'],
+    });
+    const again = await run(['deploy', '--secret', 'SET_KEY']);
+    expect(again.stdout).toContain('nothing has changed');
+    expect(again.stderr).toContain('agentcore secret set OTHER_KEY');
+    // What is not named stays; what is named is all that there is.
+    await project({ environment: { A: 'c' }, egress: [] });
+    expect((await run(['deploy'])).stdout).toContain('version 2');
+    const { AGENTPLATFORM_ALLOW_EGRESS: _, ...left } = environmentVariables;
+    expect(platform.runtimes[0]?.definition.environmentVariables).toEqual({ ...left, A: 'c' });
+  });
+
+  it.each([
+    [['--secret', 'key=value'], 'capital letters'],
+    [['--allow-egress', '10.0.0.0/8'], 'HOST:PORT'],
+    [['--allow-egress', 'http://localhost:11434'], 'HOST:PORT'],
+  ])('refuses %j, and leaves agentcore.json as it is', async (flags, text) => {
+    await project();
+    const before = await readFile(join(work.folder, 'agentcore.json'), 'utf8');
+    const { code, stderr } = await run(['deploy', ...flags]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(text)]);
+    expect(await readFile(join(work.folder, 'agentcore.json'), 'utf8')).toBe(before);
+  });
+
   it('gives the runtime the file systems that agentcore.json names', async () => {
     const filesystems = [{ sessionStorage: { mountPath: '/mnt/kept' } }];
     await project({ filesystems });
@@ -974,6 +1015,51 @@ describe('an argument that only the platform knows to be wrong', () => {
     const { code, stdout, stderr } = await inside(line, '{}');
     expect(stderr).toContain(`error: ${refused}`);
     expect([code, stdout]).toEqual([2, '']);
+  });
+});
+
+describe('secret', () => {
+  it('hands the platform what was piped in, and prints no value', async () => {
+    platform.on(/^PUT /, (_, response) => response.writeHead(204).end());
+    const line = ['secret', 'set', 'OPENAI_API_KEY'];
+    expect(await inside(line, 's3 cret\n')).toEqual({
+      code: 0,
+      stdout: 'OPENAI_API_KEY is set. New sessions get it.\n',
+      stderr: '',
+    });
+    const [seen] = platform.seen;
+    expect(`${seen?.method} ${seen?.rawPath}`).toBe('PUT /_platform/secrets/OPENAI_API_KEY');
+    expect(JSON.parse(seen?.body ?? '')).toEqual({ value: 's3 cret' });
+    expect(JSON.parse((await inside([...line, '--json'], 's')).stdout)).toEqual({ name: 'OPENAI_API_KEY', set: true });
+  });
+
+  it('is of one agent when that is named', async () => {
+    platform.on(/^PUT /, (_, response) => response.writeHead(204).end());
+    const arn = 'arn:aws:bedrock-agentcore:eu-test-1:123456789012:runtime/mine-0123456789';
+    expect((await inside(['secret', 'set', 'KEY', '--runtime', arn], 's')).code).toBe(0);
+    expect(platform.seen[0]?.query.get('runtime')).toBe('mine-0123456789');
+  });
+
+  it('lists names, and forgets one', async () => {
+    const secrets = [{ name: 'KEY', setAt: '2026-01-02T03:04:05.000Z', setBy: 'arn:aws:iam::123456789012:root' }];
+    platform.on(/^GET .*secrets$/, (_, response) => json(response, 200, { secrets }));
+    platform.on(/^DELETE .*KEY$/, (_, response) => response.writeHead(204).end());
+    expect((await inside(['secret', 'list'])).stdout).toMatch(/NAME +SETAT +SETBY\nKEY +2026-01-02T.* +arn:.*root\n/);
+    expect(JSON.parse((await inside(['secret', 'list', '--json'])).stdout)).toEqual(secrets);
+    expect((await inside(['secret', 'delete', 'KEY'])).stdout).toBe('KEY is deleted.\n');
+    expect((await inside(['secret', 'delete', 'OTHER'])).code).toBe(4);
+  });
+
+  it.each([
+    [['set'], "missing required argument 'name'"],
+    [['set', 'KEY', 'value'], 'too many arguments'],
+    [['set', 'KEY', '--value', 'x'], 'unknown option'],
+    [['set', 'KEY'], 'is empty'],
+  ])('takes no value from the line: %j', async (line, text) => {
+    const ended = await inside(['secret', ...line]);
+    expect([ended.code, ended.stdout]).toEqual([2, '']);
+    expect(ended.stderr).toContain(text);
+    expect(platform.seen).toHaveLength(0);
   });
 });
 

@@ -119,6 +119,27 @@ const DOORS: Record<string, Door> = {
     query: { [SESSION]: session },
     upgrade: true,
   },
+  'the stream of an MCP server': {
+    set: 'InvokeAgentRuntime',
+    action: 'bedrock-agentcore:InvokeAgentRuntime',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => of(signedArn, 'invocations'),
+  },
+  'the stream of an MCP server with a token': {
+    set: 'InvokeAgentRuntime',
+    action: 'bedrock-agentcore:InvokeAgentRuntime',
+    takes: ['token'],
+    method: 'GET',
+    path: () => of(tokenArn, 'invocations'),
+  },
+  'the end of an MCP session': {
+    set: 'InvokeAgentRuntime',
+    action: 'bedrock-agentcore:StopRuntimeSession',
+    takes: ['signature', 'presigned'],
+    method: 'DELETE',
+    path: () => of(signedArn, 'invocations'),
+  },
   "a session's own address": {
     set: 'InvokeAgentRuntimeProxy',
     action: 'bedrock-agentcore:InvokeAgentRuntimeProxy',
@@ -195,6 +216,7 @@ const DOORS: Record<string, Door> = {
     headers: () => ({ via: '1.1 proxy' }),
   },
   health: { set: 'health', takes: CREDENTIALS, method: 'GET', path: () => '/readyz' },
+  'the list of packages': { set: 'packages', takes: CREDENTIALS, method: 'GET', path: () => '/_platform/packages' },
   'sessions of a runtime': {
     set: 'runtimes',
     action: 'agentplatform:ListRuntimeSessions',
@@ -505,6 +527,8 @@ describe('the doors of a platform', () => {
   it('are open to everybody, or to whom they say, where they say so and nowhere else', () => {
     const open = routes.filter(({ handler }) => declarationOf(handler)?.open);
     expect([...new Set(open.map(({ url }) => url))].toSorted()).toEqual([
+      '/_platform/packages',
+      '/_platform/packages/:fileName',
       '/healthz',
       '/metrics',
       '/readyz',

@@ -1,7 +1,7 @@
 import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { encodeError, errors, requestIdHeader, type ServiceError } from '@agentplatform/contract';
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Logger } from 'pino';
 import { gateBody } from '../auth/body-gate.ts';
 import type { Spool } from '../auth/spool.ts';
@@ -18,12 +18,14 @@ import { SIGNED } from './routes/route.ts';
 import { toServiceError } from './service-errors.ts';
 import { Stages, type StagesDeps } from './stages.ts';
 
-/** HTTP requests below a path that a service hands through, whatever their method and body. */
+/** HTTP requests that a service hands through. */
 export interface PassService {
-  /** What policies and metrics call it. */
+  /** What metrics call it. */
   operation: string;
-  /** Begins with `/`, ends without. */
-  prefix: string;
+  /** Where it is served, in the words of Fastify. */
+  urls: readonly string[];
+  /** All of them when absent. */
+  methods?: readonly string[];
   /** What a request asks for. Throws the wire's error when it cannot be read. */
   read(req: IncomingMessage): PassRequest;
 }
@@ -64,6 +66,8 @@ const CLIENT_LEFT = 499;
 interface Passage {
   entering: Entering;
   res: ServerResponse;
+  /** What its caller asks to do, once that is read. */
+  operation: string;
   body: Uint8Array | Readable | undefined;
 }
 
@@ -83,7 +87,9 @@ export function passThrough(service: PassService, deps: PassThroughDeps): PassPl
         return through.serve(request.raw, reply.raw);
       },
     );
-    app.all(`${service.prefix}/*`, { onRequest: (request, _reply, done) => done(admit(request.raw)) }, handler);
+    const onRequest: onRequestHookHandler = (request, _reply, done) => done(admit(request.raw));
+    const method = [...(service.methods ?? app.supportedMethods)];
+    for (const url of service.urls) app.route({ method, url, exposeHeadRoute: false, onRequest, handler });
   };
 }
 
@@ -106,7 +112,7 @@ class PassThrough {
     const metrics = this.#deps.metrics.request(operation);
     const began = this.#deps.clock.monotonic();
     const entering = this.#entry.begin(req, this.#deps.newRequestId(), closeSignal(res));
-    const passage: Passage = { entering, res, body: undefined };
+    const passage: Passage = { entering, res, operation, body: undefined };
     metrics.began();
     let failure: ServiceError | undefined;
     try {
@@ -117,13 +123,14 @@ class PassThrough {
     letGo(passage);
     const status = res.destroyed && !res.headersSent ? CLIENT_LEFT : res.statusCode;
     metrics.ended(status, (this.#deps.clock.monotonic() - began) / 1000);
-    this.#stages.record(entering, operation, status, failure);
+    this.#stages.record(entering, passage.operation, status, failure);
   }
 
   async #answer(passage: Passage): Promise<void> {
     const { entering, res } = passage;
     const { req, requestId, signal } = entering;
     const request = this.#service.read(req);
+    passage.operation = request.operation;
     const entered = await this.#entry.enter(entering, request, this.#take(passage));
     const onGone: OnGone = (run) => {
       signal.addEventListener('abort', run, { once: true });
@@ -167,11 +174,11 @@ class PassThrough {
     return forward.relay({ req, held, principal }, body, length === undefined ? undefined : Number(length), onGone);
   }
 
-  async #fail({ entering, res }: Passage, error: unknown): Promise<ServiceError> {
+  async #fail({ entering, res, operation }: Passage, error: unknown): Promise<ServiceError> {
     const known = toServiceError(error);
     const failure = known ?? errors.internal('The platform failed.', { cause: error });
     const { req, requestId } = entering;
-    const log = this.#deps.log.child({ requestId, operation: this.#service.operation });
+    const log = this.#deps.log.child({ requestId, operation });
     if (known || res.destroyed) log.debug({ err: error }, 'a request was not handed through');
     else if (res.headersSent) log.warn({ err: error }, 'an answer broke after it had begun');
     else log.error({ err: error }, 'a request failed for a reason inside the platform');

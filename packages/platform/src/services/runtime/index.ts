@@ -16,6 +16,7 @@ import type { LifecycleDefaults } from './definition.ts';
 import { Endpoints } from './endpoints.ts';
 import { FileSystems, type FileSystemsDeps } from './file-systems.ts';
 import { runtimeIdOf } from './invocation-target.ts';
+import { McpRequests } from './mcp-requests.ts';
 import { type RuntimeOperation, runtimeOperations } from './operations.ts';
 import type { Runtime, RuntimeVersion } from './runtime.ts';
 import { Runtimes } from './runtimes.ts';
@@ -57,6 +58,8 @@ export interface RuntimeServiceDeps {
 export interface RuntimePort {
   /** HTTP and WebSockets of servers inside sessions, at addresses of their own. */
   endpoints: { requests: EndpointRequests; sockets: EndpointSockets };
+  /** What clients of MCP ask beside POST. */
+  mcp: McpRequests;
   /** WebSockets of agents and shells in their sandboxes. */
   sockets: RuntimeSockets;
   /** How to watch a session that survived a restart; undefined when its runtime is gone. */
@@ -175,6 +178,7 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
         requests: new EndpointRequests({ ...deps, endpoints: endpointsOf, after }),
         sockets: new EndpointSockets({ ...deps, endpoints: endpointsOf }),
       },
+      mcp: new McpRequests({ ...deps, catalogue, tokens, after }),
       runtimes,
       async imagesInUse() {
         return new Set([...(await store.imageDigests()), ...deps.sessions.images()]);

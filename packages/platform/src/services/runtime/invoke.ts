@@ -160,7 +160,7 @@ function respond(
 }
 
 /** The body, which holds the session's lease until its last byte is read or it breaks, and which may not go on for ever. */
-function whenRead(answer: UpstreamResponse, lease: Lease, deps: InvokeDeps): StreamingBlob {
+export function whenRead(answer: UpstreamResponse, lease: Lease, deps: Pick<InvokeDeps, 'after' | 'limits'>): PushBody {
   const { body } = answer;
   if (isEventStream(answer)) {
     const size = new EventSize(deps.limits.eventBytes);

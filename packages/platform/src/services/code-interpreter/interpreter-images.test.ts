@@ -49,7 +49,7 @@ describe('an image that is being made', () => {
       },
     );
     // The record of an earlier one is looked for first.
-    await expect.poll(() => preparations.list()).toHaveLength(1);
+    await expect.poll(() => preparations.list()).toHaveLength(2);
     await clock.advance(14_000);
     expect(answered).toBe(false);
     await clock.advance(2_000);
@@ -61,10 +61,12 @@ describe('an image that is being made', () => {
   it('is asked for by its name and what it brings, the small one first', async () => {
     const { images, preparations } = workshop(never);
     void images.prepare(async () => undefined).catch(() => undefined);
-    await expect.poll(() => preparations.list().map(({ name, step }) => [name, step])).toEqual([
-      ['code-interpreter-slim', 'begins'],
-      ['code-interpreter-full', 'waits for the image without them'],
-    ]);
+    await expect
+      .poll(() => preparations.list().map(({ name, step }) => [name, step]))
+      .toEqual([
+        ['code-interpreter-slim', 'begins'],
+        ['code-interpreter-full', 'waits for the image without them'],
+      ]);
     expect(images.whatIsMissing()).toMatch(/pandas, matplotlib.* are being installed for new sessions, for 0 s so far/);
   });
 

@@ -10,7 +10,7 @@ import type { SessionKey, SessionPlan, Sessions } from '../../kernel/sessions/se
 import { StartFailure } from '../../kernel/sessions/start-failure.ts';
 import { isDiskFull } from '../../kernel/system-error.ts';
 import type { Interpreter } from './interpreter.ts';
-import { type InterpreterImage, type InterpreterImages, ImageUnderWay } from './interpreter-images.ts';
+import { ImageUnderWay, type InterpreterImage, type InterpreterImages } from './interpreter-images.ts';
 import type { Networks } from './networks.ts';
 import type { SessionRecord, SessionRecords } from './session-records.ts';
 

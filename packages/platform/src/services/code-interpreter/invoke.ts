@@ -39,7 +39,11 @@ export async function invokeTool(
   const release = (): void => lease.release();
   ctx.signal.addEventListener('abort', release, { once: true });
   try {
-    const events = await begin(call, host, limits, { whole: readsOneEvent(ctx), now: () => performance.now(), whatIsMissing });
+    const events = await begin(call, host, limits, {
+      whole: readsOneEvent(ctx),
+      now: () => performance.now(),
+      whatIsMissing,
+    });
     return guarded(events, lease, release, ctx, bound);
   } catch (error) {
     release();
@@ -47,12 +51,7 @@ export async function invokeTool(
   }
 }
 
-async function begin(
-  call: ToolCall,
-  host: KernelHost,
-  limits: InvokeLimits,
-  reading: ResultOptions,
-): Promise<Events> {
+async function begin(call: ToolCall, host: KernelHost, limits: InvokeLimits, reading: ResultOptions): Promise<Events> {
   switch (call.tool) {
     case 'executeCode': {
       const { code, language, runtime, clearContext } = call;
@@ -60,7 +59,10 @@ async function begin(
       return resultEvents(await host.stream('/execute', { code, language, runtime, clearContext, seconds }), reading);
     }
     case 'executeCommand':
-      return resultEvents(await host.stream('/command', { command: call.command, seconds: limits.executionSeconds }), reading);
+      return resultEvents(
+        await host.stream('/command', { command: call.command, seconds: limits.executionSeconds }),
+        reading,
+      );
     case 'startCommandExecution':
       return single(taskResult(await host.startTask({ command: call.command })));
     case 'getTask':

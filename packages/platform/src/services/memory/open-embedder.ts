@@ -2,7 +2,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { fetchedModel, openBedrockEmbedder, openHttpEmbedder, openLocalEmbedder } from '../../kernel/embeddings/index.ts';
+import {
+  fetchedModel,
+  openBedrockEmbedder,
+  openHttpEmbedder,
+  openLocalEmbedder,
+} from '../../kernel/embeddings/index.ts';
 import { modelEndpoint } from '../../kernel/models/index.ts';
 import type { Outbound } from '../../kernel/outbound/index.ts';
 import type { Preparations } from '../../kernel/preparations.ts';
@@ -11,7 +16,7 @@ import type { OpenEmbedder } from './late-vector-index.ts';
 export interface EmbedderDeps {
   ownOutbound: Outbound;
   preparations: Preparations;
-  cacheDir: string;
+  cache: { path: string };
   clock: Clock;
 }
 
@@ -29,6 +34,7 @@ export function embedderOf({ data, embeddings }: Config, deps: EmbedderDeps): Op
   const own = join(data, 'models', 'embedding');
   const directory = embeddings.directory ?? (existsSync(join(own, 'config.json')) ? own : undefined);
   if (directory !== undefined) return () => openLocalEmbedder({ directory, clock });
-  if (!embeddings.fetch) return undefined;
-  return async (signal) => openLocalEmbedder({ directory: await fetchedModel(deps, signal), clock });
+  if (embeddings.fetch === 'off') return undefined;
+  const fetching = { cacheDir: deps.cache.path, preparations: deps.preparations };
+  return async (signal) => openLocalEmbedder({ directory: await fetchedModel(fetching, signal), clock });
 }

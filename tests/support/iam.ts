@@ -3,7 +3,12 @@ import type { TestPlatform } from './platform-process.ts';
 import { signedFetch } from './signed-fetch.ts';
 
 /** A request to the platform's own administration, signed as root. */
-async function administer(platform: TestPlatform, method: string, path: string, content: object): Promise<unknown> {
+async function administer(
+  platform: Pick<TestPlatform, 'ready' | 'credentials'>,
+  method: string,
+  path: string,
+  content: object,
+): Promise<unknown> {
   const answer = await signedFetch(platform, { method, path: `/_platform/iam${path}`, content });
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
   return answer.status === 204 ? undefined : answer.json();
@@ -17,7 +22,7 @@ export interface RoleCredentials {
 
 /** Makes a role with one policy of these statements, which `Principal` may assume (the platform, for agents, when not given). Gives its ARN. */
 export async function newRole(
-  platform: TestPlatform,
+  platform: Pick<TestPlatform, 'ready' | 'credentials'>,
   roleName: string,
   Statement: object[],
   Principal: object = { Service: 'bedrock-agentcore.amazonaws.com' },
@@ -30,7 +35,7 @@ export async function newRole(
 
 /** Replaces the one policy of a role that `newRole` has made, or of a user that `newUser` has. */
 export async function setPolicy(
-  platform: TestPlatform,
+  platform: Pick<TestPlatform, 'ready' | 'credentials'>,
   name: string,
   Statement: object[],
   kind: 'roles' | 'users' = 'roles',
@@ -41,7 +46,7 @@ export async function setPolicy(
 
 /** Makes a user with one policy of these statements, and gives its access key. */
 export async function newUser(
-  platform: TestPlatform,
+  platform: Pick<TestPlatform, 'ready' | 'credentials'>,
   userName: string,
   Statement: object[],
 ): Promise<{ accessKeyId: string; secretAccessKey: string }> {
@@ -53,7 +58,7 @@ export async function newUser(
 
 /** Makes a role with one policy of these statements, assumes it, and gives its credentials. */
 export async function assumeNewRole(
-  platform: TestPlatform,
+  platform: Pick<TestPlatform, 'ready' | 'credentials'>,
   roleName: string,
   Statement: object[],
 ): Promise<RoleCredentials> {

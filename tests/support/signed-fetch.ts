@@ -16,7 +16,10 @@ export interface SignedFetch {
 }
 
 /** Sends a request that the official signer has signed, as root unless said otherwise, and that was changed after that if wanted. */
-export async function signedFetch(platform: TestPlatform, request: SignedFetch): Promise<Response> {
+export async function signedFetch(
+  platform: Pick<TestPlatform, 'ready' | 'credentials'>,
+  request: SignedFetch,
+): Promise<Response> {
   const { endpoint, region } = platform.ready;
   const { method, path, query = {}, unsigned = {}, content, credentials = platform.credentials } = request;
   const { host, hostname } = new URL(endpoint);

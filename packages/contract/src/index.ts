@@ -4,10 +4,10 @@ export type { BodyRule } from './codec/body-rule.ts';
 export type { EventsOf } from './codec/codec.ts';
 export {
   bodyRule,
+  checkInput,
   decodeEventStream,
   decodeRequest,
   encodeResponse,
-  inputProblems,
   outputProblems,
 } from './codec/codec.ts';
 export { encodeError } from './codec/error-encoder.ts';

@@ -7,6 +7,7 @@ import { type Authenticator, createAuthenticator } from './kernel/auth/sigv4.ts'
 import { createSpool, type Spool } from './kernel/auth/spool.ts';
 import type { AuditRecord } from './kernel/http/audit-record.ts';
 import { AuditTrail } from './kernel/http/audit-trail.ts';
+import { OperationCalls } from './kernel/http/calls.ts';
 import type { PipelineDeps } from './kernel/http/pipeline.ts';
 import { RequestRates } from './kernel/http/request-rates.ts';
 import type { Authorize } from './kernel/http/stages.ts';
@@ -35,6 +36,8 @@ export interface Access {
   rates: RequestRates;
   trusted: TrustedAddresses;
   spool: Spool;
+  /** Calls of one service to the operations of another. */
+  calls: OperationCalls;
   /** Hands requests on to the server that has the session; absent where there is no other. */
   forward: PeerForwarder | undefined;
 }
@@ -94,8 +97,11 @@ export async function openAccess(parts: Ground & Storage): Promise<Access> {
   });
   const spool = await createSpool({ dir: join(config.data, 'spool'), needRoom: room.need });
   const authorize = agentsWait(createAuthorize(iam, resourcePolicies, changes), room);
+  const { request: newRequestId } = identifiers;
+  const stages = { authenticator, authorize, rates, audit, forward };
+  const calls = new OperationCalls({ ...parts, ...stages, needRoom: room.need, newRequestId });
   return {
-    ...{ iam, resourcePolicies, lease, authenticator, authorize, audit, rates, trusted, spool, forward },
+    ...{ iam, resourcePolicies, lease, trusted, spool, calls, ...stages },
     accountId: iam.accountId,
     roleExists: async (arn) => iam.admin.listRoles().some((role) => role.arn === arn),
     refuseEarly: createRefuseEarly(iam, resourcePolicies),

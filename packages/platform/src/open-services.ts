@@ -46,7 +46,9 @@ export class Services {
       ports[name] = parts.port;
       open.push({ name, module, parts });
     }
-    return new Services(open);
+    const made = new Services(open);
+    kernel.calls.serve(made.operations());
+    return made;
   }
 
   /** Handlers of all operations. Throws when two services serve the same one. */

@@ -1,8 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BedrockAgentCoreControlClient, ListGatewaysCommand } from '@aws-sdk/client-bedrock-agentcore-control';
+import {
+  BedrockAgentCoreControlClient,
+  CreateWorkloadIdentityCommand,
+  GetGatewayCommand,
+  ListGatewaysCommand,
+} from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newUser } from '../../../tests/support/iam.ts';
 import { readCredentials } from '../../../tests/support/platform-process.ts';
 import { loadSettings } from './config/load.ts';
 import { integer } from './config/setting.ts';
@@ -14,7 +20,8 @@ import { services } from './services.ts';
 
 /** What a new service writes in its folder; the list of services gets one entry, and nothing else changes. */
 const lives: string[] = [];
-const module: ServiceModule<'toy', 'ListGateways', 'identity'> = {
+let kernel: Kernel;
+const module: ServiceModule<'toy', 'ListGateways' | 'GetGateway', 'identity'> = {
   migrations: [{ id: 'toy/0001', sql: 'CREATE TABLE toys (name text PRIMARY KEY, at bigint NOT NULL)' }],
   sinks: {
     toy: {
@@ -28,10 +35,22 @@ const module: ServiceModule<'toy', 'ListGateways', 'identity'> = {
     { name: 'toys', keepMs: auditMs, forget: (before) => database.execute('DELETE FROM toys WHERE at > $1', [before]) },
   ],
   needs: ['identity'],
-  create: ({ journal, database, accountId, config, metrics }: Kernel, { identity }) => {
+  create: (made: Kernel, { identity }) => {
+    kernel = made;
+    const { journal, database, accountId, config, metrics, calls } = kernel;
     metrics.watch('toys', 'Toys so far.', () => 7);
     return {
       operations: {
+        GetGateway: {
+          resource: ({ gatewayIdentifier }) =>
+            `arn:aws:bedrock-agentcore:us-east-1:${accountId}:gateway/${gatewayIdentifier}`,
+          async handle({ gatewayIdentifier: name }, ctx) {
+            const caller = { principal: ctx.principal, request: ctx };
+            // Longer names are of gateways only: the check of the operation that is called says so.
+            await calls.call('GetWorkloadIdentity', { name: name.replace(/^bad.*/, '/') }, caller);
+            return { ...gateway(name), gatewayArn: `arn:aws:bedrock-agentcore:us-east-1:${accountId}:gateway/${name}` };
+          },
+        },
         ListGateways: {
           resource: () => '*',
           async handle() {
@@ -80,6 +99,7 @@ const gateway = (name: string) => ({
 describe('a service that is new', () => {
   let data: string;
   let platform: Platform;
+  let ready: Awaited<ReturnType<Platform['listen']>>;
   let endpoint: string;
   let credentials: { accessKeyId: string; secretAccessKey: string };
 
@@ -88,7 +108,7 @@ describe('a service that is new', () => {
     const tree = { ...settings, ...settingsOf([toy]) };
     const config = loadSettings(tree, ['--data', data, '--port', '0', '--sandbox', 'process', '--toy-size', '5'], {});
     platform = await createPlatform(config, { restarts: 0 }, [...services, toy]);
-    const ready = await platform.listen();
+    ready = await platform.listen();
     endpoint = ready.endpoint;
     credentials = await readCredentials(ready.credentialsFile);
   });
@@ -101,6 +121,45 @@ describe('a service that is new', () => {
     const { items } = await client.send(new ListGatewaysCommand({}));
     expect(items?.map(({ name }) => name)).toEqual([expect.stringMatching(/workload-identity\/toy$/)]);
     client.destroy();
+  });
+
+  it('calls another service as its caller, who needs the right and is on the record', async () => {
+    const test = { ready, credentials };
+    const may = (Action: string) => ({ Effect: 'Allow', Action: `bedrock-agentcore:${Action}`, Resource: '*' });
+    const one = await newUser(test, 'one', [may('GetGateway')]);
+    const both = await newUser(test, 'both', [may('GetGateway'), may('GetWorkloadIdentity')]);
+    const as = async (keys: typeof credentials, gatewayIdentifier: string): Promise<unknown> => {
+      const client = new BedrockAgentCoreControlClient({
+        endpoint,
+        region: 'us-east-1',
+        credentials: keys,
+        maxAttempts: 1,
+      });
+      return client.send(new GetGatewayCommand({ gatewayIdentifier })).finally(() => client.destroy());
+    };
+    const root = new BedrockAgentCoreControlClient({ endpoint, region: 'us-east-1', credentials });
+    await root.send(new CreateWorkloadIdentityCommand({ name: 'known-0123456789' }));
+    root.destroy();
+    expect(await as(both, 'known-0123456789')).toMatchObject({ name: 'known-0123456789' });
+    await expect(as(one, 'known-0123456789')).rejects.toMatchObject({
+      name: 'AccessDeniedException',
+      message: expect.stringContaining('bedrock-agentcore:GetWorkloadIdentity'),
+    });
+    await expect(as(both, 'other-0123456789')).rejects.toMatchObject({ name: 'ResourceNotFoundException' });
+    await expect(as(both, 'bad-0123456789')).rejects.toMatchObject({ name: 'ValidationException' });
+
+    await kernel.journal.flush();
+    const rows = await kernel.database.query<{ who: string; status: number; source_ip: string }>(
+      `SELECT principal AS who, status, source_ip FROM audit WHERE operation = 'GetWorkloadIdentity' ORDER BY at, status`,
+    );
+    expect(rows.map(({ who, status }) => `${who.split('/').at(-1)} ${status}`).sort()).toEqual([
+      'both 200',
+      'both 400',
+      'both 404',
+      'one 403',
+    ]);
+    expect(rows.every(({ source_ip }) => source_ip === '127.0.0.1')).toBe(true);
+    expect(await (await fetch(`${endpoint}/metrics`)).text()).toMatch(/operation="GetWorkloadIdentity"/);
   });
 
   it('has its own routes, settings and metrics', async () => {
@@ -136,7 +195,7 @@ it('is refused where it needs what comes later, or serves what another serves', 
     load: async () => ({ module: { ...module, migrations: [], sinks: {} } }),
   });
   expect(await at([...services, toy, twin])).toMatchObject({
-    message: 'ListGateways is served twice, the second time by twin',
+    message: 'GetGateway is served twice, the second time by twin',
   });
   expect(await at(services)).toBeUndefined();
 });

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type FieldProblem, ServiceError } from '../errors.ts';
 import { operations } from '../generated/operations.ts';
 import type { Inputs, OperationName } from '../generated/types.ts';
-import { bodyRule, decodeRequest, encodeResponse, inputProblems, outputProblems } from './codec.ts';
+import { bodyRule, checkInput, decodeRequest, encodeResponse, outputProblems } from './codec.ts';
 import type { WireRequest } from './wire-request.ts';
 
 const names = Object.keys(operations) as OperationName[];
@@ -265,7 +265,7 @@ describe('encoding', () => {
 
   it('checks inputs that are built by hand', () => {
     const input = { memoryId: 'memory-a1b2c3d4e5' } satisfies Inputs['GetMemory'];
-    expect(inputProblems('GetMemory', input)).toEqual([]);
-    expect(inputProblems('GetMemory', { memoryId: 'short' })).toHaveLength(1);
+    expect(() => checkInput('GetMemory', input)).not.toThrow();
+    expect(() => checkInput('GetMemory', { memoryId: 'short' })).toThrow('One field is not valid: memoryId');
   });
 });

@@ -73,12 +73,12 @@ function invalid(problems: FieldProblem[]): ServiceError {
   return errors.validation(`${count} not valid: ${sentences.join('; ')}${more}.`, { fieldList: problems });
 }
 
-/** What of the model's constraints an input breaks; for callers that build inputs themselves. */
-export function inputProblems<K extends OperationName>(operation: K, input: Inputs[K]): FieldProblem[] {
+/** The same check for callers that build inputs themselves. Throws as `decodeRequest` does. */
+export function checkInput<K extends OperationName>(operation: K, input: Inputs[K]): void {
   const { plane, definition } = codecOf(operation);
   const walk = newWalk();
   plane.checker(definition.input)(input, walk);
-  return walk.problems;
+  if (walk.problems.length > 0) throw invalid(walk.problems);
 }
 
 /** What of the model's constraints an output breaks; for tests, since a running server trusts its own types. */

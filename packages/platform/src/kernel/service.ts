@@ -12,6 +12,8 @@ export interface RequestContext {
   headers: IncomingHttpHeaders;
   /** Where the caller reached the platform, such as `http://127.0.0.1:8080`, as his own request says. */
   origin: string;
+  /** The address that the request came from. */
+  sourceIp: string | undefined;
   /** Lower-case names of the headers that the caller's signature covers; absent without one, and where another server has verified it. */
   signedHeaders?: ReadonlySet<string> | undefined;
   /** Aborted when the client goes away or the server stops. */

@@ -28,6 +28,7 @@ export interface Entered {
 
 /** One request on its way in. */
 export interface Entering extends Exchange {
+  readonly req: IncomingMessage;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
 }

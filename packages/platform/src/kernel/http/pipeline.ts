@@ -71,6 +71,7 @@ const CLIENT_LEFT = 499;
 
 /** One request on its way through the list below. */
 interface OperationExchange extends Exchange {
+  readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly startedAt: number;
   readonly route: RouteMatch;
@@ -178,7 +179,7 @@ export class Pipeline {
     if (!principal) throw errors.missingAuthentication('The request carries neither a signature nor a bearer token.');
     if (!signed) this.#stages.know(exchange, principal, route.operation);
     const ctx = this.#context(exchange, principal, signed?.signedHeaders);
-    await this.#authorize(handler, route.operation, input, ctx, exchange);
+    await this.#stages.authorizeOperation(exchange, route.operation, { handler, input, ctx });
     if (writes(route.operation)) this.#deps.needRoom();
 
     const handle = async (): Promise<WireResponse> => {
@@ -271,27 +272,6 @@ export class Pipeline {
     const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
     if (!hasBody || bodyRule(operation).streams) return;
     this.#deps.refuseEarly(principal, actionOf(operation));
-  }
-
-  async #authorize(
-    handler: AnyHandler,
-    operation: OperationName,
-    input: Parameters<AnyHandler['handle']>[0],
-    ctx: RequestContext,
-    exchange: OperationExchange,
-  ): Promise<void> {
-    const named = handler.resource(input, ctx);
-    const resources = named instanceof Promise ? await named : named;
-    const [first, ...others] = typeof resources === 'string' ? [resources] : resources;
-    exchange.resource = first;
-    const conditions = handler.conditions?.(input) ?? {};
-    for (const resource of [first, ...others])
-      for (const set of Array.isArray(conditions) ? conditions : [conditions])
-        this.#stages.authorize(exchange, ctx.principal, {
-          action: actionOf(operation),
-          resource,
-          conditions: set,
-        });
   }
 
   /** Does `work` once per clientToken: a repeated call gets the answer of the first (spec wire: `clientToken`). */

@@ -45,6 +45,10 @@ export class HttpRequestContext implements RequestContext {
     return `${secure ? 'https' : 'http'}://${host}`;
   }
 
+  get sourceIp(): string | undefined {
+    return this.#parts.res.req.socket.remoteAddress;
+  }
+
   get log(): Logger {
     this.#log ??= this.#parts.log.child({ requestId: this.requestId });
     return this.#log;

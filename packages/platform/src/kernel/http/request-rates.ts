@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts';
 import { addressKey } from './address-key.ts';
 import { nameOf } from './audit-record.ts';
 import { RateLimiter } from './rate-limiter.ts';
+import type { Source } from './stages.ts';
 import type { TrustedAddresses } from './trusted-addresses.ts';
 
 export interface RequestRatesOptions {
@@ -46,7 +47,7 @@ export class RequestRates {
   };
 
   /** A request was refused, and nobody knows who sent it. */
-  refused({ socket: { remoteAddress } }: Pick<IncomingMessage, 'socket'>): void {
+  refused({ socket: { remoteAddress } }: Pick<Source, 'socket'>): void {
     if (!this.#trusted.has(remoteAddress)) this.#refusals.tryTake(addressKey(remoteAddress));
   }
 

@@ -1,10 +1,11 @@
-import type { IncomingMessage } from 'node:http';
-import type { OperationName } from '@agentplatform/contract';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Inputs, OperationName } from '@agentplatform/contract';
 import type { Principal } from '../auth/principal.ts';
 import type { Authenticated, Authenticator } from '../auth/sigv4.ts';
 import type { Clock } from '../clock.ts';
 import { PEER_HEADER, type PeerForwarder } from '../peers/index.ts';
-import type { ConditionKeys } from '../service.ts';
+import type { ConditionKeys, OperationHandler, RequestContext } from '../service.ts';
+import { actionOf } from './action-of.ts';
 import { type AuditRecord, auditRecord } from './audit-record.ts';
 import type { RequestRates } from './request-rates.ts';
 
@@ -27,9 +28,15 @@ export interface StagesDeps {
   clock: Clock;
 }
 
+/** Where a request came from; a call of one service to another names what it is made for. */
+export interface Source {
+  readonly socket: { readonly remoteAddress?: string | undefined };
+  readonly headers: IncomingHttpHeaders;
+}
+
 /** One request as the stages know it, whatever it asks for; they fill in who asks and what for. */
 export interface Exchange {
-  readonly req: IncomingMessage;
+  readonly req: Source;
   readonly requestId: string;
   principal: Principal | undefined;
   resource: string | undefined;
@@ -86,6 +93,22 @@ export class Stages {
   /** Throws AccessDeniedException unless the policies allow it. */
   authorize({ req }: Exchange, principal: Principal, { action, resource, conditions = {} }: Asking): void {
     this.#deps.authorize({ principal, action, resource, conditions, sourceIp: req.socket.remoteAddress });
+  }
+
+  /** The same for all that an operation asks for with this input; the first resource is what the request is about. */
+  async authorizeOperation<K extends OperationName>(
+    exchange: Exchange,
+    operation: K,
+    { handler, input, ctx }: { handler: OperationHandler<K>; input: Inputs[K]; ctx: RequestContext },
+  ): Promise<void> {
+    const named = handler.resource(input, ctx);
+    const resources = named instanceof Promise ? await named : named;
+    const [first, ...others] = typeof resources === 'string' ? [resources] : resources;
+    exchange.resource = first;
+    const conditions = handler.conditions?.(input) ?? {};
+    for (const resource of [first, ...others])
+      for (const set of Array.isArray(conditions) ? conditions : [conditions])
+        this.authorize(exchange, ctx.principal, { action: actionOf(operation), resource, conditions: set });
   }
 
   /**

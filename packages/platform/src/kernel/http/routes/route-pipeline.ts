@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { errors } from '@agentplatform/contract';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
@@ -27,6 +28,7 @@ export interface RoutePipelineDeps extends StagesDeps {
 
 /** One request on its way. */
 interface RouteExchange extends Exchange {
+  readonly req: IncomingMessage;
   readonly set: RouteSet;
   readonly call: OpenCall;
   /** Somebody has decided whether it may, or nobody has to. */

@@ -1,0 +1,129 @@
+import {
+  checkInput,
+  errors,
+  type Inputs,
+  type OperationName,
+  type Outputs,
+  type ServiceError,
+} from '@agentplatform/contract';
+import type { Logger } from 'pino';
+import type { Principal } from '../auth/principal.ts';
+import type { OperationHandler, OperationHandlers, RequestContext } from '../service.ts';
+import type { Metrics } from '../telemetry/index.ts';
+import { toOperationError } from './service-errors.ts';
+import { type Exchange, type Source, Stages, type StagesDeps } from './stages.ts';
+import { writes } from './writes.ts';
+
+/** For whom a service of the platform calls an operation of another. */
+export interface Caller {
+  principal: Principal;
+  /** The request that the call is made for; absent for work in the background. Of its headers the call has those of its trace alone. */
+  request?: Pick<RequestContext, 'requestId' | 'headers' | 'origin' | 'signal' | 'sourceIp'>;
+  /** The session that the call is made in, where the operation reads it from its headers. */
+  sessionId?: string;
+  /** The end user for whom the principal acts, as `X-Amzn-Bedrock-AgentCore-Runtime-User-Id` would say. */
+  userId?: string;
+}
+
+export interface OperationCallsDeps extends StagesDeps {
+  metrics: Pick<Metrics, 'request'>;
+  /** Throws while the disk has no room for anything new. */
+  needRoom(): void;
+  newRequestId(): string;
+  region: string;
+  log: Logger;
+}
+
+const TRACE_HEADERS = ['traceparent', 'tracestate', 'baggage', 'x-amzn-trace-id'] as const;
+
+/**
+ * Calls of one service to another's operations. Rates, policies, metrics and the audit trail see each as a request of the caller himself: a
+ * service has no rights of its own to lend.
+ */
+export class OperationCalls {
+  readonly #deps: OperationCallsDeps;
+  readonly #stages: Stages;
+  #handlers: OperationHandlers = {};
+
+  constructor(deps: OperationCallsDeps) {
+    this.#deps = deps;
+    this.#stages = new Stages(deps);
+  }
+
+  /** What there is to call, once every service is made. */
+  serve(handlers: OperationHandlers): void {
+    this.#handlers = handlers;
+  }
+
+  /** Rejects with the ServiceError that a client would have been told. A repeated `clientToken` is looked at only by handlers that do so themselves. */
+  async call<K extends OperationName>(operation: K, input: Inputs[K], caller: Caller): Promise<Outputs[K]> {
+    const { newRequestId, metrics, clock } = this.#deps;
+    const exchange: Exchange = {
+      req: sourceOf(caller),
+      requestId: newRequestId(),
+      principal: undefined,
+      resource: undefined,
+      forwarded: false,
+    };
+    const meter = metrics.request(operation);
+    const startedAt = clock.monotonic();
+    meter.began();
+    let failure: ServiceError | undefined;
+    try {
+      return await this.#answer(operation, input, caller, exchange);
+    } catch (error) {
+      failure = toOperationError(error) ?? errors.internal('The platform failed.', { cause: error });
+      throw failure;
+    } finally {
+      const status = failure?.status ?? 200;
+      meter.ended(status, (clock.monotonic() - startedAt) / 1000);
+      this.#stages.record(exchange, operation, status, failure);
+    }
+  }
+
+  async #answer<K extends OperationName>(
+    operation: K,
+    input: Inputs[K],
+    caller: Caller,
+    exchange: Exchange,
+  ): Promise<Outputs[K]> {
+    this.#stages.know(exchange, caller.principal, operation);
+    const handler: OperationHandler<K> | undefined = this.#handlers[operation];
+    if (!handler) throw errors.notImplemented(operation);
+    checkInput(operation, input);
+    const ctx = this.#context(exchange, caller);
+    await this.#stages.authorizeOperation(exchange, operation, { handler, input, ctx });
+    if (writes(operation)) this.#deps.needRoom();
+    return handler.handle(input, ctx);
+  }
+
+  #context(exchange: Exchange, { principal, request }: Caller): RequestContext {
+    const { region, log } = this.#deps;
+    const { requestId } = exchange;
+    const signal = request?.signal ?? new AbortController().signal;
+    return {
+      ...{ requestId, principal, region, signal, sourceIp: request?.sourceIp },
+      accountId: principal.accountId,
+      headers: exchange.req.headers,
+      origin: request?.origin ?? '',
+      log: log.child({ requestId, ...(request ? { forRequest: request.requestId } : {}) }),
+      onGone(run) {
+        if (signal.aborted) run();
+        else signal.addEventListener('abort', run, { once: true });
+        return () => signal.removeEventListener('abort', run);
+      },
+      require: async (action, resource) => this.#stages.authorize(exchange, principal, { action, resource }),
+    };
+  }
+}
+
+function sourceOf({ request, sessionId, userId }: Caller): Source {
+  const trace = TRACE_HEADERS.map((name) => [name, request?.headers[name]] as const);
+  const own = {
+    'x-amzn-bedrock-agentcore-runtime-session-id': sessionId,
+    'x-amzn-bedrock-agentcore-runtime-user-id': userId,
+    'user-agent': 'agentplatform',
+  };
+  const headers = Object.fromEntries([...trace, ...Object.entries(own)].filter(([, value]) => value !== undefined));
+  return { socket: { remoteAddress: request?.sourceIp }, headers };
+}

@@ -53,7 +53,7 @@ export async function startCodeSession(
 }
 
 async function newSession({ data }: Clients, codeInterpreterIdentifier: string): Promise<string> {
-  for (const until = performance.now() + 300_000; ; ) {
+  for (const until = performance.now() + 600_000; ; ) {
     try {
       const { sessionId } = await data.send(new StartCodeInterpreterSessionCommand({ codeInterpreterIdentifier }));
       if (sessionId === undefined) throw new Error('no session id');

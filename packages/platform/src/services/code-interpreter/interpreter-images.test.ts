@@ -35,6 +35,7 @@ function workshop(bases: () => Promise<string[]>, variant: Variant = 'full') {
   return { clock, images, preparations };
 }
 
+const PATIENT = { timeout: 30_000 };
 const never = () => new Promise<string[]>(() => undefined);
 
 describe('an image that is being made', () => {
@@ -49,7 +50,7 @@ describe('an image that is being made', () => {
       },
     );
     // The record of an earlier one is looked for first.
-    await expect.poll(() => preparations.list()).toHaveLength(2);
+    await expect.poll(() => preparations.list(), PATIENT).toHaveLength(2);
     await clock.advance(14_000);
     expect(answered).toBe(false);
     await clock.advance(2_000);
@@ -73,13 +74,13 @@ describe('an image that is being made', () => {
   it('that cannot be made says why, also to a model', async () => {
     const { images } = workshop(async () => []);
     await expect(images.current()).rejects.toMatchObject({ reason: 'unavailable' });
-    await expect.poll(() => images.whatIsMissing()).toMatch(/could not be installed: .*needs Python/);
+    await expect.poll(() => images.whatIsMissing(), PATIENT).toMatch(/could not be installed: .*needs Python/);
   });
 
   it('has nothing more to come where the small one is all that is wanted', async () => {
     const { images, preparations } = workshop(never, 'slim');
     void images.prepare(async () => undefined).catch(() => undefined);
-    await expect.poll(() => preparations.list()).toHaveLength(1);
+    await expect.poll(() => preparations.list(), PATIENT).toHaveLength(1);
     expect(images.whatIsMissing()).toBeUndefined();
   });
 });

@@ -181,7 +181,7 @@ describe('what is made before anybody asks', () => {
       },
     });
     const prepared = ours.prepare(interpreter, never);
-    await expect.poll(() => sessions.pool.images()).toEqual([slim.digest]);
+    await expect.poll(() => sessions.pool.images(), { timeout: 30_000 }).toEqual([slim.digest]);
     made.resolve();
     await prepared;
     expect(sessions.pool.images()).toEqual([full.digest]);

@@ -51,8 +51,10 @@ export async function startTestPlatform(options: StartOptions = {}): Promise<Tes
     env: {
       ...process.env,
       AGENTPLATFORM_CACHE: join(ROOT, '.cache/platform'),
-      // A test that wants sandboxes to stand ready says so; for all others they would only cost time.
+      // A test that wants sandboxes to stand ready, images made ahead or a model says so; for all others they would only cost time.
       AGENTPLATFORM_POOL_MAX_PER_VERSION: '0',
+      AGENTPLATFORM_CODE_INTERPRETER_PREPARE: 'off',
+      AGENTPLATFORM_EMBEDDINGS_FETCH: 'off',
       ...options.env,
     },
   });

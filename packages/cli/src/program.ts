@@ -17,6 +17,7 @@ import { secretCommand } from './commands/secret.ts';
 import { shellCommand } from './commands/shell.ts';
 import { statusCommand } from './commands/status.ts';
 import { stopSessionCommand } from './commands/stop-session.ts';
+import { waitCommand } from './commands/wait.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { Terminal } from './terminal/terminal.ts';
 import { version } from './version.ts';
@@ -41,6 +42,7 @@ export function createProgram(terminal: Terminal): Command {
     listCommand,
     destroyCommand,
     doctorCommand,
+    waitCommand,
     envCommand,
   ];
   for (const make of commands) program.addCommand(make(terminal));

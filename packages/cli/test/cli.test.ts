@@ -738,6 +738,43 @@ describe('list, status, logs and destroy', () => {
   });
 });
 
+describe('wait', () => {
+  const image = { name: 'image', what: 'the image', step: 'installs packages', seconds: 7, usualSeconds: 45 };
+  const answers = (...states: string[]) => {
+    let asked = 0;
+    platform.on(/preparations$/, (_, response) => {
+      const state = states[Math.min(asked++, states.length - 1)];
+      json(response, 200, { preparations: [{ ...image, state }] });
+    });
+    return () => asked;
+  };
+
+  it('ends once all is ready, and says meanwhile what is under way', async () => {
+    const asked = answers('under way', 'under way', 'ready');
+    const { code, stderr } = await run(['wait']);
+    expect([code, asked()]).toEqual([0, 3]);
+    expect(stderr).toContain('the image: installs packages, 7 of ~45 s');
+    expect(stderr).toContain('the image: ready, 7 s');
+  });
+
+  it('ends with 1 when something failed', async () => {
+    answers('failed');
+    expect(await run(['wait'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('the image: failed (installs'),
+    });
+  });
+
+  it('ends with 1 when the time is over', async () => {
+    answers('under way');
+    const { code, stdout, stderr } = await run(['wait', '--timeout', '0', '--json']);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toEqual({ preparations: [{ ...image, state: 'under way' }] });
+    expect(stderr).toContain('For 7 s so far');
+    expect((await run(['wait', '--timeout', 'long'])).code).toBe(2);
+  });
+});
+
 describe('doctor', () => {
   const provider = { provider: 'oci', usable: true, isolation: 'container (runc 1.1.5)', missing: [] };
 

@@ -28,13 +28,13 @@ export interface Storage {
 
 /** Opens the database with the tables of these services, and what lies before it. */
 export async function openStorage(ground: Ground, modules: readonly AnyModule[]): Promise<Storage> {
-  const { config, clock, log, cacheDir, closing } = ground;
+  const { config, clock, log, cache, closing } = ground;
   const migrations = allMigrations(modules);
   const database = await openDatabase({
     dataDir: config.data,
     clock,
     log,
-    cacheDir: join(cacheDir, 'database'),
+    cacheDir: join(cache.path, 'database'),
     prepared: migrations,
     ...(config.databaseUrl ? { url: config.databaseUrl } : {}),
   });

@@ -176,7 +176,7 @@ export function codeInterpreterOperations(deps: CodeInterpreterOperationsDeps): 
             )
           ).sessionId;
         const lease = await sessions.lease(interpreter, caller, sessionId, ctx.signal);
-        return { sessionId, stream: await invokeTool(call, lease, ctx, limits) };
+        return { sessionId, stream: await invokeTool(call, lease, ctx, limits, () => sessions.whatIsMissing(lease)) };
       },
     },
   };

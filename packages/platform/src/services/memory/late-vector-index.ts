@@ -44,7 +44,7 @@ export class LateVectorIndex {
     const { openEmbedder, database, clock, log } = this.#deps;
     if (!openEmbedder)
       return log.warn(
-        'memory searches by words alone: no embedding model is set up (embeddings.directory or embeddings.url)',
+        'memory searches by words alone: no embedding model is set up (embeddings.fetch, embeddings.directory or embeddings.url)',
       );
     if (!database.vector.available)
       return log.warn(

@@ -239,6 +239,21 @@ const DOORS: Record<string, Door> = {
     path: () => '/_platform/registry-credentials/doors.example',
     body: '{"username":"a","password":"b"}',
   },
+  'secrets of agents': {
+    set: 'secrets',
+    action: 'agentplatform:ListSecrets',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => '/_platform/secrets',
+  },
+  'a secret of agents': {
+    set: 'secrets',
+    action: 'agentplatform:PutSecret',
+    takes: ['signature', 'presigned'],
+    method: 'PUT',
+    path: () => '/_platform/secrets/OF_THE_DOORS',
+    body: '{"value":"secret"}',
+  },
   'a base of an image': {
     set: 'base-images',
     action: 'agentplatform:PushImage',
@@ -537,12 +552,15 @@ describe('the doors of a platform', () => {
   });
 });
 
-it.each(['administration', 'access management', 'metrics', 'health', 'a pull of an image', 'sessions of a runtime'])(
-  'is not there for sandboxes: %s',
-  async (name) => {
-    const door = { ...(DOORS[name] as Door), inSandbox: true as const };
-    expect(await Promise.all(CREDENTIALS.map((credential) => ask(door, credential)))).toEqual(
-      CREDENTIALS.map(() => 404),
-    );
-  },
-);
+it.each([
+  'administration',
+  'access management',
+  'metrics',
+  'health',
+  'a pull of an image',
+  'sessions of a runtime',
+  'secrets of agents',
+])('is not there for sandboxes: %s', async (name) => {
+  const door = { ...(DOORS[name] as Door), inSandbox: true as const };
+  expect(await Promise.all(CREDENTIALS.map((credential) => ask(door, credential)))).toEqual(CREDENTIALS.map(() => 404));
+});

@@ -40,7 +40,10 @@ export async function routesTold(): Promise<{
   const directory = await mkdtemp(join(tmpdir(), 'rude-routes-'));
   const file = join(directory, 'routes.jsonl');
   return {
-    options: { nodeFlags: ['--import', join(import.meta.dirname, 'tell-routes-child.ts')], env: { ROUTES_TOLD_TO: file } },
+    options: {
+      nodeFlags: ['--import', join(import.meta.dirname, 'tell-routes-child.ts')],
+      env: { ROUTES_TOLD_TO: file },
+    },
     async read() {
       const lines = (await readFile(file, 'utf8')).trim().split('\n');
       await rm(directory, { recursive: true });

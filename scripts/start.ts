@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { ConfigError, configHelp, loadConfig } from '../packages/platform/src/config.ts';
 import { endWithOwner } from './end-with-owner.ts';
 import { showHelloAgent } from './start/hello-agent.ts';
+import { keptByNpm } from './start/npm-options.ts';
 import { startPlatform } from './start/platform-process.ts';
 
 const usage = `Usage: npm start [-- --once] [options of the platform]
@@ -24,6 +25,8 @@ async function start(argv: string[], signal: AbortSignal): Promise<number> {
     return 0;
   }
   try {
+    const kept = keptByNpm(configHelp().match(/--[a-z][a-z-]*/g) ?? [], process.env);
+    if (kept) throw new ConfigError([kept]);
     const platformArgs = argv.filter((word) => word !== '--once');
     const config = loadConfig(platformArgs, process.env);
     const root = fileURLToPath(new URL('..', import.meta.url));

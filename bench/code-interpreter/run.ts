@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CodeInterpreter } from '../../packages/sdk/src/code-interpreter/index.ts';
+import { clientsOf } from '../../tests/support/clients.ts';
+import { startCodeSession } from '../../tests/support/code-session.ts';
 import { startTestPlatform } from '../../tests/support/platform-process.ts';
 import { thisMachine } from '../support/machine.ts';
 import { median } from '../support/statistics.ts';
@@ -28,6 +30,9 @@ export async function run(args: string[]): Promise<void> {
     });
   try {
     // Makes the image, which is no part of what is measured.
+    const clients = clientsOf(platform);
+    await startCodeSession(clients).then((first) => first.stop());
+    clients.close();
     await using session = open();
     await once(session);
     if (args.includes('--live')) {

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
 import { createModels } from '../../packages/platform/src/kernel/models/index.ts';
 import { createOutbound } from '../../packages/platform/src/kernel/outbound/index.ts';
@@ -54,7 +55,7 @@ export async function runJudged(options: JudgedOptions): Promise<Judged> {
     const judge = models.find('judge');
     if (!answering || !judge) throw new Error('the models were made above');
     const results = await runEndToEnd({ clients, conversations, topK, answering, judge, quietMs });
-    const embedding = embeddings === undefined ? 'none (by words)' : (embeddings.split('/').at(-3) ?? embeddings);
+    const embedding = embeddings === undefined ? 'none (by words)' : basename(embeddings);
     return { ...results, model: names.model, judge: names.judge, embeddings: embedding };
   } finally {
     clients.close();

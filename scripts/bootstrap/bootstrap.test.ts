@@ -131,7 +131,7 @@ describe('bootstrap', () => {
     const child = spawn('npm', ['run', '--silent', 'docs:update'], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
     const ended = once(child, 'exit');
     const written = async (): Promise<string> =>
-      String((await once(child.stdout, 'data', { signal: AbortSignal.timeout(10_000) }))[0]);
+      String((await once(child.stdout, 'data', { signal: AbortSignal.timeout(60_000) }))[0]);
     expect(await written()).toBe('up');
     child.kill('SIGTERM');
     expect(await written()).toBe('stopping');

@@ -83,6 +83,7 @@ function nextSteps(root: string, ready: ReadyLine): string {
 What to do next, in another terminal of this folder:
 ${point}
   npx agentcore create my-agent    makes your own agent: TypeScript, Python, or any Containerfile
+  npx agentcore wait               waits for what is still made in the background: pandas in sessions, memory by meaning
   npx agentcore doctor             says what isolation this machine offers, and what is missing
 README.md has the rest.`;
 }

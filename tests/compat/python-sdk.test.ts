@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pythonWheel } from '../../packages/platform/src/services/packages/python-wheel.ts';
 import { CodeInterpreter } from '../../packages/sdk/src/code-interpreter/code-interpreter.ts';
 import { codeTools } from '../../packages/sdk/src/code-interpreter/code-tools.ts';
 import { pythonPackages } from '../../scripts/test/python-packages.ts';
@@ -19,6 +20,21 @@ const frameworks = python && (await pythonPackages(root, join(root, 'tests/pytho
 let platform: TestPlatform;
 let work: string;
 let site: string;
+
+/** What pip reads of a wheel: its files with their hashes, and what it says of itself, requirements in one spelling. */
+const SEEN = `
+import email, json, sys, zipfile
+from packaging.requirements import Requirement
+wheel = zipfile.ZipFile(sys.argv[1])
+about = "agentplatform-0.1.0.dist-info/"
+told = email.message_from_bytes(wheel.read(about + "METADATA"))
+metadata = {name: sorted(told.get_all(name)) for name in set(told) if name != "Metadata-Version"}
+metadata["Requires-Dist"] = sorted(str(Requirement(one)) for one in metadata["Requires-Dist"])
+own = ("METADATA", "WHEEL", "RECORD")
+files = {name: wheel.read(name).hex() for name in wheel.namelist() if name not in [about + n for n in own]}
+record = sorted(line for line in wheel.read(about + "RECORD").decode().split("\\n") if "/METADATA" not in line and "/WHEEL" not in line)
+print(json.dumps({"bad": wheel.testzip(), "metadata": metadata, "readme": told.get_payload(), "files": files, "record": record}))
+`;
 
 /** Runs Python in the package's folder; sees the wheel as it was installed, never its sources. */
 async function run(...args: string[]): Promise<string> {
@@ -62,6 +78,18 @@ describe.skipIf(!python)('the Python SDK, built and installed', () => {
     );
     expect(licence.trim()).toBe('Apache-2.0');
     expect(await run('-c', 'import agentplatform; print(agentplatform.__file__)')).toContain(site);
+  });
+
+  it('is the same that a platform makes of its source without the build tools', async () => {
+    const served = join(work, 'served');
+    await mkdir(served);
+    const { fileName, bytes } = await pythonWheel(source);
+    expect(fileName).toBe('agentplatform-0.1.0-py3-none-any.whl');
+    await writeFile(join(served, fileName), bytes);
+    const read = (folder: string) => run('-c', SEEN, join(folder, fileName)).then((text): unknown => JSON.parse(text));
+    const seen = await read(served);
+    expect(seen).toEqual(await read(work));
+    expect(seen).toMatchObject({ bad: null, metadata: { Name: ['agentplatform'], 'License-File': ['LICENSE'] } });
   });
 
   it('passes its own tests, those of its clients against a real platform', { timeout: 420_000 }, async () => {

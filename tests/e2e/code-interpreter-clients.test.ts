@@ -8,6 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentcore, workFolder } from '../../packages/cli/test/agentcore.ts';
 import { CodeInterpreter } from '../../packages/sdk/src/code-interpreter/index.ts';
 import { installPacked, linkPackages } from '../../packages/sdk/test/install-packed.ts';
+import { clientsOf } from '../support/clients.ts';
+import { startCodeSession } from '../support/code-session.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
 /** What the model of an agent got to see of one call. */
@@ -22,8 +24,11 @@ let work: Awaited<ReturnType<typeof workFolder>>;
 
 beforeAll(async () => {
   platform = await startTestPlatform({ env: { AGENTPLATFORM_CODE_INTERPRETER_IMAGE: 'slim' } });
+  const clients = clientsOf(platform);
+  await startCodeSession(clients).then((session) => session.stop());
+  clients.close();
   work = await workFolder();
-});
+}, 400_000);
 afterAll(async () => {
   await work?.remove();
   await platform?.dispose();

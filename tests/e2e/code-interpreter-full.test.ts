@@ -16,7 +16,8 @@ let clients: Clients;
 let work: string;
 
 beforeAll(async () => {
-  platform = await startTestPlatform({ env: { AGENTPLATFORM_CODE_INTERPRETER_WARM_SESSIONS: '0' } });
+  const env = { AGENTPLATFORM_CODE_INTERPRETER_WARM_SESSIONS: '0', AGENTPLATFORM_CODE_INTERPRETER_PREPARE: 'on' };
+  platform = await startTestPlatform({ env });
   clients = clientsOf(platform);
   work = await mkdtemp(join(tmpdir(), 'data-analyst-'));
 });
@@ -40,6 +41,17 @@ describe('the full image', () => {
     }
     const drawn = await session.python('import matplotlib.pyplot as plt\nplt.plot([1, 2, 3]);');
     expect(drawn.content?.filter((block) => block.type === 'image')).toMatchObject([{ mimeType: 'image/png' }]);
+    // Models write that line, before or after they import pyplot; what was drawn is shown once.
+    for (const habit of [
+      'import matplotlib; matplotlib.use("Agg")',
+      'import matplotlib.pyplot as p; p.switch_backend("Agg")',
+    ]) {
+      const picture = `${habit}\nimport matplotlib.pyplot as plt\nplt.figure(); plt.plot([3, 1, 2])\nplt.show()`;
+      const blind = await session.call('executeCode', { language: 'python', code: picture, clearContext: true });
+      expect(blind.content?.filter((block) => block.type === 'image')).toMatchObject([{ mimeType: 'image/png' }]);
+      expect(blind.structuredContent).toMatchObject({ exitCode: 0, stderr: '' });
+      expect((await session.python('plt.get_fignums()')).text).toBe('[]');
+    }
     const table = await session.python('import pandas as pd\npd.DataFrame({"a": [1, 2]})');
     expect(table.content?.find((block) => block.type === 'resource')?.resource?.text).toContain('<table');
     const excel = 'pd.DataFrame({"a": [1, 2]}).to_excel("t.xlsx", index=False); int(pd.read_excel("t.xlsx").a.sum())';

@@ -6,11 +6,14 @@ import { GetAgentCardCommand } from '@aws-sdk/client-bedrock-agentcore';
 import type { ServerProtocol } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundleCode } from '../../packages/cli/src/package/bundle-code.ts';
+import { startOidcServer } from '../../packages/platform/src/kernel/auth/testing/oidc-server.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
-import { deployAgent } from '../support/deploy.ts';
+import { type AgentOptions, deployAgent } from '../support/deploy.ts';
+import { newUser } from '../support/iam.ts';
 import { invokeJson, invokeText, sessionId } from '../support/invoke.ts';
 import { MCP_SDK, npmPackage } from '../support/npm-package.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { signedFetch } from '../support/signed-fetch.ts';
 import { Stream, StreamSigner } from '../support/websocket.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -25,6 +28,7 @@ async function deploy(
   serverProtocol: ServerProtocol,
   place: string,
   environmentVariables: Record<string, string> = {},
+  more: Partial<AgentOptions> = {},
 ): Promise<string> {
   const folder = await mkdtemp(join(place, 'protocol-agent-'));
   try {
@@ -38,6 +42,7 @@ async function deploy(
       entryPoint: [entryPoint],
       protocolConfiguration,
       environmentVariables,
+      ...more,
     });
     return arn;
   } finally {
@@ -45,8 +50,29 @@ async function deploy(
   }
 }
 
+/** The sessions that a runtime has now. */
+async function live(arn: string): Promise<string[]> {
+  const path = `/_platform/runtimes/${arn.split('/')[1]}/sessions`;
+  const { sessions } = (await (await signedFetch(platform, { method: 'GET', path })).json()) as {
+    sessions: { sessionId: string }[];
+  };
+  return sessions.map(({ sessionId }) => sessionId);
+}
+
+/** A signed request to where a runtime is invoked. */
+function ask(
+  arn: string,
+  method: string,
+  headers: Record<string, string> = {},
+  credentials = platform.credentials,
+): Promise<Response> {
+  const path = `/runtimes/${encodeURIComponent(arn)}/invocations`;
+  return signedFetch(platform, { method, path, query: { qualifier: 'DEFAULT' }, headers, credentials });
+}
+
 beforeAll(async () => {
-  platform = await startTestPlatform();
+  // The provider of tokens is on this machine.
+  platform = await startTestPlatform({ args: ['--allow-private-egress', '127.0.0.0/8'] });
   clients = clientsOf(platform);
 });
 afterAll(async () => {
@@ -55,8 +81,8 @@ afterAll(async () => {
 });
 
 describe.skipIf(!mcpSdk)('an MCP server on port 8000', () => {
-  /** What the official client sees of it; without `session` it says nothing of runtime sessions. */
-  const driven = async (arn: string, session: string): Promise<unknown> => {
+  /** What the official client sees of it; without SESSION it says nothing of runtime sessions. */
+  const driven = async (arn: string, env: Record<string, string>): Promise<unknown> => {
     const client = join(await mkdtemp(join(mcpSdk ?? '', 'client-')), 'mcp-client.mjs');
     await copyFile(join(agents, 'mcp-client.mjs'), client);
     try {
@@ -64,10 +90,10 @@ describe.skipIf(!mcpSdk)('an MCP server on port 8000', () => {
         env: {
           ...process.env,
           INVOKE_URL: `${platform.ready.endpoint}/runtimes/${encodeURIComponent(arn)}/invocations?qualifier=DEFAULT`,
-          SESSION: session,
           AWS_REGION: platform.ready.region,
           KEY_ID: platform.credentials.accessKeyId,
           KEY_SECRET: platform.credentials.secretAccessKey,
+          ...env,
         },
         timeout: 60_000,
       });
@@ -76,17 +102,74 @@ describe.skipIf(!mcpSdk)('an MCP server on port 8000', () => {
       await rm(resolve(client, '..'), { recursive: true, force: true });
     }
   };
-  const seen = { tools: ['count'], server: 'counter', counts: ['1', '2', '1', '3'], sessions: 2 };
+  const seen = { tools: ['count', 'announce'], server: 'counter', counts: ['1', '2', '1', '3'], sessions: 2 };
+  const stateful = { told: 'by itself', after: '2', answered: { GET: [200], DELETE: [200] } };
 
   it('serves the official client: MCP sessions are kept apart and found again within one runtime session', async () => {
-    expect(await driven(await deploy('mcp', 'MCP', mcpSdk ?? ''), sessionId('mcp'))).toEqual(seen);
+    const arn = await deploy('mcp', 'MCP', mcpSdk ?? '');
+    const session = sessionId('mcp');
+    // The agent answers DELETE: the runtime session holds other sessions of MCP.
+    expect(await driven(arn, { SESSION: session })).toEqual({ ...seen, ...stateful });
+    expect(await live(arn)).toEqual([session]);
   });
 
-  it.each([
-    ['that keeps sessions', {}],
-    ['that keeps none', { STATELESS: '1' }],
-  ])('gives a client that says nothing of sessions one of its own, with a server %s', async (_, environment) => {
-    expect(await driven(await deploy('mcp', 'MCP', mcpSdk ?? '', environment), '')).toEqual(seen);
+  it('gives a client that says nothing of sessions one of its own, whose end is that of its sandbox', async () => {
+    const arn = await deploy('mcp', 'MCP', mcpSdk ?? '');
+    expect(await driven(arn, {})).toEqual({ ...seen, ...stateful, answered: { GET: [200], DELETE: [204] } });
+    expect(await live(arn)).toHaveLength(1);
+  });
+
+  it('does so too with a server that keeps none, and has no stream', async () => {
+    const arn = await deploy('mcp', 'MCP', mcpSdk ?? '', { STATELESS: '1' });
+    const { answered, ...rest } = (await driven(arn, { STATELESS: '1' })) as typeof stateful;
+    expect(rest).toEqual({ ...seen, after: '2' });
+    expect(answered.DELETE).toEqual([204]);
+    expect(await live(arn)).toHaveLength(1);
+  });
+
+  it('serves the official client that bears a token, and nobody with a signature there', async () => {
+    const provider = await startOidcServer();
+    try {
+      const customJWTAuthorizer = { discoveryUrl: provider.discoveryUrl, allowedAudience: ['urn:agents'] };
+      const arn = await deploy('mcp', 'MCP', mcpSdk ?? '', {}, { authorizerConfiguration: { customJWTAuthorizer } });
+      const TOKEN = await provider.token();
+      const told = { ...seen, ...stateful, answered: { GET: [200], DELETE: [204] } };
+      expect(await driven(arn, { TOKEN })).toEqual(told);
+      const [session = ''] = await live(arn);
+      for (const method of ['GET', 'DELETE'])
+        expect((await ask(arn, method, { 'mcp-session-id': session })).status).toBe(403);
+      const url = `${platform.ready.endpoint}/runtimes/${encodeURIComponent(arn)}/invocations`;
+      const other = { authorization: `Bearer ${TOKEN.slice(0, -4)}AAAA`, 'mcp-session-id': session };
+      expect((await fetch(url, { method: 'DELETE', headers: other })).status).toBe(401);
+      expect(await live(arn)).toEqual([session]);
+      const own = { authorization: `Bearer ${TOKEN}`, 'mcp-session-id': session };
+      expect((await fetch(url, { method: 'DELETE', headers: own })).status).toBe(204);
+      expect(await live(arn)).toEqual([]);
+    } finally {
+      await provider.close();
+    }
+  });
+
+  it('starts no session by GET and DELETE, and takes them of nobody unknown or without the right', async () => {
+    const arn = await deploy('mcp', 'MCP', mcpSdk ?? '');
+    const session = sessionId('mcp');
+    expect((await ask(arn, 'GET')).status).toBe(405);
+    expect((await ask(arn, 'DELETE')).status).toBe(400);
+    for (const name of ['mcp-session-id', 'x-amzn-bedrock-agentcore-runtime-session-id'])
+      for (const method of ['GET', 'DELETE']) expect((await ask(arn, method, { [name]: session })).status).toBe(404);
+    expect(await live(arn)).toEqual([]);
+    const url = `${platform.ready.endpoint}/runtimes/${encodeURIComponent(arn)}/invocations`;
+    for (const method of ['GET', 'DELETE']) expect((await fetch(url, { method })).status).toBe(403);
+    const mayInvoke = await newUser(platform, 'mcp', [
+      { Effect: 'Allow', Action: 'bedrock-agentcore:InvokeAgentRuntime', Resource: '*' },
+    ]);
+    const none = { 'mcp-session-id': session };
+    expect((await ask(arn, 'GET', none, mayInvoke)).status).toBe(404);
+    expect((await ask(arn, 'DELETE', none, mayInvoke)).status).toBe(403);
+    // What the agent itself ends it may ask of the agent.
+    const named = { 'x-amzn-bedrock-agentcore-runtime-session-id': session };
+    expect((await ask(arn, 'DELETE', named, mayInvoke)).status).toBe(404);
+    for (const method of ['PUT', 'PATCH']) expect((await ask(arn, method)).status).toBe(404);
   });
 });
 

@@ -221,7 +221,10 @@ describe('agentcore shell', () => {
 
   it.skipIf(!hasTmux)('is a real terminal: size, resize, Ctrl-C', async () => {
     const env = Object.entries(platform.env).map(([name, value]) => `${name}='${value}'`);
-    const terminal = Tmux.open(['env', ...env, ...line(sessionId('tmux'))].join(' '), { columns: 101, rows: 31 });
+    const terminal = Tmux.open(`${['env', ...env, ...line(sessionId('tmux'))].join(' ')}; echo ended with $?`, {
+      columns: 101,
+      rows: 31,
+    });
     try {
       await terminal.shows('$');
       terminal.type('stty size', 'Enter');
@@ -234,8 +237,11 @@ describe('agentcore shell', () => {
       terminal.type('C-c');
       terminal.type('echo st""ill', 'Enter');
       await terminal.shows('still');
-      terminal.type('exit 3', 'Enter');
-      await terminal.shows('The shell ended with status 3.');
+      terminal.type('no-such-command', 'Enter');
+      await terminal.shows('not found');
+      terminal.type('exit', 'Enter');
+      await terminal.shows('ended with 0');
+      expect(terminal.screen()).not.toContain('The shell ended');
     } finally {
       terminal.close();
     }

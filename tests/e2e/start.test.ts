@@ -20,7 +20,9 @@ interface Ended {
 
 /** `npm` with these words, on a port of its own; `interruptAt` sends SIGINT once that text was written. */
 function npm(words: string[], { args, interruptAt }: { args: string[]; interruptAt?: string }): Promise<Ended> {
-  const child = spawn('npm', [...words, '--', '--port', '0', ...args], { cwd: root });
+  // What is fetched in the background is no part of this.
+  const quiet = ['--code-interpreter-prepare', 'off', '--embeddings-fetch', 'off'];
+  const child = spawn('npm', [...words, '--', '--port', '0', ...quiet, ...args], { cwd: root });
   const all = { stdout: '', text: '' };
   let interrupted = false;
   const see = (chunk: unknown): void => {
@@ -53,7 +55,9 @@ const needsRoot = process.getuid?.() === 0 ? false : 'needs root, to make sandbo
 describe('npm start', () => {
   it('counts 1 and 2 in one session and 1 in another, and ends well', { timeout: 300_000 }, async (context) => {
     if (needsRoot) return context.skip(needsRoot);
-    const { status, text } = await npm(['start', '--silent'], { args: ['--data', data, '--once'] });
+    const { status, text } = await npm(['start', '--silent'], {
+      args: ['--data', data, '--cache', join(data, 'cache'), '--once'],
+    });
     expect(status, text).toBe(0);
     expect([...text.matchAll(/This is call (\d) of this session/g)].map((match) => match[1])).toEqual(['1', '2', '1']);
     expect(text).toContain('What to do next');
@@ -64,7 +68,8 @@ describe('npm start', () => {
     const before = await made();
     for (const part of ['db ', 'cache/database/', 'cache/programs/', 'images/layers/', 'images/rootfs/', 'objects/'])
       expect(before).toContainEqual(expect.stringMatching(`^${part}`));
-    const { status, text } = await npm(['start', '--silent'], { args: ['--data', data], interruptAt: 'until Ctrl-C' });
+    const args = ['--data', data, '--cache', join(data, 'cache')];
+    const { status, text } = await npm(['start', '--silent'], { args, interruptAt: 'until Ctrl-C' });
     expect(status, text).toBe(0);
     expect(await made()).toEqual(before);
     expect(text).not.toMatch(/Installing|apt-get/);

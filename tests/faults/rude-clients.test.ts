@@ -1,8 +1,13 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import Fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { served as servedRoutes } from '../../packages/platform/src/kernel/http/testing/serve-routes.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { type DeclaredRoute, hearRoutes } from '../support/rude/declared-routes.ts';
+import { routes } from '../support/rude/messages.ts';
 import { beRude } from '../support/rude/rude-hours.ts';
+import { describeCut, everyCut } from '../support/rude/tls-records.ts';
 
 /** About a minute on two quiet cores. The long form, with a seed of its own each time, is `npm run bench -- faults rude-clients`. */
 const ATTEMPTS = 12_800;
@@ -42,9 +47,38 @@ describe('one request without credentials', () => {
   });
 });
 
+it('a route of a new service is attacked by itself, everything below it too', async () => {
+  const declared: DeclaredRoute[] = [];
+  const stop = hearRoutes((route) => declared.push(route));
+  const answer = (): string => 'new';
+  const route = {
+    method: 'POST' as const,
+    url: '/new/:id/*',
+    credentials: { kind: 'signature', service: 'new' } as const,
+  };
+  const served = servedRoutes([{ name: 'new', routes: [{ ...route, ask: () => ({ rights: 'known', answer }) }] }]);
+  const app = Fastify();
+  await app.register(served, {});
+  await app.ready();
+  stop();
+  await app.close();
+  const attacked = routes(['zz'], declared).filter(({ service }) => service === 'new');
+  expect(attacked.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    'POST /new/rude/rude',
+    'POST /new/rude/rude/key?x=1',
+  ]);
+});
+
 it('rude clients on every route end nothing and leave nothing behind', async () => {
   const account = await beRude({ seed: 11, goOn: (attempts) => attempts < ATTEMPTS });
   expect(account).toMatchObject({ attempts: ATTEMPTS, held: ATTEMPTS, exits: 0, unhandled: 0, suspects: [] });
+  // No route that was declared, and no place in a handshake, was left out.
+  expect(account.sets.size).toBeGreaterThan(5);
+  expect(
+    everyCut()
+      .map(describeCut)
+      .filter((cut) => !account.cuts.has(cut)),
+  ).toEqual([]);
   expect(account.end.connections).toBeLessThanOrEqual(account.start.connections);
   expect(account.end.files).toBeLessThanOrEqual(account.start.files);
 }, 900_000);

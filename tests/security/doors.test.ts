@@ -119,6 +119,27 @@ const DOORS: Record<string, Door> = {
     query: { [SESSION]: session },
     upgrade: true,
   },
+  'the stream of an MCP server': {
+    set: 'InvokeAgentRuntime',
+    action: 'bedrock-agentcore:InvokeAgentRuntime',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => of(signedArn, 'invocations'),
+  },
+  'the stream of an MCP server with a token': {
+    set: 'InvokeAgentRuntime',
+    action: 'bedrock-agentcore:InvokeAgentRuntime',
+    takes: ['token'],
+    method: 'GET',
+    path: () => of(tokenArn, 'invocations'),
+  },
+  'the end of an MCP session': {
+    set: 'InvokeAgentRuntime',
+    action: 'bedrock-agentcore:StopRuntimeSession',
+    takes: ['signature', 'presigned'],
+    method: 'DELETE',
+    path: () => of(signedArn, 'invocations'),
+  },
   "a session's own address": {
     set: 'InvokeAgentRuntimeProxy',
     action: 'bedrock-agentcore:InvokeAgentRuntimeProxy',
@@ -195,6 +216,7 @@ const DOORS: Record<string, Door> = {
     headers: () => ({ via: '1.1 proxy' }),
   },
   health: { set: 'health', takes: CREDENTIALS, method: 'GET', path: () => '/readyz' },
+  'the list of packages': { set: 'packages', takes: CREDENTIALS, method: 'GET', path: () => '/_platform/packages' },
   'sessions of a runtime': {
     set: 'runtimes',
     action: 'agentplatform:ListRuntimeSessions',
@@ -216,6 +238,21 @@ const DOORS: Record<string, Door> = {
     method: 'PUT',
     path: () => '/_platform/registry-credentials/doors.example',
     body: '{"username":"a","password":"b"}',
+  },
+  'secrets of agents': {
+    set: 'secrets',
+    action: 'agentplatform:ListSecrets',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => '/_platform/secrets',
+  },
+  'a secret of agents': {
+    set: 'secrets',
+    action: 'agentplatform:PutSecret',
+    takes: ['signature', 'presigned'],
+    method: 'PUT',
+    path: () => '/_platform/secrets/OF_THE_DOORS',
+    body: '{"value":"secret"}',
   },
   'a base of an image': {
     set: 'base-images',
@@ -505,6 +542,8 @@ describe('the doors of a platform', () => {
   it('are open to everybody, or to whom they say, where they say so and nowhere else', () => {
     const open = routes.filter(({ handler }) => declarationOf(handler)?.open);
     expect([...new Set(open.map(({ url }) => url))].toSorted()).toEqual([
+      '/_platform/packages',
+      '/_platform/packages/:fileName',
       '/healthz',
       '/metrics',
       '/readyz',
@@ -513,12 +552,15 @@ describe('the doors of a platform', () => {
   });
 });
 
-it.each(['administration', 'access management', 'metrics', 'health', 'a pull of an image', 'sessions of a runtime'])(
-  'is not there for sandboxes: %s',
-  async (name) => {
-    const door = { ...(DOORS[name] as Door), inSandbox: true as const };
-    expect(await Promise.all(CREDENTIALS.map((credential) => ask(door, credential)))).toEqual(
-      CREDENTIALS.map(() => 404),
-    );
-  },
-);
+it.each([
+  'administration',
+  'access management',
+  'metrics',
+  'health',
+  'a pull of an image',
+  'sessions of a runtime',
+  'secrets of agents',
+])('is not there for sandboxes: %s', async (name) => {
+  const door = { ...(DOORS[name] as Door), inSandbox: true as const };
+  expect(await Promise.all(CREDENTIALS.map((credential) => ask(door, credential)))).toEqual(CREDENTIALS.map(() => 404));
+});

@@ -84,6 +84,48 @@ export function networkAttacks(title: string, open: OpenLab, { ownStack = false 
       await Promise.all([allowed, other]);
     });
 
+    it('one service by address or name and port once it is allowed, and nothing beside it', async () => {
+      const model = await speaker('model', '::');
+      const beside = await speaker('beside', '::');
+      try {
+        const [own = ''] = ownAddresses();
+        const there = { host: 'model.lan', addresses: [own], port: model.port };
+        const away = { host: WORLD.private, addresses: [WORLD.private], port: PORT };
+        const checks = [closed, restricted].map((policy) =>
+          withSandbox({ ...policy, endpoints: [there, away] }, async (sandbox) => {
+            expect(await reach(sandbox, 'model.lan', model.port)).toBe('model');
+            expect(await reach(sandbox, own, model.port)).toBe('model');
+            expect(await reach(sandbox, WORLD.private, PORT)).toBe('world\n');
+            const gateway = (await shell(sandbox, 'ip route')).out.match(/default via (\S+)/)?.[1] ?? '';
+            const others = at([gateway, 'platform.internal', 'host.docker.internal', '127.0.0.1'], model.port);
+            const inside = at([WORLD.metadata, WORLD.shared], PORT);
+            const ports = at([own, 'model.lan'], beside.port);
+            expect(await reachAny(sandbox, [...others, ...inside, ...ports])).toEqual([]);
+          }),
+        );
+        // It was the policy that kept the other port away.
+        const open = withSandbox({ ...closed, allowCidrs: [`${own}/32`] }, async (sandbox) => {
+          expect(await reachAny(sandbox, [[own, beside.port]])).toEqual([`${own} ${beside.port} beside`]);
+        });
+        const without = withSandbox(restricted, async (sandbox) => {
+          expect(
+            await reachAny(sandbox, [
+              [own, model.port],
+              [WORLD.private, PORT],
+            ]),
+          ).toEqual([]);
+        });
+        await Promise.all([...checks, open, without]);
+        // What was open for a sandbox that is gone is not for the next, which may have its interface's name.
+        await withSandbox(restricted, async (sandbox) => {
+          expect(await reachAny(sandbox, [[own, model.port]])).toEqual([]);
+        });
+      } finally {
+        model.close();
+        beside.close();
+      }
+    });
+
     it('nothing with egress none, though the server still reaches it', async () => {
       const command = ['/bin/busybox', 'nc', '-ll', '-p', '8080', '-e', '/bin/echo', 'agent'];
       await withSandbox(
@@ -186,6 +228,7 @@ export function networkAttacks(title: string, open: OpenLab, { ownStack = false 
         const checks = [closed, restricted].map((policy) =>
           withSandbox({ ...policy, hostPorts: [given.port] }, async (sandbox) => {
             expect(await reach(sandbox, 'platform.internal', given.port)).toBe('given');
+            expect(await reach(sandbox, 'host.docker.internal', given.port)).toBe('given');
             expect(await reachAny(sandbox, [['platform.internal', other.port]])).toEqual([]);
           }),
         );

@@ -36,6 +36,7 @@ beforeAll(async () => {
   );
   platform = await startTestPlatform({ env: { AGENTPLATFORM_CODE_INTERPRETER_IMAGE: 'slim' } });
   root = clientsOf(platform);
+  await startCodeSession(root).then((session) => session.stop());
   const roleArn = await newRole(platform, 'wide', [{ Effect: 'Allow', Action: 'bedrock-agentcore:*', Resource: '*' }]);
   one = (await deployAgent(platform, root, { folder: dir })).arn;
   two = (await deployAgent(platform, root, { folder: dir })).arn;

@@ -1,4 +1,6 @@
-import { readFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
 import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.ts';
@@ -121,7 +123,15 @@ export function quotaAttacks(
       });
       hoarder.stderr.resume();
       await until(() => said.includes('took'), 60_000);
-      if (!ownKernel && before === 'some') {
+      if (ownKernel) {
+        expect(Number(/took (\d+)/.exec(said)?.[1])).toBeGreaterThan(0);
+        // What it has is its own kernel's: of the host's it has taken nothing, though all sandboxes have one id there.
+        const id = await hostIdOf(greedy);
+        expect(await hostIdOf(neighbour)).toBe(id);
+        expect(await askedOnHost(id, quota)).toBe('some');
+        // The control: who has that id and asks the host's kernel finds what another one with it has left.
+        await whileHoarded(id, quota, async () => expect(await askedOnHost(id, quota)).toBe('none'));
+      } else if (before === 'some') {
         expect(Number(/took (\d+)/.exec(said)?.[1])).toBeGreaterThan(0);
         // The control: who has the same id finds nothing left.
         expect(await asked(greedy, quota)).toBe('none');
@@ -173,6 +183,50 @@ export function quotaAttacks(
       });
     }
   });
+}
+
+/** The id of the host that a sandbox's own kernel runs as, where it has one (gVisor's sentry). */
+async function hostIdOf(sandbox: Sandbox): Promise<number> {
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (!command.startsWith('runsc-sandbox\0') || !command.includes(sandbox.id)) continue;
+    const [, id = ''] = /^Uid:\s+(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? [];
+    return Number(id);
+  }
+  throw new Error('the sandbox has no kernel of its own on this host');
+}
+
+/** Runs perl on the host as that id, with the limits that the attack assumes. */
+const asHostId = (id: number, script: string): [string, string[]] => [
+  'setpriv',
+  [`--reuid=${id}`, `--regid=${id}`, '--clear-groups', '--bounding-set=-all', 'perl', '-e', script],
+];
+
+async function askedOnHost(id: number, quota: { prepare?: string; one: string }): Promise<string> {
+  const [file, args] = asHostId(id, ask(quota));
+  return (await host(file, ...args)).out;
+}
+
+/** Runs `work` while another process of that id on the host has taken all there is. */
+async function whileHoarded(
+  id: number,
+  quota: { prepare?: string; one: string },
+  work: () => Promise<void>,
+): Promise<void> {
+  const [, , script = ''] = hoard(quota);
+  const hoarder = spawn(...asHostId(id, script));
+  let said = '';
+  hoarder.stdout.on('data', (chunk) => {
+    said += chunk;
+  });
+  hoarder.stderr.resume();
+  try {
+    await until(() => said.includes('took'), 60_000);
+    await work();
+  } finally {
+    hoarder.kill('SIGKILL');
+    await once(hoarder, 'exit');
+  }
 }
 
 /** The ids of the host that a sandbox has, and that of who made its user namespace. */

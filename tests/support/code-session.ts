@@ -3,6 +3,7 @@ import {
   InvokeCodeInterpreterCommand,
   StartCodeInterpreterSessionCommand,
   StopCodeInterpreterSessionCommand,
+  ThrottlingException,
   type ToolArguments,
   type ToolName,
 } from '@aws-sdk/client-bedrock-agentcore';
@@ -22,15 +23,14 @@ export interface CodeSession {
   stop(): Promise<void>;
 }
 
-/** Starts a session, or goes on with the one of that id. */
+/** Starts a session, waiting for its image where it is being made, or goes on with the one of that id. */
 export async function startCodeSession(
-  { data }: Clients,
+  clients: Clients,
   codeInterpreterIdentifier = 'aws.codeinterpreter.v1',
   known?: string,
 ): Promise<CodeSession> {
-  const start = new StartCodeInterpreterSessionCommand({ codeInterpreterIdentifier });
-  const sessionId = known ?? (await data.send(start)).sessionId;
-  if (sessionId === undefined) throw new Error('no session id');
+  const { data } = clients;
+  const sessionId = known ?? (await newSession(clients, codeInterpreterIdentifier));
   const call: CodeSession['call'] = async (name, args, abortSignal) => {
     const began = performance.now();
     const command = new InvokeCodeInterpreterCommand({ codeInterpreterIdentifier, sessionId, name, arguments: args });
@@ -50,4 +50,17 @@ export async function startCodeSession(
       await data.send(new StopCodeInterpreterSessionCommand({ codeInterpreterIdentifier, sessionId }));
     },
   };
+}
+
+async function newSession({ data }: Clients, codeInterpreterIdentifier: string): Promise<string> {
+  for (const until = performance.now() + 600_000; ; ) {
+    try {
+      const { sessionId } = await data.send(new StartCodeInterpreterSessionCommand({ codeInterpreterIdentifier }));
+      if (sessionId === undefined) throw new Error('no session id');
+      return sessionId;
+    } catch (error) {
+      const early = error instanceof ThrottlingException && error.message.includes('is being made');
+      if (!early || performance.now() > until) throw error;
+    }
+  }
 }

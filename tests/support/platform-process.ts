@@ -30,6 +30,8 @@ export interface StartOptions {
   dataDir?: string;
   args?: string[];
   env?: Record<string, string>;
+  /** Of Node, before the script. */
+  nodeFlags?: readonly string[];
   /** Kills the server when it is aborted, also on its way up. */
   signal?: AbortSignal;
   /** With what starts the server again when it ends unasked, as `npm run platform` does; `pid` and `end` are that one's then. */
@@ -43,14 +45,16 @@ export async function startTestPlatform(options: StartOptions = {}): Promise<Tes
   const args = [script, '--port', '0', '--data', dataDir, '--json', ...(options.args ?? [])];
   // Benchmarks, which come here too, measure it as it is.
   const flags = process.env.VITEST ? [WASM_FLAG] : [];
-  const child = spawn(process.execPath, [...flags, ...args], {
+  const child = spawn(process.execPath, [...flags, ...(options.nodeFlags ?? []), ...args], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...process.env,
       AGENTPLATFORM_CACHE: join(ROOT, '.cache/platform'),
-      // A test that wants sandboxes to stand ready says so; for all others they would only cost time.
+      // A test that wants sandboxes to stand ready, images made ahead or a model says so; for all others they would only cost time.
       AGENTPLATFORM_POOL_MAX_PER_VERSION: '0',
+      AGENTPLATFORM_CODE_INTERPRETER_PREPARE: 'off',
+      AGENTPLATFORM_EMBEDDINGS_FETCH: 'off',
       ...options.env,
     },
   });

@@ -9,6 +9,7 @@ from ipykernel.zmqshell import ZMQInteractiveShell
 from traitlets import Type
 
 from .error_text import bounded
+from .figures import bring_figures_back
 
 
 class Said:
@@ -60,6 +61,10 @@ class Shell(ZMQInteractiveShell):
 
 class PythonKernel(IPythonKernel):
     shell_class = Type(Shell)
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        bring_figures_back(self.shell)
 
     async def do_execute(self, *args, **kwargs):
         reply = await super().do_execute(*args, **kwargs)

@@ -9,6 +9,8 @@ const onSignal = (): void => {
 };
 process.on('SIGINT', onSignal);
 process.on('SIGTERM', onSignal);
+// The terminal was closed.
+process.on('SIGHUP', onSignal);
 // `agentcore logs | head` closes the pipe when it has enough.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);

@@ -13,9 +13,11 @@ import { listCommand } from './commands/list.ts';
 import { logsCommand } from './commands/logs.ts';
 import { memoryCommand } from './commands/memory.ts';
 import { registryCommand } from './commands/registry.ts';
+import { secretCommand } from './commands/secret.ts';
 import { shellCommand } from './commands/shell.ts';
 import { statusCommand } from './commands/status.ts';
 import { stopSessionCommand } from './commands/stop-session.ts';
+import { waitCommand } from './commands/wait.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { Terminal } from './terminal/terminal.ts';
 import { version } from './version.ts';
@@ -40,10 +42,12 @@ export function createProgram(terminal: Terminal): Command {
     listCommand,
     destroyCommand,
     doctorCommand,
+    waitCommand,
     envCommand,
   ];
   for (const make of commands) program.addCommand(make(terminal));
   program.addCommand(memoryCommand(terminal));
+  program.addCommand(secretCommand(terminal));
   program.addCommand(registryCommand(terminal));
   program.addCommand(iamCommand(terminal));
   program.hook('preAction', (_, { registeredArguments, args }) => {

@@ -134,6 +134,47 @@ describe('deploy', () => {
     expect(JSON.parse((await run(['deploy', '--json'])).stdout)).toMatchObject({ changed: false });
   });
 
+  it('gives the agent secrets and opens services by their names, and keeps them in agentcore.json', async () => {
+    await project({ environment: { A: 'b' } });
+    platform.on(/^GET .*secrets$/, (_, response) => json(response, 200, { secrets: [{ name: 'SET_KEY' }] }));
+    const flags = ['--secret', 'SET_KEY', '--secret', 'OTHER_KEY', '--allow-egress', 'localhost:11434'];
+    const first = await run(['deploy', ...flags, '--allow-egress', 'model.lan:80', '--json']);
+    expect(JSON.parse(first.stdout)).toMatchObject({ changed: true, missingSecrets: ['OTHER_KEY'] });
+    const environmentVariables = {
+      A: 'b',
+      SET_KEY: 'secretref:SET_KEY',
+      OTHER_KEY: 'secretref:OTHER_KEY',
+      AGENTPLATFORM_ALLOW_EGRESS: 'localhost:11434,model.lan:80',
+    };
+    expect(platform.runtimes[0]?.definition).toMatchObject({ environmentVariables });
+    const kept = JSON.parse(await readFile(join(work.folder, 'agentcore.json'), 'utf8'));
+    expect(kept).toMatchObject({
+      environment: { A: 'b' },
+      secrets: ['SET_KEY', 'OTHER_KEY'],
+      egress: ['localhost:11434', 'model.lan:80'],
+    });
+    const again = await run(['deploy', '--secret', 'SET_KEY']);
+    expect(again.stdout).toContain('nothing has changed');
+    expect(again.stderr).toContain('agentcore secret set OTHER_KEY');
+    // What is not named stays; what is named is all that there is.
+    await project({ environment: { A: 'c' }, egress: [] });
+    expect((await run(['deploy'])).stdout).toContain('version 2');
+    const { AGENTPLATFORM_ALLOW_EGRESS: _, ...left } = environmentVariables;
+    expect(platform.runtimes[0]?.definition.environmentVariables).toEqual({ ...left, A: 'c' });
+  });
+
+  it.each([
+    [['--secret', 'key=value'], 'capital letters'],
+    [['--allow-egress', '10.0.0.0/8'], 'HOST:PORT'],
+    [['--allow-egress', 'http://localhost:11434'], 'HOST:PORT'],
+  ])('refuses %j, and leaves agentcore.json as it is', async (flags, text) => {
+    await project();
+    const before = await readFile(join(work.folder, 'agentcore.json'), 'utf8');
+    const { code, stderr } = await run(['deploy', ...flags]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(text)]);
+    expect(await readFile(join(work.folder, 'agentcore.json'), 'utf8')).toBe(before);
+  });
+
   it('gives the runtime the file systems that agentcore.json names', async () => {
     const filesystems = [{ sessionStorage: { mountPath: '/mnt/kept' } }];
     await project({ filesystems });
@@ -265,6 +306,16 @@ describe('invoke', () => {
     expect(platform.requests(/stopruntimesession$/)[0]?.headers['x-amzn-bedrock-agentcore-runtime-session-id']).toBe(
       id,
     );
+  });
+
+  it('goes on with --continue in the last session of that endpoint of the agent', async () => {
+    const [first, other] = ['s'.repeat(33), 't'.repeat(33)];
+    const next = async (...more: string[]): Promise<string> =>
+      JSON.parse((await inside(['invoke', '{}', '--json', ...more])).stdout).sessionId;
+    await next('--session', first);
+    await next('--session', other, '--qualifier', 'prod');
+    expect(await next('--continue')).toBe(first);
+    expect(await next('--continue', '--qualifier', 'prod')).toBe(other);
   });
 
   it.each([
@@ -523,13 +574,14 @@ describe('finding the platform', () => {
 });
 
 describe('env', () => {
-  it('prints exactly the four exports', async () => {
+  it('prints exactly what AWS SDKs and the vendor’s toolkit read', async () => {
     expect(await run(['env'])).toEqual({
       code: 0,
       stderr: '',
       stdout:
         `export AWS_SHARED_CREDENTIALS_FILE=${work.folder}/.agentplatform/credentials\nexport AWS_PROFILE=agentplatform\n` +
-        `export AWS_REGION=eu-test-1\nexport AWS_ENDPOINT_URL=${platform.endpoint}\n`,
+        `export AWS_REGION=eu-test-1\nexport AWS_ENDPOINT_URL=${platform.endpoint}\n` +
+        `export BEDROCK_AGENTCORE_CP_ENDPOINT=${platform.endpoint}\nexport BEDROCK_AGENTCORE_DP_ENDPOINT=${platform.endpoint}\n`,
     });
   });
 
@@ -581,8 +633,10 @@ describe('env', () => {
     const { stdout } = await run(['env', '--hosts']);
     expect(stdout).toContain('export NODE_EXTRA_CA_CERTS=/d/ca.pem\n');
     expect(stdout).toContain('export AWS_CA_BUNDLE=/d/all.pem\n');
-    expect(stdout).toMatch(/^unset AWS_ENDPOINT_URL /m);
-    expect(stdout).not.toContain('export AWS_ENDPOINT_URL');
+    // What knows no host names of ours, such as S3 and STS, must not go to the original with these keys.
+    expect(stdout).toContain(`export AWS_ENDPOINT_URL=${platform.endpoint}\n`);
+    expect(stdout).toContain(`export BEDROCK_AGENTCORE_CP_ENDPOINT=${platform.endpoint}\n`);
+    expect(stdout.match(/^unset .*/gm)).toEqual(['unset BEDROCK_AGENTCORE_DP_ENDPOINT']);
     expect(stdout).toContain('\n#   127.0.0.1 a.example\n#   127.0.0.1 b.example\n');
     expect(stdout).toMatch(/443.*8443/);
     expect(JSON.parse((await run(['env', '--hosts', '--json'])).stdout)).toMatchObject({
@@ -681,6 +735,43 @@ describe('list, status, logs and destroy', () => {
     expect(JSON.parse(stdout)).toEqual({ agentRuntimeId: 'plain-abcdefghij', destroyed: true });
     expect(platform.runtimes).toHaveLength(0);
     expect((await run(['destroy', '--agent', 'plain', '--yes'])).code).toBe(4);
+  });
+});
+
+describe('wait', () => {
+  const image = { name: 'image', what: 'the image', step: 'installs packages', seconds: 7, usualSeconds: 45 };
+  const answers = (...states: string[]) => {
+    let asked = 0;
+    platform.on(/preparations$/, (_, response) => {
+      const state = states[Math.min(asked++, states.length - 1)];
+      json(response, 200, { preparations: [{ ...image, state }] });
+    });
+    return () => asked;
+  };
+
+  it('ends once all is ready, and says meanwhile what is under way', async () => {
+    const asked = answers('under way', 'under way', 'ready');
+    const { code, stderr } = await run(['wait']);
+    expect([code, asked()]).toEqual([0, 3]);
+    expect(stderr).toContain('the image: installs packages, 7 of ~45 s');
+    expect(stderr).toContain('the image: ready, 7 s');
+  });
+
+  it('ends with 1 when something failed', async () => {
+    answers('failed');
+    expect(await run(['wait'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('the image: failed (installs'),
+    });
+  });
+
+  it('ends with 1 when the time is over', async () => {
+    answers('under way');
+    const { code, stdout, stderr } = await run(['wait', '--timeout', '0', '--json']);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toEqual({ preparations: [{ ...image, state: 'under way' }] });
+    expect(stderr).toContain('For 7 s so far');
+    expect((await run(['wait', '--timeout', 'long'])).code).toBe(2);
   });
 });
 
@@ -974,6 +1065,51 @@ describe('an argument that only the platform knows to be wrong', () => {
     const { code, stdout, stderr } = await inside(line, '{}');
     expect(stderr).toContain(`error: ${refused}`);
     expect([code, stdout]).toEqual([2, '']);
+  });
+});
+
+describe('secret', () => {
+  it('hands the platform what was piped in, and prints no value', async () => {
+    platform.on(/^PUT /, (_, response) => response.writeHead(204).end());
+    const line = ['secret', 'set', 'OPENAI_API_KEY'];
+    expect(await inside(line, 's3 cret\n')).toEqual({
+      code: 0,
+      stdout: 'OPENAI_API_KEY is set. New sessions get it.\n',
+      stderr: '',
+    });
+    const [seen] = platform.seen;
+    expect(`${seen?.method} ${seen?.rawPath}`).toBe('PUT /_platform/secrets/OPENAI_API_KEY');
+    expect(JSON.parse(seen?.body ?? '')).toEqual({ value: 's3 cret' });
+    expect(JSON.parse((await inside([...line, '--json'], 's')).stdout)).toEqual({ name: 'OPENAI_API_KEY', set: true });
+  });
+
+  it('is of one agent when that is named', async () => {
+    platform.on(/^PUT /, (_, response) => response.writeHead(204).end());
+    const arn = 'arn:aws:bedrock-agentcore:eu-test-1:123456789012:runtime/mine-0123456789';
+    expect((await inside(['secret', 'set', 'KEY', '--runtime', arn], 's')).code).toBe(0);
+    expect(platform.seen[0]?.query.get('runtime')).toBe('mine-0123456789');
+  });
+
+  it('lists names, and forgets one', async () => {
+    const secrets = [{ name: 'KEY', setAt: '2026-01-02T03:04:05.000Z', setBy: 'arn:aws:iam::123456789012:root' }];
+    platform.on(/^GET .*secrets$/, (_, response) => json(response, 200, { secrets }));
+    platform.on(/^DELETE .*KEY$/, (_, response) => response.writeHead(204).end());
+    expect((await inside(['secret', 'list'])).stdout).toMatch(/NAME +SETAT +SETBY\nKEY +2026-01-02T.* +arn:.*root\n/);
+    expect(JSON.parse((await inside(['secret', 'list', '--json'])).stdout)).toEqual(secrets);
+    expect((await inside(['secret', 'delete', 'KEY'])).stdout).toBe('KEY is deleted.\n');
+    expect((await inside(['secret', 'delete', 'OTHER'])).code).toBe(4);
+  });
+
+  it.each([
+    [['set'], "missing required argument 'name'"],
+    [['set', 'KEY', 'value'], 'too many arguments'],
+    [['set', 'KEY', '--value', 'x'], 'unknown option'],
+    [['set', 'KEY'], 'is empty'],
+  ])('takes no value from the line: %j', async (line, text) => {
+    const ended = await inside(['secret', ...line]);
+    expect([ended.code, ended.stdout]).toEqual([2, '']);
+    expect(ended.stderr).toContain(text);
+    expect(platform.seen).toHaveLength(0);
   });
 });
 

@@ -6,6 +6,17 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { hasTmux, Tmux } from '../../../tests/support/tmux.ts';
 import { agentcore, commandLine, start, workFolder } from './agentcore.ts';
+import { FakePlatform } from './fake-platform.ts';
+
+/** A server that answers with the value of an expression. */
+const SERVING = (expression: string): string => `import http.server, os, named
+class Agent(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write((${expression}).encode())
+http.server.HTTPServer(('127.0.0.1', int(os.environ['PORT'])), Agent).serve_forever()
+`;
 
 let work: Awaited<ReturnType<typeof workFolder>>;
 beforeEach(async () => {
@@ -140,6 +151,64 @@ describe('create, dev and invoke', () => {
       dev.kill('SIGINT');
     }
     expect((await dev.ended).code).toBe(0);
+  });
+
+  it.skipIf(!hasTmux)('ends a Python agent at Ctrl-C in a terminal without a trace of it', async () => {
+    await writeFile(join(work.folder, 'agentcore.json'), '{"name":"a","language":"python","entrypoint":"main.py"}');
+    await writeFile(join(work.folder, 'named.py'), 'word = "up"');
+    const heard =
+      'import signal\nfor one in (2, 15): signal.signal(one, lambda n, _: (print("heard", n, flush=True), n == 15 and os._exit(0)))\n';
+    await writeFile(join(work.folder, 'main.py'), SERVING('named.word').replace('class', `${heard}class`));
+    const dev = `${commandLine} dev --port ${await freePort()}`;
+    const terminal = Tmux.open(`cd ${work.folder} && HOME=${work.folder} ${dev}; echo status $?`);
+    try {
+      await terminal.shows('Ctrl-C ends it.');
+      terminal.type('C-c');
+      await terminal.shows('status 0');
+      // Its own end alone; a keyboard's interrupt would be a traceback in most.
+      expect(terminal.screen()).toContain('heard 15');
+      expect(terminal.screen()).not.toContain('heard 2');
+    } finally {
+      terminal.close();
+    }
+  });
+
+  it('runs a Python agent beside what requirements.txt names, which deploy then ships as it is', async () => {
+    const bin = join(work.folder, '.venv/bin');
+    await mkdir(bin, { recursive: true });
+    // A Python whose pip installs one module of its own making, and notes that it was asked.
+    const pip = `if [ "$2" = pip ]; then echo asked >> ${bin}/asked; while [ "$1" != --target ]; do shift; done; echo 'word = "shipped"' > "$2/named.py"; exit; fi`;
+    await writeFile(join(bin, 'python'), `#!/bin/sh\n${pip}\nexec python3 "$@"\n`, { mode: 0o755 });
+    await writeFile(join(work.folder, 'requirements.txt'), 'named==1\n');
+    const agent = (answer: string): Promise<void> => writeFile(join(work.folder, 'main.py'), SERVING(answer));
+    await agent('named.word');
+    const file = { name: 'a', language: 'python', entrypoint: 'main.py' };
+    await writeFile(join(work.folder, 'agentcore.json'), JSON.stringify(file));
+    const port = await freePort();
+    const dev = start(['dev', '--port', String(port), '--json'], { cwd: work.folder });
+    try {
+      const ended = dev.ended.then(({ stderr }) => Promise.reject(new Error(stderr)));
+      await Promise.race([once(dev.stdout ?? dev, 'data'), ended]);
+      expect(await (await fetch(`http://127.0.0.1:${port}/ping`)).text()).toBe('shipped');
+    } finally {
+      dev.kill('SIGINT');
+    }
+    await dev.ended;
+    const platform = await new FakePlatform().start();
+    try {
+      await platform.connect(work.folder);
+      for (const answer of ['named.word', 'named.word.upper()']) {
+        await agent(answer);
+        const deployed = await agentcore(['deploy'], { cwd: work.folder });
+        expect(deployed.code, deployed.stderr).toBe(0);
+      }
+      const zips = [...platform.objects.values()];
+      expect(zips).toHaveLength(2);
+      for (const zip of zips) expect(zip.includes('named.py')).toBe(true);
+    } finally {
+      await platform.stop();
+    }
+    expect(await readFile(join(bin, 'asked'), 'utf8')).toBe('asked\n');
   });
 
   it('says that nothing runs when invoked locally without dev', async () => {

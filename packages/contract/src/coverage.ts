@@ -30,12 +30,18 @@ export function coverageRecorder(append: (line: string) => void): (entry: Covera
   return ({ operation, userAgent, status }) => append(`${JSON.stringify({ operation, userAgent, status })}\n`);
 }
 
-/** How far one piece, or all of them, is served. */
+/** How far one piece, or all of them, is built. Every operation is either built or missing. */
 export interface PieceCoverage {
-  served: number;
   total: number;
-  /** Operations that are implemented but that no SDK has driven yet. */
+  /** Operations that are implemented, whether or not tests drove them. */
+  built: number;
+  /** Operations that are implemented and that a real SDK drove to a good answer in the recorded tests. */
+  driven: number;
+  /** Operations that answer 501. */
+  missing: number;
+  /** Names of those that are built and that no SDK has driven. */
   undriven: OperationName[];
+  /** Names of those that are missing. */
   notImplemented: OperationName[];
 }
 
@@ -66,12 +72,19 @@ function parseEntry(line: string): Partial<CoverageEntry> | undefined {
   }
 }
 
-/** Counts served operations of AgentCore per piece: those that are implemented and that a real SDK has driven. */
+/** Counts operations of AgentCore per piece: what is built, what of it a real SDK has driven, and what is missing. */
 export function coverageReport(
   driven: ReadonlySet<OperationName>,
   notImplemented: ReadonlySet<OperationName>,
 ): CoverageReport {
-  const empty = (): PieceCoverage => ({ served: 0, total: 0, undriven: [], notImplemented: [] });
+  const empty = (): PieceCoverage => ({
+    total: 0,
+    built: 0,
+    driven: 0,
+    missing: 0,
+    undriven: [],
+    notImplemented: [],
+  });
   const pieces: Record<string, PieceCoverage> = {};
   const all = empty();
   for (const { name, piece, plane } of Object.values(operations)) {
@@ -79,8 +92,13 @@ export function coverageReport(
     pieces[piece] ??= empty();
     for (const count of [pieces[piece], all]) {
       count.total++;
-      if (notImplemented.has(name)) count.notImplemented.push(name);
-      else if (driven.has(name)) count.served++;
+      if (notImplemented.has(name)) {
+        count.missing++;
+        count.notImplemented.push(name);
+        continue;
+      }
+      count.built++;
+      if (driven.has(name)) count.driven++;
       else count.undriven.push(name);
     }
   }

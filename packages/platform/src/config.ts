@@ -64,7 +64,7 @@ export const settings = {
   }),
   cache: optionalWord({
     about:
-      'Directory for what can be made or fetched again: the prepared database, language runtimes, and, where it is set, finished base images and those of code interpreters. Several data directories of one user may share one; `cache` in the data directory when not set.',
+      'Directory for what can be made or fetched again: the prepared database, language runtimes, finished base images and those of code interpreters, the embedding model. Not set, it is one of this user that all data directories share, `agentplatform/platform` in `XDG_CACHE_HOME` or `~/.cache`; where it cannot be had, `cache` in the data directory.',
     unit: 'path',
     pattern: /^[^\0]+$/,
     expected: 'a path',
@@ -255,7 +255,7 @@ export const settings = {
   secrets: {
     keyFile: optionalWord({
       about:
-        'File with the key that secrets are encrypted with, made with mode 0600 when missing; `secrets.key` in the data directory when not set.',
+        'File with the key that secrets are encrypted with, one in base64 a line, newest first; made with mode 0600 when missing. In a directory it is the file `master.key`. `keys/master.key` in the data directory when not set.',
       unit: 'path',
       pattern: /^[^\0]+$/,
       expected: 'a path',

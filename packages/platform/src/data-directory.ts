@@ -27,7 +27,7 @@ async function told(data: string, act: () => Promise<void>): Promise<void> {
 }
 
 /** Level by level: Node's own way to make all of them never ends where the system lets nobody make a directory, as in /proc. */
-async function makeDirectory(path: string): Promise<void> {
+export async function makeDirectory(path: string): Promise<void> {
   const parent = dirname(path);
   if (!existsSync(parent)) await makeDirectory(parent);
   await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {

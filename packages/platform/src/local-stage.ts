@@ -21,9 +21,9 @@ export class LocalStage implements HostStage {
   }
 
   /** Rejects with `ImageError`. */
-  async image({ digest, common }: SandboxImage, signal?: AbortSignal): Promise<PreparedImage> {
+  async image({ digest, common, askedBy }: SandboxImage, signal?: AbortSignal): Promise<PreparedImage> {
     const { images } = this.#opened();
-    return common ? images.prepareCommon(digest, signal) : images.prepare(digest, signal);
+    return common ? images.prepareCommon(digest, signal) : images.prepare(digest, signal, askedBy);
   }
 
   async volume(volume: Volume, sandboxId: string): Promise<HostMount> {

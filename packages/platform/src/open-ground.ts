@@ -1,6 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { type CacheDirectory, cacheDirectory } from './cache-directory.ts';
 import type { Closing } from './closing.ts';
 import { configuredModels } from './config/models.ts';
 import type { Config } from './config.ts';
@@ -10,6 +11,7 @@ import { type Clock, systemClock } from './kernel/clock.ts';
 import { DiskRoom } from './kernel/disk-room.ts';
 import { createModels, type Models } from './kernel/models/index.ts';
 import { createOutbound, type Outbound } from './kernel/outbound/index.ts';
+import { Preparations } from './kernel/preparations.ts';
 import {
   createSandboxProvider,
   LeftSandboxes,
@@ -38,7 +40,9 @@ export interface Ground {
   identifiers: typeof identifiers;
   region: string;
   /** For what can be made or fetched again. */
-  cacheDir: string;
+  cache: CacheDirectory;
+  /** What is made or fetched in the background. */
+  preparations: Preparations;
   /** Empty at each start. */
   temporaryDir: string;
   room: DiskRoom;
@@ -113,8 +117,9 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
       reach,
     },
     metrics: createMetrics(),
+    preparations: new Preparations(clock, log),
     unhandled: new Unhandled(log),
-    cacheDir: config.cache ?? join(data, 'cache'),
+    cache: await cacheDirectory(config, process.env, log),
     temporaryDir: await emptyDirectory(join(data, 'tmp')),
     probe: () => probeProviders(isolation),
   };

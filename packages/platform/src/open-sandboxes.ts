@@ -29,20 +29,21 @@ export interface Sandboxes {
 }
 
 export async function openSandboxes(parts: Ground & Storage & Access): Promise<Sandboxes> {
-  const { config, accountId, iam, provider, secrets, clock, log, room, closing } = parts;
-  const { data, cache } = config;
+  const { config, cache, accountId, iam, provider, secrets, clock, log, room, closing } = parts;
+  const { data } = config;
   const images = await createImages({
     dataDir: data,
     clock,
     log,
     outbound: parts.outbound.apart(),
-    cacheDir: parts.cacheDir,
-    sharedDir: cache && join(cache, 'images'),
+    cacheDir: cache.path,
+    sharedDir: cache.shared ? join(cache.path, 'images') : undefined,
     limits: {
       imageBytes: config.images.maxImageBytes,
       zipBytes: config.images.maxZipBytes,
       zipUnpackedBytes: config.images.maxUnzippedBytes,
     },
+    quotas: { accountBytes: config.quotas.imageBytesPerAccount, accountParts: config.quotas.imagePartsPerAccount },
   });
   closing.add(() => images.close());
   const { objects, close: closeObjects } = await openObjects(config, accountId, {

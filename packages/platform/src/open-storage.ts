@@ -28,13 +28,13 @@ export interface Storage {
 
 /** Opens the database with the tables of these services, and what lies before it. */
 export async function openStorage(ground: Ground, modules: readonly AnyModule[]): Promise<Storage> {
-  const { config, clock, log, cacheDir, closing } = ground;
+  const { config, clock, log, cache, closing } = ground;
   const migrations = allMigrations(modules);
   const opened = await openDatabase({
     dataDir: config.data,
     clock,
     log,
-    cacheDir: join(cacheDir, 'database'),
+    cacheDir: join(cache.path, 'database'),
     prepared: migrations,
     ...(config.databaseUrl ? { url: config.databaseUrl } : {}),
   });
@@ -45,7 +45,7 @@ export async function openStorage(ground: Ground, modules: readonly AnyModule[])
   closing.add(() => changes.close());
   const masterKeys = config.secrets.key
     ? configuredMasterKeys(config.secrets.key)
-    : await openMasterKeyFile(config.secrets.keyFile ?? join(config.data, 'keys'));
+    : await openMasterKeyFile(config.secrets.keyFile ?? join(config.data, 'keys', 'master.key'));
   const secrets = createSecrets({ database, keys: masterKeys, clock });
   const journal = await createJournal({
     dir: join(config.data, 'journal'),

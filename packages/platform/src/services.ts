@@ -6,6 +6,7 @@ import { manifest as containerRegistry } from './services/container-registry/man
 import { manifest as iam } from './services/iam/manifest.ts';
 import { manifest as identity } from './services/identity/manifest.ts';
 import { manifest as memory } from './services/memory/manifest.ts';
+import { manifest as packages } from './services/packages/manifest.ts';
 import { manifest as resourcePolicies } from './services/resource-policies/manifest.ts';
 import { manifest as runtime } from './services/runtime/manifest.ts';
 import { manifest as s3 } from './services/s3/manifest.ts';
@@ -14,6 +15,7 @@ import { manifest as tags } from './services/tags/manifest.ts';
 /** Every service of the platform, in the order in which they are made and started: each after those that it needs. */
 export const services = [
   administration,
+  packages,
   audit,
   iam,
   s3,

@@ -16,6 +16,14 @@ const acts = {
   url: ({ req }, res) => res.end(req.url),
   headers: ({ req }, res) => res.end(JSON.stringify(req.headers)),
   env: (_, res) => res.end(JSON.stringify(process.env)),
+  fetch: async ({ url }, res) => {
+    const signal = AbortSignal.timeout(5000);
+    const said = await fetch(url, { signal }).then(
+      (answer) => answer.text(),
+      (error) => `${error.cause?.code ?? error}`,
+    );
+    res.end(said);
+  },
   write: ({ text }, res) => {
     const file = openSync('/tmp/kept', 'w');
     writeSync(file, text ?? 'kept');

@@ -11,10 +11,15 @@ const ofAll = { count: 0 };
 
 async function open() {
   const kept = stateless ? ofAll : { count: 0 };
-  const server = new McpServer({ name: 'counter', version: '1.0.0' });
+  const server = new McpServer({ name: 'counter', version: '1.0.0' }, { capabilities: { logging: {} } });
   server.registerTool('count', { description: 'Counts the calls of this MCP session' }, () => {
     kept.count += 1;
     return { content: [{ type: 'text', text: String(kept.count) }] };
+  });
+  server.registerTool('announce', { description: 'Says something by itself' }, async () => {
+    // Belongs to no request: it goes to the stream that the client has opened by GET.
+    await server.server.notification({ method: 'notifications/message', params: { level: 'info', data: 'by itself' } });
+    return { content: [] };
   });
   const transport = new StreamableHTTPServerTransport({
     sessionIdGenerator: stateless ? undefined : randomUUID,

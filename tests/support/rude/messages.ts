@@ -3,6 +3,7 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import { Sha256 } from '../../../bench/support/signed-requests.ts';
 import { operations } from '../../../packages/contract/src/index.ts';
 import type { TestPlatform } from '../platform-process.ts';
+import { type DeclaredRoute, methodsOf, pathsOf } from './declared-routes.ts';
 import type { Random } from './random.ts';
 
 /** A part of a message that a rude client may cut at its beginning, its end, and in between. */
@@ -20,7 +21,8 @@ export interface Message {
 interface Route {
   method: string;
   path: string;
-  service: 'bedrock-agentcore' | 's3' | 'sts';
+  /** What a request is signed for. */
+  service: string;
   /** It asks to go on as a WebSocket. */
   upgrade?: boolean;
 }
@@ -29,44 +31,15 @@ const SESSION = 'x-amzn-bedrock-agentcore-runtime-session-id';
 /** More than is read whole, so that it streams. */
 const LARGE = 70_000;
 
-/** Doors beside the contract's operations: probes, metrics, administration, IAM, STS, S3, the registry, what sandboxes ask, and nothing. */
-const OTHERS: readonly [string, string][] = [
-  ['GET', '/healthz'],
-  ['GET', '/readyz'],
-  ['GET', '/metrics'],
-  ['GET', '/_platform/doctor'],
-  ['GET', '/_platform/iam/caller'],
-  ['GET', '/_platform/iam/users'],
-  ['PUT', '/_platform/iam/roles/rude'],
-  ['PUT', '/_platform/registry-credentials'],
-  ['GET', '/_platform/base-images'],
-  ['POST', '/_platform/base-images'],
-  ['GET', '/v2/'],
-  ['POST', '/v2/rude/blobs/uploads/'],
-  ['PATCH', '/v2/rude/blobs/uploads/none'],
-  ['PUT', '/v2/rude/manifests/latest'],
-  ['GET', '/v2/rude/tags/list'],
-  ['GET', '/v1/credentials'],
+/** Where nothing is served. */
+const NOWHERE: readonly [string, string][] = [
   ['OPTIONS', '/'],
   ['DELETE', '/no/such/path'],
   ['PUT', `/${'x'.repeat(5000)}`],
 ];
 
-const OF_S3: readonly [string, string][] = [
-  ['GET', '/s3'],
-  ['PUT', '/s3/rude-bucket'],
-  ['GET', '/s3/rude-bucket?list-type=2'],
-  ['PUT', '/s3/rude-bucket/key'],
-  ['GET', '/s3/rude-bucket/key'],
-  ['HEAD', '/s3/rude-bucket/key'],
-  ['POST', '/s3/rude-bucket/key?uploads'],
-  ['PUT', '/s3/rude-bucket/key?partNumber=1&uploadId=none'],
-  ['POST', '/s3/rude-bucket?delete'],
-  ['DELETE', '/s3/rude-bucket/key'],
-];
-
-/** Every route of the platform; where the contract's name an agent, that one or none. */
-export function routes(agents: readonly string[]): Route[] {
+/** Every route of the platform: the contract's, for each of the agents where they name one, and what it has declared beside them. */
+export function routes(agents: readonly string[], declared: readonly DeclaredRoute[]): Route[] {
   const ofContract = Object.values(operations).flatMap(({ method, path }) =>
     // The hot path comes once for each agent.
     (path.includes('{agentRuntimeArn}') ? agents : ['zz']).map((agent): Route => {
@@ -86,9 +59,13 @@ export function routes(agents: readonly string[]): Route[] {
       }),
     ),
   );
-  const others = OTHERS.map(([method, path]): Route => ({ method, path, service: 'bedrock-agentcore' }));
-  const s3 = OF_S3.map(([method, path]): Route => ({ method, path, service: 's3' }));
-  return [...ofContract, ...streams, ...others, ...s3, { method: 'POST', path: '/', service: 'sts' }];
+  const beside = declared.flatMap((route) =>
+    methodsOf(route).flatMap((method) =>
+      pathsOf(route).map((path): Route => ({ method, path, service: route.service ?? 'bedrock-agentcore' })),
+    ),
+  );
+  const nowhere = NOWHERE.map(([method, path]): Route => ({ method, path, service: 'bedrock-agentcore' }));
+  return [...ofContract, ...streams, ...beside, ...nowhere];
 }
 
 const BODIES = ['none', 'small', 'large', 'chunked', 'aws-chunked', 'promised'] as const;

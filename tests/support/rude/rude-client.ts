@@ -2,6 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Message } from './messages.ts';
 import type { Random } from './random.ts';
+import { cutOf, describeCut, sendSecurely } from './tls-records.ts';
 
 export interface Address {
   host: string;
@@ -26,6 +27,9 @@ export interface Attempt {
 export class RudeClient {
   readonly #random: Random;
   readonly #stalled: Socket[] = [];
+  /** Where TLS was cut. */
+  readonly cuts = new Set<string>();
+  #turn = 0;
 
   constructor(random: Random) {
     this.#random = random;
@@ -41,26 +45,49 @@ export class RudeClient {
     // All that chance decides is decided before anything is waited for, so that a seed means the same on any machine.
     const bytes = cutAt(message, at, place);
     const parts = splitAt(bytes, random.below(3) === 0 ? random.below(bytes.length + 1) : bytes.length);
-    const pauseMs = random.pick([0, 0, 1, 5, 30]);
-    const garbage = random.bytes(ending === 'garbage' ? 1 + random.below(2000) : 0);
+    const end = this.#ending(ending);
     const socket = await dial(address);
     for (const part of parts) {
       socket.write(part);
       if (parts.length > 1) await sleep(1);
     }
-    await sleep(pauseMs);
-    if (ending === 'reset') socket.resetAndDestroy();
-    else if (ending === 'close') socket.destroy();
-    else if (ending === 'stall') this.#stall(socket);
-    else {
-      if (ending === 'garbage') socket.write(garbage);
-      else socket.end();
-      await ended(socket, PATIENCE_MS);
-      // Node keeps the file of a connection that is reset while its half-close is under way.
-      if (ending === 'half-close') socket.destroy();
-      else socket.resetAndDestroy();
-    }
+    await end(socket);
     return attempt;
+  }
+
+  /** The same over TLS, cut in a record of the client, at whichever of them the handshake or the message has come to. */
+  async attemptSecurely(address: Address, message: Message): Promise<Attempt> {
+    const random = this.#random;
+    const ending = random.pick(ENDINGS);
+    const cut = cutOf(this.#turn++);
+    const attempt = { message: message.name, cut: describeCut(cut), ending };
+    const end = this.#ending(ending);
+    const socket = await dial(address);
+    if (await sendSecurely(socket, Buffer.concat(message.pieces.map(({ bytes }) => bytes)), cut))
+      this.cuts.add(attempt.cut);
+    await end(socket);
+    return attempt;
+  }
+
+  /** Decides what a rude end needs, and gives it. */
+  #ending(ending: (typeof ENDINGS)[number]): (socket: Socket) => Promise<void> {
+    const random = this.#random;
+    const pauseMs = random.pick([0, 0, 1, 5, 30]);
+    const garbage = random.bytes(ending === 'garbage' ? 1 + random.below(2000) : 0);
+    return async (socket) => {
+      await sleep(pauseMs);
+      if (ending === 'reset') socket.resetAndDestroy();
+      else if (ending === 'close') socket.destroy();
+      else if (ending === 'stall') this.#stall(socket);
+      else {
+        if (ending === 'garbage') socket.write(garbage);
+        else socket.end();
+        await ended(socket, PATIENCE_MS);
+        // Node keeps the file of a connection that is reset while its half-close is under way.
+        if (ending === 'half-close') socket.destroy();
+        else socket.resetAndDestroy();
+      }
+    };
   }
 
   /** Lets go of what it has left open. */

@@ -6,6 +6,7 @@ import { type Clients, clientsOf } from '../clients.ts';
 import { deployAgent } from '../deploy.ts';
 import { invokeText, sessionId } from '../invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../platform-process.ts';
+import { routesTold } from './declared-routes.ts';
 import { Messages, routes } from './messages.ts';
 import { Random } from './random.ts';
 import { type Address, type Attempt, RudeClient } from './rude-client.ts';
@@ -20,7 +21,11 @@ export interface RudeOptions {
 
 export interface RudeAccount {
   seed: number;
+  /** Names of what was attacked beside the operations of the contract. */
+  sets: ReadonlySet<string>;
   attempts: number;
+  /** Where TLS was cut, as `describeCut` says it. */
+  cuts: ReadonlySet<string>;
   /** After these the server answered as before. */
   held: number;
   /** How often the server ended. */
@@ -40,9 +45,11 @@ const ROUND = 64;
  * answer, and at the end hold no more files and connections than before.
  */
 export async function beRude({ seed, goOn, onRound }: RudeOptions): Promise<RudeAccount> {
+  const told = await routesTold();
   const platform = await startTestPlatform({
+    ...told.options,
     args: ['--sandbox', 'process', '--quotas-invocations-per-second', '0', '--tls', '--tls-port', '0'],
-    env: { AGENTPLATFORM_LOG_LEVEL: 'error' },
+    env: { ...told.options.env, AGENTPLATFORM_LOG_LEVEL: 'error' },
   });
   const clients = clientsOf(platform);
   try {
@@ -63,11 +70,16 @@ export async function beRude({ seed, goOn, onRound }: RudeOptions): Promise<Rude
     await answers();
     const random = new Random(seed);
     const messages = new Messages(platform, random, sessions);
-    const every = routes([arn, 'zz', 'arn:aws:bedrock-agentcore:us-east-1:000000000000:runtime/none-0123456789']);
+    const agents = [arn, 'zz', 'arn:aws:bedrock-agentcore:us-east-1:000000000000:runtime/none-0123456789'];
+    const declared = await told.read();
+    const every = routes(agents, declared);
     const ports = await listeningPorts(platform.pid);
+    const tlsPort = platform.ready.tls?.port;
     const rude = new RudeClient(random);
     const account: RudeAccount = {
       seed,
+      sets: new Set(declared.map(({ set }) => set)),
+      cuts: rude.cuts,
       attempts: 0,
       held: 0,
       exits: 0,
@@ -84,7 +96,8 @@ export async function beRude({ seed, goOn, onRound }: RudeOptions): Promise<Rude
           host: '127.0.0.1',
           port: random.below(4) === 0 ? random.pick(ports) : mainPort(platform),
         };
-        round.push(rude.attempt(address, message));
+        const secure = address.port === tlsPort && random.below(4) > 0;
+        round.push(secure ? rude.attemptSecurely(address, message) : rude.attempt(address, message));
       }
       const done = await Promise.allSettled(round);
       account.attempts += ROUND;

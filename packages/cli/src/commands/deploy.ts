@@ -9,6 +9,8 @@ import { megabytes, packageCode } from '../package/package-code.ts';
 import { type Builder, builders, packageImage } from '../package/package-image.ts';
 import { controlClient, objectClient } from '../platform/clients.ts';
 import { type Connection, findConnection } from '../platform/connection.ts';
+import { unsetSecrets } from '../platform/secrets.ts';
+import { keepAdditions, withAdditions } from '../project/change-project.ts';
 import { readRecord, writeRecord } from '../project/deploy-state.ts';
 import { requireProject } from '../project/load-project.ts';
 import type { Project } from '../project/project.ts';
@@ -26,11 +28,25 @@ export function deployCommand(terminal: Terminal) {
         does: 'deploy, and give what came of it to a program',
         line: 'agentcore deploy --json | jq -r .agentRuntimeArn',
       },
+      {
+        does: 'with a key that was set with agentcore secret set, as an environment variable',
+        line: 'agentcore deploy --secret OPENAI_API_KEY',
+      },
+      {
+        does: 'let the agent reach Ollama on this machine, at http://host.docker.internal:11434',
+        line: 'agentcore deploy --allow-egress localhost:11434',
+      },
     ],
   })
     .option(
       '--role <arn>',
       'execution role of the agent (default: agentcore.json, else the runtime’s, else the platform’s own)',
+    )
+    .option('--secret <name>', 'give the agent that secret; kept in agentcore.json (repeatable)', append)
+    .option(
+      '--allow-egress <host:port>',
+      'let the agent reach that service on this machine or in a private network; kept in agentcore.json (repeatable)',
+      append,
     )
     .addOption(
       new Option(
@@ -39,9 +55,12 @@ export function deployCommand(terminal: Terminal) {
       ).choices(builders),
     )
     .action(async (options) => {
-      const project = await requireProject(terminal.cwd);
+      const additions = { secrets: options.secret ?? [], egress: options.allowEgress ?? [] };
+      const project = await withAdditions(await requireProject(terminal.cwd), additions);
       const connection = await findConnection(terminal, options);
       const { runtime, changed } = await deploy(terminal, project, connection, options);
+      await keepAdditions(project, additions);
+      const missingSecrets = await unsetSecrets(connection, runtime, project.file.secrets, terminal.signal);
       if (options.json) {
         const { agentRuntimeId, agentRuntimeArn, agentRuntimeVersion, status } = runtime;
         printJson(terminal, {
@@ -51,6 +70,7 @@ export function deployCommand(terminal: Terminal) {
           agentRuntimeVersion,
           status,
           changed,
+          ...(missingSecrets.length > 0 && { missingSecrets }),
         });
         return;
       }
@@ -60,8 +80,18 @@ export function deployCommand(terminal: Terminal) {
         `${styled(terminal, 'stdout', 'bold', project.file.name)} ${what} (version ${runtime.agentRuntimeVersion}).`,
       );
       print(terminal, `${runtime.agentRuntimeArn}`);
+      for (const name of missingSecrets)
+        note(
+          terminal,
+          typed(terminal, `\n${name} is not set, and no session starts without it:  agentcore secret set ${name}`),
+        );
       note(terminal, typed(terminal, `\nCall it:  agentcore invoke '{"prompt":"hi"}'`));
     });
+}
+
+/** For an option that may be given again. */
+function append(value: string, before: string[] = []): string[] {
+  return [...before, value];
 }
 
 async function deploy(
@@ -92,7 +122,7 @@ async function deploy(
           artifact = { containerConfiguration: { containerUri } };
           return containerUri;
         }
-        await using code = await packageCode(project, terminal.signal);
+        await using code = await packageCode(project, { signal: terminal.signal, say });
         const sent = await uploadCode(await objectClient(connection), name, code, terminal.signal);
         artifact = sent.artifact;
         if (code.external.length > 0) remark = `Shipped as installed, not bundled: ${code.external.join(', ')}.`;

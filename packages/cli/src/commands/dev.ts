@@ -35,7 +35,8 @@ async function runUntilInterrupted(terminal: Terminal, port: number, onFirst: ()
     let stopping = false;
     try {
       project = await requireProject(terminal.cwd);
-      agent = await startAgent(project, { port, signal });
+      const installing = once(() => say('Installing what requirements.txt names …'));
+      agent = await startAgent(project, { port, signal, say: installing });
     } catch (error) {
       if (starts === 0 || signal.aborted) throw error;
       const { message, remedy } = explain(error);
@@ -53,6 +54,13 @@ async function runUntilInterrupted(terminal: Terminal, port: number, onFirst: ()
     stopping = true;
     await agent?.stop();
   }
+}
+
+function once(run: () => void): () => void {
+  let left = 1;
+  return () => {
+    if (left-- > 0) run();
+  };
 }
 
 function announce(terminal: Terminal, port: number, json: boolean | undefined): void {

@@ -6,7 +6,7 @@ import { print, printJson, type Terminal } from '../terminal/terminal.ts';
 
 export function envCommand(terminal: Terminal) {
   return platformCommand('env', {
-    summary: 'Print the variables that point every AWS SDK at this platform.',
+    summary: 'Print the variables that point every AWS SDK, and the vendor’s own tools, at this platform.',
     details:
       'With --hosts: for clients that take no address but the original’s host names. The platform must serve TLS on them (npm run platform -- --tls), ' +
       'and its machine is to answer for them, by lines in /etc/hosts that are printed as comments.',
@@ -28,19 +28,29 @@ export function envCommand(terminal: Terminal) {
           'Run this where the platform’s .agentplatform/connection.json is, or set AWS_SHARED_CREDENTIALS_FILE.',
         );
       }
-      const signIn = {
+      const { endpoint } = connection;
+      const common = {
         AWS_SHARED_CREDENTIALS_FILE: connection.credentialsFile,
         AWS_PROFILE: connection.profile ?? 'default',
         AWS_REGION: connection.region,
+        // Whatever else is set: without it, S3 and STS would be asked at the original, with keys of this platform.
+        AWS_ENDPOINT_URL: endpoint,
+        BEDROCK_AGENTCORE_CP_ENDPOINT: endpoint,
       };
-      if (options.hosts) return showHosts(terminal, signIn, connection, options.json === true);
-      const variables = { ...signIn, AWS_ENDPOINT_URL: connection.endpoint };
+      if (options.hosts) return showHosts(terminal, common, connection, options.json === true);
+      const variables = { ...common, [DATA_PLANE]: endpoint };
       if (options.json) return printJson(terminal, variables);
       exportAll(terminal, variables);
     });
 }
 
-function showHosts(terminal: Terminal, signIn: Record<string, string>, connection: Connection, json: boolean): void {
+/**
+ * The address of the data plane for the vendor's starter toolkit, which does not read AWS_ENDPOINT_URL, as BEDROCK_AGENTCORE_CP_ENDPOINT is that of
+ * the control plane. The streams of the vendor's Python SDK refuse any but the original's host names there, which they take without it.
+ */
+const DATA_PLANE = 'BEDROCK_AGENTCORE_DP_ENDPOINT';
+
+function showHosts(terminal: Terminal, common: Record<string, string>, connection: Connection, json: boolean): void {
   const { tls, endpoint } = connection;
   if (!tls)
     throw new CliError(
@@ -49,7 +59,7 @@ function showHosts(terminal: Terminal, signIn: Record<string, string>, connectio
       'Start it with: npm run platform -- --tls',
     );
   const variables = {
-    ...signIn,
+    ...common,
     AWS_CA_BUNDLE: tls.bundleFile,
     REQUESTS_CA_BUNDLE: tls.bundleFile,
     SSL_CERT_FILE: tls.bundleFile,
@@ -58,12 +68,11 @@ function showHosts(terminal: Terminal, signIn: Record<string, string>, connectio
   const address = reachedAt(tls.address);
   const lines = tls.hosts.map((host) => `${address} ${host}`);
   if (json) {
-    printJson(terminal, { variables, unset: ENDPOINTS, hosts: lines, port: tls.port });
+    printJson(terminal, { variables, unset: [DATA_PLANE], hosts: lines, port: tls.port });
     return;
   }
   exportAll(terminal, variables);
-  // What names an address would win over the host names.
-  print(terminal, `unset ${ENDPOINTS.join(' ')}`);
+  print(terminal, `unset ${DATA_PLANE}`);
   print(terminal, '# Lines for /etc/hosts, which only root may write; take them out again to reach the original:');
   for (const line of lines) print(terminal, `#   ${line}`);
   if (tls.port !== 443)
@@ -72,12 +81,6 @@ function showHosts(terminal: Terminal, signIn: Record<string, string>, connectio
       `# Clients go to port 443, the platform listens on ${tls.port}: start it with --tls-port 443, or redirect the port.`,
     );
 }
-
-const ENDPOINTS = [
-  'AWS_ENDPOINT_URL',
-  'AWS_ENDPOINT_URL_BEDROCK_AGENTCORE',
-  'AWS_ENDPOINT_URL_BEDROCK_AGENTCORE_CONTROL',
-];
 
 // Who listens everywhere is met on the loopback interface.
 function reachedAt(address: string): string {

@@ -97,7 +97,8 @@ async function invokeDeployed(
   if (options.userId !== undefined) checkHeader('A user id', options.userId);
   const connection = await findConnection(terminal, options);
   const runtime = await resolveRuntime(terminal, connection, options.agent);
-  const sessionId = options.session ?? (options.continue ? await lastSession(runtime, connection) : randomUUID());
+  const sessionId =
+    options.session ?? (options.continue ? await lastSession(runtime, connection, options.qualifier) : randomUUID());
   const client = await dataClient(connection);
   const { folder, id: agentRuntimeId, arn: agentRuntimeArn } = runtime;
   const before = folder ? await readRecord(folder, connection) : undefined;
@@ -108,7 +109,8 @@ async function invokeDeployed(
     if (options.session === undefined && !options.continue) onBegun(sessionId);
   };
   // Not between the answer's head and its body: what came of a body that breaks off meanwhile would be lost.
-  await remember({ agentRuntimeId, agentRuntimeArn, lastSession: sessionId });
+  const lastSessions = { ...before?.lastSessions, [options.qualifier ?? DEFAULT]: sessionId };
+  await remember({ agentRuntimeId, agentRuntimeArn, lastSessions });
   const answer = await send(client, terminal, payload, runtime, sessionId, options).catch(async (error: unknown) => {
     const { reason, message } = explain(error);
     if (refusals.includes(reason)) await remember(before);
@@ -212,13 +214,17 @@ export function checkSessionId(
   checkHeader('A session id', id);
 }
 
-/** The session that was called last from the agent's folder. */
-export async function lastSession(runtime: RuntimeRef, connection: Connection): Promise<string> {
+/** What an endpoint is called that nobody names. */
+const DEFAULT = 'DEFAULT';
+
+/** The session that was called last from the agent's folder, by that endpoint of the agent. */
+export async function lastSession(runtime: RuntimeRef, connection: Connection, qualifier = DEFAULT): Promise<string> {
   const record = runtime.folder ? await readRecord(runtime.folder, connection) : undefined;
-  if (record?.lastSession) return record.lastSession;
+  const last = record?.lastSessions?.[qualifier];
+  if (last !== undefined) return last;
   throw new CliError(
     'notFound',
-    'No session was called from here yet.',
+    `No session was called from here yet${qualifier === DEFAULT ? '' : ` by the endpoint ${qualifier}`}.`,
     'Begin one: leave --continue out, or name it with --session.',
   );
 }

@@ -7,3 +7,9 @@ export function portOption(text: string): number {
     throw new InvalidArgumentError('It must be a port number from 1 to 65535.');
   return port;
 }
+
+/** Parses a time of an option. */
+export function secondsOption(text: string): number {
+  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError('It must be a whole number of seconds.');
+  return Number(text);
+}

@@ -42,12 +42,16 @@ export function shellCommand(terminal: Terminal) {
       if (options.session !== undefined) checkSessionId(options.session);
       const connection = await findConnection(terminal, options);
       const runtime = await resolveRuntime(terminal, connection, options.agent);
-      const sessionId = options.session ?? (options.continue ? await lastSession(runtime, connection) : randomUUID());
+      const sessionId =
+        options.session ??
+        (options.continue ? await lastSession(runtime, connection, options.qualifier) : randomUUID());
       const { signal } = terminal;
       const socket = await openShell(connection, { arn: runtime.arn, sessionId, qualifier: options.qualifier, signal });
       note(terminal, styled(terminal, 'stderr', 'dim', `session ${sessionId}`));
       const status = await converse(terminal, socket);
-      if (status !== 0) throw new CliError('failure', `The shell ended with status ${status}.`);
+      // A person leaves by "exit", which gives the status of whatever was typed before; only a script's says that it failed.
+      if (status !== 0 && !terminal.stdin.isTTY)
+        throw new CliError('failure', `The shell ended with status ${status}.`);
     });
 }
 

@@ -29,7 +29,7 @@ export function stopSessionCommand(terminal: Terminal) {
       const { StopRuntimeSessionCommand } = await import('@aws-sdk/client-bedrock-agentcore');
       const connection = await findConnection(terminal, options);
       const runtime = await resolveRuntime(terminal, connection, options.agent);
-      const runtimeSessionId = session ?? (await lastSession(runtime, connection));
+      const runtimeSessionId = session ?? (await lastSession(runtime, connection, options.qualifier));
       const client = await dataClient(connection);
       const { statusCode } = await client.send(
         new StopRuntimeSessionCommand({

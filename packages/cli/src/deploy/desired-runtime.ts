@@ -9,6 +9,7 @@ import type {
 import { CliError } from '../cli-error.ts';
 import type { Connection } from '../platform/connection.ts';
 import type { Project, ProjectFile } from '../project/project.ts';
+import { agentEnvironment } from './agent-environment.ts';
 
 type Decided = Exclude<keyof UpdateAgentRuntimeRequest, 'agentRuntimeId' | 'clientToken'>;
 
@@ -40,7 +41,7 @@ export function desiredRuntime(
     networkConfiguration: live.networkConfiguration ?? { networkMode: 'PUBLIC' },
     protocolConfiguration: { serverProtocol: file.protocol ?? live.protocolConfiguration?.serverProtocol ?? 'HTTP' },
     description: file.description ?? live.description,
-    environmentVariables: file.environment ?? live.environmentVariables,
+    environmentVariables: agentEnvironment(file, live.environmentVariables),
     lifecycleConfiguration: file.lifecycle ?? live.lifecycleConfiguration,
     requestHeaderConfiguration: headers(file.requestHeaders, live.requestHeaderConfiguration),
     authorizerConfiguration: authorizer(file.authorizer, live.authorizerConfiguration),

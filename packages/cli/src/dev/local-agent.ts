@@ -2,12 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CliError } from '../cli-error.ts';
 import { localPython } from '../package/python.ts';
+import { pythonPackages } from '../package/python-packages.ts';
 import { stageCode } from '../package/stage-code.ts';
 import type { Project } from '../project/project.ts';
+import { stateFolder } from '../project/state-folder.ts';
 
 export interface LocalAgent {
   /** Resolves with the exit status, or the signal's name, when the process ends by itself or by `stop`. */
@@ -19,17 +21,24 @@ export interface LocalAgent {
 export interface StartOptions {
   port: number;
   signal: AbortSignal;
+  /** Gets what there is to say while packages are installed. */
+  say(text: string): void;
 }
 
 /** Starts the agent on this machine, from what would be deployed. Rejects with a `CliError` when it cannot be built. */
-export async function startAgent(project: Project, { port, signal }: StartOptions): Promise<LocalAgent> {
-  const { command, args, cwd } = await commandOf(project, signal);
+export async function startAgent(project: Project, { port, ...options }: StartOptions): Promise<LocalAgent> {
+  const { command, args, cwd, env } = await commandOf(project, options);
   const child = spawn(command, args, {
     cwd,
-    env: { ...process.env, PYTHONUNBUFFERED: '1', ...project.file.environment, PORT: String(port) },
+    env: { ...process.env, PYTHONUNBUFFERED: '1', ...env, ...project.file.environment, PORT: String(port) },
     // Its output is not a result of ours: all of it goes to stderr.
     stdio: ['ignore', 2, 2],
+    // A group of its own: the terminal's Ctrl-C reaches this process only, which then ends that one in order.
+    detached: true,
   });
+  const kill = (): void => signalGroup(child, 'SIGKILL');
+  process.once('exit', kill);
+  child.once('close', () => process.off('exit', kill));
   const exited = once(child, 'exit').then(
     ([code, name]: (number | string | null)[]) => code ?? name ?? 'an unknown end',
     (error: Error) => error.message,
@@ -39,8 +48,8 @@ export async function startAgent(project: Project, { port, signal }: StartOption
 
 async function commandOf(
   project: Project,
-  signal: AbortSignal,
-): Promise<{ command: string; args: string[]; cwd: string }> {
+  { signal, say }: Omit<StartOptions, 'port'>,
+): Promise<{ command: string; args: string[]; cwd: string; env?: Record<string, string> }> {
   const { folder, file } = project;
   if (file.language === 'containerfile') {
     throw new CliError(
@@ -52,21 +61,34 @@ async function commandOf(
   if (file.language === 'python') {
     const python = await localPython(folder);
     if (!python) throw new CliError('failure', 'There is no Python here.', 'Install python3.');
-    return { command: python.command, args: [file.entrypoint ?? ''], cwd: folder };
+    const packages = await pythonPackages({ folder, version: python.version, signal, say });
+    // Before what the user has there, as in the sandbox.
+    const path = [packages, process.env.PYTHONPATH].filter(Boolean).join(delimiter);
+    return { command: python.command, args: [file.entrypoint ?? ''], cwd: folder, env: { PYTHONPATH: path } };
   }
-  const stage = join(folder, '.agentcore', 'dev');
+  const stage = join(await stateFolder(folder), 'dev');
   await rm(stage, { recursive: true, force: true });
   await mkdir(stage, { recursive: true });
-  const { entryPoint } = await stageCode(project, stage, signal);
+  const { entryPoint } = await stageCode(project, stage, { signal });
   return { command: process.execPath, args: ['--enable-source-maps', entryPoint], cwd: stage };
 }
 
 async function stop(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill('SIGTERM');
-  const timer = setTimeout(() => child.kill('SIGKILL'), 3000);
+  signalGroup(child, 'SIGTERM');
+  const timer = setTimeout(() => signalGroup(child, 'SIGKILL'), 3000);
   await exited;
   clearTimeout(timer);
+}
+
+/** Reaches what the agent has started too. */
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // Nothing of it is left.
+  }
 }
 
 const startLimitMs = 30_000;

@@ -22,7 +22,7 @@ async function write(files: Record<string, string>): Promise<void> {
 
 async function pack(file: Partial<ProjectFile>) {
   const project = { folder, file: { name: 'a', language: 'typescript' as const, entrypoint: 'index.ts', ...file } };
-  await using code = await packageCode(project, new AbortController().signal);
+  await using code = await packageCode(project, { signal: new AbortController().signal });
   const zip = await readFile(code.zip);
   const { sha256, entryPoint, runtime, external } = code;
   return { zip, names: await namesIn(zip), sha256, entryPoint, runtime, external };
@@ -56,7 +56,9 @@ describe('packageCode', () => {
   it('makes no zip once it is interrupted', async () => {
     await write({ 'index.ts': 'console.log(1);' });
     const file = { name: 'a', language: 'typescript' as const, entrypoint: 'index.ts' };
-    await expect(packageCode({ folder, file }, AbortSignal.abort())).rejects.toMatchObject({ name: 'AbortError' });
+    await expect(packageCode({ folder, file }, { signal: AbortSignal.abort() })).rejects.toMatchObject({
+      name: 'AbortError',
+    });
   });
 
   it('makes one module of TypeScript with packages of both kinds, that runs alone', async () => {

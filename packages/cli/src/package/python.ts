@@ -1,6 +1,4 @@
-import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CliError } from '../cli-error.ts';
 import { runTool } from './run-tool.ts';
 
 export interface LocalPython {
@@ -29,48 +27,7 @@ export async function defaultPythonRuntime(folder: string): Promise<string> {
   return `PYTHON_${(version && supported.includes(version) ? version : '3.12').replace('.', '_')}`;
 }
 
-/**
- * Installs what `requirements.txt` names into `stage`, for that runtime's Python. Does nothing when there is no such file.
- * Where another Python version is on this machine, only ready-made wheels can be used.
- */
-export async function installRequirements(
-  folder: string,
-  stage: string,
-  runtime: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const requirements = join(folder, 'requirements.txt');
-  const present = await access(requirements).then(
-    () => true,
-    () => false,
-  );
-  if (!present) return;
-  const python = await localPython(folder);
-  if (!python) {
-    throw new CliError(
-      'failure',
-      'requirements.txt names packages, and there is no Python here to install them with.',
-      'Install python3 and its pip.',
-    );
-  }
-  const version = runtime.replace('PYTHON_', '').replace('_', '.');
-  const other =
-    version === python.version ? [] : ['--python-version', version, '--only-binary=:all:', '--implementation', 'cp'];
-  await runTool(
-    python.command,
-    [
-      '-m',
-      'pip',
-      'install',
-      '--quiet',
-      '--disable-pip-version-check',
-      '--no-compile',
-      '--target',
-      stage,
-      ...other,
-      '-r',
-      requirements,
-    ],
-    { cwd: folder, signal, env: { PIP_NO_INPUT: '1' } },
-  );
+/** `PYTHON_3_12` -> `3.12` */
+export function versionOf(runtime: string): string {
+  return runtime.replace('PYTHON_', '').replace('_', '.');
 }

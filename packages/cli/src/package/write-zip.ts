@@ -13,13 +13,14 @@ export interface WrittenZip {
   unpackedBytes: number;
 }
 
-/** Writes all files below `folder` into a zip at `path`, in sorted order and without dates. */
-export async function writeZip(folder: string, path: string, signal: AbortSignal): Promise<WrittenZip> {
+/** Writes all files below `folders` into a zip at `path`, in sorted order and without dates. Of two with one name that of the first folder counts. */
+export async function writeZip(folders: string[], path: string, signal: AbortSignal): Promise<WrittenZip> {
   const zip = new ZipFile();
   const hash = createHash('sha256');
-  const names = await filesBelow(folder);
+  const files = new Map<string, string>();
+  for (const folder of folders.toReversed()) for (const name of await filesBelow(folder)) files.set(name, folder);
   let unpackedBytes = 0;
-  for (const name of names) {
+  for (const [name, folder] of [...files].sort(([one], [other]) => (one < other ? -1 : 1))) {
     signal.throwIfAborted();
     const source = join(folder, name);
     const info = await stat(source);
@@ -33,7 +34,7 @@ export async function writeZip(folder: string, path: string, signal: AbortSignal
   }
   zip.end();
   await pipeline(zip.outputStream, createWriteStream(path, { mode: 0o600 }), { signal });
-  return { sha256: hash.digest('hex'), files: names.length, unpackedBytes };
+  return { sha256: hash.digest('hex'), files: files.size, unpackedBytes };
 }
 
 async function filesBelow(folder: string): Promise<string[]> {
@@ -46,5 +47,5 @@ async function filesBelow(folder: string): Promise<string[]> {
     }
   };
   await walk('');
-  return found.sort();
+  return found;
 }

@@ -40,7 +40,7 @@ const endpointVariables = [
 export async function findConnection(place: Place, flags: ConnectionFlags): Promise<Connection> {
   const variable = endpointVariables.find((name) => place.env[name]);
   const named = flags.endpoint ?? (variable ? place.env[variable] : undefined);
-  // With the original's host names the environment names no address, only the platform's credentials file.
+  // Where the environment names no address, it may still name the platform's credentials file.
   const file = (named === undefined ? await besideCredentials(place) : undefined) ?? (await nearestFile(place));
   if (named === undefined && !file) {
     throw new CliError(

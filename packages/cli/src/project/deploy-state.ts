@@ -1,13 +1,14 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Connection } from '../platform/connection.ts';
+import { stateFolder } from './state-folder.ts';
 
 /** What this folder remembers of one platform. */
 export interface DeployRecord {
   agentRuntimeId: string;
   agentRuntimeArn: string;
-  /** The session that was invoked last, for `invoke --continue`. */
-  lastSession?: string;
+  /** The sessions that were invoked last, by the endpoint of the agent, for `invoke --continue`. */
+  lastSessions?: Record<string, string>;
 }
 
 const header = 'Written by agentcore; what is deployed where. Not for version control.';
@@ -16,9 +17,12 @@ const header = 'Written by agentcore; what is deployed where. Not for version co
 export async function readRecord(folder: string, connection: Connection): Promise<DeployRecord | undefined> {
   const found = (await readAll(folder))[keyOf(connection)];
   if (typeof found !== 'object' || found === null) return undefined;
-  const { agentRuntimeId, agentRuntimeArn, lastSession } = found as Record<string, unknown>;
+  const { agentRuntimeId, agentRuntimeArn, lastSessions } = found as Record<string, unknown>;
   if (typeof agentRuntimeId !== 'string' || typeof agentRuntimeArn !== 'string') return undefined;
-  return { agentRuntimeId, agentRuntimeArn, ...(typeof lastSession === 'string' ? { lastSession } : {}) };
+  const sessions = Object.entries(lastSessions ?? {}).filter(
+    (one): one is [string, string] => typeof one[1] === 'string',
+  );
+  return { agentRuntimeId, agentRuntimeArn, lastSessions: Object.fromEntries(sessions) };
 }
 
 /** Remembers `record`, or forgets with undefined. */
@@ -31,8 +35,7 @@ export async function writeRecord(
   if (record) all[keyOf(connection)] = record;
   else delete all[keyOf(connection)];
   const path = statePath(folder);
-  await mkdir(join(folder, '.agentcore'), { recursive: true });
-  await writeFile(join(folder, '.agentcore', '.gitignore'), '*\n');
+  await stateFolder(folder);
   const temporary = `${path}.${process.pid}`;
   await writeFile(temporary, `${JSON.stringify({ about: header, deployed: all }, undefined, 2)}\n`);
   await rename(temporary, path);

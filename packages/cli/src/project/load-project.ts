@@ -77,6 +77,8 @@ function contradictions(file: ProjectFile): string[] {
     }
     if (file.entrypoint?.split('/').includes('..')) problems.push('entrypoint: must stay inside the folder');
   }
+  for (const name of file.secrets ?? [])
+    if (file.environment && name in file.environment) problems.push(`secrets: ${name} is in environment, too`);
   const { idleRuntimeSessionTimeout: idle, maxLifetime } = file.lifecycle ?? {};
   if (idle !== undefined && maxLifetime !== undefined && idle > maxLifetime) {
     problems.push('lifecycle: idleRuntimeSessionTimeout must not be more than maxLifetime');

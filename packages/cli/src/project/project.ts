@@ -12,6 +12,8 @@ export interface ProjectFile {
   containerfile?: string;
   image?: string;
   environment?: Record<string, string>;
+  secrets?: string[];
+  egress?: string[];
   protocol?: 'HTTP' | 'MCP' | 'A2A' | 'AGUI';
   lifecycle?: { idleRuntimeSessionTimeout?: number; maxLifetime?: number };
   roleArn?: string;

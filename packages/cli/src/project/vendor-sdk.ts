@@ -6,13 +6,11 @@ import { CliError } from '../cli-error.ts';
 import { runTool } from '../package/run-tool.ts';
 import { sdkFile } from './create-project.ts';
 
-/** Builds the SDK's package and puts it into the project, so that the project stands by itself and needs no registry for it. */
+/** Packs the SDK and puts it into the project, so that the project stands by itself and needs no registry for it. */
 export async function vendorSdk(folder: string, signal: AbortSignal): Promise<void> {
-  const sdk = join(dirname(fileURLToPath(import.meta.resolve('agentplatform'))), '..');
   const temporary = await mkdtemp(join(tmpdir(), 'agentcore-sdk-'));
   try {
-    const built = join(temporary, 'package');
-    await runTool(process.execPath, [join(sdk, 'scripts/build.mjs'), built], { signal });
+    const built = await builtSdk(join(temporary, 'package'), signal);
     await runTool('npm', ['pack', '--silent', '--pack-destination', temporary, built], { signal });
     const packed = (await readdir(temporary)).find((name) => name.endsWith('.tgz'));
     if (!packed) throw new CliError('failure', 'npm packed the SDK and left no file.');
@@ -22,6 +20,14 @@ export async function vendorSdk(folder: string, signal: AbortSignal): Promise<vo
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }
+}
+
+/** The folder of the SDK as it is published: the one that came with an installed `agentcore`, or built into `folder` from a clone's source. */
+async function builtSdk(folder: string, signal: AbortSignal): Promise<string> {
+  const entry = fileURLToPath(import.meta.resolve('agentplatform'));
+  if (!entry.endsWith('.ts')) return dirname(entry);
+  await runTool(process.execPath, [join(dirname(entry), '../scripts/build.mjs'), folder], { signal });
+  return folder;
 }
 
 /**

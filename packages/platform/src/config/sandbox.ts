@@ -35,7 +35,8 @@ export const sandbox = {
     default: 'restricted',
   }),
   allowPrivateEgress: cidrs({
-    about: 'Private ranges that sandboxes may reach all the same.',
+    about:
+      'Private ranges that every sandbox may reach all the same. One service for one agent: agentcore deploy --allow-egress HOST:PORT.',
     default: [],
   }),
   cniDir: word({

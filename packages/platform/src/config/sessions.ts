@@ -137,7 +137,8 @@ export const quotas = {
     max: 100_000,
   }),
   imageBytesPerAccount: bytes({
-    about: 'What the layers and manifests may take together that one account has pushed to the platform’s registry.',
+    about:
+      'What the images of one account may take together: layers and manifests that it pushed, that were pulled for it and that were made of its code, and its unpacked images, each file of which counts 4 KiB more; beyond it a push is refused (DENIED), and so is an agent runtime (ServiceQuotaExceededException). The platform’s own base images do not count.',
     defaultText: '50 GiB',
     default: 50 * 2 ** 30,
     min: 2 ** 20,

@@ -34,8 +34,13 @@ export async function openLocalEmbedder(options: LocalEmbedderOptions): Promise<
   const { directory } = options;
   const config = readBertConfig(JSON.parse(await readFile(join(directory, 'config.json'), 'utf8')));
   for (const name of FILES) await access(join(directory, name));
-  createRequire(import.meta.url).resolve('onnxruntime-node');
+  requireRuntime();
   return new LocalEmbedder(options, config.hiddenSize);
+}
+
+/** Throws when what runs local models is not installed, as on machines that it does not exist for. */
+export function requireRuntime(): void {
+  createRequire(import.meta.url).resolve('onnxruntime-node');
 }
 
 class LocalEmbedder implements Embedder {

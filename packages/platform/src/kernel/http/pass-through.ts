@@ -1,7 +1,7 @@
 import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { encodeError, errors, requestIdHeader, type ServiceError } from '@agentplatform/contract';
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Logger } from 'pino';
 import { gateBody } from '../auth/body-gate.ts';
 import type { Spool } from '../auth/spool.ts';
@@ -14,15 +14,18 @@ import { closeSignal } from './request-context.ts';
 import type { Admit } from './request-rates.ts';
 import { respond } from './respond.ts';
 import { declare } from './routes/declared.ts';
+import { SIGNED } from './routes/route.ts';
 import { toServiceError } from './service-errors.ts';
 import { Stages, type StagesDeps } from './stages.ts';
 
-/** HTTP requests below a path that a service hands through, whatever their method and body. */
+/** HTTP requests that a service hands through. */
 export interface PassService {
-  /** What policies and metrics call it. */
+  /** What metrics call it. */
   operation: string;
-  /** Begins with `/`, ends without. */
-  prefix: string;
+  /** Where it is served, in the words of Fastify. */
+  urls: readonly string[];
+  /** All of them when absent. */
+  methods?: readonly string[];
   /** What a request asks for. Throws the wire's error when it cannot be read. */
   read(req: IncomingMessage): PassRequest;
 }
@@ -64,6 +67,8 @@ const CLIENT_LEFT = 499;
 interface Passage {
   entering: Entering;
   res: ServerResponse;
+  /** What its caller asks to do, once that is read. */
+  operation: string;
   body: Uint8Array | Readable | undefined;
 }
 
@@ -76,11 +81,16 @@ export function passThrough(service: PassService, deps: PassThroughDeps): PassPl
   return (admit) => async (app) => {
     for (const method of METHODS)
       if (method !== 'CONNECT' && !app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: true });
-    const handler = declare({ set: service.operation, open: false }, (request: FastifyRequest, reply: FastifyReply) => {
-      reply.hijack();
-      return through.serve(request.raw, reply.raw);
-    });
-    app.all(`${service.prefix}/*`, { onRequest: (request, _reply, done) => done(admit(request.raw)) }, handler);
+    const handler = declare(
+      { set: service.operation, open: false, credentials: SIGNED },
+      (request: FastifyRequest, reply: FastifyReply) => {
+        reply.hijack();
+        return through.serve(request.raw, reply.raw);
+      },
+    );
+    const onRequest: onRequestHookHandler = (request, _reply, done) => done(admit(request.raw));
+    const method = [...(service.methods ?? app.supportedMethods)];
+    for (const url of service.urls) app.route({ method, url, exposeHeadRoute: false, onRequest, handler });
   };
 }
 
@@ -103,7 +113,7 @@ class PassThrough {
     const metrics = this.#deps.metrics.request(operation);
     const began = this.#deps.clock.monotonic();
     const entering = this.#entry.begin(operation, req, this.#deps.newRequestId(), closeSignal(res));
-    const passage: Passage = { entering, res, body: undefined };
+    const passage: Passage = { entering, res, operation, body: undefined };
     metrics.began();
     let failure: ServiceError | undefined;
     try {
@@ -114,7 +124,7 @@ class PassThrough {
     letGo(passage);
     const status = res.destroyed && !res.headersSent ? CLIENT_LEFT : res.statusCode;
     metrics.ended(status, (this.#deps.clock.monotonic() - began) / 1000);
-    this.#stages.record(entering, operation, status, failure);
+    this.#stages.record(entering, passage.operation, status, failure);
     this.#stages.finish(entering, status, failure?.code);
   }
 
@@ -122,6 +132,7 @@ class PassThrough {
     const { entering, res } = passage;
     const { req, requestId, signal, span } = entering;
     const request = this.#service.read(req);
+    passage.operation = request.operation;
     const entered = await this.#entry.enter(entering, request, this.#take(passage));
     const onGone: OnGone = (run) => {
       signal.addEventListener('abort', run, { once: true });
@@ -161,14 +172,16 @@ class PassThrough {
     const { forward } = this.#deps;
     if (!forward || forwarded) throw held;
     const { req, principal, body, onGone, span } = passing;
-    return forward.relay({ req, held, principal, trace: span.context }, body, req.headers['content-length'], onGone);
+    const { 'content-length': length } = req.headers;
+    const forwarding = { req, held, principal, trace: span.context };
+    return forward.relay(forwarding, body, length === undefined ? undefined : Number(length), onGone);
   }
 
-  async #fail({ entering, res }: Passage, error: unknown): Promise<ServiceError> {
+  async #fail({ entering, res, operation }: Passage, error: unknown): Promise<ServiceError> {
     const known = toServiceError(error);
     const failure = known ?? errors.internal('The platform failed.', { cause: error });
     const { req, requestId } = entering;
-    const log = this.#deps.log.child({ requestId, operation: this.#service.operation });
+    const log = this.#deps.log.child({ requestId, operation });
     if (known || res.destroyed) log.debug({ err: error }, 'a request was not handed through');
     else if (res.headersSent) log.warn({ err: error }, 'an answer broke after it had begun');
     else log.error({ err: error }, 'a request failed for a reason inside the platform');

@@ -30,12 +30,12 @@ import { actionOf } from './action-of.ts';
 import { nameOf } from './audit-record.ts';
 import { collectBody } from './collect-body.ts';
 import { lingerAfterAnswer } from './linger.ts';
+import { RequestBody } from './request-body.ts';
 import { closeSignal, HttpRequestContext } from './request-context.ts';
 import { respond } from './respond.ts';
 import { toOperationError } from './service-errors.ts';
 import { type Exchange, Stages, type StagesDeps } from './stages.ts';
 import { unservedService } from './unserved-services.ts';
-import { WholeBody } from './whole-body.ts';
 import { writes } from './writes.ts';
 
 export interface PipelineDeps extends StagesDeps {
@@ -165,7 +165,7 @@ export class Pipeline {
 
     if (signed && !late) this.#refuseEarly(route.operation, signed.principal, req);
     const body = await this.#body(route.operation, req, signed?.body);
-    if (body instanceof Readable) exchange.body = body;
+    if (body instanceof RequestBody && body.content instanceof Readable) exchange.body = body.content;
     if (signed && late) {
       this.#stages.know(exchange, signed.principal, route.operation);
       this.#refuseEarly(route.operation, signed.principal, req);
@@ -209,17 +209,16 @@ export class Pipeline {
   #forward(
     held: HeldElsewhereError,
     operation: OperationName,
-    body: WholeBody | AsyncIterable<Uint8Array> | Uint8Array | undefined,
+    body: RequestBody | Uint8Array | undefined,
     { req, forwarded, span }: OperationExchange,
     ctx: RequestContext,
   ): Promise<WireResponse> {
     const { forward } = this.#deps;
     if (!forward || forwarded) throw held;
     const whole = operations[operation].responds === 'json';
-    const bytes = body instanceof WholeBody ? body.bytes : body;
-    return forward.request({ req, held, principal: ctx.principal, trace: span.context }, bytes, whole, (run) =>
-      ctx.onGone(run),
-    );
+    const content = body instanceof RequestBody ? body.content : body;
+    const forwarding = { req, held, principal: ctx.principal, trace: span.context };
+    return forward.request(forwarding, content, body?.length, whole, (run) => ctx.onGone(run));
   }
 
   /** Whoever shares his address with one who is refused too often is not refused with him, as long as his own signature fits. */
@@ -240,7 +239,7 @@ export class Pipeline {
     operation: OperationName,
     req: IncomingMessage,
     signed: AuthenticatedBody | undefined,
-  ): Promise<WholeBody | AsyncIterable<Uint8Array> | Uint8Array | undefined> {
+  ): Promise<RequestBody | Uint8Array | undefined> {
     const rule = bodyRule(operation);
     const length = req.headers['content-length'];
     const hasBody = length !== undefined || req.headers['transfer-encoding'] !== undefined;
@@ -254,7 +253,7 @@ export class Pipeline {
       maxBytes,
       spool,
     });
-    if (rule.streams) return gated.kind === 'buffer' ? new WholeBody(gated.data) : gated.stream;
+    if (rule.streams) return new RequestBody(gated);
     return gated.kind === 'buffer' ? gated.data : collectBody(gated.stream);
   }
 

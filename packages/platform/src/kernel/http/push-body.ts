@@ -76,7 +76,7 @@ export function requestUpstream(
 
 /** A body in flight. Consume it exactly once: by `pushTo`, by iteration, or by `cancel`. */
 export class PushBody implements AsyncIterable<Uint8Array> {
-  readonly #controller: Dispatcher.DispatchController;
+  readonly #controller: Dispatcher.DispatchController | undefined;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #sink: ServerResponse | undefined;
@@ -90,7 +90,15 @@ export class PushBody implements AsyncIterable<Uint8Array> {
   /** The upstream's Content-Length, when it told. */
   readonly length: string | undefined;
 
-  constructor(controller: Dispatcher.DispatchController, length?: string) {
+  /** A body that is whole already. */
+  static of(text: string): PushBody {
+    const body = new PushBody(undefined, String(Buffer.byteLength(text)));
+    if (text !== '') body.receive(Buffer.from(text));
+    body.finish();
+    return body;
+  }
+
+  constructor(controller: Dispatcher.DispatchController | undefined, length?: string) {
     this.#controller = controller;
     this.length = length;
   }
@@ -121,7 +129,7 @@ export class PushBody implements AsyncIterable<Uint8Array> {
     }
     this.#waiting.push(chunk);
     this.#waitingBytes += chunk.length;
-    if (this.#waitingBytes > HIGH_WATER_BYTES) this.#controller.pause();
+    if (this.#waitingBytes > HIGH_WATER_BYTES) this.#controller?.pause();
     this.#wake?.();
   }
 
@@ -169,7 +177,7 @@ export class PushBody implements AsyncIterable<Uint8Array> {
         this.#settle = resolve;
         for (const chunk of this.#waiting.splice(0)) sink.write(chunk);
         if (sink.writableNeedDrain) this.#pauseUntilDrained(sink);
-        else this.#controller.resume();
+        else this.#controller?.resume();
       });
     } finally {
       sink.removeListener('close', onClose);
@@ -179,7 +187,7 @@ export class PushBody implements AsyncIterable<Uint8Array> {
 
   /** Ends the request; the upstream sees its connection closed. */
   cancel(reason: Error): void {
-    if (this.#state === 'open') this.#controller.abort(reason);
+    if (this.#state === 'open') this.#controller?.abort(reason);
   }
 
   /** At most `maxBytes` of the body as text, for error messages; the rest is thrown away. */
@@ -202,7 +210,7 @@ export class PushBody implements AsyncIterable<Uint8Array> {
         const chunk = this.#waiting.shift();
         if (chunk) {
           this.#waitingBytes -= chunk.length;
-          if (this.#waitingBytes <= HIGH_WATER_BYTES && this.#state === 'open') this.#controller.resume();
+          if (this.#waitingBytes <= HIGH_WATER_BYTES && this.#state === 'open') this.#controller?.resume();
           yield chunk;
           continue;
         }
@@ -218,9 +226,9 @@ export class PushBody implements AsyncIterable<Uint8Array> {
   }
 
   #pauseUntilDrained(sink: ServerResponse): void {
-    this.#controller.pause();
+    this.#controller?.pause();
     void once(sink, 'drain').then(
-      () => this.#controller.resume(),
+      () => this.#controller?.resume(),
       () => undefined,
     );
   }

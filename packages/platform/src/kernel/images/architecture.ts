@@ -80,19 +80,20 @@ export function describePlatform(platform: Platform, withVariant = true): string
   return withVariant && platform.variant ? `${base}/${platform.variant}` : base;
 }
 
-/** The error of an image that this machine cannot run; names both sides and how to build one that fits. */
-export function architectureError(what: string, machine: Platform, offered: readonly Platform[]): ImageError {
+/** The error of an image that this machine cannot run; names both sides and `remedy`, by default how an image that fits is built. */
+export function architectureError(
+  what: string,
+  machine: Platform,
+  offered: readonly Platform[],
+  remedy = `Build it for this machine, for example with "docker build --platform ${describePlatform(machine, false)}".`,
+): ImageError {
   const here = describePlatform(
     machine,
     offered.some((p) => p.architecture === machine.architecture),
   );
   const there =
     offered.length === 0 ? 'no platform at all' : [...new Set(offered.map((p) => describePlatform(p)))].join(', ');
-  return new ImageError(
-    'architecture',
-    `${what} is built for ${there}, but this machine runs ${here}. Build it for this machine, for example with ` +
-      `"docker build --platform ${describePlatform(machine, false)}".`,
-  );
+  return new ImageError('architecture', `${what} is built for ${there}, but this machine runs ${here}. ${remedy}`);
 }
 
 function variantNumber(variant: string | undefined): number | undefined {

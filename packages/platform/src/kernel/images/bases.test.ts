@@ -230,6 +230,7 @@ describe('bases through the registry', () => {
     const registry = new RegistryServer({
       store: images.store,
       bases: images.bases,
+      usage: images.usage,
       clock: systemClock,
       log: pino({ level: 'silent' }),
       needRoom: () => undefined,

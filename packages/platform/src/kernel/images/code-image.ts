@@ -4,9 +4,12 @@ import type { Platform } from './architecture.ts';
 import type { Bases } from './bases.ts';
 import { codeCommand, codeRuntime } from './code-command.ts';
 import type { ImageStore } from './image-store.ts';
-import { ImageError, type ResolvedImage } from './images.ts';
-import { AGENT, type LayerEntry, writeLayer } from './layer.ts';
+import { type CodeInput, ImageError, type ResolvedImage } from './images.ts';
+import { AGENT, type LayerEntry, layerBytes, writeLayer } from './layer.ts';
+import type { Descriptor } from './manifest.ts';
 import { checkNativeModules } from './native-modules.ts';
+import { checkPythonAbi } from './python-abi.ts';
+import type { ImageUsage } from './usage.ts';
 import { writeImage } from './write-image.ts';
 import { readZip, type ZipItem } from './zip.ts';
 
@@ -17,14 +20,7 @@ export interface CodeImageDeps {
   store: ImageStore;
   bases: Bases;
   machine: Platform;
-}
-
-export interface CodeInput {
-  /** Path of the zip on this host. */
-  zip: string;
-  runtime: string;
-  entryPoint: string[];
-  signal?: AbortSignal;
+  usage: Pick<ImageUsage, 'during'>;
 }
 
 /**
@@ -38,25 +34,39 @@ export async function codeImage(deps: CodeImageDeps, input: CodeInput): Promise<
   const items = await readZip(input.zip, store.limits);
   const command = codeCommand(runtime, input.entryPoint, items);
   await checkNativeModules(items, deps.machine);
+  const minor = /^PYTHON_3_(\d+)$/.exec(runtime.name)?.[1];
+  if (minor !== undefined) checkPythonAbi(items, Number(minor));
 
   const base = await store.readImage((await deps.bases.ensure(runtime.base, input.signal)).digest);
-  const layer = await writeLayer(
-    store.blobs,
-    [{ type: 'directory', path: TASK, mode: 0o755, ...AGENT }, ...items.map(toEntry)],
-    input.signal,
-  );
-  const digest = await writeImage(store, {
-    platform: base.config.platform,
-    layers: [...base.manifest.layers, layer],
-    run: {
-      entrypoint: command,
-      cmd: [],
-      env: withEnv(base.config.run.env, runtime.env),
-      workingDir: CODE_DIR,
-      user: `${AGENT.uid}:${AGENT.gid}`,
-    },
+  const entries: LayerEntry[] = [{ type: 'directory', path: TASK, mode: 0o755, ...AGENT }, ...items.map(toEntry)];
+  return deps.usage.during(input.accountId, layerBytes(entries), async () => {
+    const layer = await writeLayer(store.blobs, entries, input.signal);
+    const digest = await writeImage(store, {
+      platform: base.config.platform,
+      layers: [...base.manifest.layers, layer],
+      run: {
+        entrypoint: command,
+        cmd: [],
+        env: withEnv(base.config.run.env, runtime.env),
+        workingDir: CODE_DIR,
+        user: `${AGENT.uid}:${AGENT.gid}`,
+      },
+    });
+    await noteMade(store, input.accountId, digest, layer);
+    return store.describe('The image of the code', digest, deps.machine);
   });
-  return store.describe('The image of the code', digest, deps.machine);
+}
+
+/** Notes whose what was written is; the layers of the base are nobody's. */
+async function noteMade(
+  store: ImageStore,
+  account: string | undefined,
+  digest: string,
+  layer: Descriptor,
+): Promise<void> {
+  if (account === undefined) return;
+  const { config } = (await store.readImage(digest)).manifest;
+  for (const made of [digest, config.digest, layer.digest]) await store.repositories.linkMade(account, made);
 }
 
 function toEntry(item: ZipItem): LayerEntry {

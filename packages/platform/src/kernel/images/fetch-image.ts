@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { type Clock, sleep } from '../clock.ts';
 import { eachAtOnce } from '../each-at-once.ts';
 import { architectureError, choosePlatform, type Platform, suitability } from './architecture.ts';
+import type { BlobInfo } from './blob-store.ts';
 import { digestOf } from './digest.ts';
 import type { ImageSource } from './image-source.ts';
 import type { ImageStore } from './image-store.ts';
@@ -9,6 +10,7 @@ import { ImageError, type ResolvedImage } from './images.ts';
 import { describeBytes } from './limits.ts';
 import { type Descriptor, type ImageIndex, type ImageManifest, parseConfig, parseManifest } from './manifest.ts';
 import { MEDIA } from './media-types.ts';
+import type { ImageUsage } from './usage.ts';
 
 const DEEPEST_INDEX = 4;
 const LAYERS_AT_ONCE = 3;
@@ -22,11 +24,12 @@ export interface FetchImageDeps {
   log: Logger;
   /** Whose image it will be; only the platform's own have nobody. */
   account: string | undefined;
+  usage: Pick<ImageUsage, 'during'>;
 }
 
 /**
- * Brings an image from `source` into the store: picks this machine's manifest, checks size and architecture before any
- * layer is fetched, verifies every digest, and skips what is already there because the same account fetched it: a blob that is
+ * Brings an image from `source` into the store: picks this machine's manifest, checks size, the account's quota and architecture
+ * before any layer is fetched, verifies every digest, and skips what is already there because the same account fetched it: a blob that is
  * there for another reason is another's, whose digest a source may know without having it. `wanted` is the digest that was asked for.
  */
 export async function fetchImage(
@@ -38,7 +41,18 @@ export async function fetchImage(
   const { store } = deps;
   const { bytes, manifest } = await findManifest(deps, source, wanted, signal);
   checkManifest(source, manifest, store.limits.imageBytes);
+  const itself = { digest: digestOf(bytes), size: bytes.length };
+  const coming = await bytesMissing(deps, [itself, manifest.config, ...manifest.layers]);
+  return deps.usage.during(deps.account, coming, () => bringImage(deps, source, { bytes, manifest }, signal));
+}
 
+async function bringImage(
+  deps: FetchImageDeps,
+  source: ImageSource,
+  { bytes, manifest }: { bytes: Uint8Array; manifest: ImageManifest },
+  signal: AbortSignal,
+): Promise<ResolvedImage> {
+  const { store, account } = deps;
   await fetchBlob(deps, source, manifest.config, signal);
   const config = parseConfig(await store.blobs.readBytes(manifest.config.digest, store.limits.configBytes));
   if (suitability(deps.machine, config.platform) === undefined)
@@ -47,6 +61,7 @@ export async function fetchImage(
   await eachAtOnce(LAYERS_AT_ONCE, manifest.layers, signal, (layer, shared) => fetchBlob(deps, source, layer, shared));
   // Last: a manifest in the store promises that its parts are there.
   const { digest } = await store.blobs.putBytes(bytes);
+  if (account !== undefined) await store.repositories.linkFetched(account, digest);
   await store.touch(digest, deps.clock.now());
   return store.describe(source.what, digest, deps.machine);
 }
@@ -133,6 +148,19 @@ async function fetchBlob(
   }
 }
 
+/** What all of these take that the account has not fetched before. */
+async function bytesMissing({ store, account }: FetchImageDeps, blobs: readonly BlobInfo[]): Promise<number> {
+  if (account === undefined) return 0;
+  let bytes = 0;
+  for (const blob of new Map(blobs.map((one) => [one.digest, one])).values())
+    if (!(await hasBrought(store, account, blob))) bytes += blob.size;
+  return bytes;
+}
+
+async function hasBrought(store: ImageStore, account: string, { digest, size }: BlobInfo): Promise<boolean> {
+  return (await store.repositories.hasFetched(account, digest)) && (await store.blobs.has(digest, size));
+}
+
 async function bring(
   { store, account }: FetchImageDeps,
   source: ImageSource,
@@ -141,9 +169,7 @@ async function bring(
 ): Promise<void> {
   const fetch = (abort: AbortSignal): AsyncIterable<Uint8Array> => source.blob(blob, abort);
   if (account === undefined) return store.blobs.ensure(blob, fetch, signal);
-  const known =
-    (await store.repositories.hasFetched(account, blob.digest)) && (await store.blobs.has(blob.digest, blob.size));
-  if (known) return;
+  if (await hasBrought(store, account, blob)) return;
   await store.blobs.put(fetch(signal), { ...blob, maxBytes: blob.size, signal });
   await store.repositories.linkFetched(account, blob.digest);
 }

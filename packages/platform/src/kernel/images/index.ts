@@ -23,6 +23,7 @@ import { defaultPythonDirs } from './python-interpreters.ts';
 import { registrySource } from './registry-client.ts';
 import { SharedFolder } from './shared-folder.ts';
 import { SharedTrees, type SharedTreesDeps } from './shared-trees.ts';
+import { DEFAULT_USAGE_LIMITS, ImageUsage, type UsageLimits } from './usage.ts';
 
 export { machinePlatform } from './architecture.ts';
 export type { BaseProgress } from './bases.ts';
@@ -45,6 +46,8 @@ export interface ImagesDeps {
   log: Logger;
   outbound: Pick<Outbound, 'fetch' | 'resolve'>;
   limits?: Partial<ImageLimits>;
+  /** What the images of one account may take. */
+  quotas?: Partial<UsageLimits>;
   /** Directories below which `oci:` and `oci-archive:` names are read; everywhere but in the data directory when absent. */
   localPaths?: readonly string[];
   /** Where language runtimes that were fetched are kept; several data directories may share it. */
@@ -64,10 +67,14 @@ export interface ImagesDeps {
 export interface ImagesRoom extends Images {
   readonly store: ImageStore;
   readonly bases: Bases;
+  readonly usage: ImageUsage;
   /** A layer that is known by what it is made of: `entries` are only asked for when no layer of that key was made before. */
   layer(key: string, entries: () => Promise<readonly LayerEntry[]>, signal?: AbortSignal): Promise<Descriptor>;
-  /** Unpacks (once) and returns the read-only root file system. Concurrent calls for one digest share the work. */
-  prepare(digest: string, signal?: AbortSignal): Promise<PreparedImage>;
+  /**
+   * Unpacks (once) and returns the read-only root file system. Concurrent calls for one digest share the work. Where an account asks for
+   * it, what it unpacks must fit its quota (`ImageError` `quota`); without one the image was accepted before.
+   */
+  prepare(digest: string, signal?: AbortSignal, accountId?: string): Promise<PreparedImage>;
   /** As `prepare`, for an image that every data directory makes: unpacked once for all that share a cache. */
   prepareCommon(digest: string, signal?: AbortSignal): Promise<PreparedImage>;
   /** Waits for what is still being written to disk. */
@@ -104,7 +111,20 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
   const trees = folder && new SharedTrees({ folder, unpack });
   const prepared = new PreparedImages(store, trees);
   await prepared.init();
-  const fetching = (account: string | undefined) => ({ store, machine, clock, log, account });
+  const usage = new ImageUsage({
+    store,
+    clock,
+    limits: { ...DEFAULT_USAGE_LIMITS, ...deps.quotas },
+    treeBytes: (digests) => prepared.bytesOf(digests),
+    common: async () => new Set((await Promise.all((await bases.digests()).map(partsOf))).flat()),
+  });
+  const fetching = (account: string | undefined) => ({ store, machine, clock, log, account, usage });
+
+  /** An image's digest and those of all its parts. */
+  async function partsOf(digest: string): Promise<string[]> {
+    const image = await store.readImage(digest).catch(() => undefined);
+    return [digest, ...(image ? [image.manifest.config, ...image.manifest.layers].map((part) => part.digest) : [])];
+  }
 
   async function fromPlatform(
     uri: string,
@@ -167,6 +187,7 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
   return {
     store,
     bases,
+    usage,
     async resolve(uri, options = {}) {
       const signal = options.signal ?? new AbortController().signal;
       const named = parseImageUri(uri);
@@ -180,7 +201,7 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
     },
     async fromCode(input) {
       try {
-        const image = await codeImage({ store, bases, machine }, input);
+        const image = await codeImage({ store, bases, machine, usage }, input);
         await store.touch(image.digest, clock.now());
         return image;
       } catch (error) {
@@ -192,11 +213,21 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
         );
       }
     },
+    reserve: (accountId, bytes, work) => usage.during(accountId, bytes, work),
     codeRuntimes,
     layer: (key, entries, signal) => layers.make(key, entries, signal),
-    async prepare(digest, signal) {
+    async prepare(digest, signal, accountId) {
       await prepareBaseOf(digest, signal);
-      return prepared.prepare(digest, signal);
+      if (accountId === undefined) return prepared.prepare(digest, signal);
+      const budget = {
+        room: () => usage.room(accountId),
+        take: (bytes: number) => usage.take(accountId, { bytes, parts: 0 }),
+        tooMuch: () => usage.tooManyBytes(),
+      };
+      const image = await prepared.prepare(digest, signal, { budget }).finally(() => usage.forget(accountId));
+      // What was unpacked for somebody else counts all the same.
+      await usage.check(accountId, 0);
+      return image;
     },
     async prepareCommon(digest, signal) {
       if (!(await trees?.find(digest))) await prepareBaseOf(digest, signal);

@@ -16,6 +16,8 @@ export type LayerEntry =
 
 /** Uid and gid of `agent`, who runs what the platform makes images of. */
 export const AGENT: Ownership = { uid: 10001, gid: 10001 };
+/** Of tar, bytes. */
+const BLOCK = 512;
 const ROOT: Ownership = { uid: 0, gid: 0 };
 
 /** 1980-01-02: the same for every file, and late enough for zip files, which begin in 1980. */
@@ -37,6 +39,13 @@ export async function writeLayer(
   const info = await blobs.put(bytesOf(packer), { maxBytes: Number.MAX_SAFE_INTEGER, signal });
   await filled;
   return { mediaType: MEDIA.ociLayerTar, ...info };
+}
+
+/** What a layer of these entries takes at most, but for what names need that are too long for a header of tar. */
+export function layerBytes(entries: readonly LayerEntry[]): number {
+  const padded = (bytes: number): number => Math.ceil(bytes / BLOCK) * BLOCK;
+  // Two blocks end it.
+  return entries.reduce((sum, entry) => sum + BLOCK + (entry.type === 'file' ? padded(entry.size) : 0), 2 * BLOCK);
 }
 
 /** A file of the layer whose content is at hand. */

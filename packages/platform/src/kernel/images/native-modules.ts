@@ -31,7 +31,12 @@ export async function checkNativeModules(items: readonly ZipItem[], machine: Pla
   const [first] = others;
   if (!first) return;
   const offered = [...others.keys()].map((architecture) => ({ os: 'linux', architecture }));
-  throw architectureError(`The compiled code in the zip (${first[1]})`, machine, offered);
+  throw architectureError(
+    `The compiled code in the zip (${first[1]})`,
+    machine,
+    offered,
+    'Install the packages on such a machine, or for it: "pip install --platform …" or "npm install --cpu …".',
+  );
 }
 
 /** The architecture of an ELF file by its first 20 bytes; undefined for anything else. */

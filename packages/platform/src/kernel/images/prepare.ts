@@ -14,18 +14,51 @@ import type { SharedTrees } from './shared-trees.ts';
 import { storageError } from './storage-error.ts';
 import type { UnpackReport } from './unpack-job.ts';
 
+/** What a tree takes of the disk. */
+interface Taken {
+  bytes: number;
+  entries: number;
+}
+
+/** What whoever has an image unpacked may take of the disk; both methods reject with what there is to say when it is too much. */
+export interface TreeBudget {
+  /** Bytes that are left. */
+  room(): Promise<number>;
+  take(bytes: number): Promise<void>;
+  tooMuch(): ImageError;
+}
+
+export interface PrepareOptions {
+  /** Other data directories hold the same image, and need not unpack it again where they share a cache. */
+  common?: boolean;
+  /** Who asks for it; nobody when it was accepted before. */
+  budget?: TreeBudget;
+}
+
 /** Kept beside an unpacked tree; its presence says that the tree is whole. */
 interface TreeRecord {
   layers: string[];
   bytes: number;
   entries: number;
+  /** Those of `bytes` and `entries` that a tree of the platform's own shares with it; all of that tree itself. */
+  common?: Taken;
+  /** The tree that it began as a clone of, and what it shares with it as long as that is there. */
+  from?: Taken & { digest: string };
   /** The boot in which it was written; after another boot only a synced tree is trusted. */
   bootId: string;
   synced: boolean;
 }
 
+/** A tree to begin another as. */
+interface CloneSource extends TreeRecord {
+  digest: string;
+}
+
 const run = promisify(execFile);
 const SYNC_TIMEOUT_MS = 120_000;
+/** Of the disk, for each file and directory: its content begins a block of its own. */
+const ENTRY_BYTES = 4096;
+const NOTHING: Taken = { bytes: 0, entries: 0 };
 
 /** Unpacked images, `rootfs/<hex>` with `rootfs/<hex>.json` beside it. Each is unpacked once and then only read. */
 export class PreparedImages {
@@ -63,66 +96,115 @@ export class PreparedImages {
   }
 
   /**
-   * The unpacked root of an image in the store, unpacking it if needed; concurrent calls share the work. `common`: other data
-   * directories hold the same image, and need not unpack it again where they share a cache.
+   * The unpacked root of an image in the store, unpacking it if needed; concurrent calls share the work. Rejects as the budget
+   * does where unpacking it takes too much, which leaves nothing.
    */
-  async prepare(digest: string, signal?: AbortSignal, options: { common?: boolean } = {}): Promise<PreparedImage> {
+  async prepare(digest: string, signal?: AbortSignal, options: PrepareOptions = {}): Promise<PreparedImage> {
     const ready = this.#ready.get(digest);
     if (ready) return ready;
-    return this.#flights.run(digest, (shared) => this.#prepare(digest, options.common === true, shared), signal);
+    let own = false;
+    const work = (shared: AbortSignal): Promise<PreparedImage> => {
+      own = true;
+      return this.#prepare(digest, options, shared);
+    };
+    try {
+      return await this.#flights.run(digest, work, signal);
+    } catch (error) {
+      // The budget was that of whoever asked first.
+      if (own || !(error instanceof ImageError) || error.reason !== 'quota') throw error;
+      return this.prepare(digest, signal, options);
+    }
   }
 
-  async #prepare(digest: string, common: boolean, signal: AbortSignal): Promise<PreparedImage> {
+  async #prepare(digest: string, options: PrepareOptions, signal: AbortSignal): Promise<PreparedImage> {
     const image = await this.#store.readImage(digest);
     const rootfs = join(this.#dir, hexOf(digest));
     if (!(await this.#trusted(digest))) {
       try {
-        await this.#unpack(image, rootfs, common, signal);
+        await this.#unpack(image, rootfs, options, signal);
       } catch (error) {
         throw storageError(error);
       }
-    }
+    } else if (options.common) await this.#noteCommon(digest);
     const prepared = { digest, rootfs, config: image.config.run };
     this.#ready.set(digest, prepared);
     return prepared;
   }
 
-  async #unpack(image: StoredImage, rootfs: string, common: boolean, signal: AbortSignal): Promise<void> {
+  async #unpack(image: StoredImage, rootfs: string, options: PrepareOptions, signal: AbortSignal): Promise<void> {
+    const { common = false, budget } = options;
     const layers = image.manifest.layers.map((layer) => layer.digest);
     const into = this.#store.temp.next();
     const cloned = common && (await this.#cloneShared(image.digest, into, signal));
-    const report = cloned || (await this.#unpackLayers(layers, into, signal));
+    const { report, from } = cloned
+      ? { report: cloned, from: undefined }
+      : await this.#unpackLayers(layers, into, budget, signal);
     if (!report.ok) throw await this.#failure(report, image);
+    const { bytes, entries } = report;
+    const record: TreeRecord = {
+      layers,
+      bytes,
+      entries,
+      common: common ? { bytes, entries } : from?.common,
+      from: from && { digest: from.digest, bytes: from.bytes, entries: from.entries },
+      bootId: this.#bootId,
+      synced: false,
+    };
+    try {
+      await budget?.take(diskBytes(record, from));
+    } catch (error) {
+      await rm(into, { recursive: true, force: true });
+      throw error;
+    }
     await rm(rootfs, { recursive: true, force: true });
     await rename(into, rootfs);
-    const { bytes, entries } = report;
-    await this.#write(image.digest, { layers, bytes, entries, bootId: this.#bootId, synced: false });
+    await this.#write(image.digest, record);
     const keep = common && !cloned ? () => this.#shared?.keep(image.digest, { rootfs, bytes, entries }) : undefined;
     this.#syncLater(image.digest, keep);
   }
 
-  async #unpackLayers(layers: readonly string[], into: string, signal: AbortSignal): Promise<UnpackReport> {
-    const start = await this.#longestPrefix(layers);
+  /** Unpacks over a clone of the tree that has the most of the layers; `from` is what became of that. */
+  async #unpackLayers(
+    layers: readonly string[],
+    into: string,
+    budget: TreeBudget | undefined,
+    signal: AbortSignal,
+  ): Promise<{ report: UnpackReport; from?: CloneSource }> {
+    const from = await this.#longestPrefix(layers);
+    const report = await this.#run(layers, into, from, budget, signal);
+    if (report.ok || report.reason !== undefined || !from) return { report, from };
+    // What it was cloned from may have been collected meanwhile.
+    return { report: await this.#run(layers, into, undefined, budget, signal) };
+  }
+
+  async #run(
+    layers: readonly string[],
+    into: string,
+    from: CloneSource | undefined,
+    budget: TreeBudget | undefined,
+    signal: AbortSignal,
+  ): Promise<UnpackReport> {
     const { imageBytes, imageEntries } = this.#store.limits;
+    const { bytes: spentBytes, entries: spentEntries } = from ?? NOTHING;
+    const room = (await budget?.room()) ?? Number.POSITIVE_INFINITY;
+    const most = {
+      imageBytes: Math.min(imageBytes, spentBytes + room),
+      imageEntries: Math.min(imageEntries, spentEntries + Math.floor(room / ENTRY_BYTES)),
+    };
     const job = {
       into,
       layers: layers
-        .slice(start?.record.layers.length ?? 0)
+        .slice(from?.layers.length ?? 0)
         .map((digest) => ({ digest, path: this.#store.blobs.path(digest) })),
-      cloneFrom: start?.rootfs,
-      spentBytes: start?.record.bytes ?? 0,
-      spentEntries: start?.record.entries ?? 0,
-      imageBytes,
-      imageEntries,
+      cloneFrom: from && join(this.#dir, hexOf(from.digest)),
+      spentBytes,
+      spentEntries,
+      ...most,
     };
     const report = await this.#store.unpacking.run(job, signal);
-    if (report.ok || report.reason !== undefined || !start) return report;
-    // What it was cloned from may have been collected meanwhile.
-    const whole = layers.map((digest) => ({ digest, path: this.#store.blobs.path(digest) }));
-    return this.#store.unpacking.run(
-      { ...job, layers: whole, cloneFrom: undefined, spentBytes: 0, spentEntries: 0 },
-      signal,
-    );
+    const bounded = most.imageBytes < imageBytes || most.imageEntries < imageEntries;
+    if (budget && bounded && !report.ok && report.reason === 'too-large') throw budget.tooMuch();
+    return report;
   }
 
   /** The image as another data directory has unpacked it; undefined when none has, or it is not what it was. */
@@ -145,17 +227,29 @@ export class PreparedImages {
   }
 
   /** An unpacked image whose layers are the first ones of `layers`: a base, or an earlier version of the same agent. */
-  async #longestPrefix(layers: readonly string[]): Promise<{ rootfs: string; record: TreeRecord } | undefined> {
-    let best: { rootfs: string; record: TreeRecord } | undefined;
+  async #longestPrefix(layers: readonly string[]): Promise<CloneSource | undefined> {
+    let best: CloneSource | undefined;
     for (const digest of await this.unpacked()) {
       const record = await this.#record(digest);
       if (!record || !this.#isTrusted(record) || record.layers.length === 0) continue;
       const fits = record.layers.length <= layers.length && record.layers.every((layer, i) => layer === layers[i]);
-      if (!fits || record.layers.length <= (best?.record.layers.length ?? 0)) continue;
-      const rootfs = join(this.#dir, hexOf(digest));
-      if (await orMissing(stat(rootfs))) best = { rootfs, record };
+      if (!fits || record.layers.length <= (best?.layers.length ?? 0)) continue;
+      if (await orMissing(stat(join(this.#dir, hexOf(digest))))) best = { ...record, digest };
     }
     return best;
+  }
+
+  /** What the trees of these images take of the disk, but for what they share with one another and with trees of the platform's own. */
+  async bytesOf(images: ReadonlySet<string>): Promise<number> {
+    let bytes = 0;
+    for (const digest of await this.unpacked()) {
+      const record = images.has(digest) ? await this.#record(digest) : undefined;
+      if (!record) continue;
+      const { from } = record;
+      const shared = from && images.has(from.digest) && (await this.#record(from.digest)) !== undefined;
+      bytes += diskBytes(record, shared ? from : undefined);
+    }
+    return bytes;
   }
 
   /** Digests of the images that are unpacked. */
@@ -189,6 +283,13 @@ export class PreparedImages {
     );
   }
 
+  /** Trees of November 2026 and before do not say that they are the platform's own. */
+  async #noteCommon(digest: string): Promise<void> {
+    const record = await this.#record(digest);
+    if (record && !record.common)
+      await this.#write(digest, { ...record, common: { bytes: record.bytes, entries: record.entries } });
+  }
+
   #isTrusted(record: TreeRecord): boolean {
     return record.synced || (record.bootId === this.#bootId && this.#bootId !== '');
   }
@@ -216,14 +317,35 @@ export class PreparedImages {
   }
 }
 
+/** What a tree takes beside what it shares with one of the platform's own, or with `from` when that is more. */
+function diskBytes({ bytes, entries, common = NOTHING }: TreeRecord, from: Taken = NOTHING): number {
+  const shared = from.bytes > common.bytes || from.entries > common.entries ? from : common;
+  return Math.max(0, bytes - shared.bytes) + Math.max(0, entries - shared.entries) * ENTRY_BYTES;
+}
+
+function readTaken(value: unknown): Taken | undefined {
+  if (!isObject(value)) return undefined;
+  const { bytes, entries } = value;
+  return typeof bytes === 'number' && typeof entries === 'number' ? { bytes, entries } : undefined;
+}
+
 function readRecord(text: string): TreeRecord | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (!isObject(value) || !Array.isArray(value.layers)) return undefined;
     const layers = value.layers.filter((layer): layer is string => typeof layer === 'string');
-    const { bytes, entries, bootId, synced } = value;
+    const { bytes, entries, bootId, synced, common, from } = value;
     if (typeof bytes !== 'number' || typeof entries !== 'number' || typeof bootId !== 'string') return undefined;
-    return { layers, bytes, entries, bootId, synced: synced === true };
+    const begun = isObject(from) && typeof from.digest === 'string' ? from.digest : undefined;
+    return {
+      layers,
+      bytes,
+      entries,
+      common: readTaken(common),
+      from: begun === undefined ? undefined : { ...(readTaken(from) ?? NOTHING), digest: begun },
+      bootId,
+      synced: synced === true,
+    };
   } catch {
     return undefined;
   }

@@ -8,12 +8,14 @@ import { isRepositoryName, isTag } from './reference.ts';
 import { storageError } from './storage-error.ts';
 import type { TempFiles } from './temp-files.ts';
 
+/** Directories of an account that name blobs, whatever repositories do. */
+const OF_ACCOUNT = ['_blobs', '_fetched', '_made'];
 const ACCOUNT = /^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/;
 
 /**
  * Which manifests, tags and blobs belong to which repository and account, as small files:
  * `repos/<account>/<name, "/" as "+">/{tags/<tag>,manifests/<hex>,blobs/<hex>}`, and of the account as a whole `_blobs/<hex>`,
- * all that it sent, and `_fetched/<hex>`, what other registries sent it. Blobs are stored once for everybody; one is seen in a
+ * all that it sent, `_fetched/<hex>`, what other registries sent it, and `_made/<hex>`, what was made of its code. Blobs are stored once for everybody; one is seen in a
  * repository only to which it was sent, or mounted by somebody who saw it: knowing its digest is not having it.
  */
 export class Repositories {
@@ -43,9 +45,20 @@ export class Repositories {
     return (await orMissing(stat(join(this.#account(account), '_fetched', hexOf(digest))))) !== undefined;
   }
 
-  /** Digests of all that an account has sent, manifests too. */
-  async blobs(account: string): Promise<string[]> {
-    return (await names(join(this.#account(account), '_blobs'))).map((hex) => `sha256:${hex}`).filter(isDigest);
+  /** Notes what was made of code of the account. */
+  async linkMade(account: string, digest: string): Promise<void> {
+    await this.#write(join(this.#account(account), '_made'), hexOf(digest), '');
+  }
+
+  /** Digests of all that an account has sent, or had fetched or made, manifests too. */
+  async blobs(account: string): Promise<Set<string>> {
+    const found = await Promise.all(OF_ACCOUNT.map((entry) => names(join(this.#account(account), entry))));
+    return new Set(
+      found
+        .flat()
+        .map((hex) => `sha256:${hex}`)
+        .filter(isDigest),
+    );
   }
 
   async linkManifest(account: string, name: string, digest: string, mediaType: string): Promise<void> {
@@ -115,7 +128,7 @@ export class Repositories {
   /** Forgets, in every account, blobs and manifests that the store no longer has. */
   async forget(gone: ReadonlySet<string>): Promise<void> {
     for (const account of await names(this.#dir)) {
-      const own = ['_blobs', '_fetched'].map((entry) => join(this.#dir, account, entry));
+      const own = OF_ACCOUNT.map((entry) => join(this.#dir, account, entry));
       const inside = (await this.#directories(account)).flatMap((directory) => [
         join(directory, 'manifests'),
         join(directory, 'blobs'),

@@ -7,6 +7,7 @@ import { ZipFile } from 'yazl';
 import { codeCommand, codeRuntime } from './code-command.ts';
 import { ImageError } from './images.ts';
 import { checkNativeModules } from './native-modules.ts';
+import { checkPythonAbi } from './python-abi.ts';
 import { tempDir } from './testing/temp-dir.ts';
 import { type RawZipEntry, rawZip } from './testing/zip.ts';
 import { readZip, type ZipItem } from './zip.ts';
@@ -236,5 +237,23 @@ describe('compiled modules', () => {
     await check([arm], 'arm64');
     await check([arm, amd], 'amd64');
     await check([{ name: 'readme.so', content: 'not a module at all, only text' }], 'amd64');
+    await expect(check([arm], 'amd64')).rejects.toThrow('pip install --platform');
+    await expect(check([arm], 'amd64')).rejects.not.toThrow('docker');
+  });
+
+  it('only for another version of Python are refused, naming both; one that fits is enough', async () => {
+    const compiled = (...names: string[]) => read(rawZip(names.map((name) => ({ name, content: elf(62) }))));
+    const older = 'core/_core.cpython-311-x86_64-linux-gnu.so';
+    const items = await compiled(older);
+    expect(() => checkPythonAbi(items, 12)).toThrow(
+      expect.objectContaining({
+        reason: 'architecture',
+        message: expect.stringMatching(/core\/_core.*Python 3\.11.*Python 3\.12.*--python-version 3\.12/),
+      }),
+    );
+    checkPythonAbi(items, 11);
+    for (const fits of ['a.cpython-312-x86_64-linux-gnu.so', 'b.abi3.so'])
+      checkPythonAbi(await compiled(older, fits), 12);
+    checkPythonAbi(await compiled('plain.so', 'main.py'), 12);
   });
 });

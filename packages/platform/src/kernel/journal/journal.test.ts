@@ -359,13 +359,14 @@ describe('journal on the disk', () => {
         stdio: ['ignore', 'pipe', 'inherit'],
       });
       cleanups.push(() => child.kill('SIGKILL'));
-      const exited = once(child, 'exit');
+      // With its output: what it has acknowledged may still be on its way, and the next one is not to begin among those numbers.
       const lines = createInterface({ input: child.stdout });
+      const over = Promise.all([once(child, 'close'), once(lines, 'close')]);
       lines.on('line', (line) => acknowledged.push(Number(line)));
       await once(lines, 'line');
       await sleep(Math.random() * 150);
       child.kill('SIGKILL');
-      await exited;
+      await over;
       next = Math.max(...acknowledged) + 100;
     }
     const { database, dispose } = await temporaryPglite({ url });

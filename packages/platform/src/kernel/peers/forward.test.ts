@@ -12,6 +12,10 @@ import { PeerTokens } from './peer-token.ts';
 
 const principal: Principal = { kind: 'iam', accountId: '1', arn: 'arn', accessKeyId: 'AKIA', tags: {} };
 
+async function* parts(): AsyncGenerator<Uint8Array> {
+  for (const part of ['ab', 'cd']) yield Buffer.from(part);
+}
+
 describe('what a server waits for from another', () => {
   let server: Server;
   let forwarder: PeerForwarder;
@@ -38,7 +42,9 @@ describe('what a server waits for from another', () => {
   }
 
   it('ends with the life that was asked, and goes on where a later one was', async () => {
-    const [older, later] = [2, 3].map((epoch) => forwarder.request(of(epoch), undefined, true, () => () => undefined));
+    const [older, later] = [2, 3].map((epoch) =>
+      forwarder.request(of(epoch), undefined, undefined, true, () => () => undefined),
+    );
     const broken = expect(older).rejects.toMatchObject({ status: 503 });
     await until(() => waiting.length === 2);
     forwarder.abandon('another', 9);
@@ -46,6 +52,23 @@ describe('what a server waits for from another', () => {
     await broken;
     for (const response of waiting) response.end('done');
     expect(Buffer.from((await later)?.body as Uint8Array).toString()).toBe('done');
+  });
+
+  it('is told the length of a body that streams, where the client has told it', async () => {
+    const lengths: (string | undefined)[] = [];
+    server.removeAllListeners('request').on('request', async (req: IncomingMessage, response: ServerResponse) => {
+      let bytes = 0;
+      for await (const part of req) bytes += part.length;
+      lengths.push(req.headers['content-length']);
+      response.end(String(bytes));
+    });
+    for (const length of [4, undefined]) {
+      const asked = of(2);
+      asked.req.method = 'POST';
+      const answer = await forwarder.request(asked, parts(), length, true, () => () => undefined);
+      expect(Buffer.from(answer.body as Uint8Array).toString()).toBe('4');
+    }
+    expect(lengths).toEqual(['4', undefined]);
   });
 
   it('ends so for connections too', async () => {

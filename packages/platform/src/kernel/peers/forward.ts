@@ -46,30 +46,31 @@ export class PeerForwarder {
   }
 
   /**
-   * Sends the request with `body` and gives the answer, its body streaming unless `whole`. An agent may take as long as it likes; what ends
+   * Sends the request with `body`, of `length` bytes where the client has told it, and gives the answer, its body streaming unless `whole`. An agent may take as long as it likes; what ends
    * the wait is that the caller goes, or that the server is given up. Rejects with 503 when it is, or cannot be reached.
    */
   async request(
     forwarded: Forwarded,
     body: Uint8Array | AsyncIterable<Uint8Array> | undefined,
+    length: number | undefined,
     whole: boolean,
     onGone: OnGone,
   ): Promise<WireResponse> {
-    const answer = await this.#ask(forwarded, body, [], onGone);
+    const answer = await this.#ask(forwarded, body, length, onGone);
     const answered: Record<string, string> = {};
     for (const [name, value] of Object.entries(answer.headers))
       if (value !== undefined && !NOT_KEPT.has(name)) answered[name] = String(value);
     return { status: answer.status, headers: answered, body: whole ? await readWhole(answer.body) : answer.body };
   }
 
-  /** Sends it on as it came and gives the answer as it comes; `length` is the body's, where the client has told it. Rejects as above. */
+  /** Sends it on as it came and gives the answer as it comes. Rejects as above. */
   async relay(
     forwarded: Forwarded,
     body: Uint8Array | AsyncIterable<Uint8Array> | undefined,
-    length: string | undefined,
+    length: number | undefined,
     onGone: OnGone,
   ): Promise<UpstreamResponse> {
-    const answer = await this.#ask(forwarded, body, length === undefined ? [] : ['content-length', length], onGone);
+    const answer = await this.#ask(forwarded, body, length, onGone);
     const headers = Object.entries(answer.headers).filter(
       ([name]) => !HOP_BY_HOP.has(name) && name !== requestIdHeader,
     );
@@ -79,16 +80,17 @@ export class PeerForwarder {
   async #ask(
     forwarded: Forwarded,
     body: Uint8Array | AsyncIterable<Uint8Array> | undefined,
-    more: readonly string[],
+    length: number | undefined,
     onGone: OnGone,
   ): Promise<UpstreamResponse> {
     const { req, held } = forwarded;
+    const declared = length === undefined ? [] : ['content-length', String(length)];
     const { method = 'GET', url = '/' } = req;
     const request = {
       origin: `http://${addressOf(held)}`,
       path: url,
       method,
-      headers: [...kept(forwarded), ...more, PEER_HEADER, this.#token(forwarded)],
+      headers: [...kept(forwarded), ...declared, PEER_HEADER, this.#token(forwarded)],
       // Undici's types know no AsyncIterable here, its code does.
       body: body instanceof Uint8Array || body === undefined ? (body ?? null) : (body as unknown as Duplex),
     };

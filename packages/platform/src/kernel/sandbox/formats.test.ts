@@ -186,7 +186,13 @@ describe('record of a sandbox', () => {
     slot: 's',
     ip: '10.0.0.1',
     hostInterface: 'veth0',
-    network: { egress: 'restricted', allowCidrs: ['10.0.0.0/8'], hostPorts: [1], door: true },
+    network: {
+      egress: 'restricted',
+      allowCidrs: ['10.0.0.0/8'],
+      hostPorts: [1],
+      endpoints: [{ host: 'a.test', addresses: ['10.1.2.3'], port: 80 }],
+      door: true,
+    },
     firstId: 2_000_224_256,
     openFiles: 64,
   };

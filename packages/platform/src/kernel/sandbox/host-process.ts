@@ -30,7 +30,7 @@ export function hostCommand(
   const given = Object.entries(spec.env).map(([name, value]): [string, string] => [
     name,
     value
-      .replaceAll('platform.internal', '127.0.0.1')
+      .replaceAll(/\b(?:platform|host\.docker)\.internal\b/g, '127.0.0.1')
       .replaceAll(`http://${DOOR_ADDRESS}`, place.door === undefined ? '' : `http://127.0.0.1:${place.door}`),
   ]);
   const env = mergeEnv([`PATH=${HELPER_ENV.PATH}`, ...config.env, `HOME=${place.temp}`, `TMPDIR=${place.temp}`], {

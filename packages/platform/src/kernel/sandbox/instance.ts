@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chmod, mkdir, realpath } from 'node:fs/promises';
+import { chmod, mkdir, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { awaitCollector } from './subnets.ts';
 
@@ -22,6 +22,8 @@ export interface Instance {
   diskMount: string;
   rootMount: string;
   placesMount: string;
+  /** What sandboxes that start just now are told in secret; empty otherwise. */
+  secrets: string;
   cgroupParent: string;
 }
 
@@ -39,6 +41,7 @@ export function instancePlaces(dataDir: string, runBase: string): Instance {
     diskMount: join(run, 'disk'),
     rootMount: join(run, 'root'),
     placesMount: join(run, 'places'),
+    secrets: join(run, 'secrets'),
     cgroupParent: `/${prefix}`,
   };
 }
@@ -61,6 +64,8 @@ export async function openInstance(dataDir: string, runBase = '/run/agentplatfor
   await mkdir(dataDir, { recursive: true });
   const instance = instancePlaces(await realpath(dataDir), runBase);
   await awaitCollector(instance.dataDir, registryPlace(runBase));
+  // A server that was killed while one started left them.
+  await rm(instance.secrets, { recursive: true, force: true });
   // Passed through, not read, by the runtime's first steps, which it does as an unprivileged user.
   for (const dir of [runBase, instance.run]) await directory(dir, 0o711);
   await directory(instance.rootMount, 0o755);
@@ -70,6 +75,7 @@ export async function openInstance(dataDir: string, runBase = '/run/agentplatfor
     instance.leases,
     instance.diskMount,
     instance.placesMount,
+    instance.secrets,
   ])
     await directory(dir, 0o700);
   return instance;

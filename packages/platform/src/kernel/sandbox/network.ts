@@ -84,7 +84,13 @@ export class SandboxNetwork {
 
   /** Contents of /etc/hosts and /etc/resolv.conf of a sandbox. */
   files(hostname: string, ip: string, policy: NetworkPolicy): { path: string; text: string }[] {
-    const hosts = `127.0.0.1 localhost\n::1 ip6-localhost\n${ip} ${hostname}\n${this.subnet.gateway} platform.internal\n`;
+    const named = (policy.endpoints ?? []).filter(({ host }) => !isIPv4(host));
+    const pinned = named.flatMap(({ host, addresses }) => addresses.map((address) => `${address} ${host}\n`));
+    const hosts = [
+      '127.0.0.1 localhost\n::1 ip6-localhost\n',
+      `${ip} ${hostname}\n${this.subnet.gateway} platform.internal host.docker.internal\n`,
+      ...new Set(pinned),
+    ].join('');
     const resolves = policy.egress === 'restricted' && this.#nameserver;
     return [
       { path: '/etc/hosts', text: hosts },
@@ -116,7 +122,7 @@ export class SandboxNetwork {
     const orphans = (await this.#leases()).filter((slot) => !slots.has(slot));
     for (const slot of orphans) await this.#releaseLease(slot);
     let removed = orphans.length;
-    for (const set of ['members', 'restricted', 'hostports', 'doors', 'allowed']) {
+    for (const set of ['members', 'restricted', 'hostports', 'doors', 'allowed', 'endpoints']) {
       const stale = (await nft.list(instance.prefix, set)).filter(({ ifname }) => !interfaces.has(ifname));
       await nft.apply(
         stale.map(({ element }) => `delete element inet ${instance.prefix} ${set} { ${element} }\n`).join(''),

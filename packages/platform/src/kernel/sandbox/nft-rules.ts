@@ -80,6 +80,7 @@ export function baseRules({ table, subnet, gateway, nameserver, door }: Firewall
         ...(door === undefined ? [] : [`ct status dnat ip daddr 127.0.0.1 iifname @doors tcp dport ${door} accept`]),
         ...resolver(nameserver),
         'iifname . ip daddr @allowed accept',
+        'iifname . ip daddr . tcp dport @endpoints accept',
         refuse,
       ],
     },
@@ -94,6 +95,7 @@ export function baseRules({ table, subnet, gateway, nameserver, door }: Firewall
         flood,
         ...resolver(nameserver),
         'iifname . ip daddr @allowed accept',
+        'iifname . ip daddr . tcp dport @endpoints accept',
         `ip daddr @closed ${refuse}`,
         'iifname @restricted accept',
         refuse,
@@ -110,6 +112,7 @@ export function baseRules({ table, subnet, gateway, nameserver, door }: Firewall
     `add set ${t} hostports { type ifname . inet_service; }`,
     `add set ${t} doors { type ifname; }`,
     `add set ${t} allowed { type ifname . ipv4_addr; flags interval; }`,
+    `add set ${t} endpoints { type ifname . ipv4_addr . inet_service; }`,
     `add set ${t} closed { type ipv4_addr; flags interval; elements = { ${CLOSED_RANGES.join(', ')} }; }`,
     `add set ${t} flows { type ipv4_addr; flags dynamic; size 65536; }`,
   ];
@@ -156,6 +159,9 @@ function elements(ifname: string, policy: NetworkPolicy): [set: string, element:
     ...(policy.egress === 'restricted' ? [['restricted', name] satisfies [string, string]] : []),
     ...(policy.door ? [['doors', name] satisfies [string, string]] : []),
     ...policy.hostPorts.map((port): [string, string] => ['hostports', `${name} . ${port}`]),
+    ...(policy.endpoints ?? []).flatMap(({ addresses, port }) =>
+      addresses.map((address): [string, string] => ['endpoints', `${name} . ${address} . ${port}`]),
+    ),
     ...policy.allowCidrs.map((cidr): [string, string] => ['allowed', `${name} . ${cidr}`]),
   ];
 }

@@ -44,7 +44,12 @@ describe('rules', () => {
     gateway: '10.224.0.1',
     nameserver: { address: '9.9.9.9', port: 53 },
   });
-  const policy = { egress: 'restricted' as const, allowCidrs: ['10.0.0.0/8', '192.168.1.1/32'], hostPorts: [80, 443] };
+  const policy = {
+    egress: 'restricted' as const,
+    allowCidrs: ['10.0.0.0/8', '192.168.1.1/32'],
+    hostPorts: [80, 443],
+    endpoints: [{ host: 'a', addresses: ['10.9.8.7'], port: 11_434 }],
+  };
 
   it('can be put in force again and again, keep their elements, and forget an interface wholly', async () => {
     const nft = new Nft(runCommand);
@@ -60,9 +65,10 @@ describe('rules', () => {
         '"veth1" . 10.0.0.0/8',
         '"veth1" . 192.168.1.1',
       ]);
+      expect(await nft.list(table, 'endpoints')).toEqual([{ ifname: 'veth1', element: '"veth1" . 10.9.8.7 . 11434' }]);
       await nft.apply(forgetRules(table, 'veth1', policy));
       await nft.apply(forgetRules(table, 'veth1', policy));
-      for (const set of ['members', 'restricted', 'hostports', 'allowed'])
+      for (const set of ['members', 'restricted', 'hostports', 'allowed', 'endpoints'])
         expect(await nft.list(table, set)).toEqual([]);
     } finally {
       await nft.apply(`delete table inet ${table}\n`);

@@ -34,7 +34,7 @@ export class Nft {
   async list(table: string, set: string): Promise<{ ifname: string; element: string }[]> {
     const { code, stdout } = await this.#run([this.#command, 'list', 'set', 'inet', table, set]);
     if (code !== 0) return [];
-    return [...stdout.matchAll(/"([^"]+)"(?: \. [\w./-]+)?/g)].map(([element, ifname = '']) => ({ ifname, element }));
+    return [...stdout.matchAll(/"([^"]+)"(?: \. [\w./-]+)*/g)].map(([element, ifname = '']) => ({ ifname, element }));
   }
 
   /** All rules of the host, as nft writes them; empty when it cannot say. */

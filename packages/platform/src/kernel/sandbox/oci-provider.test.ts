@@ -1,5 +1,7 @@
+import { realpathSync } from 'node:fs';
 import pino from 'pino';
 import { systemClock } from '../clock.ts';
+import { instancePlaces } from './instance.ts';
 import { OciProvider } from './oci-provider.ts';
 import { busyboxImage } from './testing/rootfs.ts';
 import { sandboxContract } from './testing/sandbox-contract.ts';
@@ -13,4 +15,5 @@ sandboxContract('oci', {
     new OciProvider({ dataDir, stage: testStage, clock: systemClock, log: pino({ level: 'silent' }) }),
   image: busyboxImage,
   volume: sharedVolume,
+  places: (dataDir) => [instancePlaces(realpathSync(dataDir), '/run/agentplatform').run],
 });

@@ -1,11 +1,11 @@
-import { stat, writeFile } from 'node:fs/promises';
+import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limited } from './host-process.ts';
 import type { StagedSpec } from './host-stage.ts';
 import type { ImageUser } from './image-user.ts';
 import { leaseFile } from './lease-file.ts';
 import type { Engine } from './oci-engine.ts';
-import { commandOf, type OciProcess, ociConfig, ociProcess } from './oci-spec.ts';
+import { commandOf, mergeEnv, type OciConfig, type OciProcess, ociConfig, ociProcess } from './oci-spec.ts';
 import type { Owner } from './owner.ts';
 import { identify, type ProcessIdentity } from './process-table.ts';
 import type { RuntimeInfo } from './runtime-cli.ts';
@@ -125,15 +125,37 @@ export async function startSandbox({
     }),
   ]);
   signal?.throwIfAborted();
-  const place = { id: spec.id, bundle: dir, pidFile: join(dir, 'init.pid') };
-  const run = snapshot ? runtime.restoreArgs({ ...place, state: snapshot.state }) : runtime.runArgs(place);
-  const pid = await owner.start({
-    logBytes,
-    leaseFile: leaseFile(engine.instance.dataDir),
-    runtime: joinsUserNamespace ? limited(spec.limits.openFiles, run) : run,
+  const pid = await withBundle({ dir, config, spec, secrets: instance.secrets }, (bundle) => {
+    const place = { id: spec.id, bundle, pidFile: join(dir, 'init.pid') };
+    const run = snapshot ? runtime.restoreArgs({ ...place, state: snapshot.state }) : runtime.runArgs(place);
+    return owner.start({
+      logBytes,
+      leaseFile: leaseFile(engine.instance.dataDir),
+      runtime: joinsUserNamespace ? limited(spec.limits.openFiles, run) : run,
+    });
   });
   signal?.throwIfAborted();
   return { record, process: config.process, init: await identify(pid) };
+}
+
+/**
+ * Gives `start` the bundle that the runtime reads. What is kept of the sandbox is in `dir`, and has no secret; with those it is another one,
+ * outside of the data directory, which is gone when the runtime has started the first process.
+ */
+async function withBundle<T>(
+  { dir, config, spec, secrets }: { dir: string; config: OciConfig; spec: StagedSpec; secrets: string },
+  start: (bundle: string) => Promise<T>,
+): Promise<T> {
+  if (!spec.secretEnv) return start(dir);
+  const bundle = join(secrets, spec.id);
+  const process = { ...config.process, env: mergeEnv(config.process.env, spec.secretEnv) };
+  try {
+    await mkdir(bundle, { mode: 0o700 });
+    await writeFile(join(bundle, 'config.json'), JSON.stringify({ ...config, process }), { mode: 0o600 });
+    return await start(bundle);
+  } finally {
+    await rm(bundle, { recursive: true, force: true });
+  }
 }
 
 async function kindOf(path: string): Promise<'dir' | 'file'> {

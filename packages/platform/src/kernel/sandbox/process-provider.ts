@@ -168,7 +168,12 @@ export class ProcessProvider implements SandboxProvider {
       leaseFile(this.#options.dataDir),
       ...command,
     ]);
-    const child = spawn(file, args, { detached: true, stdio: ['ignore', 'ignore', 'ignore', 'pipe'], cwd, env });
+    const child = spawn(file, args, {
+      detached: true,
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+      cwd,
+      env: { ...env, ...spec.secretEnv },
+    });
     const ended = new Promise<void>((resolve) => {
       child.once('exit', () => resolve());
       child.once('error', () => resolve());

@@ -19,6 +19,11 @@ export function networkPolicy(value: unknown): NetworkPolicy {
     egress: property(value, 'egress') === 'restricted' ? 'restricted' : 'none',
     allowCidrs: items(value, 'allowCidrs').map(String),
     hostPorts: items(value, 'hostPorts').map(Number),
+    endpoints: items(value, 'endpoints').map((endpoint) => ({
+      host: text(endpoint, 'host'),
+      addresses: items(endpoint, 'addresses').map(String),
+      port: Number(property(endpoint, 'port')),
+    })),
     door: property(value, 'door') === true,
   };
 }

@@ -19,6 +19,8 @@ export interface SandboxImage {
   digest: string;
   /** Every platform has this image: where they share a cache it is unpacked once for all of them. */
   common?: true;
+  /** The account that asks for it now, to whose quota what is unpacked of it counts; absent for an image that was accepted before. */
+  askedBy?: string;
 }
 
 /** A file system beside the sandbox's own, by what it is; the provider knows where that is, and mounts it at `target`, an absolute path inside. */
@@ -34,13 +36,24 @@ export type Volume =
  */
 export const DOOR_ADDRESS = '169.254.170.2';
 
+/** One service that a sandbox may reach over TCP, wherever it is. */
+export interface NetworkEndpoint {
+  /** The name that is known inside for the addresses; an address stands for itself. */
+  host: string;
+  /** IPv4, as the name was resolved when the sandbox was asked for. */
+  addresses: string[];
+  port: number;
+}
+
 export interface NetworkPolicy {
   /** none: loopback only · restricted: the internet without private ranges. */
   egress: 'none' | 'restricted';
   /** Private or loopback ranges opened on purpose (CIDR). */
   allowCidrs: string[];
-  /** Host services that a sandbox may reach, by name: `http://platform.internal:<port>` goes to a listener of ours. */
+  /** Listeners on the host's loopback interface that a sandbox may reach: `http://host.docker.internal:<port>`, or `platform.internal`. */
   hostPorts: number[];
+  /** Single services that are open besides, on private addresses, too; absent for none. */
+  endpoints?: NetworkEndpoint[];
   /** Opens `DOOR_ADDRESS`. */
   door?: boolean;
 }
@@ -55,6 +68,8 @@ export interface SandboxSpec {
   /** The command is the first process itself, which nothing inside can end; nobody reaps the orphans of others then. Else it is an init's child. */
   ownInit?: true;
   env: Record<string, string>;
+  /** More of it, for the first process alone: it is in no record of the sandbox, and commands that are run beside that process do not have it. */
+  secretEnv?: Record<string, string>;
   volumes: Volume[];
   network: NetworkPolicy;
   limits: SandboxLimits;

@@ -3,7 +3,8 @@ import { isAbsolute, normalize } from 'node:path';
 import { isIpv4Cidr } from '../is-cidr.ts';
 import { unescapeMount } from './cgroups.ts';
 import type { StagedSpec } from './host-stage.ts';
-import { SandboxError, type SandboxSpec } from './sandbox.ts';
+import { isEndpointAddress } from './network-endpoint.ts';
+import { type NetworkEndpoint, SandboxError, type SandboxSpec } from './sandbox.ts';
 
 const MIB = 1024 * 1024;
 const RESERVED_TARGETS = ['/', '/proc', '/sys', '/dev'];
@@ -19,7 +20,7 @@ export function checkSpec(spec: SandboxSpec): void {
   whole('diskBytes', limits.diskBytes, 8 * MIB, 2 ** 44);
   whole('openFiles', limits.openFiles, 16, 1_048_576);
   must(/^sha256:[0-9a-f]{64}$/.test(spec.image.digest), 'image.digest must be sha256: and 64 hexadecimal digits');
-  for (const [name, value] of Object.entries(spec.env)) {
+  for (const [name, value] of Object.entries({ ...spec.env, ...spec.secretEnv })) {
     must(
       name !== '' && !name.includes('=') && clean(name) && clean(value),
       `env ${JSON.stringify(name.slice(0, 40))} is not a variable`,
@@ -32,6 +33,8 @@ export function checkSpec(spec: SandboxSpec): void {
     'network: at most 64 allowCidrs and 64 hostPorts',
   );
   for (const port of network.hostPorts) whole('network.hostPorts', port, 1, 65_535);
+  must(!(spec.snapshot && spec.secretEnv), 'secretEnv would be in a snapshot, which is kept');
+  checkEndpoints(network.endpoints ?? []);
   for (const { target } of spec.volumes) {
     must(
       isAbsolute(target) && normalize(target) === target && clean(target),
@@ -41,6 +44,21 @@ export function checkSpec(spec: SandboxSpec): void {
       !RESERVED_TARGETS.some((path) => target === path || (path !== '/' && target.startsWith(`${path}/`))),
       `volume target ${target} is reserved`,
     );
+  }
+}
+
+function checkEndpoints(endpoints: NetworkEndpoint[]): void {
+  must(endpoints.length <= 64, 'network: at most 64 endpoints');
+  for (const { host, addresses, port } of endpoints) {
+    must(
+      /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(host),
+      'network.endpoints: a host is a name or an IPv4 address',
+    );
+    must(
+      addresses.length > 0 && addresses.length <= 16 && addresses.every(isEndpointAddress),
+      `network.endpoints: ${host} must be 1 to 16 IPv4 addresses that are neither loopback nor link-local nor multicast`,
+    );
+    whole('network.endpoints.port', port, 1, 65_535);
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { replaceFile } from '../durable-file.ts';
 import { orMissing } from '../system-error.ts';
 import { KEY_BYTES } from './envelope.ts';
@@ -23,12 +23,12 @@ export interface MasterKeys {
 }
 
 /**
- * The master keys in `directory/master.key` (mode 0600, made at the first start), one in base64 a line, newest first.
- * Throws `MasterKeyError` when others may read the file, or when it holds anything but keys.
+ * The master keys in a file (mode 0600, made at the first start), one in base64 a line, newest first. Where `place` is a
+ * directory, the file is `master.key` in it. Throws `MasterKeyError` when others may read the file, or when it holds anything but keys.
  */
-export async function openMasterKeyFile(directory: string): Promise<MasterKeys> {
-  const path = join(directory, 'master.key');
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+export async function openMasterKeyFile(place: string): Promise<MasterKeys> {
+  const path = (await orMissing(stat(place)))?.isDirectory() ? join(place, 'master.key') : place;
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   let keys = await readKeys(path);
   if (!keys) {
     keys = [newKey()];

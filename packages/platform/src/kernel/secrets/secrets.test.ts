@@ -135,6 +135,23 @@ describeDatabases('secrets', secretMigrations, (database) => {
 });
 
 describe('the master key file', () => {
+  test('is the file that is named: made when it is missing, read when it is there', async () => {
+    const path = join(await temporaryDirectory(), 'not-yet', 'key');
+    const made = (await openMasterKeyFile(path)).current();
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect((await openMasterKeyFile(path)).current()).toEqual(made);
+    const own = randomBytes(32).toString('base64');
+    await writeFile(path, own);
+    expect((await openMasterKeyFile(path)).current()).toEqual(configuredMasterKeys(own).current());
+  });
+
+  test('is master.key where a directory is named', async () => {
+    const directory = await temporaryDirectory();
+    const own = randomBytes(32).toString('base64');
+    await writeFile(join(directory, 'master.key'), own, { mode: 0o600 });
+    expect((await openMasterKeyFile(directory)).current()).toEqual(configuredMasterKeys(own).current());
+  });
+
   test('is made once, readable by its owner alone', async () => {
     const directory = await temporaryDirectory();
     const first = (await openMasterKeyFile(directory)).current();

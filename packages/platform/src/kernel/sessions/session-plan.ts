@@ -47,6 +47,8 @@ export interface PoolPlan {
   resourceArn: string;
   /** Most that are kept ready; 0 for none. */
   max: number;
+  /** Whether a sandbox that was made ahead is what one made now would be; absent where that never changes. Asked before a session gets it. */
+  current?(sandbox: Pick<Sandbox, 'labels'>): Promise<boolean>;
 }
 
 /**

@@ -19,14 +19,15 @@ export class Standby {
     });
   }
 
-  /** What it has used so far if it answers its health route within `timeoutMs`; undefined for one that is not fit to be a session. */
+  /** What it has used so far if it answers its health route within `timeoutMs` and is no older than it may be; undefined for one that is not fit to be a session. */
   async check(timeoutMs: number): Promise<Usage | undefined> {
     try {
-      const [usage] = await Promise.all([
+      const [usage, , current] = await Promise.all([
         this.sandbox.usage(),
         this.#plan.health(this.connection, AbortSignal.timeout(timeoutMs)),
+        this.#plan.pool?.current?.(this.sandbox),
       ]);
-      return this.#exited ? undefined : usage;
+      return this.#exited || current === false ? undefined : usage;
     } catch {
       return undefined;
     }

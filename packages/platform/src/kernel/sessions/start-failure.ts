@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 
 /** A sandbox was made but what runs in it never became ready; the message names why, with the last lines that it wrote. */
@@ -13,6 +14,7 @@ export class StartFailure extends Error {
 
   /** `what` it was asked and what came of it, such as "POST /warm on port 8080 answered 500". */
   static async cold(sandbox: Sandbox, what: string, cause?: unknown): Promise<StartFailure> {
+    await logRests(sandbox);
     return new StartFailure(`The agent could not be warmed up: ${what}.${await lastLines(sandbox)}`, { cause });
   }
 
@@ -25,6 +27,8 @@ export class StartFailure extends Error {
   }
 }
 
+/** Between two looks at a log. */
+const LOG_LOOK_MS = 100;
 /** The time that a provider needs to notice an exit. */
 const NOTICE_MS = 500;
 
@@ -42,6 +46,17 @@ export async function describeExit(sandbox: Sandbox): Promise<string> {
   const status = exitCode === undefined ? 'with an unknown status' : `with status ${exitCode}`;
   const cause = outOfMemory ? 'The agent was ended for using more memory than its limit' : `The agent exited ${status}`;
   return `${cause}.${await lastLines(sandbox)}`;
+}
+
+/** What a process wrote before it answered reaches its log a moment later: resolves when nothing more comes, after half a second at the latest. */
+async function logRests(sandbox: Sandbox): Promise<void> {
+  let before = '';
+  for (let looks = 0; looks < 5; looks += 1) {
+    const now = await sandbox.tail(2048).catch(() => '');
+    if (now !== '' && now === before) return;
+    before = now;
+    await sleep(LOG_LOOK_MS);
+  }
 }
 
 async function lastLines(sandbox: Sandbox): Promise<string> {

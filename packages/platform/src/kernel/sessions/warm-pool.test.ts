@@ -42,6 +42,40 @@ describe('sandboxes that stand ready', () => {
     expect(sessions.pool.size).toBe(1);
   });
 
+  it('are no session once they are older than they may be, and are ended when that is told', async () => {
+    const parts = pooledHouse();
+    const { provider, sessions, settle } = parts;
+    let age = 'old';
+    const plan: SessionPlan = {
+      ...parts.plan,
+      pool: { resourceArn: key.resourceArn, max: 3, current: async ({ labels }) => labels.age === age },
+      sandbox: async (id, signal) => ({ ...(await parts.plan.sandbox(id, signal)), labels: { age } }),
+    };
+    await parts.open('a', plan);
+    await settle();
+    // The control: as long as it is what it would be, a session gets it.
+    expect((await parts.open('b', plan)).sandbox).toBe(provider.created[1]);
+    await settle();
+    const ready = () => sessions.pool.all().map(({ sandbox }) => provider.created.find(({ id }) => id === sandbox.id));
+    const stale = ready();
+    expect(stale).not.toEqual([]);
+    age = 'new';
+    // Nobody has told the pool.
+    expect((await parts.open('c', plan)).sandbox.labels.age).toBe('new');
+    await expect.poll(() => stale.every((sandbox) => sandbox?.stopped)).toBe(true);
+    await settle();
+    const fresh = ready();
+    expect(fresh).not.toEqual([]);
+    sessions.pool.renew();
+    expect(sessions.pool.size).toBe(0);
+    await expect.poll(() => fresh.every((sandbox) => sandbox?.stopped)).toBe(true);
+    // Those of which nothing is told stay.
+    await parts.open('d');
+    await settle();
+    sessions.pool.renew();
+    expect(sessions.pool.size).toBeGreaterThan(0);
+  });
+
   it('are given to one session each, however many come at once, and no more are made than the bound', async () => {
     const { provider, open, settle, clock, sessions } = pooledHouse(3);
     await Promise.all(['a', 'b', 'c', 'd', 'e'].map((name) => open(name)));

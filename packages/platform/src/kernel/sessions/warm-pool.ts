@@ -156,6 +156,11 @@ export class WarmPool {
       if (shelf.pool.resourceArn === resourceArn && !versions.includes(shelf.plan.version)) this.#drain(shelf);
   }
 
+  /** Ends all that may be older by now than one that is made from now on. */
+  renew(): void {
+    for (const shelf of this.#shelves.values()) if (shelf.pool.current) this.#drain(shelf);
+  }
+
   /** Ends all that is kept; what is asked for from now on begins anew. Resolves when nothing of it is left. */
   async drainAll(): Promise<void> {
     for (const shelf of this.#shelves.values()) this.#drain(shelf);

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { Timers } from '../timers.ts';
-import type { SqlDriver, SqlSession } from './driver.ts';
+import type { RunResult, SqlDriver, SqlRunner, SqlSession } from './driver.ts';
 import { DatabaseUnavailableError } from './errors.ts';
 import { type PgliteEngine, startPgliteEngine } from './pglite-engine.ts';
 import { ensurePgliteDirectory, type PgliteSnapshot } from './pglite-snapshot.ts';
@@ -62,7 +62,12 @@ export async function openPgliteDriver(options: PgliteOptions): Promise<SqlDrive
     return engine;
   }
 
-  const hold = (): Promise<PgliteEngine> => turnstile.hold(() => current());
+  const openSession = (text: string): Promise<PgliteEngine> =>
+    turnstile.hold(async () => {
+      const target = await current();
+      if (text) await target.send({ kind: 'exec', sql: text });
+      return target;
+    });
 
   return {
     kind: 'pglite',
@@ -71,7 +76,7 @@ export async function openPgliteDriver(options: PgliteOptions): Promise<SqlDrive
       turnstile.pass(async () => (await current()).send({ kind: 'run', sql, params: encode(params) })),
     exec: async (sql) => {
       // Alone: the text may hold BEGIN and COMMIT, and a failure between them leaves a transaction to roll back.
-      const target = await hold();
+      const target = await openSession('');
       try {
         return await target.send({ kind: 'exec', sql });
       } catch (error) {
@@ -81,7 +86,7 @@ export async function openPgliteDriver(options: PgliteOptions): Promise<SqlDrive
         turnstile.leave();
       }
     },
-    begin: async () => sessionOn(await hold(), () => turnstile.leave()),
+    begin: async () => sessionOn(await openSession('BEGIN'), () => turnstile.leave()),
     close: async () => {
       closed = true;
       timers.close();
@@ -91,26 +96,29 @@ export async function openPgliteDriver(options: PgliteOptions): Promise<SqlDrive
   };
 }
 
-/** BEGIN goes with the first statement: the way to the thread and back is a good part of what a statement costs. */
-function sessionOn(engine: PgliteEngine, leave: () => void): SqlSession {
-  let begun = false;
-  const first = (): { begin?: boolean } => {
-    const begin = !begun;
-    begun = true;
-    return begin ? { begin } : {};
+function runnerOn(engine: PgliteEngine): SqlRunner {
+  return {
+    run: (sql, params) => engine.send({ kind: 'run', sql, params: encode(params) }),
+    exec: (sql) => engine.send({ kind: 'exec', sql }),
   };
-  const finish = async (sql: string): Promise<void> => {
+}
+
+function sessionOn(engine: PgliteEngine, leave: () => void): SqlSession {
+  const finish = async (sql: string): Promise<RunResult> => {
     try {
-      if (begun) await engine.send({ kind: 'exec', sql });
+      return await engine.send({ kind: 'exec', sql });
     } finally {
       leave();
     }
   };
   return {
-    run: (sql, params) => engine.send({ kind: 'run', sql, params: encode(params), ...first() }),
-    exec: (sql) => engine.send({ kind: 'exec', sql, ...first() }),
-    commit: () => finish('COMMIT'),
-    rollback: () => finish('ROLLBACK').catch(() => {}),
+    ...runnerOn(engine),
+    commit: async () => {
+      await finish('COMMIT');
+    },
+    rollback: async () => {
+      await finish('ROLLBACK').catch(() => {});
+    },
   };
 }
 

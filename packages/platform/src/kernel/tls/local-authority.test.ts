@@ -5,9 +5,10 @@ import { createServer, request } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { getCACertificates } from 'node:tls';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { issue, subject } from './certificate.ts';
+import { issue, makeAuthority, subject } from './certificate.ts';
 import { integer, oid, time } from './der.ts';
 import { openLocalAuthority } from './local-authority.ts';
 
@@ -54,6 +55,21 @@ describe('the local authority', () => {
     expect(await talk(server, ca, 'sts.us-east-1.amazonaws.com')).toBe('ERR_TLS_CERT_ALTNAME_INVALID');
     const other = await openLocalAuthority(join(root, 'b'), [HOST], now);
     expect(await talk(server, await readFile(other.caFile, 'utf8'), HOST)).toMatch(/UNABLE_TO|SELF_SIGNED|SIGNATURE/);
+  });
+
+  it('leaves in its bundle what clients trusted before, the roots of this machine too', async () => {
+    const proxy = makeAuthority(['proxy.example'], now);
+    const name = subject(/CN=(.*)/.exec(new X509Certificate(proxy.certificate).subject)?.[1] ?? '');
+    const behind = issue({ key: createPrivateKey(proxy.key), name }, ['proxy.example'], now);
+    const talked = async (dir: string, roots?: () => string[]): Promise<string> => {
+      const { bundleFile } = await openLocalAuthority(join(root, dir), [HOST], now, roots);
+      return talk(behind, await readFile(bundleFile, 'utf8'), 'proxy.example');
+    };
+    expect(await talked('with', () => [proxy.certificate])).toBe('200');
+    expect(await talked('without')).toMatch(/UNABLE_TO|SELF_SIGNED/);
+    const bundle = await readFile(join(root, 'without/bundle.pem'), 'utf8');
+    for (const kind of ['bundled', 'system'] as const)
+      for (const one of getCACertificates(kind)) expect(bundle).toContain(one.trim());
   });
 
   it('cannot vouch for another name, even with its key in the wrong hands', async () => {

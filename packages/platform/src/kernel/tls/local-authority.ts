@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { chmod, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { rootCertificates } from 'node:tls';
+import { getCACertificates } from 'node:tls';
 import { replaceFile } from '../durable-file.ts';
 import { orMissing } from '../system-error.ts';
 import { type Credential, issue, makeAuthority, subject } from './certificate.ts';
@@ -11,7 +11,7 @@ export interface LocalAuthority {
   hosts: readonly string[];
   /** The authority alone, for clients that add it to what they trust. */
   caFile: string;
-  /** The authority and the usual ones, for clients that trust one file instead of their own. */
+  /** The authority, those of this machine and the usual ones, for clients that trust one file instead of their own. */
   bundleFile: string;
   /** A new certificate for the names, `localhost` and the loopback addresses; valid for a year from `now`, in ms since the epoch. */
   issue(now: number): Credential;
@@ -23,7 +23,12 @@ const RENEW_MS = 400 * 86_400_000;
  * Opens the authority that is kept in `dir`, or makes it: its key is readable by the owner alone, and it can vouch for `hosts` only. One
  * that would end within a certificate's life, that cannot be read, or that was made for other names is replaced.
  */
-export async function openLocalAuthority(dir: string, hosts: readonly string[], now: number): Promise<LocalAuthority> {
+export async function openLocalAuthority(
+  dir: string,
+  hosts: readonly string[],
+  now: number,
+  roots = usualRoots,
+): Promise<LocalAuthority> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   await chmod(dir, 0o700);
   const files = { caFile: join(dir, 'ca.pem'), keyFile: join(dir, 'ca-key.pem'), bundleFile: join(dir, 'bundle.pem') };
@@ -37,7 +42,8 @@ export async function openLocalAuthority(dir: string, hosts: readonly string[], 
     await replaceFile(files.caFile, authority.certificate);
     await replaceFile(namesFile, names);
   }
-  await replaceFile(files.bundleFile, [...rootCertificates, authority.certificate].join('\n'));
+  const trusted = [...roots(), authority.certificate].map((one) => `${one.trim()}\n`);
+  await replaceFile(files.bundleFile, [...new Set(trusted)].join(''));
   const { certificate } = authority;
   const key = createPrivateKey(authority.key);
   const name = subject(commonName(certificate));
@@ -50,6 +56,11 @@ export async function openLocalAuthority(dir: string, hosts: readonly string[], 
       return { ...made, certificate: made.certificate + certificate };
     },
   };
+}
+
+/** An operator may have added one to the machine's, such as that of a proxy. */
+function usualRoots(): string[] {
+  return [...getCACertificates('bundled'), ...getCACertificates('system')];
 }
 
 async function readKept(caFile: string, keyFile: string, namesFile: string) {

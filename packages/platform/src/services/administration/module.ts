@@ -2,10 +2,12 @@ import type { ServiceModule } from '../../service-module.ts';
 import { doctorRoutes } from './doctor-routes.ts';
 import { healthRoutes } from './health-routes.ts';
 import { metricsRoutes } from './metrics-routes.ts';
+import { preparationRoutes } from './preparation-routes.ts';
 
 /** What operators ask a running server: whether it is well, what it measures, what the machine offers. */
 export const module: ServiceModule<'administration', never> = {
-  create({ config, changes, database, room, metrics, images, fileSystems, probe, life, clock, log }) {
+  create(kernel) {
+    const { config, changes, database, room, metrics, images, fileSystems, probe, life, clock, log } = kernel;
     const readiness = [
       { name: 'database', check: () => database.health() },
       { name: 'changes', check: () => changes.health() },
@@ -24,6 +26,7 @@ export const module: ServiceModule<'administration', never> = {
           life,
           disk: () => room.report(),
         }),
+        preparationRoutes(kernel.preparations),
       ],
       port: undefined,
     };

@@ -3,6 +3,7 @@ import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
 import type { ImagesRoom } from '../../kernel/images/index.ts';
+import type { Preparations } from '../../kernel/preparations.ts';
 import type { SandboxLimits, SandboxProvider } from '../../kernel/sandbox/sandbox.ts';
 import type { Service } from '../../kernel/service.ts';
 import { pingHealth } from '../../kernel/sessions/health.ts';
@@ -41,6 +42,11 @@ export interface CodeInterpreterServiceDeps {
   cacheDir: string;
   dataDir: string;
   image: Variant;
+  /** Whether images and sessions are made when the service starts. */
+  prepare: boolean;
+  /** The platform's own account, whose built-in interpreter has sessions standing ready. */
+  accountId: string;
+  preparations: Preparations;
   warmSessions: number;
   executionSeconds: number;
   log: Logger;
@@ -63,13 +69,11 @@ export function createCodeInterpreterService(
   const networks = new Networks(deps.networks);
   const interpreters = new Interpreters({ ...deps, networks });
   const images = new InterpreterImages({
-    images: deps.images,
-    provider: deps.provider,
+    ...deps,
     cacheDir: join(deps.cacheDir, 'code-interpreter'),
     sourceDir: SOURCE,
     recordDir: join(deps.dataDir, 'images', 'code-interpreter'),
     variant: deps.image,
-    log: deps.log,
   });
   const sessions = new InterpreterSessions({
     ...deps,
@@ -79,6 +83,8 @@ export function createCodeInterpreterService(
     warm: deps.warmSessions,
     health: pingHealth,
   });
+  const stopping = new AbortController();
+  let preparing: Promise<void> | undefined;
   // In the background: sandboxes take their time to end, and the feed waits for nobody.
   deps.changes.subscribe([INTERPRETER_KIND], async (changed) => {
     const own = (arn: string): boolean => arn.includes(':code-interpreter-custom/');
@@ -104,7 +110,13 @@ export function createCodeInterpreterService(
       },
       imagesInUse: () => images.digests(),
     },
-    start: async () => undefined,
-    stop: () => images.close(),
+    async start() {
+      if (deps.prepare) preparing = sessions.prepare(interpreters.builtIn(deps.accountId), stopping.signal);
+    },
+    async stop() {
+      stopping.abort(new Error('the server is stopping'));
+      await images.close();
+      await preparing;
+    },
   };
 }

@@ -1,7 +1,9 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Logger } from 'pino';
+import { type Clock, sleep } from '../../kernel/clock.ts';
 import { directoryEntries, type ImagesRoom, type LayerEntry, writeImage } from '../../kernel/images/index.ts';
+import { type Preparation, type Preparations, soFar } from '../../kernel/preparations.ts';
 import { SandboxError, type SandboxProvider } from '../../kernel/sandbox/sandbox.ts';
 import { PackageTrees, type Variant } from './package-trees.ts';
 
@@ -14,8 +16,23 @@ export interface InterpreterImagesDeps {
   recordDir: string;
   /** The best image to make; `slim` never makes the full one. */
   variant: Variant;
+  preparations: Preparations;
+  clock: Clock;
   log: Logger;
 }
+
+/** How long a session waits for the first image; with its own start it is answered within 20 s. */
+const WAIT_MS = 15_000;
+/** Whoever is sent away asks again after so long. */
+const ASK_AGAIN_SECONDS = 5;
+const PREPARING = {
+  slim: { name: 'code-interpreter-slim', what: 'the image of code-interpreter sessions', usualSeconds: 45 },
+  full: {
+    name: 'code-interpreter-full',
+    what: 'the image of code-interpreter sessions with pandas, matplotlib and other libraries',
+    usualSeconds: 180,
+  },
+};
 
 /** Versions that all the packages are made for, best first; the machine's own goes before them. */
 const PYTHONS = ['3.12', '3.13', '3.11', '3.14'];
@@ -28,6 +45,11 @@ const NODE_LEFT_OUT = /\.(d\.[cm]?ts|map|md|flow|markdown)$|(^|\/)\.bin\//;
 export interface InterpreterImage {
   variant: Variant;
   digest: string;
+}
+
+/** There is no image yet; one is being made. */
+export class ImageUnderWay extends Error {
+  readonly retryAfterSeconds = ASK_AGAIN_SECONDS;
 }
 
 /**
@@ -46,25 +68,39 @@ export class InterpreterImages {
     this.#trees = new PackageTrees(deps);
   }
 
-  /** The best image that is ready; waits for the slim one when there is none yet. Rejects with `SandboxError`. */
+  /**
+   * The best image that is ready. Without one it waits 15 s for the slim one and then rejects with `ImageUnderWay`, which says how far it is;
+   * with `SandboxError` when none can be made.
+   */
   async current(): Promise<InterpreterImage> {
     const wanted = this.#deps.variant;
-    const best = this.#made.get(wanted);
-    if (best) return best;
-    const recorded = await this.#recorded(wanted);
-    if (recorded) return recorded;
-    if (wanted === 'full') {
-      // Never rejects here: the slim image serves meanwhile, and the next session tries again.
-      this.#make('full').catch((error: unknown) =>
-        this.#deps.log.warn({ err: error }, 'the full code-interpreter image could not be made; the slim one serves'),
-      );
-    }
-    return this.#made.get('slim') ?? this.#make('slim');
+    const best = (await this.#recorded(wanted)) ?? this.#made.get('slim');
+    // Also once slim is there: what failed before is tried again.
+    if (wanted === 'full' && best?.variant !== 'full') this.#fullBehindSlim().catch(() => undefined);
+    return best ?? this.#soon(this.#make('slim'));
   }
 
-  /** Waits until the configured image is made. */
-  async best(): Promise<InterpreterImage> {
-    return (await this.#recorded(this.#deps.variant)) ?? this.#make(this.#deps.variant);
+  /** Makes what is not there yet; `onReady` is told of each image. Rejects with `SandboxError` when the best one cannot be made. */
+  async prepare(onReady: (image: InterpreterImage) => Promise<void>): Promise<void> {
+    const wanted = this.#deps.variant;
+    const best = await this.#recorded(wanted);
+    if (best) return onReady(best);
+    const full = wanted === 'full' ? this.#fullBehindSlim() : undefined;
+    full?.catch(() => undefined);
+    await onReady(await this.#make('slim'));
+    if (full) await onReady(await full);
+  }
+
+  /** What a session on the slim image is told that misses a library; undefined where nothing more is to come. */
+  whatIsMissing(): string | undefined {
+    if (this.#deps.variant === 'slim') return undefined;
+    const libraries = 'numpy, pandas, matplotlib, scipy, scikit-learn and more';
+    const full = this.#deps.preparations.find(PREPARING.full.name);
+    if (this.#made.has('full'))
+      return `[${libraries} were not ready when this session began. They are now: start a new session to use them.]`;
+    if (full?.state === 'failed')
+      return `[${libraries} belong to sessions of this code interpreter, but could not be installed: ${full.step}]`;
+    return `[${libraries} are being installed for new sessions, ${full ? soFar(full) : 'which has just begun'}. This session does not get them: start a new one then.]`;
   }
 
   /** Kept when unused images are removed: sessions that survived a restart may still run on them. */
@@ -78,21 +114,52 @@ export class InterpreterImages {
     await Promise.allSettled(this.#making.values());
   }
 
-  #make(variant: Variant): Promise<InterpreterImage> {
+  async #soon(image: Promise<InterpreterImage>): Promise<InterpreterImage> {
+    const { clock, preparations } = this.#deps;
+    const enough = new AbortController();
+    const late = sleep(clock, WAIT_MS, enough.signal).then(() => {
+      throw new ImageUnderWay(explainWait(preparations.find(PREPARING.slim.name)));
+    });
+    try {
+      return await Promise.race([image, late]);
+    } finally {
+      enough.abort();
+      late.catch(() => undefined);
+    }
+  }
+
+  /** One after the other: together each would take twice as long, and the first session needs the slim one. */
+  #fullBehindSlim(): Promise<InterpreterImage> {
+    return this.#make('full', this.#made.has('slim') ? undefined : this.#make('slim'));
+  }
+
+  #make(variant: Variant, after?: Promise<unknown>): Promise<InterpreterImage> {
     const under = this.#making.get(variant);
     if (under) return under;
-    const making = this.#assemble(variant).finally(() => this.#making.delete(variant));
+    const { preparations, log } = this.#deps;
+    const making = preparations
+      .run(PREPARING[variant], async (step) => {
+        if (after) step('waits for the image without them');
+        await after?.catch(() => undefined);
+        return this.#assemble(variant, step);
+      })
+      .catch((error: unknown) => {
+        if (!this.#stop.signal.aborted) log.warn({ err: error, variant }, 'the code-interpreter image cannot be made');
+        throw error;
+      })
+      .finally(() => this.#making.delete(variant));
     this.#making.set(variant, making);
     return making;
   }
 
-  async #assemble(variant: Variant): Promise<InterpreterImage> {
-    const { images, provider, log } = this.#deps;
+  async #assemble(variant: Variant, step: (doing: string) => void): Promise<InterpreterImage> {
+    const { images, provider } = this.#deps;
     const signal = this.#stop.signal;
     const version = await this.#pythonVersion();
+    const making = { signal, step };
     const [python, npm, host] = await Promise.all([
-      this.#trees.python(variant, version, signal),
-      this.#trees.npm(signal),
+      this.#trees.python(variant, version, making),
+      this.#trees.npm(making),
       this.#trees.host(version, signal),
     ]);
     const pythonBase = await images.bases.ensure(`python:${version}`, signal);
@@ -101,7 +168,7 @@ export class InterpreterImages {
     const known = await this.#read(variant);
     if (known?.key === key && (await this.#whole(known.digest))) return this.#keep(variant, known.digest, key);
 
-    log.info({ variant }, 'making the code-interpreter image');
+    step('writes the image');
     const base = await images.store.readImage(pythonBase.digest);
     const node = await images.store.readImage(nodeBase.digest);
     const nodeLayer = node.manifest.layers.at(-1);
@@ -128,8 +195,8 @@ export class InterpreterImages {
         user: `${AGENT.uid}:${AGENT.gid}`,
       },
     });
+    step('unpacks the image');
     await provider.stage({ digest, common: true }, signal);
-    log.info({ variant, digest }, 'the code-interpreter image is ready');
     return this.#keep(variant, digest, key);
   }
 
@@ -179,6 +246,11 @@ export class InterpreterImages {
     const { key, digest } = JSON.parse(text) as { key?: unknown; digest?: unknown };
     return typeof key === 'string' && typeof digest === 'string' ? { key, digest } : undefined;
   }
+}
+
+function explainWait(slim: Preparation | undefined): string {
+  const so = slim ? ` (${slim.step}, ${soFar(slim)})` : '';
+  return `The image of code-interpreter sessions is being made on this machine for the first time${so}. Ask again, or wait for it with: agentcore wait`;
 }
 
 function packages(tree: string): Promise<LayerEntry[]> {

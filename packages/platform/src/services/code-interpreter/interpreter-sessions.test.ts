@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { house, minutes, never } from '../../kernel/sessions/testing/session-house.ts';
 import { NO_SPAN } from '../../kernel/telemetry/index.ts';
 import { BUILT_IN, type Interpreter, interpreterArn } from './interpreter.ts';
-import { type Caller, InterpreterSessions } from './interpreter-sessions.ts';
+import { ImageUnderWay } from './interpreter-images.ts';
+import { type Caller, InterpreterSessions, type InterpreterSessionsDeps } from './interpreter-sessions.ts';
 import type { SessionRecord } from './session-records.ts';
 
 const account = '123456789012';
@@ -24,9 +25,10 @@ const caller = (owner: string, accountId = account, administers = false): Caller
   administers: async () => administers,
 });
 const ann = caller('ann');
+type Images = InterpreterSessionsDeps['images'];
 
 /** Sessions of the built-in interpreter on a fake clock and fake sandboxes; records in memory, newest first. */
-function interpreterHouse() {
+function interpreterHouse({ warm = 0, images = {} }: { warm?: number; images?: Partial<Images> } = {}) {
   const { clock, provider, sessions, store } = house();
   const records: SessionRecord[] = [];
   const of = (record: SessionRecord, accountId: string, arn: string): boolean =>
@@ -52,11 +54,16 @@ function interpreterHouse() {
         next: undefined,
       }),
     },
-    images: { current: async () => ({ variant: 'slim', digest: 'sha256:0' }) },
+    images: {
+      current: async () => ({ variant: 'slim', digest: 'sha256:0' }),
+      prepare: async () => undefined,
+      whatIsMissing: () => undefined,
+      ...images,
+    },
     networks: { policy: () => ({ egress: 'none', allowCidrs: [], hostPorts: [] }) },
     health: async () => 'healthy',
     limits: { cpu: 1, memoryBytes: 1, pids: 1, diskBytes: 1, openFiles: 1 },
-    warm: 0,
+    warm,
     region: 'us-east-1',
     roleEnvironment: () => ({}),
     clock,
@@ -155,5 +162,71 @@ describe('a session of a code interpreter', () => {
     provider.failWith = new Error('no room');
     await expect(start(900)).rejects.toThrow();
     expect((await ours.list(interpreter, ann, { limit: 10, after: undefined, status: undefined })).items).toEqual([]);
+  });
+});
+
+describe('what is made before anybody asks', () => {
+  const slim = { variant: 'slim', digest: 'sha256:0' } as const;
+  const full = { variant: 'full', digest: 'sha256:1' } as const;
+
+  it('is a session that stands ready, of the best image alone in the end', async () => {
+    const made = Promise.withResolvers<void>();
+    const { ours, sessions, provider, start } = interpreterHouse({
+      warm: 1,
+      images: {
+        current: async () => full,
+        async prepare(onReady) {
+          await onReady(slim);
+          await made.promise;
+          await onReady(full);
+        },
+      },
+    });
+    const prepared = ours.prepare(interpreter, never);
+    await expect.poll(() => sessions.pool.images(), { timeout: 30_000 }).toEqual([slim.digest]);
+    made.resolve();
+    await prepared;
+    expect(sessions.pool.images()).toEqual([full.digest]);
+    const before = provider.created.length;
+    await start(900);
+    expect([provider.created.length, sessions.pool.size]).toEqual([before, 0]);
+  });
+
+  it('fails alone', async () => {
+    const { ours, sessions } = interpreterHouse({
+      warm: 1,
+      images: { prepare: () => Promise.reject(new Error('no pip')) },
+    });
+    await ours.prepare(interpreter, never);
+    expect(sessions.pool.size).toBe(0);
+  });
+
+  it('keeps nobody waiting: who is too early is told so, and to ask again', async () => {
+    const { start, listed } = interpreterHouse({
+      images: { current: () => Promise.reject(new ImageUnderWay('It is being made.')) },
+    });
+    await expect(start(900)).rejects.toMatchObject({
+      code: 'ThrottlingException',
+      retryAfterSeconds: 5,
+      message: expect.stringContaining('It is being made.'),
+    });
+    expect(await listed('TERMINATED')).toEqual([]);
+  });
+});
+
+describe('a call in which Python found no such module', () => {
+  it('is told what is on its way where the session has the kernels alone', async () => {
+    const images = { whatIsMissing: () => 'pandas is on its way' };
+    for (const [variant, told] of [
+      ['slim', 'pandas is on its way'],
+      ['full', undefined],
+    ] as const) {
+      const { ours, start, lease } = interpreterHouse({
+        images: { ...images, current: async () => ({ variant, digest: 'sha256:0' }) },
+      });
+      const held = await lease((await start(900)).sessionId);
+      expect(ours.whatIsMissing(held)).toBe(told);
+      held.release();
+    }
   });
 });

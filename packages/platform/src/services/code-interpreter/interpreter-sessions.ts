@@ -11,14 +11,14 @@ import type { SessionKey, SessionPlan, Sessions } from '../../kernel/sessions/se
 import { StartFailure } from '../../kernel/sessions/start-failure.ts';
 import { isDiskFull } from '../../kernel/system-error.ts';
 import type { Interpreter } from './interpreter.ts';
-import type { InterpreterImages } from './interpreter-images.ts';
+import { ImageUnderWay, type InterpreterImage, type InterpreterImages } from './interpreter-images.ts';
 import type { Networks } from './networks.ts';
 import type { SessionRecord, SessionRecords } from './session-records.ts';
 
 export interface InterpreterSessionsDeps {
   sessions: Sessions;
   records: Pick<SessionRecords, 'add' | 'remove' | 'get' | 'list'>;
-  images: Pick<InterpreterImages, 'current'>;
+  images: Pick<InterpreterImages, 'current' | 'prepare' | 'whatIsMissing'>;
   networks: Pick<Networks, 'policy'>;
   /** Asks a session's own server how it is. */
   health: HealthCheck;
@@ -86,6 +86,28 @@ export class InterpreterSessions {
       throw error;
     }
     return record;
+  }
+
+  /**
+   * Makes the images that are not there yet, and of each a session of this interpreter that stands ready, the best image's alone in the end.
+   * Never rejects: a session that is asked for says why it cannot be.
+   */
+  async prepare(interpreter: Interpreter, signal: AbortSignal): Promise<void> {
+    const { images, sessions, warm, log } = this.#deps;
+    try {
+      await images.prepare(async (image) => {
+        if (warm === 0) return;
+        await sessions.pool.prepare(this.#planOn(image, interpreter, DEFAULT_TIMEOUT_SECONDS), signal);
+        sessions.pool.retain(interpreter.arn, [image.variant]);
+      });
+    } catch (error) {
+      if (!signal.aborted) log.warn({ err: error }, 'no code-interpreter session could be prepared');
+    }
+  }
+
+  /** What to tell a call in which Python found no such module: that it is on its way, where it is. */
+  whatIsMissing({ session }: Lease): string | undefined {
+    return session.row.version === 'slim' ? this.#deps.images.whatIsMissing() : undefined;
   }
 
   /** A lease on a live session that is the caller's. Rejects with ResourceNotFoundException. */
@@ -181,8 +203,11 @@ export class InterpreterSessions {
   }
 
   async #plan(interpreter: Interpreter, timeoutSeconds: number): Promise<SessionPlan> {
-    const { images, networks, limits, warm } = this.#deps;
-    const { digest, variant } = await images.current();
+    return this.#planOn(await this.#deps.images.current(), interpreter, timeoutSeconds);
+  }
+
+  #planOn({ digest, variant }: InterpreterImage, interpreter: Interpreter, timeoutSeconds: number): SessionPlan {
+    const { networks, limits, warm } = this.#deps;
     return {
       ...this.#watchPlan(timeoutSeconds),
       version: variant,
@@ -237,6 +262,8 @@ function keyOf(record: SessionRecord): SessionKey {
 function explainStart(error: unknown): unknown {
   // A full disk is told the same way whatever needed it.
   if (isDiskFull(error)) return error;
+  if (error instanceof ImageUnderWay)
+    return errors.throttling(error.message, { retryAfterSeconds: error.retryAfterSeconds, cause: error });
   if (error instanceof SandboxError && error.reason === 'capacity')
     return errors.throttling(error.message, { retryAfterSeconds: 2, cause: error });
   if (error instanceof SandboxError || error instanceof StartFailure)

@@ -3,8 +3,8 @@ import type { RequestContext } from '../../kernel/service.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
 import { describeExit, exitedSoon } from '../../kernel/sessions/start-failure.ts';
 import { listFiles, readFiles, removeFiles, writeFiles } from './file-tools.ts';
-import { type HostEvent, HostRefusal, type HostTask, KernelHost } from './kernel-host.ts';
-import { cutNotes, resultEvents, textBlock } from './results.ts';
+import { HostRefusal, type HostTask, KernelHost } from './kernel-host.ts';
+import { cutNotes, type ResultOptions, resultEvents, textBlock } from './results.ts';
 import type { ToolCall } from './tool-arguments.ts';
 
 export interface InvokeLimits {
@@ -13,6 +13,9 @@ export interface InvokeLimits {
   /** Time between that and giving up on the session itself. */
   graceMs: number;
 }
+
+/** What a call is told whose Python found no such module; undefined where there is nothing to say. */
+export type WhatIsMissing = () => string | undefined;
 
 /** How the vendor's Python SDK names itself; the AWS SDKs say `api/bedrock_agentcore#…`. */
 const VENDOR_SDK = /(^|\s)bedrock-agentcore\/\d/;
@@ -28,6 +31,7 @@ export async function invokeTool(
   lease: Lease,
   ctx: RequestContext,
   limits: InvokeLimits,
+  whatIsMissing: WhatIsMissing,
 ): Promise<Events> {
   // The session bounds the call itself; this is for a session that does not answer any more.
   const bound = AbortSignal.timeout(limits.executionSeconds * 1000 + limits.graceMs);
@@ -35,7 +39,11 @@ export async function invokeTool(
   const release = (): void => lease.release();
   ctx.signal.addEventListener('abort', release, { once: true });
   try {
-    const events = await begin(call, host, ctx, limits);
+    const events = await begin(call, host, limits, {
+      whole: readsOneEvent(ctx),
+      now: () => performance.now(),
+      whatIsMissing,
+    });
     return guarded(events, lease, release, ctx, bound);
   } catch (error) {
     release();
@@ -43,15 +51,18 @@ export async function invokeTool(
   }
 }
 
-async function begin(call: ToolCall, host: KernelHost, ctx: RequestContext, limits: InvokeLimits): Promise<Events> {
+async function begin(call: ToolCall, host: KernelHost, limits: InvokeLimits, reading: ResultOptions): Promise<Events> {
   switch (call.tool) {
     case 'executeCode': {
       const { code, language, runtime, clearContext } = call;
       const seconds = limits.executionSeconds;
-      return streamed(await host.stream('/execute', { code, language, runtime, clearContext, seconds }), ctx);
+      return resultEvents(await host.stream('/execute', { code, language, runtime, clearContext, seconds }), reading);
     }
     case 'executeCommand':
-      return streamed(await host.stream('/command', { command: call.command, seconds: limits.executionSeconds }), ctx);
+      return resultEvents(
+        await host.stream('/command', { command: call.command, seconds: limits.executionSeconds }),
+        reading,
+      );
     case 'startCommandExecution':
       return single(taskResult(await host.startTask({ command: call.command })));
     case 'getTask':
@@ -67,10 +78,6 @@ async function begin(call: ToolCall, host: KernelHost, ctx: RequestContext, limi
     case 'listFiles':
       return single(await listFiles(host, call.path));
   }
-}
-
-function streamed(events: AsyncIterable<HostEvent>, ctx: RequestContext): Events {
-  return resultEvents(events, { whole: readsOneEvent(ctx), now: () => performance.now() });
 }
 
 async function* single(result: data.CodeInterpreterResult): Events {

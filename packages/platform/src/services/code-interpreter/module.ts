@@ -13,13 +13,15 @@ export const module: ServiceModule<'codeInterpreter', CodeInterpreterOperation> 
   retention: (database, { sessionsMs }) => [codeInterpreterRetention(database, sessionsMs)],
   create(kernel) {
     const { config, network, identifiers, roleExists } = kernel;
-    const { builtInNetwork, subnets = '', image, warmSessions, executionSeconds } = config.codeInterpreter;
+    const { builtInNetwork, subnets = '', image, prepare, warmSessions, executionSeconds } = config.codeInterpreter;
     const service = createCodeInterpreterService({
       ...kernel,
       limits: config.sandbox.limits,
       networks: { builtIn: builtInNetwork, public: network, subnets: subnetMap(subnets) },
       dataDir: config.data,
+      cacheDir: kernel.cache.path,
       image,
+      prepare: prepare === 'on',
       warmSessions,
       executionSeconds,
       roleExists,

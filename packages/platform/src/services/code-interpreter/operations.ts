@@ -170,7 +170,7 @@ export function codeInterpreterOperations(deps: CodeInterpreterOperationsDeps): 
           (await sessions.start(interpreter, { name: undefined, timeoutSeconds: DEFAULT_TIMEOUT_SECONDS }, caller, ctx))
             .sessionId;
         const lease = await sessions.lease(interpreter, caller, sessionId, ctx.signal);
-        return { sessionId, stream: await invokeTool(call, lease, ctx, limits) };
+        return { sessionId, stream: await invokeTool(call, lease, ctx, limits, () => sessions.whatIsMissing(lease)) };
       },
     },
   };

@@ -3,12 +3,20 @@ import { createHash } from 'node:crypto';
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { runInstaller } from '../../kernel/run-installer.ts';
 import { SandboxError } from '../../kernel/sandbox/sandbox.ts';
 
 const execute = promisify(execFile);
 
 /** `slim`: the kernels alone. `full`: with the libraries that people expect for work with data. */
 export type Variant = 'slim' | 'full';
+
+/** How a tree that is not there yet is made. */
+export interface Making {
+  signal: AbortSignal;
+  /** Says what is being done. */
+  step(doing: string): void;
+}
 
 export interface PackageTreesDeps {
   /** Where trees are kept; several data directories may share it. */
@@ -19,7 +27,7 @@ export interface PackageTreesDeps {
 
 /** Raised when the same inputs would give other trees. */
 const RECIPE = '1';
-const INSTALL_TIMEOUT_MS = 900_000;
+const COMPILE_TIMEOUT_MS = 900_000;
 /** Half of what the packages bring is their own tests, which no image takes. */
 const UNWANTED = ['-x', '/tests?/'];
 
@@ -35,12 +43,13 @@ export class PackageTrees {
   }
 
   /** Python packages for `version` (e.g. 3.11), compiled. */
-  async python(variant: Variant, version: string, signal: AbortSignal): Promise<string> {
+  async python(variant: Variant, version: string, { signal, step }: Making): Promise<string> {
     const files = ['requirements-slim.txt', ...(variant === 'full' ? ['requirements-full.txt'] : [])].map((file) =>
       join(this.#deps.sourceDir, file),
     );
     const wanted = await Promise.all(files.map((file) => readFile(file, 'utf8')));
     return this.#tree(`python-${version}-${variant}`, [version, process.arch, ...wanted], async (dir) => {
+      step('installs packages from PyPI');
       await run(
         'python3',
         [
@@ -56,10 +65,11 @@ export class PackageTrees {
   }
 
   /** The npm packages that code may import, in a `node_modules` folder. */
-  async npm(signal: AbortSignal): Promise<string> {
+  async npm({ signal, step }: Making): Promise<string> {
     const source = join(this.#deps.sourceDir, 'npm');
     const lock = await readFile(join(source, 'package-lock.json'), 'utf8');
     return this.#tree('npm', [lock], async (dir) => {
+      step('installs packages from npm');
       for (const file of ['package.json', 'package-lock.json']) await cp(join(source, file), join(dir, file));
       const args = ['ci', '--prefix', dir, '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--silent'];
       await run('npm', args, 'Install npm, and let this machine reach the npm registry.', signal);
@@ -91,7 +101,7 @@ export class PackageTrees {
   async #compile(dir: string, version: string, signal: AbortSignal): Promise<void> {
     const python = (await this.machinePython()) === version ? 'python3' : `python${version}`;
     const args = ['-m', 'compileall', '-q', '-j', '1', '--invalidation-mode', 'unchecked-hash', ...UNWANTED, dir];
-    await execute(python, args, { timeout: INSTALL_TIMEOUT_MS, signal, maxBuffer: 16 * 1024 ** 2 }).catch(
+    await execute(python, args, { timeout: COMPILE_TIMEOUT_MS, signal, maxBuffer: 16 * 1024 ** 2 }).catch(
       (error: unknown) => {
         if (signal.aborted) throw error;
       },
@@ -127,20 +137,12 @@ async function isThere(path: string): Promise<boolean> {
   );
 }
 
-function run(command: string, args: readonly string[], remedy: string, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const options = { timeout: INSTALL_TIMEOUT_MS, signal, maxBuffer: 4 * 1024 ** 2 };
-    execFile(command, [...args], options, (error, _stdout, stderr) => {
-      if (!error) return resolve();
-      if (signal.aborted) return reject(signal.reason);
-      const said = stderr.trim().split('\n').slice(-3).join(' ').slice(0, 500) || error.message;
-      reject(
-        new SandboxError(
-          'unavailable',
-          `The image of the code interpreter could not be made: ${command} failed (${said}). ${remedy}`,
-          { cause: error },
-        ),
-      );
-    });
-  });
+async function run(command: string, args: readonly string[], remedy: string, signal: AbortSignal): Promise<void> {
+  try {
+    await runInstaller(command, args, signal);
+  } catch (error) {
+    if (signal.aborted || !(error instanceof Error)) throw error;
+    const message = `The image of the code interpreter could not be made: ${error.message}. ${remedy}`;
+    throw new SandboxError('unavailable', message, { cause: error });
+  }
 }

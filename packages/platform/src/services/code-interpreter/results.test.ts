@@ -12,13 +12,14 @@ const done: HostDone = {
 };
 const out = (text: string): HostEvent => ({ event: 'output', stream: 'stdout', text });
 
-async function seen(events: HostEvent[], whole = false) {
+async function seen(events: HostEvent[], whole = false, whatIsMissing = (): string | undefined => undefined) {
   let time = 0;
   async function* stream() {
     yield* events;
   }
   const results = [];
-  for await (const event of resultEvents(stream(), { whole, now: () => (time += 60) })) results.push(event.result);
+  const options = { whole, now: () => (time += 60), whatIsMissing };
+  for await (const event of resultEvents(stream(), options)) results.push(event.result);
   return results;
 }
 
@@ -49,6 +50,20 @@ describe('events of a call', () => {
     ]);
     expect(result).toMatchObject({ isError: true, structuredContent: { exitCode: 1 } });
     expect(result?.structuredContent?.stderr).toContain('It ended.');
+  });
+
+  it('say of a module that is not there that it is on its way, and of nothing else', async () => {
+    const failed = { ...done, ok: false, exitCode: 1 };
+    const said = (text: string): HostEvent => ({ event: 'output', stream: 'stderr', text });
+    const noModule = said("Traceback …\nModuleNotFoundError: No module named 'pandas'\n");
+    const hint = () => '[pandas is on its way]';
+    const [result] = await seen([noModule, failed], true, hint);
+    expect(result?.content.at(-1)?.text).toBe('[pandas is on its way]');
+    expect(result?.structuredContent?.stderr).toMatch(/No module named 'pandas'\n\n\[pandas is on its way\]$/);
+    const others = [await seen([noModule, failed], true), await seen([said('NameError: x'), failed], true, hint)];
+    // Caught and printed, it stopped nothing.
+    others.push(await seen([noModule, done], true, hint));
+    expect(JSON.stringify(others)).not.toContain('on its way');
   });
 
   it('have content even when nothing was printed', async () => {

@@ -4,6 +4,17 @@ import type { HostBlock, HostDone, HostEvent } from './kernel-host.ts';
 /** Shortest time between two events of one call, in ms: a program that prints letter by letter must not become a thousand frames. */
 const COALESCE_MS = 100;
 
+export interface ResultOptions {
+  /** All in one event. */
+  whole: boolean;
+  /** Milliseconds of a clock that never goes backwards. */
+  now(): number;
+  /** What to say when Python found no such module; undefined for nothing. */
+  whatIsMissing(): string | undefined;
+}
+
+const NO_MODULE = /^ModuleNotFoundError: No module named/m;
+
 /**
  * The events of a call as the wire's. What is printed is passed on as it comes, in `structuredContent`; the last event is whole:
  * everything that was printed and shown, so that a client that looks at one event only (the last, or with `whole` the first)
@@ -11,7 +22,7 @@ const COALESCE_MS = 100;
  */
 export async function* resultEvents(
   events: AsyncIterable<HostEvent>,
-  options: { whole: boolean; now: () => number },
+  options: ResultOptions,
 ): AsyncGenerator<data.CodeInterpreterStreamOutput> {
   const texts = { stdout: '', stderr: '' };
   const pending = { stdout: '', stderr: '' };
@@ -19,7 +30,7 @@ export async function* resultEvents(
   let sentAt = Number.NEGATIVE_INFINITY;
   for await (const event of events) {
     if (event.event === 'done') {
-      yield { result: lastResult(event, texts, blocks) };
+      yield { result: lastResult(withHint(event, texts.stderr, options), texts, blocks) };
       return;
     }
     if (event.event === 'block') {
@@ -34,6 +45,12 @@ export async function* resultEvents(
     pending.stdout = pending.stderr = '';
   }
   throw new Error('the session closed the connection before the call was over');
+}
+
+/** A model that is told only that pandas is not there would never try it again. */
+function withHint(done: HostDone, stderr: string, { whatIsMissing }: ResultOptions): HostDone {
+  const hint = !done.ok && NO_MODULE.test(stderr) ? whatIsMissing() : undefined;
+  return hint === undefined ? done : { ...done, note: [done.note, hint].filter(Boolean).join('\n') };
 }
 
 function nonEmpty({ stdout, stderr }: { stdout: string; stderr: string }): data.ToolResultStructuredContent {

@@ -6,6 +6,11 @@ export const codeInterpreter = {
       'What code-interpreter sessions run on: slim = the kernels alone, full = with the libraries for data work; until that one is made, slim serves.',
     default: 'full',
   }),
+  prepare: choice(['on', 'off'], {
+    about:
+      'Makes the images of code-interpreter sessions, and sessions of aws.codeinterpreter.v1 that stand ready, in the background when the platform starts; off = when the first session is asked for.',
+    default: 'on',
+  }),
   builtInNetwork: choice(['PUBLIC', 'SANDBOX'], {
     about: 'Network of aws.codeinterpreter.v1: PUBLIC = what sandboxes may reach, SANDBOX = nothing.',
     default: 'PUBLIC',

@@ -71,6 +71,7 @@ export function asRegistryError(error: unknown, onInvalid: RegistryErrorCode = '
     case 'corrupt':
       return new RegistryError('MANIFEST_BLOB_UNKNOWN', error.message);
     case 'unauthorized':
+    case 'quota':
       return new RegistryError('DENIED', error.message);
     case 'unreachable':
     case 'runtime-unavailable':

@@ -8,12 +8,12 @@ import { describeBytes } from '../../kernel/images/limits.ts';
 import { type ImageIndex, type ImageManifest, parseManifest } from '../../kernel/images/manifest.ts';
 import { MEDIA } from '../../kernel/images/media-types.ts';
 import { isRepositoryName } from '../../kernel/images/reference.ts';
+import type { ImageUsage } from '../../kernel/images/usage.ts';
 import { RegistryError } from './errors.ts';
 import type { RegistryLogin } from './login.ts';
 import type { RegistryRoute } from './route.ts';
 import { isBase } from './route.ts';
 import { progress, type Upload, type Uploads } from './uploads.ts';
-import type { RegistryUsage } from './usage.ts';
 
 /** One request, after authentication. */
 export interface Exchange {
@@ -33,14 +33,14 @@ export class RegistryHandlers {
   readonly #bases: Bases;
   readonly #clock: Clock;
   readonly #uploads: Uploads;
-  readonly #usage: RegistryUsage;
+  readonly #usage: ImageUsage;
 
-  constructor(deps: { store: ImageStore; bases: Bases; clock: Clock }, uploads: Uploads, usage: RegistryUsage) {
+  constructor(deps: { store: ImageStore; bases: Bases; usage: ImageUsage; clock: Clock }, uploads: Uploads) {
     this.#store = deps.store;
     this.#bases = deps.bases;
     this.#clock = deps.clock;
     this.#uploads = uploads;
-    this.#usage = usage;
+    this.#usage = deps.usage;
   }
 
   async handle(route: RegistryRoute, exchange: Exchange): Promise<FastifyReply> {

@@ -25,7 +25,8 @@ import { tempDir } from '../../kernel/images/testing/temp-dir.ts';
 import { RegistryError } from './errors.ts';
 import { parseRange } from './handlers.ts';
 import { parseRegistryPath } from './route.ts';
-import { RegistryServer, type RegistryServerLimits } from './server.ts';
+import { RegistryServer } from './server.ts';
+import type { UploadLimits } from './uploads.ts';
 
 const here = machinePlatform().architecture;
 const ALICE = `Basic ${Buffer.from('alice:pw').toString('base64')}`;
@@ -45,14 +46,24 @@ interface Server {
 }
 
 async function serve(
-  options: { limits?: Partial<RegistryServerLimits>; clock?: Clock; denied?: Set<string>; needRoom?: () => void } = {},
+  options: {
+    limits?: Partial<UploadLimits>;
+    accountBytes?: number;
+    clock?: Clock;
+    denied?: Set<string>;
+    needRoom?: () => void;
+  } = {},
 ): Promise<Server> {
   const dir = await tempDir();
-  const images = await testImages(join(dir, 'data'), { collectGraceMs: 0 });
+  const images = await testImages(join(dir, 'data'), {
+    collectGraceMs: 0,
+    quotas: options.accountBytes === undefined ? {} : { accountBytes: options.accountBytes },
+  });
   const app = Fastify({ forceCloseConnections: true });
   const registry = new RegistryServer({
     store: images.store,
     bases: images.bases,
+    usage: images.usage,
     clock: options.clock ?? systemClock,
     log: pino({ level: 'silent' }),
     limits: options.limits,
@@ -292,7 +303,7 @@ describe('blobs', () => {
 
 describe('limits', () => {
   it('a blob over the bound, too many uploads, an account that is full', async () => {
-    const { call, push } = await serve({ limits: { uploadBytes: 1000, uploadsPerAccount: 2, accountBytes: 1500 } });
+    const { call, push } = await serve({ limits: { uploadBytes: 1000, uploadsPerAccount: 2 }, accountBytes: 1500 });
     const large = await call('POST', `/v2/x/blobs/uploads/?digest=${digestOf(Buffer.alloc(1001))}`, {
       body: Buffer.alloc(1001),
     });
@@ -309,7 +320,7 @@ describe('limits', () => {
   });
 
   it('what is only arriving counts to the quota of its account, all uploads together', async () => {
-    const { call, dir } = await serve({ limits: { accountBytes: 1500 } });
+    const { call, dir } = await serve({ accountBytes: 1500 });
     const begin = async (): Promise<string> =>
       (await call('POST', '/v2/x/blobs/uploads/')).headers.get('location') ?? '';
     const [one, two] = [await begin(), await begin()];

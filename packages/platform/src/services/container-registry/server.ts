@@ -6,21 +6,17 @@ import type { Asked, KnownCall, KnownRoute, OpenCall, RouteSet } from '../../ker
 import type { Bases } from '../../kernel/images/bases.ts';
 import type { ImageStore } from '../../kernel/images/image-store.ts';
 import { repositoryArn } from '../../kernel/images/index.ts';
+import type { ImageUsage } from '../../kernel/images/usage.ts';
 import { asRegistryError, RegistryError } from './errors.ts';
 import { RegistryHandlers } from './handlers.ts';
 import type { RegistryAction, RegistryLogin } from './login.ts';
 import { isBase, parseRegistryPath, type RegistryRoute } from './route.ts';
 import { type UploadLimits, Uploads } from './uploads.ts';
-import { RegistryUsage, type UsageLimits } from './usage.ts';
 
-export type RegistryServerLimits = UploadLimits & UsageLimits;
-
-export const DEFAULT_REGISTRY_LIMITS: RegistryServerLimits = {
+export const DEFAULT_REGISTRY_LIMITS: UploadLimits = {
   uploadBytes: 2 * 1024 ** 3,
   uploadsPerAccount: 32,
   uploads: 256,
-  accountBytes: 50 * 1024 ** 3,
-  accountParts: 100_000,
   uploadIdleMs: 15 * 60_000,
   stallMs: 60_000,
 };
@@ -28,11 +24,12 @@ export const DEFAULT_REGISTRY_LIMITS: RegistryServerLimits = {
 export interface RegistryServerDeps {
   store: ImageStore;
   bases: Bases;
+  usage: ImageUsage;
   clock: Clock;
   log: Logger;
   /** Throws while the disk has no room for anything new. */
   needRoom(): void;
-  limits?: Partial<RegistryServerLimits>;
+  limits?: Partial<UploadLimits>;
 }
 
 /** What brings something new; a deletion gives room. */
@@ -50,10 +47,9 @@ export class RegistryServer {
 
   constructor(deps: RegistryServerDeps) {
     const limits = { ...DEFAULT_REGISTRY_LIMITS, ...deps.limits };
-    const usage = new RegistryUsage(deps.store, deps.clock, limits);
     this.#deps = deps;
-    this.#uploads = new Uploads({ ...deps, usage }, limits);
-    this.#handlers = new RegistryHandlers(deps, this.#uploads, usage);
+    this.#uploads = new Uploads(deps, limits);
+    this.#handlers = new RegistryHandlers(deps, this.#uploads);
     const common: Omit<KnownRoute, 'url'> = {
       method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
       credentials: { kind: 'access-key' },

@@ -3,12 +3,13 @@ import { open, rm, writeFile } from 'node:fs/promises';
 import type { Clock } from '../../kernel/clock.ts';
 import type { BlobInfo } from '../../kernel/images/blob-store.ts';
 import type { ImageStore } from '../../kernel/images/image-store.ts';
+import { ImageError } from '../../kernel/images/images.ts';
 import { describeBytes } from '../../kernel/images/limits.ts';
 import { storageError } from '../../kernel/images/storage-error.ts';
+import type { ImageUsage } from '../../kernel/images/usage.ts';
 import { writeAll } from '../../kernel/images/write-all.ts';
 import { isDiskFull } from '../../kernel/system-error.ts';
 import { RegistryError } from './errors.ts';
-import type { RegistryUsage } from './usage.ts';
 
 export interface UploadLimits {
   /** Bytes of one blob. */
@@ -43,7 +44,7 @@ interface Open extends Upload {
 export interface UploadDeps {
   store: ImageStore;
   clock: Clock;
-  usage: RegistryUsage;
+  usage: ImageUsage;
   /** Throws while the disk has no room for anything new. */
   needRoom(): void;
 }
@@ -53,7 +54,7 @@ export class Uploads {
   readonly #store: ImageStore;
   readonly #clock: Clock;
   readonly #limits: UploadLimits;
-  readonly #usage: RegistryUsage;
+  readonly #usage: ImageUsage;
   readonly #needRoom: () => void;
   readonly #open = new Map<string, Open>();
 
@@ -142,7 +143,7 @@ export class Uploads {
       }
     } catch (error) {
       // On a full disk what has arrived goes too: it is room for others, and the client begins again.
-      if (error instanceof RegistryError || isDiskFull(error)) await this.#end(found);
+      if (error instanceof RegistryError || error instanceof ImageError || isDiskFull(error)) await this.#end(found);
       throw storageError(error);
     } finally {
       found.busy = false;

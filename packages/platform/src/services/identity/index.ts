@@ -2,6 +2,8 @@ import type { Paginator } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Database, Executor } from '../../kernel/storage/index.ts';
+import { AGENT_SECRET_KIND, agentSecretArn, secretNameProblem } from './agent-secret.ts';
+import type { AgentSecrets, GivenSecrets } from './agent-secrets.ts';
 import { type IdentityOperation, identityOperations } from './operations.ts';
 import { WorkloadIdentities, type WorkloadOwner } from './workload-identities.ts';
 import { WORKLOAD_IDENTITY_KIND, workloadNameOf } from './workload-identity.ts';
@@ -9,10 +11,11 @@ import { type WorkloadBearer, type WorkloadToken, WorkloadTokens } from './workl
 import { type UserTokenDeps, userOfToken, type WorkloadUser } from './workload-user.ts';
 
 export { identityMigrations } from './tables.ts';
-export type { WorkloadUser };
+export type { GivenSecrets, WorkloadUser };
 
 export interface IdentityServiceDeps extends UserTokenDeps {
   database: Database;
+  agentSecrets: AgentSecrets;
   paginator: Paginator;
   clock: Clock;
   region: string;
@@ -22,12 +25,25 @@ export interface IdentityServiceDeps extends UserTokenDeps {
   tokenLifeMs: number;
 }
 
+/** Secrets of agents, as a service hands them to the agents that it runs. */
+export interface SecretsPort extends Pick<AgentSecrets, 'give' | 'revision'> {
+  /** What the change feed calls a change of a secret. */
+  topic: string;
+  /** What a policy has to allow for an agent to be given the account's secret of that name. */
+  arnOf(accountId: string, name: string): string;
+  /** Why no secret has that name; undefined when one may. */
+  nameProblem(name: string): string | undefined;
+}
+
 /** What services whose resources are workloads use of it. */
 export interface IdentityPort {
+  secrets: SecretsPort;
   /** ARN of the identity of that name. */
   arnOf(accountId: string, name: string): string;
   /** Makes a resource's identity in the transaction that makes the resource; it goes with the resource's children. */
   link(owner: WorkloadOwner, tx: Executor): Promise<void>;
+  /** Removes what the resource's children do not take with them, in the transaction that removes the resource and before these. */
+  unlink(owner: WorkloadOwner, tx: Executor): Promise<void>;
   /** Where users of that workload may be sent back to: the first such address that a header can carry. */
   callbackUrl(accountId: string, name: string): Promise<string | undefined>;
   /** What the change feed calls a change of an identity. */
@@ -40,7 +56,7 @@ export interface IdentityPort {
 
 /** Identity: agents as callers of their own, and tokens that say which of them works for whom (spec: Identity). */
 export function createIdentityService(deps: IdentityServiceDeps): Service<IdentityOperation, IdentityPort> {
-  const { tokenKey: key, tokenLifeMs: lifeMs, clock } = deps;
+  const { tokenKey: key, tokenLifeMs: lifeMs, clock, agentSecrets: secrets } = deps;
   const identities = new WorkloadIdentities(deps);
   const find = identities.find.bind(identities);
   const tokens = new WorkloadTokens({ key, lifeMs, clock, find });
@@ -52,8 +68,16 @@ export function createIdentityService(deps: IdentityServiceDeps): Service<Identi
       userOfToken: (token, accountId) => userOfToken(token, accountId, deps),
     }),
     port: {
+      secrets: {
+        give: (holder, names) => secrets.give(holder, names),
+        revision: (holder, names) => secrets.revision(holder, names),
+        topic: AGENT_SECRET_KIND,
+        arnOf: (accountId, name) => agentSecretArn({ accountId }, name),
+        nameProblem: secretNameProblem,
+      },
       arnOf: (accountId, name) => identities.arnOf(accountId, name),
       link: (owner, tx) => identities.link(owner, tx),
+      unlink: (owner, tx) => secrets.forget(owner, tx),
       callbackUrl: (accountId, name) => identities.callbackUrl(accountId, name),
       topic: WORKLOAD_IDENTITY_KIND,
       nameOf: workloadNameOf,

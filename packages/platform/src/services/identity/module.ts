@@ -3,6 +3,8 @@ import { createOidcDiscovery } from '../../kernel/auth/oidc-discovery.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
 import { platformKey } from '../../kernel/secrets/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
+import { agentSecretRoutes } from './agent-secret-routes.ts';
+import { AgentSecrets } from './agent-secrets.ts';
 import { createIdentityService, type IdentityPort, identityMigrations } from './index.ts';
 import type { IdentityOperation } from './operations.ts';
 
@@ -17,8 +19,10 @@ export const module: ServiceModule<'identity', IdentityOperation> = {
   migrations: identityMigrations,
   async create(kernel) {
     const { accountId, config, secrets, outbound, clock } = kernel;
-    return createIdentityService({
+    const agentSecrets = new AgentSecrets(kernel);
+    const service = createIdentityService({
       ...kernel,
+      agentSecrets,
       // Apart from the runtimes': here callers choose the issuers, and could push what others' tokens need out of memory.
       jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }), clock }),
       refusalOf: (url) => refusalOf(outbound, url),
@@ -26,5 +30,6 @@ export const module: ServiceModule<'identity', IdentityOperation> = {
       // What a session begins with a token it can end with it.
       tokenLifeMs: config.quotas.sessionLifetimeSeconds * 1000,
     });
+    return { ...service, routes: [agentSecretRoutes(agentSecrets)] };
   },
 };

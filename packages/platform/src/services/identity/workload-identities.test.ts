@@ -59,7 +59,10 @@ describeDatabases('workload identities', storageMigrations, (database) => {
 
   it('come with a runtime in one piece, go with it alone, and their return addresses can be set', async () => {
     const identities = open();
-    const store = createSqlRuntimeStore(database(), clock, (one, tx) => identities.link(one, tx));
+    const store = createSqlRuntimeStore(database(), clock, {
+      link: (one, tx) => identities.link(one, tx),
+      unlink: async () => undefined,
+    });
     const agent = runtime('agent-0123456789');
     await store.createRuntime({ runtime: agent, versions: [], endpoints: [] }, {});
     expect(await identities.get(ACCOUNT, agent.id)).toMatchObject({ name: agent.id, owner: agent.arn });
@@ -84,7 +87,10 @@ describeDatabases('workload identities', storageMigrations, (database) => {
 
   it('are given to the runtimes that were there before them', async () => {
     const identities = open();
-    const before = createSqlRuntimeStore(database(), clock, async () => undefined);
+    const before = createSqlRuntimeStore(database(), clock, {
+      link: async () => undefined,
+      unlink: async () => undefined,
+    });
     const old = runtime('old-0123456789');
     await before.createRuntime({ runtime: old, versions: [], endpoints: [] }, {});
     expect(await identities.find(ACCOUNT, old.id)).toBeUndefined();

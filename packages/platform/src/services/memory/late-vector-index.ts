@@ -44,12 +44,13 @@ export class LateVectorIndex {
     const { openEmbedder, database, clock, log } = this.#deps;
     if (!openEmbedder)
       return log.warn(
-        'memory searches by words alone: no embedding model is set up (embeddings.directory or embeddings.url)',
+        'memory searches by words alone: no embedding model is set up (embeddings.fetch, embeddings.directory or embeddings.url)',
       );
     if (!database.vector.available)
       return log.warn(
         { reason: database.vector.reason },
-        'memory searches by words alone: the database has no vectors',
+        'memory searches by words alone: this PostgreSQL has no pgvector; install it there (on Debian the package postgresql-<version>-pgvector), ' +
+          'run CREATE EXTENSION vector in the database as a superuser, and start the platform again',
       );
     const first = this.#open(openEmbedder);
     this.#opening = first.then((open) => (open ? undefined : this.#retry(openEmbedder)));

@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest';
-import { jobMigrations } from '../../kernel/jobs/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
 import { lexicalSearch } from './lexical-search.ts';
@@ -15,7 +14,7 @@ const filter: RecordFilter = {
   metadataField: '',
 };
 
-describeDatabases('lexical search', [...storageMigrations, ...jobMigrations, ...memoryMigrations], (database) => {
+describeDatabases('lexical search', [...storageMigrations, ...memoryMigrations], (database) => {
   it('ranks by the weight of the words that a record holds', async () => {
     const texts = [
       'The violin is old',

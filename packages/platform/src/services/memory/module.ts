@@ -20,7 +20,7 @@ export const module: ServiceModule<'memory', MemoryOperation> = {
     const { config, ownOutbound: outbound, clock, identifiers, models, room } = kernel;
     const { rerank, notifications } = config;
     const model = config.memory.model === undefined ? models.default : models.find(config.memory.model);
-    const openEmbedder = embedderOf(config, { outbound, clock });
+    const openEmbedder = embedderOf(config, kernel);
     return createMemoryService({
       ...kernel,
       quotas: memoryQuotas(config, room.report().total),

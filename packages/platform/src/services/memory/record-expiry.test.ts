@@ -1,7 +1,6 @@
 import pino from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FakeClock } from '../../kernel/fake-clock.ts';
-import { jobMigrations } from '../../kernel/jobs/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
 import { applyChanges } from './extraction/changes.ts';
@@ -36,7 +35,7 @@ describe('a specification of expiry', () => {
   });
 });
 
-describeDatabases('records that expire', [...storageMigrations, ...jobMigrations, ...memoryMigrations], (database) => {
+describeDatabases('records that expire', [...storageMigrations, ...memoryMigrations], (database) => {
   const clock = new FakeClock();
   let ids = 0;
   let records: Records;

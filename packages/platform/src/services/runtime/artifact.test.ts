@@ -44,7 +44,11 @@ describe('a zip of code', () => {
   const artifact = { codeConfiguration: { code, runtime: 'NODE_22' as const, entryPoint: ['index.mjs'] } };
 
   /** What came of an object of `bytes`, of which its store says that they are `said`. */
-  async function attempt(bytes: number, said: number) {
+  async function attempt(
+    bytes: number,
+    said: number,
+    reserve: ArtifactDeps['images']['reserve'] = (_account, _bytes, work) => work(),
+  ) {
     const temporaryDirectory = await mkdtemp(join(tmpdir(), 'artifact-'));
     let read = 0;
     let copied = -1;
@@ -56,6 +60,7 @@ describe('a zip of code', () => {
     }
     const deps: ArtifactDeps = {
       images: {
+        reserve,
         async fromCode() {
           copied = read;
           throw new ImageError('invalid', 'The zip cannot be used.');
@@ -85,6 +90,16 @@ describe('a zip of code', () => {
   it('that is too large is not copied at all', async () => {
     const { error, read, left } = await attempt(5_000_000, 5_000_000);
     expect(error).toMatchObject({ code: 'ServiceQuotaExceededException' });
+    expect([read, left]).toEqual([0, []]);
+  });
+
+  it('for which its account has no room is not copied, and the wire says which setting', async () => {
+    const full = new ImageError('quota', 'raise quotas.imageBytesPerAccount');
+    const { error, read, left } = await attempt(100_000, 100_000, () => Promise.reject(full));
+    expect(error).toMatchObject({
+      code: 'ServiceQuotaExceededException',
+      wireMessage: expect.stringContaining('quotas.imageBytesPerAccount'),
+    });
     expect([read, left]).toEqual([0, []]);
   });
 

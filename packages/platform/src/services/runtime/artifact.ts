@@ -92,9 +92,12 @@ async function resolveCode(
   try {
     const zip = join(directory, 'code.zip');
     // A store that is not our own may send more than it said.
-    await pipeline(body, (chunks) => atMost(chunks, deps.maxZipBytes, field), createWriteStream(zip), { signal });
-    return await deps.images.fromCode({ zip, runtime: code.runtime, entryPoint: code.entryPoint, signal });
+    await deps.images.reserve(accountId, bytes, () =>
+      pipeline(body, (chunks) => atMost(chunks, deps.maxZipBytes, field), createWriteStream(zip), { signal }),
+    );
+    return await deps.images.fromCode({ zip, runtime: code.runtime, entryPoint: code.entryPoint, accountId, signal });
   } finally {
+    body.destroy();
     await rm(directory, { recursive: true, force: true });
   }
 }
@@ -125,6 +128,7 @@ export function fieldOf(artifact: Artifact): string {
 export function imageProblem(error: ImageError, field: string): ServiceError {
   switch (error.reason) {
     case 'too-large':
+    case 'quota':
       return errors.quota(`${field}: ${error.message}`, { cause: error });
     case 'unauthorized':
       return errors.accessDenied(`${field}: ${error.message}`, { cause: error });

@@ -13,6 +13,7 @@ const check = (...ports: control.AllowedPort[]) =>
     definition(ports),
     { idleSeconds: 900, maxLifetimeSeconds: 28_800 },
     { sessionLifetimeSeconds: 28_800, sandboxMemoryBytes: 2 ** 30 },
+    () => undefined,
   );
 const range = (from: number, to: number): control.AllowedPort => ({ portRange: { from, to } });
 

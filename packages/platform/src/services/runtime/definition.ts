@@ -3,6 +3,7 @@ import { type control, errors } from '@agentplatform/contract';
 import { checkConfiguration } from '../../kernel/auth/jwt-rules.ts';
 import type { PortSpan } from '../../kernel/sessions/session-plan.ts';
 import { allowlistProblem } from './container-headers.ts';
+import { environmentProblems } from './environment.ts';
 import { routeOf } from './protocols.ts';
 import type { Protocol, RuntimeDefinition, RuntimeVersion } from './runtime.ts';
 import { warmUpRoute } from './warm-up.ts';
@@ -50,6 +51,7 @@ export function checkDefinition(
   definition: RuntimeDefinition,
   defaults: LifecycleDefaults,
   limits: { sessionLifetimeSeconds: number; sandboxMemoryBytes: number },
+  secretNameProblem: (name: string) => string | undefined,
 ): void {
   const problems: FieldProblem[] = [];
   const lifecycle = lifecycleOf(definition, defaults);
@@ -69,14 +71,6 @@ export function checkDefinition(
     const problem = allowlistProblem(name);
     if (problem) problems.push({ name: `requestHeaderConfiguration.requestHeaderAllowlist[${i}]`, message: problem });
   });
-  for (const name of Object.keys(definition.environmentVariables ?? {})) {
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-      problems.push({
-        name: `environmentVariables.${name}`,
-        message: 'must be letters, digits and underscores and not begin with a digit',
-      });
-    }
-  }
   if (definition.networkConfiguration?.networkMode === 'VPC') {
     problems.push({
       name: 'networkConfiguration.networkMode',
@@ -84,6 +78,7 @@ export function checkDefinition(
     });
   }
   problems.push(
+    ...environmentProblems(definition, secretNameProblem),
     ...protocolProblems(definition),
     ...memoryProblems(definition, limits.sandboxMemoryBytes),
     ...hookProblems(definition),

@@ -16,6 +16,7 @@ import type { LifecycleDefaults } from './definition.ts';
 import { Endpoints } from './endpoints.ts';
 import { FileSystems, type FileSystemsDeps } from './file-systems.ts';
 import { runtimeIdOf } from './invocation-target.ts';
+import { McpRequests } from './mcp-requests.ts';
 import { type RuntimeOperation, runtimeOperations } from './operations.ts';
 import type { Runtime, RuntimeVersion } from './runtime.ts';
 import { Runtimes } from './runtimes.ts';
@@ -45,7 +46,7 @@ export interface RuntimeServiceDeps {
   region: string;
   defaults: LifecycleDefaults;
   quotas: { versionsPerRuntime: number; endpointsPerRuntime: number; sessionLifetimeSeconds: number };
-  sandbox: Omit<SessionPlanDeps, 'provider' | 'region' | 'fileSystems' | 'pooled'>;
+  sandbox: Omit<SessionPlanDeps, 'provider' | 'region' | 'fileSystems' | 'secrets' | 'pooled'>;
   pooled: number;
   fileSystems: FileSystemsDeps;
   limits: { timeoutMs: number; streamTimeoutMs: number; eventBytes: number };
@@ -57,6 +58,8 @@ export interface RuntimeServiceDeps {
 export interface RuntimePort {
   /** HTTP and WebSockets of servers inside sessions, at addresses of their own. */
   endpoints: { requests: EndpointRequests; sockets: EndpointSockets };
+  /** What clients of MCP ask beside POST. */
+  mcp: McpRequests;
   /** WebSockets of agents and shells in their sandboxes. */
   sockets: RuntimeSockets;
   /** How to watch a session that survived a restart; undefined when its runtime is gone. */
@@ -75,7 +78,7 @@ const IMAGE_MS = 300_000;
 /** Agent runtimes: the caller's own container, one sandbox per session (spec: Runtime). */
 export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeOperation, RuntimePort> {
   const { identity, clock } = deps;
-  const store = createSqlRuntimeStore(deps.database, clock, (runtime, tx) => identity.link(runtime, tx));
+  const store = createSqlRuntimeStore(deps.database, clock, identity);
   const tokens = new AgentTokens(identity, clock);
   /** What stands ready for versions that no endpoint leads to any more is of no use; nor are sessions of what another server deleted. */
   const settle = async (runtimeId: string, arn: string): Promise<void> => {
@@ -111,7 +114,9 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
     resolveArtifact: (artifact, accountId, signal) => resolveArtifact(artifact, accountId, artifacts, signal),
   });
   const endpoints = new Endpoints({ ...deps, runtimes, store });
-  const planDeps: SessionPlanDeps = {
+  // Those that stand ready have the secrets of before; one that a session would get meanwhile is looked at then.
+  deps.changes.subscribe([identity.secrets.topic], async () => deps.sessions.pool.renew());
+  const planDeps: Omit<SessionPlanDeps, 'secrets'> = {
     ...deps.sandbox,
     fileSystems,
     provider: deps.provider,
@@ -144,7 +149,11 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
     const provider: SessionPlanDeps['provider'] = {
       stage: (image, signal) => stage(runtime, version, image, signal),
     };
-    const plan = sessionPlan(version, { ...planDeps, provider });
+    const secrets: SessionPlanDeps['secrets'] = {
+      give: (names) => identity.secrets.give(runtime, names),
+      revision: (names) => identity.secrets.revision(runtime, names),
+    };
+    const plan = sessionPlan(version, { ...planDeps, provider, secrets });
     plans.set(version, plan);
     return plan;
   };
@@ -169,6 +178,7 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
         requests: new EndpointRequests({ ...deps, endpoints: endpointsOf, after }),
         sockets: new EndpointSockets({ ...deps, endpoints: endpointsOf }),
       },
+      mcp: new McpRequests({ ...deps, catalogue, tokens, after }),
       runtimes,
       async imagesInUse() {
         return new Set([...(await store.imageDigests()), ...deps.sessions.images()]);

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { type data, errors, ServiceError, type StreamingBlob } from '@agentplatform/contract';
 import { type PushBody, requestUpstream, type UpstreamResponse } from '../../kernel/http/push-body.ts';
-import { WholeBody } from '../../kernel/http/whole-body.ts';
+import { RequestBody } from '../../kernel/http/request-body.ts';
 import { SandboxError } from '../../kernel/sandbox/sandbox.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
@@ -116,11 +116,13 @@ function send(
   ctx: RequestContext,
   deps: InvokeDeps,
 ): Promise<UpstreamResponse> {
+  const length = payload instanceof RequestBody ? payload.length : undefined;
   const request = {
     method: 'POST',
     path: routeOf(target.version).path,
-    headers,
-    body: payload instanceof WholeBody ? payload.bytes : payload instanceof Readable ? payload : Readable.from(payload),
+    // Plain servers read as many bytes as this says, and nothing where it is missing.
+    headers: length === undefined ? headers : [...headers, 'content-length', String(length)],
+    body: payload instanceof RequestBody ? payload.content : Readable.from(payload),
     headersTimeout: deps.limits.timeoutMs,
   } as const;
   return requestUpstream(
@@ -163,7 +165,7 @@ function respond(
 }
 
 /** The body, which holds the session's lease until its last byte is read or it breaks, and which may not go on for ever. */
-function whenRead(answer: UpstreamResponse, lease: Lease, deps: InvokeDeps): StreamingBlob {
+export function whenRead(answer: UpstreamResponse, lease: Lease, deps: Pick<InvokeDeps, 'after' | 'limits'>): PushBody {
   const { body } = answer;
   if (isEventStream(answer)) {
     const size = new EventSize(deps.limits.eventBytes);

@@ -53,11 +53,11 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
       newSessionId: identifiers.session,
       newRequestId: identifiers.request,
     });
-    const { sockets, endpoints } = service.port;
+    const { sockets, endpoints, mcp } = service.port;
     return {
       ...service,
       sockets: { read: (req) => endpoints.sockets.read(req) ?? sockets.read(req) },
-      passes: [endpoints.requests],
+      passes: [endpoints.requests, mcp],
       drain: () => sockets.close(),
       routes: [
         registryCredentialsRoutes(credentials),
@@ -71,7 +71,7 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
 };
 
 /** The settings of agent runtimes; times in milliseconds. */
-function settings({ config, network, reach, sandboxCredentials, provider }: Kernel) {
+function settings({ config, network, reach, sandboxCredentials, provider, ownOutbound }: Kernel) {
   return {
     defaults: config.session,
     quotas: config.quotas,
@@ -81,6 +81,7 @@ function settings({ config, network, reach, sandboxCredentials, provider }: Kern
       network,
       endpoint: () => reach.endpoint,
       roleEnvironment: (role) => sandboxCredentials.environment(role),
+      egress: { resolve: (host) => ownOutbound.resolve(host), ownPorts: () => ownPorts(config, reach) },
       roleFiles: (role) => sandboxCredentials.environmentWithFile(role),
       hasCredentials: (id) => sandboxCredentials.gave(id),
       keepsSnapshots: () => provider.keepsSnapshots(),
@@ -92,4 +93,10 @@ function settings({ config, network, reach, sandboxCredentials, provider }: Kern
     },
     streams: { ...STREAMS, maxMessageBytes: config.invocation.maxMessageBytes },
   } satisfies Partial<RuntimeServiceDeps>;
+}
+
+/** Ports of this machine by which the platform is reached. */
+function ownPorts({ port, tls }: Kernel['config'], { endpoint, sandboxPort }: Kernel['reach']): number[] {
+  const listening = endpoint === undefined ? [] : [Number(new URL(endpoint).port)];
+  return [port, tls.port, ...listening, ...(sandboxPort === undefined ? [] : [sandboxPort])];
 }

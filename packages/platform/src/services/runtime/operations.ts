@@ -14,6 +14,7 @@ import type { Endpoints } from './endpoints.ts';
 import { findTarget, namedArns, namedRuntimeArn, runtimeIdOf } from './invocation-target.ts';
 import { acquire, type InvokeDeps, invoke } from './invoke.ts';
 import { requireSigned } from './require-signed.ts';
+import { requireToken } from './require-token.ts';
 import { requireUser } from './require-user.ts';
 import { endpointArn, type Runtime, runtimeArn } from './runtime.ts';
 import type { PageRequest } from './runtime-store.ts';
@@ -90,15 +91,7 @@ export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<Runti
     ctx: RequestContext,
   ): Promise<InvocationTarget> => {
     const target = await findTarget(namedRuntimeArn(input, ctx), input.qualifier, catalogue);
-    const wantsToken = target.version.definition.authorizerConfiguration?.customJWTAuthorizer !== undefined;
-    if (wantsToken && ctx.principal.kind !== 'oauth') {
-      throw errors.accessDenied(
-        'Authorization method mismatch: this agent runtime takes OAuth bearer tokens, the request was signed.',
-        {
-          remedy: 'Send a token of the configured OpenID provider in Authorization: Bearer.',
-        },
-      );
-    }
+    requireToken(ctx, target);
     requireSigned(ctx, target.headerAllowlist);
     if (ctx.headers[USER_HEADER] !== undefined) await requireUser(ctx, target);
     return target;

@@ -58,7 +58,8 @@ function endpoint(runtime: Runtime, name: string): RuntimeEndpoint {
 }
 
 describeDatabases('runtime store', storageMigrations, (database) => {
-  const open = () => createSqlRuntimeStore(database(), new FakeClock(), async () => undefined);
+  const open = () =>
+    createSqlRuntimeStore(database(), new FakeClock(), { link: async () => undefined, unlink: async () => undefined });
 
   it('keeps a runtime with its versions and endpoints', async () => {
     const store = open();

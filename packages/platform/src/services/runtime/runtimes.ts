@@ -7,10 +7,13 @@ import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
 import { StartFailure } from '../../kernel/sessions/start-failure.ts';
 import { DuplicateResourceError } from '../../kernel/storage/index.ts';
+import type { IdentityPort } from '../identity/index.ts';
 import { fieldOf, imageProblem, rightsFor } from './artifact.ts';
 import type { RuntimeCatalogue } from './catalogue.ts';
 import { type CertificateAuthorityDeps, certificateAuthority } from './certificate-authority.ts';
 import { checkDefinition, definitionOf, type LifecycleDefaults, lifecycleOf, protocolOf } from './definition.ts';
+import { egressArn } from './egress.ts';
+import { environmentOf } from './environment.ts';
 import type { FileSystems } from './file-systems.ts';
 import { sandboxProblem } from './invoke.ts';
 import {
@@ -39,6 +42,7 @@ export interface RuntimesDeps extends CertificateAuthorityDeps {
   warmUp(runtime: Runtime, version: RuntimeVersion, signal: AbortSignal): Promise<void>;
   roleExists(roleArn: string): Promise<boolean>;
   fileSystems: FileSystems;
+  identity: Pick<IdentityPort, 'secrets'>;
   /** Why the platform will not call an address; undefined when it may. */
   refusalOf(url: string): Promise<string | undefined>;
   clock: Clock;
@@ -235,9 +239,11 @@ export class Runtimes {
 
   /** Rejects with what is wrong with a definition; gives the PEM of the authority that it names. */
   async #check(definition: RuntimeDefinition, ctx: RequestContext): Promise<string | undefined> {
-    const { defaults, quotas, sandbox } = this.#deps;
-    checkDefinition(definition, defaults, { ...quotas, sandboxMemoryBytes: sandbox.limits.memoryBytes });
+    const { defaults, quotas, sandbox, identity } = this.#deps;
+    const limits = { ...quotas, sandboxMemoryBytes: sandbox.limits.memoryBytes };
+    checkDefinition(definition, defaults, limits, identity.secrets.nameProblem);
     await ctx.require('iam:PassRole', definition.roleArn);
+    await this.#checkEnvironment(definition, ctx);
     if (!(await this.#deps.roleExists(definition.roleArn))) {
       throw errors.invalidField('roleArn', `names ${definition.roleArn}, which does not exist`, {
         remedy: 'Make it with `agentcore iam create-role`, or use the default role that `agentcore status` shows.',
@@ -258,6 +264,15 @@ export class Runtimes {
     return certificateAuthority(definition, ctx, this.#deps);
   }
 
+  /** Whoever deploys an agent could read what it is given, and reach what it reaches: for both there are rights of their own. */
+  async #checkEnvironment(definition: RuntimeDefinition, ctx: RequestContext): Promise<void> {
+    const { secrets, endpoints } = environmentOf(definition);
+    for (const name of new Set(Object.values(secrets)))
+      await ctx.require('agentplatform:UseSecret', this.#deps.identity.secrets.arnOf(ctx.accountId, name));
+    for (const endpoint of endpoints)
+      await ctx.require('agentplatform:AllowEgress', egressArn(ctx.accountId, endpoint));
+  }
+
   /** Fetches and unpacks the image, so that the first session does not wait for it, and has its warm-up hook tried. Gives the image's digest. */
   #prepare(runtime: Runtime, version: RuntimeVersion): Promise<string> {
     const signal = this.#stop.signal;
@@ -265,7 +280,7 @@ export class Runtimes {
     const preparing = this.#deps
       .resolveArtifact(definition.agentRuntimeArtifact, runtime.accountId, signal)
       .then(async ({ digest }) => {
-        await this.#deps.provider.stage({ digest }, signal);
+        await this.#deps.provider.stage({ digest, askedBy: runtime.accountId }, signal);
         if (warmUpRoute(version)) await this.#warmUp(runtime, { ...version, imageDigest: digest }, signal);
         return digest;
       })

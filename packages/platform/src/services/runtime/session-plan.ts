@@ -2,9 +2,12 @@ import type { SandboxRole } from '../../kernel/auth/iam/sandbox-credentials.ts';
 import type { NetworkPolicy, SandboxLimits, SandboxProvider } from '../../kernel/sandbox/sandbox.ts';
 import type { SessionPlan } from '../../kernel/sessions/sessions.ts';
 import { openPortsOf, reservedMemoryOf } from './definition.ts';
+import { type EgressDeps, openEgress } from './egress.ts';
+import { environmentOf } from './environment.ts';
 import type { FileSystems } from './file-systems.ts';
 import { routeOf } from './protocols.ts';
 import type { RuntimeVersion } from './runtime.ts';
+import { type RuntimeSecrets, SECRETS_LABEL, secretEnvironment } from './secret-environment.ts';
 import { warmUpOf } from './warm-up.ts';
 
 export interface SessionPlanDeps {
@@ -17,6 +20,8 @@ export interface SessionPlanDeps {
   endpoint(): string | undefined;
   /** What an AWS SDK needs in its environment to call this platform as the role. */
   roleEnvironment(role: SandboxRole): Record<string, string>;
+  secrets: RuntimeSecrets;
+  egress: EgressDeps;
   /** The same with the sandbox's own token in a file, so that the environment is one for all of a version. */
   roleFiles(role: SandboxRole): { env: Record<string, string>; files: { path: string; text: string }[] };
   /** Whether a sandbox has been given credentials. */
@@ -33,10 +38,13 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
   const { port, health } = routeOf(version);
   const warmUp = warmUpOf(version);
   const volumes = deps.fileSystems.sessionVolumes(definition);
-  // Storage is a session's or shared, and a copy's mounts would be another's.
-  const copies = warmUp !== undefined && (definition.filesystemConfigurations ?? []).length === 0;
+  const environment = environmentOf(definition);
   // Who brings keys of his own means another place by them than this platform.
-  const ownKeys = definition.environmentVariables?.AWS_ACCESS_KEY_ID !== undefined;
+  const ownKeys = environment.plain.AWS_ACCESS_KEY_ID !== undefined;
+  const secretNames = [...new Set(Object.values(environment.secrets))];
+  // Storage is a session's or shared, and a copy's mounts would be another's. Its memory would have secrets and addresses as they were.
+  const bound = (definition.filesystemConfigurations ?? []).length + secretNames.length + environment.endpoints.length;
+  const copies = warmUp !== undefined && bound === 0;
   return {
     kind: 'runtime',
     version: String(version.version),
@@ -45,7 +53,13 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
     port,
     openPorts: openPortsOf(definition),
     health,
-    pool: { resourceArn: runtimeArn, max: deps.pooled },
+    pool: {
+      resourceArn: runtimeArn,
+      max: deps.pooled,
+      ...(secretNames.length > 0 && {
+        current: async ({ labels }) => labels[SECRETS_LABEL] === (await deps.secrets.revision(secretNames)),
+      }),
+    },
     ...(warmUp ? { warmUp } : {}),
     ...(copies ? { snapshot: (sandboxId: string) => refusal(sandboxId, deps) } : {}),
     ...(volumes ? { volumes } : {}),
@@ -53,6 +67,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
       if (!imageDigest) throw new Error(`version ${version.version} of ${runtimeArn} is READY without an image`);
       const image = { digest: imageDigest };
       await deps.provider.stage(image, signal);
+      const secrets = await secretEnvironment(environment.secrets, deps.secrets);
       const role = { sandboxId: id, roleArn: definition.roleArn, sourceArn: runtimeArn };
       const snapshot = copies && (await deps.keepsSnapshots());
       const own = ownKeys ? { env: {} } : snapshot ? deps.roleFiles(role) : { env: deps.roleEnvironment(role) };
@@ -66,14 +81,20 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
           DOCKER_CONTAINER: '1',
           ...(version.protocol === 'A2A' ? cardEnvironment(deps.endpoint(), runtimeArn) : {}),
           ...own.env,
-          ...definition.environmentVariables,
+          ...environment.plain,
         },
+        ...(secrets && { secretEnv: secrets.env }),
         ...(snapshot ? { snapshot } : {}),
         ...('files' in own ? { files: own.files } : {}),
         volumes: deps.fileSystems.volumes(definition),
-        network: { ...deps.network, door: !ownKeys },
+        network: { ...(await openEgress(deps.network, environment.endpoints, deps.egress)), door: !ownKeys },
         limits: { ...deps.limits, reservedMemoryBytes: reservedMemoryOf(definition) },
-        labels: { kind: 'runtime', runtime: runtimeArn, version: String(version.version) },
+        labels: {
+          kind: 'runtime',
+          runtime: runtimeArn,
+          version: String(version.version),
+          ...(secrets && { [SECRETS_LABEL]: secrets.revision }),
+        },
       };
     },
   };

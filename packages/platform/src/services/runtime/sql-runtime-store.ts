@@ -12,13 +12,16 @@ export const ENDPOINT_KIND = 'agent-runtime-endpoint';
 const ALL = 100_000;
 
 /**
- * The runtimes in the table `resources`: one row each for runtime, version and endpoint, the runtime being the others' parent. `link`
- * adds what else a runtime has from its beginning to its end, as a child of it.
+ * The runtimes in the table `resources`: one row each for runtime, version and endpoint, the runtime being the others' parent. `others`
+ * add what else a runtime has from its beginning to its end, as a child of it, and remove what such a child would leave behind.
  */
 export function createSqlRuntimeStore(
   database: Database,
   clock: Clock,
-  link: (runtime: Runtime, tx: Executor) => Promise<void>,
+  others: {
+    link(runtime: Runtime, tx: Executor): Promise<void>;
+    unlink(runtime: Runtime, tx: Executor): Promise<void>;
+  },
 ): RuntimeStore {
   const on = (executor: Executor) => ({
     runtimes: store<Runtime>(executor, clock, RUNTIME_KIND),
@@ -36,7 +39,7 @@ export function createSqlRuntimeStore(
         for (const version of family.versions) await stores.versions.create(versionRow(runtime.accountId, version));
         for (const endpoint of family.endpoints)
           await stores.endpoints.create(endpointRow(runtime.accountId, endpoint, {}));
-        await link(runtime, tx);
+        await others.link(runtime, tx);
       }),
     addVersion: (runtime, version) =>
       database.transaction(async (tx) => {
@@ -61,6 +64,7 @@ export function createSqlRuntimeStore(
     deleteEndpoint: async (endpoint) => void (await endpoints.delete(endpoint.arn)),
     deleteRuntime: (runtime) =>
       database.transaction(async (tx) => {
+        await others.unlink(runtime, tx);
         await tx.execute('DELETE FROM resources WHERE account_id = $1 AND parent = $2', [
           runtime.accountId,
           runtime.arn,

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { Credentials } from './route.ts';
 
 /** What a handler serves. */
 interface Declaration {
@@ -6,6 +7,8 @@ interface Declaration {
   set: string;
   /** Serves somebody without credentials. */
   open: boolean;
+  /** How those who ask prove who they are, where they have to. */
+  credentials?: Credentials | undefined;
 }
 
 const declarations = new WeakMap<object, Declaration>();

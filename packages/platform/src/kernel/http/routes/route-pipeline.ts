@@ -77,7 +77,9 @@ export class RoutePipeline {
     scope.setErrorHandler((error, request, reply) => this.#fail(error, request, reply));
     for (const route of set.routes) {
       const { method, url, onlySignedFor } = route;
-      const unlimited = 'open' in route && route.unlimited;
+      const open = 'open' in route;
+      const unlimited = open && route.unlimited;
+      const credentials = open ? route.others?.credentials : route.credentials;
       scope.route<{ Params: Record<string, string> }>({
         method,
         url,
@@ -87,7 +89,7 @@ export class RoutePipeline {
           this.#exchangeOf(request).span.set('http.route', url);
           done(unlimited ? undefined : admit(request.raw));
         },
-        handler: declare({ set: set.name, open: 'open' in route }, async (request, reply) => {
+        handler: declare({ set: set.name, open, credentials }, async (request, reply) => {
           const exchange = this.#exchangeOf(request);
           const answer = await this.#stages.during(exchange, () => this.#answer(exchange, route));
           if (answer !== undefined || reply.raw.headersSent || reply.raw.destroyed) return answer;

@@ -5,6 +5,7 @@ import { MASKED_PATHS, ociProcess, READONLY_PATHS, shmBytes } from '../oci-spec.
 import { underInit, withInit } from '../sandbox-init.ts';
 import { seccompProfile } from '../seccomp.ts';
 import type { RootEntries } from './docker-root.ts';
+import { type SecretFile, withSecretFile } from './secret-file.ts';
 
 export interface ContainerOptions {
   spec: StagedSpec;
@@ -15,6 +16,8 @@ export interface ContainerOptions {
   entries: RootEntries;
   /** Host files for /etc/hosts and its kin. */
   files: { path: string; source: string }[];
+  /** Part of the environment of the first process; undefined for none. */
+  secrets: SecretFile | undefined;
   hostname: string;
   runtime: string | undefined;
   cgroupParent: string;
@@ -33,7 +36,7 @@ export function containerBody(options: ContainerOptions): Record<string, unknown
   const { spec, user, root, entries } = options;
   const { limits } = spec;
   const first = ociProcess(spec, user);
-  const [command = '', ...args] = underInit(first.args, spec);
+  const [command = '', ...args] = underInit(options.secrets ? withSecretFile(first.args) : first.args, spec);
   return {
     Image: options.skeleton,
     Entrypoint: [command],
@@ -45,7 +48,7 @@ export function containerBody(options: ContainerOptions): Record<string, unknown
     Labels: options.labels,
     HostConfig: {
       ...(options.runtime === undefined ? {} : { Runtime: options.runtime }),
-      Mounts: mounts(spec, root, entries, options.files),
+      Mounts: mounts(spec, root, entries, options),
       // New names directly below / would be written past the sandbox's own disk.
       ReadonlyRootfs: true,
       NetworkMode: options.networkName,
@@ -89,7 +92,7 @@ function mounts(
   spec: StagedSpec,
   root: string,
   entries: RootEntries,
-  files: ContainerOptions['files'],
+  { files, secrets }: Pick<ContainerOptions, 'files' | 'secrets'>,
 ): Record<string, unknown>[] {
   // With an init of ours: the engine's own would be hidden below the image's /sbin.
   const given = withInit(spec).map((mount) => bind(mount.source, mount.target, mount.readOnly, mount.propagate));
@@ -98,6 +101,7 @@ function mounts(
   return [
     ...own.map((name) => bind(join(root, name), `/${name}`, false)),
     ...files.filter(({ path }) => !targets.has(path)).map(({ path, source }) => bind(source, path, true)),
+    ...(secrets ? [bind(secrets.source, secrets.target, true)] : []),
     ...given,
   ];
 }

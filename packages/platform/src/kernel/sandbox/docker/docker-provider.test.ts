@@ -27,4 +27,6 @@ sandboxContract('docker', {
     }),
   image: busyboxImage,
   volume: sharedVolume,
+  // What the daemon keeps of each container, which is what `docker inspect` shows.
+  places: () => [daemon.dir],
 });

@@ -18,6 +18,9 @@ const record: fc.Arbitrary<DockerRecord> = fc.record({
     egress: fc.constantFrom('none', 'restricted'),
     allowCidrs: fc.array(fc.string()),
     hostPorts: fc.array(fc.nat(65_535)),
+    endpoints: fc.array(
+      fc.record({ host: fc.domain(), addresses: fc.array(fc.ipV4()), port: fc.nat(65_535) }, { noNullPrototype: true }),
+    ),
     door: fc.boolean(),
   }),
 });

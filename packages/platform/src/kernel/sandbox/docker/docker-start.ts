@@ -12,6 +12,7 @@ import { containerBody } from './container-body.ts';
 import { cgroupOf, type DockerEngine } from './docker-engine.ts';
 import { DATA_LABEL, type DockerRecord, INSTANCE_LABEL, recordLabels } from './docker-record.ts';
 import { mountRoot, type RootEntries, rootPlaces } from './docker-root.ts';
+import { forgetSecretFile, READER, writeSecretFile } from './secret-file.ts';
 import { ensureSkeleton } from './skeleton-image.ts';
 
 export interface DockerStartOptions {
@@ -36,6 +37,15 @@ export interface DockerStarted {
 
 /** Makes files and container and starts it. Rejects with SandboxError, DockerError or the signal's reason, and leaves the cleaning to the caller. */
 export async function startContainer(options: DockerStartOptions): Promise<DockerStarted> {
+  const { engine, spec } = options;
+  try {
+    return await start(options);
+  } finally {
+    if (spec.secretEnv) await forgetSecretFile(engine.instance.secrets, spec.id);
+  }
+}
+
+async function start(options: DockerStartOptions): Promise<DockerStarted> {
   const { engine, spec, slot, dir, signal } = options;
   const { api, instance, networks } = engine;
   const user = await unprivileged(spec);
@@ -55,6 +65,7 @@ export async function startContainer(options: DockerStartOptions): Promise<Docke
     cwd: spec.image.config.workingDir || '/',
     network: spec.network,
   };
+  const secrets = spec.secretEnv && (await writeSecretFile(instance.secrets, spec.id, spec.secretEnv, user));
   const made = await api.json('POST', '/containers/create', {
     query: { name: `${instance.prefix}-${spec.id}` },
     signal,
@@ -65,6 +76,7 @@ export async function startContainer(options: DockerStartOptions): Promise<Docke
       root,
       entries,
       files,
+      secrets,
       hostname,
       runtime: options.runtime,
       cgroupParent: cgroupOf(engine, spec.id).parent,
@@ -136,7 +148,7 @@ async function prepareRoot(
     // Also here, where they replace a link of the image: the engine would mount over whatever it leads to.
     files,
     mountTargets,
-    command: commandOf(ociProcess(spec, user)),
+    command: spec.secretEnv ? { file: READER, path: [] } : commandOf(ociProcess(spec, user)),
   };
   return mountRoot(engine.instance, spec.id, request, run);
 }

@@ -27,6 +27,8 @@ export interface ContractFixture {
   image(dir: string): Promise<PreparedImage>;
   /** As `sharedVolume` makes it; absent where sandboxes have no volumes. */
   volume?(dir: string): Promise<Volume>;
+  /** More places of the host where something of a sandbox of that data directory is written. */
+  places?(dataDir: string): string[];
 }
 
 const MIB = 1024 * 1024;
@@ -91,6 +93,31 @@ export function sandboxContract(name: string, fixture: ContractFixture): void {
       await sandbox.stop();
     });
 
+    it('gives the first process what is secret, and writes it down nowhere', async () => {
+      const value = `s3cret-${process.pid} 'quoted' "$HOME" \\ \`id\`\nand 'more' ü`;
+      const plain = `pl41n-${process.pid}`;
+      const sandbox = await create('printf "%s<%s>\\n" "$KEY" "$PLAIN"; exec sleep 60', {
+        env: { PLAIN: plain },
+        secretEnv: { KEY: value },
+      });
+      await until(async () => (await sandbox.tail()) === `${value}<${plain}>\n`);
+      // A command beside it has what is not secret.
+      const beside = await runIn(sandbox, ['/bin/sh', '-c', 'echo "$PLAIN:$KEY"']);
+      expect(beside.stdout).toBe(`${plain}:\n`);
+      const dataDir = join(dir, 'data');
+      const places = [dataDir, ...(fixture.places?.(dataDir) ?? [])];
+      const holding = async (text: string): Promise<string[]> => {
+        const argv: [string, ...string[]] = ['grep', '-rlasF', '--devices=skip', text, ...places];
+        const { stdout } = await runCommand(argv, { timeoutMs: 60_000 });
+        // It wrote it to its log itself.
+        return stdout.split('\n').filter((file) => file !== '' && !/\/(log|container\.log)$/.test(file));
+      };
+      // The control: what is not secret is found.
+      expect(await holding(plain)).not.toEqual([]);
+      expect(await holding(`s3cret-${process.pid}`)).toEqual([]);
+      await sandbox.stop();
+    });
+
     it('reports a signal as 128 and its number', async () => {
       const sandbox = await create('/bin/sh -c "kill -SEGV \\$\\$"; exit $?');
       expect((await sandbox.exited).exitCode).toBe(139);
@@ -118,8 +145,20 @@ export function sandboxContract(name: string, fixture: ContractFixture): void {
         [{ command: [] }, 'run'],
         [{ command: ['a\0b'] }, 'NUL'],
         [{ env: { 'A=B': 'c' } }, 'env'],
+        [{ secretEnv: { A: 'b\0c' } }, 'env'],
         [{ network: { egress: 'none', allowCidrs: ['10.0.0.0/8; drop'], hostPorts: [] } }, 'allowCidrs'],
         [{ network: { egress: 'none', allowCidrs: [], hostPorts: [70_000] } }, 'hostPorts'],
+        ...[
+          { host: 'a\n127.0.0.1 b', addresses: ['10.1.2.3'], port: 80 },
+          { host: 'a', addresses: ['127.0.0.2'], port: 80 },
+          { host: 'a', addresses: ['169.254.169.254'], port: 80 },
+          { host: 'a', addresses: ['::1'], port: 80 },
+          { host: 'a', addresses: [], port: 80 },
+          { host: 'a', addresses: ['10.1.2.3'], port: 0 },
+        ].map((endpoint): [SpecChange, string] => [
+          { network: { egress: 'none', allowCidrs: [], hostPorts: [], endpoints: [endpoint] } },
+          'endpoints',
+        ]),
       ];
       for (const [change, field] of cases) {
         await expect(provider.create(spec('true', change)), field).rejects.toMatchObject({

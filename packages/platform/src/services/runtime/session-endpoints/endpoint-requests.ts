@@ -15,7 +15,7 @@ export interface EndpointRequestsDeps extends Pick<InvokeDeps, 'after' | 'limits
 /** HTTP to the servers inside sessions: any method, path and body, both ways as they come. */
 export class EndpointRequests implements PassService {
   readonly operation = PROXY_OPERATION;
-  readonly prefix = SESSION_ENDPOINTS;
+  readonly urls = [`${SESSION_ENDPOINTS}/*`];
   readonly #deps: EndpointRequestsDeps;
   readonly #connections = new EndpointConnections();
 

@@ -6,6 +6,7 @@ import type { SessionAddress } from '../../../kernel/sessions/session-store.ts';
 import type { Sessions } from '../../../kernel/sessions/sessions.ts';
 import type { InvocationTarget, RuntimeCatalogue } from '../catalogue.ts';
 import { findTarget, runtimeIdOf } from '../invocation-target.ts';
+import { requireToken } from '../require-token.ts';
 import { endpointArn } from '../runtime.ts';
 import type { RuntimeSocketsDeps } from '../websocket/runtime-sockets.ts';
 import { type EndpointRequest, readEndpointRequest } from './endpoint-address.ts';
@@ -83,14 +84,6 @@ export class SessionEndpoints {
     if (!lease) throw gone();
     return lease;
   }
-}
-
-function requireToken({ principal }: Entered, { version }: InvocationTarget): void {
-  if (principal.kind === 'oauth' || !version.definition.authorizerConfiguration?.customJWTAuthorizer) return;
-  throw errors.accessDenied(
-    'Authorization method mismatch: this agent runtime takes OAuth bearer tokens, the request was signed.',
-    { remedy: 'Send a token of the configured OpenID provider in Authorization: Bearer.' },
-  );
 }
 
 function gone(): Error {

@@ -1,0 +1,97 @@
+import { text } from 'node:stream/consumers';
+import { CliError } from '../cli-error.ts';
+import { commandGroup, platformCommand } from '../command.ts';
+import { type AdminRequest, adminJson, segment } from '../platform/admin.ts';
+import { type ConnectionFlags, findConnection } from '../platform/connection.ts';
+import { resolveRuntime } from '../platform/runtimes.ts';
+import { findProject } from '../project/load-project.ts';
+import { askSecret } from '../terminal/ask.ts';
+import { isInteractive, note, type Terminal, typed } from '../terminal/terminal.ts';
+import { printDone, printList } from './iam-request.ts';
+
+interface SecretFlags extends ConnectionFlags {
+  runtime?: string;
+}
+
+/** What agents work with and nobody is to read, such as keys of models. */
+export function secretCommand(terminal: Terminal) {
+  return commandGroup('secret', 'Keep keys and passwords for agents.', [
+    setCommand(terminal),
+    listCommand(terminal),
+    deleteCommand(terminal),
+  ]);
+}
+
+function setCommand(terminal: Terminal) {
+  return secretSubcommand('set', {
+    summary: 'Set a secret, such as the key of a model.',
+    details:
+      'The platform keeps it encrypted and never shows it. An agent gets it as an environment variable of that name once agentcore.json ' +
+      'names it in "secrets" (agentcore deploy --secret NAME). New sessions get a new value; those that are running keep theirs.',
+    examples: [
+      { does: 'be asked for the value', line: 'agentcore secret set OPENAI_API_KEY' },
+      { does: 'from a file or a password manager', line: 'agentcore secret set OPENAI_API_KEY < key.txt' },
+      { does: 'for one agent alone', line: 'agentcore secret set OPENAI_API_KEY --runtime my_agent' },
+    ],
+  })
+    .argument('<name>', 'name of the secret and of the environment variable: capital letters, digits and _')
+    .action(async (name, options) => {
+      const value = await readValue(terminal, name);
+      await call(terminal, options, { method: 'PUT', path: `/secrets/${segment(name)}`, body: { value } });
+      printDone(terminal, options.json, { name, set: true }, `${name} is set. New sessions get it.`);
+      const project = await findProject(terminal.cwd).catch(() => undefined);
+      if (project && !project.file.secrets?.includes(name))
+        note(terminal, typed(terminal, `Give it to the agent in this folder:  agentcore deploy --secret ${name}`));
+    });
+}
+
+function listCommand(terminal: Terminal) {
+  return secretSubcommand('list', {
+    summary: 'List secrets: names, when they were set and by whom. Values are never shown.',
+    examples: [
+      { does: 'those that any agent may be given', line: 'agentcore secret list' },
+      { does: 'those of one agent alone', line: 'agentcore secret list --runtime my_agent' },
+    ],
+  }).action(async (options) => {
+    const value = await call(terminal, options, { path: '/secrets' });
+    const none = typed(terminal, 'There are no secrets; set one with: agentcore secret set NAME');
+    printList(terminal, options.json, value, { member: 'secrets', fields: ['name', 'setAt', 'setBy'], none });
+  });
+}
+
+function deleteCommand(terminal: Terminal) {
+  return secretSubcommand('delete', {
+    summary: 'Forget a secret.',
+    details: 'New sessions of agents that are given it do not start until it is set again.',
+    examples: [{ does: 'forget it', line: 'agentcore secret delete OPENAI_API_KEY' }],
+  })
+    .argument('<name>', 'name of the secret')
+    .action(async (name, options) => {
+      await call(terminal, options, { method: 'DELETE', path: `/secrets/${segment(name)}` });
+      printDone(terminal, options.json, { name, deleted: true }, `${name} is deleted.`);
+    });
+}
+
+function secretSubcommand(name: string, words: Parameters<typeof platformCommand>[1]) {
+  return platformCommand(name, words).option(
+    '--runtime <name>',
+    'the agent that alone gets it, by name, id or ARN (default: any agent of the account)',
+  );
+}
+
+async function call(terminal: Terminal, flags: SecretFlags, request: AdminRequest): Promise<unknown> {
+  const connection = await findConnection(terminal, flags);
+  const runtime = flags.runtime === undefined ? undefined : await resolveRuntime(terminal, connection, flags.runtime);
+  const query = runtime && { query: { runtime: runtime.id } };
+  return adminJson(connection, { ...request, ...query, signal: terminal.signal });
+}
+
+/** Never from an argument: the list of processes and the history of the shell show those. */
+async function readValue(terminal: Terminal, name: string): Promise<string> {
+  if (isInteractive(terminal)) return askSecret(terminal, `Value of ${name}`);
+  // An editor or echo leaves a line end behind, which is no part of it.
+  const value = (await text(terminal.stdin)).replace(/\r?\n$/, '');
+  if (value === '')
+    throw new CliError('usage', 'The value on standard input is empty.', `agentcore secret set ${name} < FILE`);
+  return value;
+}

@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CliError } from '../cli-error.ts';
+import { stateFolder } from '../project/state-folder.ts';
+import { localPython } from './python.ts';
+import { readRequirements } from './requirements.ts';
+import { runTool } from './run-tool.ts';
+
+export interface InstallOptions {
+  /** Whose `requirements.txt` is meant. */
+  folder: string;
+  /** The Python that will run them, such as `3.12`. */
+  version: string;
+  signal: AbortSignal;
+  /** Gets what pip says of its progress. */
+  say(text: string): void;
+}
+
+/**
+ * Resolves with a folder that holds what `requirements.txt` names, for that Python; undefined when it names nothing. The folder is kept below
+ * `.agentcore`: pip is asked again only when the text of the requirements has changed, or when they name files of this machine.
+ * Rejects with a `CliError` when pip fails or there is none.
+ */
+export async function pythonPackages({ folder, version, signal, say }: InstallOptions): Promise<string | undefined> {
+  const requirements = await readRequirements(join(folder, 'requirements.txt'));
+  if (!requirements) return undefined;
+  const python = await localPython(folder);
+  if (!python) {
+    throw new CliError(
+      'failure',
+      'requirements.txt names packages, and there is no Python here to install them with.',
+      'Install python3 and its pip.',
+    );
+  }
+  const kept = join(await stateFolder(folder), 'packages');
+  const key = JSON.stringify([requirements.texts, python.version, process.platform, process.arch]);
+  const name = `${version}-${createHash('sha256').update(key).digest('hex').slice(0, 16)}`;
+  const target = join(kept, name);
+
+  if (!requirements.local && existsSync(target)) return target;
+  const draft = `${target}.${process.pid}`;
+  await mkdir(draft, { recursive: true });
+  try {
+    // Where another Python version is on this machine, only ready-made wheels can be used.
+    const other =
+      version === python.version ? [] : ['--python-version', version, '--only-binary=:all:', '--implementation', 'cp'];
+    const options = ['--disable-pip-version-check', '--no-compile', '--progress-bar', 'off', '--target', draft];
+    await runTool(python.command, ['-m', 'pip', 'install', ...options, ...other, '-r', 'requirements.txt'], {
+      ...{ cwd: folder, signal, onLine: say },
+      env: { PIP_NO_INPUT: '1' },
+    });
+    await forget(kept, version);
+    await rename(draft, target);
+    return target;
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+/** What earlier requirements asked for takes hundreds of megabytes. */
+async function forget(kept: string, version: string): Promise<void> {
+  const made = await readdir(kept);
+  const old = made.filter((name) => name.startsWith(`${version}-`) && /-[0-9a-f]{16}$/.test(name));
+  await Promise.all(old.map((name) => rm(join(kept, name), { recursive: true, force: true })));
+}

@@ -1,0 +1,47 @@
+/** In the table `resources`; a secret of one runtime is a child of it. */
+export const AGENT_SECRET_KIND = 'agent-secret';
+
+/** Bytes of one value: keys, tokens, and the JSON of a service account or a chain of certificates. */
+export const MOST_SECRET_BYTES = 16 * 1024;
+
+/** What is told of a secret: all but the secret. */
+export interface AgentSecret {
+  name: string;
+  /** Id of the runtime that alone gets it; undefined for one that any runtime of the account may be given. */
+  runtimeId: string | undefined;
+  /** Milliseconds since the epoch. */
+  setAt: number;
+  /** ARN of who set the value that it has now. */
+  setBy: string;
+}
+
+/** Whom a secret is for: any runtime of the account that is allowed it, or one. */
+export interface SecretScope {
+  accountId: string;
+  runtimeId?: string | undefined;
+}
+
+/** What policies name: `secret/NAME` of the account, `secret/RUNTIME/NAME` of a runtime. `*` stands for all. */
+export function agentSecretArn({ accountId, runtimeId }: SecretScope, name: string): string {
+  return `arn:aws:agentplatform::${accountId}:secret/${runtimeId === undefined ? '' : `${runtimeId}/`}${name}`;
+}
+
+/** Decides how a program is found, loaded or begun, or who it is to AWS: whoever may set a secret must not. */
+const TAKEN =
+  /^(?:AWS_.*|AGENTPLATFORM_.*|AGENTCORE_.*|LD_.*|DYLD_.*|GCONV_PATH|MALLOC_.*|GLIBC_.*|BASH_.*|ENV|IFS|SHELLOPTS|PS4|PATH|HOME|USER|SHELL|PWD|OLDPWD|TMPDIR|HOSTNAME|PORT|TERM|LANG|LC_.*|TZ|PYTHON.*|NODE_.*|NPM_.*|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|PERL5?(?:LIB|OPT|DB)|RUBY(?:LIB|OPT)|DOCKER_CONTAINER)$/;
+
+/** Why a secret may not have that name, which is that of an environment variable too; undefined when it may. */
+export function secretNameProblem(name: string): string | undefined {
+  if (!/^[A-Z_][A-Z0-9_]{0,99}$/.test(name))
+    return 'must be capital letters, digits and underscores, not begin with a digit and have at most 100 characters';
+  return TAKEN.test(name)
+    ? 'is a name that the platform, AWS or the language of the agent gives a meaning to'
+    : undefined;
+}
+
+/** Why a text cannot be a secret; undefined when it can. The text is not in it. */
+export function secretValueProblem(value: string): string | undefined {
+  if (value === '') return 'must not be empty';
+  if (value.includes('\0')) return 'must not have a NUL character, which no environment variable can hold';
+  return Buffer.byteLength(value) > MOST_SECRET_BYTES ? `must have at most ${MOST_SECRET_BYTES} bytes` : undefined;
+}

@@ -8,7 +8,7 @@ import type { Principal } from '../auth/principal.ts';
 import { HOP_BY_HOP } from '../http/hop-by-hop.ts';
 import { type OnGone, type PushBody, requestUpstream, type UpstreamResponse } from '../http/push-body.ts';
 import type { HeldElsewhereError } from '../sessions/server-hold.ts';
-import { TRACE_HEADERS, type TraceContext, traceHeaders } from '../telemetry/index.ts';
+import { isTraceHeader, type TraceContext, traceHeaders } from '../telemetry/index.ts';
 import { PEER_HEADER, type PeerTokens } from './peer-token.ts';
 
 /** A request whose session another server has, as far as it was read. */
@@ -25,7 +25,6 @@ const CONNECT_MS = 3_000;
 const MAX_ANSWER_BYTES = 16 * 2 ** 20;
 /** Of a request that another server gets, these are its own. */
 const NOT_KEPT = new Set([...HOP_BY_HOP, 'content-length', PEER_HEADER, requestIdHeader]);
-const OF_TRACE: ReadonlySet<string> = new Set(TRACE_HEADERS);
 const OF_UPGRADE = new Set(['connection', 'upgrade']);
 
 /** What is open to one life of another server. */
@@ -176,7 +175,7 @@ function kept({ req, trace }: Forwarded, also?: ReadonlySet<string>): string[] {
   for (let i = 0; i + 1 < req.rawHeaders.length; i += 2) {
     const [name = '', value = ''] = req.rawHeaders.slice(i, i + 2);
     const lower = name.toLowerCase();
-    if (trace && OF_TRACE.has(lower)) continue;
+    if (trace && isTraceHeader(lower)) continue;
     if (!NOT_KEPT.has(lower) || also?.has(lower)) headers.push(name, value);
   }
   return headers;

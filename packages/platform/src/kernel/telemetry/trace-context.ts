@@ -15,6 +15,12 @@ export interface TraceContext {
 
 /** The headers that carry one, lower-case. */
 export const TRACE_HEADERS = ['traceparent', 'tracestate', 'baggage', 'x-amzn-trace-id'] as const;
+const NAMES: ReadonlySet<string> = new Set(TRACE_HEADERS);
+
+/** Whether a header of this lower-case name says what a request is a part of. */
+export function isTraceHeader(name: string): boolean {
+  return NAMES.has(name);
+}
 
 /** The longest that each of them may be, in characters (model: InvokeAgentRuntime). */
 const LONGEST = { traceparent: 128, tracestate: 512, baggage: 8192, 'x-amzn-trace-id': 128 };

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { TRACE_HEADERS, type TraceContext, traceHeaders } from '../../kernel/telemetry/index.ts';
+import { isTraceHeader, TRACE_HEADERS, type TraceContext, traceHeaders } from '../../kernel/telemetry/index.ts';
 
 export const SESSION_HEADER = 'x-amzn-bedrock-agentcore-runtime-session-id';
 export const USER_HEADER = 'x-amzn-bedrock-agentcore-runtime-user-id';
@@ -20,17 +20,9 @@ const PASSED = [
   'a2a-extensions',
   USER_HEADER,
 ];
-const TRACE: readonly string[] = TRACE_HEADERS;
 
 /** Response headers of a container that reach the client. */
-export const ANSWERED = [
-  'mcp-session-id',
-  'mcp-protocol-version',
-  'x-amzn-trace-id',
-  'traceparent',
-  'tracestate',
-  'baggage',
-] as const;
+export const ANSWERED = ['mcp-session-id', 'mcp-protocol-version', ...TRACE_HEADERS] as const;
 
 /** Headers that no allowlist may open: they carry the caller's credentials to the platform or steer the connection. */
 const NEVER = new Set([
@@ -88,7 +80,7 @@ export function containerHeaders(request: ContainerRequest): string[] {
   }
   if (trace) list.push(...traceHeaders(trace));
   else
-    for (const name of TRACE) {
+    for (const name of TRACE_HEADERS) {
       const value = headers[name];
       if (typeof value === 'string') list.push(name, value);
     }
@@ -99,7 +91,7 @@ export function containerHeaders(request: ContainerRequest): string[] {
   }
   for (const allowed of allowlist) {
     const name = allowed.toLowerCase();
-    if (name.startsWith(CUSTOM_PREFIX) || PASSED.includes(name) || TRACE.includes(name) || !mayPass(name, bearer))
+    if (name.startsWith(CUSTOM_PREFIX) || PASSED.includes(name) || isTraceHeader(name) || !mayPass(name, bearer))
       continue;
     const value = headers[name];
     if (typeof value === 'string') list.push(name, value);

@@ -2,12 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import { connectionOptions, HOP_BY_HOP } from '../../../kernel/http/hop-by-hop.ts';
 import { INERT_HEADERS, mayRun } from '../../../kernel/http/inert.ts';
 import type { UpstreamResponse } from '../../../kernel/http/push-body.ts';
-import { TRACE_HEADERS, type TraceContext, traceHeaders } from '../../../kernel/telemetry/index.ts';
+import { isTraceHeader, type TraceContext, traceHeaders } from '../../../kernel/telemetry/index.ts';
 import { SESSION_HEADER } from '../container-headers.ts';
 
 /** Credentials, and what the platform and AWS mean by a header. */
 const NOT_SENT = /^(?:authorization$|host$|x-amzn?-|amz-sdk-|x-agentplatform-|workloadaccesstoken$|oauth2callbackurl$)/;
-const TRACE: ReadonlySet<string> = new Set(TRACE_HEADERS);
 /** Cookies that the platform keeps for itself. */
 const OWN_COOKIE = /^(?:__Host-|__Secure-)?agentplatform/i;
 /** Headers by which an answer changes what a browser thinks of the whole address, or speaks as the platform. */
@@ -35,7 +34,7 @@ export function sentHeaders(
     const [name = '', value = ''] = req.rawHeaders.slice(i, i + 2);
     const lower = name.toLowerCase();
     if (HOP_BY_HOP.has(lower) || options.has(lower) || more?.test(lower)) continue;
-    if (TRACE.has(lower) ? session.trace : NOT_SENT.test(lower)) continue;
+    if (isTraceHeader(lower) ? session.trace : NOT_SENT.test(lower)) continue;
     const kept = lower === 'cookie' ? cookies(value, req) : value;
     if (kept !== '') sent.push(name, kept);
   }

@@ -12,7 +12,6 @@ import { agentHeaders } from './agent-headers.ts';
 import { agentSpan, endWith, held } from './agent-span.ts';
 import type { AgentTokens } from './agent-tokens.ts';
 import type { InvocationTarget } from './catalogue.ts';
-import { ANSWERED } from './container-headers.ts';
 import { EventSize } from './event-size.ts';
 import { listens } from './listens.ts';
 import { readMcpSession, writeMcpSession } from './mcp-session.ts';
@@ -149,15 +148,14 @@ function respond(
     const value = answer.headers[name];
     return typeof value === 'string' ? value : value?.[0];
   };
-  const [mcpSessionId, mcpProtocolVersion, traceId, traceParent, traceState, baggage] = ANSWERED.map(header);
   return {
     runtimeSessionId,
-    mcpSessionId,
-    mcpProtocolVersion,
-    traceId,
-    traceParent,
-    traceState,
-    baggage,
+    mcpSessionId: header('mcp-session-id'),
+    mcpProtocolVersion: header('mcp-protocol-version'),
+    traceId: header('x-amzn-trace-id'),
+    traceParent: header('traceparent'),
+    traceState: header('tracestate'),
+    baggage: header('baggage'),
     contentType: header('content-type') ?? 'application/octet-stream',
     response,
     statusCode: answer.status,

@@ -72,7 +72,13 @@ const onGone = () => () => undefined;
 
 function invocation() {
   const ctx = { principal, headers: {}, requestId: 'r', signal, onGone, span: request, origin: 'http://platform' };
-  const input = { agentRuntimeArn: ARN, runtimeSessionId: SESSION, payload: Buffer.from('{}') };
+  const input = {
+    agentRuntimeArn: ARN,
+    runtimeSessionId: SESSION,
+    payload: (async function* () {
+      yield Buffer.from('{}');
+    })(),
+  };
   return invoke(target, input, ctx as unknown as RequestContext, deps());
 }
 

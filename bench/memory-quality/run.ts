@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
 import { openLocalEmbedder } from '../../packages/platform/src/kernel/embeddings/index.ts';
+import { jobMigrations } from '../../packages/platform/src/kernel/jobs/index.ts';
 import { migrate, openDatabase, storageMigrations } from '../../packages/platform/src/kernel/storage/index.ts';
 import { memoryMigrations } from '../../packages/platform/src/services/memory/index.ts';
 import { VectorIndex } from '../../packages/platform/src/services/memory/vector-index.ts';
@@ -36,7 +37,7 @@ export async function run(args: string[]): Promise<void> {
   const embedder = directory === undefined ? undefined : await openLocalEmbedder({ directory, clock: systemClock });
   const vectors = embedder && new VectorIndex({ database, embedder, clock: systemClock, log });
   try {
-    await migrate(database, [...storageMigrations, ...memoryMigrations], log);
+    await migrate(database, [...storageMigrations, ...jobMigrations, ...memoryMigrations], log);
     const turns = await keepTurns(database, conversations);
     await vectors?.start();
     if (vectors) await untilEmbedded();

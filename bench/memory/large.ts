@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import pino from 'pino';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
 import type { Embedder } from '../../packages/platform/src/kernel/embeddings/index.ts';
+import { jobMigrations } from '../../packages/platform/src/kernel/jobs/index.ts';
 import {
   type Database,
   migrate,
@@ -100,7 +101,7 @@ export async function measureLarge(options: LargeOptions): Promise<LargeResults>
   };
   const vectors = new VectorIndex({ database, embedder: cached, clock: systemClock, log });
   try {
-    await migrate(database, [...storageMigrations, ...memoryMigrations], log);
+    await migrate(database, [...storageMigrations, ...jobMigrations, ...memoryMigrations], log);
     await vectors.start();
     const texts = await realSentences(embedded + queries);
     const base = await vectorsOf(texts, embedder, say);

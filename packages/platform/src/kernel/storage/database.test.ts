@@ -76,6 +76,15 @@ describeDatabases('database', migrations, (database) => {
     expect(rows).toEqual([{ id: 'kept-1' }, { id: 'kept-2' }]);
   });
 
+  test('a transaction whose first statement fails, and one that has none, leave nothing open', async () => {
+    await expect(database().transaction((tx) => tx.query('SELECT 1 / 0'))).rejects.toMatchObject({ code: '22012' });
+    await expect(database().transaction((tx) => tx.exec('SELECT 1 / 0'))).rejects.toMatchObject({ code: '22012' });
+    expect(await database().transaction(async () => 'nothing')).toBe('nothing');
+    await expect(database().transaction(() => Promise.reject(new Error('undone')))).rejects.toThrow('undone');
+    await database().transaction((tx) => tx.query('SAVEPOINT known'));
+    await expect(database().query('SAVEPOINT known')).rejects.toMatchObject({ code: '25P01' });
+  });
+
   test('statements beside a transaction are not part of it', async () => {
     const entered = Promise.withResolvers<void>();
     const leave = Promise.withResolvers<void>();

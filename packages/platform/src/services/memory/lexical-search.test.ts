@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { jobMigrations } from '../../kernel/jobs/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
 import { lexicalSearch } from './lexical-search.ts';
@@ -14,7 +15,7 @@ const filter: RecordFilter = {
   metadataField: '',
 };
 
-describeDatabases('lexical search', [...storageMigrations, ...memoryMigrations], (database) => {
+describeDatabases('lexical search', [...storageMigrations, ...jobMigrations, ...memoryMigrations], (database) => {
   it('ranks by the weight of the words that a record holds', async () => {
     const texts = [
       'The violin is old',

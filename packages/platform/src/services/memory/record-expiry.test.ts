@@ -1,6 +1,7 @@
 import pino from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FakeClock } from '../../kernel/fake-clock.ts';
+import { jobMigrations } from '../../kernel/jobs/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
 import { applyChanges } from './extraction/changes.ts';
@@ -35,7 +36,7 @@ describe('a specification of expiry', () => {
   });
 });
 
-describeDatabases('records that expire', [...storageMigrations, ...memoryMigrations], (database) => {
+describeDatabases('records that expire', [...storageMigrations, ...jobMigrations, ...memoryMigrations], (database) => {
   const clock = new FakeClock();
   let ids = 0;
   let records: Records;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { jobMigrations } from '../../kernel/jobs/index.ts';
 import { migrate, storageMigrations } from '../../kernel/storage/index.ts';
 import { silent, type TemporaryDatabase, temporaryPglite } from '../../kernel/storage/testing/databases.ts';
 import { keepStatistics } from './statistics.ts';
@@ -7,7 +8,7 @@ import { memoryMigrations } from './tables.ts';
 let temporary: TemporaryDatabase;
 beforeAll(async () => {
   temporary = await temporaryPglite();
-  await migrate(temporary.database, [...storageMigrations, ...memoryMigrations], silent);
+  await migrate(temporary.database, [...storageMigrations, ...jobMigrations, ...memoryMigrations], silent);
 });
 afterAll(() => temporary?.dispose());
 

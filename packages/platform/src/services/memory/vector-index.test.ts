@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../kernel/clock.ts';
 import type { Embedder } from '../../kernel/embeddings/index.ts';
+import { jobMigrations } from '../../kernel/jobs/index.ts';
 import { ModelError } from '../../kernel/models/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases, silent } from '../../kernel/storage/testing/databases.ts';
@@ -36,7 +37,7 @@ const filterOf = (key: string): RecordFilter => {
   };
 };
 
-describeDatabases('vector index', [...storageMigrations, ...memoryMigrations], (database) => {
+describeDatabases('vector index', [...storageMigrations, ...jobMigrations, ...memoryMigrations], (database) => {
   const until = (done: () => boolean) => expect.poll(done, { timeout: 60_000 }).toBe(true);
 
   it('finds the nearest in a namespace, one by one and through the graph alike', async () => {

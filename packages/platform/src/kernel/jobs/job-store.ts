@@ -101,15 +101,15 @@ export async function releaseJobs(executor: Executor, runs: readonly TakenJob[],
   );
 }
 
-/** Goes on with the runs; gives those that are still this server's. */
+/** Goes on with the runs; gives those that are still this server's. A job that it has lost and taken again has two: the later one is its. */
 export async function renewLeases(executor: Executor, runs: readonly TakenJob[]): Promise<Set<TakenJob>> {
   if (runs.length === 0) return new Set();
   const rows = await executor.query<{ id: string; runs: number }>(
     `UPDATE jobs SET lease_until = now() + ${LEASE} WHERE state = 'running' AND ${RUNS} RETURNING id, runs`,
     [idsOf(runs)],
   );
-  const kept = new Set(rows.map((row) => row.id));
-  return new Set(runs.filter(({ id }) => kept.has(id)));
+  const kept = new Map(rows.map((row) => [row.id, row.runs]));
+  return new Set(runs.filter((run) => kept.get(run.id) === run.runs));
 }
 
 /** Jobs whose server is silent wait again; all that run where nobody else can be running them. */
@@ -120,11 +120,16 @@ export function releaseSilent(executor: Executor, whose: 'silent' | 'all'): Prom
   );
 }
 
-/** Gives lines their turn whose first job was enqueued while the one before it was ending: neither transaction saw the other. */
+/**
+ * Gives lines their turn whose first job is `behind`. It was enqueued while the one before it was ending, or committed after one that came later:
+ * neither transaction saw the other. The state is asked again because another server may have taken the job since the line was read.
+ */
 export async function wakeLines(executor: Executor): Promise<void> {
   await executor.execute(
-    `UPDATE jobs SET state = 'waiting' WHERE id IN (SELECT DISTINCT ON (queue, key) id FROM jobs j WHERE state = 'behind' AND NOT EXISTS (
-       SELECT FROM jobs h WHERE h.queue = j.queue AND h.key = j.key AND h.state IN ('waiting', 'running')) ORDER BY queue, key, seq)`,
+    `UPDATE jobs SET state = 'waiting' WHERE state = 'behind' AND id IN (
+       SELECT first.id FROM (SELECT DISTINCT queue, key FROM jobs WHERE state = 'behind') line CROSS JOIN LATERAL (
+         SELECT id, state FROM jobs j WHERE j.queue = line.queue AND j.key = line.key AND state <> 'failed' ORDER BY seq LIMIT 1) first
+       WHERE first.state = 'behind')`,
   );
 }
 

@@ -89,7 +89,9 @@ export class JobWorker {
         // Whatever ends looks again.
         if (free <= 0) return;
         const taken = await takeJobs(database, this.#queue, free).catch(noneIfTaken);
-        for (const job of taken) this.#begin([job]);
+        // The others that were chosen with it are still there.
+        this.#again ||= taken === undefined;
+        for (const job of taken ?? []) this.#begin([job]);
       }
     } catch (error) {
       log.warn({ err: error, job: this.#queue }, 'no jobs could be taken; it is tried again');
@@ -165,7 +167,8 @@ export class JobWorker {
     if (on && ahead.length > 0) return ahead;
     await releaseJobs(database, ahead, false);
     if (key === null) return [];
-    return takeLine(database, this.#queue, key, on && inRow < IN_A_ROW ? AHEAD : 0).catch(noneIfTaken);
+    const next = await takeLine(database, this.#queue, key, on && inRow < IN_A_ROW ? AHEAD : 0).catch(noneIfTaken);
+    return next ?? [];
   }
 
   /** Whether it was the last attempt. */
@@ -194,7 +197,7 @@ interface Outcome {
 }
 
 /** For taking jobs, when another server has taken one of the same key at the same moment. */
-function noneIfTaken(error: unknown): TakenJob[] {
-  if (error instanceof DatabaseError && error.code === UNIQUE_VIOLATION) return [];
+function noneIfTaken(error: unknown): undefined {
+  if (error instanceof DatabaseError && error.code === UNIQUE_VIOLATION) return undefined;
   throw error;
 }

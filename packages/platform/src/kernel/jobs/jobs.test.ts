@@ -9,8 +9,8 @@ import { FakeClock } from '../fake-clock.ts';
 import { describeDatabases, EMBEDDED_CACHE, silent, temporaryPglite } from '../storage/testing/databases.ts';
 import { startPostgres } from '../storage/testing/postgres.ts';
 import type { JobDefinition } from './job-definition.ts';
-import { addJob, endJob, releaseSilent, takeJobs, takeLine } from './job-store.ts';
-import { createJobs } from './jobs.ts';
+import { addJob, endJob, releaseSilent, takeJobs, takeLine, wakeLines } from './job-store.ts';
+import { createJobs, type Jobs } from './jobs.ts';
 import { jobMigrations } from './tables.ts';
 
 interface Item {
@@ -27,7 +27,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-describeDatabases('jobs', jobMigrations, (database) => {
+describeDatabases('jobs', jobMigrations, (database, kind) => {
   let counter = 0;
   const startQueue = async (definition: Omit<JobDefinition<Item>, 'parse'>, name = `queue-${++counter}`) => {
     const jobs = createJobs({ database: database(), log: silent, pollSeconds: 0.5 });
@@ -37,6 +37,20 @@ describeDatabases('jobs', jobMigrations, (database) => {
     return { jobs, queue, name };
   };
   const soon = <T>(check: () => T) => vi.waitFor(check, { timeout: 15_000, interval: 20 });
+  /** Time stands still on its clock, so that it neither looks nor renews leases; it is stopped after the test. */
+  const stopLater = (jobs: Jobs, clock: FakeClock): void => {
+    cleanups.push(async () => {
+      let over = false;
+      const stopping = jobs.stop(0).finally(() => {
+        over = true;
+      });
+      while (!over) await clock.advance(1).then(() => sleep(1));
+      await stopping;
+    });
+  };
+  /** Some statement waits for what a transaction holds. */
+  const blocked = () =>
+    soon(async () => expect(await database().query('SELECT FROM pg_locks WHERE NOT granted')).not.toEqual([]));
 
   test('a job is run with its data, later ones later', async () => {
     const ran = new Map<number, number>();
@@ -279,6 +293,57 @@ describeDatabases('jobs', jobMigrations, (database) => {
     expect((await takeJobs(database(), name, 5)).map(({ id }) => id)).toEqual([`${name} first`]);
   });
 
+  const insert = (queue: string, seq: number, state: string): Promise<number> =>
+    database().execute(
+      "INSERT INTO jobs (seq, queue, key, data, state) OVERRIDING SYSTEM VALUE VALUES ($1, $2, 'same', $3, $4)",
+      [seq, queue, `${seq}`, state],
+    );
+
+  test('a job whose transaction commits late goes before the one that waits and came later', async () => {
+    const name = `queue-${++counter}`;
+    await insert(name, 900_012, 'waiting');
+    await insert(name, 900_011, 'behind');
+    expect(await takeJobs(database(), name, 5)).toEqual([]);
+    await wakeLines(database());
+    expect(datas(await takeJobs(database(), name, 5))).toEqual(['900011']);
+  });
+
+  // The embedded database runs one statement at a time.
+  if (kind === 'postgres') {
+    test('a line that is given its turn while a server takes it stays with that server', async () => {
+      const name = `queue-${++counter}`;
+      for (const seq of [900_021, 900_022]) await insert(name, seq, 'behind');
+      let waking: Promise<void> | undefined;
+      await database().transaction(async (tx) => {
+        expect(datas(await takeLine(tx, name, 'same', 2))).toEqual(['900021', '900022']);
+        waking = wakeLines(database());
+        await blocked();
+      });
+      await waking;
+      expect(await takeJobs(database(), name, 5)).toEqual([]);
+      expect(await database().query('SELECT DISTINCT state FROM jobs WHERE queue = $1', [name])).toEqual([
+        { state: 'running' },
+      ]);
+    });
+
+    test('what was chosen together with a job that another server takes at the same moment is looked for again', async () => {
+      const name = `queue-${++counter}`;
+      const seen: string[] = [];
+      const jobs = createJobs({ database: database(), log: silent, pollSeconds: 3_600 });
+      jobs.define<Item>(name, { parse, run: async ({ data }) => void seen.push(`${data.n}`) });
+      cleanups.push(() => jobs.stop(100));
+      await insert(name, 900_032, 'waiting');
+      await addJob(database(), { queue: name, data: '{"n":7}', key: undefined, startAfter: undefined });
+      await database().transaction(async (tx) => {
+        expect(await tx.execute("UPDATE jobs SET state = 'running', runs = 1 WHERE seq = 900032")).toBe(1);
+        await insert(name, 900_031, 'waiting');
+        await jobs.start();
+        await blocked();
+      });
+      await soon(() => expect(seen).toEqual(['7']));
+    });
+  }
+
   test('a line whose next job came while the one before it was ending has its turn within seconds', async () => {
     const clock = new FakeClock();
     const seen: number[] = [];
@@ -286,7 +351,7 @@ describeDatabases('jobs', jobMigrations, (database) => {
     const name = `queue-${++counter}`;
     jobs.define<Item>(name, { parse, run: async ({ data }) => void seen.push(data.n) });
     await jobs.start();
-    cleanups.push(() => jobs.stop(0));
+    stopLater(jobs, clock);
     for (const n of [1, 2])
       await database().execute(
         "INSERT INTO jobs (queue, key, data, state) VALUES ($1, 'same', json_build_object('n', $2::int)::text, 'behind')",
@@ -321,32 +386,48 @@ describeDatabases('jobs', jobMigrations, (database) => {
     expect(aborted).toHaveLength(1);
   });
 
-  test('what another server took from one that was silent is cut there, and ends once', async () => {
+  /** A server that stands still; it runs the one job that was there when it started, for ever. */
+  const startStill = async () => {
     const clock = new FakeClock();
-    const began = Promise.withResolvers<void>();
-    const cut = Promise.withResolvers<unknown>();
     const name = `queue-${++counter}`;
-    const silentOne = createJobs({ database: database(), log: silent, clock });
-    const queue = silentOne.define<Item>(name, {
+    const runs: { attempt: number; signal: AbortSignal }[] = [];
+    const jobs = createJobs({ database: database(), log: silent, clock });
+    const queue = jobs.define<Item>(name, {
       parse,
-      run: ({ signal }) => {
-        signal.addEventListener('abort', () => cut.resolve(signal.reason));
-        began.resolve();
-        return new Promise(() => {});
+      run: async ({ attempt, signal }) => {
+        runs.push({ attempt, signal });
+        await new Promise(() => {});
       },
     });
-    await silentOne.start();
-    cleanups.push(() => silentOne.stop(0));
-    await queue.enqueue({ n: 1 });
-    await began.promise;
+    await addJob(database(), { queue: name, data: '{"n":1}', key: undefined, startAfter: undefined });
+    await jobs.start();
+    stopLater(jobs, clock);
+    await soon(() => expect(runs).toHaveLength(1));
     await database().execute("UPDATE jobs SET lease_until = now() - interval '1 second' WHERE queue = $1", [name]);
+    return { clock, name, queue, runs };
+  };
+  const lost = new Error('another run has the job');
+
+  test('what another server took from one that was silent is cut there, and ends once', async () => {
+    const { clock, name, runs } = await startStill();
     const seen: number[] = [];
     await startQueue({ run: async ({ data, attempt }) => void seen.push(data.n, attempt) }, name);
     await soon(() => expect(seen).toEqual([1, 2]));
     await clock.advance(5_000);
-    expect(await cut.promise).toEqual(new Error('another server has the job'));
+    await soon(() => expect(runs[0]?.signal.reason).toEqual(lost));
     await soon(async () => expect(await database().query('SELECT id FROM jobs WHERE queue = $1', [name])).toEqual([]));
     expect(seen).toHaveLength(2);
+    expect(runs).toHaveLength(1);
+  });
+
+  test('what a server lost and took again is run by the later run alone', async () => {
+    const { clock, queue, runs } = await startStill();
+    await releaseSilent(database(), 'silent');
+    queue.look();
+    await soon(() => expect(runs.map(({ attempt }) => attempt)).toEqual([1, 2]));
+    await clock.advance(5_000);
+    await soon(() => expect(runs[0]?.signal.reason).toEqual(lost));
+    expect(runs[1]?.signal.aborted).toBe(false);
   });
 
   test('jobs of a queue that nobody defines any more go to its heir, in their order', async () => {

@@ -66,7 +66,7 @@ export function createJobs({ database, log, clock = systemClock, pollSeconds = P
     const runs = [...workers.values()].flatMap((worker) => worker.running);
     const kept = await renewLeases(database, runs);
     const lost = runs.filter((run) => !kept.has(run));
-    for (const worker of workers.values()) worker.cut(lost, new Error('another server has the job'));
+    for (const worker of workers.values()) worker.cut(lost, new Error('another run has the job'));
     const released = await releaseSilent(database, 'silent');
     if (released > 0) log.info({ count: released }, 'jobs of a server that is silent are run again');
     await wakeLines(database);

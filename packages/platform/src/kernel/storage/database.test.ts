@@ -59,6 +59,23 @@ describeDatabases('database', migrations, (database) => {
     expect(await database().query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
+  test('what a failed statement held is free when its error is there', async () => {
+    await database().execute("INSERT INTO things (id, count, at) VALUES ('free', 1, now())");
+    // Many subtransactions, which take the server a while to undo.
+    const failing = `DO $$ BEGIN
+      UPDATE things SET count = count + 1 WHERE id = 'free';
+      FOR n IN 1..5000 LOOP
+        BEGIN INSERT INTO things VALUES ('sub' || n, n, NULL, now()); EXCEPTION WHEN division_by_zero THEN NULL; END;
+      END LOOP;
+      PERFORM 1 / 0;
+    END $$`;
+    for (let time = 0; time < 10; time++) {
+      await expect(database().exec(failing)).rejects.toThrow(/division by zero/);
+      const free = "SELECT count FROM things WHERE id = 'free' FOR UPDATE SKIP LOCKED";
+      expect(await database().query(free)).toEqual([{ count: 1 }]);
+    }
+  });
+
   test('a transaction is all or nothing', async () => {
     const insert = 'INSERT INTO things (id, count, at) VALUES ($1, 0, now())';
     await database().transaction(async (tx) => {

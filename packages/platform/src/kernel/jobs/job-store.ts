@@ -28,11 +28,7 @@ const RUNS = '(id, runs) IN (SELECT r->>0, (r->>1)::int FROM jsonb_array_element
 /** Gives its id. */
 export async function addJob(executor: Executor, { queue, data, key, startAfter }: NewJob): Promise<string> {
   const id = randomUUID();
-  await executor.execute(
-    `INSERT INTO jobs (id, queue, key, data, due_at, state)
-     VALUES ($1, $2, $3, $4, coalesce($5, now()), CASE WHEN waits_in_line($2, $3) THEN 'behind' ELSE 'waiting' END)`,
-    [id, queue, key ?? null, data, startAfter ?? null],
-  );
+  await executor.query('SELECT enqueue_job($1, $2, $3, $4, $5)', [id, queue, key ?? null, data, startAfter ?? null]);
   return id;
 }
 

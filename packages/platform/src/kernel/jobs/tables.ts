@@ -33,4 +33,15 @@ export const jobMigrations: Migration[] = [
       END $$;
       DROP SCHEMA IF EXISTS pgboss CASCADE;`,
   },
+  {
+    // The whole INSERT for the same reason.
+    id: 'jobs/0002-enqueue',
+    sql: `
+      CREATE FUNCTION enqueue_job(new_id text, queue_name text, line text, new_data text, due timestamptz) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO jobs (id, queue, key, data, due_at, state) VALUES (new_id, queue_name, line, new_data, coalesce(due, now()),
+          CASE WHEN line IS NOT NULL AND EXISTS (SELECT FROM jobs WHERE queue = queue_name AND key = line AND state <> 'failed')
+            THEN 'behind' ELSE 'waiting' END);
+      END $$;
+      DROP FUNCTION waits_in_line(text, text);`,
+  },
 ];

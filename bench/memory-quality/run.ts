@@ -8,6 +8,7 @@ import { openLocalEmbedder } from '../../packages/platform/src/kernel/embeddings
 import { jobMigrations } from '../../packages/platform/src/kernel/jobs/index.ts';
 import { migrate, openDatabase, storageMigrations } from '../../packages/platform/src/kernel/storage/index.ts';
 import { memoryMigrations } from '../../packages/platform/src/services/memory/index.ts';
+import { recordTable } from '../../packages/platform/src/services/memory/record-table.ts';
 import { VectorIndex } from '../../packages/platform/src/services/memory/vector-index.ts';
 import { readDataset } from './dataset.ts';
 import { judgedTable, runJudged } from './judged.ts';
@@ -35,7 +36,7 @@ export async function run(args: string[]): Promise<void> {
   const log = pino({ level: 'silent' });
   const database = await openDatabase({ dataDir, log });
   const embedder = directory === undefined ? undefined : await openLocalEmbedder({ directory, clock: systemClock });
-  const vectors = embedder && new VectorIndex({ database, embedder, clock: systemClock, log });
+  const vectors = embedder && new VectorIndex({ database, table: recordTable, embedder, clock: systemClock, log });
   try {
     await migrate(database, [...storageMigrations, ...jobMigrations, ...memoryMigrations], log);
     const turns = await keepTurns(database, conversations);

@@ -14,6 +14,7 @@ import {
 import { startPostgres } from '../../packages/platform/src/kernel/storage/testing/postgres.ts';
 import { memoryMigrations } from '../../packages/platform/src/services/memory/index.ts';
 import type { RecordFilter } from '../../packages/platform/src/services/memory/record-store.ts';
+import { recordTable } from '../../packages/platform/src/services/memory/record-table.ts';
 import { Retrieval } from '../../packages/platform/src/services/memory/retrieval.ts';
 import { VectorIndex } from '../../packages/platform/src/services/memory/vector-index.ts';
 import { type Machine, thisMachine } from '../support/machine.ts';
@@ -99,7 +100,7 @@ export async function measureLarge(options: LargeOptions): Promise<LargeResults>
     ...embedder,
     embed: async (texts) => texts.map((text) => known.get(text) ?? new Float32Array(embedder.dimensions)),
   };
-  const vectors = new VectorIndex({ database, embedder: cached, clock: systemClock, log });
+  const vectors = new VectorIndex({ database, table: recordTable, embedder: cached, clock: systemClock, log });
   try {
     await migrate(database, [...storageMigrations, ...jobMigrations, ...memoryMigrations], log);
     await vectors.start();
@@ -221,7 +222,7 @@ async function measurePlace(
   database: Database,
   table: string,
   retrieval: Retrieval,
-  vectors: VectorIndex,
+  vectors: VectorIndex<RecordFilter>,
   asked: readonly string[],
   key: string,
 ) {

@@ -80,7 +80,7 @@ export class Housekeeping {
   async #work(): Promise<void> {
     try {
       const more = await this.round();
-      if (!more) await keepStatistics(this.#deps.database);
+      if (!more) await keepStatistics(this.#deps.database, ['memory_']);
       this.#arm(more ? 10 : ROUND_MS);
     } catch (error) {
       this.#deps.log.warn({ err: error }, 'what has expired could not be deleted; it is tried again');

@@ -11,6 +11,7 @@ import type { Memory } from './memory.ts';
 import { recordView } from './record.ts';
 import { expiryFrom, namesExpiry, newExpiry, wantedExpiry } from './record-expiry.ts';
 import { listRecords, type RecordFilter, recordsOf } from './record-store.ts';
+import { recordTable } from './record-table.ts';
 import { Records } from './records.ts';
 import { memoryMigrations } from './tables.ts';
 
@@ -50,7 +51,7 @@ describeDatabases('records that expire', [...storageMigrations, ...jobMigrations
   });
   const listed = async () => (await listRecords(database(), filter(), 100, undefined)).map(({ content }) => content);
   const found = async () => {
-    const hits = await lexicalSearch(database(), filter(), 'tea', 10);
+    const hits = await lexicalSearch(database(), recordTable, filter(), 'tea', 10);
     return [
       ...(
         await recordsOf(

@@ -27,15 +27,15 @@ it('the embedded database learns how many rows there are, and is not asked to lo
       [from, to],
     );
   await add(1, 100);
-  await keepStatistics(database);
+  await keepStatistics(database, ['memory_']);
   expect(await known()).toBe(-1);
   await add(101, 1000);
-  await keepStatistics(database);
+  await keepStatistics(database, ['memory_']);
   expect(await known()).toBe(1000);
   await add(1001, 1150);
-  await keepStatistics(database);
+  await keepStatistics(database, ['memory_']);
   expect(await known()).toBe(1000);
   await add(1151, 1400);
-  await keepStatistics(database);
+  await keepStatistics(database, ['memory_']);
   expect(await known()).toBe(1400);
 });

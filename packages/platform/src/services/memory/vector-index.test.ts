@@ -6,6 +6,7 @@ import { ModelError } from '../../kernel/models/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases, silent } from '../../kernel/storage/testing/databases.ts';
 import { insertRecord, type RecordFilter, updateRecord } from './record-store.ts';
+import { recordTable } from './record-table.ts';
 import { memoryMigrations } from './tables.ts';
 import { VectorIndex } from './vector-index.ts';
 
@@ -55,7 +56,7 @@ describeDatabases('vector index', [...storageMigrations, ...jobMigrations, ...me
       });
     }
     const model = embedder('one');
-    const common = { database: database(), clock: systemClock, log: silent };
+    const common = { database: database(), table: recordTable, clock: systemClock, log: silent };
     const exact = new VectorIndex({ ...common, embedder: model });
     const graph = new VectorIndex({ ...common, embedder: model, exactAtMost: 5 });
     await exact.start();
@@ -80,7 +81,7 @@ describeDatabases('vector index', [...storageMigrations, ...jobMigrations, ...me
 
     const asked = model.asked.length;
     await updateRecord(database(), 'm', 'r301', { namespace: '/rare/new', at }, at);
-    const moved = async (index: VectorIndex, key: string) =>
+    const moved = async (index: VectorIndex<RecordFilter>, key: string) =>
       (await index.search(filterOf(key), await index.embed('301'), 1)).map(({ id }) => id);
     expect(await moved(exact, '/often')).not.toEqual(['r301']);
     exact.wake(0);
@@ -116,7 +117,13 @@ describeDatabases('vector index', [...storageMigrations, ...jobMigrations, ...me
         return model.embed(texts, signal);
       },
     };
-    const index = new VectorIndex({ database: database(), clock: systemClock, log: silent, embedder: picky });
+    const index = new VectorIndex({
+      database: database(),
+      table: recordTable,
+      clock: systemClock,
+      log: silent,
+      embedder: picky,
+    });
     const waiting = async () =>
       (await database().query<{ id: string }>('SELECT id FROM memory_records WHERE needs_vector')).length;
     await index.start();
@@ -124,7 +131,13 @@ describeDatabases('vector index', [...storageMigrations, ...jobMigrations, ...me
     expect(await waiting()).toBe(40);
 
     refusing = false;
-    const again = new VectorIndex({ database: database(), clock: systemClock, log: silent, embedder: picky });
+    const again = new VectorIndex({
+      database: database(),
+      table: recordTable,
+      clock: systemClock,
+      log: silent,
+      embedder: picky,
+    });
     await again.start();
     await expect.poll(waiting, { timeout: 60_000 }).toBe(0);
     const found = await again.search(filterOf(''), await again.embed('1'), 50);
@@ -138,7 +151,13 @@ describeDatabases('vector index', [...storageMigrations, ...jobMigrations, ...me
 
   it('is not begun with vectors that no index takes', async () => {
     const long = { ...embedder('long'), dimensions: 2001 };
-    const index = new VectorIndex({ database: database(), clock: systemClock, log: silent, embedder: long });
+    const index = new VectorIndex({
+      database: database(),
+      table: recordTable,
+      clock: systemClock,
+      log: silent,
+      embedder: long,
+    });
     await expect(index.start()).rejects.toThrow('too long');
   });
 });

@@ -1,10 +1,7 @@
+import { fuse, type Hit, lexicalSearch, type VectorIndex } from '../../packages/platform/src/kernel/search/index.ts';
 import type { Database } from '../../packages/platform/src/kernel/storage/index.ts';
-import { fuse } from '../../packages/platform/src/services/memory/fuse.ts';
-import type { Hit } from '../../packages/platform/src/services/memory/hit.ts';
-import { lexicalSearch } from '../../packages/platform/src/services/memory/lexical-search.ts';
 import { insertRecord, type RecordFilter } from '../../packages/platform/src/services/memory/record-store.ts';
 import { recordTable } from '../../packages/platform/src/services/memory/record-table.ts';
-import type { VectorIndex } from '../../packages/platform/src/services/memory/vector-index.ts';
 import type { Conversation } from './dataset.ts';
 
 /** How well one way to search finds what answers rest on. */

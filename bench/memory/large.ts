@@ -5,6 +5,7 @@ import pino from 'pino';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
 import type { Embedder } from '../../packages/platform/src/kernel/embeddings/index.ts';
 import { jobMigrations } from '../../packages/platform/src/kernel/jobs/index.ts';
+import { VectorIndex } from '../../packages/platform/src/kernel/search/index.ts';
 import {
   type Database,
   migrate,
@@ -16,7 +17,6 @@ import { memoryMigrations } from '../../packages/platform/src/services/memory/in
 import type { RecordFilter } from '../../packages/platform/src/services/memory/record-store.ts';
 import { recordTable } from '../../packages/platform/src/services/memory/record-table.ts';
 import { Retrieval } from '../../packages/platform/src/services/memory/retrieval.ts';
-import { VectorIndex } from '../../packages/platform/src/services/memory/vector-index.ts';
 import { type Machine, thisMachine } from '../support/machine.ts';
 import { median, percentile } from '../support/statistics.ts';
 import { realSentences } from './sentences.ts';

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
-import type { Database } from '../../kernel/storage/index.ts';
-import { keepStatistics } from './statistics.ts';
+import { type Database, keepStatistics } from '../../kernel/storage/index.ts';
 
 export interface HousekeepingDeps {
   database: Database;

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import { type Clock, sleep } from '../../kernel/clock.ts';
 import type { Embedder } from '../../kernel/embeddings/index.ts';
+import { VectorIndex } from '../../kernel/search/index.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import type { RecordFilter } from './record-store.ts';
 import { recordTable } from './record-table.ts';
-import { VectorIndex } from './vector-index.ts';
 
 /** Opens the embedding model that is set up; rejects when it cannot be used now. */
 export type OpenEmbedder = (signal: AbortSignal) => Promise<Embedder>;

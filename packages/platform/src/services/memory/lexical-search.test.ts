@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { jobMigrations } from '../../kernel/jobs/index.ts';
+import { lexicalSearch } from '../../kernel/search/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
-import { lexicalSearch } from './lexical-search.ts';
 import { insertRecord, type RecordFilter } from './record-store.ts';
 import { recordTable } from './record-table.ts';
 import { memoryMigrations } from './tables.ts';

@@ -1,6 +1,6 @@
+import type { SearchedTable } from '../../kernel/search/index.ts';
 import { scopeSql } from './namespaces.ts';
 import { type RecordFilter, recordFilterSql } from './record-store.ts';
-import type { SearchedTable } from './searched-table.ts';
 
 /** Long-term records as search knows them. Vectors have the memory and the namespace beside them; whether a record holds is for `recordFilterSql` to say. */
 export const recordTable: SearchedTable<RecordFilter> = {

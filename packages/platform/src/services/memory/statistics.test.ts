@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { jobMigrations } from '../../kernel/jobs/index.ts';
-import { migrate, storageMigrations } from '../../kernel/storage/index.ts';
+import { keepStatistics, migrate, storageMigrations } from '../../kernel/storage/index.ts';
 import { silent, type TemporaryDatabase, temporaryPglite } from '../../kernel/storage/testing/databases.ts';
-import { keepStatistics } from './statistics.ts';
 import { memoryMigrations } from './tables.ts';
 
 let temporary: TemporaryDatabase;

@@ -3,12 +3,12 @@ import { systemClock } from '../../kernel/clock.ts';
 import type { Embedder } from '../../kernel/embeddings/index.ts';
 import { jobMigrations } from '../../kernel/jobs/index.ts';
 import { ModelError } from '../../kernel/models/index.ts';
+import { VectorIndex } from '../../kernel/search/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases, silent } from '../../kernel/storage/testing/databases.ts';
 import { insertRecord, type RecordFilter, updateRecord } from './record-store.ts';
 import { recordTable } from './record-table.ts';
 import { memoryMigrations } from './tables.ts';
-import { VectorIndex } from './vector-index.ts';
 
 /** A vector from a text that is a number: points on a curve, near when the numbers are near. */
 function embedder(model: string): Embedder & { asked: string[] } {

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { Clock } from '../../kernel/clock.ts';
-import type { Embedder } from '../../kernel/embeddings/index.ts';
-import { ModelError } from '../../kernel/models/index.ts';
-import type { Database } from '../../kernel/storage/index.ts';
+import type { Clock } from '../clock.ts';
+import type { Embedder } from '../embeddings/index.ts';
+import { ModelError } from '../models/index.ts';
+import { type Database, keepStatistics } from '../storage/index.ts';
 import type { Hit } from './hit.ts';
 import type { VectorSearch } from './hybrid-search.ts';
 import type { SearchedTable } from './searched-table.ts';
-import { keepStatistics } from './statistics.ts';
 
 export interface VectorIndexDeps<Filter> {
   database: Database;

@@ -1,4 +1,4 @@
-import type { Database } from '../../kernel/storage/index.ts';
+import type { Database } from './database.ts';
 
 /** As autovacuum of PostgreSQL has it. */
 const CHANGED_SHARE = 0.1;

@@ -1,4 +1,4 @@
-import type { Executor } from '../../kernel/storage/index.ts';
+import type { Executor } from '../storage/index.ts';
 import type { Hit } from './hit.ts';
 import type { SearchedTable } from './searched-table.ts';
 

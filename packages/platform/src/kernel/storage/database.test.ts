@@ -11,7 +11,7 @@ const migrations: Migration[] = [
   { id: 'test/0002', sql: 'CREATE INDEX things_count ON things (count); CREATE INDEX things_at ON things (at)' },
 ];
 
-describeDatabases('database', migrations, (database) => {
+describeDatabases('database', migrations, (database, kind) => {
   test('values come back the same from both', async () => {
     const at = new Date('2026-01-02T03:04:05.678Z');
     const [row] = await database().query<{ bytes: Uint8Array }>(
@@ -59,22 +59,25 @@ describeDatabases('database', migrations, (database) => {
     expect(await database().query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  test('what a failed statement held is free when its error is there', async () => {
-    await database().execute("INSERT INTO things (id, count, at) VALUES ('free', 1, now())");
-    // Many subtransactions, which take the server a while to undo.
-    const failing = `DO $$ BEGIN
-      UPDATE things SET count = count + 1 WHERE id = 'free';
-      FOR n IN 1..5000 LOOP
-        BEGIN INSERT INTO things VALUES ('sub' || n, n, NULL, now()); EXCEPTION WHEN division_by_zero THEN NULL; END;
-      END LOOP;
-      PERFORM 1 / 0;
-    END $$`;
-    for (let time = 0; time < 10; time++) {
-      await expect(database().exec(failing)).rejects.toThrow(/division by zero/);
-      const free = "SELECT count FROM things WHERE id = 'free' FOR UPDATE SKIP LOCKED";
-      expect(await database().query(free)).toEqual([{ count: 1 }]);
-    }
-  });
+  // The embedded database answers a statement when it is over.
+  if (kind === 'postgres') {
+    test('what a failed statement held is free when its error is there', async () => {
+      await database().execute("INSERT INTO things (id, count, at) VALUES ('free', 1, now())");
+      // Many subtransactions, which take the server a while to undo.
+      const failing = `DO $$ BEGIN
+        UPDATE things SET count = count + 1 WHERE id = 'free';
+        FOR n IN 1..5000 LOOP
+          BEGIN INSERT INTO things VALUES ('sub' || n, n, NULL, now()); EXCEPTION WHEN division_by_zero THEN NULL; END;
+        END LOOP;
+        PERFORM 1 / 0;
+      END $$`;
+      for (let time = 0; time < 10; time++) {
+        await expect(database().exec(failing)).rejects.toThrow(/division by zero/);
+        const free = "SELECT count FROM things WHERE id = 'free' FOR UPDATE SKIP LOCKED";
+        expect(await database().query(free)).toEqual([{ count: 1 }]);
+      }
+    });
+  }
 
   test('a transaction is all or nothing', async () => {
     const insert = 'INSERT INTO things (id, count, at) VALUES ($1, 0, now())';

@@ -39,15 +39,14 @@ describeDatabases('jobs', jobMigrations, (database, kind) => {
   // Long, because on a machine with more to do than it can the embedded database has a turn now and then only.
   const soon = <T>(check: () => T) => vi.waitFor(check, { timeout: 60_000, interval: 20 });
   /** Time stands still on its clock, so that it neither looks nor renews leases; it is stopped after the test. */
-  const stopLater = (jobs: Jobs, clock: FakeClock): void => {
-    cleanups.push(async () => {
-      let over = false;
-      const stopping = jobs.stop(0).finally(() => {
-        over = true;
-      });
-      while (!over) await clock.advance(1).then(() => sleep(1));
-      await stopping;
+  const stopLater = (jobs: Jobs, clock: FakeClock): void => void cleanups.push(() => stopNow(jobs, clock));
+  const stopNow = async (jobs: Jobs, clock: FakeClock): Promise<void> => {
+    let over = false;
+    const stopping = jobs.stop(0).finally(() => {
+      over = true;
     });
+    while (!over) await clock.advance(1).then(() => sleep(1));
+    await stopping;
   };
   /** Some statement waits for what a transaction holds. */
   const blocked = () =>
@@ -260,13 +259,19 @@ describeDatabases('jobs', jobMigrations, (database, kind) => {
       began.resolve();
       await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
     };
-    const { jobs, queue, name } = await startQueue({ run });
+    // No round gives the second its turn before this server goes on with the line.
+    const clock = new FakeClock();
+    const name = `queue-${++counter}`;
+    const jobs = createJobs({ database: database(), log: silent, clock });
+    const queue = jobs.define<Item>(name, { parse, run });
+    await jobs.start();
+    stopLater(jobs, clock);
     await database().transaction(async (tx) => {
       for (const n of [1, 2, 3, 4]) await queue.enqueue({ n }, { key: 'same', within: tx });
     });
     queue.look();
     await began.promise;
-    await jobs.stop(0);
+    await stopNow(jobs, clock);
     const states = 'SELECT state, runs, followed FROM jobs WHERE queue = $1 ORDER BY seq';
     const waiting = (runs: number) => ({ state: 'waiting', runs, followed: false });
     expect(await database().query(states, [name])).toEqual([waiting(1), waiting(0), waiting(0)]);

@@ -5,7 +5,7 @@ import { commandsPage } from '../../packages/cli/src/docs/commands-page.ts';
 import { configurationDocs } from '../../packages/platform/src/config/describe.ts';
 import { settings } from '../../packages/platform/src/config.ts';
 import { errorsPage } from './errors-page.ts';
-import { relaxationTable } from './relaxation-table.ts';
+import { relaxationList } from './relaxation-list.ts';
 
 const root = new URL('../../', import.meta.url);
 
@@ -21,7 +21,7 @@ export function generatedPages(): Record<string, string> {
     'docs/deviations.md': withSection(
       readFileSync(pagePath('docs/deviations.md'), 'utf8'),
       'relaxations',
-      relaxationTable(relaxations),
+      relaxationList(relaxations),
     ),
   };
 }

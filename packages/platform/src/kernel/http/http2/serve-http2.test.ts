@@ -11,6 +11,7 @@ import {
 import { type AddressInfo, connect as connectSocket, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
+import { frame, PREFACE, reset, TYPE } from '../../../../../../tests/support/http2/frames.ts';
 import { systemClock } from '../../clock.ts';
 import { LOOPBACK, TrustedAddresses } from '../trusted-addresses.ts';
 import { type Http2Side, type ServeHttp2Deps, serveHttp2 } from './serve-http2.ts';
@@ -34,7 +35,7 @@ async function serve(handle: RequestListener, deps: Partial<ServeHttp2Deps> = {}
   server = createServer({ keepAliveTimeout: 60_000 }, handle);
   side = serveHttp2(server, {
     caps: { perAddress: 1000, trusted: new TrustedAddresses(LOOPBACK) },
-    ...{ maxStreams: 1000, headMs: 60_000, idleMs: 60_000, clock: systemClock },
+    ...{ maxStreams: 1000, headMs: 60_000, idleMs: 60_000, probeMs: 120_000, clock: systemClock },
     ...deps,
   });
   server.listen(0, '127.0.0.1');
@@ -90,23 +91,9 @@ function raw(...parts: (string | Buffer)[]): { socket: Socket; received(): Buffe
   return { socket, received: () => Buffer.concat(got) };
 }
 
-const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
-function frame(type: number, flags: number, streamId: number, payload: Buffer = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head.writeUInt8(type, 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(streamId, 5);
-  return Buffer.concat([head, payload]);
-}
-const SETTINGS = frame(4, 0, 0);
+const SETTINGS = frame(TYPE.settings, 0, 0);
 /** `GET http /` of authority `x`, by the static table of HPACK. */
 const GET = Buffer.from([0x82, 0x86, 0x84, 0x41, 0x01, 0x78]);
-function reset(streamId: number, code: number): Buffer {
-  const payload = Buffer.alloc(4);
-  payload.writeUInt32BE(code);
-  return frame(3, 0, streamId, payload);
-}
 
 const closed = (socket: Socket): Promise<unknown> =>
   socket.closed ? Promise.resolve() : new Promise((done) => socket.once('close', done));
@@ -168,7 +155,7 @@ describe('HTTP/2 without TLS', () => {
     await new Promise((resolve) => setImmediate(resolve));
     socket.write('R');
     await expect.poll(open).toBe(1);
-    socket.write(PREFACE.slice(2));
+    socket.write(PREFACE.subarray(2));
     socket.write(Buffer.concat([SETTINGS, frame(1, 5, 1, GET)]));
     await expect.poll(() => received().includes('"method":"GET"')).toBe(true);
     const other = raw('P');
@@ -298,7 +285,14 @@ describe('the bounds of HTTP/1.1', () => {
     const halting = raw(PREFACE, SETTINGS, frame(1, 1, 1, GET));
     const client = session();
     await answerOf(ask(client, {}));
-    await expect.poll(() => timers.map(({ ms }) => ms).toSorted()).toEqual([1000, 1000, 1000, 5000]);
+    await expect
+      .poll(() =>
+        timers
+          .map(({ ms }) => ms)
+          .filter((ms) => ms < 120_000)
+          .toSorted(),
+      )
+      .toEqual([1000, 1000, 1000, 5000]);
     elapse(1000);
     await Promise.all([silent, speaks, halting].map(({ socket }) => closed(socket)));
     expect(client.destroyed).toBe(false);
@@ -310,6 +304,16 @@ describe('the bounds of HTTP/1.1', () => {
     await expect.poll(() => timers.some(({ ms }) => ms === 5000)).toBe(true);
     elapse(5000);
     await expect.poll(() => client.destroyed).toBe(true);
+  });
+
+  it('end a connection whose client does not answer whether it is there', async () => {
+    await serve(echo, { probeMs: 50 });
+    const { socket } = raw(PREFACE, SETTINGS, frame(1, 4, 1, GET));
+    const client = session();
+    await answerOf(ask(client, {}));
+    await closed(socket);
+    await new Promise((done) => client.ping(done));
+    expect((await answerOf(ask(client, {}))).status).toBe(200);
   });
 
   it('count a stream as a connection of its address', async () => {

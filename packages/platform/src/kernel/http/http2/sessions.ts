@@ -14,6 +14,8 @@ export interface Http2SessionsDeps {
   headMs: number;
   /** How long a connection may stay without a request after its last one. */
   idleMs: number;
+  /** How often the other side is asked whether it is there; one that has not answered by the next time is cut. */
+  probeMs: number;
   clock: Clock;
 }
 
@@ -79,10 +81,12 @@ export class Http2Sessions {
         else this.#deps.serve(connection);
       });
     });
+    const stopAsking = this.#ask(session, socket);
     session
       .on('error', () => {})
       .once('close', () => {
         cancel();
+        stopAsking();
         this.#open.delete(session);
       });
     session.once('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW_BYTES));
@@ -101,6 +105,23 @@ export class Http2Sessions {
   /** Cuts all that is under way. */
   destroy(): void {
     for (const socket of this.#open.values()) socket.destroy();
+  }
+
+  /** While Node writes it does not read, and over TLS it misses then that the other side is gone. */
+  #ask(session: ServerHttp2Session, socket: Socket): () => void {
+    const { clock, probeMs } = this.#deps;
+    let answered = true;
+    const ask = (): void => {
+      if (!answered) return void socket.destroy();
+      answered = false;
+      if (!session.destroyed)
+        session.ping((error) => {
+          answered = error === null;
+        });
+      cancel = clock.after(probeMs, ask);
+    };
+    let cancel = clock.after(probeMs, ask);
+    return () => cancel();
   }
 
   /** One that does not take the farewell is cut. */

@@ -55,7 +55,9 @@ export function serveStream(
     .on('continue', () => {
       if (!stream.closed) stream.additionalHeaders({ ':status': 100 });
     })
-    .on('response', (answer) => passAnswer(answer, stream));
+    .on('response', (answer) => passAnswer(answer, stream))
+    // A stream is not over before all of it is read, and nobody else does that any more.
+    .once('close', () => stream.unpipe(exchange).resume());
   passBody(stream, exchange);
 }
 

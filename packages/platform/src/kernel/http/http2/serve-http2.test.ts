@@ -395,6 +395,22 @@ describe('a flood', () => {
     expect(await http1()).toBe('here');
   });
 
+  it.each<[string, Buffer]>([
+    ['PING', frame(TYPE.ping, 0, 0, Buffer.alloc(8))],
+    ['SETTINGS', SETTINGS],
+  ])('of %s whose client takes each answer ends its connection, too', async (_name, each) => {
+    await serve((_req, res) => void res.end('here'));
+    const { socket } = raw(PREFACE, SETTINGS);
+    let sent = 0;
+    // Far more than a second's worth is not to be answered, however long that takes.
+    for (; sent < 2000 && !socket.destroyed; sent += 50) {
+      const answered = new Promise((done) => socket.once('data', done).once('close', done));
+      socket.write(Buffer.concat(Array.from({ length: 50 }, () => each)));
+      await answered;
+    }
+    expect(sent).toBeLessThan(2000);
+  });
+
   it('is not what a busy client sends', async () => {
     await serve((_req, res) => void setImmediate(() => res.end('here')));
     const client = session();

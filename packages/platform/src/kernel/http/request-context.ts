@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Principal } from '../auth/principal.ts';
 import type { RequestContext } from '../service.ts';
+import type { Span } from '../telemetry/index.ts';
 
 interface Parts {
   requestId: string;
@@ -10,6 +11,7 @@ interface Parts {
   headers: IncomingHttpHeaders;
   signedHeaders: ReadonlySet<string> | undefined;
   res: ServerResponse;
+  span: Span;
   log: Logger;
   require(action: string, resource: string): Promise<void>;
 }
@@ -21,6 +23,7 @@ export class HttpRequestContext implements RequestContext {
   readonly region: string;
   readonly headers: IncomingHttpHeaders;
   readonly signedHeaders: ReadonlySet<string> | undefined;
+  readonly span: Span;
   readonly #parts: Parts;
   #signal: AbortSignal | undefined;
   #log: Logger | undefined;
@@ -31,6 +34,7 @@ export class HttpRequestContext implements RequestContext {
     this.region = parts.region;
     this.headers = parts.headers;
     this.signedHeaders = parts.signedHeaders;
+    this.span = parts.span;
     this.#parts = parts;
   }
 

@@ -1,15 +1,16 @@
 import { type control, type data, errors, type Paginator } from '@agentplatform/contract';
+import { discoveryUrlOf } from '../../kernel/auth/discovery-url.ts';
 import type { HandlersOf, RequestContext } from '../../kernel/service.ts';
 import type { WorkloadIdentities } from './workload-identities.ts';
 import { directoryArn, type WorkloadIdentity } from './workload-identity.ts';
-import type { WorkloadTokens } from './workload-tokens.ts';
-import type { WorkloadUser } from './workload-user.ts';
+import type { WorkloadBearer, WorkloadTokens } from './workload-tokens.ts';
+import type { TokenUser } from './workload-user.ts';
 
 export interface IdentityOperationsDeps {
   identities: WorkloadIdentities;
   tokens: WorkloadTokens;
   /** The user of a JWT that is genuine. */
-  userOfToken(token: string, accountId: string): Promise<WorkloadUser>;
+  userOfToken(token: string, accountId: string): Promise<TokenUser>;
   paginator: Paginator;
   region: string;
 }
@@ -39,14 +40,14 @@ export function identityOperations(deps: IdentityOperationsDeps): HandlersOf<Ide
   const token = async (
     { workloadName }: { workloadName: string },
     { accountId }: RequestContext,
-    userOf: () => Promise<WorkloadUser | undefined>,
+    of: () => Promise<Pick<WorkloadBearer, 'user' | 'subjectToken'>>,
   ): Promise<data.GetWorkloadAccessTokenResponse> => {
     const { name, owner, createdAt } = await identities.get(accountId, workloadName);
     if (owner !== undefined)
       throw errors.validation(`The workload identity ${name} is linked to ${owner}; no caller gets its tokens.`, {
         remedy: 'The agent finds its token in the header WorkloadAccessToken of every request.',
       });
-    const { token } = tokens.issue({ accountId, workload: name, user: await userOf(), madeAt: createdAt });
+    const { token } = tokens.issue({ accountId, workload: name, madeAt: createdAt, ...(await of()) });
     return { workloadAccessToken: token };
   };
 
@@ -86,16 +87,21 @@ export function identityOperations(deps: IdentityOperationsDeps): HandlersOf<Ide
     },
     GetWorkloadAccessToken: {
       resource: workload,
-      handle: (input, ctx) => token(input, ctx, async () => undefined),
+      handle: (input, ctx) => token(input, ctx, async () => ({ user: undefined })),
     },
     GetWorkloadAccessTokenForJWT: {
       resource: workload,
-      handle: (input, ctx) => token(input, ctx, () => userOfToken(input.userToken, ctx.accountId)),
+      handle: (input, ctx) =>
+        token(input, ctx, async () => {
+          const user = await userOfToken(input.userToken, ctx.accountId);
+          const { userToken } = input;
+          return { user, subjectToken: { token: userToken, discoveryUrl: discoveryUrlOf(user.issuer) } };
+        }),
     },
     GetWorkloadAccessTokenForUserId: {
       resource: workload,
       conditions: ({ userId }) => ({ 'bedrock-agentcore:userid': userId }),
-      handle: (input, ctx) => token(input, ctx, async () => ({ kind: 'id', id: input.userId })),
+      handle: (input, ctx) => token(input, ctx, async () => ({ user: { kind: 'id', id: input.userId } })),
     },
   };
 }

@@ -4,7 +4,14 @@ import { discoveryUrlOf } from '../../kernel/auth/discovery-url.ts';
 import type { JwtAuthenticator } from '../../kernel/auth/jwt.ts';
 
 /** The end user that an agent works for: as a caller with the right to name users names him, or as his own token does. */
-export type WorkloadUser = { kind: 'id'; id: string } | { kind: 'token'; issuer: string; subject: string };
+export type WorkloadUser = { kind: 'id'; id: string } | TokenUser;
+
+/** One who is known by a token of his own. */
+export interface TokenUser {
+  kind: 'token';
+  issuer: string;
+  subject: string;
+}
 
 export interface UserTokenDeps {
   jwt: JwtAuthenticator;
@@ -20,7 +27,7 @@ const ISSUER = /^https?:\/\/[^\s?#]+$/;
  * Rejects with ValidationException for what is no such token, 401 for one that is not genuine or has expired, 503 when the
  * issuer cannot be asked.
  */
-export async function userOfToken(token: string, accountId: string, deps: UserTokenDeps): Promise<WorkloadUser> {
+export async function userOfToken(token: string, accountId: string, deps: UserTokenDeps): Promise<TokenUser> {
   const issuer = issuerOf(token);
   const discoveryUrl = discoveryUrlOf(issuer);
   const refusal = await deps.refusalOf(discoveryUrl);

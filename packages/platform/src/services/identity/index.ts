@@ -4,11 +4,11 @@ import type { Service } from '../../kernel/service.ts';
 import type { Database, Executor } from '../../kernel/storage/index.ts';
 import { AGENT_SECRET_KIND, agentSecretArn, secretNameProblem } from './agent-secret.ts';
 import type { AgentSecrets, GivenSecrets } from './agent-secrets.ts';
-import { type IdentityOperation, identityOperations } from './operations.ts';
-import { WorkloadIdentities, type WorkloadOwner } from './workload-identities.ts';
-import { WORKLOAD_IDENTITY_KIND, workloadNameOf } from './workload-identity.ts';
-import { type WorkloadBearer, type WorkloadToken, WorkloadTokens } from './workload-tokens.ts';
-import { type UserTokenDeps, userOfToken, type WorkloadUser } from './workload-user.ts';
+import { WorkloadIdentities, type WorkloadOwner } from './workloads/workload-identities.ts';
+import { WORKLOAD_IDENTITY_KIND, workloadNameOf } from './workloads/workload-identity.ts';
+import { type WorkloadOperation, workloadOperations } from './workloads/workload-operations.ts';
+import { type WorkloadBearer, type WorkloadToken, WorkloadTokens } from './workloads/workload-tokens.ts';
+import { type UserTokenDeps, userOfToken, type WorkloadUser } from './workloads/workload-user.ts';
 
 export { identityMigrations } from './tables.ts';
 export type { GivenSecrets, WorkloadUser };
@@ -54,6 +54,9 @@ export interface IdentityPort {
   issueToken(bearer: WorkloadBearer): WorkloadToken;
 }
 
+/** What this service serves. */
+export type IdentityOperation = WorkloadOperation;
+
 /** Identity: agents as callers of their own, and tokens that say which of them works for whom (spec: Identity). */
 export function createIdentityService(deps: IdentityServiceDeps): Service<IdentityOperation, IdentityPort> {
   const { tokenKey: key, tokenLifeMs: lifeMs, clock, agentSecrets: secrets } = deps;
@@ -61,7 +64,7 @@ export function createIdentityService(deps: IdentityServiceDeps): Service<Identi
   const find = identities.find.bind(identities);
   const tokens = new WorkloadTokens({ key, lifeMs, clock, find });
   return {
-    operations: identityOperations({
+    operations: workloadOperations({
       ...deps,
       identities,
       tokens,

@@ -5,8 +5,7 @@ import { platformKey } from '../../kernel/secrets/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
 import { agentSecretRoutes } from './agent-secret-routes.ts';
 import { AgentSecrets } from './agent-secrets.ts';
-import { createIdentityService, type IdentityPort, identityMigrations } from './index.ts';
-import type { IdentityOperation } from './operations.ts';
+import { createIdentityService, type IdentityOperation, type IdentityPort, identityMigrations } from './index.ts';
 
 declare module '../../service-module.ts' {
   interface Ports {

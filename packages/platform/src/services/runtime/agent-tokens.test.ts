@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Principal } from '../../kernel/auth/principal.ts';
 import { FakeClock } from '../../kernel/fake-clock.ts';
-import { WorkloadTokens } from '../identity/workload-tokens.ts';
+import { WorkloadTokens } from '../identity/workloads/workload-tokens.ts';
 import { AgentTokens } from './agent-tokens.ts';
 import { USER_HEADER } from './container-headers.ts';
 

@@ -1,7 +1,7 @@
 import { errors } from '@agentplatform/contract';
-import type { Clock } from '../../kernel/clock.ts';
-import { open, seal } from '../../kernel/secrets/envelope.ts';
-import { SecretIntegrityError } from '../../kernel/secrets/errors.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { open, seal } from '../../../kernel/secrets/envelope.ts';
+import { SecretIntegrityError } from '../../../kernel/secrets/errors.ts';
 import type { WorkloadIdentity } from './workload-identity.ts';
 import type { WorkloadUser } from './workload-user.ts';
 

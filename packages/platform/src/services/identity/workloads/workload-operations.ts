@@ -1,12 +1,12 @@
 import { type control, type data, errors, type Paginator } from '@agentplatform/contract';
-import { discoveryUrlOf } from '../../kernel/auth/discovery-url.ts';
-import type { HandlersOf, RequestContext } from '../../kernel/service.ts';
+import { discoveryUrlOf } from '../../../kernel/auth/discovery-url.ts';
+import type { HandlersOf, RequestContext } from '../../../kernel/service.ts';
 import type { WorkloadIdentities } from './workload-identities.ts';
 import { directoryArn, type WorkloadIdentity } from './workload-identity.ts';
 import type { WorkloadBearer, WorkloadTokens } from './workload-tokens.ts';
 import type { TokenUser } from './workload-user.ts';
 
-export interface IdentityOperationsDeps {
+export interface WorkloadOperationsDeps {
   identities: WorkloadIdentities;
   tokens: WorkloadTokens;
   /** The user of a JWT that is genuine. */
@@ -15,8 +15,8 @@ export interface IdentityOperationsDeps {
   region: string;
 }
 
-/** What this service serves. */
-export type IdentityOperation =
+/** What this room serves. */
+export type WorkloadOperation =
   | 'CreateWorkloadIdentity'
   | 'GetWorkloadIdentity'
   | 'UpdateWorkloadIdentity'
@@ -30,7 +30,7 @@ export type IdentityOperation =
 const PAGE_SIZE = 20;
 
 /** The `identities` operations of the wire API, as far as they are about workloads. */
-export function identityOperations(deps: IdentityOperationsDeps): HandlersOf<IdentityOperation> {
+export function workloadOperations(deps: WorkloadOperationsDeps): HandlersOf<WorkloadOperation> {
   const { identities, tokens, userOfToken, paginator, region } = deps;
   const one = ({ name }: { name: string }, ctx: RequestContext): string => identities.arnOf(ctx.accountId, name);
   const workload = ({ workloadName }: { workloadName: string }, ctx: RequestContext): string =>

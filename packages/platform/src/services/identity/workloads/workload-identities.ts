@@ -1,5 +1,5 @@
 import { type control, errors } from '@agentplatform/contract';
-import type { Clock } from '../../kernel/clock.ts';
+import type { Clock } from '../../../kernel/clock.ts';
 import {
   type Database,
   DuplicateResourceError,
@@ -8,7 +8,7 @@ import {
   type Page,
   type Resource,
   ResourceStore,
-} from '../../kernel/storage/index.ts';
+} from '../../../kernel/storage/index.ts';
 import { WORKLOAD_IDENTITY_KIND, type WorkloadIdentity, workloadIdentityArn } from './workload-identity.ts';
 
 export interface WorkloadIdentitiesDeps {

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { FakeClock } from '../../kernel/fake-clock.ts';
-import { DuplicateResourceError, storageMigrations } from '../../kernel/storage/index.ts';
-import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
-import type { Runtime } from '../runtime/runtime.ts';
-import { createSqlRuntimeStore } from '../runtime/sql-runtime-store.ts';
-import { identityMigrations } from './tables.ts';
+import { FakeClock } from '../../../kernel/fake-clock.ts';
+import { DuplicateResourceError, storageMigrations } from '../../../kernel/storage/index.ts';
+import { describeDatabases } from '../../../kernel/storage/testing/databases.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
+import { createSqlRuntimeStore } from '../../runtime/sql-runtime-store.ts';
+import { identityMigrations } from '../tables.ts';
 import { WorkloadIdentities } from './workload-identities.ts';
 
 const ACCOUNT = '111122223333';

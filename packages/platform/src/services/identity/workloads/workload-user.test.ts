@@ -2,11 +2,11 @@ import { errors } from '@agentplatform/contract';
 import fc from 'fast-check';
 import { generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createJwtAuthenticator } from '../../kernel/auth/jwt.ts';
-import { createOidcDiscovery } from '../../kernel/auth/oidc-discovery.ts';
-import { type OidcServer, startOidcServer } from '../../kernel/auth/testing/oidc-server.ts';
-import { FakeClock } from '../../kernel/fake-clock.ts';
-import { createOutbound, type Outbound, refusalOf } from '../../kernel/outbound/index.ts';
+import { createJwtAuthenticator } from '../../../kernel/auth/jwt.ts';
+import { createOidcDiscovery } from '../../../kernel/auth/oidc-discovery.ts';
+import { type OidcServer, startOidcServer } from '../../../kernel/auth/testing/oidc-server.ts';
+import { FakeClock } from '../../../kernel/fake-clock.ts';
+import { createOutbound, type Outbound, refusalOf } from '../../../kernel/outbound/index.ts';
 import { type UserTokenDeps, userOfToken } from './workload-user.ts';
 
 const ACCOUNT = '111122223333';

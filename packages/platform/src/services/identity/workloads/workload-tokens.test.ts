@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FakeClock } from '../../kernel/fake-clock.ts';
+import { FakeClock } from '../../../kernel/fake-clock.ts';
 import { WorkloadTokens } from './workload-tokens.ts';
 import type { WorkloadUser } from './workload-user.ts';
 

@@ -3,8 +3,8 @@ import { createOidcDiscovery } from '../../kernel/auth/oidc-discovery.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
 import { platformKey } from '../../kernel/secrets/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
-import { agentSecretRoutes } from './agent-secret-routes.ts';
-import { AgentSecrets } from './agent-secrets.ts';
+import { agentSecretRoutes } from '../secrets/secret-routes.ts';
+import { AgentSecrets } from '../secrets/stored-secrets.ts';
 import { createIdentityService, type IdentityOperation, type IdentityPort, identityMigrations } from './index.ts';
 
 declare module '../../service-module.ts' {

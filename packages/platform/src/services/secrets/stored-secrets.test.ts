@@ -6,8 +6,8 @@ import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { createSqlRuntimeStore } from '../runtime/sql-runtime-store.ts';
-import { MOST_SECRET_BYTES, secretNameProblem, secretValueProblem } from './agent-secret.ts';
-import { AgentSecrets } from './agent-secrets.ts';
+import { MOST_SECRET_BYTES, secretNameProblem, secretValueProblem } from './secret.ts';
+import { AgentSecrets } from './stored-secrets.ts';
 
 const ACCOUNT = '111122223333';
 const OTHER = '444455556666';

@@ -8,8 +8,8 @@ import {
   type SecretScope,
   secretNameProblem,
   secretValueProblem,
-} from './agent-secret.ts';
-import type { AgentSecrets } from './agent-secrets.ts';
+} from './secret.ts';
+import type { AgentSecrets } from './stored-secrets.ts';
 
 type Answer = (scope: SecretScope, name: string, call: KnownCall) => Promise<unknown>;
 

@@ -10,7 +10,7 @@ import {
   type Resource,
   ResourceStore,
 } from '../../kernel/storage/index.ts';
-import { AGENT_SECRET_KIND, type AgentSecret, agentSecretArn, type SecretScope } from './agent-secret.ts';
+import { AGENT_SECRET_KIND, type AgentSecret, agentSecretArn, type SecretScope } from './secret.ts';
 
 export interface AgentSecretsDeps {
   database: Database;

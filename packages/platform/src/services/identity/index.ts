@@ -2,8 +2,6 @@ import type { Paginator } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Database, Executor } from '../../kernel/storage/index.ts';
-import { AGENT_SECRET_KIND, agentSecretArn, secretNameProblem } from '../secrets/secret.ts';
-import type { AgentSecrets, GivenSecrets } from '../secrets/stored-secrets.ts';
 import { WorkloadIdentities, type WorkloadOwner } from './workloads/workload-identities.ts';
 import { WORKLOAD_IDENTITY_KIND, workloadNameOf } from './workloads/workload-identity.ts';
 import { type WorkloadOperation, workloadOperations } from './workloads/workload-operations.ts';
@@ -11,11 +9,12 @@ import { type WorkloadBearer, type WorkloadToken, WorkloadTokens } from './workl
 import { type UserTokenDeps, userOfToken, type WorkloadUser } from './workloads/workload-user.ts';
 
 export { identityMigrations } from './tables.ts';
-export type { GivenSecrets, WorkloadUser };
+export type { WorkloadUser };
 
 export interface IdentityServiceDeps extends UserTokenDeps {
   database: Database;
-  agentSecrets: AgentSecrets;
+  /** Removes the secrets of a workload that is being removed. */
+  forgetSecrets(owner: WorkloadOwner, tx: Executor): Promise<void>;
   paginator: Paginator;
   clock: Clock;
   region: string;
@@ -25,19 +24,8 @@ export interface IdentityServiceDeps extends UserTokenDeps {
   tokenLifeMs: number;
 }
 
-/** Secrets of agents, as a service hands them to the agents that it runs. */
-export interface SecretsPort extends Pick<AgentSecrets, 'give' | 'revision'> {
-  /** What the change feed calls a change of a secret. */
-  topic: string;
-  /** What a policy has to allow for an agent to be given the account's secret of that name. */
-  arnOf(accountId: string, name: string): string;
-  /** Why no secret has that name; undefined when one may. */
-  nameProblem(name: string): string | undefined;
-}
-
 /** What services whose resources are workloads use of it. */
 export interface IdentityPort {
-  secrets: SecretsPort;
   /** ARN of the identity of that name. */
   arnOf(accountId: string, name: string): string;
   /** Makes a resource's identity in the transaction that makes the resource; it goes with the resource's children. */
@@ -59,7 +47,7 @@ export type IdentityOperation = WorkloadOperation;
 
 /** Identity: agents as callers of their own, and tokens that say which of them works for whom (spec: Identity). */
 export function createIdentityService(deps: IdentityServiceDeps): Service<IdentityOperation, IdentityPort> {
-  const { tokenKey: key, tokenLifeMs: lifeMs, clock, agentSecrets: secrets } = deps;
+  const { tokenKey: key, tokenLifeMs: lifeMs, clock } = deps;
   const identities = new WorkloadIdentities(deps);
   const find = identities.find.bind(identities);
   const tokens = new WorkloadTokens({ key, lifeMs, clock, find });
@@ -71,16 +59,9 @@ export function createIdentityService(deps: IdentityServiceDeps): Service<Identi
       userOfToken: (token, accountId) => userOfToken(token, accountId, deps),
     }),
     port: {
-      secrets: {
-        give: (holder, names) => secrets.give(holder, names),
-        revision: (holder, names) => secrets.revision(holder, names),
-        topic: AGENT_SECRET_KIND,
-        arnOf: (accountId, name) => agentSecretArn({ accountId }, name),
-        nameProblem: secretNameProblem,
-      },
       arnOf: (accountId, name) => identities.arnOf(accountId, name),
       link: (owner, tx) => identities.link(owner, tx),
-      unlink: (owner, tx) => secrets.forget(owner, tx),
+      unlink: (owner, tx) => deps.forgetSecrets(owner, tx),
       callbackUrl: (accountId, name) => identities.callbackUrl(accountId, name),
       topic: WORKLOAD_IDENTITY_KIND,
       nameOf: workloadNameOf,

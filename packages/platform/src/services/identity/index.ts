@@ -1,7 +1,23 @@
 import type { Paginator } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
+import type { Secrets } from '../../kernel/secrets/index.ts';
 import type { Service } from '../../kernel/service.ts';
-import type { Database, Executor } from '../../kernel/storage/index.ts';
+import type { Changes, Database, Executor } from '../../kernel/storage/index.ts';
+import type { SecretsPort } from '../secrets/index.ts';
+import { newSecretSuffix } from '../secrets/secret.ts';
+import {
+  type ApiKeyData,
+  type ApiKeyOperation,
+  apiKeyOperations,
+  parseApiKeyData,
+} from './providers/api-key-operations.ts';
+import { CredentialProviders } from './providers/credential-providers.ts';
+import { type PaymentOperation, paymentOperations } from './providers/payment-operations.ts';
+import { parsePaymentData } from './providers/payment-provider.ts';
+import { ProviderSecrets } from './providers/provider-secrets.ts';
+import { customerKeys } from './vault/customer-keys.ts';
+import { TokenVaults } from './vault/token-vaults.ts';
+import { type VaultOperation, vaultOperations } from './vault/vault-operations.ts';
 import { WorkloadIdentities, type WorkloadOwner } from './workloads/workload-identities.ts';
 import { WORKLOAD_IDENTITY_KIND, workloadNameOf } from './workloads/workload-identity.ts';
 import { type WorkloadOperation, workloadOperations } from './workloads/workload-operations.ts';
@@ -13,11 +29,15 @@ export type { WorkloadUser };
 
 export interface IdentityServiceDeps extends UserTokenDeps {
   database: Database;
-  /** Removes the secrets of a workload that is being removed. */
-  forgetSecrets(owner: WorkloadOwner, tx: Executor): Promise<void>;
+  changes: Changes;
+  secrets: Secrets;
+  /** Secrets and keys with an ARN of their own. */
+  stored: SecretsPort;
   paginator: Paginator;
   clock: Clock;
   region: string;
+  /** Of the owner. */
+  accountId: string;
   /** 32 bytes that workload access tokens are sealed with. */
   tokenKey: Uint8Array;
   /** How long such a token counts. */
@@ -43,31 +63,52 @@ export interface IdentityPort {
 }
 
 /** What this service serves. */
-export type IdentityOperation = WorkloadOperation;
+export type IdentityOperation = WorkloadOperation | VaultOperation | ApiKeyOperation | PaymentOperation;
 
 /** Identity: agents as callers of their own, and tokens that say which of them works for whom (spec: Identity). */
 export function createIdentityService(deps: IdentityServiceDeps): Service<IdentityOperation, IdentityPort> {
-  const { tokenKey: key, tokenLifeMs: lifeMs, clock } = deps;
+  const { tokenKey: key, tokenLifeMs: lifeMs, clock, stored, accountId } = deps;
   const identities = new WorkloadIdentities(deps);
   const find = identities.find.bind(identities);
   const tokens = new WorkloadTokens({ key, lifeMs, clock, find });
+  const vaults = new TokenVaults({ ...deps, keys: customerKeys(stored) });
+  const providerSecrets = new ProviderSecrets({ ...deps, externals: stored, newSecretSuffix });
+  const apiKeys = new CredentialProviders<ApiKeyData>({
+    ...deps,
+    kind: 'api-key-credential-provider',
+    parse: parseApiKeyData,
+    secrets: providerSecrets,
+  });
+  const payments = new CredentialProviders({
+    ...deps,
+    kind: 'payment-credential-provider',
+    parse: parsePaymentData,
+    secrets: providerSecrets,
+  });
+  const rights = { vaults, tokens, workloadArn: (account: string, name: string) => identities.arnOf(account, name) };
   return {
-    operations: workloadOperations({
-      ...deps,
-      identities,
-      tokens,
-      userOfToken: (token, accountId) => userOfToken(token, accountId, deps),
-    }),
+    operations: {
+      ...workloadOperations({
+        ...deps,
+        identities,
+        tokens,
+        userOfToken: (token, accountId) => userOfToken(token, accountId, deps),
+      }),
+      ...vaultOperations({ ...deps, vaults, keys: stored }),
+      ...apiKeyOperations({ ...deps, ...rights, apiKeys }),
+      ...paymentOperations({ ...deps, ...rights, payments }),
+    },
     port: {
       arnOf: (accountId, name) => identities.arnOf(accountId, name),
       link: (owner, tx) => identities.link(owner, tx),
-      unlink: (owner, tx) => deps.forgetSecrets(owner, tx),
+      unlink: (owner, tx) => deps.stored.agents.forget(owner, tx),
       callbackUrl: (accountId, name) => identities.callbackUrl(accountId, name),
       topic: WORKLOAD_IDENTITY_KIND,
       nameOf: workloadNameOf,
       issueToken: (bearer) => tokens.issue(bearer),
     },
-    start: async () => undefined,
+    // Tags and policies can be put on it before anything is in it.
+    start: async () => void (await vaults.get(accountId)),
     stop: async () => undefined,
   };
 }

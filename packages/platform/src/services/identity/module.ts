@@ -19,7 +19,7 @@ export const module: ServiceModule<'identity', IdentityOperation, 'secrets'> = {
     const { accountId, config, secrets, outbound, clock } = kernel;
     return createIdentityService({
       ...kernel,
-      forgetSecrets: (owner, tx) => ports.secrets.agents.forget(owner, tx),
+      stored: ports.secrets,
       // Apart from the runtimes': here callers choose the issuers, and could push what others' tokens need out of memory.
       jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }), clock }),
       refusalOf: (url) => refusalOf(outbound, url),

@@ -53,6 +53,11 @@ export class ServerLease implements ServerHold {
     return this.#epoch;
   }
 
+  /** How many other servers there were at the last beat. */
+  get others(): number {
+    return this.#others.size;
+  }
+
   held(): boolean {
     return this.#deps.clock.monotonic() < this.#until;
   }

@@ -3,8 +3,6 @@ import { createOidcDiscovery } from '../../kernel/auth/oidc-discovery.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
 import { platformKey } from '../../kernel/secrets/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
-import { agentSecretRoutes } from './agent-secret-routes.ts';
-import { AgentSecrets } from './agent-secrets.ts';
 import { createIdentityService, type IdentityOperation, type IdentityPort, identityMigrations } from './index.ts';
 
 declare module '../../service-module.ts' {
@@ -14,14 +12,14 @@ declare module '../../service-module.ts' {
 }
 
 /** Identity, with a key of its own for workload access tokens. */
-export const module: ServiceModule<'identity', IdentityOperation> = {
+export const module: ServiceModule<'identity', IdentityOperation, 'secrets'> = {
+  needs: ['secrets'],
   migrations: identityMigrations,
-  async create(kernel) {
+  async create(kernel, ports) {
     const { accountId, config, secrets, outbound, clock } = kernel;
-    const agentSecrets = new AgentSecrets(kernel);
-    const service = createIdentityService({
+    return createIdentityService({
       ...kernel,
-      agentSecrets,
+      stored: ports.secrets,
       // Apart from the runtimes': here callers choose the issuers, and could push what others' tokens need out of memory.
       jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }), clock }),
       refusalOf: (url) => refusalOf(outbound, url),
@@ -29,6 +27,5 @@ export const module: ServiceModule<'identity', IdentityOperation> = {
       // What a session begins with a token it can end with it.
       tokenLifeMs: config.quotas.sessionLifetimeSeconds * 1000,
     });
-    return { ...service, routes: [agentSecretRoutes(agentSecrets)] };
   },
 };

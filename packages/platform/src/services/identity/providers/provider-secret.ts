@@ -49,3 +49,16 @@ export function secretChange(field: string, given: GivenSecret): SecretChange {
     throw errors.invalidField(field, `must be given with ${prefix}Source MANAGED`);
   return undefined;
 }
+
+/** Where a secret stands, as the wire shows it. */
+export interface ShownSecret {
+  arn: control.Secret;
+  source: control.SecretSourceType;
+  jsonKey: string | undefined;
+}
+
+export function shownSecret(kept: KeptSecret | undefined): ShownSecret {
+  if (!kept) throw new Error('a stored credential provider lacks a secret that its kind has');
+  const jsonKey = kept.source === 'EXTERNAL' ? kept.jsonKey : undefined;
+  return { arn: { secretArn: kept.secretArn }, source: kept.source, jsonKey };
+}

@@ -1,13 +1,17 @@
+import { randomInt } from 'node:crypto';
+import { type ArnHome, formatArn } from '@agentplatform/contract';
+
 /** In the table `resources`; a secret of one runtime is a child of it. */
-export const AGENT_SECRET_KIND = 'agent-secret';
+export const SECRET_KIND = 'secret';
 
 /** Bytes of one value: keys, tokens, and the JSON of a service account or a chain of certificates. */
 export const MOST_SECRET_BYTES = 16 * 1024;
 
 /** What is told of a secret: all but the secret. */
-export interface AgentSecret {
+export interface StoredSecret {
+  arn: string;
   name: string;
-  /** Id of the runtime that alone gets it; undefined for one that any runtime of the account may be given. */
+  /** Id of the runtime that alone gets it; undefined for one of the account. */
   runtimeId: string | undefined;
   /** Milliseconds since the epoch. */
   setAt: number;
@@ -15,15 +19,29 @@ export interface AgentSecret {
   setBy: string;
 }
 
-/** Whom a secret is for: any runtime of the account that is allowed it, or one. */
+/** Whom a secret is for: the account, with any of its runtimes that is allowed it, or one runtime. */
 export interface SecretScope {
   accountId: string;
   runtimeId?: string | undefined;
 }
 
-/** What policies name: `secret/NAME` of the account, `secret/RUNTIME/NAME` of a runtime. `*` stands for all. */
-export function agentSecretArn({ accountId, runtimeId }: SecretScope, name: string): string {
-  return `arn:aws:agentplatform::${accountId}:secret/${runtimeId === undefined ? '' : `${runtimeId}/`}${name}`;
+const ALPHANUMERIC = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/** What ends the ARN of a secret, as the wire has it: one that is deleted and made again has another ARN. */
+export function newSecretSuffix(): string {
+  return Array.from({ length: 6 }, () => ALPHANUMERIC[randomInt(ALPHANUMERIC.length)]).join('');
+}
+
+/** `secret:NAME-SUFFIX` of the account, `secret:RUNTIME/NAME-SUFFIX` of a runtime; with the suffix `*`, what stands for one that is not there. */
+export function secretArn(
+  { region, accountId, partition = 'aws' }: ArnHome,
+  of: SecretScope,
+  name: string,
+  suffix: string,
+): string {
+  const { runtimeId } = of;
+  const resource = `secret:${runtimeId === undefined ? '' : `${runtimeId}/`}${name}-${suffix}`;
+  return formatArn({ partition, service: 'secretsmanager', region, accountId, resource });
 }
 
 /** Decides how a program is found, loaded or begun, or who it is to AWS: whoever may set a secret must not. */

@@ -1,8 +1,9 @@
 import type { Paginator } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Secrets } from '../../kernel/secrets/index.ts';
+import type { RouteSet } from '../../kernel/http/routes/route.ts';
 import type { Service } from '../../kernel/service.ts';
-import type { Changes, Database, Executor } from '../../kernel/storage/index.ts';
+import { type Changes, type Database, type Executor, Known } from '../../kernel/storage/index.ts';
 import type { SecretsPort } from '../secrets/index.ts';
 import { newSecretSuffix } from '../secrets/secret.ts';
 import {
@@ -15,19 +16,24 @@ import { CredentialProviders } from './providers/credential-providers.ts';
 import { type PaymentOperation, paymentOperations } from './providers/payment-operations.ts';
 import { parsePaymentData } from './providers/payment-provider.ts';
 import { ProviderSecrets } from './providers/provider-secrets.ts';
+import { consentRoutes } from './consent/consent-routes.ts';
+import { createFlows, type FlowSettings } from './flows/index.ts';
+import { type TokenOperation, tokenOperations } from './flows/token-operations.ts';
+import type { Oauth2Settings } from './providers/oauth2-provider.ts';
+import { type Oauth2ProviderOperation, oauth2ProviderOperations } from './providers/oauth2-provider-operations.ts';
 import { customerKeys } from './vault/customer-keys.ts';
 import { TokenVaults } from './vault/token-vaults.ts';
 import { type VaultOperation, vaultOperations } from './vault/vault-operations.ts';
 import { WorkloadIdentities, type WorkloadOwner } from './workloads/workload-identities.ts';
-import { WORKLOAD_IDENTITY_KIND, workloadNameOf } from './workloads/workload-identity.ts';
+import { WORKLOAD_IDENTITY_KIND, type WorkloadIdentity, workloadNameOf } from './workloads/workload-identity.ts';
 import { type WorkloadOperation, workloadOperations } from './workloads/workload-operations.ts';
 import { type WorkloadBearer, type WorkloadToken, WorkloadTokens } from './workloads/workload-tokens.ts';
 import { type UserTokenDeps, userOfToken, type WorkloadUser } from './workloads/workload-user.ts';
 
-export { identityMigrations } from './tables.ts';
+export { flowRetention, identityMigrations } from './tables.ts';
 export type { WorkloadUser };
 
-export interface IdentityServiceDeps extends UserTokenDeps {
+export interface IdentityServiceDeps extends UserTokenDeps, FlowSettings {
   database: Database;
   changes: Changes;
   secrets: Secrets;
@@ -63,13 +69,24 @@ export interface IdentityPort {
 }
 
 /** What this service serves. */
-export type IdentityOperation = WorkloadOperation | VaultOperation | ApiKeyOperation | PaymentOperation;
+export type IdentityOperation =
+  | WorkloadOperation
+  | VaultOperation
+  | ApiKeyOperation
+  | Oauth2ProviderOperation
+  | PaymentOperation
+  | TokenOperation;
+
+/** In memory, those that were used last. */
+const KNOWN_WORKLOADS = 5_000;
 
 /** Identity: agents as callers of their own, and tokens that say which of them works for whom (spec: Identity). */
-export function createIdentityService(deps: IdentityServiceDeps): Service<IdentityOperation, IdentityPort> {
+export function createIdentityService(deps: IdentityServiceDeps): Service<IdentityOperation, IdentityPort> & { routes: readonly RouteSet[] } {
   const { tokenKey: key, tokenLifeMs: lifeMs, clock, stored, accountId } = deps;
   const identities = new WorkloadIdentities(deps);
-  const find = identities.find.bind(identities);
+  const known = new Known<WorkloadIdentity>(WORKLOAD_IDENTITY_KIND, deps.changes, KNOWN_WORKLOADS);
+  const find = (account: string, name: string) =>
+    known.get(identities.arnOf(account, name), () => identities.find(account, name));
   const tokens = new WorkloadTokens({ key, lifeMs, clock, find });
   const vaults = new TokenVaults({ ...deps, keys: customerKeys(stored) });
   const providerSecrets = new ProviderSecrets({ ...deps, externals: stored, newSecretSuffix });
@@ -85,6 +102,14 @@ export function createIdentityService(deps: IdentityServiceDeps): Service<Identi
     parse: parsePaymentData,
     secrets: providerSecrets,
   });
+  const oauth2 = new CredentialProviders<Oauth2Settings>({
+    ...deps,
+    kind: 'oauth2-credential-provider',
+    // Written by `oauth2-provider-operations.ts` alone, from values of this very type.
+    parse: (data) => data as Oauth2Settings,
+    secrets: providerSecrets,
+  });
+  const flows = createFlows({ ...deps, vaults, providers: oauth2, identities });
   const rights = { vaults, tokens, workloadArn: (account: string, name: string) => identities.arnOf(account, name) };
   return {
     operations: {
@@ -93,15 +118,22 @@ export function createIdentityService(deps: IdentityServiceDeps): Service<Identi
         identities,
         tokens,
         userOfToken: (token, accountId) => userOfToken(token, accountId, deps),
+        forget: (accountId, workload) => flows.forget({ accountId, workload }),
       }),
       ...vaultOperations({ ...deps, vaults, keys: stored }),
       ...apiKeyOperations({ ...deps, ...rights, apiKeys }),
       ...paymentOperations({ ...deps, ...rights, payments }),
+      ...oauth2ProviderOperations({ ...deps, ...rights, ...flows, providers: oauth2 }),
+      ...tokenOperations({ ...rights, ...flows, providers: oauth2 }),
     },
+    routes: [consentRoutes({ ...flows, publicUrl: deps.publicUrl })],
     port: {
       arnOf: (accountId, name) => identities.arnOf(accountId, name),
       link: (owner, tx) => identities.link(owner, tx),
-      unlink: (owner, tx) => deps.stored.agents.forget(owner, tx),
+      async unlink(owner, tx) {
+        await deps.stored.agents.forget(owner, tx);
+        await flows.forget({ accountId: owner.accountId, workload: owner.id }, tx);
+      },
       callbackUrl: (accountId, name) => identities.callbackUrl(accountId, name),
       topic: WORKLOAD_IDENTITY_KIND,
       nameOf: workloadNameOf,

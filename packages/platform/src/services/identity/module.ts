@@ -1,9 +1,10 @@
 import { createJwtAuthenticator } from '../../kernel/auth/jwt.ts';
 import { createOidcDiscovery } from '../../kernel/auth/oidc-discovery.ts';
+import { objectReader } from '../../kernel/objects/index.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
 import { platformKey } from '../../kernel/secrets/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
-import { createIdentityService, type IdentityOperation, type IdentityPort, identityMigrations } from './index.ts';
+import { createIdentityService, flowRetention, type IdentityOperation, type IdentityPort, identityMigrations } from './index.ts';
 
 declare module '../../service-module.ts' {
   interface Ports {
@@ -15,6 +16,7 @@ declare module '../../service-module.ts' {
 export const module: ServiceModule<'identity', IdentityOperation, 'secrets'> = {
   needs: ['secrets'],
   migrations: identityMigrations,
+  retention: (database) => flowRetention(database),
   async create(kernel, ports) {
     const { accountId, config, secrets, outbound, clock } = kernel;
     return createIdentityService({
@@ -22,6 +24,10 @@ export const module: ServiceModule<'identity', IdentityOperation, 'secrets'> = {
       stored: ports.secrets,
       // Apart from the runtimes': here callers choose the issuers, and could push what others' tokens need out of memory.
       jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }), clock }),
+      outbound,
+      readObject: objectReader(kernel.objects),
+      publicUrl: () => config.publicUrl ?? kernel.reach.endpoint ?? `http://127.0.0.1:${config.port}`,
+      random: Math.random,
       refusalOf: (url) => refusalOf(outbound, url),
       tokenKey: await platformKey(secrets, accountId, 'workload-tokens'),
       // What a session begins with a token it can end with it.

@@ -10,7 +10,7 @@ import { DuplicateResourceError } from '../../kernel/storage/index.ts';
 import type { AgentSecretsPort } from '../secrets/index.ts';
 import { fieldOf, imageProblem, rightsFor } from './artifact.ts';
 import type { RuntimeCatalogue } from './catalogue.ts';
-import { type CertificateAuthorityDeps, certificateAuthority } from './certificate-authority.ts';
+import { type CertificateAuthorityDeps, certificateAuthority } from '../../kernel/auth/certificate-authority.ts';
 import { checkDefinition, definitionOf, type LifecycleDefaults, lifecycleOf, protocolOf } from './definition.ts';
 import { egressArn } from './egress.ts';
 import { environmentOf } from './environment.ts';
@@ -261,7 +261,9 @@ export class Runtimes {
         remedy: 'Name a provider at a public address, or have the operator open the range with --allow-private-egress.',
       });
     }
-    return certificateAuthority(definition, ctx, this.#deps);
+    const named = definition.authorizerConfiguration?.customJWTAuthorizer?.certificateConfigurations;
+    const field = 'authorizerConfiguration.customJWTAuthorizer.certificateConfigurations';
+    return certificateAuthority(named, field, ctx, this.#deps);
   }
 
   /** Whoever deploys an agent could read what it is given, and reach what it reaches: for both there are rights of their own. */

@@ -1,4 +1,4 @@
-import { type Migration, noteChanges } from '../../../kernel/storage/index.ts';
+import { type Executor, type Migration, noteChanges, type RetentionRule } from '../../../kernel/storage/index.ts';
 
 export const flowMigrations: Migration[] = [
   {
@@ -64,3 +64,21 @@ export const flowMigrations: Migration[] = [
     `,
   },
 ];
+
+/** After their end, so that who asks late learns what became of them. */
+const KEEP_MS = 3_600_000;
+
+/** Consents that came to an end, and holds on tokens of servers that died. */
+export function flowRetention(database: Executor): RetentionRule[] {
+  const forget =
+    (table: string, key: string, column: string): RetentionRule['forget'] =>
+    (before, limit) =>
+      database.execute(
+        `DELETE FROM ${table} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${column} < $1 LIMIT ${limit})`,
+        [new Date(before)],
+      );
+  return [
+    { name: 'consents', keepMs: KEEP_MS, forget: forget('identity_authorizations', 'id', 'expires_at') },
+    { name: 'holds on tokens', keepMs: KEEP_MS, forget: forget('identity_refreshes', 'key', 'until') },
+  ];
+}

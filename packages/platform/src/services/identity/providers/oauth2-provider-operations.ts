@@ -2,6 +2,9 @@ import type { control, Paginator } from '@agentplatform/contract';
 import { errors } from '@agentplatform/contract';
 import type { HandlersOf, RequestContext } from '../../../kernel/service.ts';
 import type { CredentialProviders } from './credential-providers.ts';
+import { providerPage, providerTimes } from './provider-list.ts';
+import { type ProviderRightsDeps, providerRights } from './provider-rights.ts';
+import { shownSecret } from './provider-secret.ts';
 import {
   CLIENT_SECRET,
   givenProvider,
@@ -18,11 +21,9 @@ export type Oauth2ProviderOperation =
   | 'ListOauth2CredentialProviders'
   | 'DeleteOauth2CredentialProvider';
 
-export interface Oauth2ProviderOperationsDeps {
+export interface Oauth2ProviderOperationsDeps extends ProviderRightsDeps {
   providers: CredentialProviders<Oauth2Settings>;
   paginator: Paginator;
-  /** ARN of an account's token vault. */
-  vaultArn(accountId: string): string;
   newProviderId(): string;
   /** Where that provider's server sends people back to. */
   callbackUrl(providerId: string): string;
@@ -34,16 +35,13 @@ export interface Oauth2ProviderOperationsDeps {
     ctx: RequestContext,
   ): Promise<string | undefined>;
   /** Removes tokens and authorizations of a provider that is gone or has another client now. */
-  forget(providerId: string): Promise<void>;
+  forget(of: { providerId: string }): Promise<void>;
 }
-
-/** The model's own maximum. */
-const PAGE_SIZE = 20;
 
 /** The operations on OAuth2 credential providers. A provider is READY once it is made: nothing of it is made later. */
 export function oauth2ProviderOperations(deps: Oauth2ProviderOperationsDeps): HandlersOf<Oauth2ProviderOperation> {
   const { providers, paginator, callbackUrl } = deps;
-  const one = ({ name }: { name: string }, { accountId }: RequestContext): string => providers.arnOf(accountId, name);
+  const { one, list } = providerRights(deps, providers);
 
   const described = (provider: Oauth2Provider) => ({
     ...secretOf(provider),
@@ -56,8 +54,7 @@ export function oauth2ProviderOperations(deps: Oauth2ProviderOperationsDeps): Ha
   const view = (provider: Oauth2Provider) => ({
     ...described(provider),
     credentialProviderVendor: provider.data.vendor,
-    createdTime: new Date(provider.createdAt),
-    lastUpdatedTime: new Date(provider.updatedAt),
+    ...providerTimes(provider),
   });
 
   /** What has to be asked of others before a provider is written. */
@@ -93,28 +90,22 @@ export function oauth2ProviderOperations(deps: Oauth2ProviderOperationsDeps): Ha
           data: { ...settings, id: current.data.id },
         });
         const changed = await providers.update(input.name, change, ctx);
-        if (isAnotherClient(before, changed.data)) await deps.forget(before.id);
+        if (isAnotherClient(before, changed.data)) await deps.forget({ providerId: before.id });
         return view(changed);
       },
     },
     ListOauth2CredentialProviders: {
-      resource: (_input, { accountId }) => deps.vaultArn(accountId),
-      async handle({ maxResults, nextToken }, { accountId }) {
+      resource: list,
+      async handle(input, { accountId }) {
         const scope = { operation: 'ListOauth2CredentialProviders', accountId } as const;
-        const { items, next } = await providers.list(accountId, {
-          limit: maxResults ?? PAGE_SIZE,
-          after: nextToken === undefined ? undefined : String(paginator.decode(scope, nextToken)),
-        });
-        return {
-          credentialProviders: items.map(({ name, arn, data, createdAt, updatedAt }) => ({
-            name,
-            credentialProviderArn: arn,
-            credentialProviderVendor: data.vendor,
-            createdTime: new Date(createdAt),
-            lastUpdatedTime: new Date(updatedAt),
-          })),
-          nextToken: next === undefined ? undefined : paginator.encode(scope, next),
-        };
+        const { items, nextToken } = await providerPage({ providers, paginator }, scope, input);
+        const credentialProviders = items.map((item) => ({
+          name: item.name,
+          credentialProviderArn: item.arn,
+          credentialProviderVendor: item.data.vendor,
+          ...providerTimes(item),
+        }));
+        return { credentialProviders, nextToken };
       },
     },
     DeleteOauth2CredentialProvider: {
@@ -122,7 +113,7 @@ export function oauth2ProviderOperations(deps: Oauth2ProviderOperationsDeps): Ha
       async handle({ name }, { accountId }) {
         const { data } = await providers.get(accountId, name);
         await providers.delete(accountId, name);
-        await deps.forget(data.id);
+        await deps.forget({ providerId: data.id });
         return {};
       },
     },
@@ -131,13 +122,8 @@ export function oauth2ProviderOperations(deps: Oauth2ProviderOperationsDeps): Ha
 
 /** Where the client's secret stands, in the wire's words. */
 function secretOf({ secrets }: Oauth2Provider) {
-  const kept = secrets[CLIENT_SECRET];
-  if (!kept) throw new Error('a provider has no place for its client secret');
-  return {
-    clientSecretArn: { secretArn: kept.secretArn },
-    clientSecretSource: kept.source,
-    ...(kept.source === 'EXTERNAL' && { clientSecretJsonKey: kept.jsonKey }),
-  };
+  const { arn, source, jsonKey } = shownSecret(secrets[CLIENT_SECRET]);
+  return { clientSecretArn: arn, clientSecretSource: source, clientSecretJsonKey: jsonKey };
 }
 
 function addressesOf({ discoveryUrl, authorizationServerMetadata }: control.Oauth2Discovery): [string, string][] {

@@ -11,6 +11,8 @@ export interface WorkloadOperationsDeps {
   tokens: WorkloadTokens;
   /** The user of a JWT that is genuine. */
   userOfToken(token: string, accountId: string): Promise<TokenUser>;
+  /** Removes tokens that the workload had in the vault. */
+  forget(accountId: string, workload: string): Promise<void>;
   paginator: Paginator;
   region: string;
 }
@@ -82,6 +84,7 @@ export function workloadOperations(deps: WorkloadOperationsDeps): HandlersOf<Wor
       resource: one,
       async handle({ name }, { accountId }) {
         await identities.delete(accountId, name);
+        await deps.forget(accountId, name);
         return {};
       },
     },

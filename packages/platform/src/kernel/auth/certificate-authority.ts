@@ -1,45 +1,54 @@
 import { X509Certificate } from 'node:crypto';
 import { type control, errors } from '@agentplatform/contract';
-import type { Clock } from '../../kernel/clock.ts';
-import type { RequestContext } from '../../kernel/service.ts';
-import type { ReadObject } from './artifact.ts';
-import type { RuntimeDefinition } from './runtime.ts';
+import type { Clock } from '../clock.ts';
+import type { objectReader } from '../objects/index.ts';
+import type { Secret } from '../secrets/index.ts';
+import type { Caller, RequestContext } from '../service.ts';
 
 export interface CertificateAuthorityDeps {
-  readObject: ReadObject;
+  readObject: ReturnType<typeof objectReader>;
+  /** A secret by its ARN, as the caller; absent where none is read. */
+  readSecret?(arn: string, caller: Caller): Promise<Secret>;
   clock: Pick<Clock, 'now'>;
 }
 
 /** A chain of certificates is some kilobytes. */
 const MAX_BYTES = 65_536;
 const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-const FIELD = 'authorizerConfiguration.customJWTAuthorizer.certificateConfigurations[0]';
+
+type Reader = Pick<RequestContext, 'accountId' | 'require' | 'signal'>;
 
 /**
- * The private authority that a definition names for its identity provider, as PEM; undefined when it names none. Who names it must be allowed to
- * read it. Throws a ValidationException for what is no certificate of an authority.
+ * The private authority that is named for an identity provider, as PEM; undefined when none is. Who names it must be allowed to
+ * read it. `field` is what the wire calls the list. Throws a ValidationException for what is no certificate of an authority.
  */
 export async function certificateAuthority(
-  definition: RuntimeDefinition,
-  ctx: Pick<RequestContext, 'accountId' | 'require' | 'signal'>,
+  [named]: readonly control.CertificateConfiguration[] = [],
+  field: string,
+  ctx: Reader,
   deps: CertificateAuthorityDeps,
 ): Promise<string | undefined> {
-  const [named] = definition.authorizerConfiguration?.customJWTAuthorizer?.certificateConfigurations ?? [];
   if (!named) return undefined;
-  if (!named.s3)
-    throw errors.invalidField(`${FIELD}.secretsManager`, 'is not served: there is no Secrets Manager here', {
+  const at = named.s3 ? `${field}[0].s3.uri` : `${field}[0].secretsManager`;
+  const problem = (what: string): Error => errors.invalidField(at, `names an object that ${what}`);
+  if (!named.s3 && !deps.readSecret)
+    throw errors.invalidField(at, 'is not served here', {
       remedy: 'Put the certificate, which is no secret, into a bucket and name it in s3.uri.',
     });
-  const [pem, ...more] = certificatesIn(await textOf(named.s3, ctx, deps));
+  const text = named.s3
+    ? await textOf(named.s3, ctx, deps, problem)
+    : (await deps.readSecret?.(named.secretsManager.secretArn, ctx))?.reveal();
+  const [pem, ...more] = certificatesIn(text ?? '');
   if (pem === undefined) throw problem('holds no certificate in PEM');
-  for (const one of [pem, ...more]) check(one, deps.clock.now());
+  for (const one of [pem, ...more]) check(one, deps.clock.now(), problem);
   return [pem, ...more].join('\n');
 }
 
 async function textOf(
   { uri, bucketOwnerAccountId }: control.S3CertificateConfiguration,
-  ctx: Pick<RequestContext, 'accountId' | 'require' | 'signal'>,
+  ctx: Reader,
   { readObject }: CertificateAuthorityDeps,
+  problem: (what: string) => Error,
 ): Promise<string> {
   const [, bucket = '', key = ''] = /^s3:\/\/([^/]+)\/(.+)$/.exec(uri) ?? [];
   await ctx.require('s3:GetObject', `arn:aws:s3:::${bucket}/${key}`);
@@ -60,7 +69,7 @@ function certificatesIn(text: string): string[] {
   return text.match(PEM) ?? [];
 }
 
-function check(pem: string, now: number): void {
+function check(pem: string, now: number, problem: (what: string) => Error): void {
   let certificate: X509Certificate;
   try {
     certificate = new X509Certificate(pem);
@@ -70,8 +79,4 @@ function check(pem: string, now: number): void {
   if (!certificate.ca)
     throw problem('holds a certificate that may not vouch for others: it has to be that of an authority');
   if (certificate.validToDate.getTime() <= now) throw problem('holds a certificate that is no longer valid');
-}
-
-function problem(what: string): Error {
-  return errors.invalidField(`${FIELD}.s3.uri`, `names an object that ${what}`);
 }

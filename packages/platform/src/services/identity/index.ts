@@ -1,11 +1,14 @@
 import type { Paginator } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
-import type { Secrets } from '../../kernel/secrets/index.ts';
 import type { RouteSet } from '../../kernel/http/routes/route.ts';
+import type { Secrets } from '../../kernel/secrets/index.ts';
 import type { Service } from '../../kernel/service.ts';
 import { type Changes, type Database, type Executor, Known } from '../../kernel/storage/index.ts';
 import type { SecretsPort } from '../secrets/index.ts';
 import { newSecretSuffix } from '../secrets/secret.ts';
+import { consentRoutes } from './consent/consent-routes.ts';
+import { createFlows, type FlowSettings } from './flows/index.ts';
+import { type TokenOperation, tokenOperations } from './flows/token-operations.ts';
 import {
   type ApiKeyData,
   type ApiKeyOperation,
@@ -13,14 +16,11 @@ import {
   parseApiKeyData,
 } from './providers/api-key-operations.ts';
 import { CredentialProviders } from './providers/credential-providers.ts';
+import type { Oauth2Settings } from './providers/oauth2-provider.ts';
+import { type Oauth2ProviderOperation, oauth2ProviderOperations } from './providers/oauth2-provider-operations.ts';
 import { type PaymentOperation, paymentOperations } from './providers/payment-operations.ts';
 import { parsePaymentData } from './providers/payment-provider.ts';
 import { ProviderSecrets } from './providers/provider-secrets.ts';
-import { consentRoutes } from './consent/consent-routes.ts';
-import { createFlows, type FlowSettings } from './flows/index.ts';
-import { type TokenOperation, tokenOperations } from './flows/token-operations.ts';
-import type { Oauth2Settings } from './providers/oauth2-provider.ts';
-import { type Oauth2ProviderOperation, oauth2ProviderOperations } from './providers/oauth2-provider-operations.ts';
 import { customerKeys } from './vault/customer-keys.ts';
 import { TokenVaults } from './vault/token-vaults.ts';
 import { type VaultOperation, vaultOperations } from './vault/vault-operations.ts';
@@ -81,7 +81,9 @@ export type IdentityOperation =
 const KNOWN_WORKLOADS = 5_000;
 
 /** Identity: agents as callers of their own, and tokens that say which of them works for whom (spec: Identity). */
-export function createIdentityService(deps: IdentityServiceDeps): Service<IdentityOperation, IdentityPort> & { routes: readonly RouteSet[] } {
+export function createIdentityService(
+  deps: IdentityServiceDeps,
+): Service<IdentityOperation, IdentityPort> & { routes: readonly RouteSet[] } {
   const { tokenKey: key, tokenLifeMs: lifeMs, clock, stored, accountId } = deps;
   const identities = new WorkloadIdentities(deps);
   const known = new Known<WorkloadIdentity>(WORKLOAD_IDENTITY_KIND, deps.changes, KNOWN_WORKLOADS);

@@ -4,7 +4,13 @@ import { objectReader } from '../../kernel/objects/index.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
 import { platformKey } from '../../kernel/secrets/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
-import { createIdentityService, flowRetention, type IdentityOperation, type IdentityPort, identityMigrations } from './index.ts';
+import {
+  createIdentityService,
+  flowRetention,
+  type IdentityOperation,
+  type IdentityPort,
+  identityMigrations,
+} from './index.ts';
 
 declare module '../../service-module.ts' {
   interface Ports {

@@ -30,7 +30,8 @@ const GONE = 'This link counts no more: it was used, took too long, or was never
  */
 export function consentRoutes(deps: ConsentRoutesDeps): RouteSet {
   const { federation } = deps;
-  const because = 'People have no credentials of the platform: the link is a secret, and the browser is told by a cookie.';
+  const because =
+    'People have no credentials of the platform: the link is a secret, and the browser is told by a cookie.';
   const cookie = () => new BrowserCookie(deps.publicUrl());
 
   async function show({ query, request, reply }: OpenCall): Promise<FastifyReply> {
@@ -49,12 +50,19 @@ export function consentRoutes(deps: ConsentRoutesDeps): RouteSet {
     const authorization = await federation.open(form?.get('request_uri') ?? '');
     if (!authorization) return send(reply, 404, messagePage('Nothing to allow', GONE));
     if (browser === undefined || !isFormToken(form?.get('token') ?? '', browser, authorization.id))
-      return send(reply, 403, messagePage('Not from here', 'This did not come from the page of this browser. Open the link again.'));
+      return send(
+        reply,
+        403,
+        messagePage('Not from here', 'This did not come from the page of this browser. Open the link again.'),
+      );
     if (form?.get('decision') !== 'allow') {
       await federation.deny(authorization);
       return send(reply, 200, messagePage('Denied', 'The agent gets no access. You can close this page.'));
     }
-    return reply.headers({ ...PAGE_HEADERS, location: await federation.allow(authorization, browser) }).code(303).send();
+    return reply
+      .headers({ ...PAGE_HEADERS, location: await federation.allow(authorization, browser) })
+      .code(303)
+      .send();
   }
 
   async function callback({ params, query, request, reply }: OpenCall): Promise<FastifyReply> {
@@ -84,7 +92,10 @@ function send(reply: FastifyReply, status: number, html: string): FastifyReply {
 function answer(reply: FastifyReply, returned: Returned): FastifyReply {
   switch (returned.kind) {
     case 'application':
-      return reply.headers({ ...PAGE_HEADERS, location: returned.url }).code(303).send();
+      return reply
+        .headers({ ...PAGE_HEADERS, location: returned.url })
+        .code(303)
+        .send();
     case 'done':
       return send(reply, 200, messagePage('Access allowed', 'The agent has access now. You can close this page.'));
     case 'failed':

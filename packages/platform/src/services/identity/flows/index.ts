@@ -5,7 +5,7 @@ import { type CertificateAuthorityDeps, certificateAuthority } from '../../../ke
 import type { JwtAuthenticator } from '../../../kernel/auth/jwt.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Outbound } from '../../../kernel/outbound/index.ts';
-import type { RequestContext } from '../../../kernel/service.ts';
+import type { Caller, RequestContext } from '../../../kernel/service.ts';
 import type { Changes, Database, Executor } from '../../../kernel/storage/index.ts';
 import type { SecretsPort } from '../../secrets/index.ts';
 import { AUTHORIZE_PATH, CALLBACK_PATH } from '../consent/consent-routes.ts';
@@ -68,17 +68,14 @@ export function createFlows(deps: FlowsDeps) {
   const fresh = new FreshTokens({ ...deps, tokens, refreshes: new Refreshes(deps) });
   const parts = { ...deps, endpoint, clients, fresh, tokens };
   const machineTokens = new MachineTokens(parts);
-  const machine = async (
-    request: TokenRequest,
-    caller: Pick<RequestContext, 'accountId' | 'require' | 'signal'>,
-  ): Promise<string> => {
-    const opened = await tokens.open(await machineTokens.get(request, caller, caller.signal), caller);
+  const machine = async (request: TokenRequest, caller: Caller, signal: AbortSignal): Promise<string> => {
+    const opened = await tokens.open(await machineTokens.get(request, caller, signal), caller);
     if (!opened) throw new Error('a token that was just given cannot be opened');
     return opened.accessToken;
   };
   const exchanged = new ExchangedTokens({
     ...parts,
-    actorToken: (request, caller, signal) => machine(request, { ...caller, signal }),
+    actorToken: (request, caller, signal) => machine(request, caller, signal),
   });
   const federation = new UserFederation({
     ...parts,

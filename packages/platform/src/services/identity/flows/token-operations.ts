@@ -1,5 +1,5 @@
 import type { data } from '@agentplatform/contract';
-import type { ConditionKeys, HandlersOf, RequestContext } from '../../../kernel/service.ts';
+import type { Caller, ConditionKeys, HandlersOf, RequestContext } from '../../../kernel/service.ts';
 import type { CredentialProviders } from '../providers/credential-providers.ts';
 import type { Oauth2Settings } from '../providers/oauth2-provider.ts';
 import { type ProviderRightsDeps, providerRights } from '../providers/provider-rights.ts';
@@ -13,7 +13,7 @@ export interface TokenOperationsDeps extends ProviderRightsDeps {
   providers: CredentialProviders<Oauth2Settings>;
   tokens: WorkloadTokens;
   /** The access token of the agent itself. */
-  machine(request: TokenRequest, ctx: RequestContext): Promise<string>;
+  machine(request: TokenRequest, caller: Caller, signal: AbortSignal): Promise<string>;
   exchanged: ExchangedTokens;
   federation: UserFederation;
 }
@@ -32,7 +32,7 @@ export function tokenOperations(deps: TokenOperationsDeps): HandlersOf<TokenOper
     const request = await requestOf(input, ctx, deps);
     switch (input.oauth2Flow) {
       case 'M2M':
-        return { accessToken: await machine(request, ctx) };
+        return { accessToken: await machine(request, ctx, ctx.signal) };
       case 'ON_BEHALF_OF_TOKEN_EXCHANGE':
         return { accessToken: await exchanged.get(request, ctx, ctx.signal) };
       case 'USER_FEDERATION': {

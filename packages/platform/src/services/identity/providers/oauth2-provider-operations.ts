@@ -2,9 +2,6 @@ import type { control, Paginator } from '@agentplatform/contract';
 import { errors } from '@agentplatform/contract';
 import type { HandlersOf, RequestContext } from '../../../kernel/service.ts';
 import type { CredentialProviders } from './credential-providers.ts';
-import { providerPage, providerTimes } from './provider-list.ts';
-import { type ProviderRightsDeps, providerRights } from './provider-rights.ts';
-import { shownSecret } from './provider-secret.ts';
 import {
   CLIENT_SECRET,
   givenProvider,
@@ -13,6 +10,9 @@ import {
   type Oauth2Settings,
   shownConfig,
 } from './oauth2-provider.ts';
+import { providerPage, providerTimes } from './provider-list.ts';
+import { type ProviderRightsDeps, providerRights } from './provider-rights.ts';
+import { shownSecret } from './provider-secret.ts';
 
 export type Oauth2ProviderOperation =
   | 'CreateOauth2CredentialProvider'

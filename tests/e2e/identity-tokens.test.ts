@@ -20,6 +20,7 @@ import {
   type ConsentProvider,
   startConsentProvider,
 } from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
+import { botoOf, python } from '../support/boto3.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
@@ -234,5 +235,64 @@ describe('tokens of other services, by the AWS SDK', () => {
       name: 'ValidationException',
       message: expect.stringContaining('without a token of the user'),
     });
+  });
+});
+
+describe.skipIf(!python)('by boto3', () => {
+  it('providers and tokens are served as it knows them', async () => {
+    const boto = botoOf(platform);
+    const name = 'from-boto3';
+    const customOauth2ProviderConfig = {
+      oauthDiscovery: { discoveryUrl: provider.discoveryUrl },
+      clientId: provider.clientId,
+      clientSecret: provider.clientSecret,
+      onBehalfOfTokenExchangeConfig: {
+        grantType: 'TOKEN_EXCHANGE',
+        tokenExchangeGrantTypeConfig: { actorTokenContent: 'NONE' },
+      },
+    };
+    const given = { name, credentialProviderVendor: 'CustomOauth2', oauth2ProviderConfigInput: { customOauth2ProviderConfig } };
+    const [made, changed, found, taken, listed] = await boto.control(
+      ['CreateOauth2CredentialProvider', given],
+      ['UpdateOauth2CredentialProvider', given],
+      ['GetOauth2CredentialProvider', { name }],
+      ['CreateOauth2CredentialProvider', given],
+      ['ListOauth2CredentialProviders', {}],
+    );
+    for (const one of [made, changed, found]) expect(one?.output).toMatchObject({ name, callbackUrl: made?.output.callbackUrl });
+    expect(found?.output).toMatchObject({ status: 'READY', credentialProviderVendor: 'CustomOauth2' });
+    expect(JSON.stringify([made, changed, found, listed])).not.toContain(provider.clientSecret);
+    expect(taken?.error?.code).toBe('ConflictException');
+    expect(listed?.output.credentialProviders).toHaveLength(2);
+    const userToken = await provider.userToken('ada');
+    const [ofUser, ofJwt] = await boto.data(
+      ['GetWorkloadAccessTokenForUserId', { workloadName: 'assistant', userId: 'ada' }],
+      ['GetWorkloadAccessTokenForJWT', { workloadName: 'assistant', userToken }],
+    );
+    const asked = (workload: typeof ofUser, oauth2Flow: string): [string, object] => [
+      'GetResourceOauth2Token',
+      {
+        workloadIdentityToken: workload?.output.workloadAccessToken,
+        resourceCredentialProviderName: name,
+        scopes: ['read'],
+        oauth2Flow,
+      },
+    ];
+    const [machine, begun, exchanged] = await boto.data(
+      asked(ofUser, 'M2M'),
+      asked(ofUser, 'USER_FEDERATION'),
+      asked(ofJwt, 'ON_BEHALF_OF_TOKEN_EXCHANGE'),
+    );
+    expect(machine?.output).toMatchObject({ accessToken: expect.stringMatching(/^[\w-]+$/) });
+    expect(begun?.output).toMatchObject({ sessionStatus: 'IN_PROGRESS', authorizationUrl: expect.stringMatching(/^http/) });
+    expect(decodeJwt(exchanged?.output.accessToken)).toMatchObject({ sub: 'ada' });
+    const { sessionUri } = begun?.output ?? {};
+    const [early, unknown] = await boto.data(
+      ['CompleteResourceTokenAuth', { sessionUri, userIdentifier: { userId: 'ada' } }],
+      ['CompleteResourceTokenAuth', { sessionUri: `${sessionUri}x`, userIdentifier: { userId: 'ada' } }],
+    );
+    expect([early?.error?.code, unknown?.error?.code]).toEqual(['ValidationException', 'ResourceNotFoundException']);
+    const [gone] = await boto.control(['DeleteOauth2CredentialProvider', { name }]);
+    expect(gone?.error).toBeUndefined();
   });
 });

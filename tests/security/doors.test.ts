@@ -239,6 +239,13 @@ const DOORS: Record<string, Door> = {
     path: () => '/_platform/registry-credentials/doors.example',
     body: '{"username":"a","password":"b"}',
   },
+  // Its link is a secret, and this one is none: nothing is there for whoever comes.
+  'a consent page': {
+    set: 'consent',
+    takes: CREDENTIALS,
+    method: 'GET',
+    path: () => '/identities/oauth2/authorize',
+  },
   'secrets of agents': {
     set: 'secrets',
     action: 'agentplatform:ListSecrets',

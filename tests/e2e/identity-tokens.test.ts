@@ -13,7 +13,6 @@ import {
   ListOauth2CredentialProvidersCommand,
   UpdateOauth2CredentialProviderCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
-import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Browser, fieldsOf } from '../../packages/platform/src/services/identity/flows/testing/browser.ts';
 import {
@@ -23,6 +22,10 @@ import {
 import { botoOf, python } from '../support/boto3.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+
+/** What a JSON Web Token says. */
+const decodeJwt = (token: string): unknown =>
+  JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
 
 const BACK = 'https://app.example/back?tab=1';
 const redirectUris: string[] = [];
@@ -251,7 +254,11 @@ describe.skipIf(!python)('by boto3', () => {
         tokenExchangeGrantTypeConfig: { actorTokenContent: 'NONE' },
       },
     };
-    const given = { name, credentialProviderVendor: 'CustomOauth2', oauth2ProviderConfigInput: { customOauth2ProviderConfig } };
+    const given = {
+      name,
+      credentialProviderVendor: 'CustomOauth2',
+      oauth2ProviderConfigInput: { customOauth2ProviderConfig },
+    };
     const [made, changed, found, taken, listed] = await boto.control(
       ['CreateOauth2CredentialProvider', given],
       ['UpdateOauth2CredentialProvider', given],
@@ -259,7 +266,8 @@ describe.skipIf(!python)('by boto3', () => {
       ['CreateOauth2CredentialProvider', given],
       ['ListOauth2CredentialProviders', {}],
     );
-    for (const one of [made, changed, found]) expect(one?.output).toMatchObject({ name, callbackUrl: made?.output.callbackUrl });
+    for (const one of [made, changed, found])
+      expect(one?.output).toMatchObject({ name, callbackUrl: made?.output.callbackUrl });
     expect(found?.output).toMatchObject({ status: 'READY', credentialProviderVendor: 'CustomOauth2' });
     expect(JSON.stringify([made, changed, found, listed])).not.toContain(provider.clientSecret);
     expect(taken?.error?.code).toBe('ConflictException');
@@ -284,7 +292,10 @@ describe.skipIf(!python)('by boto3', () => {
       asked(ofJwt, 'ON_BEHALF_OF_TOKEN_EXCHANGE'),
     );
     expect(machine?.output).toMatchObject({ accessToken: expect.stringMatching(/^[\w-]+$/) });
-    expect(begun?.output).toMatchObject({ sessionStatus: 'IN_PROGRESS', authorizationUrl: expect.stringMatching(/^http/) });
+    expect(begun?.output).toMatchObject({
+      sessionStatus: 'IN_PROGRESS',
+      authorizationUrl: expect.stringMatching(/^http/),
+    });
     expect(decodeJwt(exchanged?.output.accessToken)).toMatchObject({ sub: 'ada' });
     const { sessionUri } = begun?.output ?? {};
     const [early, unknown] = await boto.data(

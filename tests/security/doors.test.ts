@@ -206,6 +206,13 @@ const DOORS: Record<string, Door> = {
     method: 'GET',
     path: () => '/_platform/doctor',
   },
+  'what is prepared in the background': {
+    set: 'preparations',
+    action: 'agentplatform:Doctor',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => '/_platform/preparations',
+  },
   // The machine itself needs no credentials; behind a proxy nobody is the machine itself.
   metrics: {
     set: 'metrics',

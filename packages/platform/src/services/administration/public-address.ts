@@ -24,12 +24,22 @@ export async function checkPublicAddress(deps: PublicAddressDeps): Promise<Publi
   if (publicUrl === undefined)
     return LOOPBACK.test(host)
       ? { address: endpoint }
-      : { address: endpoint, problem: 'publicUrl is not set: links to consent pages begin with an address that browsers elsewhere may not reach' };
+      : {
+          address: endpoint,
+          problem:
+            'publicUrl is not set: links to consent pages begin with an address that browsers elsewhere may not reach',
+        };
   const problem = (what: string): PublicAddress => ({ address: publicUrl, problem: `publicUrl ${what}` });
   try {
-    const answer = await outbound.fetch(`${publicUrl.replace(/\/$/, '')}/healthz`, { timeoutMs: TIMEOUT_MS, maxBytes: 4096, redirects: 0 });
+    const answer = await outbound.fetch(`${publicUrl.replace(/\/$/, '')}/healthz`, {
+      timeoutMs: TIMEOUT_MS,
+      maxBytes: 4096,
+      redirects: 0,
+    });
     const text = await answer.text();
-    return answer.status === 200 && text.includes('"ok"') ? { address: publicUrl } : problem(`leads elsewhere: it answers ${answer.status}`);
+    return answer.status === 200 && text.includes('"ok"')
+      ? { address: publicUrl }
+      : problem(`leads elsewhere: it answers ${answer.status}`);
   } catch (error) {
     return problem(`cannot be reached from here: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -4,7 +4,6 @@ import type { Secrets } from '../../kernel/secrets/index.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { Changes, Database, Executor } from '../../kernel/storage/index.ts';
 import type { SecretsPort } from '../secrets/index.ts';
-import { newSecretSuffix } from '../secrets/secret.ts';
 import {
   type ApiKeyData,
   type ApiKeyOperation,
@@ -72,7 +71,7 @@ export function createIdentityService(deps: IdentityServiceDeps): Service<Identi
   const find = identities.find.bind(identities);
   const tokens = new WorkloadTokens({ key, lifeMs, clock, find });
   const vaults = new TokenVaults({ ...deps, keys: customerKeys(stored) });
-  const providerSecrets = new ProviderSecrets({ ...deps, externals: stored, newSecretSuffix });
+  const providerSecrets = new ProviderSecrets({ ...deps, externals: stored, newSecretSuffix: stored.newSuffix });
   const apiKeys = new CredentialProviders<ApiKeyData>({
     ...deps,
     kind: 'api-key-credential-provider',

@@ -37,21 +37,29 @@ export async function webAssemblyMemory(pid: number): Promise<number> {
   }, 0);
 }
 
-/** Bytes of the JavaScript heap of the main thread, live objects and all, asked over the inspector of a Node process, which it opens. */
-export async function javaScriptHeap(url: string): Promise<{ used: number; total: number }> {
+/**
+ * Bytes of the JavaScript heap of the main thread, asked over the inspector of a Node process, which it opens: live objects and all, or with
+ * `collected` what is left once the garbage is out.
+ */
+export async function javaScriptHeap(url: string, collected = false): Promise<{ used: number; total: number }> {
   const socket = new WebSocket(url);
   try {
     await new Promise((resolve, reject) => {
       socket.addEventListener('open', resolve);
       socket.addEventListener('error', reject);
     });
-    const answer = new Promise<string>((resolve) => {
-      socket.addEventListener('message', ({ data }) => resolve(String(data)), { once: true });
-    });
-    socket.send(JSON.stringify({ id: 1, method: 'Runtime.getHeapUsage' }));
-    const { result }: { result: { usedSize: number; totalSize: number } } = JSON.parse(await answer);
-    return { used: result.usedSize, total: result.totalSize };
+    if (collected) await ask(socket, 'HeapProfiler.collectGarbage');
+    const { usedSize, totalSize } = await ask(socket, 'Runtime.getHeapUsage');
+    return { used: usedSize, total: totalSize };
   } finally {
     socket.close();
   }
+}
+
+async function ask(socket: WebSocket, method: string): Promise<{ usedSize: number; totalSize: number }> {
+  const answer = new Promise<string>((resolve) => {
+    socket.addEventListener('message', ({ data }) => resolve(String(data)), { once: true });
+  });
+  socket.send(JSON.stringify({ id: 1, method }));
+  return JSON.parse(await answer).result;
 }

@@ -181,7 +181,11 @@ describe('doctor and env', () => {
       isolated: true,
     });
     expect(await must(work, 'env')).toBe(
-      Object.entries(platform.env)
+      Object.entries({
+        ...platform.env,
+        BEDROCK_AGENTCORE_CP_ENDPOINT: platform.ready.endpoint,
+        BEDROCK_AGENTCORE_DP_ENDPOINT: platform.ready.endpoint,
+      })
         .map(([name, value]) => `export ${name}=${value}\n`)
         .join(''),
     );

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { configurationDocs } from './config/describe.ts';
 import { configuredModels } from './config/models.ts';
 import { namedSettings } from './config/names.ts';
+import { setting } from './config/setting.ts';
 import { type Config, ConfigError, type ConfigSources, configHelp, loadConfig, settings } from './config.ts';
 
 const machine = { cpus: 2, memoryBytes: 24 * 2 ** 30, openFiles: 20_000 };
@@ -267,6 +269,12 @@ describe('the settings', () => {
       if (value !== undefined) expect(setting.read(value), key).toEqual(value);
       expect(setting.about, key).toMatch(/\.$/);
     }
+  });
+
+  it('show their defaults as they are written, also those that have names and values', () => {
+    expect(configHelp()).not.toContain('[object');
+    const headers = setting('name=value[,…]', { about: 'Headers.', default: { a: 1, b: 2 } }, (value) => value);
+    expect(configurationDocs({ headers })).toContain('| name=value[,…] | a=1,b=2 |');
   });
 
   it('are all in --help', () => {

@@ -16,6 +16,7 @@ import {
   type ValuesOf,
   word,
 } from './config/setting.ts';
+import { telemetry } from './config/telemetry.ts';
 
 import { settingsOf } from './service-module.ts';
 import { services } from './services.ts';
@@ -169,6 +170,7 @@ export const settings = {
       expected: 'a key without spaces',
     }),
   },
+  telemetry,
   embeddings,
   rerank,
   models,

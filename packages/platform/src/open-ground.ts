@@ -21,10 +21,11 @@ import {
   probeProviders,
   ReservedMemory,
 } from './kernel/sandbox/index.ts';
-import { createLogger, createMetrics, logFormat, type Metrics } from './kernel/telemetry/index.ts';
+import { createLogger, createMetrics, logFormat, type Metrics, type Tracer } from './kernel/telemetry/index.ts';
 import { Unhandled } from './kernel/unhandled.ts';
 import type { Life } from './life.ts';
 import { LocalStage } from './local-stage.ts';
+import { openTracer } from './open-tracer.ts';
 import { sandboxOptions } from './sandbox-options.ts';
 import { promisedMemory } from './session-options.ts';
 
@@ -51,6 +52,7 @@ export interface Ground {
   /** Calls to what the configuration itself names: on private addresses, too, and out of users' reach. */
   ownOutbound: Outbound;
   models: Models;
+  tracer: Tracer;
   provider: LiveSandboxes;
   /** What the provider finds images and volumes by; it knows them once their rooms are open. */
   stage: LocalStage;
@@ -91,6 +93,8 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
   closing.add(() => outbound.close());
   const ownOutbound = createOutbound({ anywhere: true, clock });
   closing.add(() => ownOutbound.close());
+  const tracer = await openTracer(config, { outbound: ownOutbound, instance: identifiers.request(), clock, log });
+  closing.add(() => tracer.close());
   const models = createModels(configuredModels(config.models), config.models.default, {
     outbound: ownOutbound,
     timeoutMs: config.models.timeoutSeconds * 1000,
@@ -108,6 +112,7 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
       outbound,
       ownOutbound,
       models,
+      tracer,
       provider,
       stage,
       reserved,

@@ -30,7 +30,7 @@ export interface Storage {
 export async function openStorage(ground: Ground, modules: readonly AnyModule[]): Promise<Storage> {
   const { config, clock, log, cache, closing } = ground;
   const migrations = allMigrations(modules);
-  const database = await openDatabase({
+  const opened = await openDatabase({
     dataDir: config.data,
     clock,
     log,
@@ -38,6 +38,7 @@ export async function openStorage(ground: Ground, modules: readonly AnyModule[])
     prepared: migrations,
     ...(config.databaseUrl ? { url: config.databaseUrl } : {}),
   });
+  const database = ground.tracer.watch(opened);
   closing.add(() => database.close());
   await migrate(database, migrations, log);
   const changes = await ChangeFeed.open({ database, leaseMs: config.servers.leaseSeconds * 1000, clock, log });

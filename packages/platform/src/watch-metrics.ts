@@ -1,7 +1,7 @@
 import type { DiskRoom } from './kernel/disk-room.ts';
 import type { Journal } from './kernel/journal/index.ts';
 import type { Sessions } from './kernel/sessions/sessions.ts';
-import type { Metrics } from './kernel/telemetry/index.ts';
+import type { Metrics, Tracer } from './kernel/telemetry/index.ts';
 import type { Unhandled } from './kernel/unhandled.ts';
 import type { Life } from './life.ts';
 
@@ -14,9 +14,10 @@ export function watchMetrics(
     unhandled: Pick<Unhandled, 'count'>;
     life: Life;
     room: Pick<DiskRoom, 'report'>;
+    tracer: Pick<Tracer, 'dropped'>;
   },
 ): void {
-  const { sessions, journal, unhandled, life, room } = parts;
+  const { sessions, journal, unhandled, life, room, tracer } = parts;
   metrics.watch(
     'server_restarts',
     'How often the server was started again because it had ended unasked.',
@@ -38,6 +39,11 @@ export function watchMetrics(
     'journal_dropped_records',
     'Journal records that were dropped for want of room since the start.',
     () => journal.stats().dropped,
+  );
+  metrics.watch(
+    'dropped_spans',
+    'Spans that were thrown away since the start, for want of room or because their receiver refused them.',
+    () => tracer.dropped,
   );
   metrics.watch('disk_free_bytes', 'What is free of the disk of the data directory.', () => room.report().free);
   metrics.watch(

@@ -54,7 +54,11 @@ function defaultShown({ setting }: NamedSetting): string {
   if (setting.defaultText !== undefined) return setting.defaultText;
   const value = setting.default;
   if (value === undefined) return 'not set';
-  if (Array.isArray(value)) return value.length === 0 ? 'none' : value.join(',');
+  if (Array.isArray(value)) return value.join(',') || 'none';
+  if (typeof value === 'object' && value !== null) {
+    const pairs = Object.entries(value).map(([name, one]) => `${name}=${one}`);
+    return pairs.join(',') || 'none';
+  }
   return String(value);
 }
 

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Inputs, OperationName, Outputs } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { OAuthPrincipal, Principal } from './auth/principal.ts';
+import type { Span } from './telemetry/index.ts';
 
 /** What an operation's handler knows of the request around its input. */
 export interface RequestContext {
@@ -20,6 +21,8 @@ export interface RequestContext {
   signal: AbortSignal;
   /** What the signal tells, for the hot path: calls `run` when the client goes away; gives the function that calls that off. */
   onGone(run: () => void): () => void;
+  /** Of the request; what a handler has others do becomes a part of it (`child`). */
+  span: Span;
   log: Logger;
   /** Rejects with AccessDeniedException unless the caller may do `action` (e.g. `iam:PassRole`) on `resource`, beside the operation itself. */
   require(action: string, resource: string): Promise<void>;

@@ -9,7 +9,7 @@ import {
 import type { Logger } from 'pino';
 import type { Principal } from '../auth/principal.ts';
 import type { OperationHandler, OperationHandlers, RequestContext } from '../service.ts';
-import type { Metrics } from '../telemetry/index.ts';
+import { type Metrics, NO_SPAN, type Span, TRACE_HEADERS } from '../telemetry/index.ts';
 import { toOperationError } from './service-errors.ts';
 import { type Exchange, type Source, Stages, type StagesDeps } from './stages.ts';
 import { writes } from './writes.ts';
@@ -18,7 +18,7 @@ import { writes } from './writes.ts';
 export interface Caller {
   principal: Principal;
   /** The request that the call is made for; absent for work in the background. Of its headers the call has those of its trace alone. */
-  request?: Pick<RequestContext, 'requestId' | 'headers' | 'origin' | 'signal' | 'sourceIp'>;
+  request?: Pick<RequestContext, 'requestId' | 'headers' | 'origin' | 'signal' | 'sourceIp'> & { span?: Span };
   /** The session that the call is made in, where the operation reads it from its headers. */
   sessionId?: string;
   /** The end user for whom the principal acts, as `X-Amzn-Bedrock-AgentCore-Runtime-User-Id` would say. */
@@ -33,8 +33,6 @@ export interface OperationCallsDeps extends StagesDeps {
   region: string;
   log: Logger;
 }
-
-const TRACE_HEADERS = ['traceparent', 'tracestate', 'baggage', 'x-amzn-trace-id'] as const;
 
 /**
  * Calls of one service to another's operations. Rates, policies, metrics and the audit trail see each as a request of the caller himself: a
@@ -61,6 +59,7 @@ export class OperationCalls {
     const exchange: Exchange = {
       req: sourceOf(caller),
       requestId: newRequestId(),
+      span: caller.request?.span?.child(operation, 'internal') ?? NO_SPAN,
       principal: undefined,
       resource: undefined,
       forwarded: false,
@@ -78,6 +77,7 @@ export class OperationCalls {
       const status = failure?.status ?? 200;
       meter.ended(status, (clock.monotonic() - startedAt) / 1000);
       this.#stages.record(exchange, operation, status, failure);
+      this.#stages.finish(exchange, status, failure?.code);
     }
   }
 
@@ -99,10 +99,10 @@ export class OperationCalls {
 
   #context(exchange: Exchange, { principal, request }: Caller): RequestContext {
     const { region, log } = this.#deps;
-    const { requestId } = exchange;
+    const { requestId, span } = exchange;
     const signal = request?.signal ?? new AbortController().signal;
     return {
-      ...{ requestId, principal, region, signal, sourceIp: request?.sourceIp },
+      ...{ requestId, principal, region, signal, span, sourceIp: request?.sourceIp },
       accountId: principal.accountId,
       headers: exchange.req.headers,
       origin: request?.origin ?? '',

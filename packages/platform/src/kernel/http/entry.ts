@@ -44,9 +44,10 @@ export class Entry {
     this.#stages = stages;
   }
 
-  begin(req: IncomingMessage, requestId: string, signal: AbortSignal): Entering {
+  begin(operation: string, req: IncomingMessage, requestId: string, signal: AbortSignal): Entering {
     const forwarded = this.#stages.isForwarded(req);
-    return { req, requestId, signal, forwarded, principal: undefined, resource: undefined };
+    const span = this.#stages.span(operation, req);
+    return { req, requestId, span, signal, forwarded, principal: undefined, resource: undefined };
   }
 
   /** Lets the sender in, or rejects with the wire's error. `prove` holds the body to its signature: before all else where that alone says who sent it. */

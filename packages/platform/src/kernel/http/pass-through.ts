@@ -7,7 +7,7 @@ import { gateBody } from '../auth/body-gate.ts';
 import type { Spool } from '../auth/spool.ts';
 import type { PeerForwarder } from '../peers/index.ts';
 import { HeldElsewhereError } from '../sessions/server-hold.ts';
-import type { Metrics } from '../telemetry/index.ts';
+import type { Metrics, Span } from '../telemetry/index.ts';
 import { type Entered, type Entering, Entry, type EntryRequest, type Prove } from './entry.ts';
 import type { OnGone, UpstreamResponse } from './push-body.ts';
 import { closeSignal } from './request-context.ts';
@@ -43,6 +43,7 @@ export interface Passing extends Entered {
   body: Uint8Array | Readable | undefined;
   signal: AbortSignal;
   onGone: OnGone;
+  span: Span;
 }
 
 export interface PassThroughDeps extends StagesDeps {
@@ -111,12 +112,12 @@ class PassThrough {
     const { operation } = this.#service;
     const metrics = this.#deps.metrics.request(operation);
     const began = this.#deps.clock.monotonic();
-    const entering = this.#entry.begin(req, this.#deps.newRequestId(), closeSignal(res));
+    const entering = this.#entry.begin(operation, req, this.#deps.newRequestId(), closeSignal(res));
     const passage: Passage = { entering, res, operation, body: undefined };
     metrics.began();
     let failure: ServiceError | undefined;
     try {
-      await this.#answer(passage);
+      await this.#stages.during(entering, () => this.#answer(passage));
     } catch (error) {
       failure = await this.#fail(passage, error);
     }
@@ -124,11 +125,12 @@ class PassThrough {
     const status = res.destroyed && !res.headersSent ? CLIENT_LEFT : res.statusCode;
     metrics.ended(status, (this.#deps.clock.monotonic() - began) / 1000);
     this.#stages.record(entering, passage.operation, status, failure);
+    this.#stages.finish(entering, status, failure?.code);
   }
 
   async #answer(passage: Passage): Promise<void> {
     const { entering, res } = passage;
-    const { req, requestId, signal } = entering;
+    const { req, requestId, signal, span } = entering;
     const request = this.#service.read(req);
     passage.operation = request.operation;
     const entered = await this.#entry.enter(entering, request, this.#take(passage));
@@ -136,7 +138,7 @@ class PassThrough {
       signal.addEventListener('abort', run, { once: true });
       return () => signal.removeEventListener('abort', run);
     };
-    const passing = { ...entered, req, requestId, body: passage.body, signal, onGone };
+    const passing = { ...entered, req, requestId, body: passage.body, signal, onGone, span };
     const { status, headers, body } = await request.pass(passing).catch((error: unknown) => {
       if (!(error instanceof HeldElsewhereError)) throw error;
       return this.#forward(error, entering, passing);
@@ -169,9 +171,10 @@ class PassThrough {
   #forward(held: HeldElsewhereError, { forwarded }: Entering, passing: Passing): Promise<UpstreamResponse> {
     const { forward } = this.#deps;
     if (!forward || forwarded) throw held;
-    const { req, principal, body, onGone } = passing;
+    const { req, principal, body, onGone, span } = passing;
     const { 'content-length': length } = req.headers;
-    return forward.relay({ req, held, principal }, body, length === undefined ? undefined : Number(length), onGone);
+    const forwarding = { req, held, principal, trace: span.context };
+    return forward.relay(forwarding, body, length === undefined ? undefined : Number(length), onGone);
   }
 
   async #fail({ entering, res, operation }: Passage, error: unknown): Promise<ServiceError> {

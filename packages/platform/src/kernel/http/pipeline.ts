@@ -109,6 +109,7 @@ export class Pipeline {
       res,
       route,
       requestId: newRequestId(),
+      span: this.#stages.span(route.operation, req),
       startedAt: clock.monotonic(),
       metrics: metrics.request(route.operation),
       principal: undefined,
@@ -120,7 +121,8 @@ export class Pipeline {
     let failure: ServiceError | undefined;
     try {
       if (refusal && !signedPass) throw refusal;
-      await respond(res, await this.#answer(exchange, refusal), exchange.requestId);
+      const answer = await this.#stages.during(exchange, () => this.#answer(exchange, refusal));
+      await respond(res, answer, exchange.requestId);
     } catch (error) {
       failure = await this.#fail(exchange, error);
     }
@@ -208,14 +210,14 @@ export class Pipeline {
     held: HeldElsewhereError,
     operation: OperationName,
     body: RequestBody | Uint8Array | undefined,
-    { req, forwarded }: OperationExchange,
+    { req, forwarded, span }: OperationExchange,
     ctx: RequestContext,
   ): Promise<WireResponse> {
     const { forward } = this.#deps;
     if (!forward || forwarded) throw held;
     const whole = operations[operation].responds === 'json';
     const content = body instanceof RequestBody ? body.content : body;
-    const forwarding = { req, held, principal: ctx.principal };
+    const forwarding = { req, held, principal: ctx.principal, trace: span.context };
     return forward.request(forwarding, content, body?.length, whole, (run) => ctx.onGone(run));
   }
 
@@ -261,11 +263,11 @@ export class Pipeline {
     signedHeaders: ReadonlySet<string> | undefined,
   ): RequestContext {
     const { region, log } = this.#deps;
-    const { req, res, requestId } = exchange;
+    const { req, res, requestId, span } = exchange;
     const require = async (action: string, resource: string): Promise<void> =>
       this.#stages.authorize(exchange, principal, { action, resource });
     const { headers } = req;
-    return new HttpRequestContext({ requestId, principal, region, headers, signedHeaders, res, log, require });
+    return new HttpRequestContext({ requestId, principal, region, headers, signedHeaders, res, span, log, require });
   }
 
   /** Before a body is read that has to be understood: who may do it nowhere has no business sending one. */
@@ -339,7 +341,9 @@ export class Pipeline {
     const status = left ? CLIENT_LEFT : res.statusCode;
     exchange.metrics.ended(status, (this.#deps.clock.monotonic() - exchange.startedAt) / 1000);
     this.#deps.cover?.({ operation, userAgent: req.headers['user-agent'] ?? '', status });
-    this.#stages.record(exchange, operation, status, failure, left ? 'ClientLeft' : failure?.code);
+    const errorCode = left ? 'ClientLeft' : failure?.code;
+    this.#stages.record(exchange, operation, status, failure, errorCode);
+    this.#stages.finish(exchange, status, errorCode);
   }
 }
 

@@ -3,6 +3,7 @@ import { TLSSocket } from 'node:tls';
 import type { Logger } from 'pino';
 import type { Principal } from '../auth/principal.ts';
 import type { RequestContext } from '../service.ts';
+import type { Span } from '../telemetry/index.ts';
 
 interface Parts {
   requestId: string;
@@ -11,6 +12,7 @@ interface Parts {
   headers: IncomingHttpHeaders;
   signedHeaders: ReadonlySet<string> | undefined;
   res: ServerResponse;
+  span: Span;
   log: Logger;
   require(action: string, resource: string): Promise<void>;
 }
@@ -22,6 +24,7 @@ export class HttpRequestContext implements RequestContext {
   readonly region: string;
   readonly headers: IncomingHttpHeaders;
   readonly signedHeaders: ReadonlySet<string> | undefined;
+  readonly span: Span;
   readonly #parts: Parts;
   #signal: AbortSignal | undefined;
   #log: Logger | undefined;
@@ -32,6 +35,7 @@ export class HttpRequestContext implements RequestContext {
     this.region = parts.region;
     this.headers = parts.headers;
     this.signedHeaders = parts.signedHeaders;
+    this.span = parts.span;
     this.#parts = parts;
   }
 

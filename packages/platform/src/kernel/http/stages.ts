@@ -5,6 +5,7 @@ import type { Authenticated, Authenticator } from '../auth/sigv4.ts';
 import type { Clock } from '../clock.ts';
 import { PEER_HEADER, type PeerForwarder } from '../peers/index.ts';
 import type { ConditionKeys, OperationHandler, RequestContext } from '../service.ts';
+import { NO_TRACER, type Span, type Tracer } from '../telemetry/index.ts';
 import { actionOf } from './action-of.ts';
 import { type AuditRecord, auditRecord } from './audit-record.ts';
 import type { RequestRates } from './request-rates.ts';
@@ -25,6 +26,8 @@ export interface StagesDeps {
   audit(record: AuditRecord): void;
   /** Knows what another server has handed on; absent where there is no other. */
   forward?: Pick<PeerForwarder, 'sent'> | undefined;
+  /** Absent where nothing is traced. */
+  tracer?: Tracer | undefined;
   clock: Clock;
 }
 
@@ -38,6 +41,8 @@ export interface Source {
 export interface Exchange {
   readonly req: Source;
   readonly requestId: string;
+  /** Begun with it (`Stages.span`), ended by `Stages.finish`. */
+  readonly span: Span;
   principal: Principal | undefined;
   resource: string | undefined;
   /** Another server handed it on, as its token shows. */
@@ -63,9 +68,38 @@ export interface Refusal {
  */
 export class Stages {
   readonly #deps: StagesDeps;
+  readonly #tracer: Tracer;
 
   constructor(deps: StagesDeps) {
     this.#deps = deps;
+    this.#tracer = deps.tracer ?? NO_TRACER;
+  }
+
+  /** The span of a request: of an operation by its name, of a route by that of its set. */
+  span(operation: string, { method, headers }: IncomingMessage): Span {
+    const span = this.#tracer.request(operation, headers);
+    if (span.traced) {
+      span.set('http.request.method', method);
+      span.set('rpc.method', operation);
+    }
+    return span;
+  }
+
+  /** Does `run` as the work of a request, what it waits for the database noted. */
+  during<Result>({ span }: Exchange, run: () => Promise<Result>): Promise<Result> {
+    return span.traced ? this.#tracer.during(span, run) : run();
+  }
+
+  /** The request is answered, with that status; its refusal or failure has a code. */
+  finish({ span, requestId, resource }: Exchange, status: number, errorCode: string | undefined): void {
+    if (!span.traced) return;
+    span.set('http.response.status_code', status);
+    span.set('aws.request_id', requestId);
+    span.set('cloud.resource_id', resource);
+    // A caller's mistake is none of the server's (OpenTelemetry, HTTP spans).
+    if (status >= 500) span.fail(errorCode);
+    else span.set('error.type', errorCode);
+    span.end();
   }
 
   /** Whether another server handed it on. A client that sends the header itself gains nothing: it is no token of a server. */
@@ -87,6 +121,7 @@ export class Stages {
    */
   know(exchange: Exchange, principal: Principal, operation?: OperationName): void {
     exchange.principal = principal;
+    if (exchange.span.traced) this.#tracer.caller(exchange.span, principal);
     if (!exchange.forwarded) this.#deps.rates.take(principal, exchange.req.socket.remoteAddress, operation);
   }
 

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Span } from '../telemetry/index.ts';
 
 /** One run of a job. */
 export interface JobRun<Data> {
@@ -8,6 +9,8 @@ export interface JobRun<Data> {
   attempt: number;
   /** Aborts when the run has taken too long, or when the server stops and the grace is over. */
   signal: AbortSignal;
+  /** Of this run; what it has others do becomes a part of it. */
+  span: Span;
   log: Logger;
 }
 

@@ -7,7 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { describeDatabases, EMBEDDED_CACHE, silent, temporaryPglite } from '../storage/testing/databases.ts';
 import { startPostgres } from '../storage/testing/postgres.ts';
-import type { JobDefinition } from './job-definition.ts';
+import { NO_SPAN, NO_TRACER, type Span, type Tracer } from '../telemetry/index.ts';
+import type { JobDefinition, JobRun } from './job-definition.ts';
 import { createJobs } from './jobs.ts';
 
 interface Item {
@@ -26,8 +27,12 @@ afterEach(async () => {
 
 describeDatabases('jobs', [], (database) => {
   let counter = 0;
-  const startQueue = async (definition: Omit<JobDefinition<Item>, 'parse'>, name = `queue-${++counter}`) => {
-    const jobs = createJobs({ database: database(), log: silent, pollSeconds: 0.5 });
+  const startQueue = async (
+    definition: Omit<JobDefinition<Item>, 'parse'>,
+    name = `queue-${++counter}`,
+    tracer?: Tracer,
+  ) => {
+    const jobs = createJobs({ database: database(), log: silent, tracer, pollSeconds: 0.5 });
     const queue = jobs.define<Item>(name, { parse, retryDelay: 0, ...definition });
     await jobs.start();
     cleanups.push(() => jobs.stop(100));
@@ -72,6 +77,31 @@ describeDatabases('jobs', [], (database) => {
     await queue.enqueue(JSON.parse('{"n":"text"}'));
     await soon(async () => expect(await queue.listFailed()).toMatchObject([{ error: 'not an item' }]));
     expect(run).not.toHaveBeenCalled();
+  });
+
+  test('each run has a span of its own, which ends with it and has the code of its failure', async () => {
+    const told: unknown[] = [];
+    const work = (of: string): Span => ({
+      ...NO_SPAN,
+      traced: true,
+      set: (name, value) => told.push([of, name, value]),
+      fail: (code) => told.push([of, 'failed', code]),
+      end: () => told.push([of, 'ended']),
+    });
+    const run = async ({ attempt, span }: JobRun<Item>) => {
+      span.set('traced', span.traced);
+      if (attempt === 1) throw new RangeError('the secret cause');
+    };
+    const { queue, name } = await startQueue({ run, retries: 1 }, undefined, { ...NO_TRACER, work });
+    const id = await queue.enqueue({ n: 1 });
+    const of = `job ${name}`;
+    const begun = (attempt: number) => [
+      [of, 'messaging.message.id', id],
+      [of, 'agentplatform.job.attempt', attempt],
+      [of, 'traced', true],
+    ];
+    const failed = [...begun(1), [of, 'failed', 'RangeError'], [of, 'ended']];
+    await soon(() => expect(told).toEqual([...failed, ...begun(2), [of, 'ended']]));
   });
 
   test('within a transaction a job exists only if it commits', async () => {

@@ -1,6 +1,7 @@
 import { type JobWithMetadata, PgBoss } from 'pg-boss';
 import type { Logger } from 'pino';
 import type { Database } from '../storage/index.ts';
+import { errorCodeOf, NO_TRACER, type Tracer } from '../telemetry/index.ts';
 import { bossDatabase } from './boss-database.ts';
 import type { EnqueueOptions, FailedJob, JobDefinition } from './job-definition.ts';
 
@@ -31,6 +32,8 @@ export interface JobQueue<Data extends object> {
 export interface JobsOptions {
   database: Database;
   log: Logger;
+  /** Absent where nothing is traced. */
+  tracer?: Tracer | undefined;
   /** How often to look for jobs that another server or a transaction brought, or whose time has come, in seconds (0.5 at least). */
   pollSeconds?: number;
 }
@@ -49,7 +52,7 @@ interface Defined {
 }
 
 export function createJobs(options: JobsOptions): Jobs {
-  const { database, log } = options;
+  const { database, log, tracer = NO_TRACER } = options;
   const boss = new PgBoss({
     db: bossDatabase(database),
     backend: database.kind,
@@ -69,21 +72,30 @@ export function createJobs(options: JobsOptions): Jobs {
     const attempt = job.retryCount + 1;
     const childLog = log.child({ job: queue.name, jobId: job.id, attempt });
     const signal = AbortSignal.any([job.signal, stopping.signal]);
+    const span = tracer.work(`job ${queue.name}`);
+    span.set('messaging.message.id', job.id);
+    span.set('agentplatform.job.attempt', attempt);
     try {
-      await queue.definition.run({
-        id: job.id,
-        data: queue.definition.parse(job.data),
-        attempt,
-        signal,
-        log: childLog,
-      });
+      await tracer.during(span, async () =>
+        queue.definition.run({
+          id: job.id,
+          data: queue.definition.parse(job.data),
+          attempt,
+          signal,
+          span,
+          log: childLog,
+        }),
+      );
     } catch (error) {
+      span.fail(errorCodeOf(error));
       const last = job.retryCount >= job.retryLimit;
       childLog[last ? 'error' : 'warn'](
         { err: error },
         last ? 'a job failed for the last time' : 'a job failed; it is tried again',
       );
       throw error;
+    } finally {
+      span.end();
     }
   };
 

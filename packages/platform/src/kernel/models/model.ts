@@ -1,4 +1,5 @@
 import type { JSONSchema7, JSONValue } from '@ai-sdk/provider';
+import type { Span } from '../telemetry/index.ts';
 
 /** A value of JSON. */
 export type Json = JSONValue;
@@ -62,6 +63,8 @@ export type ToolChoice = 'auto' | 'any' | 'none' | { name: string };
 
 /** What a model is asked. What is absent is as the configuration of the model says, or as its provider has it. */
 export interface ModelRequest {
+  /** What the call is a part of. */
+  span?: Span;
   /** Instead of the model's own id at its provider. */
   modelId?: string;
   system?: string;

@@ -1,6 +1,7 @@
 import type { Model } from './model.ts';
 import type { ModelConfig } from './model-config.ts';
 import { createProviderModel, type ProviderModelDeps } from './provider-model.ts';
+import { tracedModel } from './traced-model.ts';
 
 /** The models that the configuration names. */
 export interface Models {
@@ -17,7 +18,7 @@ export function createModels(
   deps: ProviderModelDeps,
 ): Models {
   const all = configs.map((config) => ({
-    model: createProviderModel(config, deps),
+    model: tracedModel(createProviderModel(config, deps), config.provider),
     answersFor: config.answersFor.map(matcher),
   }));
   const named = (name: string) => all.find(({ model }) => model.name === name)?.model;

@@ -71,6 +71,25 @@ describe('what a server waits for from another', () => {
     expect(lengths).toEqual(['4', undefined]);
   });
 
+  it('is told anew what the request is a part of where that is traced, and else as it came', async () => {
+    const theirs = { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-00`, baggage: 'a=1' };
+    const told: (readonly unknown[])[] = [];
+    server.removeAllListeners('request').on('request', ({ headers }: IncomingMessage, response: ServerResponse) => {
+      told.push([headers.traceparent, headers.baggage, headers['x-mine']]);
+      response.end();
+    });
+    const trace = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), sampled: true };
+    for (const one of [{ trace }, {}]) {
+      const asked = { ...of(2), ...one };
+      asked.req.rawHeaders = ['Traceparent', theirs.traceparent, 'Baggage', theirs.baggage, 'X-Mine', 'kept'];
+      await forwarder.request(asked, undefined, undefined, true, () => () => undefined);
+    }
+    expect(told).toEqual([
+      [`00-${trace.traceId}-${trace.spanId}-01`, undefined, 'kept'],
+      [theirs.traceparent, theirs.baggage, 'kept'],
+    ]);
+  });
+
   it('ends so for connections too', async () => {
     server.on('upgrade', (_req, socket) => void socket.on('error', () => undefined).write('hello'));
     const [older, later] = [new PassThrough(), new PassThrough()];

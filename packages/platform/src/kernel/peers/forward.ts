@@ -8,6 +8,7 @@ import type { Principal } from '../auth/principal.ts';
 import { HOP_BY_HOP } from '../http/hop-by-hop.ts';
 import { type OnGone, type PushBody, requestUpstream, type UpstreamResponse } from '../http/push-body.ts';
 import type { HeldElsewhereError } from '../sessions/server-hold.ts';
+import { isTraceHeader, type TraceContext, traceHeaders } from '../telemetry/index.ts';
 import { PEER_HEADER, type PeerTokens } from './peer-token.ts';
 
 /** A request whose session another server has, as far as it was read. */
@@ -15,6 +16,8 @@ export interface Forwarded {
   req: IncomingMessage;
   held: HeldElsewhereError;
   principal: Principal;
+  /** What it is a part of here; absent where nothing is traced, and the caller's own headers go on. */
+  trace?: TraceContext | undefined;
 }
 
 const CONNECT_MS = 3_000;
@@ -86,7 +89,7 @@ export class PeerForwarder {
       origin: `http://${addressOf(held)}`,
       path: url,
       method,
-      headers: [...kept(req, NOT_KEPT), ...declared, PEER_HEADER, this.#token(forwarded)],
+      headers: [...kept(forwarded), ...declared, PEER_HEADER, this.#token(forwarded)],
       // Undici's types know no AsyncIterable here, its code does.
       body: body instanceof Uint8Array || body === undefined ? (body ?? null) : (body as unknown as Duplex),
     };
@@ -100,7 +103,7 @@ export class PeerForwarder {
   async upgrade(forwarded: Forwarded, socket: Duplex, head: Buffer): Promise<void> {
     const { req, held } = forwarded;
     const lines = [`${req.method} ${req.url} HTTP/1.1`];
-    const headers = kept(req, NOT_KEPT, OF_UPGRADE);
+    const headers = kept(forwarded, OF_UPGRADE);
     headers.push(PEER_HEADER, this.#token(forwarded));
     for (let i = 0; i + 1 < headers.length; i += 2) lines.push(`${headers[i]}: ${headers[i + 1]}`);
     const upstream = await dial(held);
@@ -167,12 +170,13 @@ async function end({ agent, tunnels }: Peer): Promise<void> {
   await agent.destroy();
 }
 
-function kept(req: IncomingMessage, dropped: ReadonlySet<string>, butNot?: ReadonlySet<string>): string[] {
-  const headers: string[] = [];
+function kept({ req, trace }: Forwarded, also?: ReadonlySet<string>): string[] {
+  const headers = trace ? traceHeaders(trace) : [];
   for (let i = 0; i + 1 < req.rawHeaders.length; i += 2) {
     const [name = '', value = ''] = req.rawHeaders.slice(i, i + 2);
     const lower = name.toLowerCase();
-    if (!dropped.has(lower) || butNot?.has(lower)) headers.push(name, value);
+    if (trace && isTraceHeader(lower)) continue;
+    if (!NOT_KEPT.has(lower) || also?.has(lower)) headers.push(name, value);
   }
   return headers;
 }

@@ -68,6 +68,8 @@ export class Session {
   #pingUnderWay = false;
   #failedPings = 0;
   #nextSample = 0;
+  #resumed = false;
+  #adopted = false;
   /** What the wall clock was ahead of the monotonic one when this session began here. */
   readonly #wallOffset: number;
 
@@ -76,6 +78,11 @@ export class Session {
     this.#plan = plan;
     this.#deps = deps;
     this.#wallOffset = deps.clock.now() - deps.clock.monotonic();
+  }
+
+  /** Whether an earlier life of the server has begun it. */
+  get resumed(): boolean {
+    return this.#resumed;
   }
 
   get state(): SessionState['state'] {
@@ -94,6 +101,12 @@ export class Session {
   /** Why it ended or is ending; undefined while it lives. */
   get endReason(): EndReason | undefined {
     return this.#endReason;
+  }
+
+  /** Where its sandbox came from: made for it, copied from a snapshot, or ready in the pool. */
+  get origin(): 'made' | 'restored' | 'pool' {
+    if (this.#adopted) return 'pool';
+    return this.#sandbox?.copied ? 'restored' : 'made';
   }
 
   get sandbox(): Sandbox | undefined {
@@ -134,6 +147,7 @@ export class Session {
   resume(sandbox: Sandbox, since: number): void {
     const now = this.#deps.clock.monotonic();
     const began = now - Math.max(0, this.#deps.clock.now() - since);
+    this.#resumed = true;
     this.#on({ event: 'invoke', at: began });
     this.#own(sandbox);
     this.#on({ event: 'ready', at: began });
@@ -206,6 +220,7 @@ export class Session {
       throw error;
     }
     this.#own(standby.sandbox, standby.connection);
+    this.#adopted = true;
     pool.served(this.#plan);
     await this.#plan.volumes?.attach(this.row, signal);
   }

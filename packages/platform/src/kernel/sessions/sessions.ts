@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { BoundedQueue } from '../bounded-queue.ts';
 import type { Clock } from '../clock.ts';
 import type { SandboxProvider } from '../sandbox/sandbox.ts';
+import { inSpan, NO_SPAN, type Span } from '../telemetry/index.ts';
 import { Eviction } from './eviction.ts';
 import { Leftovers } from './leftovers.ts';
 import { HeldElsewhereError, NotHeldError, type ServerHold } from './server-hold.ts';
@@ -167,9 +168,27 @@ export class Sessions {
   /**
    * A lease on the session of this key, started when there is none.
    * Rejects with `StartFailure`, `SessionQuotaError`, `QueueFullError`, `SandboxError`, the plan's own errors, or the signal's reason; with `HeldElsewhereError`
-   * when another server has the session, and `NotHeldError` while this one may have none.
+   * when another server has the session, and `NotHeldError` while this one may have none. The wait becomes a part of `span`.
    */
-  async acquire(key: SessionKey, plan: () => Promise<SessionPlan>, signal: AbortSignal): Promise<Lease> {
+  async acquire(
+    key: SessionKey,
+    plan: () => Promise<SessionPlan>,
+    signal: AbortSignal,
+    span: Span = NO_SPAN,
+  ): Promise<Lease> {
+    return inSpan(span, ['start session', 'internal'], async (start) => {
+      const lease = await this.#acquire(key, plan, signal);
+      const { row, image, origin } = lease.session;
+      start.set('session.id', row.sessionId);
+      start.set('agentplatform.session.kind', row.kind);
+      start.set('agentplatform.sandbox.provider', this.#deps.provider.name);
+      start.set('agentplatform.sandbox.origin', origin);
+      start.set('container.image.id', image);
+      return lease;
+    });
+  }
+
+  async #acquire(key: SessionKey, plan: () => Promise<SessionPlan>, signal: AbortSignal): Promise<Lease> {
     for (;;) {
       signal.throwIfAborted();
       if (this.#closed) throw new Error('the server is stopping');

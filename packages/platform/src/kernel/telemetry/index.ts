@@ -1,2 +1,5 @@
 export { createLogger, logFormat } from './logger.ts';
 export { createMetrics, type Metrics, type RequestMetrics } from './metrics.ts';
+export { NO_SPAN, type Span } from './span.ts';
+export { isTraceHeader, TRACE_HEADERS, type TraceContext, traceHeaders } from './trace-context.ts';
+export { errorCodeOf, inSpan, NO_TRACER, type Tracer } from './tracer.ts';

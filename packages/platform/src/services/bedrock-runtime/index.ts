@@ -27,7 +27,7 @@ export function createBedrockRuntimeService({
 
   async function generate(model: Model, request: ModelRequest, ctx: RequestContext): Promise<ModelAnswer> {
     try {
-      const answer = await model.generate(request, ctx.signal);
+      const answer = await model.generate({ ...request, span: ctx.span }, ctx.signal);
       tokens.add(model.name, answer.usage);
       return answer;
     } catch (error) {
@@ -38,7 +38,7 @@ export function createBedrockRuntimeService({
   async function* eventsOf(model: Model, request: ModelRequest, ctx: RequestContext): AsyncGenerator<ModelEvent> {
     let begun = false;
     try {
-      for await (const event of model.stream(request, ctx.signal)) {
+      for await (const event of model.stream({ ...request, span: ctx.span }, ctx.signal)) {
         begun = true;
         if (event.type === 'end') tokens.add(model.name, event.usage);
         yield event;

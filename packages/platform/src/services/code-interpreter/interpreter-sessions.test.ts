@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { house, minutes, never } from '../../kernel/sessions/testing/session-house.ts';
+import { NO_SPAN } from '../../kernel/telemetry/index.ts';
 import { BUILT_IN, type Interpreter, interpreterArn } from './interpreter.ts';
 import { ImageUnderWay } from './interpreter-images.ts';
 import { type Caller, InterpreterSessions, type InterpreterSessionsDeps } from './interpreter-sessions.ts';
@@ -69,7 +70,8 @@ function interpreterHouse({ warm = 0, images = {} }: { warm?: number; images?: P
     newSessionId: () => `session${++made}`,
     log: pino({ level: 'silent' }),
   });
-  const start = (timeoutSeconds: number) => ours.start(interpreter, { name: 'one', timeoutSeconds }, ann, never);
+  const start = (timeoutSeconds: number) =>
+    ours.start(interpreter, { name: 'one', timeoutSeconds }, ann, { signal: never, span: NO_SPAN });
   const status = async (id: string) => ((await ours.get(interpreter, ann, id)).live ? 'READY' : 'TERMINATED');
   const listed = async (wanted: 'READY' | 'TERMINATED') => {
     const { items } = await ours.list(interpreter, ann, { limit: 10, after: undefined, status: wanted });

@@ -4,6 +4,7 @@ import type { SandboxRole } from '../../kernel/auth/iam/sandbox-credentials.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { Lru } from '../../kernel/lru.ts';
 import { SandboxError, type SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
+import type { RequestContext } from '../../kernel/service.ts';
 import type { HealthCheck } from '../../kernel/sessions/health.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
 import type { SessionKey, SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
@@ -65,7 +66,7 @@ export class InterpreterSessions {
     interpreter: Interpreter,
     wish: { name: string | undefined; timeoutSeconds: number },
     { accountId, owner }: Pick<Caller, 'accountId' | 'owner'>,
-    signal: AbortSignal,
+    { signal, span }: Pick<RequestContext, 'signal' | 'span'>,
   ): Promise<SessionRecord> {
     const { records, clock, newSessionId } = this.#deps;
     const record: SessionRecord = {
@@ -79,7 +80,7 @@ export class InterpreterSessions {
     };
     await records.add(record);
     try {
-      await this.#begin(keyOf(record), await this.#planOrExplain(interpreter, wish.timeoutSeconds), signal);
+      await this.#begin(keyOf(record), await this.#planOrExplain(interpreter, wish.timeoutSeconds), { signal, span });
     } catch (error) {
       await records.remove(record.sessionId);
       throw error;
@@ -239,9 +240,13 @@ export class InterpreterSessions {
     };
   }
 
-  async #begin(key: SessionKey, plan: SessionPlan, signal: AbortSignal): Promise<void> {
+  async #begin(
+    key: SessionKey,
+    plan: SessionPlan,
+    { signal, span }: Pick<RequestContext, 'signal' | 'span'>,
+  ): Promise<void> {
     try {
-      const lease = await this.#deps.sessions.acquire(key, async () => plan, signal);
+      const lease = await this.#deps.sessions.acquire(key, async () => plan, signal, span);
       lease.release();
     } catch (error) {
       throw explainStart(error);

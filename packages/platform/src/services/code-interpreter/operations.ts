@@ -110,7 +110,7 @@ export function codeInterpreterOperations(deps: CodeInterpreterOperationsDeps): 
         refuseUnsupported(input);
         const interpreter = await find(input, ctx);
         const wish = { name: input.name, timeoutSeconds: input.sessionTimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS };
-        const record = await sessions.start(interpreter, wish, callerOf(interpreter, ctx), ctx.signal);
+        const record = await sessions.start(interpreter, wish, callerOf(interpreter, ctx), ctx);
         return {
           codeInterpreterIdentifier: interpreter.id,
           sessionId: record.sessionId,
@@ -167,14 +167,8 @@ export function codeInterpreterOperations(deps: CodeInterpreterOperationsDeps): 
         // Without a session the call gets one of its own, which it may go on with.
         const sessionId =
           input.sessionId ??
-          (
-            await sessions.start(
-              interpreter,
-              { name: undefined, timeoutSeconds: DEFAULT_TIMEOUT_SECONDS },
-              caller,
-              ctx.signal,
-            )
-          ).sessionId;
+          (await sessions.start(interpreter, { name: undefined, timeoutSeconds: DEFAULT_TIMEOUT_SECONDS }, caller, ctx))
+            .sessionId;
         const lease = await sessions.lease(interpreter, caller, sessionId, ctx.signal);
         return { sessionId, stream: await invokeTool(call, lease, ctx, limits, () => sessions.whatIsMissing(lease)) };
       },

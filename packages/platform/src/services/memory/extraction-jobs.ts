@@ -193,7 +193,7 @@ export class ExtractionJobs {
       const job = await store.nextInLine(database, run.data);
       if (!job) return;
       try {
-        await this.#extract(job, run.signal);
+        await this.#extract(job, run);
       } catch (error) {
         // A server that stops is no fault of the batch.
         run.signal.throwIfAborted();
@@ -205,7 +205,10 @@ export class ExtractionJobs {
     }
   }
 
-  async #extract(job: store.ExtractionJob, signal: AbortSignal): Promise<void> {
+  async #extract(
+    job: store.ExtractionJob,
+    { signal, span }: Pick<JobRun<store.Line>, 'signal' | 'span'>,
+  ): Promise<void> {
     const { database, clock, extractorFor, newRecordId, nearest, memories } = this.#deps;
     const memory = await memories.find(job.accountId, job.memoryId);
     const strategy = memory?.data.strategies.find(({ id }) => id === job.strategyId);
@@ -221,7 +224,7 @@ export class ExtractionJobs {
       memoryStrategyId: strategy.id,
       variables: job.variables,
     };
-    const batch: Batch = { memory, strategy, kind, values, messages: await this.#messages(job) };
+    const batch: Batch = { memory, strategy, kind, values, messages: await this.#messages(job), span };
     const changes = await extractBatch(
       batch,
       extractorFor(strategy),

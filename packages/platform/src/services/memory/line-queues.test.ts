@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock } from '../../kernel/fake-clock.ts';
 import type { JobDefinition, JobQueue, JobRun, Jobs } from '../../kernel/jobs/index.ts';
 import { silent } from '../../kernel/storage/testing/databases.ts';
+import { NO_SPAN } from '../../kernel/telemetry/index.ts';
 import type { Line } from './extraction-job-store.ts';
 import { LineQueues } from './line-queues.ts';
 
@@ -17,7 +18,14 @@ class FakeJobs implements Jobs {
       const id = `${queue} ${key}`;
       if (this.#there.has(id)) return undefined;
       this.#there.add(id);
-      const run: JobRun<Data> = { id, data, attempt: 1, signal: new AbortController().signal, log: silent };
+      const run: JobRun<Data> = {
+        id,
+        data,
+        attempt: 1,
+        signal: new AbortController().signal,
+        span: NO_SPAN,
+        log: silent,
+      };
       this.waiting.push({ queue, run: () => definition.run(run).finally(() => this.#there.delete(id)) });
       return id;
     };

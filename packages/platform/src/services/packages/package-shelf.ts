@@ -23,6 +23,8 @@ const FAILED_MS = 60_000;
 export class PackageShelf {
   readonly #deps: PackageShelfDeps;
   #made: Promise<readonly Package[]> | undefined;
+  /** Milliseconds of the clock from which on another attempt is made after one that failed. */
+  #againAt = Number.POSITIVE_INFINITY;
 
   constructor(deps: PackageShelfDeps) {
     this.#deps = deps;
@@ -30,7 +32,11 @@ export class PackageShelf {
 
   /** All of them. Rejects with ServiceUnavailableException where they cannot be made, the reason being in the log. */
   all(): Promise<readonly Package[]> {
-    this.#made ??= this.#make();
+    const { clock } = this.#deps;
+    if (this.#made === undefined || clock.monotonic() >= this.#againAt) {
+      this.#againAt = Number.POSITIVE_INFINITY;
+      this.#made = this.#make();
+    }
     return this.#made;
   }
 
@@ -43,9 +49,7 @@ export class PackageShelf {
       return made;
     } catch (error) {
       log.error({ err: error }, 'the packages of the platform could not be made from its source');
-      clock.after(FAILED_MS, () => {
-        this.#made = undefined;
-      });
+      this.#againAt = clock.monotonic() + FAILED_MS;
       throw errors.unavailable('The packages could not be made from the source of this platform.', {
         remedy: "Install them from a clone; the platform's log has the reason.",
         cause: error,

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { SandboxError } from '../../kernel/sandbox/sandbox.ts';
+import { NO_SPAN } from '../../kernel/telemetry/index.ts';
 import { acquire, type InvokeDeps } from './invoke.ts';
 
 it.each([
@@ -13,7 +14,7 @@ it.each([
   } as unknown as InvokeDeps;
   const key = { accountId: '1', resourceArn: 'arn', sessionId: 'x' };
   const signal = new AbortController().signal;
-  await expect(acquire(key, {} as never, { signal }, deps)).rejects.toMatchObject({
+  await expect(acquire(key, {} as never, { signal, span: NO_SPAN }, deps)).rejects.toMatchObject({
     code,
     message: expect.stringContaining('/x'),
   });

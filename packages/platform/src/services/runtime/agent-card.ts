@@ -19,12 +19,13 @@ export async function agentCard(
   tokens: AgentTokens,
 ): Promise<data.GetAgentCardResponse['agentCard']> {
   const { sessionId } = lease.session.row;
+  ctx.span.handTo(lease.session);
   const answer = await requestUpstream(lease.connection, {
     method: 'GET',
     path: CARD_PATH,
     headersTimeout: CARD_TIMEOUT_MS,
     bodyTimeout: CARD_TIMEOUT_MS,
-    headers: agentHeaders(target, ctx, { tokens, sessionId, requestId: ctx.requestId }),
+    headers: agentHeaders(target, ctx, { tokens, sessionId, requestId: ctx.requestId, trace: ctx.span.context }),
   });
   const text = await answer.body.head(MAX_CARD_BYTES);
   if (answer.status !== 200)

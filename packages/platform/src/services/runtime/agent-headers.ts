@@ -1,4 +1,5 @@
 import type { RequestContext } from '../../kernel/service.ts';
+import type { TraceContext } from '../../kernel/telemetry/index.ts';
 import type { AgentTokens } from './agent-tokens.ts';
 import type { InvocationTarget } from './catalogue.ts';
 import { containerHeaders } from './container-headers.ts';
@@ -7,7 +8,7 @@ import { containerHeaders } from './container-headers.ts';
 export function agentHeaders(
   target: InvocationTarget,
   caller: Pick<RequestContext, 'principal' | 'headers'>,
-  { tokens, ...ids }: { tokens: AgentTokens; sessionId: string; requestId: string },
+  { tokens, ...ids }: { tokens: AgentTokens; sessionId: string; requestId: string; trace: TraceContext | undefined },
 ): string[] {
   return containerHeaders({
     ...ids,

@@ -4,6 +4,7 @@ import { type data, errors } from '@agentplatform/contract';
 import { NEVER_RAN, SandboxError } from '../../kernel/sandbox/sandbox.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Lease } from '../../kernel/sessions/session.ts';
+import { type Span, traceHeaders } from '../../kernel/telemetry/index.ts';
 
 type Event = data.InvokeAgentRuntimeCommandStreamOutput;
 
@@ -23,24 +24,26 @@ export function commandTimeout({
 
 /**
  * Runs a shell command in a session's sandbox and gives its output as it comes, both streams in the order of arrival, then
- * how it ended. The command is killed when its time is up or its reader goes away; the lease is released in any case.
+ * how it ended. The command is killed when its time is up or its reader goes away; the lease is released and `span` ends in any case.
  */
 export async function* runCommand(
   lease: Lease,
   command: string,
   timeoutSeconds: number,
   ctx: RequestContext,
+  span: Span,
 ): AsyncIterable<Event> {
   const stop = new AbortController();
   const timeout = AbortSignal.timeout(timeoutSeconds * 1000);
   try {
     yield { chunk: { contentStart: {} } };
     const signal = AbortSignal.any([stop.signal, timeout, ctx.signal]);
-    const run = await lease.sandbox.exec(['/bin/sh', '-c', command], { signal });
+    const run = await lease.sandbox.exec(['/bin/sh', '-c', command], { signal, env: traceVariables(span) });
     run.stdin.end();
     for await (const { name, text } of merged({ stdout: run.stdout, stderr: run.stderr }))
       yield { chunk: { contentDelta: { [name]: text } } };
     const exitCode = await run.exited;
+    span.set('process.exit.code', exitCode);
     yield { chunk: { contentStop: { exitCode, status: timeout.aborted ? 'TIMED_OUT' : 'COMPLETED' } } };
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error;
@@ -49,8 +52,21 @@ export async function* runCommand(
     yield { chunk: { contentStop: { exitCode: NEVER_RAN, status: 'COMPLETED' } } };
   } finally {
     stop.abort();
+    span.end();
     lease.release();
   }
+}
+
+/** By which a program that was started learns what it is a part of (OpenTelemetry, environment variables as carriers). */
+function traceVariables({ context }: Span): Record<string, string> {
+  if (!context) return {};
+  const headers = traceHeaders(context);
+  const variables: Record<string, string> = {};
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const [name = '', value = ''] = headers.slice(i, i + 2);
+    if (name !== 'x-amzn-trace-id') variables[name.toUpperCase()] = value;
+  }
+  return variables;
 }
 
 /** Pieces of several byte streams as text, as they come; a slow reader makes all of them wait, and one that goes away ends them. */

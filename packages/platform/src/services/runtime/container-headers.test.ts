@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { TraceContext } from '../../kernel/telemetry/index.ts';
 import { allowlistProblem, containerHeaders } from './container-headers.ts';
 
 function passed(
@@ -7,9 +8,10 @@ function passed(
   allowlist: string[] = [],
   bearer = false,
   callbackUrl: string | undefined = undefined,
+  trace: TraceContext | undefined = undefined,
 ): Record<string, string> {
   const ids = { sessionId: 'the-session', requestId: 'the-request', workloadToken: 'the-token', callbackUrl };
-  const list = containerHeaders({ headers, ...ids, allowlist, bearer });
+  const list = containerHeaders({ headers, ...ids, allowlist, bearer, trace });
   const pairs = Array.from({ length: list.length / 2 }, (_, i): [string, string] => [
     list[2 * i] ?? '',
     list[2 * i + 1] ?? '',
@@ -38,6 +40,17 @@ describe('container headers', () => {
       'a2a-version': '1.0',
       traceparent: '00-a',
     });
+  });
+
+  it('say once what the request is a part of: anew where it is traced, whatever the allowlist names', () => {
+    const theirs = { traceparent: '00-a', tracestate: 'a=1', baggage: 'b=2', 'x-amzn-trace-id': 'Root=1' };
+    const trace = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), sampled: true, baggage: 'kept=1' };
+    const names = Object.keys(theirs);
+    expect(passed(theirs, names)).toMatchObject(theirs);
+    const sent = passed(theirs, names, false, undefined, trace);
+    expect(sent).toMatchObject({ traceparent: `00-${trace.traceId}-${trace.spanId}-01`, baggage: 'kept=1' });
+    expect(sent).not.toHaveProperty('tracestate');
+    expect(sent['x-amzn-trace-id']).toBe(`Root=1-11111111-${'1'.repeat(24)};Parent=${trace.spanId};Sampled=1`);
   });
 
   it("carry the platform's own callback address, and no caller's", () => {

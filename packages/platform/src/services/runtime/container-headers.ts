@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { isTraceHeader, TRACE_HEADERS, type TraceContext, traceHeaders } from '../../kernel/telemetry/index.ts';
 
 export const SESSION_HEADER = 'x-amzn-bedrock-agentcore-runtime-session-id';
 export const USER_HEADER = 'x-amzn-bedrock-agentcore-runtime-user-id';
@@ -17,22 +18,11 @@ const PASSED = [
   'mcp-name',
   'a2a-version',
   'a2a-extensions',
-  'x-amzn-trace-id',
-  'traceparent',
-  'tracestate',
-  'baggage',
   USER_HEADER,
 ];
 
 /** Response headers of a container that reach the client. */
-export const ANSWERED = [
-  'mcp-session-id',
-  'mcp-protocol-version',
-  'x-amzn-trace-id',
-  'traceparent',
-  'tracestate',
-  'baggage',
-] as const;
+export const ANSWERED = ['mcp-session-id', 'mcp-protocol-version', ...TRACE_HEADERS] as const;
 
 /** Headers that no allowlist may open: they carry the caller's credentials to the platform or steer the connection. */
 const NEVER = new Set([
@@ -68,6 +58,8 @@ export interface ContainerRequest {
   callbackUrl: string | undefined;
   /** Names that the runtime's requestHeaderAllowlist opens. */
   allowlist: readonly string[];
+  /** What the request is a part of; where nothing is traced, absent, and what the caller says of it goes on as it came. */
+  trace?: TraceContext | undefined;
   /** True when the caller came with a bearer token: only then can an allowlist pass `Authorization` on. */
   bearer: boolean;
 }
@@ -78,7 +70,7 @@ export interface ContainerRequest {
  * Authorization header never.
  */
 export function containerHeaders(request: ContainerRequest): string[] {
-  const { headers, sessionId, requestId, workloadToken, callbackUrl, allowlist, bearer } = request;
+  const { headers, sessionId, requestId, workloadToken, callbackUrl, trace, allowlist, bearer } = request;
   const list = [SESSION_HEADER, sessionId, REQUEST_HEADER, requestId];
   for (const name of TOKEN_HEADERS) list.push(name, workloadToken);
   if (callbackUrl !== undefined) list.push(CALLBACK_HEADER, callbackUrl);
@@ -86,6 +78,12 @@ export function containerHeaders(request: ContainerRequest): string[] {
     const value = headers[name];
     if (typeof value === 'string') list.push(name, value);
   }
+  if (trace) list.push(...traceHeaders(trace));
+  else
+    for (const name of TRACE_HEADERS) {
+      const value = headers[name];
+      if (typeof value === 'string') list.push(name, value);
+    }
   for (const name in headers) {
     if (!name.startsWith(CUSTOM_PREFIX)) continue;
     const value = headers[name];
@@ -93,7 +91,8 @@ export function containerHeaders(request: ContainerRequest): string[] {
   }
   for (const allowed of allowlist) {
     const name = allowed.toLowerCase();
-    if (name.startsWith(CUSTOM_PREFIX) || PASSED.includes(name) || !mayPass(name, bearer)) continue;
+    if (name.startsWith(CUSTOM_PREFIX) || PASSED.includes(name) || isTraceHeader(name) || !mayPass(name, bearer))
+      continue;
     const value = headers[name];
     if (typeof value === 'string') list.push(name, value);
   }

@@ -9,9 +9,9 @@ import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
 import { describeExit, exitedSoon, StartFailure } from '../../kernel/sessions/start-failure.ts';
 import { isDiskFull } from '../../kernel/system-error.ts';
 import { agentHeaders } from './agent-headers.ts';
+import { agentSpan, endWith, held } from './agent-span.ts';
 import type { AgentTokens } from './agent-tokens.ts';
 import type { InvocationTarget } from './catalogue.ts';
-import { ANSWERED } from './container-headers.ts';
 import { EventSize } from './event-size.ts';
 import { listens } from './listens.ts';
 import { readMcpSession, writeMcpSession } from './mcp-session.ts';
@@ -46,20 +46,24 @@ export async function invoke(
   const sessionId = input.runtimeSessionId ?? mcp?.runtimeSessionId ?? deps.newSessionId();
   const key = { accountId: target.runtime.accountId, resourceArn: target.runtime.arn, sessionId };
   const lease = deps.sessions.tryAcquire(key) ?? (await acquire(key, target, ctx, deps));
+  const span = agentSpan(ctx.span, 'invoke_agent', target, lease);
   try {
     const caller = mcp ? { principal: ctx.principal, headers: { ...ctx.headers, 'mcp-session-id': mcp.own } } : ctx;
-    const ids = { tokens: deps.tokens, sessionId, requestId: ctx.requestId };
+    const ids = { tokens: deps.tokens, sessionId, requestId: ctx.requestId, trace: span.context };
     const answer = await send(lease, target, input.payload, agentHeaders(target, caller, ids), ctx, deps);
     // A redirect leads nowhere: a caller reaches the agent by the platform alone.
     if (answer.status >= 300) throw await agentError(answer);
-    const response = respond(answer, sessionId, whenRead(answer, lease, deps));
+    span.set('http.response.status_code', answer.status);
+    const response = respond(answer, sessionId, whenRead(answer, held(lease, span), deps));
     const address = sessionAddress(lease, target, ctx);
     if (address !== undefined) response.sessionEndpointUrl = address;
     if (mcp) response.mcpSessionId = writeMcpSession(sessionId, response.mcpSessionId ?? mcp.own);
     return response;
   } catch (error) {
     lease.release();
-    throw await explain(error, lease, ctx.signal);
+    const explained = await explain(error, lease, ctx.signal);
+    endWith(span, explained);
+    throw explained;
   }
 }
 
@@ -80,11 +84,11 @@ function sessionAddress(lease: Lease, target: InvocationTarget, ctx: RequestCont
 export async function acquire(
   key: { accountId: string; resourceArn: string; sessionId: string },
   target: InvocationTarget,
-  ctx: Pick<RequestContext, 'signal'>,
+  ctx: Pick<RequestContext, 'signal' | 'span'>,
   deps: Pick<InvokeDeps, 'sessions' | 'planFor'>,
 ): Promise<Lease> {
   try {
-    return await deps.sessions.acquire(key, () => deps.planFor(target), ctx.signal);
+    return await deps.sessions.acquire(key, () => deps.planFor(target), ctx.signal, ctx.span);
   } catch (error) {
     if (error instanceof StartFailure) throw errors.runtimeClient(error.message, { cause: error });
     throw sandboxProblem(error);
@@ -144,15 +148,14 @@ function respond(
     const value = answer.headers[name];
     return typeof value === 'string' ? value : value?.[0];
   };
-  const [mcpSessionId, mcpProtocolVersion, traceId, traceParent, traceState, baggage] = ANSWERED.map(header);
   return {
     runtimeSessionId,
-    mcpSessionId,
-    mcpProtocolVersion,
-    traceId,
-    traceParent,
-    traceState,
-    baggage,
+    mcpSessionId: header('mcp-session-id'),
+    mcpProtocolVersion: header('mcp-protocol-version'),
+    traceId: header('x-amzn-trace-id'),
+    traceParent: header('traceparent'),
+    traceState: header('tracestate'),
+    baggage: header('baggage'),
     contentType: header('content-type') ?? 'application/octet-stream',
     response,
     statusCode: answer.status,

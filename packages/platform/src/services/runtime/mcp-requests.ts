@@ -4,7 +4,9 @@ import type { Resources } from '../../kernel/http/entry.ts';
 import type { Passing, PassRequest, PassService } from '../../kernel/http/pass-through.ts';
 import { PushBody, requestUpstream, type UpstreamResponse } from '../../kernel/http/push-body.ts';
 import type { SessionKey } from '../../kernel/sessions/session-plan.ts';
+import type { TraceContext } from '../../kernel/telemetry/index.ts';
 import { agentHeaders } from './agent-headers.ts';
+import { agentSpan, endWith, held } from './agent-span.ts';
 import type { InvocationTarget, RuntimeCatalogue } from './catalogue.ts';
 import { ANSWERED, SESSION_HEADER, USER_HEADER } from './container-headers.ts';
 import { findTarget, namedArns, runtimeIdOf } from './invocation-target.ts';
@@ -102,13 +104,14 @@ export class McpRequests implements PassService {
     const session = await sessions.find(key);
     const lease = session && sessions.tryAcquire(key);
     if (!lease) throw gone(key);
+    const span = agentSpan(passing.span, 'invoke_agent', target, lease);
     try {
       const answer = await requestUpstream(
         lease.connection,
         {
           method: passing.req.method ?? 'GET',
           path: routeOf(target.version).path,
-          headers: this.#headers(passing, request, target, key.sessionId),
+          headers: this.#headers(passing, request, target, { sessionId: key.sessionId, trace: span.context }),
           headersTimeout: limits.timeoutMs,
         },
         passing.onGone,
@@ -118,21 +121,29 @@ export class McpRequests implements PassService {
         answer.body.cancel(new Error('a redirect leads nowhere'));
         throw errors.runtimeClient(`The agent answered with status ${answer.status}.`);
       }
+      span.set('http.response.status_code', answer.status);
       return {
         ...answer,
         headers: answered(answer, request, key.sessionId),
-        body: whenRead(answer, lease, this.#deps),
+        body: whenRead(answer, held(lease, span), this.#deps),
       };
     } catch (error) {
       lease.release();
-      throw await explain(error, lease, passing.signal);
+      const explained = await explain(error, lease, passing.signal);
+      endWith(span, explained);
+      throw explained;
     }
   }
 
   /** Nobody is asked here whether the caller may name a user, so that he names none. */
-  #headers({ req, principal, requestId }: Passing, { own }: McpRequest, target: InvocationTarget, sessionId: string) {
+  #headers(
+    { req, principal, requestId }: Passing,
+    { own }: McpRequest,
+    target: InvocationTarget,
+    asked: { sessionId: string; trace: TraceContext | undefined },
+  ) {
     const headers = { ...req.headers, [USER_HEADER]: undefined, [MCP_SESSION]: own };
-    const ids = { tokens: this.#deps.tokens, sessionId, requestId };
+    const ids = { ...asked, tokens: this.#deps.tokens, requestId };
     const sent = agentHeaders(target, { principal, headers }, ids);
     const last = req.headers['last-event-id'];
     return typeof last === 'string' ? [...sent, 'last-event-id', last] : sent;

@@ -6,6 +6,7 @@ import type { Lease } from '../../kernel/sessions/session.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
 import type { IdentityPort } from '../identity/index.ts';
 import { agentCard } from './agent-card.ts';
+import { agentSpan } from './agent-span.ts';
 import type { InvocationTarget, RuntimeCatalogue } from './catalogue.ts';
 import { commandTimeout, runCommand } from './command.ts';
 import { USER_HEADER } from './container-headers.ts';
@@ -233,7 +234,13 @@ export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<Runti
           runtimeSessionId: lease.session.row.sessionId,
           contentType: 'application/vnd.amazon.eventstream',
           statusCode: 200,
-          stream: runCommand(lease, input.body.command, timeout, ctx),
+          stream: runCommand(
+            lease,
+            input.body.command,
+            timeout,
+            ctx,
+            agentSpan(ctx.span, 'execute_command', target, lease),
+          ),
         };
       },
     },

@@ -86,10 +86,12 @@ export class RoutePipeline {
         ...(onlySignedFor === undefined ? {} : { constraints: { [constraint]: onlySignedFor } }),
         onRequest: (request, reply, done) => {
           this.#begin(set, request, reply, request.params);
+          this.#exchangeOf(request).span.set('http.route', url);
           done(unlimited ? undefined : admit(request.raw));
         },
         handler: declare({ set: set.name, open, credentials }, async (request, reply) => {
-          const answer = await this.#answer(this.#exchangeOf(request), route);
+          const exchange = this.#exchangeOf(request);
+          const answer = await this.#stages.during(exchange, () => this.#answer(exchange, route));
           if (answer !== undefined || reply.raw.headersSent || reply.raw.destroyed) return answer;
           return reply.code(204).send();
         }),
@@ -107,6 +109,7 @@ export class RoutePipeline {
     const call = { requestId, request, reply, params, query };
     const exchange: RouteExchange = {
       ...{ req, requestId, set, call },
+      span: this.#stages.span(set.name, req),
       principal: undefined,
       resource: undefined,
       forwarded: false,
@@ -121,6 +124,7 @@ export class RoutePipeline {
       const status = res.headersSent ? res.statusCode : CLIENT_LEFT;
       meter.ended(status, (clock.monotonic() - startedAt) / 1000);
       const { decided, principal, failure } = exchange;
+      this.#stages.finish(exchange, status, failure === undefined ? undefined : codeOf(failure));
       if (failure === undefined || (decided && principal)) return;
       this.#stages.record(exchange, set.name, status, { status, code: codeOf(failure) });
     });

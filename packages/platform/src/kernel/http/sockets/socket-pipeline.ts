@@ -81,19 +81,23 @@ export class SocketPipeline {
       throw errors.throttling('The server has as many streams as it can hold.', { retryAfterSeconds: 5 });
     const gone = new AbortController();
     const onGone = (): void => gone.abort(new Error('the client closed the connection'));
-    const upgrade: Upgrade = { socket, head, entering: this.#entry.begin(req, requestId, gone.signal) };
+    const entering = this.#entry.begin(request.operation, req, requestId, gone.signal);
+    let open: OpenSocket | undefined;
     let failure: ServiceError | undefined;
     this.#opening += 1;
     socket.once('close', onGone);
     try {
-      await this.#answer(upgrade, request, key);
+      open = await this.#stages.during(entering, () => this.#answer({ socket, head, entering }, request, key));
     } catch (error) {
       failure = toServiceError(error) ?? internal(error);
       throw error;
     } finally {
       socket.off('close', onGone);
       this.#opening -= 1;
-      this.#stages.record(upgrade.entering, request.operation, failure?.status ?? SWITCHING, failure);
+      const status = failure?.status ?? SWITCHING;
+      this.#stages.record(entering, request.operation, status, failure);
+      if (!open) this.#stages.finish(entering, status, failure?.code);
+      else void open.closed.then(() => this.#stages.finish(entering, status, undefined));
     }
   }
 
@@ -105,23 +109,34 @@ export class SocketPipeline {
     throw errors.unknownOperation(`There is no WebSocket at ${req.url?.split('?')[0]}.`);
   }
 
-  async #answer({ entering, socket, head }: Upgrade, request: SocketRequest, key: string): Promise<void> {
-    const { req, requestId, signal, forwarded } = entering;
+  /** What it has opened; undefined when another server has it, or the client is gone. */
+  async #answer(
+    { entering, socket, head }: Upgrade,
+    request: SocketRequest,
+    key: string,
+  ): Promise<OpenSocket | undefined> {
+    const { req, requestId, signal, forwarded, span } = entering;
     const entered = await this.#entry.enter(entering, request, withoutBody);
     const { principal } = entered;
     const require = async (action: string, resource: string): Promise<void> =>
       this.#stages.authorize(entering, principal, { action, resource });
+    let open: OpenSocket | undefined;
     const opening: SocketOpening = {
-      ...{ ...entered, req, socket, head, key, requestId, signal, require },
-      opened: (stream) => this.#keep(stream),
+      ...{ ...entered, req, socket, head, key, requestId, signal, span, require },
+      opened: (stream) => {
+        open = stream;
+        this.#keep(stream);
+      },
     };
     try {
       await request.open(opening);
+      return open;
     } catch (error) {
       if (!(error instanceof HeldElsewhereError)) throw error;
       const { forward } = this.#deps;
       if (!forward || forwarded) throw error;
-      await forward.upgrade({ req, held: error, principal }, socket, head);
+      await forward.upgrade({ req, held: error, principal, trace: span.context }, socket, head);
+      return undefined;
     }
   }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Span } from '../../telemetry/index.ts';
 import type { Entered, EntryRequest } from '../entry.ts';
 
 /** WebSockets that a service takes. */
@@ -23,6 +24,8 @@ export interface SocketOpening extends Entered {
   /** Of the handshake (`acceptUpgrade`). */
   key: string;
   requestId: string;
+  /** Until it is closed. */
+  span: Span;
   /** Aborted when the client goes away before it is open. */
   signal: AbortSignal;
   /** Rejects with AccessDeniedException unless the caller may do `action` on `resource`, too. */

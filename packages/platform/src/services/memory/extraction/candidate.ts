@@ -1,3 +1,4 @@
+import type { Span } from '../../../kernel/telemetry/index.ts';
 import type { ExtractionKind, Memory, Strategy } from '../memory.ts';
 import type { NamespaceValues } from '../namespaces.ts';
 import type { Message } from './message.ts';
@@ -18,6 +19,8 @@ export interface Batch {
   kind: ExtractionKind;
   values: NamespaceValues;
   messages: Message[];
+  /** What the calls of models are a part of. */
+  span?: Span;
 }
 
 /** How text becomes records. The local one works by rules and offline; the other asks a model. */

@@ -36,6 +36,7 @@ export function createModelExtractor({ model, models, meter }: ModelExtractorDep
     const named = modelId === undefined ? undefined : models.find(modelId);
     const answer = await (named ?? model).generate(
       {
+        ...(batch.span ? { span: batch.span } : {}),
         system,
         messages: [{ role: 'user', content: [{ type: 'text', text: content }] }],
         maxTokens: MAX_TOKENS,

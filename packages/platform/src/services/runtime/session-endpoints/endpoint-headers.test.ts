@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import type { TraceContext } from '../../../kernel/telemetry/index.ts';
 import { answeredHeaders, sentHeaders } from './endpoint-headers.ts';
 
 const signedInHeader = { authorization: 'AWS4-HMAC-SHA256 …' };
 
-function sent(headers: Record<string, string>): Record<string, string> {
+function sent(headers: Record<string, string>, trace?: TraceContext): Record<string, string> {
   const rawHeaders = Object.entries(headers).flat();
-  const list = sentHeaders({ headers, rawHeaders }, { sessionId: 'the-session', port: 9000 });
+  const list = sentHeaders({ headers, rawHeaders }, { sessionId: 'the-session', port: 9000, trace });
   return Object.fromEntries(Array.from({ length: list.length / 2 }, (_, i) => list.slice(2 * i, 2 * i + 2)));
 }
 
@@ -17,6 +18,17 @@ describe('what a server in a session is sent', () => {
       Accept: 'text/html',
       'X-Mine': 'ä',
       'x-amzn-trace-id': 'Root=1',
+    });
+  });
+
+  it('is told anew what the request is a part of where that is traced', () => {
+    const theirs = { ...signedInHeader, Traceparent: '00-a', tracestate: 'a=1', 'X-Amzn-Trace-Id': 'Root=1' };
+    const trace = { traceId: '1'.repeat(32), spanId: '2'.repeat(16), sampled: true };
+    expect(sent(theirs, trace)).toEqual({
+      host: 'localhost:9000',
+      'x-amzn-bedrock-agentcore-runtime-session-id': 'the-session',
+      traceparent: `00-${trace.traceId}-${trace.spanId}-01`,
+      'x-amzn-trace-id': `Root=1-11111111-${'1'.repeat(24)};Parent=${trace.spanId};Sampled=1`,
     });
   });
 

@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import { connectionOptions, HOP_BY_HOP } from '../../../kernel/http/hop-by-hop.ts';
 import { INERT_HEADERS, mayRun } from '../../../kernel/http/inert.ts';
 import type { UpstreamResponse } from '../../../kernel/http/push-body.ts';
+import { isTraceHeader, type TraceContext, traceHeaders } from '../../../kernel/telemetry/index.ts';
 import { SESSION_HEADER } from '../container-headers.ts';
 
 /** Credentials, and what the platform and AWS mean by a header. */
 const NOT_SENT = /^(?:authorization$|host$|x-amzn?-|amz-sdk-|x-agentplatform-|workloadaccesstoken$|oauth2callbackurl$)/;
-const TRACE = 'x-amzn-trace-id';
 /** Cookies that the platform keeps for itself. */
 const OWN_COOKIE = /^(?:__Host-|__Secure-)?agentplatform/i;
 /** Headers by which an answer changes what a browser thinks of the whole address, or speaks as the platform. */
@@ -20,20 +20,21 @@ export function isPresigned({ headers }: Pick<IncomingMessage, 'headers'>): bool
 
 /**
  * What a server in a session is sent, as undici's flat list: everything but credentials, headers of the connection and those of AWS; cookies
- * only where a program has sent them. `more` are names that are left out as well.
+ * only where a program has sent them. Where the request is traced, what it is a part of is said anew. `more` are names that are left out as well.
  */
 export function sentHeaders(
   req: Pick<IncomingMessage, 'headers' | 'rawHeaders'>,
-  session: { sessionId: string; port: number },
+  session: { sessionId: string; port: number; trace?: TraceContext | undefined },
   more?: RegExp,
 ): string[] {
   const options = connectionOptions(req.headers.connection);
   const sent = ['host', `localhost:${session.port}`, SESSION_HEADER, session.sessionId];
+  if (session.trace) sent.push(...traceHeaders(session.trace));
   for (let i = 0; i + 1 < req.rawHeaders.length; i += 2) {
     const [name = '', value = ''] = req.rawHeaders.slice(i, i + 2);
     const lower = name.toLowerCase();
     if (HOP_BY_HOP.has(lower) || options.has(lower) || more?.test(lower)) continue;
-    if (NOT_SENT.test(lower) && lower !== TRACE) continue;
+    if (isTraceHeader(lower) ? session.trace : NOT_SENT.test(lower)) continue;
     const kept = lower === 'cookie' ? cookies(value, req) : value;
     if (kept !== '') sent.push(name, kept);
   }

@@ -4,6 +4,7 @@ import { type AddressInfo, Socket } from 'node:net';
 import { Pool } from 'undici';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Passing } from '../../../kernel/http/pass-through.ts';
+import { NO_SPAN } from '../../../kernel/telemetry/index.ts';
 import { EndpointRequests } from './endpoint-requests.ts';
 import type { SessionEndpoints } from './session-endpoints.ts';
 
@@ -42,7 +43,14 @@ async function pass(later: { run?: () => void } = {}) {
   });
   const req = Object.assign(new IncomingMessage(new Socket()), { method: 'GET', url: '/' });
   const signal = new AbortController().signal;
-  const passing = { req, requestId: 'r', body: undefined, signal, onGone: () => () => undefined } as unknown as Passing;
+  const passing = {
+    req,
+    requestId: 'r',
+    body: undefined,
+    signal,
+    span: NO_SPAN,
+    onGone: () => () => undefined,
+  } as unknown as Passing;
   const answer = requests.read(req).pass(passing);
   await vi.waitUntil(() => asked.length === 1);
   return { answer, res: asked[0]?.res as ServerResponse };

@@ -42,13 +42,14 @@ export class EndpointRequests implements PassService {
     }
   }
 
-  #send({ lease, port, target }: Reached, { req, body, onGone }: Passing): Promise<UpstreamResponse> {
+  #send({ lease, port, target }: Reached, { req, body, onGone, span }: Passing): Promise<UpstreamResponse> {
+    span.handTo(lease.session);
     return requestUpstream(
       this.#connections.to(lease, port),
       {
         method: req.method ?? 'GET',
         path: isPresigned(req) ? withoutSignature(target) : target,
-        headers: sentHeaders(req, { sessionId: lease.session.row.sessionId, port }),
+        headers: sentHeaders(req, { sessionId: lease.session.row.sessionId, port, trace: span.context }),
         body: body ?? null,
         headersTimeout: this.#deps.limits.timeoutMs,
       },

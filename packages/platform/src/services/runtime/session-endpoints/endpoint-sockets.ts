@@ -44,10 +44,11 @@ export class EndpointSockets implements SocketService {
     protocols: string[],
     answeredProtocol: string | undefined,
   ): Promise<void> {
-    const { req, signal } = opening;
+    const { req, signal, span } = opening;
+    span.handTo(lease.session);
     const agent = await dialAgent(lease, port, {
       path: isPresigned(req) ? withoutSignature(target) : target,
-      headers: sentHeaders(req, { sessionId: lease.session.row.sessionId, port }, OF_HANDSHAKE),
+      headers: sentHeaders(req, { sessionId: lease.session.row.sessionId, port, trace: span.context }, OF_HANDSHAKE),
       protocols,
       handshakeMs: this.#deps.streams.handshakeMs,
       signal,

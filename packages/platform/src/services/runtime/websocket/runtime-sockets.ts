@@ -10,6 +10,7 @@ import { keepAlive } from '../../../kernel/http/sockets/heartbeat.ts';
 import type { SocketOpening, SocketRequest, SocketService } from '../../../kernel/http/sockets/socket-service.ts';
 import type { Lease } from '../../../kernel/sessions/session.ts';
 import { agentHeaders } from '../agent-headers.ts';
+import { agentSpan, endWith, held } from '../agent-span.ts';
 import type { InvocationTarget, RuntimeCatalogue } from '../catalogue.ts';
 import { SESSION_HEADER } from '../container-headers.ts';
 import { findTarget, namedArns } from '../invocation-target.ts';
@@ -116,7 +117,7 @@ export class RuntimeSockets implements SocketService {
   /** What only this service can judge of a caller who is allowed, and which session: rejects with the wire's error. */
   async #admit(opening: SocketOpening, request: StreamRequest, target: InvocationTarget): Promise<Admitted> {
     const deps = this.#deps;
-    const { req, principal, signedHeaders, signal, require } = opening;
+    const { req, principal, signedHeaders, signal, span, require } = opening;
     if (request.bearer === undefined && target.version.definition.authorizerConfiguration?.customJWTAuthorizer)
       throw errors.accessDenied(
         'Authorization method mismatch: this agent runtime takes OAuth bearer tokens, the request was signed.',
@@ -131,7 +132,7 @@ export class RuntimeSockets implements SocketService {
     deps.takeInvocation(target.endpoint.arn);
     const sessionId = request.sessionId ?? deps.newSessionId();
     const key = { accountId: target.runtime.accountId, resourceArn: target.runtime.arn, sessionId };
-    const lease = deps.sessions.tryAcquire(key) ?? (await acquire(key, target, { signal }, deps));
+    const lease = deps.sessions.tryAcquire(key) ?? (await acquire(key, target, { signal, span }, deps));
     return { target, lease, sessionId, principal };
   }
 
@@ -141,22 +142,33 @@ export class RuntimeSockets implements SocketService {
     { target, lease, sessionId, principal }: Admitted,
   ): Promise<void> {
     const { tokens, streams } = this.#deps;
-    const { req, requestId, signal } = opening;
+    const { req, requestId, signal, span } = opening;
+    const asked = agentSpan(span, 'invoke_agent', target, lease);
     const headers: IncomingMessage['headers'] = { ...request.queryHeaders, ...req.headers };
     if (request.bearer !== undefined) headers.authorization = `Bearer ${request.bearer}`;
     const agent = await dialAgent(lease, lease.session.row.port, {
       path: '/ws',
-      headers: agentHeaders(target, { headers, principal }, { tokens, sessionId, requestId }),
+      headers: agentHeaders(target, { headers, principal }, { tokens, sessionId, requestId, trace: asked.context }),
       protocols: request.protocols,
       handshakeMs: streams.handshakeMs,
       signal,
+    }).catch((error: unknown) => {
+      endWith(asked, error);
+      throw error;
     });
     const lines = [`${SESSION_HEADER}: ${sessionId}`];
-    spliceAgent(opening, agent, lease, { lines, protocol: agent.protocol ?? request.answeredProtocol }, this.#deps);
+    spliceAgent(
+      opening,
+      agent,
+      held(lease, asked),
+      { lines, protocol: agent.protocol ?? request.answeredProtocol },
+      this.#deps,
+    );
   }
 
   async #openShell(opening: SocketOpening, request: StreamRequest, { lease, sessionId }: Admitted): Promise<void> {
     const { streams, clock, newRequestId, log } = this.#deps;
+    opening.span.handTo(lease.session);
     const shellId = request.shellId ?? newRequestId();
     const client = this.#acceptShell(opening, request.answeredProtocol, [
       `${SESSION_HEADER}: ${sessionId}`,

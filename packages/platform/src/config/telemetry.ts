@@ -1,0 +1,56 @@
+import { decimal, optionalUrl, setting } from './setting.ts';
+
+const EXPECTED = 'names and values such as api-key=abc,x-tenant=7, the values percent-encoded where they hold a comma';
+const HEADER = /^([\w!#$%&'*+.^`|~-]+)\s*=\s*(.*)$/;
+/** What the exporter says itself. */
+const NOT_SET = /^(?:host|connection|content-type|content-length|transfer-encoding|expect|upgrade|te|trailer)$/i;
+
+/** Traces, which leave the platform by OTLP over HTTP. */
+export const telemetry = {
+  otlpEndpoint: optionalUrl({
+    about:
+      'Base URL of an OpenTelemetry receiver that the platform’s own spans are sent to, by OTLP over HTTP (protobuf) at /v1/traces below it; it may be private. Without it nothing is traced.',
+    expected: 'a URL such as http://localhost:4318',
+  }),
+  otlpHeaders: setting<Record<string, string>>(
+    'name=value[,…]',
+    {
+      about: 'Headers that telemetry.otlpEndpoint knows its clients by, as OTEL_EXPORTER_OTLP_HEADERS has them.',
+      default: {},
+      secret: true,
+    },
+    readHeaders,
+  ),
+  sampleRatio: decimal({
+    about:
+      'Part of the traces that is recorded, by their id; what a caller says of recording decides nothing. The same on all servers.',
+    default: 1,
+    min: 0,
+    max: 1,
+  }),
+};
+
+/** Throws as `Setting.read` does, and never repeats a value, which is a secret. */
+function readHeaders(value: unknown): Record<string, string> {
+  // In the file it may be an object.
+  if (typeof value === 'object' && value !== null)
+    return Object.assign({}, ...Object.entries(value).map(([name, text]) => readHeaders(`${name}=${text}`)));
+  if (typeof value !== 'string') throw new Error(`must be ${EXPECTED}`);
+  const headers: Record<string, string> = {};
+  for (const one of value.split(',')) {
+    const [, name, text] = HEADER.exec(one.trim()) ?? [];
+    if (name === undefined || text === undefined || NOT_SET.test(name)) throw new Error(`must be ${EXPECTED}`);
+    headers[name.toLowerCase()] = decoded(text);
+  }
+  return headers;
+}
+
+function decoded(text: string): string {
+  try {
+    const value = decodeURIComponent(text);
+    if (/^[\t\x20-\x7e]*$/.test(value)) return value;
+  } catch {
+    // Said below.
+  }
+  throw new Error(`must be ${EXPECTED}`);
+}

@@ -1,0 +1,98 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Logger } from 'pino';
+import type { Clock } from '../clock.ts';
+import type { Outbound } from '../outbound/index.ts';
+import type { Database } from '../storage/index.ts';
+import { DatabaseWait } from './database-wait.ts';
+import { refusedIn, traceEncoder } from './otlp.ts';
+import { RecordedSpan, type SpanKeeper, type SpanStart } from './recorded-span.ts';
+import { SandboxContexts } from './sandbox-contexts.ts';
+import type { Span } from './span.ts';
+import { type Sent, SpanQueue } from './span-queue.ts';
+import { readBaggage, readTraceContext } from './trace-context.ts';
+import type { TracedCaller, Tracer } from './tracer.ts';
+
+export interface OtlpTracerDeps {
+  /** Base URL of the receiver, to which `/v1/traces` is added. */
+  endpoint: string;
+  /** Sent with each request: what the receiver knows its clients by. */
+  headers: Record<string, string>;
+  /** Part of the traces that is recorded, 0 to 1. */
+  sampleRatio: number;
+  /** What the spans are of, in OpenTelemetry's names. */
+  resource: Record<string, string>;
+  /** The operator's way out: the receiver may be on a private address. */
+  outbound: Pick<Outbound, 'fetch'>;
+  clock: Clock;
+  log: Logger;
+}
+
+const SEND_MS = 10_000;
+const MAX_ANSWER_BYTES = 64 * 1024;
+/** OTLP/HTTP: these are worth another try. */
+const LATER = new Set([429, 502, 503, 504]);
+
+/** Spans that are sent by OTLP over HTTP. */
+export function createOtlpTracer(deps: OtlpTracerDeps): Tracer {
+  const { clock, sampleRatio } = deps;
+  const queue = new SpanQueue({ ...deps, send: sender(deps) });
+  const sandboxes = new SandboxContexts();
+  // The wall clock of the start and the monotonic one since: no span is shorter than nothing.
+  const offset = clock.now() - clock.monotonic();
+  const keeper: SpanKeeper = {
+    now: () => offset + clock.monotonic(),
+    samples: (traceId) => fractionOf(traceId) < sampleRatio,
+    handTo: (session, context) => sandboxes.begin(session, context),
+    keep: (span) => queue.add(span),
+  };
+  const wait = new DatabaseWait(keeper.now);
+  const begin = (start: SpanStart): Span => new RecordedSpan(keeper, start);
+  return {
+    request: (name: string, headers: IncomingHttpHeaders) =>
+      begin({ name, kind: 'server', parent: readTraceContext(headers), baggage: readBaggage(headers) }),
+    work: (name) => begin({ name, kind: 'consumer' }),
+    caller: (span: Span, { kind, sandboxId }: TracedCaller) => {
+      span.set('agentplatform.caller.kind', sandboxId === undefined ? kind : 'sandbox');
+      if (sandboxId !== undefined && span instanceof RecordedSpan) span.partOf(sandboxes.of(sandboxId));
+    },
+    during: (span, run) => wait.during(span, run),
+    watch: (database: Database) => wait.watch(database),
+    get dropped() {
+      return queue.dropped;
+    },
+    close: () => queue.close(),
+  };
+}
+
+/** By the digits of the id that are random in every system: whoever has a part of the trace decides the same. */
+function fractionOf(traceId: string): number {
+  return Number.parseInt(traceId.slice(-13), 16) / 16 ** 13;
+}
+
+function sender({
+  endpoint,
+  headers,
+  resource,
+  outbound,
+}: OtlpTracerDeps): (spans: readonly RecordedSpan[]) => Promise<Sent> {
+  const url = `${endpoint.replace(/\/+$/, '')}/v1/traces`;
+  const encode = traceEncoder(resource);
+  return async (spans) => {
+    try {
+      const answer = await outbound.fetch(url, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/x-protobuf' },
+        body: encode(spans),
+        timeoutMs: SEND_MS,
+        maxBytes: MAX_ANSWER_BYTES,
+        redirects: 0,
+      });
+      const bytes = await answer.bytes();
+      if (answer.status < 300) return { accepted: true, refused: refusedIn(bytes) };
+      // What it says may repeat what it was sent.
+      return { accepted: false, later: LATER.has(answer.status), why: `status ${answer.status}` };
+    } catch (error) {
+      return { accepted: false, later: true, why: error instanceof Error ? error.message : String(error) };
+    }
+  };
+}

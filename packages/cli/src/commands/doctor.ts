@@ -66,6 +66,7 @@ async function examine(terminal: Terminal, flags: ConnectionFlags): Promise<Doct
       codeRuntimes: undefined,
       sharedPlaces: undefined,
       disk: undefined,
+      publicAddress: undefined,
       restarts: undefined,
     };
   }
@@ -109,6 +110,10 @@ function show(terminal: Terminal, report: DoctorReport): void {
       ? `less than the reserve of ${gib(reserve)} GiB: nothing new is written`
       : `the reserve is ${gib(reserve)} GiB`;
     print(terminal, `\nDisk\n  ${low ? no : yes}  ${gib(free)} GiB free; ${what}`);
+  }
+  if (report.publicAddress) {
+    const { address, problem } = report.publicAddress;
+    print(terminal, `\nAddress for browsers\n  ${problem ? no : yes}  ${address}${problem ? `; ${problem}` : ''}`);
   }
   print(terminal, '\nBuilding images from a Containerfile (needed for RUN; TypeScript and Python agents have none)');
   for (const found of report.builders) {

@@ -16,6 +16,8 @@ export interface DoctorReport {
   sharedPlaces: SharedPlace[] | undefined;
   /** Of the platform's data directory, in bytes; undefined when only a platform could say. */
   disk: DiskReport | undefined;
+  /** Where browsers reach the platform, and what is wrong with that; undefined when only a platform could say. */
+  publicAddress: PublicAddress | undefined;
   /** How often the platform was started again because it had ended unasked; undefined when only a platform could say. */
   restarts: number | undefined;
   /** Which published model of the API the platform speaks; undefined when only a platform could say. */
@@ -31,6 +33,11 @@ export interface ModelReport {
   served: number;
 }
 
+export interface PublicAddress {
+  address: string;
+  problem?: string;
+}
+
 export interface DiskReport {
   free: number;
   /** Below this nothing new is written. */
@@ -43,7 +50,7 @@ export type SharedPlace = Pick<Provider, 'missing'> & { id: string; kind: string
 /** What a platform knows of itself, as far as doctor shows it. */
 export type PlatformReport = Pick<
   DoctorReport,
-  'platform' | 'model' | 'providers' | 'codeRuntimes' | 'sharedPlaces' | 'disk' | 'restarts'
+  'platform' | 'model' | 'providers' | 'codeRuntimes' | 'sharedPlaces' | 'disk' | 'publicAddress' | 'restarts'
 >;
 
 /** Asks the platform what it found (`GET /_platform/doctor`: `{model: …, providers: ProbeReport[], codeRuntimes: string[], sharedPlaces: …, disk: …, restarts: number}`). */
@@ -55,6 +62,7 @@ export async function askPlatform(connection: Connection): Promise<PlatformRepor
   const runtimes = field('codeRuntimes');
   const places = field('sharedPlaces');
   const disk = field('disk');
+  const publicAddress = field('publicAddress');
   const restarts = field('restarts');
   const model = field('model');
   if (!Array.isArray(providers) || !providers.every(isProvider)) {
@@ -68,8 +76,13 @@ export async function askPlatform(connection: Connection): Promise<PlatformRepor
     // An older platform says nothing of them.
     sharedPlaces: Array.isArray(places) ? places.filter(isSharedPlace) : undefined,
     disk: isDisk(disk) ? disk : undefined,
+    publicAddress: isPublicAddress(publicAddress) ? publicAddress : undefined,
     restarts: typeof restarts === 'number' ? restarts : undefined,
   };
+}
+
+function isPublicAddress(value: unknown): value is PublicAddress {
+  return typeof value === 'object' && value !== null && 'address' in value && typeof value.address === 'string';
 }
 
 function isProvider(value: unknown): value is Provider {

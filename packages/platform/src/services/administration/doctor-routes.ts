@@ -5,6 +5,7 @@ import type { ProbeReport } from '../../kernel/sandbox/index.ts';
 import type { PlaceReport } from '../../kernel/shared-places/index.ts';
 import type { Life } from '../../life.ts';
 import { notImplemented } from '../../not-implemented.ts';
+import type { PublicAddress } from './public-address.ts';
 
 export interface DoctorDeps {
   probe(): Promise<ProbeReport[]>;
@@ -12,24 +13,26 @@ export interface DoctorDeps {
   sharedPlaces(): PlaceReport[];
   life: Life;
   disk(): ReturnType<DiskRoom['report']>;
+  publicAddress(): Promise<PublicAddress>;
 }
 
 /**
  * What `agentcore doctor` asks a running server: which model of the API it speaks, which isolation this machine offers, what is missing for it and for shared places, for
- * which languages it has a base, how often the server had to be started again, and what room the disk has.
+ * which languages it has a base, how often the server had to be started again, what room the disk has, and by which address browsers reach it.
  */
 export function doctorRoutes(deps: DoctorDeps): RouteSet {
-  const { probe, codeRuntimes, sharedPlaces, life, disk } = deps;
+  const { probe, codeRuntimes, sharedPlaces, life, disk, publicAddress } = deps;
   const all = Object.values(operations).filter(({ plane }) => plane !== 'models').length;
   const rights = { action: 'agentplatform:Doctor', resource: '*' };
   async function answer() {
-    const [providers, runtimes] = await Promise.all([probe(), codeRuntimes()]);
+    const [providers, runtimes, address] = await Promise.all([probe(), codeRuntimes(), publicAddress()]);
     return {
       model: { version: modelVersion, operations: all, served: all - notImplemented.length },
       providers,
       codeRuntimes: runtimes,
       sharedPlaces: sharedPlaces(),
       disk: disk(),
+      publicAddress: address,
       restarts: life.restarts,
       lastEnd: life.lastEnd,
     };

@@ -62,18 +62,21 @@ describe('the packed artefact', () => {
   });
 
   it('has every subpath, with types that a strict program compiles against', { timeout: 120_000 }, () => {
-    const peers = ['@aws-sdk/client-bedrock-agentcore', '@langchain/core', '@langchain/langgraph-checkpoint', 'ai'];
+    const clients = ['@aws-sdk/client-bedrock-agentcore', '@aws-sdk/client-bedrock-agentcore-control'];
+    const peers = [...clients, '@langchain/core', '@langchain/langgraph-checkpoint', 'ai'];
     linkPackages(home, [...peers, 'typescript', '@types/node']);
     const { exports } = JSON.parse(readFileSync(join(home, 'node_modules/agentplatform/package.json'), 'utf8'));
     expect(Object.keys(exports)).toEqual([
       '.',
       './ai-sdk',
       './code-interpreter',
+      './identity',
       './langchain',
       './langgraph',
       './memory',
     ]);
     expect(namesOf('agentplatform')).toContain('AgentPlatformApp');
+    expect(namesOf('agentplatform/identity')).toEqual(['ConsentError', 'requiresAccessToken', 'requiresApiKey']);
     expect(namesOf('agentplatform/memory')).toContain('MemoryClient');
     expect(namesOf('agentplatform/langgraph')).toEqual(['MemorySaver', 'MemoryStore']);
     expect(namesOf('agentplatform/code-interpreter')).toContain('CodeInterpreter');
@@ -84,6 +87,7 @@ describe('the packed artefact', () => {
       `import { CodeInterpreter } from 'agentplatform/code-interpreter';
        import { codeInterpreterTools as forLangChain } from 'agentplatform/langchain';
        import { codeInterpreterTools as forAiSdk } from 'agentplatform/ai-sdk';
+       import { requiresAccessToken, requiresApiKey } from 'agentplatform/identity';
        import { MemorySaver, MemoryStore } from 'agentplatform/langgraph';
        import { MemoryClient } from 'agentplatform/memory';
        import { type BaseCheckpointSaver, type BaseStore } from '@langchain/langgraph-checkpoint';
@@ -93,6 +97,13 @@ describe('the packed artefact', () => {
        export const tools: ToolSet = forAiSdk(interpreter);
        // @ts-expect-error: a region is no number
        new CodeInterpreter(1);
+       const scopes = ['read'];
+       export const search: (query: string) => Promise<number> = requiresApiKey({ providerName: 'search' })(
+         (query: string, apiKey: string) => query.length + apiKey.length,
+       );
+       export const orders: () => Promise<string> = requiresAccessToken({ providerName: 'o', scopes, authFlow: 'M2M' })((token: string) => token);
+       // @ts-expect-error: no such flow
+       requiresAccessToken({ providerName: 'o', scopes, authFlow: 'OTHER' });
        const client = new MemoryClient();
        export const saver: BaseCheckpointSaver = new MemorySaver({ memoryId: 'm', client });
        export const store: BaseStore = new MemoryStore({ memoryId: 'm', client });`,

@@ -1,0 +1,97 @@
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { InvokeAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore';
+import { CreateApiKeyCredentialProviderCommand } from '@aws-sdk/client-bedrock-agentcore-control';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { defaultPythonRuntime } from '../../packages/cli/src/package/python.ts';
+import type { ConsentProvider } from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
+import { pythonPackages } from '../../scripts/test/python-packages.ts';
+import { type Clients, clientsOf } from '../support/clients.ts';
+import { connectConsentProvider, consentTo } from '../support/consent-platform.ts';
+import { deployAgent } from '../support/deploy.ts';
+import { invokeText, sessionId } from '../support/invoke.ts';
+import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+
+const agent = resolve(import.meta.dirname, '../support/vendor-identity-agent');
+const packages = await pythonPackages(resolve(import.meta.dirname, '../..'), join(agent, 'requirements.txt'));
+const KEY = ['sk', 'of-the-vendor'].join('-');
+let platform: TestPlatform;
+let clients: Clients;
+let provider: ConsentProvider;
+let arn: string;
+
+beforeAll(async () => {
+  if (packages === undefined) return;
+  const folder = await mkdtemp(join(tmpdir(), 'vendor-identity-'));
+  try {
+    await cp(packages, folder, { recursive: true, filter: (path) => !path.endsWith('__pycache__') });
+    await cp(join(agent, 'main.py'), join(folder, 'main.py'));
+    platform = await startTestPlatform({ args: ['--allow-private-egress', '127.0.0.0/8'] });
+    clients = clientsOf(platform);
+    provider = await connectConsentProvider(clients, 'orders');
+    await clients.control.send(new CreateApiKeyCredentialProviderCommand({ name: 'search', apiKey: KEY }));
+    const runtime = (await defaultPythonRuntime(folder)) as 'PYTHON_3_11';
+    ({ arn } = await deployAgent(platform, clients, { folder, runtime, entryPoint: ['main.py'] }));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+afterAll(async () => {
+  clients?.close();
+  await platform?.dispose();
+  await provider?.close();
+});
+
+/** What the agent streams about that user's token; whoever is led to a page consents there. */
+async function federation(user: string): Promise<{ url?: string; token?: string; page?: string }> {
+  const { response } = await clients.data.send(
+    new InvokeAgentRuntimeCommand({
+      agentRuntimeArn: arn,
+      runtimeSessionId: sessionId(user),
+      runtimeUserId: user,
+      payload: Buffer.from(JSON.stringify({ do: 'federation', user })),
+    }),
+  );
+  const seen: { url?: string; token?: string; page?: string } = {};
+  let text = '';
+  for await (const chunk of response?.transformToWebStream() ?? []) {
+    text += Buffer.from(chunk).toString();
+    for (const [, event = ''] of text.matchAll(/^data: (.+)\n\n/gm)) Object.assign(seen, JSON.parse(event));
+    if (seen.url !== undefined) seen.page ??= await consentTo(seen.url);
+  }
+  return seen;
+}
+
+describe.skipIf(!packages)("the vendor's Python decorators, unmodified, in a sandbox", () => {
+  it('hand over an API key, and to nobody but the agent', async () => {
+    expect(JSON.parse(await invokeText(clients, arn, sessionId('key'), { do: 'key' }))).toEqual({ key: KEY });
+    expect(platform.log()).not.toContain(KEY);
+  });
+
+  it('hand over a token of the agent itself, which the provider was asked for once', async () => {
+    const own = async () => JSON.parse(await invokeText(clients, arn, sessionId('own'), { do: 'own' })).token;
+    const first = await own();
+    expect(first).toMatch(/^[\w-]+$/);
+    expect(await own()).toBe(first);
+    expect(provider.asked.filter((asked) => asked.get('grant_type') === 'client_credentials')).toHaveLength(1);
+  });
+
+  it('hand over each user’s own token once he has consented, and ask him once', async () => {
+    const [ada, bob] = await Promise.all([federation('ada'), federation('bob')]);
+    for (const [user, { url, page, token = '' }] of Object.entries({ ada, bob })) {
+      expect(url).toContain(`${platform.ready.endpoint}/identities/oauth2/authorize`);
+      expect(page).toContain('has access now');
+      expect(await provider.whoIs(token)).toBe(user);
+    }
+    expect(await federation('ada')).toEqual({ token: ada.token });
+    expect(await federation('bob')).toEqual({ token: bob.token });
+  });
+
+  it('say why there is no token', async () => {
+    await expect(invokeText(clients, arn, sessionId('none'), { do: 'exchange' })).rejects.toMatchObject({
+      name: 'RuntimeClientError',
+      message: expect.stringContaining('ValidationException'),
+    });
+  });
+});

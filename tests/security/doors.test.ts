@@ -290,6 +290,14 @@ const DOORS: Record<string, Door> = {
     method: 'POST',
     path: () => '/_platform/master-key/rotate',
   },
+  'a test of a credential provider': {
+    set: 'provider-check',
+    action: 'agentplatform:TestCredentialProvider',
+    takes: ['signature', 'presigned'],
+    method: 'POST',
+    path: () => '/_platform/identity/oauth2-providers/doors/test',
+    body: '{}',
+  },
   'a base of an image': {
     set: 'base-images',
     action: 'agentplatform:PushImage',

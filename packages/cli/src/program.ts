@@ -8,6 +8,7 @@ import { devCommand } from './commands/dev.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { envCommand } from './commands/env.ts';
 import { iamCommand } from './commands/iam.ts';
+import { identityCommand } from './commands/identity.ts';
 import { invokeCommand } from './commands/invoke.ts';
 import { keyCommand } from './commands/key.ts';
 import { listCommand } from './commands/list.ts';
@@ -50,6 +51,7 @@ export function createProgram(terminal: Terminal): Command {
   program.addCommand(memoryCommand(terminal));
   program.addCommand(secretCommand(terminal));
   program.addCommand(keyCommand(terminal));
+  program.addCommand(identityCommand(terminal));
   program.addCommand(registryCommand(terminal));
   program.addCommand(iamCommand(terminal));
   program.hook('preAction', (_, { registeredArguments, args }) => {

@@ -1,13 +1,11 @@
-import { text } from 'node:stream/consumers';
-import { CliError } from '../cli-error.ts';
 import { commandGroup, platformCommand } from '../command.ts';
 import { type AdminRequest, adminJson, segment } from '../platform/admin.ts';
 import { type ConnectionFlags, findConnection } from '../platform/connection.ts';
 import { resolveRuntime } from '../platform/runtimes.ts';
 import { findProject } from '../project/load-project.ts';
-import { askSecret } from '../terminal/ask.ts';
-import { isInteractive, note, type Terminal, typed } from '../terminal/terminal.ts';
+import { note, type Terminal, typed } from '../terminal/terminal.ts';
 import { fieldOf, printDone, printList, printMembers } from './iam-request.ts';
+import { readSecret } from './read-secret.ts';
 
 interface SecretFlags extends ConnectionFlags {
   runtime?: string;
@@ -42,7 +40,7 @@ function setCommand(terminal: Terminal) {
   })
     .argument('<name>', 'name of the secret and of the environment variable: capital letters, digits and _')
     .action(async (name, options) => {
-      const value = await readValue(terminal, name);
+      const value = await readSecret(terminal, `Value of ${name}`, `agentcore secret set ${name} < FILE`);
       await call(terminal, options, { method: 'PUT', path: `/secrets/${segment(name)}`, body: { value } });
       const arn = await arnOf(terminal, options, name);
       const says = `${name} is set. New sessions get it.${arn === undefined ? '' : `\n${arn}`}`;
@@ -114,14 +112,4 @@ async function arnOf(terminal: Terminal, flags: SecretFlags, name: string): Prom
   const found = await call(terminal, flags, { path: `/secrets/${segment(name)}` }).catch(() => undefined);
   const arn = fieldOf(found, 'arn');
   return typeof arn === 'string' ? arn : undefined;
-}
-
-/** Never from an argument: the list of processes and the history of the shell show those. */
-async function readValue(terminal: Terminal, name: string): Promise<string> {
-  if (isInteractive(terminal)) return askSecret(terminal, `Value of ${name}`);
-  // An editor or echo leaves a line end behind, which is no part of it.
-  const value = (await text(terminal.stdin)).replace(/\r?\n$/, '');
-  if (value === '')
-    throw new CliError('usage', 'The value on standard input is empty.', `agentcore secret set ${name} < FILE`);
-  return value;
 }

@@ -7,6 +7,7 @@ import { type Changes, type Database, type Executor, Known } from '../../kernel/
 import type { SecretsPort } from '../secrets/index.ts';
 import { consentRoutes } from './consent/consent-routes.ts';
 import { createFlows, type FlowSettings } from './flows/index.ts';
+import { providerCheckRoutes } from './flows/provider-check-routes.ts';
 import { type TokenOperation, tokenOperations } from './flows/token-operations.ts';
 import {
   type ApiKeyData,
@@ -127,7 +128,10 @@ export function createIdentityService(
       ...oauth2ProviderOperations({ ...deps, ...rights, ...flows, providers: oauth2 }),
       ...tokenOperations({ ...rights, ...flows, providers: oauth2 }),
     },
-    routes: [consentRoutes({ ...flows, publicUrl: deps.publicUrl })],
+    routes: [
+      consentRoutes({ ...flows, publicUrl: deps.publicUrl }),
+      providerCheckRoutes({ ...flows, providers: oauth2 }),
+    ],
     port: {
       arnOf: (accountId, name) => identities.arnOf(accountId, name),
       link: (owner, tx) => identities.link(owner, tx),

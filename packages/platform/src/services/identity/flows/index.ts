@@ -10,7 +10,7 @@ import type { Changes, Database, Executor } from '../../../kernel/storage/index.
 import type { SecretsPort } from '../../secrets/index.ts';
 import { AUTHORIZE_PATH, CALLBACK_PATH } from '../consent/consent-routes.ts';
 import type { CredentialProviders } from '../providers/credential-providers.ts';
-import type { Oauth2Settings } from '../providers/oauth2-provider.ts';
+import type { Oauth2Provider, Oauth2Settings } from '../providers/oauth2-provider.ts';
 import type { TokenVaults } from '../vault/token-vaults.ts';
 import type { WorkloadIdentities } from '../workloads/workload-identities.ts';
 import type { Authorization } from './authorization.ts';
@@ -20,6 +20,7 @@ import { ExchangedTokens } from './exchanged-tokens.ts';
 import { FreshTokens } from './fresh-tokens.ts';
 import { MachineTokens } from './machine-tokens.ts';
 import { OauthClients } from './oauth-clients.ts';
+import { checkProvider } from './provider-check.ts';
 import { Refreshes } from './refreshes.ts';
 import { StoredTokens } from './stored-tokens.ts';
 import { TokenEndpoint } from './token-endpoint.ts';
@@ -100,6 +101,8 @@ export function createFlows(deps: FlowsDeps) {
     forget,
     callbackUrl,
     newProviderId: randomUUID,
+    check: (provider: Oauth2Provider, scopes: readonly string[], on: { caller: Caller; signal: AbortSignal }) =>
+      checkProvider(provider, scopes, parts, on),
     /** The provider of an authorization, and the host of its page; undefined when it is gone. Rejects with `ProviderError`. */
     async providerOf({ bearer, providerArn, providerId }: Authorization) {
       const provider = await providers.find(bearer.accountId, providerArn.slice(providerArn.lastIndexOf('/') + 1));

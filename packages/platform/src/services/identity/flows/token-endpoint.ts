@@ -30,6 +30,8 @@ export interface GivenTokens {
   refreshToken: string | undefined;
   /** Milliseconds since the epoch; undefined when it was not said. */
   expiresAt: number | undefined;
+  /** The scopes that it is for, in the server's spelling, where the server says so; else those that were asked for. */
+  scope?: string | undefined;
 }
 
 /**
@@ -91,12 +93,12 @@ export class TokenEndpoint {
       },
     );
     const answer = await oauth.processGenericTokenEndpointResponse(server, client, asked);
-    const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds } = answer;
+    const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds, scope } = answer;
     for (const token of [accessToken, refreshToken ?? 'none'])
       if (token === '' || token.length > MAX_TOKEN_CHARS || !/^[\x20-\x7e]+$/.test(token))
         throw new ProviderError('nonsense', `${server.issuer} gave something that is no token.`);
     const expiresAt = seconds === undefined ? undefined : this.#deps.clock.now() + seconds * 1000;
-    return { accessToken, refreshToken, expiresAt };
+    return { accessToken, refreshToken, expiresAt, scope };
   }
 
   async #send(

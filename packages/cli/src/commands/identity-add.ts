@@ -1,0 +1,108 @@
+import { Option } from '@commander-js/extra-typings';
+import { CliError } from '../cli-error.ts';
+import { commandGroup, platformCommand } from '../command.ts';
+import { controlClient } from '../platform/clients.ts';
+import { findConnection } from '../platform/connection.ts';
+import { addApiKey, addOauth2 } from '../platform/identity.ts';
+import { oauth2Request, vendorOf } from '../platform/oauth2-vendors.ts';
+import { note, type Terminal, typed } from '../terminal/terminal.ts';
+import { printDone } from './iam-request.ts';
+import { readSecret } from './read-secret.ts';
+
+/** `agentcore identity add api-key` and `… add oauth2`. */
+export function addCommand(terminal: Terminal) {
+  return commandGroup('add', 'Add a credential provider.', [apiKeyCommand(terminal), oauth2Command(terminal)]);
+}
+
+function apiKeyCommand(terminal: Terminal) {
+  return platformCommand('api-key', {
+    summary: 'Add an API key that agents ask for by name.',
+    details: 'The key is read from standard input or asked for, is stored encrypted, and is never shown.',
+    examples: [
+      { does: 'be asked for the key', line: 'agentcore identity add api-key search' },
+      { does: 'from a file or a password manager', line: 'agentcore identity add api-key search < key.txt' },
+      {
+        does: 'one that stays in a secret, under "key" of its JSON',
+        line: 'agentcore identity add api-key search --secret-arn "$(agentcore secret show SEARCH --json | jq -r .arn)" --json-key key',
+      },
+    ],
+  })
+    .argument('<name>', 'name that agents ask by')
+    .option('--secret-arn <arn>', 'a secret that holds it, in the place of a key that is given')
+    .option('--json-key <key>', 'where in the JSON of that secret it is')
+    .action(async (name, { secretArn, jsonKey, ...flags }) => {
+      const secret = secretOf(secretArn, jsonKey);
+      const given = secret
+        ? { apiKeySecretSource: 'EXTERNAL' as const, apiKeySecretConfig: secret }
+        : { apiKey: await readSecret(terminal, `API key of ${name}`, `agentcore identity add api-key ${name} < FILE`) };
+      const client = await controlClient(await findConnection(terminal, flags));
+      const made = await addApiKey(client, { name, ...given });
+      printDone(terminal, flags.json, made, `${name} is added.\n${made.credentialProviderArn}`);
+    });
+}
+
+function oauth2Command(terminal: Terminal) {
+  return platformCommand('oauth2', {
+    summary: 'Add an OAuth2 client by which agents get tokens.',
+    details:
+      'The client secret is read from standard input or asked for, is stored encrypted, and is never shown. What is printed is the return ' +
+      'address: the server at which the client is registered must be told it, or users cannot consent.',
+    examples: [
+      {
+        does: 'of a server that says where it is (OpenID Connect Discovery, RFC 8414)',
+        line: 'agentcore identity add oauth2 orders --client-id agents --discovery-url https://id.example.com/.well-known/openid-configuration',
+      },
+      {
+        does: 'of a vendor that the platform knows, with the secret from a file',
+        line: 'agentcore identity add oauth2 drive --vendor google --client-id 123.apps.example < secret.txt',
+      },
+      {
+        does: 'of a vendor whose every customer has a server',
+        line: 'agentcore identity add oauth2 staff --vendor okta --issuer https://acme.okta.example --client-id agents',
+      },
+    ],
+  })
+    .argument('<name>', 'name that agents ask by')
+    .requiredOption('--client-id <id>', 'of the client at that server')
+    .option('--vendor <vendor>', 'google, github, microsoft, okta, … (default: custom)', 'custom')
+    .option('--discovery-url <url>', 'of a custom server')
+    .option('--issuer <url>', 'of a server without that, or of your own server at a vendor')
+    .option('--authorization-endpoint <url>', 'beside --issuer')
+    .option('--token-endpoint <url>', 'beside --issuer')
+    .option('--tenant <id>', 'id or domain of a tenant of Microsoft')
+    .addOption(
+      new Option('--client-authentication <method>', 'of a custom server').choices([
+        'CLIENT_SECRET_BASIC',
+        'CLIENT_SECRET_POST',
+      ] as const),
+    )
+    .option('--secret-arn <arn>', 'a secret that holds the client secret, in the place of one that is given')
+    .option('--json-key <key>', 'where in the JSON of that secret it is')
+    .action(async (name, { json, debug: _, endpoint, profile, vendor: named, secretArn, jsonKey, ...server }) => {
+      const vendor = vendorOf(named);
+      const secret = secretOf(secretArn, jsonKey);
+      // What is wrong with the rest is said before anybody is asked for a secret.
+      oauth2Request({ ...server, name, vendor });
+      const given = secret
+        ? { secret }
+        : {
+            clientSecret: await readSecret(
+              terminal,
+              `Client secret of ${server.clientId}`,
+              `agentcore identity add oauth2 ${name} … < FILE`,
+            ),
+          };
+      const client = await controlClient(await findConnection(terminal, { endpoint, profile }));
+      const made = await addOauth2(client, oauth2Request({ ...server, ...given, name, vendor }));
+      printDone(terminal, json, made, `${name} is added.\n${made.credentialProviderArn}`);
+      if (json) return;
+      note(terminal, `Register this return address at its server:  ${made.callbackUrl}`);
+      note(terminal, typed(terminal, `Then look whether it works:  agentcore identity test-provider ${name}`));
+    });
+}
+
+function secretOf(secretId: string | undefined, jsonKey: string | undefined) {
+  if ((secretId === undefined) !== (jsonKey === undefined))
+    throw new CliError('usage', 'A secret that stays where it is needs both --secret-arn and --json-key.');
+  return secretId === undefined || jsonKey === undefined ? undefined : { secretId, jsonKey };
+}

@@ -1,0 +1,82 @@
+import type {
+  BedrockAgentCoreControlClient,
+  CreateApiKeyCredentialProviderRequest,
+  CreateOauth2CredentialProviderRequest,
+} from '@aws-sdk/client-bedrock-agentcore-control';
+import { CliError } from '../cli-error.ts';
+
+/** The two kinds of credential provider that this program knows; names are unique within a kind. */
+export type ProviderKind = 'api-key' | 'oauth2';
+
+/** A credential provider as lists show it. */
+export interface ListedProvider {
+  name: string;
+  kind: ProviderKind;
+  /** Of an OAuth2 provider. */
+  vendor?: string;
+  arn: string;
+}
+
+/** All credential providers of the two kinds, by name. */
+export async function listProviders(client: BedrockAgentCoreControlClient): Promise<ListedProvider[]> {
+  const sdk = await import('@aws-sdk/client-bedrock-agentcore-control');
+  const found: ListedProvider[] = [];
+  for await (const { credentialProviders = [] } of sdk.paginateListApiKeyCredentialProviders({ client }, {}))
+    for (const { name = '', credentialProviderArn: arn = '' } of credentialProviders)
+      found.push({ name, kind: 'api-key', arn });
+  for await (const { credentialProviders = [] } of sdk.paginateListOauth2CredentialProviders({ client }, {}))
+    for (const {
+      name = '',
+      credentialProviderVendor: vendor = '',
+      credentialProviderArn: arn = '',
+    } of credentialProviders)
+      found.push({ name, kind: 'oauth2', vendor, arn });
+  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The kind of the provider of that name. Rejects with a `CliError`: not there, or there are two and `wanted` says not which. */
+export async function kindOf(
+  client: BedrockAgentCoreControlClient,
+  name: string,
+  wanted?: ProviderKind,
+): Promise<ProviderKind> {
+  if (wanted !== undefined) return wanted;
+  const [only, other] = (await listProviders(client)).filter((one) => one.name === name);
+  if (!only)
+    throw new CliError(
+      'notFound',
+      `There is no credential provider ${name}.`,
+      'See which there are: agentcore identity list',
+    );
+  if (other)
+    throw new CliError('usage', `There are two providers named ${name}.`, 'Say which: --kind api-key or --kind oauth2');
+  return only.kind;
+}
+
+/** Everything that the platform shows of a provider; secrets are no part of it. */
+export async function showProvider(client: BedrockAgentCoreControlClient, kind: ProviderKind, name: string) {
+  const sdk = await import('@aws-sdk/client-bedrock-agentcore-control');
+  const { $metadata: _, ...shown } =
+    kind === 'api-key'
+      ? await client.send(new sdk.GetApiKeyCredentialProviderCommand({ name }))
+      : await client.send(new sdk.GetOauth2CredentialProviderCommand({ name }));
+  return { kind, ...shown };
+}
+
+export async function removeProvider(client: BedrockAgentCoreControlClient, kind: ProviderKind, name: string) {
+  const sdk = await import('@aws-sdk/client-bedrock-agentcore-control');
+  if (kind === 'api-key') await client.send(new sdk.DeleteApiKeyCredentialProviderCommand({ name }));
+  else await client.send(new sdk.DeleteOauth2CredentialProviderCommand({ name }));
+}
+
+export async function addApiKey(client: BedrockAgentCoreControlClient, wish: CreateApiKeyCredentialProviderRequest) {
+  const sdk = await import('@aws-sdk/client-bedrock-agentcore-control');
+  const { $metadata: _, ...made } = await client.send(new sdk.CreateApiKeyCredentialProviderCommand(wish));
+  return made;
+}
+
+export async function addOauth2(client: BedrockAgentCoreControlClient, wish: CreateOauth2CredentialProviderRequest) {
+  const sdk = await import('@aws-sdk/client-bedrock-agentcore-control');
+  const { $metadata: _, ...made } = await client.send(new sdk.CreateOauth2CredentialProviderCommand(wish));
+  return made;
+}

@@ -1,0 +1,157 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { GetResourceApiKeyCommand, GetWorkloadAccessTokenCommand } from '@aws-sdk/client-bedrock-agentcore';
+import { CreateWorkloadIdentityCommand } from '@aws-sdk/client-bedrock-agentcore-control';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { agentcoreInside, type Ended } from '../../packages/cli/test/agentcore.ts';
+import {
+  type ConsentProvider,
+  startConsentProvider,
+} from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
+import { type Clients, clientsOf } from '../support/clients.ts';
+import { newUser } from '../support/iam.ts';
+import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { signedFetch } from '../support/signed-fetch.ts';
+
+const KEY = ['sk', 'of-the-cli'].join('-');
+let platform: TestPlatform;
+let clients: Clients;
+let provider: ConsentProvider;
+let dir: string;
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'identity-cli-'));
+  platform = await startTestPlatform({ args: ['--sandbox', 'process', '--allow-private-egress', '127.0.0.0/8'] });
+  clients = clientsOf(platform);
+  provider = await startConsentProvider();
+});
+afterAll(async () => {
+  clients?.close();
+  await platform?.dispose();
+  await provider?.close();
+  await rm(dir, { recursive: true, force: true });
+});
+
+const identity = (args: string[], stdin = ''): Promise<Ended> =>
+  agentcoreInside(['identity', ...args], { cwd: dir, env: platform.env, stdin });
+const good = async (args: string[], stdin = ''): Promise<string> => {
+  const { code, stdout, stderr } = await identity(args, stdin);
+  expect(code, stderr).toBe(0);
+  return stdout;
+};
+
+describe('agentcore identity', () => {
+  it('adds a key from standard input, shows it to nobody, and removes it', async () => {
+    const added = await good(['add', 'api-key', 'search'], `${KEY}\n`);
+    expect(added).toMatch(/search is added\.\narn:.*apikeycredentialprovider\/search/);
+    await clients.control.send(new CreateWorkloadIdentityCommand({ name: 'worker' }));
+    const { workloadAccessToken: workloadIdentityToken } = await clients.data.send(
+      new GetWorkloadAccessTokenCommand({ workloadName: 'worker' }),
+    );
+    const get = { workloadIdentityToken, resourceCredentialProviderName: 'search' };
+    expect((await clients.data.send(new GetResourceApiKeyCommand(get))).apiKey).toBe(KEY);
+    const shown = [added, await good(['list']), await good(['list', '--json']), await good(['show', 'search'])];
+    expect(shown[1]).toMatch(/^NAME +KIND +VENDOR +ARN\nsearch +api-key/);
+    expect(JSON.parse(shown[2] ?? '')).toMatchObject([{ name: 'search', kind: 'api-key' }]);
+    expect(shown[3]).toMatch(/^name +search\nkind +api-key/);
+    expect(shown.join()).not.toContain(KEY);
+    expect(await good(['remove', 'search'])).toBe('search is removed.\n');
+    const gone = await identity(['show', 'search']);
+    expect([gone.code, gone.stderr]).toEqual([4, expect.stringContaining('agentcore identity list')]);
+  });
+
+  it('takes no secret as an argument, and says what is missing before it asks for one', async () => {
+    const wrong: [string[], string, number][] = [
+      [['add', 'api-key', 'x', KEY], 'too many arguments', 2],
+      [['add', 'api-key', 'x', '--api-key', KEY], 'unknown option', 2],
+      [['add', 'api-key', 'x'], 'standard input is empty', 2],
+      [['add', 'api-key', 'x', '--secret-arn', 'arn:x'], '--json-key', 2],
+      [['add', 'oauth2', 'x', '--client-id', 'a'], '--discovery-url', 2],
+      [['add', 'oauth2', 'x', '--client-id', 'a', '--vendor', 'none'], 'google', 2],
+      [['test-provider', 'none'], 'none', 4],
+    ];
+    for (const [args, said, code] of wrong)
+      expect(await identity(args), args.join(' ')).toMatchObject({ code, stderr: expect.stringContaining(said) });
+    expect(await good(['list', '--json'])).toBe('[]\n');
+  });
+
+  it('adds OAuth2 clients of vendors and of servers of one’s own, with the return address to register', async () => {
+    const drive = await identity(['add', 'oauth2', 'drive', '--vendor', 'Google', '--client-id', 'id'], 'secret');
+    expect(drive.stderr).toMatch(
+      /return address at its server: {2}http\S+\/identities\/oauth2\/callback\/[0-9a-f-]{36}/,
+    );
+    const server = ['--issuer', provider.issuer, '--authorization-endpoint', `${provider.issuer}/auth`];
+    const more = [...server, '--token-endpoint', `${provider.issuer}/token`];
+    await good(['add', 'oauth2', 'told', '--client-id', provider.clientId, ...more], provider.clientSecret);
+    expect(await good(['show', 'drive'])).toContain('GoogleOauth2');
+    await good(['add', 'api-key', 'drive'], KEY);
+    expect(await identity(['remove', 'drive'])).toMatchObject({ code: 2, stderr: expect.stringContaining('--kind') });
+    for (const kind of ['api-key', 'oauth2']) await good(['remove', 'drive', '--kind', kind]);
+    await good(['remove', 'told']);
+  });
+
+  it('says which step of a flow fails, and why', async () => {
+    const garbage = createServer((request, response) => {
+      const issuer = 'https://nowhere.example';
+      const half = request.url?.startsWith('/half') ? JSON.stringify({ issuer }) : '<html>';
+      response.end(half);
+    });
+    await new Promise<void>((done) => garbage.listen(0, '127.0.0.1', done));
+    const at = `127.0.0.1:${(garbage.address() as AddressInfo).port}`;
+    const wellKnown = '/.well-known/openid-configuration';
+    const test = async (discoveryUrl: string, secret: string, ...scopes: string[]) => {
+      const client = ['--client-id', provider.clientId, '--discovery-url', discoveryUrl];
+      await good(['add', 'oauth2', 'orders', ...client], secret);
+      const asked = scopes.flatMap((scope) => ['--scope', scope]);
+      const { code, stdout, stderr } = await identity(['test-provider', 'orders', '--json', ...asked]);
+      await good(['remove', 'orders']);
+      const { steps } = JSON.parse(stdout) as { steps: { step: string; status: string; message: string }[] };
+      expect(stdout + stderr).not.toContain(secret);
+      return { code, stderr, failed: steps.filter(({ status }) => status === 'failed'), steps };
+    };
+    const { discoveryUrl, clientSecret } = provider;
+    try {
+      const whole = await test(discoveryUrl, clientSecret, 'read');
+      expect([whole.code, whole.stderr]).toEqual([0, '']);
+      expect(whole.steps.map(({ step, status }) => `${step}: ${status}`)).toEqual([
+        'discovery: passed',
+        'tls: skipped',
+        'metadata: passed',
+        'token endpoint: passed',
+        'client authentication: passed',
+        'scopes: passed',
+      ]);
+      const cases: [string, string, string[], string, string][] = [
+        [`http://127.0.0.1:9${wellKnown}`, clientSecret, [], 'discovery', '127.0.0.1'],
+        [`https://${at}${wellKnown}`, clientSecret, [], 'tls', 'cannot be used'],
+        [`http://${at}${wellKnown}`, clientSecret, [], 'metadata', 'cannot be used'],
+        [`http://${at}/half${wellKnown}`, clientSecret, [], 'metadata', 'names no token endpoint'],
+        [discoveryUrl, 'a-wrong-secret-4711', [], 'client authentication', 'invalid_client'],
+        [discoveryUrl, clientSecret, ['read', 'everything'], 'scopes', 'without: everything'],
+      ];
+      for (const [url, secret, scopes, step, message] of cases) {
+        const { code, failed, stderr } = await test(url, secret, ...scopes);
+        expect(failed, `${step} ${stderr}`).toMatchObject([{ step, message: expect.stringContaining(message) }]);
+        expect(code).toBe(1);
+        expect(JSON.parse(stderr).error.message).toContain(`The step "${step}" fails`);
+      }
+      provider.instead((_request, response) => response.writeHead(503).end());
+      expect((await test(discoveryUrl, clientSecret)).failed).toMatchObject([{ step: 'token endpoint' }]);
+    } finally {
+      provider.instead(undefined);
+      garbage.close();
+    }
+  });
+
+  it('tests a provider only for who may', async () => {
+    const credentials = await newUser(platform, 'looker', [
+      { Effect: 'Allow', Action: 'bedrock-agentcore:*', Resource: '*' },
+    ]);
+    const path = '/_platform/identity/oauth2-providers/orders/test';
+    const refused = await signedFetch(platform, { method: 'POST', path, content: {}, credentials });
+    expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('TestCredentialProvider')]);
+  });
+});

@@ -15,6 +15,8 @@ export interface ConsentProvider {
   userToken(subject: string, claims?: Record<string, unknown>): Promise<string>;
   /** Who the bearer of an access token is, by the provider's own word. */
   whoIs(accessToken: string): Promise<string | undefined>;
+  /** Whether an access token counts, a client's own among them. */
+  isActive(accessToken: string): Promise<boolean>;
   revoke(refreshToken: string): Promise<void>;
   /** Takes the place of the token endpoint until it is called off. */
   instead(listener: RequestListener | undefined): void;
@@ -158,6 +160,8 @@ export async function startConsentProvider(options: ConsentProviderOptions = {})
       headers: { authorization: `Basic ${btoa(`${CLIENT.id}:${CLIENT.secret}`)}` },
       body: new URLSearchParams(form),
     });
+  const introspect = async (token: string) =>
+    (await (await post('/token/introspection', { token })).json()) as { active: boolean; sub?: string };
   return {
     issuer,
     discoveryUrl: `${issuer}/.well-known/openid-configuration`,
@@ -174,9 +178,10 @@ export async function startConsentProvider(options: ConsentProviderOptions = {})
         .setExpirationTime('1h')
         .sign(keys.privateKey),
     async whoIs(token) {
-      const said = (await (await post('/token/introspection', { token })).json()) as { active: boolean; sub?: string };
-      return said.active ? said.sub : undefined;
+      const { active, sub } = await introspect(token);
+      return active ? sub : undefined;
     },
+    isActive: async (token) => (await introspect(token)).active,
     async revoke(token) {
       await post('/token/revocation', { token });
     },

@@ -30,8 +30,8 @@ export class FakeSandbox implements Sandbox {
     });
   }
 
-  address(): { host: string; port: number } {
-    return { host: '127.0.0.1', port: 1 };
+  address(port: number): { host: string; port: number } {
+    return { host: '127.0.0.1', port };
   }
 
   async exec(): Promise<never> {

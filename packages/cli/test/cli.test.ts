@@ -836,6 +836,18 @@ describe('doctor', () => {
     );
   });
 
+  it('names what the database lacks', async () => {
+    const missing = [{ what: 'search by meaning: no pgvector', remedy: 'install it' }];
+    platform.on(/doctor$/, (_, response) =>
+      json(response, 200, { providers: [provider], codeRuntimes: [], database: { kind: 'postgres', missing } }),
+    );
+    const { code, stdout } = await run(['doctor']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /Database\n {2}no {3}PostgreSQL\n +missing: search by meaning: no pgvector {2}→ {2}install it\n/,
+    );
+  });
+
   it('looks at the machine itself when no platform answers', async () => {
     const other = await workFolder();
     const { stdout } = await agentcore(['doctor', '--json'], { cwd: other.folder });

@@ -66,6 +66,7 @@ async function examine(terminal: Terminal, flags: ConnectionFlags): Promise<Doct
       codeRuntimes: undefined,
       sharedPlaces: undefined,
       disk: undefined,
+      database: undefined,
       restarts: undefined,
     };
   }
@@ -109,6 +110,12 @@ function show(terminal: Terminal, report: DoctorReport): void {
       ? `less than the reserve of ${gib(reserve)} GiB: nothing new is written`
       : `the reserve is ${gib(reserve)} GiB`;
     print(terminal, `\nDisk\n  ${low ? no : yes}  ${gib(free)} GiB free; ${what}`);
+  }
+  if (report.database) {
+    const { kind, missing } = report.database;
+    const name = kind === 'postgres' ? 'PostgreSQL' : 'embedded (PGlite)';
+    print(terminal, `\nDatabase\n  ${missing.length === 0 ? yes : no}  ${name}`);
+    for (const { what, remedy } of missing) print(terminal, `       missing: ${what}  →  ${remedy}`);
   }
   print(terminal, '\nBuilding images from a Containerfile (needed for RUN; TypeScript and Python agents have none)');
   for (const found of report.builders) {

@@ -16,6 +16,8 @@ export interface DoctorReport {
   sharedPlaces: SharedPlace[] | undefined;
   /** Of the platform's data directory, in bytes; undefined when only a platform could say. */
   disk: DiskReport | undefined;
+  /** The platform's database, with what it lacks; undefined when only a platform could say. */
+  database: DatabaseReport | undefined;
   /** How often the platform was started again because it had ended unasked; undefined when only a platform could say. */
   restarts: number | undefined;
   /** Which published model of the API the platform speaks; undefined when only a platform could say. */
@@ -38,15 +40,17 @@ export interface DiskReport {
   low: boolean;
 }
 
+export type DatabaseReport = Pick<Provider, 'missing'> & { kind: string };
+
 export type SharedPlace = Pick<Provider, 'missing'> & { id: string; kind: string };
 
 /** What a platform knows of itself, as far as doctor shows it. */
 export type PlatformReport = Pick<
   DoctorReport,
-  'platform' | 'model' | 'providers' | 'codeRuntimes' | 'sharedPlaces' | 'disk' | 'restarts'
+  'platform' | 'model' | 'providers' | 'codeRuntimes' | 'sharedPlaces' | 'disk' | 'database' | 'restarts'
 >;
 
-/** Asks the platform what it found (`GET /_platform/doctor`: `{model: …, providers: ProbeReport[], codeRuntimes: string[], sharedPlaces: …, disk: …, restarts: number}`). */
+/** Asks the platform what it found (`GET /_platform/doctor`: `{model: …, providers: ProbeReport[], codeRuntimes: string[], sharedPlaces: …, disk: …, database: …, restarts: number}`). */
 export async function askPlatform(connection: Connection): Promise<PlatformReport> {
   const value = await adminJson(connection, { path: '/doctor', signal: AbortSignal.timeout(30_000) });
   const field = (name: string): unknown =>
@@ -55,6 +59,7 @@ export async function askPlatform(connection: Connection): Promise<PlatformRepor
   const runtimes = field('codeRuntimes');
   const places = field('sharedPlaces');
   const disk = field('disk');
+  const database = field('database');
   const restarts = field('restarts');
   const model = field('model');
   if (!Array.isArray(providers) || !providers.every(isProvider)) {
@@ -68,6 +73,7 @@ export async function askPlatform(connection: Connection): Promise<PlatformRepor
     // An older platform says nothing of them.
     sharedPlaces: Array.isArray(places) ? places.filter(isSharedPlace) : undefined,
     disk: isDisk(disk) ? disk : undefined,
+    database: isDatabase(database) ? database : undefined,
     restarts: typeof restarts === 'number' ? restarts : undefined,
   };
 }
@@ -88,6 +94,12 @@ function isSharedPlace(value: unknown): value is SharedPlace {
   if (typeof value !== 'object' || value === null) return false;
   const { id, kind, missing } = value as Record<string, unknown>;
   return typeof id === 'string' && typeof kind === 'string' && Array.isArray(missing);
+}
+
+function isDatabase(value: unknown): value is DatabaseReport {
+  if (typeof value !== 'object' || value === null) return false;
+  const { kind, missing } = value as Record<string, unknown>;
+  return typeof kind === 'string' && Array.isArray(missing);
 }
 
 function isDisk(value: unknown): value is DiskReport {

@@ -25,6 +25,7 @@ export const module: ServiceModule<'administration', never> = {
           sharedPlaces: () => fileSystems.places.report(),
           life,
           disk: () => room.report(),
+          database,
         }),
         preparationRoutes(kernel.preparations),
       ],

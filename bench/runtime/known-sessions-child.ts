@@ -13,7 +13,7 @@ import type { Sandbox, SandboxProvider, SandboxSpec } from '../../packages/platf
 import { pingHealth } from '../../packages/platform/src/kernel/sessions/health.ts';
 import type { SessionStore } from '../../packages/platform/src/kernel/sessions/session-store.ts';
 import { type SessionPlan, Sessions } from '../../packages/platform/src/kernel/sessions/sessions.ts';
-import { WorkloadTokens } from '../../packages/platform/src/services/identity/workload-tokens.ts';
+import { WorkloadTokens } from '../../packages/platform/src/services/identity/workloads/workload-tokens.ts';
 import { AgentTokens } from '../../packages/platform/src/services/runtime/agent-tokens.ts';
 import { USER_HEADER } from '../../packages/platform/src/services/runtime/container-headers.ts';
 

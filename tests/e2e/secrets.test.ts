@@ -143,7 +143,7 @@ describe('an agent with a key and a model on this machine', () => {
     const runtime = await deployAgent(platform, clients, { folder: PROBE });
     const allow = (Action: string | string[], Resource = '*') => ({ Effect: 'Allow', Action, Resource });
     const deployer = [allow(['bedrock-agentcore:*', 's3:*']), allow('iam:PassRole')];
-    const secret = `arn:aws:agentplatform::${accountId}:secret/GUARDED`;
+    const secret = `arn:aws:secretsmanager:${platform.ready.region}:${accountId}:secret:GUARDED-*`;
     const service = `arn:aws:agentplatform::${accountId}:egress/localhost:${modelPort}`;
     const named = { GUARDED: 'secretref:GUARDED', AGENTPLATFORM_ALLOW_EGRESS: `127.0.0.1:${modelPort}` };
     const update = async (user: string, rights: object[], environmentVariables: Record<string, string>) => {

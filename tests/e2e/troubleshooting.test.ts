@@ -10,7 +10,6 @@ import {
   ListMemoriesCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { BedrockRuntimeClient, ConverseCommand } from '@aws-sdk/client-bedrock-runtime';
-import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { explainProbes } from '../../packages/platform/src/kernel/sandbox/choose-provider.ts';
 import { missingParts } from '../../scripts/bootstrap/machine.mjs';
@@ -126,8 +125,7 @@ describe('the guide on troubleshooting has what a user sees', () => {
     const statements = [{ Effect: 'Allow' as const, Action: 's3:GetObject', Resource: '*' }];
     const credentials = await newUser(platform, 'nobody', statements);
     found(await wrong({ credentials }, (client) => client.send(new ListMemoriesCommand({}))));
-    const requestHandler = new NodeHttpHandler();
-    const models = new BedrockRuntimeClient({ endpoint, region, credentials: platform.credentials, requestHandler });
+    const models = new BedrockRuntimeClient({ endpoint, region, credentials: platform.credentials });
     const messages = [{ role: 'user' as const, content: [{ text: 'Hi' }] }];
     found(await failure(models.send(new ConverseCommand({ modelId: 'amazon.nova-lite-v1:0', messages }))));
     models.destroy();

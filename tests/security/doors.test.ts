@@ -246,6 +246,13 @@ const DOORS: Record<string, Door> = {
     path: () => '/_platform/registry-credentials/doors.example',
     body: '{"username":"a","password":"b"}',
   },
+  // Its link is a secret, and this one is none: nothing is there for whoever comes.
+  'a consent page': {
+    set: 'consent',
+    takes: CREDENTIALS,
+    method: 'GET',
+    path: () => '/identities/oauth2/authorize',
+  },
   'secrets of agents': {
     set: 'secrets',
     action: 'agentplatform:ListSecrets',
@@ -260,6 +267,28 @@ const DOORS: Record<string, Door> = {
     method: 'PUT',
     path: () => '/_platform/secrets/OF_THE_DOORS',
     body: '{"value":"secret"}',
+  },
+  'keys of the account': {
+    set: 'keys',
+    action: 'kms:ListKeys',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => '/_platform/keys',
+  },
+  'a key of the account': {
+    set: 'keys',
+    action: 'kms:CreateKey',
+    takes: ['signature', 'presigned'],
+    method: 'POST',
+    path: () => '/_platform/keys',
+    body: '{"description":"of the doors"}',
+  },
+  'another master key': {
+    set: 'master-key',
+    action: 'agentplatform:RotateMasterKey',
+    takes: ['signature', 'presigned'],
+    method: 'POST',
+    path: () => '/_platform/master-key/rotate',
   },
   'a base of an image': {
     set: 'base-images',
@@ -552,6 +581,9 @@ describe('the doors of a platform', () => {
       '/_platform/packages',
       '/_platform/packages/:fileName',
       '/healthz',
+      // People who are asked for their consent: a link that is a secret, and a cookie.
+      '/identities/oauth2/authorize',
+      '/identities/oauth2/callback/:provider',
       '/metrics',
       '/readyz',
       '/v1/credentials',

@@ -9,6 +9,7 @@ import { doctorCommand } from './commands/doctor.ts';
 import { envCommand } from './commands/env.ts';
 import { iamCommand } from './commands/iam.ts';
 import { invokeCommand } from './commands/invoke.ts';
+import { keyCommand } from './commands/key.ts';
 import { listCommand } from './commands/list.ts';
 import { logsCommand } from './commands/logs.ts';
 import { memoryCommand } from './commands/memory.ts';
@@ -48,6 +49,7 @@ export function createProgram(terminal: Terminal): Command {
   for (const make of commands) program.addCommand(make(terminal));
   program.addCommand(memoryCommand(terminal));
   program.addCommand(secretCommand(terminal));
+  program.addCommand(keyCommand(terminal));
   program.addCommand(registryCommand(terminal));
   program.addCommand(iamCommand(terminal));
   program.hook('preAction', (_, { registeredArguments, args }) => {

@@ -1108,6 +1108,24 @@ describe('secret', () => {
     expect(JSON.parse((await inside([...line, '--json'], 's')).stdout)).toEqual({ name: 'OPENAI_API_KEY', set: true });
   });
 
+  it('shows the ARN of one, for credential providers, where the user may see it', async () => {
+    const arn = 'arn:aws:secretsmanager:eu-test-1:123456789012:secret:CRM-AbCdEf';
+    const secret = { arn, name: 'CRM', setAt: '2026-01-02T03:04:05.000Z', setBy: 'arn:aws:iam::123456789012:root' };
+    platform.on(/^PUT /, (_, response) => response.writeHead(204).end());
+    platform.on(/^GET .*CRM$/, (_, response) => json(response, 200, secret));
+    expect((await inside(['secret', 'set', 'CRM'], 's')).stdout).toBe(`CRM is set. New sessions get it.\n${arn}\n`);
+    expect(JSON.parse((await inside(['secret', 'set', 'CRM', '--json'], 's')).stdout)).toEqual({
+      name: 'CRM',
+      set: true,
+      arn,
+    });
+    expect((await inside(['secret', 'show', 'CRM'])).stdout).toMatch(
+      /^name +CRM\narn +arn:.*AbCdEf\nsetAt +2026.*\nsetBy +arn/,
+    );
+    expect(JSON.parse((await inside(['secret', 'show', 'CRM', '--json'])).stdout)).toEqual(secret);
+    expect((await inside(['secret', 'show', 'OTHER'])).code).toBe(4);
+  });
+
   it('is of one agent when that is named', async () => {
     platform.on(/^PUT /, (_, response) => response.writeHead(204).end());
     const arn = 'arn:aws:bedrock-agentcore:eu-test-1:123456789012:runtime/mine-0123456789';
@@ -1119,7 +1137,9 @@ describe('secret', () => {
     const secrets = [{ name: 'KEY', setAt: '2026-01-02T03:04:05.000Z', setBy: 'arn:aws:iam::123456789012:root' }];
     platform.on(/^GET .*secrets$/, (_, response) => json(response, 200, { secrets }));
     platform.on(/^DELETE .*KEY$/, (_, response) => response.writeHead(204).end());
-    expect((await inside(['secret', 'list'])).stdout).toMatch(/NAME +SETAT +SETBY\nKEY +2026-01-02T.* +arn:.*root\n/);
+    expect((await inside(['secret', 'list'])).stdout).toMatch(
+      /NAME +SETAT +SETBY +ARN\nKEY +2026-01-02T.* +arn:.*root/,
+    );
     expect(JSON.parse((await inside(['secret', 'list', '--json'])).stdout)).toEqual(secrets);
     expect((await inside(['secret', 'delete', 'KEY'])).stdout).toBe('KEY is deleted.\n');
     expect((await inside(['secret', 'delete', 'OTHER'])).code).toBe(4);
@@ -1135,6 +1155,48 @@ describe('secret', () => {
     expect([ended.code, ended.stdout]).toEqual([2, '']);
     expect(ended.stderr).toContain(text);
     expect(platform.seen).toHaveLength(0);
+  });
+});
+
+describe('key', () => {
+  const id = '1b2c3d4e-5f60-4718-9a2b-3c4d5e6f7081';
+  const arn = `arn:aws:kms:eu-test-1:123456789012:key/${id}`;
+  const key = { arn, id, spec: 'RSA_2048', state: 'Enabled', description: 'crm', algorithms: ['RS256', 'PS256'] };
+
+  it('makes one and shows its ARN, lists, and shows its public key', async () => {
+    platform.on(/^POST .*keys$/, (_, response) => json(response, 200, key));
+    platform.on(/^GET .*keys$/, (_, response) => json(response, 200, { keys: [key] }));
+    platform.on(/^GET .*7081$/, (_, response) => json(response, 200, key));
+    platform.on(/^GET .*public-key$/, (_, response) => json(response, 200, { pem: 'PEM\n', jwk: { kty: 'RSA' } }));
+    expect((await inside(['key', 'create', '--spec', 'RSA_2048', '--description', 'crm'])).stdout).toBe(`${arn}\n`);
+    expect(JSON.parse(platform.seen[0]?.body ?? '')).toEqual({ spec: 'RSA_2048', description: 'crm' });
+    expect((await inside(['key', 'list'])).stdout).toContain('RSA_2048  Enabled');
+    expect((await inside(['key', 'show', arn])).stdout).toMatch(/arn +arn:aws:kms.*\nspec +RSA_2048\nstate +Enabled/);
+    expect((await inside(['key', 'show', id, '--public-key'])).stdout).toBe('PEM\n');
+    expect(JSON.parse((await inside(['key', 'show', id, '--public-key', '--json'])).stdout).jwk).toEqual({
+      kty: 'RSA',
+    });
+  });
+
+  it.each([
+    [['disable', arn], 'disable', 'Disabled'],
+    [['enable', id], 'enable', 'Enabled'],
+    [['cancel-deletion', id], 'cancel-deletion', 'Disabled'],
+  ])('changes what may be done with it: %j', async (line, path, state) => {
+    platform.on(/^POST /, (_, response) => json(response, 200, { ...key, state }));
+    expect((await inside(['key', ...line])).stdout).toContain(state);
+    expect(platform.seen[0]?.rawPath).toBe(`/_platform/keys/${id}/${path}`);
+  });
+
+  it('deletes one in days that can be said, and rotates the master key', async () => {
+    const deletionAt = '2026-12-01T00:00:00.000Z';
+    platform.on(/^POST .*schedule-deletion$/, (_, response) => json(response, 200, { ...key, deletionAt }));
+    platform.on(/^POST .*rotate$/, (_, response) => json(response, 200, { keyId: 'abc', resealed: 7 }));
+    expect((await inside(['key', 'delete', id, '--days', '7'])).stdout).toContain(deletionAt);
+    expect(JSON.parse(platform.seen[0]?.body ?? '')).toEqual({ days: 7 });
+    for (const days of ['-1', 'x', '7.5', '100'])
+      expect((await inside(['key', 'delete', id, '--days', days])).code).toBe(2);
+    expect((await inside(['key', 'rotate-master'])).stdout).toMatch(/abc now; 7 .*Back up/);
   });
 });
 

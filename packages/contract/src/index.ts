@@ -1,5 +1,6 @@
 export type { Arn } from './arn.ts';
 export { formatArn, parseArn } from './arn.ts';
+export { canonicalJson } from './canonical-json.ts';
 export type { BodyRule } from './codec/body-rule.ts';
 export type { EventsOf } from './codec/codec.ts';
 export {

@@ -31,6 +31,7 @@ it('agents wait while the disk goes to its end, and a user can still look and de
     subject: 's',
     claims: {},
     token: 't',
+    digest: 'd',
   });
   expect(() => authorize(agent)).toThrow(LowDiskError);
   expect(() => authorize(bearer)).toThrow(LowDiskError);

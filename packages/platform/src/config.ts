@@ -39,6 +39,13 @@ export const settings = {
     min: 0,
     max: 65535,
   }),
+  publicUrl: optionalWord({
+    about:
+      'Address by which browsers reach the platform, such as https://agents.example.com, where that is not the address that it listens on: behind a reverse proxy, or from other machines. Links to consent pages and the callback addresses of OAuth2 providers begin with it.',
+    unit: 'URL',
+    pattern: /^https?:\/\/[^\s?#@]+$/,
+    expected: 'a URL without a query such as https://agents.example.com',
+  }),
   tls: {
     on: onOff({
       flag: 'tls',

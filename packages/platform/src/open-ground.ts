@@ -8,6 +8,7 @@ import type { Config } from './config.ts';
 import { makeDataDirectory, tryDataDirectory } from './data-directory.ts';
 import { identifiers } from './identifiers.ts';
 import { type Clock, systemClock } from './kernel/clock.ts';
+import { forbidCoreDumps } from './kernel/core-dumps.ts';
 import { DiskRoom } from './kernel/disk-room.ts';
 import { createModels, type Models } from './kernel/models/index.ts';
 import { createOutbound, type Outbound } from './kernel/outbound/index.ts';
@@ -69,6 +70,8 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
   const { data, region } = config;
   const clock = systemClock;
   const log = createLogger({ level: config.log.level, format: logFormat(config.log.format) });
+  // Before there is a secret in memory.
+  await forbidCoreDumps(log);
   await makeDataDirectory(data);
   const { reserveBytes, reservePercent } = config.disk;
   const reserve = { bytes: reserveBytes, percent: reservePercent };

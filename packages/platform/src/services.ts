@@ -10,6 +10,7 @@ import { manifest as packages } from './services/packages/manifest.ts';
 import { manifest as resourcePolicies } from './services/resource-policies/manifest.ts';
 import { manifest as runtime } from './services/runtime/manifest.ts';
 import { manifest as s3 } from './services/s3/manifest.ts';
+import { manifest as secrets } from './services/secrets/manifest.ts';
 import { manifest as tags } from './services/tags/manifest.ts';
 
 /** Every service of the platform, in the order in which they are made and started: each after those that it needs. */
@@ -20,6 +21,7 @@ export const services = [
   iam,
   s3,
   containerRegistry,
+  secrets,
   identity,
   resourcePolicies,
   tags,

@@ -67,6 +67,7 @@ async function examine(terminal: Terminal, flags: ConnectionFlags): Promise<Doct
       sharedPlaces: undefined,
       disk: undefined,
       database: undefined,
+      publicAddress: undefined,
       restarts: undefined,
     };
   }
@@ -116,6 +117,10 @@ function show(terminal: Terminal, report: DoctorReport): void {
     const name = kind === 'postgres' ? 'PostgreSQL' : 'embedded (PGlite)';
     print(terminal, `\nDatabase\n  ${missing.length === 0 ? yes : no}  ${name}`);
     for (const { what, remedy } of missing) print(terminal, `       missing: ${what}  →  ${remedy}`);
+  }
+  if (report.publicAddress) {
+    const { address, problem } = report.publicAddress;
+    print(terminal, `\nAddress for browsers\n  ${problem ? no : yes}  ${address}${problem ? `; ${problem}` : ''}`);
   }
   print(terminal, '\nBuilding images from a Containerfile (needed for RUN; TypeScript and Python agents have none)');
   for (const found of report.builders) {

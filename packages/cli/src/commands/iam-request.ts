@@ -63,6 +63,16 @@ export function printList(
   for (const line of columns([fields.map((field) => field.toUpperCase()), ...rows])) print(terminal, line);
 }
 
+/** Prints one thing as JSON, or those of its members that it has, one a line. */
+export function printMembers(terminal: Terminal, json: boolean | undefined, value: unknown, fields: string[]): void {
+  if (json) {
+    printJson(terminal, value);
+    return;
+  }
+  const known = fields.filter((field) => fieldOf(value, field) !== undefined);
+  for (const line of columns(known.map((field) => [field, shown(fieldOf(value, field))]))) print(terminal, line);
+}
+
 function shown(value: unknown): string {
   return value === undefined ? '' : harmless(String(value));
 }

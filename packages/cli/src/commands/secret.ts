@@ -7,7 +7,7 @@ import { resolveRuntime } from '../platform/runtimes.ts';
 import { findProject } from '../project/load-project.ts';
 import { askSecret } from '../terminal/ask.ts';
 import { isInteractive, note, type Terminal, typed } from '../terminal/terminal.ts';
-import { printDone, printList } from './iam-request.ts';
+import { fieldOf, printDone, printList, printMembers } from './iam-request.ts';
 
 interface SecretFlags extends ConnectionFlags {
   runtime?: string;
@@ -18,6 +18,7 @@ export function secretCommand(terminal: Terminal) {
   return commandGroup('secret', 'Keep keys and passwords for agents.', [
     setCommand(terminal),
     listCommand(terminal),
+    showCommand(terminal),
     deleteCommand(terminal),
   ]);
 }
@@ -27,18 +28,25 @@ function setCommand(terminal: Terminal) {
     summary: 'Set a secret, such as the key of a model.',
     details:
       'The platform keeps it encrypted and never shows it. An agent gets it as an environment variable of that name when agentcore.json ' +
-      'names it in "secrets" (agentcore deploy --secret NAME). New sessions get a new value. Running sessions keep the old one.',
+      'names it in "secrets" (agentcore deploy --secret NAME). New sessions get a new value. Running sessions keep the old one. ' +
+      'Credential providers read it by its ARN and a key of the JSON that it holds.',
     examples: [
       { does: 'be asked for the value', line: 'agentcore secret set OPENAI_API_KEY' },
       { does: 'from a file or a password manager', line: 'agentcore secret set OPENAI_API_KEY < key.txt' },
       { does: 'for one agent alone', line: 'agentcore secret set OPENAI_API_KEY --runtime my_agent' },
+      {
+        does: 'for a credential provider: JSON with the secret under a key',
+        line: 'agentcore secret set CRM < crm.json',
+      },
     ],
   })
     .argument('<name>', 'name of the secret and of the environment variable: capital letters, digits and _')
     .action(async (name, options) => {
       const value = await readValue(terminal, name);
       await call(terminal, options, { method: 'PUT', path: `/secrets/${segment(name)}`, body: { value } });
-      printDone(terminal, options.json, { name, set: true }, `${name} is set. New sessions get it.`);
+      const arn = await arnOf(terminal, options, name);
+      const says = `${name} is set. New sessions get it.${arn === undefined ? '' : `\n${arn}`}`;
+      printDone(terminal, options.json, { name, set: true, arn }, says);
       const project = await findProject(terminal.cwd).catch(() => undefined);
       if (project && !project.file.secrets?.includes(name))
         note(terminal, typed(terminal, `Give it to the agent in this folder:  agentcore deploy --secret ${name}`));
@@ -55,8 +63,23 @@ function listCommand(terminal: Terminal) {
   }).action(async (options) => {
     const value = await call(terminal, options, { path: '/secrets' });
     const none = typed(terminal, 'There are no secrets; set one with: agentcore secret set NAME');
-    printList(terminal, options.json, value, { member: 'secrets', fields: ['name', 'setAt', 'setBy'], none });
+    printList(terminal, options.json, value, { member: 'secrets', fields: ['name', 'setAt', 'setBy', 'arn'], none });
   });
+}
+
+function showCommand(terminal: Terminal) {
+  return secretSubcommand('show', {
+    summary: 'Show what is known of a secret: its ARN, when it was set and by whom. The value is never shown.',
+    examples: [
+      { does: 'its ARN, for a credential provider', line: 'agentcore secret show CRM' },
+      { does: 'the same in a script', line: 'agentcore secret show CRM --json | jq -r .arn' },
+    ],
+  })
+    .argument('<name>', 'name of the secret')
+    .action(async (name, options) => {
+      const value = await call(terminal, options, { path: `/secrets/${segment(name)}` });
+      printMembers(terminal, options.json, value, ['name', 'arn', 'setAt', 'setBy', 'runtimeId']);
+    });
 }
 
 function deleteCommand(terminal: Terminal) {
@@ -84,6 +107,13 @@ async function call(terminal: Terminal, flags: SecretFlags, request: AdminReques
   const runtime = flags.runtime === undefined ? undefined : await resolveRuntime(terminal, connection, flags.runtime);
   const query = runtime && { query: { runtime: runtime.id } };
   return adminJson(connection, { ...request, ...query, signal: terminal.signal });
+}
+
+/** Undefined where the user may set the secret and not look at it. */
+async function arnOf(terminal: Terminal, flags: SecretFlags, name: string): Promise<string | undefined> {
+  const found = await call(terminal, flags, { path: `/secrets/${segment(name)}` }).catch(() => undefined);
+  const arn = fieldOf(found, 'arn');
+  return typeof arn === 'string' ? arn : undefined;
 }
 
 /** Never from an argument: the list of processes and the history of the shell show those. */

@@ -18,6 +18,8 @@ export interface DoctorReport {
   disk: DiskReport | undefined;
   /** The platform's database, with what it lacks; undefined when only a platform could say. */
   database: DatabaseReport | undefined;
+  /** Where browsers reach the platform, and what is wrong with that; undefined when only a platform could say. */
+  publicAddress: PublicAddress | undefined;
   /** How often the platform was started again because it had ended unasked; undefined when only a platform could say. */
   restarts: number | undefined;
   /** Which published model of the API the platform speaks; undefined when only a platform could say. */
@@ -31,6 +33,11 @@ export interface ModelReport {
   operations: number;
   /** Of these; the others answer 501. */
   served: number;
+}
+
+export interface PublicAddress {
+  address: string;
+  problem?: string;
 }
 
 export interface DiskReport {
@@ -47,7 +54,15 @@ export type SharedPlace = Pick<Provider, 'missing'> & { id: string; kind: string
 /** What a platform knows of itself, as far as doctor shows it. */
 export type PlatformReport = Pick<
   DoctorReport,
-  'platform' | 'model' | 'providers' | 'codeRuntimes' | 'sharedPlaces' | 'disk' | 'database' | 'restarts'
+  | 'platform'
+  | 'model'
+  | 'providers'
+  | 'codeRuntimes'
+  | 'sharedPlaces'
+  | 'disk'
+  | 'database'
+  | 'publicAddress'
+  | 'restarts'
 >;
 
 /** Asks the platform what it found (`GET /_platform/doctor`: `{model: …, providers: ProbeReport[], codeRuntimes: string[], sharedPlaces: …, disk: …, database: …, restarts: number}`). */
@@ -60,6 +75,7 @@ export async function askPlatform(connection: Connection): Promise<PlatformRepor
   const places = field('sharedPlaces');
   const disk = field('disk');
   const database = field('database');
+  const publicAddress = field('publicAddress');
   const restarts = field('restarts');
   const model = field('model');
   if (!Array.isArray(providers) || !providers.every(isProvider)) {
@@ -74,8 +90,13 @@ export async function askPlatform(connection: Connection): Promise<PlatformRepor
     sharedPlaces: Array.isArray(places) ? places.filter(isSharedPlace) : undefined,
     disk: isDisk(disk) ? disk : undefined,
     database: isDatabase(database) ? database : undefined,
+    publicAddress: isPublicAddress(publicAddress) ? publicAddress : undefined,
     restarts: typeof restarts === 'number' ? restarts : undefined,
   };
+}
+
+function isPublicAddress(value: unknown): value is PublicAddress {
+  return typeof value === 'object' && value !== null && 'address' in value && typeof value.address === 'string';
 }
 
 function isProvider(value: unknown): value is Provider {

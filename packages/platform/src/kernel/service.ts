@@ -28,6 +28,12 @@ export interface RequestContext {
   require(action: string, resource: string): Promise<void>;
 }
 
+/** In whose name a service does something: his policies must allow it. Every request is made by one. */
+export type Caller = Pick<RequestContext, 'accountId' | 'require'>;
+
+/** The platform by itself, for what somebody with the right to it has set going before: nobody's policies are asked. */
+export const ofThePlatform = (accountId: string): Caller => ({ accountId, require: async () => undefined });
+
 type Resources = string | readonly [string, ...string[]];
 
 /** Condition keys of one request and their values. */

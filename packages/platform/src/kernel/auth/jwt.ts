@@ -83,11 +83,16 @@ export function createJwtAuthenticator(deps: { discovery: OidcDiscovery; clock: 
     }
   }
 
-  async function verify(token: string, discoveryUrl: string, ca: string | undefined): Promise<JWTPayload> {
+  async function verify(
+    token: string,
+    discoveryUrl: string,
+    ca: string | undefined,
+  ): Promise<{ payload: JWTPayload; digest: string }> {
     const issuer = await discovery.issuer(discoveryUrl, ca);
-    const id = hash('sha256', `${discoveryUrl}\n${token}\n${ca ?? ''}`, 'base64');
-    const known = remembered.get(id);
-    if (known && known.generation === issuer.generation && clock.now() < known.until) return known.payload;
+    const digest = hash('sha256', `${discoveryUrl}\n${token}\n${ca ?? ''}`, 'base64');
+    const known = remembered.get(digest);
+    if (known && known.generation === issuer.generation && clock.now() < known.until)
+      return { payload: known.payload, digest };
     let current = issuer;
     const payload = await verifyWith(token, current).catch(async (error: unknown) => {
       if (!(error instanceof joseErrors.JWKSNoMatchingKey)) throw error;
@@ -97,8 +102,8 @@ export function createJwtAuthenticator(deps: { discovery: OidcDiscovery; clock: 
     });
     assertIssuedAt(payload, clock.now());
     const until = Math.min(clock.now() + REMEMBER_MS, ((payload.exp ?? 0) + SKEW_SECONDS) * 1000);
-    remembered.set(id, { payload, generation: current.generation, until });
-    return payload;
+    remembered.set(digest, { payload, generation: current.generation, until });
+    return { payload, digest };
   }
 
   return {
@@ -108,15 +113,16 @@ export function createJwtAuthenticator(deps: { discovery: OidcDiscovery; clock: 
       if (token.length > MAX_TOKEN_CHARS) {
         throw challenge(realm, 'invalid_token', `The token is longer than ${MAX_TOKEN_CHARS} characters.`);
       }
-      let payload: JWTPayload;
+      let verified: { payload: JWTPayload; digest: string };
       try {
-        payload = await verify(token, configuration.discoveryUrl, realm.certificateAuthority);
+        verified = await verify(token, configuration.discoveryUrl, realm.certificateAuthority);
       } catch (error) {
         if (error instanceof joseErrors.JOSEError) throw challenge(realm, 'invalid_token', explain(error));
         throw errors.unavailable("The token cannot be verified, for its issuer's keys cannot be fetched.", {
           cause: error,
         });
       }
+      const { payload, digest } = verified;
       const failure = checkRules(payload, configuration);
       if (failure?.kind === 'scope') throw challenge(realm, 'insufficient_scope', failure.message);
       if (failure) throw challenge(realm, 'invalid_token', failure.message);
@@ -126,9 +132,11 @@ export function createJwtAuthenticator(deps: { discovery: OidcDiscovery; clock: 
         acceptedBy: realm.resource,
         issuer: payload.iss ?? '',
         vouchedBy: vouching(payload.iss ?? '', configuration.discoveryUrl),
+        discoveryUrl: realm.certificateAuthority === undefined ? configuration.discoveryUrl : undefined,
         subject: payload.sub ?? '',
         claims: payload,
         token,
+        digest,
       };
     },
   };

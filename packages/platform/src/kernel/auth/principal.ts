@@ -27,8 +27,12 @@ export interface OAuthPrincipal {
    * chooses a document can have it name any issuer, so this is who the subject is one of wherever principals of several resources meet.
    */
   vouchedBy: string;
+  /** Address of the document that named the keys; absent where an authority of the resource's own vouched for it. */
+  discoveryUrl?: string | undefined;
   subject: string;
   claims: Readonly<Record<string, unknown>>;
   /** The token itself, for services that pass it on or exchange it. Never logged. */
   token: string;
+  /** Tells it from every other token, and from itself where others vouched for it; says nothing of it. */
+  digest: string;
 }

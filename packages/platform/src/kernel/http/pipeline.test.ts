@@ -95,6 +95,7 @@ const handlers: OperationHandlers = {
         subject: 'me',
         claims: {},
         token,
+        digest: token,
       };
     },
     handle: async (input) => ({ runtimeSessionId: input.runtimeSessionId, statusCode: 200 }),

@@ -54,6 +54,7 @@ describe('rates of requests', () => {
       subject: 'me',
       claims: {},
       token: '',
+      digest: 'd',
     });
     for (let i = 0; i < 10; i += 1) rates.take(bearer(`https://issuer-${i}`), '198.51.100.7');
     expect(() => rates.take(bearer('https://issuer'), '198.51.100.7')).toThrow('of-a-tenant#me');

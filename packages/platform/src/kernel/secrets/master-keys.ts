@@ -14,6 +14,10 @@ export interface MasterKey {
 
 /** The master keys that a server knows: the first seals, all open. */
 export interface MasterKeys {
+  /** They come from the configuration, which alone changes them. */
+  readonly fixed: boolean;
+  /** How many there are. */
+  readonly count: number;
   current(): MasterKey;
   byId(id: string): MasterKey | undefined;
   /** Makes a new current key; the old ones still open. Throws `MasterKeyError` when the keys come from configuration. */
@@ -41,6 +45,10 @@ export async function openMasterKeyFile(place: string): Promise<MasterKeys> {
   const all = (): MasterKey[] => keys ?? [];
   const current = (): MasterKey => firstOf(all());
   return {
+    fixed: false,
+    get count() {
+      return all().length;
+    },
     current,
     byId: (id) => all().find((key) => key.id === id),
     add: async () => {
@@ -58,7 +66,14 @@ export function configuredMasterKeys(text: string): MasterKeys {
   const refuse = async (): Promise<never> => {
     throw new MasterKeyError('the master keys come from the configuration: put a new one in front of them there');
   };
-  return { current: () => firstOf(keys), byId: (id) => keys.find((key) => key.id === id), add: refuse, retire: refuse };
+  return {
+    fixed: true,
+    count: keys.length,
+    current: () => firstOf(keys),
+    byId: (id) => keys.find((key) => key.id === id),
+    add: refuse,
+    retire: refuse,
+  };
 }
 
 function firstOf(keys: MasterKey[]): MasterKey {

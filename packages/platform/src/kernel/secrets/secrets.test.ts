@@ -118,6 +118,53 @@ describeDatabases('secrets', secretMigrations, (database) => {
     await expect(outdated.get({ accountId, name: 's7' })).rejects.toThrow(/master key \w{16} is not known/);
   });
 
+  test('a rotation loses nothing of what is written meanwhile, nor of a transaction that ends behind it', async () => {
+    const directory = await temporaryDirectory();
+    const secrets = await openSecrets(directory);
+    const accountId = newAccount();
+    await database().query('DELETE FROM secrets');
+    let writing = true;
+    let written = 0;
+    const write = async (): Promise<void> => {
+      while (writing) await secrets.put({ accountId, name: `w${written++ % 50}` }, new Secret('meanwhile'));
+    };
+    const writers = [write(), write()];
+    let begun = (): void => undefined;
+    const inside = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+    const late = database().transaction(async (tx) => {
+      await secrets.put({ accountId, name: 'late' }, new Secret('late'), tx);
+      begun();
+      await tx.query('SELECT pg_sleep(0.3)');
+    });
+    await inside;
+    for (let round = 0; round < 3; round++) await secrets.rotate();
+    writing = false;
+    await Promise.all([...writers, late]);
+    const names = await database().query<{ name: string }>('SELECT name FROM secrets WHERE account_id = $1', [
+      accountId,
+    ]);
+    expect(names.length).toBeGreaterThan(1);
+    for (const { name } of names) expect(await secrets.get({ accountId, name }), name).toBeDefined();
+    expect((await secrets.get({ accountId, name: 'late' }))?.reveal()).toBe('late');
+    expect((await readFile(join(directory, 'master.key'), 'utf8')).trim().split('\n')).toHaveLength(1);
+  });
+
+  test('keys from the configuration stay, and all is sealed with the first of them', async () => {
+    const [old, next] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')];
+    const of = (keys: string) =>
+      createSecrets({ database: database(), keys: configuredMasterKeys(keys), clock: systemClock });
+    const name = { accountId: newAccount(), name: 'x' };
+    await database().query('DELETE FROM secrets');
+    await of(old).put(name, new Secret(VALUE));
+    await expect(of(next).get(name)).rejects.toBeInstanceOf(SecretIntegrityError);
+    expect(await of(`${next},${old}`).rotate()).toBe(1);
+    expect((await of(next).get(name))?.reveal()).toBe(VALUE);
+    await expect(of(old).get(name)).rejects.toBeInstanceOf(SecretIntegrityError);
+    await database().query('DELETE FROM secrets');
+  });
+
   test('a rotation that was interrupted loses nothing', async () => {
     const directory = await temporaryDirectory();
     const accountId = newAccount();

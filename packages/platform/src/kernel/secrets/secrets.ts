@@ -24,10 +24,12 @@ export interface Secrets {
   /** Whether there was one. */
   delete(name: SecretName, tx?: Executor): Promise<boolean>;
   /**
-   * Makes a new master key, seals every data key anew with it and forgets the old ones. `others` is called in between and
-   * must seal anew whatever else lies under the master key (the sealer's texts). Returns how many were sealed anew.
+   * Makes a new master key, seals every data key anew with it and forgets the old ones, while others read and write. With
+   * `keepKeys`, and where they come from the configuration, the keys stay as they are: everything is sealed with the first of them. `others` is called before the old ones go, and must seal anew
+   * whatever else lies under the master key (the sealer's texts). Returns how many were sealed anew. Without
+   * `keepKeys` no other server may be at work: it would not know the new key.
    */
-  rotate(others?: () => Promise<number>): Promise<number>;
+  rotate(others?: () => Promise<number>, options?: { keepKeys?: boolean }): Promise<number>;
 }
 
 interface Row {
@@ -89,7 +91,19 @@ export function createSecrets(deps: { database: Database; keys: MasterKeys; cloc
         new Date(clock.now()),
       ],
     );
+    // A rotation ended before the statement was run: what it wrote nobody could open.
+    if (!keys.byId(master.id)) await insert(name, value, `${REPLACE} WHERE secrets.key_id = '${master.id}'`, tx);
   };
+
+  /** Forgets the old keys, unless something is still under one. Whoever is writing is waited for; who writes from then on sees that they are gone. */
+  const retire = async (): Promise<boolean> =>
+    database.transaction(async (tx) => {
+      await tx.exec('LOCK TABLE secrets IN SHARE MODE');
+      const [left] = await tx.query('SELECT 1 FROM secrets WHERE key_id <> $1 LIMIT 1', [keys.current().id]);
+      if (left) return false;
+      await keys.retire();
+      return true;
+    });
 
   const get = async ({ accountId, name }: SecretName): Promise<Secret | undefined> => {
     const [row] = await database.query<Row>(
@@ -112,16 +126,17 @@ export function createSecrets(deps: { database: Database; keys: MasterKeys; cloc
     get,
     delete: async ({ accountId, name }, tx = database) =>
       (await tx.execute('DELETE FROM secrets WHERE account_id = $1 AND name = $2', [accountId, name])) > 0,
-    rotate: async (others) => {
-      await keys.add();
-      let total = others ? await others() : 0;
+    rotate: async (others, { keepKeys = keys.fixed } = {}) => {
+      if (!keepKeys) await keys.add();
+      let total = 0;
       for (;;) {
         const count = await resealOnce();
         total += count;
-        if (count === 0) break;
+        if (count > 0) continue;
+        // Late, so that what was being written when the key changed is there by now.
+        const more = others ? await others() : 0;
+        if (keepKeys || (await retire())) return total + more;
       }
-      await keys.retire();
-      return total;
     },
   };
 }

@@ -121,6 +121,19 @@ export class ResourceStore<Data> {
     return row && this.#read(row);
   }
 
+  /** By name, where that does not tell the ARN. */
+  async find({
+    accountId,
+    parent = '',
+    name,
+  }: Pick<NewResource<Data>, 'accountId' | 'parent' | 'name'>): Promise<Resource<Data> | undefined> {
+    const [row] = await this.#options.executor.query<Row>(
+      `SELECT ${COLUMNS} FROM resources WHERE account_id = $1 AND kind = $2 AND parent = $3 AND name = $4`,
+      [accountId, this.#options.kind, parent, name],
+    );
+    return row && this.#read(row);
+  }
+
   /**
    * Compare-and-swap: replaces `data` if the resource is still at `version`.
    * Throws `VersionConflictError` when it is not, `MissingResourceError` when it is gone.

@@ -6,6 +6,7 @@ import type { PlaceReport } from '../../kernel/shared-places/index.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import type { Life } from '../../life.ts';
 import { notImplemented } from '../../not-implemented.ts';
+import type { PublicAddress } from './public-address.ts';
 
 export interface DoctorDeps {
   probe(): Promise<ProbeReport[]>;
@@ -14,18 +15,19 @@ export interface DoctorDeps {
   life: Life;
   disk(): ReturnType<DiskRoom['report']>;
   database: Pick<Database, 'kind' | 'vector'>;
+  publicAddress(): Promise<PublicAddress>;
 }
 
 /**
  * What `agentcore doctor` asks a running server: which model of the API it speaks, which isolation this machine offers, what is missing for it and for shared places, for
- * which languages it has a base, how often the server had to be started again, what room the disk has, and what the database lacks.
+ * which languages it has a base, how often the server had to be started again, what room the disk has, what the database lacks, and by which address browsers reach it.
  */
 export function doctorRoutes(deps: DoctorDeps): RouteSet {
-  const { probe, codeRuntimes, sharedPlaces, life, disk, database } = deps;
+  const { probe, codeRuntimes, sharedPlaces, life, disk, database, publicAddress } = deps;
   const all = Object.values(operations).filter(({ plane }) => plane !== 'models').length;
   const rights = { action: 'agentplatform:Doctor', resource: '*' };
   async function answer() {
-    const [providers, runtimes] = await Promise.all([probe(), codeRuntimes()]);
+    const [providers, runtimes, address] = await Promise.all([probe(), codeRuntimes(), publicAddress()]);
     return {
       model: { version: modelVersion, operations: all, served: all - notImplemented.length },
       providers,
@@ -33,6 +35,7 @@ export function doctorRoutes(deps: DoctorDeps): RouteSet {
       sharedPlaces: sharedPlaces(),
       disk: disk(),
       database: databaseView(database),
+      publicAddress: address,
       restarts: life.restarts,
       lastEnd: life.lastEnd,
     };

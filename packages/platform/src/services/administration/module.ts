@@ -3,6 +3,7 @@ import { doctorRoutes } from './doctor-routes.ts';
 import { healthRoutes } from './health-routes.ts';
 import { metricsRoutes } from './metrics-routes.ts';
 import { preparationRoutes } from './preparation-routes.ts';
+import { checkPublicAddress } from './public-address.ts';
 
 /** What operators ask a running server: whether it is well, what it measures, what the machine offers. */
 export const module: ServiceModule<'administration', never> = {
@@ -26,6 +27,13 @@ export const module: ServiceModule<'administration', never> = {
           life,
           disk: () => room.report(),
           database,
+          publicAddress: () =>
+            checkPublicAddress({
+              publicUrl: config.publicUrl,
+              host: config.host,
+              endpoint: kernel.reach.endpoint ?? `http://${config.host}:${config.port}`,
+              outbound: kernel.ownOutbound,
+            }),
         }),
         preparationRoutes(kernel.preparations),
       ],

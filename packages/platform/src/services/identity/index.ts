@@ -1,43 +1,56 @@
 import type { Paginator } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
+import type { RouteSet } from '../../kernel/http/routes/route.ts';
+import type { Secrets } from '../../kernel/secrets/index.ts';
 import type { Service } from '../../kernel/service.ts';
-import type { Database, Executor } from '../../kernel/storage/index.ts';
-import { AGENT_SECRET_KIND, agentSecretArn, secretNameProblem } from './agent-secret.ts';
-import type { AgentSecrets, GivenSecrets } from './agent-secrets.ts';
-import { type IdentityOperation, identityOperations } from './operations.ts';
-import { WorkloadIdentities, type WorkloadOwner } from './workload-identities.ts';
-import { WORKLOAD_IDENTITY_KIND, workloadNameOf } from './workload-identity.ts';
-import { type WorkloadBearer, type WorkloadToken, WorkloadTokens } from './workload-tokens.ts';
-import { type UserTokenDeps, userOfToken, type WorkloadUser } from './workload-user.ts';
+import { type Changes, type Database, type Executor, Known } from '../../kernel/storage/index.ts';
+import type { SecretsPort } from '../secrets/index.ts';
+import { consentRoutes } from './consent/consent-routes.ts';
+import { createFlows, type FlowSettings } from './flows/index.ts';
+import { type TokenOperation, tokenOperations } from './flows/token-operations.ts';
+import {
+  type ApiKeyData,
+  type ApiKeyOperation,
+  apiKeyOperations,
+  parseApiKeyData,
+} from './providers/api-key-operations.ts';
+import { CredentialProviders } from './providers/credential-providers.ts';
+import type { Oauth2Settings } from './providers/oauth2-provider.ts';
+import { type Oauth2ProviderOperation, oauth2ProviderOperations } from './providers/oauth2-provider-operations.ts';
+import { type PaymentOperation, paymentOperations } from './providers/payment-operations.ts';
+import { parsePaymentData } from './providers/payment-provider.ts';
+import { ProviderSecrets } from './providers/provider-secrets.ts';
+import { customerKeys } from './vault/customer-keys.ts';
+import { TokenVaults } from './vault/token-vaults.ts';
+import { type VaultOperation, vaultOperations } from './vault/vault-operations.ts';
+import { WorkloadIdentities, type WorkloadOwner } from './workloads/workload-identities.ts';
+import { WORKLOAD_IDENTITY_KIND, type WorkloadIdentity, workloadNameOf } from './workloads/workload-identity.ts';
+import { type WorkloadOperation, workloadOperations } from './workloads/workload-operations.ts';
+import { type WorkloadBearer, type WorkloadToken, WorkloadTokens } from './workloads/workload-tokens.ts';
+import { type UserTokenDeps, userOfToken, type WorkloadUser } from './workloads/workload-user.ts';
 
-export { identityMigrations } from './tables.ts';
-export type { GivenSecrets, WorkloadUser };
+export { flowRetention, identityMigrations } from './tables.ts';
+export type { WorkloadUser };
 
-export interface IdentityServiceDeps extends UserTokenDeps {
+export interface IdentityServiceDeps extends UserTokenDeps, FlowSettings {
   database: Database;
-  agentSecrets: AgentSecrets;
+  changes: Changes;
+  secrets: Secrets;
+  /** Secrets and keys with an ARN of their own. */
+  stored: SecretsPort;
   paginator: Paginator;
   clock: Clock;
   region: string;
+  /** Of the owner. */
+  accountId: string;
   /** 32 bytes that workload access tokens are sealed with. */
   tokenKey: Uint8Array;
   /** How long such a token counts. */
   tokenLifeMs: number;
 }
 
-/** Secrets of agents, as a service hands them to the agents that it runs. */
-export interface SecretsPort extends Pick<AgentSecrets, 'give' | 'revision'> {
-  /** What the change feed calls a change of a secret. */
-  topic: string;
-  /** What a policy has to allow for an agent to be given the account's secret of that name. */
-  arnOf(accountId: string, name: string): string;
-  /** Why no secret has that name; undefined when one may. */
-  nameProblem(name: string): string | undefined;
-}
-
 /** What services whose resources are workloads use of it. */
 export interface IdentityPort {
-  secrets: SecretsPort;
   /** ARN of the identity of that name. */
   arnOf(accountId: string, name: string): string;
   /** Makes a resource's identity in the transaction that makes the resource; it goes with the resource's children. */
@@ -54,36 +67,81 @@ export interface IdentityPort {
   issueToken(bearer: WorkloadBearer): WorkloadToken;
 }
 
+/** What this service serves. */
+export type IdentityOperation =
+  | WorkloadOperation
+  | VaultOperation
+  | ApiKeyOperation
+  | Oauth2ProviderOperation
+  | PaymentOperation
+  | TokenOperation;
+
+/** In memory, those that were used last. */
+const KNOWN_WORKLOADS = 5_000;
+
 /** Identity: agents as callers of their own, and tokens that say which of them works for whom (spec: Identity). */
-export function createIdentityService(deps: IdentityServiceDeps): Service<IdentityOperation, IdentityPort> {
-  const { tokenKey: key, tokenLifeMs: lifeMs, clock, agentSecrets: secrets } = deps;
+export function createIdentityService(
+  deps: IdentityServiceDeps,
+): Service<IdentityOperation, IdentityPort> & { routes: readonly RouteSet[] } {
+  const { tokenKey: key, tokenLifeMs: lifeMs, clock, stored, accountId } = deps;
   const identities = new WorkloadIdentities(deps);
-  const find = identities.find.bind(identities);
+  const known = new Known<WorkloadIdentity>(WORKLOAD_IDENTITY_KIND, deps.changes, KNOWN_WORKLOADS);
+  const find = (account: string, name: string) =>
+    known.get(identities.arnOf(account, name), () => identities.find(account, name));
   const tokens = new WorkloadTokens({ key, lifeMs, clock, find });
+  const vaults = new TokenVaults({ ...deps, keys: customerKeys(stored) });
+  const providerSecrets = new ProviderSecrets({ ...deps, externals: stored, newSecretSuffix: stored.newSuffix });
+  const apiKeys = new CredentialProviders<ApiKeyData>({
+    ...deps,
+    kind: 'api-key-credential-provider',
+    parse: parseApiKeyData,
+    secrets: providerSecrets,
+  });
+  const payments = new CredentialProviders({
+    ...deps,
+    kind: 'payment-credential-provider',
+    parse: parsePaymentData,
+    secrets: providerSecrets,
+  });
+  const oauth2 = new CredentialProviders<Oauth2Settings>({
+    ...deps,
+    kind: 'oauth2-credential-provider',
+    // Written by `oauth2-provider-operations.ts` alone, from values of this very type.
+    parse: (data) => data as Oauth2Settings,
+    secrets: providerSecrets,
+  });
+  const flows = createFlows({ ...deps, vaults, providers: oauth2, identities });
+  const rights = { vaults, tokens, workloadArn: (account: string, name: string) => identities.arnOf(account, name) };
   return {
-    operations: identityOperations({
-      ...deps,
-      identities,
-      tokens,
-      userOfToken: (token, accountId) => userOfToken(token, accountId, deps),
-    }),
+    operations: {
+      ...workloadOperations({
+        ...deps,
+        identities,
+        tokens,
+        userOfToken: (token, accountId) => userOfToken(token, accountId, deps),
+        forget: (accountId, workload) => flows.forget({ accountId, workload }),
+      }),
+      ...vaultOperations({ ...deps, vaults, keys: stored }),
+      ...apiKeyOperations({ ...deps, ...rights, apiKeys }),
+      ...paymentOperations({ ...deps, ...rights, payments }),
+      ...oauth2ProviderOperations({ ...deps, ...rights, ...flows, providers: oauth2 }),
+      ...tokenOperations({ ...rights, ...flows, providers: oauth2 }),
+    },
+    routes: [consentRoutes({ ...flows, publicUrl: deps.publicUrl })],
     port: {
-      secrets: {
-        give: (holder, names) => secrets.give(holder, names),
-        revision: (holder, names) => secrets.revision(holder, names),
-        topic: AGENT_SECRET_KIND,
-        arnOf: (accountId, name) => agentSecretArn({ accountId }, name),
-        nameProblem: secretNameProblem,
-      },
       arnOf: (accountId, name) => identities.arnOf(accountId, name),
       link: (owner, tx) => identities.link(owner, tx),
-      unlink: (owner, tx) => secrets.forget(owner, tx),
+      async unlink(owner, tx) {
+        await deps.stored.agents.forget(owner, tx);
+        await flows.forget({ accountId: owner.accountId, workload: owner.id }, tx);
+      },
       callbackUrl: (accountId, name) => identities.callbackUrl(accountId, name),
       topic: WORKLOAD_IDENTITY_KIND,
       nameOf: workloadNameOf,
       issueToken: (bearer) => tokens.issue(bearer),
     },
-    start: async () => undefined,
+    // Tags and policies can be put on it before anything is in it.
+    start: async () => void (await vaults.get(accountId)),
     stop: async () => undefined,
   };
 }

@@ -1,12 +1,16 @@
 import { createJwtAuthenticator } from '../../kernel/auth/jwt.ts';
 import { createOidcDiscovery } from '../../kernel/auth/oidc-discovery.ts';
+import { objectReader } from '../../kernel/objects/index.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
 import { platformKey } from '../../kernel/secrets/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
-import { agentSecretRoutes } from './agent-secret-routes.ts';
-import { AgentSecrets } from './agent-secrets.ts';
-import { createIdentityService, type IdentityPort, identityMigrations } from './index.ts';
-import type { IdentityOperation } from './operations.ts';
+import {
+  createIdentityService,
+  flowRetention,
+  type IdentityOperation,
+  type IdentityPort,
+  identityMigrations,
+} from './index.ts';
 
 declare module '../../service-module.ts' {
   interface Ports {
@@ -15,21 +19,25 @@ declare module '../../service-module.ts' {
 }
 
 /** Identity, with a key of its own for workload access tokens. */
-export const module: ServiceModule<'identity', IdentityOperation> = {
+export const module: ServiceModule<'identity', IdentityOperation, 'secrets'> = {
+  needs: ['secrets'],
   migrations: identityMigrations,
-  async create(kernel) {
+  retention: (database) => flowRetention(database),
+  async create(kernel, ports) {
     const { accountId, config, secrets, outbound, clock } = kernel;
-    const agentSecrets = new AgentSecrets(kernel);
-    const service = createIdentityService({
+    return createIdentityService({
       ...kernel,
-      agentSecrets,
+      stored: ports.secrets,
       // Apart from the runtimes': here callers choose the issuers, and could push what others' tokens need out of memory.
       jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }), clock }),
+      outbound,
+      readObject: objectReader(kernel.objects),
+      publicUrl: () => config.publicUrl ?? kernel.reach.endpoint ?? `http://127.0.0.1:${config.port}`,
+      random: Math.random,
       refusalOf: (url) => refusalOf(outbound, url),
       tokenKey: await platformKey(secrets, accountId, 'workload-tokens'),
       // What a session begins with a token it can end with it.
       tokenLifeMs: config.quotas.sessionLifetimeSeconds * 1000,
     });
-    return { ...service, routes: [agentSecretRoutes(agentSecrets)] };
   },
 };

@@ -1,4 +1,7 @@
 import type { Migration } from '../../kernel/storage/index.ts';
+import { flowMigrations } from './flows/tables.ts';
+
+export { flowRetention } from './flows/tables.ts';
 
 /** Identities stand in the table `resources`; runtimes that are older than this room get theirs here. */
 export const identityMigrations: Migration[] = [
@@ -10,4 +13,5 @@ export const identityMigrations: Migration[] = [
              account_id, id, arn, id, '{"allowedResourceOauth2ReturnUrls": []}', '{}', 1, created_at, created_at
       FROM resources WHERE kind = 'agent-runtime' ORDER BY seq`,
   },
+  ...flowMigrations,
 ];

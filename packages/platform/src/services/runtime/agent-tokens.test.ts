@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Principal } from '../../kernel/auth/principal.ts';
 import { FakeClock } from '../../kernel/fake-clock.ts';
-import { WorkloadTokens } from '../identity/workload-tokens.ts';
+import { WorkloadTokens } from '../identity/workloads/workload-tokens.ts';
 import { AgentTokens } from './agent-tokens.ts';
 import { USER_HEADER } from './container-headers.ts';
 
 const accountId = '111122223333';
 const runtime = { accountId, id: 'agent-0123456789' };
 const HOUR_MS = 3_600_000;
+const DOCUMENT = 'https://login.example/.well-known/openid-configuration';
 const signed: Principal = {
   kind: 'iam',
   accountId,
@@ -17,8 +18,18 @@ const signed: Principal = {
 };
 
 const asUser = (id: string) => ({ principal: signed, headers: { [USER_HEADER]: id } });
-const asBearer = (subject: string, vouchedBy = 'https://login.example', issuer = vouchedBy) => ({
-  principal: { kind: 'oauth', accountId, issuer, vouchedBy, subject, claims: {}, token: 't' } as const,
+const asBearer = (subject: string, vouchedBy = 'https://login.example', issuer = vouchedBy, token = 't') => ({
+  principal: {
+    kind: 'oauth',
+    accountId,
+    issuer,
+    vouchedBy,
+    discoveryUrl: DOCUMENT,
+    subject,
+    claims: {},
+    token,
+    digest: token,
+  } as const,
   headers: {},
 });
 
@@ -71,6 +82,21 @@ describe('the tokens of agents', () => {
       const caller = callers[at];
       if (caller) expect((await open(of(runtime, caller))).user).toEqual(expected[at]);
     }
+  });
+
+  it("carry the user's own token of this very call, and none for a user whom a caller names", async () => {
+    const { of, open, issued } = setUp();
+    const carried = async (caller: Parameters<typeof of>[1]) => (await open(of(runtime, caller))).subjectToken;
+    const withToken = (token: string) => asBearer('ada', undefined, undefined, token);
+    expect(await carried(withToken('first'))).toEqual({ token: 'first', discoveryUrl: DOCUMENT });
+    expect(await carried(withToken('renewed'))).toEqual({ token: 'renewed', discoveryUrl: DOCUMENT });
+    expect(await carried(withToken('first'))).toEqual({ token: 'first', discoveryUrl: DOCUMENT });
+    expect(issued()).toBe(2);
+    expect(await carried(asUser('ada'))).toBeUndefined();
+    expect(await carried(asBearer(''))).toBeUndefined();
+    expect(await carried(withToken('x'.repeat(4096)))).toMatchObject({ token: 'x'.repeat(4096) });
+    expect(await carried(withToken('x'.repeat(4097)))).toEqual({ token: undefined, discoveryUrl: DOCUMENT });
+    expect(of(runtime, withToken('x'.repeat(4096))).length).toBeLessThan(8192);
   });
 
   it('are at hand for those who called last, of whom there is a bound', () => {

@@ -32,13 +32,16 @@ export class AgentTokens {
     { accountId, id: workload }: Pick<Runtime, 'accountId' | 'id'>,
     caller: Pick<RequestContext, 'principal' | 'headers'>,
   ): string {
+    const { principal } = caller;
+    const oauth = principal.kind === 'oauth' ? principal : undefined;
     const user = userOf(caller);
-    // All that a token says, told apart whatever the names are.
-    const bearer = JSON.stringify([accountId, workload, user]);
+    // All that a token says, told apart whatever the names are. The user's own token is told by its digest.
+    const bearer = JSON.stringify([accountId, workload, user, oauth?.digest]);
     const now = this.#clock.now();
     const held = this.#held.get(bearer);
     if (held && now < held.renewAt) return held.token;
-    const { token, expiresAt } = this.#identity.issueToken({ accountId, workload, user });
+    const subjectToken = user && oauth && { token: oauth.token, discoveryUrl: oauth.discoveryUrl };
+    const { token, expiresAt } = this.#identity.issueToken({ accountId, workload, user, subjectToken });
     this.#held.set(bearer, { token, renewAt: now + (expiresAt - now) * LEFT });
     return token;
   }

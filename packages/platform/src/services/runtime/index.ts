@@ -9,6 +9,7 @@ import type { SessionRow } from '../../kernel/sessions/session-store.ts';
 import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
 import type { Changes, Database } from '../../kernel/storage/index.ts';
 import type { IdentityPort } from '../identity/index.ts';
+import type { AgentSecretsPort } from '../secrets/index.ts';
 import { AgentTokens } from './agent-tokens.ts';
 import { type ArtifactDeps, resolveArtifact } from './artifact.ts';
 import { type InvocationTarget, RuntimeCatalogue } from './catalogue.ts';
@@ -34,6 +35,7 @@ export interface RuntimeServiceDeps {
   provider: Pick<SandboxProvider, 'stage'>;
   sessions: Sessions;
   identity: IdentityPort;
+  agentSecrets: AgentSecretsPort;
   artifacts: Omit<ArtifactDeps, 'images'>;
   roleExists(roleArn: string): Promise<boolean>;
   refusalOf(url: string): Promise<string | undefined>;
@@ -115,7 +117,7 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
   });
   const endpoints = new Endpoints({ ...deps, runtimes, store });
   // Those that stand ready have the secrets of before; one that a session would get meanwhile is looked at then.
-  deps.changes.subscribe([identity.secrets.topic], async () => deps.sessions.pool.renew());
+  deps.changes.subscribe([deps.agentSecrets.topic], async () => deps.sessions.pool.renew());
   const planDeps: Omit<SessionPlanDeps, 'secrets'> = {
     ...deps.sandbox,
     fileSystems,
@@ -150,8 +152,8 @@ export function createRuntimeService(deps: RuntimeServiceDeps): Service<RuntimeO
       stage: (image, signal) => stage(runtime, version, image, signal),
     };
     const secrets: SessionPlanDeps['secrets'] = {
-      give: (names) => identity.secrets.give(runtime, names),
-      revision: (names) => identity.secrets.revision(runtime, names),
+      give: (names) => deps.agentSecrets.give(runtime, names),
+      revision: (names) => deps.agentSecrets.revision(runtime, names),
     };
     const plan = sessionPlan(version, { ...planDeps, provider, secrets });
     plans.set(version, plan);

@@ -22,9 +22,9 @@ declare module '../../service-module.ts' {
 const STREAMS = { pingIntervalMs: 30_000, handshakeMs: 30_000 };
 
 /** Agent runtimes, with their WebSockets and what the CLI asks of them. */
-export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
-  needs: ['identity'],
-  create(kernel, { identity }) {
+export const module: ServiceModule<'runtime', RuntimeOperation, 'identity' | 'secrets'> = {
+  needs: ['identity', 'secrets'],
+  create(kernel, { identity, secrets }) {
     const { outbound, clock, identifiers, config, images, sessions, archive, region } = kernel;
     const credentials = new RegistryCredentialsStore(kernel.secrets);
     const jwt = createJwtAuthenticator({
@@ -36,6 +36,7 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity'> = {
       ...kernel,
       ...settings(kernel),
       identity,
+      agentSecrets: secrets.agents,
       artifacts: {
         readObject: objectReader(kernel.objects),
         registryCredentials: (accountId, uri) => credentials.forImage(accountId, uri),

@@ -20,6 +20,7 @@ const ada: Principal = {
   subject: 'ada',
   claims: {},
   token: 't',
+  digest: 'd',
 };
 
 function call(principal: Principal, user: string | undefined, allowed: string[] = []): Promise<void> {

@@ -7,10 +7,10 @@ import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
 import { StartFailure } from '../../kernel/sessions/start-failure.ts';
 import { DuplicateResourceError } from '../../kernel/storage/index.ts';
-import type { IdentityPort } from '../identity/index.ts';
+import type { AgentSecretsPort } from '../secrets/index.ts';
 import { fieldOf, imageProblem, rightsFor } from './artifact.ts';
 import type { RuntimeCatalogue } from './catalogue.ts';
-import { type CertificateAuthorityDeps, certificateAuthority } from './certificate-authority.ts';
+import { type CertificateAuthorityDeps, certificateAuthority } from '../../kernel/auth/certificate-authority.ts';
 import { checkDefinition, definitionOf, type LifecycleDefaults, lifecycleOf, protocolOf } from './definition.ts';
 import { egressArn } from './egress.ts';
 import { environmentOf } from './environment.ts';
@@ -42,7 +42,7 @@ export interface RuntimesDeps extends CertificateAuthorityDeps {
   warmUp(runtime: Runtime, version: RuntimeVersion, signal: AbortSignal): Promise<void>;
   roleExists(roleArn: string): Promise<boolean>;
   fileSystems: FileSystems;
-  identity: Pick<IdentityPort, 'secrets'>;
+  agentSecrets: Pick<AgentSecretsPort, 'arnOf' | 'nameProblem'>;
   /** Why the platform will not call an address; undefined when it may. */
   refusalOf(url: string): Promise<string | undefined>;
   clock: Clock;
@@ -239,9 +239,9 @@ export class Runtimes {
 
   /** Rejects with what is wrong with a definition; gives the PEM of the authority that it names. */
   async #check(definition: RuntimeDefinition, ctx: RequestContext): Promise<string | undefined> {
-    const { defaults, quotas, sandbox, identity } = this.#deps;
+    const { defaults, quotas, sandbox, agentSecrets } = this.#deps;
     const limits = { ...quotas, sandboxMemoryBytes: sandbox.limits.memoryBytes };
-    checkDefinition(definition, defaults, limits, identity.secrets.nameProblem);
+    checkDefinition(definition, defaults, limits, agentSecrets.nameProblem);
     await ctx.require('iam:PassRole', definition.roleArn);
     await this.#checkEnvironment(definition, ctx);
     if (!(await this.#deps.roleExists(definition.roleArn))) {
@@ -261,14 +261,16 @@ export class Runtimes {
         remedy: 'Name a provider at a public address, or have the operator open the range with --allow-private-egress.',
       });
     }
-    return certificateAuthority(definition, ctx, this.#deps);
+    const named = definition.authorizerConfiguration?.customJWTAuthorizer?.certificateConfigurations;
+    const field = 'authorizerConfiguration.customJWTAuthorizer.certificateConfigurations';
+    return certificateAuthority(named, field, ctx, this.#deps);
   }
 
   /** Whoever deploys an agent could read what it is given, and reach what it reaches: for both there are rights of their own. */
   async #checkEnvironment(definition: RuntimeDefinition, ctx: RequestContext): Promise<void> {
     const { secrets, endpoints } = environmentOf(definition);
     for (const name of new Set(Object.values(secrets)))
-      await ctx.require('agentplatform:UseSecret', this.#deps.identity.secrets.arnOf(ctx.accountId, name));
+      await ctx.require('agentplatform:UseSecret', await this.#deps.agentSecrets.arnOf(ctx.accountId, name));
     for (const endpoint of endpoints)
       await ctx.require('agentplatform:AllowEgress', egressArn(ctx.accountId, endpoint));
   }

@@ -1,5 +1,5 @@
 import { StartFailure } from '../../kernel/sessions/start-failure.ts';
-import type { GivenSecrets } from '../identity/index.ts';
+import type { GivenSecrets } from '../secrets/index.ts';
 
 /** The secrets of one runtime, as they are now. */
 export interface RuntimeSecrets {

@@ -303,6 +303,7 @@ describe('authorization', () => {
       subject: 's',
       claims: {},
       token: 't',
+      digest: 'd',
     } as const;
     const deny = JSON.stringify({ Statement: { Effect: 'Deny', Principal: '*', Action: '*', Resource: '*' } });
     expect(iam.authorizer.authorize({ principal: bearer, action: INVOKE, resource: ANY }).allowed).toBe(true);

@@ -5,5 +5,27 @@ declare module 'oidc-provider' {
   export default class Provider {
     constructor(issuer: string, configuration: Record<string, unknown>);
     callback(): RequestListener;
+    registerGrantType(
+      name: string,
+      handler: (...given: never[]) => Promise<void>,
+      parameters: readonly string[],
+      repeatable?: readonly string[],
+    ): void;
+    interactionDetails(
+      req: unknown,
+      res: unknown,
+    ): Promise<{ uid: string; prompt: { name: string }; params: Record<string, string> }>;
+    interactionFinished(req: unknown, res: unknown, result: unknown): Promise<void>;
+    readonly Grant: new (of: {
+      clientId: string;
+      accountId: string;
+    }) => {
+      addOIDCScope(scope: string): void;
+      addResourceScope(resource: string, scope: string): void;
+      save(): Promise<string>;
+    };
+    readonly AccessToken: new (
+      of: Record<string, unknown>,
+    ) => { scope?: string; save(): Promise<string> };
   }
 }

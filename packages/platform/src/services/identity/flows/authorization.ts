@@ -1,0 +1,50 @@
+import type { WorkloadBearer } from '../workloads/workload-tokens.ts';
+
+/**
+ * How far a person has got. STARTED: the link was given; ALLOWED: he allowed it here and was sent to the provider; RETURNED: he came back
+ * with a code; EXCHANGING: the code was sent; DONE: the token is in the vault; FAILED: it must begin again.
+ */
+export type AuthorizationStatus = 'STARTED' | 'ALLOWED' | 'RETURNED' | 'EXCHANGING' | 'DONE' | 'FAILED';
+
+/** One consent on its way (the wire's session). */
+export interface Authorization {
+  /** The last part of the session's URI. */
+  id: string;
+  bearer: Pick<WorkloadBearer, 'accountId' | 'workload' | 'user' | 'madeAt'>;
+  providerArn: string;
+  providerId: string;
+  scopes: string[];
+  resources: string[];
+  audiences: string[];
+  tokenKey: string;
+  returnUrl: string | undefined;
+  status: AuthorizationStatus;
+  /** Why it failed, in words for the caller. */
+  failure: string | undefined;
+  /** SHA-256 of the cookie of the browser that it goes by, once there is one. */
+  browserHash: string | undefined;
+  /** Milliseconds since the epoch. */
+  updatedAt: number;
+  expiresAt: number;
+}
+
+/** What of it nobody may read in the database. */
+export interface AuthorizationSecrets {
+  customParameters: Record<string, string>;
+  customState?: string | undefined;
+  /** Of PKCE, once he was sent to the provider. */
+  verifier?: string | undefined;
+  code?: string | undefined;
+}
+
+const SESSION_URI = 'urn:ietf:params:oauth:request_uri:';
+
+export function sessionUriOf(id: string): string {
+  return SESSION_URI + id;
+}
+
+/** Undefined for what is none of ours. */
+export function idOfSession(uri: string): string | undefined {
+  const id = uri.startsWith(SESSION_URI) ? uri.slice(SESSION_URI.length) : '';
+  return /^[\w-]{43}$/.test(id) ? id : undefined;
+}

@@ -1,0 +1,179 @@
+import { hash } from 'node:crypto';
+import type { Clock } from '../../../kernel/clock.ts';
+import { Secret } from '../../../kernel/secrets/index.ts';
+import { ofThePlatform } from '../../../kernel/service.ts';
+import type { Database, Executor } from '../../../kernel/storage/index.ts';
+import type { TokenVaults } from '../vault/token-vaults.ts';
+import type { WorkloadUser } from '../workloads/workload-user.ts';
+import type { Authorization, AuthorizationSecrets, AuthorizationStatus } from './authorization.ts';
+import { namesOf } from './token-request.ts';
+
+export interface AuthorizationsDeps {
+  database: Database;
+  vaults: Pick<TokenVaults, 'seal' | 'open'>;
+  clock: Pick<Clock, 'now'>;
+}
+
+interface Row {
+  id: string;
+  account_id: string;
+  provider_arn: string;
+  provider_id: string;
+  workload: string;
+  made_at: number | null;
+  user_names: string[];
+  scopes: string[];
+  resources: string[];
+  audiences: string[];
+  token_key: string;
+  return_url: string | null;
+  status: AuthorizationStatus;
+  failure: string | null;
+  browser_hash: string | null;
+  sealed: string;
+  updated_at: Date;
+  expires_at: Date;
+}
+
+/** What a step changes. `state` is kept as its hash, and null forgets it. */
+export interface Step {
+  status: AuthorizationStatus;
+  failure?: string;
+  state?: string | null;
+  browserHash?: string;
+  secrets?: AuthorizationSecrets;
+  /** Forgets its secrets. */
+  empty?: true;
+}
+
+/** Consents on their way, in the database, so that any server goes on with them. */
+export class Authorizations {
+  readonly #deps: AuthorizationsDeps;
+
+  constructor(deps: AuthorizationsDeps) {
+    this.#deps = deps;
+  }
+
+  /** `request` is what the same request finds it by. */
+  async create(one: Authorization, request: string, secrets: AuthorizationSecrets): Promise<void> {
+    const { database, clock } = this.#deps;
+    const { accountId, workload, user, madeAt } = one.bearer;
+    await database.execute(
+      `INSERT INTO identity_authorizations
+         (id, request, account_id, provider_arn, provider_id, workload, made_at, user_names, scopes, resources, audiences, token_key, return_url,
+          status, sealed, created_at, updated_at, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16, $17)`,
+      [
+        ...[one.id, request, accountId, one.providerArn, one.providerId, workload, madeAt ?? null],
+        ...[namesOf(user), one.scopes, one.resources, one.audiences].map((list) => JSON.stringify(list)),
+        ...[one.tokenKey, one.returnUrl ?? null, one.status, await this.#seal(one, secrets)],
+        ...[new Date(clock.now()), new Date(one.expiresAt)],
+      ],
+    );
+  }
+
+  find(id: string): Promise<Authorization | undefined> {
+    return this.#one('id = $1', [id]);
+  }
+
+  /** One that the same request began and that goes on. */
+  findOpen(request: string): Promise<Authorization | undefined> {
+    const open = `request = $1 AND status IN ('STARTED', 'ALLOWED', 'RETURNED', 'EXCHANGING') AND expires_at > $2`;
+    return this.#one(open, [request, new Date(this.#deps.clock.now())]);
+  }
+
+  /** The one that the provider sends a person back with. */
+  findByState(state: string, providerId: string): Promise<Authorization | undefined> {
+    return this.#one('state_hash = $1 AND provider_id = $2', [hashOf(state), providerId]);
+  }
+
+  async secrets(one: Authorization): Promise<AuthorizationSecrets | undefined> {
+    const { database, vaults } = this.#deps;
+    const [row] = await database.query<{ sealed: string }>('SELECT sealed FROM identity_authorizations WHERE id = $1', [
+      one.id,
+    ]);
+    // A person's browser asks here, and nobody's policies are.
+    if (!row?.sealed) return undefined;
+    const opened = await vaults.open(row.sealed, contextOf(one.id), ofThePlatform(one.bearer.accountId));
+    // Written by `#seal` alone.
+    return opened && (JSON.parse(opened.reveal()) as AuthorizationSecrets);
+  }
+
+  /** Whether it was still as it was found: of several at once one goes on. */
+  async step(one: Authorization, to: Step, executor: Executor = this.#deps.database): Promise<boolean> {
+    const { status, failure, state, browserHash, secrets, empty } = to;
+    // Before: in a transaction nothing else may be asked.
+    const sealed = secrets ? await this.#seal(one, secrets) : empty ? '' : null;
+    const changed = await executor.execute(
+      `UPDATE identity_authorizations SET status = $3, updated_at = $4, failure = coalesce($5, failure),
+         state_hash = CASE WHEN $6 THEN $7 ELSE state_hash END, browser_hash = coalesce($8, browser_hash), sealed = coalesce($9, sealed)
+       WHERE id = $1 AND status = $2 AND updated_at = $10`,
+      [
+        ...[one.id, one.status, status, new Date(Math.max(this.#deps.clock.now(), one.updatedAt + 1)), failure ?? null],
+        ...[state !== undefined, state ? hashOf(state) : null, browserHash ?? null],
+        ...[sealed, new Date(one.updatedAt)],
+      ],
+    );
+    return changed > 0;
+  }
+
+  /** Removes those of a provider that is gone or another now, of a workload that is gone, or of a whole account. */
+  async forget(of: { providerId: string } | { accountId: string; workload?: string }, tx: Executor): Promise<void> {
+    if ('providerId' in of)
+      await tx.execute('DELETE FROM identity_authorizations WHERE provider_id = $1', [of.providerId]);
+    else
+      await tx.execute(
+        'DELETE FROM identity_authorizations WHERE account_id = $1 AND ($2::text IS NULL OR workload = $2)',
+        [of.accountId, of.workload ?? null],
+      );
+  }
+
+  async #one(where: string, params: unknown[]): Promise<Authorization | undefined> {
+    const [row] = await this.#deps.database.query<Row>(
+      `SELECT * FROM identity_authorizations WHERE ${where} ORDER BY created_at DESC LIMIT 1`,
+      params,
+    );
+    return row && fromRow(row);
+  }
+
+  #seal({ id, bearer }: Authorization, secrets: AuthorizationSecrets): Promise<string> {
+    return this.#deps.vaults.seal(new Secret(JSON.stringify(secrets)), contextOf(id), ofThePlatform(bearer.accountId));
+  }
+}
+
+export function hashOf(text: string): string {
+  return hash('sha256', text, 'base64url');
+}
+
+function contextOf(id: string): string {
+  return `authorization/${id}`;
+}
+
+function userOf([name, subject]: string[]): WorkloadUser | undefined {
+  if (name === undefined) return undefined;
+  return subject === undefined ? { kind: 'id', id: name } : { kind: 'token', issuer: name, subject };
+}
+
+function fromRow(row: Row): Authorization {
+  return {
+    id: row.id,
+    bearer: {
+      accountId: row.account_id,
+      workload: row.workload,
+      user: userOf(row.user_names),
+      madeAt: row.made_at ?? undefined,
+    },
+    providerArn: row.provider_arn,
+    providerId: row.provider_id,
+    scopes: row.scopes,
+    resources: row.resources,
+    audiences: row.audiences,
+    tokenKey: row.token_key,
+    returnUrl: row.return_url ?? undefined,
+    status: row.status,
+    failure: row.failure ?? undefined,
+    browserHash: row.browser_hash ?? undefined,
+    updatedAt: row.updated_at.getTime(),
+    expiresAt: row.expires_at.getTime(),
+  };
+}

@@ -1,0 +1,325 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { secretMigrations } from '../../../kernel/secrets/index.ts';
+import { storageMigrations } from '../../../kernel/storage/index.ts';
+import { describeDatabases } from '../../../kernel/storage/testing/databases.ts';
+import type { Oauth2Provider } from '../providers/oauth2-provider.ts';
+import { flowMigrations } from './tables.ts';
+import { type ConsentProvider, startConsentProvider } from './testing/consent-provider.ts';
+import { ACCOUNT, callbackOf, type FlowLab, openFlowLab, RETURN_URL } from './testing/flow-lab.ts';
+
+const BEGIN_AGAIN = { code: 'ValidationException', message: expect.stringContaining('must begin again') };
+
+describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...flowMigrations], (database) => {
+  const redirectUris: string[] = [];
+  let lab: FlowLab;
+  let server: ConsentProvider;
+  let provider: Oauth2Provider;
+  const user = (id: string) => ({ kind: 'id', id }) as const;
+  const complete = (sessionUri: string, userId: string, flows = lab.first) =>
+    flows.federation.complete(sessionUri, { userId }, lab.caller);
+
+  beforeAll(async () => {
+    lab = await openFlowLab(database());
+    const id = randomUUID();
+    redirectUris.push(callbackOf({ data: { id } } as Oauth2Provider));
+    server = await startConsentProvider({ redirectUris });
+    provider = await lab.provider({ id, oauthDiscovery: { discoveryUrl: server.discoveryUrl } });
+    await lab.workload('assistant');
+  });
+
+  afterAll(async () => {
+    await lab?.close();
+    await server?.close();
+  });
+
+  /** A user who has consented, and whose application has confirmed it. */
+  async function consented(id: string): Promise<string> {
+    const request = lab.request(provider, { user: user(id) });
+    const { sessionUri = '' } = await lab.ask(lab.first, request, { returnUrl: RETURN_URL });
+    await lab.back(lab.first, await lab.consent(lab.first, sessionUri));
+    await complete(sessionUri, id);
+    return (await lab.ask(lab.first, request)).accessToken ?? '';
+  }
+
+  it('ask once for a thousand who wait for an expired token, on two servers', async () => {
+    const request = lab.request(provider, { scopes: ['read'] });
+    const get = (flows = lab.first) => flows.machine(request, lab.caller, lab.signal);
+    const before = server.asked.length;
+    const first = await get();
+    expect(await get(lab.second)).toBe(first);
+    expect(server.asked.length).toBe(before + 1);
+    lab.clock.jump(600_000);
+    const waiters = Array.from({ length: 1000 }, (_, at) => get(at % 2 === 0 ? lab.first : lab.second));
+    const [renewed, ...others] = await Promise.all(waiters);
+    expect(renewed).not.toBe(first);
+    for (const other of others) expect(other).toBe(renewed);
+    expect(server.asked.length).toBe(before + 2);
+  });
+
+  it('tell tokens apart by scopes, audiences and resources', async () => {
+    const before = server.asked.length;
+    for (const other of [{ scopes: ['write'] }, { resources: ['urn:orders'] }, { scopes: ['read', 'write'] }]) {
+      await lab.first.machine(lab.request(provider, other), lab.caller, lab.signal);
+      await lab.first.machine(lab.request(provider, other), lab.caller, lab.signal);
+    }
+    expect(server.asked.length).toBe(before + 3);
+    expect(server.asked.at(-2)?.get('resource')).toBe('urn:orders');
+  });
+
+  it('give a cached token while its provider is down, ask a bounded number of times, and say so once it is over', async () => {
+    const request = lab.request(provider, { scopes: ['read'], customParameters: { down: 'yes' } });
+    const get = () => lab.first.machine(request, lab.caller, lab.signal);
+    const token = await get();
+    let asked = 0;
+    server.instead((_req, res) => {
+      asked += 1;
+      res.writeHead(503).end();
+    });
+    try {
+      lab.clock.jump(560_000);
+      expect(await get()).toBe(token);
+      await expect.poll(() => asked, { timeout: 10_000 }).toBe(3);
+      lab.clock.jump(60_000);
+      await expect(get()).rejects.toMatchObject({ kind: 'unreachable', message: expect.stringContaining('503') });
+      // Three times more, unless it waited for those who asked ahead.
+      expect([3, 6]).toContain(asked);
+    } finally {
+      server.instead(undefined);
+    }
+    expect(await get()).not.toBe(token);
+  });
+
+  it.each<[string, string, Parameters<ConsentProvider['instead']>[0]]>([
+    ['garbage', 'nonsense', (_req, res) => res.end('\x00\x01garbage')],
+    ['HTML', 'nonsense', (_req, res) => res.setHeader('content-type', 'text/html').end('<h1>hello</h1>')],
+    ['10 MB', 'nonsense', (_req, res) => res.end(`{"access_token":"${'x'.repeat(10_000_000)}"}`)],
+    ['no token', 'nonsense', (_req, res) => res.end('{"token_type":"Bearer"}')],
+    ['an empty token', 'nonsense', (_req, res) => res.end('{"access_token":"","token_type":"Bearer"}')],
+    [
+      'a token of two lines',
+      'nonsense',
+      (_req, res) => res.end('{"access_token":"a\\r\\nb: c","token_type":"Bearer"}'),
+    ],
+    ['a token for others', 'nonsense', (_req, res) => res.end('{"access_token":"a","token_type":"mac"}')],
+    [
+      'a negative life',
+      'nonsense',
+      (_req, res) => res.end('{"access_token":"a","token_type":"Bearer","expires_in":-1}'),
+    ],
+    ['an error with status 200', 'refused', (_req, res) => res.end('{"error":"invalid_client"}')],
+    ['a redirect', 'nonsense', (_req, res) => res.writeHead(307, { location: 'http://169.254.169.254/' }).end('{}')],
+    ['a closed connection', 'unreachable', (req) => req.destroy()],
+  ])('refuse %s of a provider as %s, and keep nothing', async (what, kind, listener) => {
+    const request = lab.request(provider, { scopes: ['read'], customParameters: { what } });
+    server.instead(listener);
+    try {
+      await expect(lab.first.machine(request, lab.caller, lab.signal)).rejects.toMatchObject({ kind });
+    } finally {
+      server.instead(undefined);
+    }
+    // The control: the same request of the same provider in its senses.
+    expect(await lab.first.machine(request, lab.caller, lab.signal)).toMatch(/^[\w-]+$/);
+  });
+
+  it('tell no secret where the provider repeats it', async () => {
+    const request = lab.request(provider, { scopes: ['read'], customParameters: { repeats: 'it' } });
+    server.instead((_req, res) =>
+      res
+        .writeHead(400)
+        .end('{"error":"invalid_client","error_description":"a-client-secret-4711 is wrong for the client"}'),
+    );
+    try {
+      const refused = lab.first.machine(request, lab.caller, lab.signal);
+      await expect(refused).rejects.toThrow(/invalid_client .*is wrong for the client/);
+      await expect(refused).rejects.not.toThrow('4711');
+    } finally {
+      server.instead(undefined);
+    }
+  });
+
+  it('renew a user’s token silently, and keep each refresh token that comes', async () => {
+    const tokens = [await consented('ada')];
+    const request = lab.request(provider, { user: user('ada') });
+    for (const flows of [lab.second, lab.first, lab.second]) {
+      lab.clock.jump(600_000);
+      const { accessToken = '' } = await lab.ask(flows, request);
+      expect(await server.whoIs(accessToken)).toBe('ada');
+      tokens.push(accessToken);
+    }
+    expect(new Set(tokens).size).toBe(4);
+    // The provider takes back a grant whose refresh token comes twice: none has.
+    const sent = server.asked.flatMap((one) => one.get('refresh_token') ?? []);
+    expect(new Set(sent).size).toBe(sent.length);
+  });
+
+  it('begin again after a revocation, with a status that says so', async () => {
+    await consented('bob');
+    const request = lab.request(provider, { user: user('bob') });
+    lab.clock.jump(600_000);
+    await lab.ask(lab.first, request);
+    // The user takes it back at the provider.
+    await server.revoke(server.asked.at(-1)?.get('refresh_token') ?? '');
+    lab.clock.jump(600_000);
+    const lost = await lab.ask(lab.first, request, { returnUrl: RETURN_URL });
+    expect(lost).toMatchObject({
+      ...{ sessionStatus: 'FAILED', authorizationUrl: expect.any(String), sessionUri: expect.any(String) },
+    });
+    const { sessionUri = '' } = lost;
+    expect(await lab.ask(lab.first, request, { sessionUri })).toMatchObject({
+      sessionUri,
+      sessionStatus: 'IN_PROGRESS',
+    });
+    await lab.back(lab.first, await lab.consent(lab.first, sessionUri));
+    await complete(sessionUri, 'bob');
+    expect(await server.whoIs((await lab.ask(lab.first, request, { sessionUri })).accessToken ?? '')).toBe('bob');
+  });
+
+  it('ask again when they are told to, and give the old token to nobody meanwhile who waits for the new', async () => {
+    const old = await consented('forced');
+    const request = lab.request(provider, { user: user('forced') });
+    const { sessionUri = '' } = await lab.ask(lab.first, request, { force: true });
+    expect(await lab.ask(lab.first, request, { sessionUri })).toMatchObject({ sessionStatus: 'IN_PROGRESS' });
+    expect((await lab.ask(lab.first, request)).accessToken).toBe(old);
+    await lab.back(lab.first, await lab.consent(lab.first, sessionUri));
+    const renewed = (await lab.ask(lab.first, request, { sessionUri })).accessToken;
+    expect(renewed).not.toBe(old);
+  });
+
+  it('take a state once, from the browser that went, for the provider that it was made for', async () => {
+    const request = lab.request(provider, { user: user('cy') });
+    const { sessionUri = '' } = await lab.ask(lab.first, request, { returnUrl: RETURN_URL });
+    const url = await lab.consent(lab.first, sessionUri);
+    const refused = { kind: 'refused' };
+    // Login CSRF: the link of one in the browser of another.
+    expect(await lab.back(lab.first, url, 'browser-2')).toMatchObject(refused);
+    expect(await lab.back(lab.first, url, '')).toMatchObject(refused);
+    const foreign = new URL(url);
+    foreign.searchParams.set('state', 'x'.repeat(43));
+    expect(await lab.back(lab.first, foreign)).toMatchObject(refused);
+    const elsewhere = new URL(url.href.replace(provider.data.id, randomUUID()));
+    expect(await lab.back(lab.first, elsewhere)).toMatchObject(refused);
+    // The control, on the other server; and the same once more.
+    expect(await lab.back(lab.second, url)).toMatchObject({
+      kind: 'application',
+      url: expect.stringContaining(RETURN_URL),
+    });
+    expect(await lab.back(lab.first, url)).toMatchObject(refused);
+    await complete(sessionUri, 'cy', lab.second);
+    expect(await server.whoIs((await lab.ask(lab.first, request)).accessToken ?? '')).toBe('cy');
+  });
+
+  it('refuse the answer of another issuer, and begin again', async () => {
+    const request = lab.request(provider, { user: user('mix') });
+    const { sessionUri = '' } = await lab.ask(lab.first, request, { returnUrl: RETURN_URL });
+    const url = await lab.consent(lab.first, sessionUri);
+    expect(url.searchParams.get('iss')).toBe(server.issuer);
+    url.searchParams.set('iss', 'https://mallory.example');
+    expect(await lab.back(lab.first, url)).toMatchObject({ kind: 'failed' });
+    expect(await lab.ask(lab.first, request, { sessionUri })).toEqual({ sessionUri, sessionStatus: 'FAILED' });
+    await expect(complete(sessionUri, 'mix')).rejects.toMatchObject(BEGIN_AGAIN);
+    const without = await lab.ask(lab.first, request, { returnUrl: RETURN_URL });
+    const again = await lab.consent(lab.first, without.sessionUri ?? '');
+    again.searchParams.delete('iss');
+    expect(await lab.back(lab.first, again)).toMatchObject({ kind: 'failed' });
+  });
+
+  it('send people back to the very addresses of the workload alone', async () => {
+    const request = lab.request(provider, { user: user('open') });
+    for (const returnUrl of [
+      `${RETURN_URL}/`,
+      `${RETURN_URL}?x=1`,
+      'https://app.example.evil/back',
+      RETURN_URL.toUpperCase(),
+      'javascript:alert(1)',
+    ])
+      await expect(lab.ask(lab.first, request, { returnUrl })).rejects.toMatchObject({ code: 'ValidationException' });
+    expect(await lab.ask(lab.first, request, { returnUrl: RETURN_URL })).toMatchObject({
+      sessionStatus: 'IN_PROGRESS',
+    });
+  });
+
+  it('show the session of another user or agent to nobody, nor complete it', async () => {
+    const { sessionUri = '' } = await lab.ask(lab.first, lab.request(provider, { user: user('ada-2') }), {
+      returnUrl: RETURN_URL,
+    });
+    const missing = { code: 'ResourceNotFoundException' };
+    for (const of of [{ user: user('eve') }, { user: user('ada-2'), workload: 'other' }])
+      await expect(lab.ask(lab.first, lab.request(provider, of), { sessionUri })).rejects.toMatchObject(missing);
+    await lab.back(lab.first, await lab.consent(lab.first, sessionUri));
+    await expect(complete(sessionUri, 'eve')).rejects.toMatchObject({ code: 'AccessDeniedException' });
+    const elsewhere = lab.first.federation.complete(
+      sessionUri,
+      { userId: 'ada-2' },
+      { ...lab.caller, accountId: '444455556666' },
+    );
+    await expect(elsewhere).rejects.toMatchObject(missing);
+    await complete(sessionUri, 'ada-2');
+    // Asked for once more it has no second effect.
+    await complete(sessionUri, 'ada-2');
+  });
+
+  it('end with ten minutes', async () => {
+    const request = lab.request(provider, { user: user('late') });
+    const { sessionUri = '' } = await lab.ask(lab.first, request, { returnUrl: RETURN_URL });
+    const url = await lab.consent(lab.first, sessionUri);
+    lab.clock.jump(600_001);
+    expect(await lab.first.federation.open(sessionUri)).toBeUndefined();
+    expect(await lab.back(lab.first, url)).toMatchObject({ kind: 'refused' });
+    expect(await lab.ask(lab.first, request, { sessionUri })).toEqual({ sessionUri, sessionStatus: 'FAILED' });
+  });
+
+  it('go on after the end of a server at every step, or say that they must begin again', async () => {
+    const request = lab.request(provider, { user: user('kill') });
+    // Each step by the other server: nothing of it was in memory.
+    const { sessionUri = '' } = await lab.ask(lab.first, request, { returnUrl: RETURN_URL });
+    const url = await lab.consent(lab.second, sessionUri);
+    expect(await lab.back(lab.first, url)).toMatchObject({ kind: 'application' });
+    // It ends with the code on its way: nobody knows whether the provider had it.
+    await database().execute(`UPDATE identity_authorizations SET status = 'EXCHANGING' WHERE status = 'RETURNED'`);
+    await expect(complete(sessionUri, 'kill', lab.second)).rejects.toMatchObject({
+      message: expect.stringContaining('just being fetched'),
+    });
+    lab.clock.jump(61_000);
+    await expect(complete(sessionUri, 'kill', lab.second)).rejects.toMatchObject(BEGIN_AGAIN);
+    expect(await lab.ask(lab.second, request, { sessionUri })).toEqual({ sessionUri, sessionStatus: 'FAILED' });
+    // It begins again.
+    const again = await lab.ask(lab.second, request, { returnUrl: RETURN_URL });
+    await lab.back(lab.second, await lab.consent(lab.second, again.sessionUri ?? ''));
+    await complete(again.sessionUri ?? '', 'kill', lab.second);
+    expect(await server.whoIs((await lab.ask(lab.first, request)).accessToken ?? '')).toBe('kill');
+    // A server that ended while it renewed a token keeps the others for a minute.
+    lab.clock.jump(600_000);
+    const [{ key } = { key: '' }] = await database().query<{ key: string }>(
+      `SELECT key FROM identity_tokens WHERE account_id = $1 AND user_names = '["kill"]'`,
+      [ACCOUNT],
+    );
+    await database().execute('INSERT INTO identity_refreshes (key, holder, until) VALUES ($1, $2, $3)', [
+      ...[key, 'a dead server', new Date(lab.clock.now() + 60_000)],
+    ]);
+    const waiting = lab.ask(lab.second, request);
+    lab.clock.jump(60_001);
+    expect(await server.whoIs((await waiting).accessToken ?? '')).toBe('kill');
+  });
+
+  it('write a renewed token although the database is away when the provider answers', async () => {
+    await consented('away');
+    const request = lab.request(provider, { user: user('away') });
+    lab.clock.jump(600_000);
+    lab.failTransactions(2);
+    const { accessToken = '' } = await lab.ask(lab.first, request);
+    expect(lab.toFail()).toBe(0);
+    expect(await server.whoIs(accessToken)).toBe('away');
+    // The refresh token that came with it was written, too.
+    lab.clock.jump(600_000);
+    expect(await server.whoIs((await lab.ask(lab.second, request)).accessToken ?? '')).toBe('away');
+  });
+
+  it('forget tokens and consents of a provider that is gone', async () => {
+    const token = await consented('gone');
+    const request = lab.request(provider, { user: user('gone') });
+    expect((await lab.ask(lab.second, request)).accessToken).toBe(token);
+    await lab.first.forget({ providerId: provider.data.id });
+    expect((await lab.ask(lab.second, request)).accessToken).toBeUndefined();
+  });
+});

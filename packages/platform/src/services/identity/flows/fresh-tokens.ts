@@ -1,0 +1,111 @@
+import type { Logger } from 'pino';
+import { type Clock, sleep } from '../../../kernel/clock.ts';
+import type { Caller } from '../../../kernel/service.ts';
+import {
+  type Database,
+  DatabaseBusyError,
+  DatabaseUnavailableError,
+  type Executor,
+} from '../../../kernel/storage/index.ts';
+import type { Refreshes } from './refreshes.ts';
+import type { StoredToken, StoredTokens } from './stored-tokens.ts';
+import type { GivenTokens } from './token-endpoint.ts';
+import type { TokenRequest } from './token-request.ts';
+
+export interface FreshTokensDeps {
+  tokens: StoredTokens;
+  refreshes: Refreshes;
+  database: Database;
+  clock: Clock;
+  log: Logger;
+}
+
+/** How a token that is over, or nearly, is replaced; undefined when it cannot be, and then it is no more. */
+export type Renew = (current: StoredToken | undefined) => Promise<GivenTokens | undefined>;
+
+/** Before its end, or in the last fifth of its time. */
+const AHEAD_MS = 60_000;
+/** Clocks differ, and a request takes its time. */
+const SKEW_MS = 5_000;
+/** How long what a provider gave is kept in memory for a database that is away. */
+const WRITE_MS = 40_000;
+const WRITE_PAUSE_MS = 250;
+
+/** Tokens that count for a while yet: from memory, renewed ahead of their end, by one for all. */
+export class FreshTokens {
+  readonly #deps: FreshTokensDeps;
+
+  constructor(deps: FreshTokensDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The token of that key, renewed where it has to be; undefined when there is none and `renew` gives none. What `renew` gives is written before
+   * anybody gets it. Rejects with what `renew` rejects with, unless the token that there is still counts.
+   */
+  async get(
+    key: string,
+    request: TokenRequest,
+    { caller, renew, signal }: { caller: Caller; renew: Renew; signal?: AbortSignal },
+  ): Promise<StoredToken | undefined> {
+    const known = await this.#deps.tokens.find(key);
+    const left = known && this.#left(known);
+    if (known && left === 'enough') return known;
+    const renewing = this.#renew(key, request, { caller, renew, ...(signal && left !== 'some' && { signal }) });
+    if (left !== 'some') return renewing;
+    renewing.catch((err: unknown) =>
+      this.#deps.log.warn({ err, provider: request.provider.arn }, 'a token could not be renewed ahead of its end'),
+    );
+    return known;
+  }
+
+  /** Stores what a provider gave. A database that is away for a moment does not lose it. */
+  async keep(
+    key: string,
+    request: TokenRequest,
+    { given, caller, beside }: { given: GivenTokens; caller: Caller; beside: (tx: Executor) => Promise<void> },
+  ): Promise<StoredToken> {
+    const { tokens, database, clock } = this.#deps;
+    const sealed = await tokens.seal(key, given, caller);
+    const { expiresAt } = given;
+    const until = clock.now() + WRITE_MS;
+    for (;;) {
+      try {
+        await database.transaction(async (tx) => {
+          await tokens.put(request, { key, sealed, expiresAt }, tx);
+          await beside(tx);
+        });
+        return { key, sealed, expiresAt, updatedAt: clock.now() };
+      } catch (error) {
+        const passing = error instanceof DatabaseUnavailableError || error instanceof DatabaseBusyError;
+        if (!passing || clock.now() > until) throw error;
+        await sleep(clock, WRITE_PAUSE_MS);
+      }
+    }
+  }
+
+  async #renew(
+    key: string,
+    request: TokenRequest,
+    { caller, renew, signal }: { caller: Caller; renew: Renew; signal?: AbortSignal },
+  ): Promise<StoredToken | undefined> {
+    const { tokens, refreshes } = this.#deps;
+    const look = async (): Promise<{ token: StoredToken } | undefined> => {
+      const token = await tokens.read(key);
+      return token && this.#left(token) === 'enough' ? { token } : undefined;
+    };
+    const work = async (release: (tx: Executor) => Promise<void>): Promise<{ token: StoredToken | undefined }> => {
+      const given = await renew(await tokens.read(key));
+      return { token: given && (await this.keep(key, request, { given, caller, beside: release })) };
+    };
+    const { token } = await refreshes.one<{ token: StoredToken | undefined }>(key, look, work, signal);
+    return token;
+  }
+
+  #left({ expiresAt, updatedAt }: StoredToken): 'enough' | 'some' | 'none' {
+    if (expiresAt === undefined) return 'enough';
+    const left = expiresAt - this.#deps.clock.now();
+    if (left <= SKEW_MS) return 'none';
+    return left > Math.min(AHEAD_MS, (expiresAt - updatedAt) / 5) ? 'enough' : 'some';
+  }
+}

@@ -1,0 +1,44 @@
+import type { Clock } from '../../../kernel/clock.ts';
+import type { Caller } from '../../../kernel/service.ts';
+import { VENDORS } from '../providers/vendors.ts';
+import type { FreshTokens } from './fresh-tokens.ts';
+import type { OauthClients } from './oauth-clients.ts';
+import type { StoredToken } from './stored-tokens.ts';
+import type { TokenEndpoint } from './token-endpoint.ts';
+import { grantParameters, type TokenRequest, tokenKey } from './token-request.ts';
+
+export interface MachineTokensDeps {
+  clients: OauthClients;
+  endpoint: TokenEndpoint;
+  fresh: FreshTokens;
+  clock: Pick<Clock, 'now'>;
+}
+
+/** How long a token counts whose provider says nothing of its end. */
+const UNTOLD_MS = 300_000;
+
+/** Tokens of agents themselves (client credentials, RFC 6749 section 4.4): one round trip, then from memory until it is nearly over. */
+export class MachineTokens {
+  readonly #deps: MachineTokensDeps;
+
+  constructor(deps: MachineTokensDeps) {
+    this.#deps = deps;
+  }
+
+  /** Shared by all users of the agent. Rejects with `ProviderError`, and what reading the client's secret rejects with. */
+  async get(request: TokenRequest, caller: Caller, signal: AbortSignal): Promise<StoredToken> {
+    const { clients, endpoint, fresh, clock } = this.#deps;
+    const { provider } = request;
+    const own = { ...request, bearer: { ...request.bearer, user: undefined } };
+    const key = tokenKey(own, ['M2M', Object.entries(request.customParameters).sort()]);
+    const renew = async () => {
+      const parameters = grantParameters(own, VENDORS[provider.data.vendor].scopeSeparator);
+      const client = await clients.of(provider, caller);
+      const given = await endpoint.ask(client, { type: 'client_credentials', parameters });
+      return { ...given, refreshToken: undefined, expiresAt: given.expiresAt ?? clock.now() + UNTOLD_MS };
+    };
+    const token = await fresh.get(key, own, { caller, renew, signal });
+    if (!token) throw new Error('a token that was just given is not there');
+    return token;
+  }
+}

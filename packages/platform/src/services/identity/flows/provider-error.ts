@@ -1,0 +1,34 @@
+import { errors, type ServiceError } from '@agentplatform/contract';
+
+/**
+ * Why a provider gave no token. `refused`: it said no, in the words of OAuth; `nonsense`: what it said is no answer; `unreachable`: it said
+ * nothing, or that it cannot just now.
+ */
+export type ProviderFailure = 'refused' | 'nonsense' | 'unreachable';
+
+/** A provider gave no token. The message is fit for the caller: it has nothing of what was sent. */
+export class ProviderError extends Error {
+  readonly kind: ProviderFailure;
+  /** The error code of OAuth (RFC 6749, section 5.2), where it was refused. */
+  readonly code: string | undefined;
+
+  constructor(kind: ProviderFailure, message: string, options?: ErrorOptions & { code?: string | undefined }) {
+    super(message, options);
+    this.name = 'ProviderError';
+    this.kind = kind;
+    this.code = options?.code;
+  }
+}
+
+/** The wire's error for it; what is no `ProviderError` is handed on. */
+export function toWireError(error: unknown): ServiceError | unknown {
+  if (!(error instanceof ProviderError)) return error;
+  const { kind, message } = error;
+  if (kind === 'unreachable')
+    return errors.unavailable(message, {
+      remedy: 'Repeat the request in a moment.',
+      retryAfterSeconds: 2,
+      cause: error,
+    });
+  return errors.validation(message, { reason: 'FieldValidationFailed', cause: error });
+}

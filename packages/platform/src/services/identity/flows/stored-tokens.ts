@@ -1,0 +1,162 @@
+import type { Clock } from '../../../kernel/clock.ts';
+import { Secret } from '../../../kernel/secrets/index.ts';
+import type { Caller } from '../../../kernel/service.ts';
+import { type Changes, type Database, type Executor, Known } from '../../../kernel/storage/index.ts';
+import type { TokenVaults } from '../vault/token-vaults.ts';
+import type { GivenTokens } from './token-endpoint.ts';
+import { namesOf, type TokenRequest } from './token-request.ts';
+
+export interface StoredTokensDeps {
+  database: Database;
+  changes: Changes;
+  vaults: Pick<TokenVaults, 'seal' | 'open'>;
+  clock: Pick<Clock, 'now'>;
+}
+
+/** A token in the vault, closed. */
+export interface StoredToken {
+  key: string;
+  sealed: string;
+  /** Milliseconds since the epoch; undefined where nobody said when it ends. */
+  expiresAt: number | undefined;
+  /** When it was asked for last; the same. */
+  updatedAt: number;
+}
+
+/** What is in one. */
+export interface OpenedToken {
+  accessToken: string;
+  refreshToken: string | undefined;
+}
+
+/** What a grant lets be done, without its token. */
+export interface Grant {
+  key: string;
+  providerArn: string;
+  workload: string;
+  /** One for an id, two for issuer and subject, none of machine to machine. */
+  userNames: string[];
+  scopes: string[];
+  /** Milliseconds since the epoch. */
+  grantedAt: number;
+}
+
+/** Closed as they are: what is in one is opened for each use, with the right of who uses it. */
+const KNOWN_TOKENS = 10_000;
+const TOPIC = 'identity_tokens';
+
+/** The tokens of agents and users, in the database under the keys of their accounts' vaults. */
+export class StoredTokens {
+  readonly #deps: StoredTokensDeps;
+  readonly #known: Known<StoredToken>;
+
+  constructor(deps: StoredTokensDeps) {
+    this.#deps = deps;
+    this.#known = new Known(TOPIC, deps.changes, KNOWN_TOKENS);
+  }
+
+  /** From memory where it was used before. Throws ServiceUnavailableException when memory may be older than the database. */
+  find(key: string): Promise<StoredToken | undefined> {
+    this.#deps.changes.need();
+    return this.#known.get(key, () => this.read(key));
+  }
+
+  /** From the database. */
+  async read(key: string, executor: Executor = this.#deps.database): Promise<StoredToken | undefined> {
+    const [row] = await executor.query<{ key: string; sealed: string; expires_at: Date | null; updated_at: Date }>(
+      'SELECT key, sealed, expires_at, updated_at FROM identity_tokens WHERE key = $1',
+      [key],
+    );
+    if (!row) return undefined;
+    const { sealed, expires_at: expiresAt, updated_at: updatedAt } = row;
+    return { key, sealed, expiresAt: expiresAt?.getTime(), updatedAt: updatedAt.getTime() };
+  }
+
+  /** What is in it; undefined for what was lost with the vault's key. Rejects with AccessDeniedException as `TokenVaults.open` does. */
+  async open({ key, sealed }: StoredToken, caller: Caller): Promise<OpenedToken | undefined> {
+    const opened = await this.#deps.vaults.open(sealed, contextOf(key), caller);
+    if (!opened) return undefined;
+    // Written by `seal` alone.
+    const [accessToken, refreshToken] = JSON.parse(opened.reveal()) as [string, string | null];
+    return { accessToken, refreshToken: refreshToken ?? undefined };
+  }
+
+  /** Closes a token before it is written. */
+  seal(key: string, { accessToken, refreshToken }: OpenedToken, caller: Caller): Promise<string> {
+    const text = new Secret(JSON.stringify([accessToken, refreshToken ?? null]));
+    return this.#deps.vaults.seal(text, contextOf(key), caller);
+  }
+
+  /** Stores or replaces. */
+  async put(
+    request: TokenRequest,
+    { key, sealed, expiresAt }: Pick<StoredToken, 'key' | 'sealed'> & Pick<GivenTokens, 'expiresAt'>,
+    tx: Executor,
+  ): Promise<void> {
+    const { provider, bearer, scopes } = request;
+    const now = new Date(this.#deps.clock.now());
+    await tx.execute(
+      `INSERT INTO identity_tokens
+         (key, account_id, provider_arn, provider_id, workload, user_names, scopes, sealed, expires_at, granted_at, updated_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+       ON CONFLICT (key) DO UPDATE SET sealed = excluded.sealed, expires_at = excluded.expires_at, updated_at = excluded.updated_at`,
+      [
+        key,
+        bearer.accountId,
+        provider.arn,
+        provider.data.id,
+        bearer.workload,
+        JSON.stringify(namesOf(bearer.user)),
+        JSON.stringify(scopes),
+        sealed,
+        expiresAt === undefined ? null : new Date(expiresAt),
+        now,
+      ],
+    );
+  }
+
+  /** Whether there was one. With `sealed`: only while it is that very one. */
+  async delete(key: string, sealed?: string): Promise<boolean> {
+    const { database } = this.#deps;
+    const count =
+      sealed === undefined
+        ? await database.execute('DELETE FROM identity_tokens WHERE key = $1', [key])
+        : await database.execute('DELETE FROM identity_tokens WHERE key = $1 AND sealed = $2', [key, sealed]);
+    return count > 0;
+  }
+
+  /** What users have granted that workload, or all of the account's; newest first, at most `limit`. */
+  async grants(accountId: string, { workload, limit }: { workload?: string; limit: number }): Promise<Grant[]> {
+    const rows = await this.#deps.database.query<{
+      key: string;
+      provider_arn: string;
+      workload: string;
+      user_names: string[];
+      scopes: string[];
+      granted_at: Date;
+    }>(
+      `SELECT key, provider_arn, workload, user_names, scopes, granted_at FROM identity_tokens
+       WHERE account_id = $1 AND user_names <> '[]' AND ($2::text IS NULL OR workload = $2) ORDER BY granted_at DESC, key LIMIT $3`,
+      [accountId, workload ?? null, limit],
+    );
+    return rows.map(({ key, provider_arn: providerArn, workload, user_names: userNames, scopes, granted_at: at }) => ({
+      ...{ key, providerArn, workload, userNames, scopes },
+      grantedAt: at.getTime(),
+    }));
+  }
+
+  /** Removes those of a provider that is gone or another now, of a workload that is gone, or of a whole account. */
+  async forget(of: { providerId: string } | { accountId: string; workload?: string }, tx: Executor): Promise<void> {
+    if ('providerId' in of) await tx.execute('DELETE FROM identity_tokens WHERE provider_id = $1', [of.providerId]);
+    else
+      await tx.execute('DELETE FROM identity_tokens WHERE account_id = $1 AND ($2::text IS NULL OR workload = $2)', [
+        of.accountId,
+        of.workload ?? null,
+      ]);
+  }
+}
+
+/** What is sealed as one token opens as no other. */
+function contextOf(key: string): string {
+  return `token/${key}`;
+}

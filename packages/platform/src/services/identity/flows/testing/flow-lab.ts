@@ -1,0 +1,183 @@
+import { randomUUID } from 'node:crypto';
+import { errors } from '@agentplatform/contract';
+import { createJwtAuthenticator } from '../../../../kernel/auth/jwt.ts';
+import { createOidcDiscovery } from '../../../../kernel/auth/oidc-discovery.ts';
+import { type Clock, systemClock } from '../../../../kernel/clock.ts';
+import { createOutbound } from '../../../../kernel/outbound/index.ts';
+import { configuredMasterKeys, createSecrets } from '../../../../kernel/secrets/index.ts';
+import { type Caller, ofThePlatform } from '../../../../kernel/service.ts';
+import { ChangeFeed, type Database, DatabaseUnavailableError } from '../../../../kernel/storage/index.ts';
+import { silent } from '../../../../kernel/storage/testing/databases.ts';
+import type { SecretsPort } from '../../../secrets/index.ts';
+import { CredentialProviders } from '../../providers/credential-providers.ts';
+import type { Oauth2Provider, Oauth2Settings } from '../../providers/oauth2-provider.ts';
+import { ProviderSecrets } from '../../providers/provider-secrets.ts';
+import { TokenVaults } from '../../vault/token-vaults.ts';
+import { WorkloadIdentities } from '../../workloads/workload-identities.ts';
+import type { SubjectToken } from '../../workloads/workload-tokens.ts';
+import type { WorkloadUser } from '../../workloads/workload-user.ts';
+import { createFlows } from '../index.ts';
+import type { TokenRequest } from '../token-request.ts';
+import type { Returned } from '../user-federation.ts';
+import { Browser } from './browser.ts';
+
+export const ACCOUNT = '111122223333';
+export const RETURN_URL = 'https://app.example/back';
+const PUBLIC = 'https://agents.example';
+
+/** A clock that runs, and that a test puts on. */
+export class PutOnClock implements Clock {
+  #ahead = 0;
+  readonly monotonic = systemClock.monotonic;
+  readonly after = systemClock.after;
+  now(): number {
+    return Date.now() + this.#ahead;
+  }
+  jump(ms: number): void {
+    this.#ahead += ms;
+  }
+}
+
+const noSigner = (_algorithm: string, _bytes: Uint8Array): Buffer => {
+  throw new Error('this lab has no key');
+};
+
+/** What one server does; `servers` of them share the database. */
+export type Flows = ReturnType<typeof createFlows>;
+
+/** Two servers on one database, and a way through their flows without HTTP of the platform's own. */
+export async function openFlowLab(real: Database, { allowPrivate = ['127.0.0.0/8'], signer = noSigner } = {}) {
+  const clock = new PutOnClock();
+  let away = 0;
+  const database: Database = Object.create(real, {
+    transaction: {
+      value: async (...given: Parameters<Database['transaction']>) => {
+        if (away > 0) {
+          away -= 1;
+          throw new DatabaseUnavailableError('the database is away');
+        }
+        return real.transaction(...given);
+      },
+    },
+  });
+  const changes = await ChangeFeed.open({ database, leaseMs: 600_000, clock: systemClock, log: silent });
+  const outbound = createOutbound({ allowPrivate, clock });
+  const keys = configuredMasterKeys(Buffer.alloc(32, 7).toString('base64'));
+  const secrets = createSecrets({ database, keys, clock });
+  const none = async (): Promise<never> => {
+    throw errors.resourceNotFound('There is none.');
+  };
+  const sign: SecretsPort['sign'] = async (_arn, algorithm, bytes) => signer(algorithm, bytes);
+  const stored = { read: none, sign, wrap: none, unwrap: none, need: none } as unknown as SecretsPort;
+  const region = 'us-east-1';
+  const server = () => {
+    const parts = { database, changes, clock, region, secrets };
+    const providers = new CredentialProviders<Oauth2Settings>({
+      ...parts,
+      kind: 'oauth2-credential-provider',
+      parse: (data) => data as Oauth2Settings,
+      secrets: new ProviderSecrets({ ...parts, externals: stored as never, newSecretSuffix: () => 'a1b2c3' }),
+    });
+    const identities = new WorkloadIdentities(parts);
+    const jwt = createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound, clock }), clock });
+    const vaults = new TokenVaults({ ...parts, keys: stored });
+    const flows = createFlows({
+      ...{ ...parts, stored, vaults, providers, identities, jwt, outbound, log: silent },
+      readObject: async () => undefined,
+      publicUrl: () => PUBLIC,
+      random: () => 0.01,
+    });
+    return { flows, providers, identities };
+  };
+  const [first, second] = [server(), server()];
+  await changes.start();
+  const caller: Caller = ofThePlatform(ACCOUNT);
+  const signal = new AbortController().signal;
+
+  return {
+    clock,
+    /** Makes so many transactions fail. */
+    failTransactions(count: number): void {
+      away = count;
+    },
+    /** How many are still to fail. */
+    toFail: () => away,
+    first: first.flows,
+    second: second.flows,
+    caller,
+    signal,
+    async provider(settings: Partial<Oauth2Settings>, secret = 'a-client-secret-4711'): Promise<Oauth2Provider> {
+      const data: Oauth2Settings = {
+        id: randomUUID(),
+        vendor: 'CustomOauth2',
+        clientId: 'the-agents',
+        oauthDiscovery: { discoveryUrl: 'https://nowhere.example/.well-known/openid-configuration' },
+        clientAuthentication: 'CLIENT_SECRET_BASIC',
+        ...settings,
+      };
+      const given = { value: secret, source: undefined, config: undefined };
+      return first.providers.create({ name: `p-${data.id}`, data, secrets: { clientSecret: given } }, caller);
+    },
+    async workload(name: string): Promise<void> {
+      await first.identities.create({ name, allowedResourceOauth2ReturnUrls: [RETURN_URL] }, ACCOUNT);
+    },
+    request(
+      provider: Oauth2Provider,
+      of: {
+        user?: WorkloadUser;
+        scopes?: readonly string[];
+        workload?: string;
+        subjectToken?: SubjectToken;
+      } & Partial<TokenRequest> = {},
+    ): TokenRequest {
+      const { user, scopes = ['openid', 'read'], workload = 'assistant', subjectToken, ...more } = of;
+      const bearer = { accountId: ACCOUNT, workload, user, madeAt: 1, ...(subjectToken && { subjectToken }) };
+      const hint: Record<string, string> = user?.kind === 'id' ? { login_hint: user.id } : {};
+      return { provider, bearer, scopes, resources: [], audiences: [], customParameters: hint, ...more };
+    },
+    /** What GetResourceOauth2Token answers. */
+    ask: (
+      flows: Flows,
+      request: TokenRequest,
+      call: { sessionUri?: string; returnUrl?: string; force?: boolean } = {},
+    ) =>
+      flows.federation.get(
+        request,
+        {
+          sessionUri: call.sessionUri,
+          returnUrl: call.returnUrl,
+          customState: undefined,
+          forceAuthentication: call.force ?? false,
+        },
+        { caller, signal },
+      ),
+    /** A person allows it in that browser and logs in; gives the address that the provider sends him back to. */
+    async consent(flows: Flows, sessionUri: string, browser = 'browser-1', at = new Browser()): Promise<URL> {
+      const authorization = await flows.federation.open(sessionUri);
+      if (!authorization) throw new Error('there is nothing to allow');
+      const { url } = await at.follow(
+        await flows.federation.allow(authorization, browser),
+        ({ origin }) => origin === PUBLIC,
+      );
+      return new URL(url);
+    },
+    /** The browser comes back. */
+    back: (flows: Flows, url: URL, browser = 'browser-1'): Promise<Returned> =>
+      flows.federation.returned({
+        providerId: url.pathname.slice(url.pathname.lastIndexOf('/') + 1),
+        parameters: url.searchParams,
+        browser,
+      }),
+    async close() {
+      await changes.close();
+      await outbound.close();
+    },
+  };
+}
+
+export type FlowLab = Awaited<ReturnType<typeof openFlowLab>>;
+
+/** Where the server of a provider has to send people back to. */
+export function callbackOf({ data }: Oauth2Provider): string {
+  return `${PUBLIC}/identities/oauth2/callback/${data.id}`;
+}

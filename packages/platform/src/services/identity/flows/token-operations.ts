@@ -1,0 +1,89 @@
+import type { data } from '@agentplatform/contract';
+import type { Caller, ConditionKeys, HandlersOf, RequestContext } from '../../../kernel/service.ts';
+import type { CredentialProviders } from '../providers/credential-providers.ts';
+import type { Oauth2Settings } from '../providers/oauth2-provider.ts';
+import { type ProviderRightsDeps, providerRights } from '../providers/provider-rights.ts';
+import type { WorkloadTokens } from '../workloads/workload-tokens.ts';
+import type { ExchangedTokens } from './exchanged-tokens.ts';
+import { toWireError } from './provider-error.ts';
+import { asSet, type TokenRequest } from './token-request.ts';
+import type { UserFederation } from './user-federation.ts';
+
+export interface TokenOperationsDeps extends ProviderRightsDeps {
+  providers: CredentialProviders<Oauth2Settings>;
+  tokens: WorkloadTokens;
+  /** The access token of the agent itself. */
+  machine(request: TokenRequest, caller: Caller, signal: AbortSignal): Promise<string>;
+  exchanged: ExchangedTokens;
+  federation: UserFederation;
+}
+
+/** What this file serves. */
+export type TokenOperation = 'GetResourceOauth2Token' | 'CompleteResourceTokenAuth';
+
+/** How agents get tokens of other services, and applications confirm whose consent it was. */
+export function tokenOperations(deps: TokenOperationsDeps): HandlersOf<TokenOperation> {
+  const { federation, exchanged, machine } = deps;
+
+  const answer = async (
+    input: data.GetResourceOauth2TokenRequest,
+    ctx: RequestContext,
+  ): Promise<data.GetResourceOauth2TokenResponse> => {
+    const request = await requestOf(input, ctx, deps);
+    switch (input.oauth2Flow) {
+      case 'M2M':
+        return { accessToken: await machine(request, ctx, ctx.signal) };
+      case 'ON_BEHALF_OF_TOKEN_EXCHANGE':
+        return { accessToken: await exchanged.get(request, ctx, ctx.signal) };
+      case 'USER_FEDERATION': {
+        const { sessionUri, resourceOauth2ReturnUrl: returnUrl, customState, forceAuthentication = false } = input;
+        const call = { sessionUri, returnUrl, customState, forceAuthentication };
+        return federation.get(request, call, { caller: ctx, signal: ctx.signal });
+      }
+    }
+  };
+
+  return {
+    GetResourceOauth2Token: {
+      resource: providerRights(deps, deps.providers).use,
+      handle: (input, ctx) => inWireErrors(answer(input, ctx)),
+    },
+    CompleteResourceTokenAuth: {
+      /** The workload whose session it is; of one that there is not, any: nobody learns by a refusal which there are. */
+      async resource({ sessionUri }, { accountId }) {
+        const session = await federation.sessionOf(sessionUri, accountId);
+        return deps.workloadArn(accountId, session?.bearer.workload ?? '*');
+      },
+      conditions: ({ userIdentifier: { userId } }): ConditionKeys =>
+        userId === undefined ? {} : { 'bedrock-agentcore:userid': userId },
+      async handle({ sessionUri, userIdentifier }, ctx) {
+        await inWireErrors(federation.complete(sessionUri, userIdentifier, ctx));
+        return {};
+      },
+    },
+  };
+}
+
+/** Rejects with UnauthorizedException and ResourceNotFoundException. */
+async function requestOf(
+  input: data.GetResourceOauth2TokenRequest,
+  { accountId }: RequestContext,
+  { tokens, providers }: Pick<TokenOperationsDeps, 'tokens' | 'providers'>,
+): Promise<TokenRequest> {
+  return {
+    bearer: await tokens.open(input.workloadIdentityToken, accountId),
+    provider: await providers.get(accountId, input.resourceCredentialProviderName),
+    scopes: asSet(input.scopes),
+    resources: asSet(input.resources),
+    audiences: asSet(input.audiences),
+    customParameters: input.customParameters ?? {},
+  };
+}
+
+async function inWireErrors<Result>(running: Promise<Result>): Promise<Result> {
+  try {
+    return await running;
+  } catch (error) {
+    throw toWireError(error);
+  }
+}

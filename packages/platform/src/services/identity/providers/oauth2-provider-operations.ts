@@ -1,0 +1,137 @@
+import type { control, Paginator } from '@agentplatform/contract';
+import { errors } from '@agentplatform/contract';
+import type { HandlersOf, RequestContext } from '../../../kernel/service.ts';
+import type { CredentialProviders } from './credential-providers.ts';
+import {
+  CLIENT_SECRET,
+  givenProvider,
+  isAnotherClient,
+  type Oauth2Provider,
+  type Oauth2Settings,
+  shownConfig,
+} from './oauth2-provider.ts';
+import { providerPage, providerTimes } from './provider-list.ts';
+import { type ProviderRightsDeps, providerRights } from './provider-rights.ts';
+import { shownSecret } from './provider-secret.ts';
+
+export type Oauth2ProviderOperation =
+  | 'CreateOauth2CredentialProvider'
+  | 'GetOauth2CredentialProvider'
+  | 'UpdateOauth2CredentialProvider'
+  | 'ListOauth2CredentialProviders'
+  | 'DeleteOauth2CredentialProvider';
+
+export interface Oauth2ProviderOperationsDeps extends ProviderRightsDeps {
+  providers: CredentialProviders<Oauth2Settings>;
+  paginator: Paginator;
+  newProviderId(): string;
+  /** Where that provider's server sends people back to. */
+  callbackUrl(providerId: string): string;
+  /** Why the platform will not call an address; undefined when it may. */
+  refusalOf(url: string): Promise<string | undefined>;
+  /** PEM of the authority that is named; throws ValidationException for what is none. */
+  certificateAuthority(
+    named: readonly control.CertificateConfiguration[] | undefined,
+    ctx: RequestContext,
+  ): Promise<string | undefined>;
+  /** Removes tokens and authorizations of a provider that is gone or has another client now. */
+  forget(of: { providerId: string }): Promise<void>;
+}
+
+/** The operations on OAuth2 credential providers. A provider is READY once it is made: nothing of it is made later. */
+export function oauth2ProviderOperations(deps: Oauth2ProviderOperationsDeps): HandlersOf<Oauth2ProviderOperation> {
+  const { providers, paginator, callbackUrl } = deps;
+  const { one, list } = providerRights(deps, providers);
+
+  const described = (provider: Oauth2Provider) => ({
+    ...secretOf(provider),
+    name: provider.name,
+    credentialProviderArn: provider.arn,
+    callbackUrl: callbackUrl(provider.data.id),
+    oauth2ProviderConfigOutput: shownConfig(provider),
+    status: 'READY' as const,
+  });
+  const view = (provider: Oauth2Provider) => ({
+    ...described(provider),
+    credentialProviderVendor: provider.data.vendor,
+    ...providerTimes(provider),
+  });
+
+  /** What has to be asked of others before a provider is written. */
+  const checked = async (settings: Oauth2Settings, ctx: RequestContext): Promise<Oauth2Settings> => {
+    for (const [field, url] of addressesOf(settings.oauthDiscovery)) {
+      const refusal = await deps.refusalOf(url);
+      if (refusal) throw errors.invalidField(field, refusal);
+    }
+    const certificateAuthority = await deps.certificateAuthority(settings.certificateConfigurations, ctx);
+    return { ...settings, certificateAuthority };
+  };
+
+  return {
+    CreateOauth2CredentialProvider: {
+      resource: one,
+      async handle(input, ctx) {
+        const { data, secrets } = givenProvider(input, deps.newProviderId());
+        const { name, tags } = input;
+        return described(await providers.create({ name, tags, data: await checked(data, ctx), secrets }, ctx));
+      },
+    },
+    GetOauth2CredentialProvider: {
+      resource: one,
+      handle: async ({ name }, { accountId }) => view(await providers.get(accountId, name)),
+    },
+    UpdateOauth2CredentialProvider: {
+      resource: one,
+      async handle(input, ctx) {
+        const { data: before } = await providers.get(ctx.accountId, input.name);
+        const settings = await checked(givenProvider(input, before.id, before).data, ctx);
+        const change = (current: Oauth2Provider) => ({
+          ...givenProvider(input, current.data.id, current.data),
+          data: { ...settings, id: current.data.id },
+        });
+        const changed = await providers.update(input.name, change, ctx);
+        if (isAnotherClient(before, changed.data)) await deps.forget({ providerId: before.id });
+        return view(changed);
+      },
+    },
+    ListOauth2CredentialProviders: {
+      resource: list,
+      async handle(input, { accountId }) {
+        const scope = { operation: 'ListOauth2CredentialProviders', accountId } as const;
+        const { items, nextToken } = await providerPage({ providers, paginator }, scope, input);
+        const credentialProviders = items.map((item) => ({
+          name: item.name,
+          credentialProviderArn: item.arn,
+          credentialProviderVendor: item.data.vendor,
+          ...providerTimes(item),
+        }));
+        return { credentialProviders, nextToken };
+      },
+    },
+    DeleteOauth2CredentialProvider: {
+      resource: one,
+      async handle({ name }, { accountId }) {
+        const { data } = await providers.get(accountId, name);
+        await providers.delete(accountId, name);
+        await deps.forget({ providerId: data.id });
+        return {};
+      },
+    },
+  };
+}
+
+/** Where the client's secret stands, in the wire's words. */
+function secretOf({ secrets }: Oauth2Provider) {
+  const { arn, source, jsonKey } = shownSecret(secrets[CLIENT_SECRET]);
+  return { clientSecretArn: arn, clientSecretSource: source, clientSecretJsonKey: jsonKey };
+}
+
+function addressesOf({ discoveryUrl, authorizationServerMetadata }: control.Oauth2Discovery): [string, string][] {
+  if (discoveryUrl !== undefined) return [['oauthDiscovery.discoveryUrl', discoveryUrl]];
+  const field = 'oauthDiscovery.authorizationServerMetadata';
+  const { authorizationEndpoint = '', tokenEndpoint = '' } = authorizationServerMetadata ?? {};
+  return [
+    [`${field}.authorizationEndpoint`, authorizationEndpoint],
+    [`${field}.tokenEndpoint`, tokenEndpoint],
+  ];
+}

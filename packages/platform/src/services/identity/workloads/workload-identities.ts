@@ -1,0 +1,134 @@
+import { type control, errors } from '@agentplatform/contract';
+import type { Clock } from '../../../kernel/clock.ts';
+import {
+  type Database,
+  DuplicateResourceError,
+  type Executor,
+  MissingResourceError,
+  type Page,
+  type Resource,
+  ResourceStore,
+} from '../../../kernel/storage/index.ts';
+import { WORKLOAD_IDENTITY_KIND, type WorkloadIdentity, workloadIdentityArn } from './workload-identity.ts';
+
+export interface WorkloadIdentitiesDeps {
+  database: Database;
+  clock: Clock;
+  region: string;
+}
+
+/** A resource that has a workload identity of its own. */
+export interface WorkloadOwner {
+  arn: string;
+  accountId: string;
+  /** Also the name of its identity. */
+  id: string;
+}
+
+type Kept = Pick<WorkloadIdentity, 'allowedResourceOauth2ReturnUrls'>;
+
+/** The workload identities of accounts: those that callers make, and those that came with a resource, whose child each of these is. */
+export class WorkloadIdentities {
+  readonly #region: string;
+  readonly #store: ResourceStore<Kept>;
+
+  constructor({ database, clock, region }: WorkloadIdentitiesDeps) {
+    this.#region = region;
+    this.#store = new ResourceStore<Kept>({
+      executor: database,
+      clock,
+      kind: WORKLOAD_IDENTITY_KIND,
+      // Written by this file alone, from values of this very type.
+      parse: (data) => data as Kept,
+    });
+  }
+
+  arnOf(accountId: string, name: string): string {
+    return workloadIdentityArn({ region: this.#region, accountId }, name);
+  }
+
+  /** CreateWorkloadIdentity. Rejects with ConflictException when the name is taken. */
+  async create(call: control.CreateWorkloadIdentityRequest, accountId: string): Promise<WorkloadIdentity> {
+    const { name, allowedResourceOauth2ReturnUrls = [], tags = {} } = call;
+    const arn = this.arnOf(accountId, name);
+    try {
+      return fromResource(
+        await this.#store.create({ arn, accountId, id: name, name, data: { allowedResourceOauth2ReturnUrls }, tags }),
+      );
+    } catch (error) {
+      if (!(error instanceof DuplicateResourceError)) throw error;
+      throw errors.conflict(`A workload identity named ${name} already exists in this account.`, {
+        remedy: 'Delete it, or choose another name.',
+        cause: error,
+      });
+    }
+  }
+
+  /** Makes the identity of a resource in the transaction that makes the resource; who removes the resource's children removes it. */
+  async link({ arn, accountId, id }: WorkloadOwner, tx: Executor): Promise<void> {
+    const data: Kept = { allowedResourceOauth2ReturnUrls: [] };
+    await this.#store.within(tx).create({ arn: this.arnOf(accountId, id), accountId, id, name: id, parent: arn, data });
+  }
+
+  /** Undefined when there is none of this name. */
+  async find(accountId: string, name: string): Promise<WorkloadIdentity | undefined> {
+    const found = await this.#store.get(this.arnOf(accountId, name));
+    return found && fromResource(found);
+  }
+
+  /** The same; rejects with ResourceNotFoundException. */
+  async get(accountId: string, name: string): Promise<WorkloadIdentity> {
+    const found = await this.find(accountId, name);
+    if (found) return found;
+    throw missing(name);
+  }
+
+  async callbackUrl(accountId: string, name: string): Promise<string | undefined> {
+    const found = await this.find(accountId, name);
+    return found?.allowedResourceOauth2ReturnUrls.find((url) => /^[\x21-\x7e]+$/.test(url));
+  }
+
+  /** UpdateWorkloadIdentity: return addresses are replaced as a whole, and kept when none are given. */
+  async update(call: control.UpdateWorkloadIdentityRequest, accountId: string): Promise<WorkloadIdentity> {
+    const { name, allowedResourceOauth2ReturnUrls: wanted } = call;
+    try {
+      const changed = await this.#store.modify(this.arnOf(accountId, name), ({ data }) => ({
+        allowedResourceOauth2ReturnUrls: wanted ?? data.allowedResourceOauth2ReturnUrls,
+      }));
+      return fromResource(changed);
+    } catch (error) {
+      throw error instanceof MissingResourceError ? missing(name) : error;
+    }
+  }
+
+  /** In the order of creation; `after` is `next` of the page before. */
+  async list(
+    accountId: string,
+    { limit, after }: { limit: number; after: string | undefined },
+  ): Promise<Page<WorkloadIdentity>> {
+    const { items, ...next } = await this.#store.list({ accountId, limit, ...(after === undefined ? {} : { after }) });
+    return { items: items.map(fromResource), ...next };
+  }
+
+  /** DeleteWorkloadIdentity. One that came with a resource goes with it alone; the model has no ConflictException here: it is a ValidationException, reason ResourceConflict. */
+  async delete(accountId: string, name: string): Promise<void> {
+    const { arn, owner } = await this.get(accountId, name);
+    if (owner !== undefined)
+      throw errors.validation(`The workload identity ${name} belongs to ${owner}.`, {
+        reason: 'ResourceConflict',
+        remedy: 'It is deleted together with that.',
+      });
+    await this.#store.delete(arn);
+  }
+}
+
+function missing(name: string): Error {
+  return errors.resourceNotFound(`There is no workload identity ${name} in this account.`, {
+    remedy: 'ListWorkloadIdentities shows those that there are.',
+  });
+}
+
+function fromResource({ arn, name, parent, data, createdAt, updatedAt }: Resource<Kept>): WorkloadIdentity {
+  const owner = parent === '' ? undefined : parent;
+  return { arn, name, owner, ...data, createdAt: createdAt.getTime(), updatedAt: updatedAt.getTime() };
+}

@@ -1,0 +1,132 @@
+import { errors } from '@agentplatform/contract';
+import type { Clock } from '../../../kernel/clock.ts';
+import { open, seal } from '../../../kernel/secrets/envelope.ts';
+import { SecretIntegrityError } from '../../../kernel/secrets/errors.ts';
+import type { WorkloadIdentity } from './workload-identity.ts';
+import type { WorkloadUser } from './workload-user.ts';
+
+/** Who shows a workload access token: an agent, for one of its users or for itself. */
+export interface WorkloadBearer {
+  accountId: string;
+  /** Name of the workload identity. */
+  workload: string;
+  user: WorkloadUser | undefined;
+  /** When the identity was made, in ms since the epoch; not of one that came with a resource, whose name no later resource has. */
+  madeAt?: number | undefined;
+  /** The user's own token, verified, with which the agent may act on his behalf. */
+  subjectToken?: SubjectToken | undefined;
+}
+
+/** A user's own token, and who is asked for the keys that it is signed with. */
+export interface SubjectToken {
+  /** Undefined of one that is too long to travel. */
+  token: string | undefined;
+  /** Address of the discovery document; undefined where an authority of somebody's own vouches for it, which does not travel. */
+  discoveryUrl: string | undefined;
+}
+
+export interface WorkloadToken {
+  /** Characters of base64url that mean nothing to anybody but this platform. */
+  token: string;
+  /** Milliseconds since the epoch. */
+  expiresAt: number;
+}
+
+export interface WorkloadTokensDeps {
+  /** 32 secret bytes that outlive the server and that all servers of one database share. */
+  key: Uint8Array;
+  lifeMs: number;
+  /** The identity of that name, as it is now. */
+  find(accountId: string, name: string): Promise<Pick<WorkloadIdentity, 'createdAt' | 'owner'> | undefined>;
+  clock: Clock;
+}
+
+type Claims = [
+  accountId: string,
+  workload: string,
+  madeAt: number | null,
+  expiresAt: number,
+  user: string[],
+  subjectToken?: [token: string | null, discoveryUrl: string | null],
+];
+
+const CONTEXT = 'agentplatform-workload-token';
+/** Of a user's names: twice what the wire takes as a user id, so that no token is too long for a header. */
+const MAX_USER_BYTES = 2048;
+/** Of a user's own token (ADR 33). Agents' servers take some 16 KB of headers, and this is sealed and written in base64. */
+const MAX_SUBJECT_TOKEN_BYTES = 4096;
+/** Longer than any token made here. */
+const MAX_TOKEN_CHARS = 24_576;
+
+/** Makes and opens workload access tokens: sealed statements of who works for whom. None is stored. */
+export class WorkloadTokens {
+  readonly #deps: WorkloadTokensDeps;
+
+  constructor(deps: WorkloadTokensDeps) {
+    this.#deps = deps;
+  }
+
+  /** A token for this bearer from now on. Throws ValidationException when the user's names are too long. */
+  issue({ accountId, workload, user, madeAt, subjectToken }: WorkloadBearer): WorkloadToken {
+    const names = user === undefined ? [] : user.kind === 'id' ? [user.id] : [user.issuer, user.subject];
+    if (Buffer.byteLength(names.join('')) > MAX_USER_BYTES)
+      throw errors.validation(`The user's name is too long: more than ${MAX_USER_BYTES} bytes.`);
+    const expiresAt = this.#deps.clock.now() + this.#deps.lifeMs;
+    const claims: Claims = [accountId, workload, madeAt ?? null, expiresAt, names];
+    if (subjectToken) claims.push(travelling(subjectToken));
+    const sealed = seal(this.#deps.key, Buffer.from(JSON.stringify(claims)), CONTEXT);
+    return { token: sealed.toString('base64url'), expiresAt };
+  }
+
+  /**
+   * Whose token it is, for a caller of that account. Rejects with UnauthorizedException, the same for every token that is not
+   * one of ours for this account and an identity that there is, or that has expired.
+   */
+  async open(token: string, accountId: string): Promise<WorkloadBearer> {
+    const [account, workload, madeAt, expiresAt, names, subjectToken] = this.#read(token) ?? refuse();
+    if (account !== accountId || expiresAt <= this.#deps.clock.now()) refuse();
+    const identity = await this.#deps.find(accountId, workload);
+    if (!identity) refuse();
+    // A caller may give his the name that a resource's had.
+    if (madeAt === null ? identity.owner === undefined : madeAt !== identity.createdAt) refuse();
+    return {
+      ...{ accountId, workload, user: userOf(names), madeAt: madeAt ?? undefined },
+      ...(subjectToken && { subjectToken: arrived(subjectToken) }),
+    };
+  }
+
+  #read(token: string): Claims | undefined {
+    if (token.length > MAX_TOKEN_CHARS) return undefined;
+    const sealed = Buffer.from(token, 'base64url');
+    // Letters that decode to the same bytes would make a second token of the first.
+    if (sealed.toString('base64url') !== token) return undefined;
+    try {
+      // Opened with our key: nobody but `issue` has written it.
+      return JSON.parse(open(this.#deps.key, sealed, CONTEXT).toString()) as Claims;
+    } catch (error) {
+      if (error instanceof SecretIntegrityError) return undefined;
+      throw error;
+    }
+  }
+}
+
+function userOf([name, subject]: string[]): WorkloadUser | undefined {
+  if (name === undefined) return undefined;
+  return subject === undefined ? { kind: 'id', id: name } : { kind: 'token', issuer: name, subject };
+}
+
+/** A token that is too long leaves a mark, so that whoever wants to exchange it learns why there is none. */
+function travelling({ token, discoveryUrl }: SubjectToken): [string | null, string | null] {
+  const short = token !== undefined && Buffer.byteLength(token) <= MAX_SUBJECT_TOKEN_BYTES;
+  return [short ? token : null, discoveryUrl ?? null];
+}
+
+function arrived([token, discoveryUrl]: [string | null, string | null]): SubjectToken {
+  return { token: token ?? undefined, discoveryUrl: discoveryUrl ?? undefined };
+}
+
+function refuse(): never {
+  throw errors.unauthorized('The workload access token is not one for this account, or counts no more.', {
+    remedy: 'Take the token of the request that is being answered, or get a new one.',
+  });
+}

@@ -132,7 +132,12 @@ describe('the guide on troubleshooting has what a user sees', () => {
   });
 
   it('of agents', async () => {
-    found(await invoke(await deploy('setInterval(() => {}, 1000);')));
+    const deaf = await invoke(await deploy('setInterval(() => {}, 1000);'));
+    found(deaf);
+    // Without a network of its own a sandbox shares 8080 with all.
+    expect(deaf).toMatch(
+      /on port (\d+) within .* It must listen on the port in its environment variable PORT, which was \1 here\./s,
+    );
     found(await invoke(await deploy('console.log("no model key"); process.exit(3);')));
     const server = `import { createServer } from 'node:http';
       createServer((q, r) => { r.statusCode = q.method === 'GET' ? 200 : 500; r.end('{"status":"Healthy"}'); }).listen(process.env.PORT);`;
@@ -150,6 +155,7 @@ describe('the guide on troubleshooting has what a user sees', () => {
       expect.stringContaining('are being installed for new sessions'),
       expect.stringContaining('no embedding model is set up'),
       expect.stringContaining('has no pgvector'),
+      expect.stringContaining('pgvector is not enabled'),
       expect.stringContaining('nearly full'),
     ]);
     for (const part of elsewhere.flatMap((text) => text.split('…')).filter((text) => text.trim().length > 2))

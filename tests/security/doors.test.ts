@@ -589,6 +589,9 @@ describe('the doors of a platform', () => {
       '/_platform/packages',
       '/_platform/packages/:fileName',
       '/healthz',
+      // People who are asked for their consent: a link that is a secret, and a cookie.
+      '/identities/oauth2/authorize',
+      '/identities/oauth2/callback/:provider',
       '/metrics',
       '/readyz',
       '/v1/credentials',

@@ -1,8 +1,7 @@
+import { fuse, type Hit, lexicalSearch, type VectorIndex } from '../../packages/platform/src/kernel/search/index.ts';
 import type { Database } from '../../packages/platform/src/kernel/storage/index.ts';
-import { type Hit, lexicalSearch } from '../../packages/platform/src/services/memory/lexical-search.ts';
 import { insertRecord, type RecordFilter } from '../../packages/platform/src/services/memory/record-store.ts';
-import { fuse } from '../../packages/platform/src/services/memory/retrieval.ts';
-import type { VectorIndex } from '../../packages/platform/src/services/memory/vector-index.ts';
+import { recordTable } from '../../packages/platform/src/services/memory/record-table.ts';
 import type { Conversation } from './dataset.ts';
 
 /** How well one way to search finds what answers rest on. */
@@ -41,11 +40,11 @@ export async function keepTurns(database: Database, conversations: readonly Conv
 /** Asks every question that has evidence in each way: by words, by meaning, by both. No model answers or judges. */
 export async function measureRecall(
   database: Database,
-  vectors: VectorIndex | undefined,
+  vectors: VectorIndex<RecordFilter> | undefined,
   conversations: readonly Conversation[],
   ks: readonly number[],
 ): Promise<Recall[]> {
-  const words = (filter: RecordFilter, query: string) => lexicalSearch(database, filter, query, POOL);
+  const words = (filter: RecordFilter, query: string) => lexicalSearch(database, recordTable, filter, query, POOL);
   const ways: [string, (filter: RecordFilter, query: string, vector: string) => Promise<Hit[]>][] = [
     ['lexical', words],
   ];

@@ -5,9 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
 import { openLocalEmbedder } from '../../packages/platform/src/kernel/embeddings/index.ts';
+import { jobMigrations } from '../../packages/platform/src/kernel/jobs/index.ts';
+import { VectorIndex } from '../../packages/platform/src/kernel/search/index.ts';
 import { migrate, openDatabase, storageMigrations } from '../../packages/platform/src/kernel/storage/index.ts';
 import { memoryMigrations } from '../../packages/platform/src/services/memory/index.ts';
-import { VectorIndex } from '../../packages/platform/src/services/memory/vector-index.ts';
+import { recordTable } from '../../packages/platform/src/services/memory/record-table.ts';
 import { readDataset } from './dataset.ts';
 import { judgedTable, runJudged } from './judged.ts';
 import { keepTurns, measureRecall } from './recall.ts';
@@ -34,9 +36,9 @@ export async function run(args: string[]): Promise<void> {
   const log = pino({ level: 'silent' });
   const database = await openDatabase({ dataDir, log });
   const embedder = directory === undefined ? undefined : await openLocalEmbedder({ directory, clock: systemClock });
-  const vectors = embedder && new VectorIndex({ database, embedder, clock: systemClock, log });
+  const vectors = embedder && new VectorIndex({ database, table: recordTable, embedder, clock: systemClock, log });
   try {
-    await migrate(database, [...storageMigrations, ...memoryMigrations], log);
+    await migrate(database, [...storageMigrations, ...jobMigrations, ...memoryMigrations], log);
     const turns = await keepTurns(database, conversations);
     await vectors?.start();
     if (vectors) await untilEmbedded();

@@ -4,6 +4,8 @@ import { resolve } from 'node:path';
 import pino from 'pino';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
 import type { Embedder } from '../../packages/platform/src/kernel/embeddings/index.ts';
+import { jobMigrations } from '../../packages/platform/src/kernel/jobs/index.ts';
+import { VectorIndex } from '../../packages/platform/src/kernel/search/index.ts';
 import {
   type Database,
   migrate,
@@ -13,8 +15,8 @@ import {
 import { startPostgres } from '../../packages/platform/src/kernel/storage/testing/postgres.ts';
 import { memoryMigrations } from '../../packages/platform/src/services/memory/index.ts';
 import type { RecordFilter } from '../../packages/platform/src/services/memory/record-store.ts';
+import { recordTable } from '../../packages/platform/src/services/memory/record-table.ts';
 import { Retrieval } from '../../packages/platform/src/services/memory/retrieval.ts';
-import { VectorIndex } from '../../packages/platform/src/services/memory/vector-index.ts';
 import { type Machine, thisMachine } from '../support/machine.ts';
 import { median, percentile } from '../support/statistics.ts';
 import { realSentences } from './sentences.ts';
@@ -98,9 +100,9 @@ export async function measureLarge(options: LargeOptions): Promise<LargeResults>
     ...embedder,
     embed: async (texts) => texts.map((text) => known.get(text) ?? new Float32Array(embedder.dimensions)),
   };
-  const vectors = new VectorIndex({ database, embedder: cached, clock: systemClock, log });
+  const vectors = new VectorIndex({ database, table: recordTable, embedder: cached, clock: systemClock, log });
   try {
-    await migrate(database, [...storageMigrations, ...memoryMigrations], log);
+    await migrate(database, [...storageMigrations, ...jobMigrations, ...memoryMigrations], log);
     await vectors.start();
     const texts = await realSentences(embedded + queries);
     const base = await vectorsOf(texts, embedder, say);
@@ -220,7 +222,7 @@ async function measurePlace(
   database: Database,
   table: string,
   retrieval: Retrieval,
-  vectors: VectorIndex,
+  vectors: VectorIndex<RecordFilter>,
   asked: readonly string[],
   key: string,
 ) {

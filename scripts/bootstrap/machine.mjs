@@ -27,7 +27,7 @@ const machineParts = [
     tasks: ['test'],
     why: 'the smallest image that tests make sandboxes of',
   },
-  { part: 'nginx', file: 'nginx', tasks: ['bench'], why: 'the proxy that the platform is measured beside' },
+  { part: 'nginx', file: 'nginx', tasks: testing, why: 'the proxy in front of the platform' },
   { part: 'wrk', file: 'wrk', tasks: ['bench'], why: 'offers the load of the benchmarks' },
   {
     part: 'docker.io',

@@ -25,11 +25,21 @@ describe('pages', () => {
   const pages = [...globSync('*.md', { cwd: pagePath('.') }), ...globSync('docs/**/*.md', { cwd: pagePath('.') })];
 
   it.each(pages)('%s links to what is there', (page) => {
-    // Code spans hold patterns that look like links.
-    const text = readFileSync(pagePath(page), 'utf8').replace(/`[^`\n]*`/g, '');
+    const text = prose(readFileSync(pagePath(page), 'utf8'));
     const links = [...text.matchAll(/\]\((?!https?:|mailto:|#)([^)#\s]+)[^)]*\)/g)].map((match) => match[1] ?? '');
     const missing = links.filter((link) => !existsSync(join(dirname(pagePath(page)), link)));
     expect(missing).toEqual([]);
+  });
+
+  it.each(pages)('%s links to headings that are there', (page) => {
+    const text = prose(readFileSync(pagePath(page), 'utf8'));
+    const missing = [...text.matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)#([^)\s]+)\)/g)].filter(
+      ([, link = '', anchor = '']) => {
+        const target = link === '' ? pagePath(page) : join(dirname(pagePath(page)), link);
+        return target.endsWith('.md') && !anchorsOf(readFileSync(target, 'utf8')).includes(anchor);
+      },
+    );
+    expect(missing.map(([whole]) => whole)).toEqual([]);
   });
 
   it('name the npm scripts that there are', () => {
@@ -43,3 +53,16 @@ describe('pages', () => {
     }
   });
 });
+
+/** A page without its code, which holds patterns that look like links. */
+const prose = (page: string): string => page.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`\n]*`/g, '');
+
+/** What links call the headings of a page, as GitHub makes it of them. */
+function anchorsOf(page: string): string[] {
+  return [...page.replace(/^```[\s\S]*?^```$/gm, '').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}

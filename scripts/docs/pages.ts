@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { errorCatalogue, relaxations } from '@agentplatform/contract';
+import { coverageReport, errorCatalogue, relaxations } from '@agentplatform/contract';
 import { commandsPage } from '../../packages/cli/src/docs/commands-page.ts';
 import { configurationDocs } from '../../packages/platform/src/config/describe.ts';
 import { settings } from '../../packages/platform/src/config.ts';
+import { notImplemented } from '../../packages/platform/src/not-implemented.ts';
 import { errorsPage } from './errors-page.ts';
-import { relaxationTable } from './relaxation-table.ts';
+import { piecesTable } from './pieces-table.ts';
+import { relaxationList } from './relaxation-list.ts';
 
 const root = new URL('../../', import.meta.url);
 
@@ -21,7 +23,12 @@ export function generatedPages(): Record<string, string> {
     'docs/deviations.md': withSection(
       readFileSync(pagePath('docs/deviations.md'), 'utf8'),
       'relaxations',
-      relaxationTable(relaxations),
+      relaxationList(relaxations),
+    ),
+    'README.md': withSection(
+      readFileSync(pagePath('README.md'), 'utf8'),
+      'pieces',
+      piecesTable(coverageReport(new Set(), new Set(notImplemented))),
     ),
   };
 }

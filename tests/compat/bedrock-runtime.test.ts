@@ -7,7 +7,6 @@ import {
   ConverseStreamCommand,
   InvokeModelCommand,
 } from '@aws-sdk/client-bedrock-runtime';
-import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { defaultPythonRuntime } from '../../packages/cli/src/package/python.ts';
 import {
@@ -40,8 +39,6 @@ function clientOf({ ready, credentials }: TestPlatform): BedrockRuntimeClient {
     region: ready.region,
     credentials,
     maxAttempts: 1,
-    // By default this client speaks HTTP/2, which the platform does not.
-    requestHandler: new NodeHttpHandler(),
   });
 }
 
@@ -238,10 +235,7 @@ describe('policies', () => {
     const credentials = await newUser(platform, 'asker', [
       { Effect: 'Allow', Action: 'bedrock:InvokeModel', Resource },
     ]);
-    const client = new BedrockRuntimeClient({
-      ...{ region, endpoint, credentials },
-      requestHandler: new NodeHttpHandler(),
-    });
+    const client = new BedrockRuntimeClient({ region, endpoint, credentials });
     expect((await client.send(new ConverseCommand({ modelId: MODEL, messages: [user] }))).stopReason).toBe('end_turn');
     const refused = [
       new ConverseStreamCommand({ modelId: MODEL, messages: [user] }),

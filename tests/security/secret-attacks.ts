@@ -163,7 +163,7 @@ export function secretAttacks(title: string, open: OpenLab, secrets: () => Platf
 
 /** Makes what a platform keeps in its data directory, by the functions that the platform makes it by. */
 export async function fillData(data: string): Promise<void> {
-  await openMasterKeyFile(join(data, 'keys'));
+  await openMasterKeyFile(join(data, 'keys', 'master.key'));
   const secretAccessKey = randomBytes(30).toString('base64');
   await writeCredentialsFile(data, { accessKeyId: 'AKIAIOSFODNN7EXAMPLE', secretAccessKey, region: 'us-east-1' });
   const database = await openDatabase({ dataDir: data, cacheDir: EMBEDDED_CACHE, log: pino({ level: 'silent' }) });

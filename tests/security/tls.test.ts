@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { constants, createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { connect as connectHttp2 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect as dial } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -169,6 +170,24 @@ describe('the listener of the vendor’s names', () => {
     expect(times).toBeLessThan(10);
     socket.destroy();
     expect(await alive()).toBe(true);
+  });
+});
+
+describe('HTTP/2 over TLS', () => {
+  it('is spoken to who offers it, and HTTP/1.1 to all others, on one port', async () => {
+    const session = connectHttp2(`https://${host}:${port}`, { ca, host: '127.0.0.1', servername: host });
+    try {
+      const stream = session.request({ ':path': '/healthz' });
+      const [headers] = await once(stream, 'response');
+      expect(headers[':status']).toBe(200);
+      expect(session.alpnProtocol).toBe('h2');
+      stream.resume();
+    } finally {
+      session.destroy();
+    }
+    expect(await asked({})).toBe('HTTP/1.1 200');
+    expect(await asked({ ALPNProtocols: ['http/1.1'] })).toBe('HTTP/1.1 200');
+    expect(await asked({ ALPNProtocols: ['spdy/3'] })).not.toContain('200');
   });
 });
 

@@ -11,7 +11,7 @@ import { services } from './services.ts';
  */
 const UNKEPT: Record<string, readonly string[]> = {
   'the storage itself': ['changes', 'changes_forgotten', 'schema_migrations'],
-  'read at each use': ['idempotency_records', 'code_interpreter_sessions'],
+  'read at each use': ['idempotency_records', 'code_interpreter_sessions', 'jobs'],
   'read at each use; the keys of the platform that are kept are made once and never change': ['secrets'],
   'each commit also moves iam_revision': ['iam_records'],
   'written and read in batches, each by one server at a time': [

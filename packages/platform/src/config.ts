@@ -103,14 +103,15 @@ export const settings = {
     expected: 'a URL such as postgres://user@host:5432/name',
   }),
   maxConnections: integer({
-    about: 'Connections to one port of the platform at once; one more is closed as it comes.',
+    about:
+      'Connections to one port of the platform at once; one more is closed as it comes. As many requests of HTTP/2, of which one connection may have 100, are under way at once; one more is refused.',
     default: 10_000,
     min: 16,
     max: 1_000_000,
   }),
   maxConnectionsPerAddress: integer({
     about:
-      'Of these, connections of one address (of IPv6: of one /64), unless it is among trustedAddresses; one more is closed as it comes.',
+      'Of these, connections of one address (of IPv6: of one /64), unless it is among trustedAddresses; one more is closed as it comes. A request of HTTP/2 counts as a connection more.',
     default: 2000,
     min: 1,
     max: 1_000_000,
@@ -129,7 +130,7 @@ export const settings = {
   }),
   connectionProbeSeconds: seconds({
     about:
-      'How long nothing may come on a connection until the other side is asked whether it is still there (TCP keep-alive); without an answer for 10 s more the connection is ended, and what was done for it. While something is under way to it, the system’s own limit counts: some 15 minutes on Linux.',
+      'How long nothing may come on a connection until the other side is asked whether it is still there (TCP keep-alive); without an answer for 10 s more the connection is ended, and what was done for it. While something is under way to it, the system’s own limit counts: some 15 minutes on Linux. A client of HTTP/2 is asked by PING as often, and cut if it has not answered by the next time.',
     default: 60,
     min: 1,
     max: 7200,

@@ -1,4 +1,5 @@
 import { iamMigrations } from './kernel/auth/iam/sql-iam-store.ts';
+import { jobMigrations } from './kernel/jobs/index.ts';
 import { journalMigrations } from './kernel/journal/index.ts';
 import { secretMigrations } from './kernel/secrets/index.ts';
 import { sessionRetentionMigrations } from './kernel/sessions/retention.ts';
@@ -13,6 +14,7 @@ export function allMigrations(modules: readonly Pick<AnyModule, 'migrations'>[])
     ...secretMigrations,
     ...iamMigrations,
     ...journalMigrations,
+    ...jobMigrations,
     ...sessionMigrations,
     ...sessionRetentionMigrations,
     ...modules.flatMap(({ migrations = [] }) => migrations),

@@ -27,7 +27,7 @@ export async function openKernel(
   const sandboxes = await openSandboxes({ ...ground, ...storage, ...access });
   const { database, secrets } = storage;
   const paginator = createPaginator(await platformKey(secrets, access.accountId, 'page-tokens'));
-  const jobs = createJobs({ database, log: ground.log, tracer: ground.tracer });
+  const jobs = createJobs({ database, log: ground.log, clock: ground.clock, tracer: ground.tracer });
   closing.add(() => jobs.stop());
   return { ...ground, ...storage, ...access, ...sandboxes, paginator, jobs };
 }

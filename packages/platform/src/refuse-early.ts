@@ -11,7 +11,7 @@ export function createRefuseEarly(
   return (principal, action) => {
     if (iam.authorizer.allowsSomewhere({ principal, action, resourcePolicies })) return;
     const who = principal.kind === 'iam' ? principal.arn : 'the caller';
-    throw errors.accessDenied(`${who} on ${action} of *: no policy allows it on any resource.`, {
+    throw errors.accessDenied(`${who} asks for ${action}: no policy allows it on any resource.`, {
       remedy: 'Ask for a policy that allows it: agentcore iam put-policy.',
     });
   };

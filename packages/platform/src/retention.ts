@@ -1,4 +1,5 @@
 import type { Config } from './config.ts';
+import { forgetFailedJobs } from './kernel/jobs/index.ts';
 import type { LogArchive } from './kernel/sessions/log-archive.ts';
 import { sessionRetention } from './kernel/sessions/retention.ts';
 import { type Executor, forgetChanges, type RetentionRule } from './kernel/storage/index.ts';
@@ -21,6 +22,7 @@ export function retentionRules(
   return [
     // A server that has heard of nothing for so long reads everything anew.
     { name: 'changes that servers were told of', keepMs: HOUR_MS, forget: forgetChanges(database) },
+    { name: 'jobs that failed', keepMs: 7 * DAY_MS, forget: forgetFailedJobs(database) },
     ...sessionRetention(database, archive, keeping),
     ...modules.flatMap((module) => module.retention?.(database, keeping) ?? []),
   ];

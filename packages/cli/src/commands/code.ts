@@ -15,8 +15,8 @@ export function codeCommand(terminal: Terminal) {
   return platformCommand('code', {
     summary: 'Run Python, JavaScript or TypeScript in an isolated session of the platform.',
     details:
-      'Code comes as an argument, from --file, or piped in; --interactive asks for it line by line and keeps a history. What it prints ' +
-      'goes to stdout and stderr; pictures are saved and named. The session ends with the command.',
+      'Give the code as an argument, with --file, or pipe it in. --interactive asks for it line by line and keeps a history. Its output ' +
+      'goes to stdout and stderr; pictures are saved, and their files are named. The session ends with the command.',
     examples: [
       { does: 'one line of Python', line: 'agentcore code "print(1)" --language python' },
       { does: 'a file, its language by its name', line: 'agentcore code --file chart.py' },

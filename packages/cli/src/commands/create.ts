@@ -15,7 +15,7 @@ export function createCommand(terminal: Terminal) {
   return command('create', {
     summary: 'Make a new agent in a folder of its own.',
     details:
-      'Asks for what the flags do not say. The folder holds agentcore.json, the code, and a README with the next steps.',
+      'Asks for what you leave out. The folder holds agentcore.json, the code, and a README with the next steps.',
     examples: [
       { does: 'answer two questions', line: 'agentcore create' },
       { does: 'ask nothing', line: 'agentcore create my-agent --language python --yes' },
@@ -23,7 +23,7 @@ export function createCommand(terminal: Terminal) {
   })
     .argument('[name]', 'name of the agent and of its folder')
     .addOption(new Option('-l, --language <language>', 'what to begin with').choices(names))
-    .option('-y, --yes', 'ask nothing; my-agent and typescript where nothing is said')
+    .option('-y, --yes', 'ask nothing; the defaults are my-agent and typescript')
     .option('--no-install', 'do not run npm install (TypeScript)')
     .action(async (argument, options) => {
       const name = argument ?? (await chooseName(terminal, options.yes));

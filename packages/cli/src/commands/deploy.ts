@@ -21,7 +21,7 @@ export function deployCommand(terminal: Terminal) {
   return platformCommand('deploy', {
     summary: 'Deploy the agent in this folder.',
     details:
-      'Packages the folder, uploads it, and makes the agent runtime or its next version. What has not changed is not deployed again; what agentcore.json does not name the runtime keeps.',
+      'Packages the folder, uploads it, and makes the agent runtime or its next version. What has not changed is not deployed again. The runtime keeps every setting that agentcore.json does not name.',
     examples: [
       { does: 'deploy the agent in this folder', line: 'agentcore deploy' },
       {

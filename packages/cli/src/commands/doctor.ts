@@ -10,9 +10,9 @@ import { harmless, note, print, printJson, styled, type Terminal, typed } from '
 
 export function doctorCommand(terminal: Terminal) {
   return platformCommand('doctor', {
-    summary: 'Say what isolation this machine offers, what is missing, and the command that would get it.',
+    summary: 'Show what isolation this machine offers, what is missing, and the command that installs it.',
     details:
-      'Asks the platform if one answers and allows it, and looks at this machine itself otherwise. Ends with 1 when sessions cannot be isolated.',
+      'Asks the platform, if one answers and allows it. Otherwise it checks this machine itself. Exit status 1: sessions cannot be isolated.',
     examples: [
       { does: 'check this machine', line: 'agentcore doctor' },
       { does: 'get the stronger isolation of gVisor', line: 'agentcore doctor --install gvisor' },

@@ -8,8 +8,8 @@ export function envCommand(terminal: Terminal) {
   return platformCommand('env', {
     summary: 'Print the variables that point every AWS SDK, and the vendor’s own tools, at this platform.',
     details:
-      'With --hosts: for clients that take no address but the original’s host names. The platform must serve TLS on them (npm run platform -- --tls), ' +
-      'and its machine is to answer for them, by lines in /etc/hosts that are printed as comments.',
+      '--hosts is for clients that take no address but the host names of AWS. The platform must serve TLS on those names ' +
+      '(npm run platform -- --tls), and /etc/hosts must lead them to its machine: the lines for that are printed as comments.',
     examples: [
       {
         does: 'use AWS SDKs, boto3 and the aws command with the platform, in this shell',

@@ -36,7 +36,7 @@ export function putPolicyCommand(terminal: Terminal) {
   return ownerCommand('put-policy', {
     summary: 'Give a user or role a policy, or change it.',
     details:
-      'The policy is a JSON document with Statements of Effect, Action, Resource and Condition. A Deny beats every Allow; what nothing allows is denied.',
+      'The policy is a JSON document with Statements of Effect, Action, Resource and Condition. A Deny beats every Allow. Without an Allow everything is denied.',
     examples: [
       { does: 'a policy from a file', line: 'agentcore iam put-policy invoke invoke.json --user ada' },
       {

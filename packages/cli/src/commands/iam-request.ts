@@ -14,9 +14,7 @@ export interface OwnerFlags {
 
 /** A command about the policies of a user or role. */
 export function ownerCommand(name: string, words: CommandText) {
-  return platformCommand(name, words)
-    .option('--user <name>', 'the user that it is about')
-    .option('--role <name>', 'the role that it is about');
+  return platformCommand(name, words).option('--user <name>', 'the user').option('--role <name>', 'the role');
 }
 
 /** The path of that user or role. Throws a `CliError` (usage) unless exactly one is named. */

@@ -31,7 +31,7 @@ export function createRoleCommand(terminal: Terminal) {
     ],
   })
     .argument('<name>', 'name of the role')
-    .option('--trust <file>', 'policy that says who may take it on (default: the platform, for agents)')
+    .option('--trust <file>', 'policy that says who may assume it (default: the platform, for agents)')
     .option('--description <text>', 'what it is for')
     .action(async (name, options) => {
       const trustPolicy = options.trust === undefined ? platformTrust : await readDocument(terminal, options.trust);
@@ -44,7 +44,7 @@ export function createRoleCommand(terminal: Terminal) {
 
 export function setTrustCommand(terminal: Terminal) {
   return platformCommand('set-trust', {
-    summary: 'Change who may take on a role.',
+    summary: 'Change who may assume a role.',
     examples: [{ does: 'the trust policy from a file', line: 'agentcore iam set-trust shop trust.json' }],
   })
     .argument('<name>', 'name of the role')
@@ -58,7 +58,7 @@ export function setTrustCommand(terminal: Terminal) {
 
 export function deleteRoleCommand(terminal: Terminal) {
   return platformCommand('delete-role', {
-    summary: 'Remove a role; credentials that were issued for it end at once.',
+    summary: 'Remove a role. Credentials that were issued for it end at once.',
     examples: [{ does: 'remove a role', line: 'agentcore iam delete-role shop' }],
   })
     .argument('<name>', 'name of the role')

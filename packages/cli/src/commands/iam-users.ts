@@ -31,7 +31,7 @@ export function usersCommand(terminal: Terminal) {
 
 export function createUserCommand(terminal: Terminal) {
   return platformCommand('create-user', {
-    summary: 'Make a user, who may do nothing until a policy says so.',
+    summary: 'Make a user. Until a policy allows it, the user may do nothing.',
     examples: [
       { does: 'a user', line: 'agentcore iam create-user ada' },
       { does: 'keys for that user', line: 'agentcore iam create-key ada' },

@@ -20,7 +20,7 @@ export function invokeCommand(terminal: Terminal) {
   return platformCommand('invoke', {
     summary: 'Call an agent and show its answer as it comes.',
     details:
-      'The payload is a JSON object; "-" or nothing with something piped in reads it from standard input. Without --session a new session ' +
+      'The payload is a JSON object. With "-", or without a payload in a pipe, it is read from standard input. Without --session a new session ' +
       'begins, and its id is written to stderr. The answer goes to stdout.',
     examples: [
       { does: 'call the agent in this folder in a new session', line: `agentcore invoke '{"prompt":"hi"}'` },

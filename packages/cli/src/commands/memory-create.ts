@@ -19,14 +19,14 @@ export function createMemoryCommand(terminal: Terminal) {
     examples: [
       { does: 'a log of events only', line: 'agentcore memory create support' },
       {
-        does: 'with facts and summaries made of it',
+        does: 'with facts and summaries of what is said',
         line: 'agentcore memory create support --strategies semantic,summary',
       },
     ],
   })
     .argument('<name>', 'name: a letter, then letters, digits and _')
     .option('--expiry <days>', 'days that events are kept, 3 to 365', '90')
-    .option('--strategies <list>', `what is made of events: ${Object.keys(STRATEGIES).join(', ')}`)
+    .option('--strategies <list>', `records to make of events: ${Object.keys(STRATEGIES).join(', ')}`)
     .action(async (name, options) => {
       const memoryStrategies = (options.strategies?.split(',') ?? []).map((word) => {
         const strategy = STRATEGIES[word.trim()];

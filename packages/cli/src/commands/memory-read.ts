@@ -8,7 +8,7 @@ const MEMORY = 'id or ARN of the memory';
 
 export function memoryEventsCommand(terminal: Terminal) {
   return platformCommand('events', {
-    summary: 'Show the events of a session, newest first; without a session, what actors and sessions there are.',
+    summary: 'Show the events of a session, newest first. Without a session, list actors and sessions.',
     examples: [
       { does: 'actors and their sessions', line: 'agentcore memory events support-a1B2c3D4e5' },
       {
@@ -70,7 +70,7 @@ export function memoryRecordsCommand(terminal: Terminal) {
     ],
   })
     .argument('<memory>', MEMORY)
-    .option('--namespace <path>', 'namespace; those below it count too', '/')
+    .option('--namespace <path>', 'namespace, with all below it', '/')
     .option('--limit <n>', 'records at most', '20')
     .action(async (memoryId, options) => {
       const { ListMemoryRecordsCommand } = await import('@aws-sdk/client-bedrock-agentcore');
@@ -92,7 +92,7 @@ export function memorySearchCommand(terminal: Terminal) {
   })
     .argument('<memory>', MEMORY)
     .argument('<query>', 'what to look for')
-    .option('--namespace <path>', 'namespace; those below it count too', '/')
+    .option('--namespace <path>', 'namespace, with all below it', '/')
     .option('--limit <n>', 'records at most', '10')
     .action(async (memoryId, searchQuery, options) => {
       const { RetrieveMemoryRecordsCommand } = await import('@aws-sdk/client-bedrock-agentcore');

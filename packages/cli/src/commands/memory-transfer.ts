@@ -32,7 +32,7 @@ const RECORDS_AT_ONCE = 100;
 
 export function exportMemoryCommand(terminal: Terminal) {
   return platformCommand('export', {
-    summary: 'Write all events and records of a memory as JSON Lines.',
+    summary: 'Export all events and records of a memory as JSON Lines.',
     examples: [{ does: 'into a file', line: 'agentcore memory export support-a1B2c3D4e5 --output support.jsonl' }],
   })
     .argument('<memory>', 'id or ARN of the memory')
@@ -56,7 +56,7 @@ export function exportMemoryCommand(terminal: Terminal) {
 
 export function importMemoryCommand(terminal: Terminal) {
   return platformCommand('import', {
-    summary: 'Read events and records that were exported into a memory; nothing is extracted from them again.',
+    summary: 'Import events and records into a memory. Nothing is extracted from them again.',
     details:
       'Events get new ids; their order, moments, branches and content stay. Importing a file twice adds its events once.',
     examples: [{ does: 'from a file', line: 'agentcore memory import copy-a1B2c3D4e5 support.jsonl' }],

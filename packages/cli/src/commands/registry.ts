@@ -17,10 +17,10 @@ export function registryCommand(terminal: Terminal) {
 
 function loginCommand(terminal: Terminal) {
   return platformCommand('login', {
-    summary: 'Store the user name and password that a private registry is asked with.',
+    summary: 'Store the user name and password for a private registry.',
     details:
       'The platform keeps them encrypted, for this account, and never gives them back. It uses them when it fetches an image ' +
-      'of that registry; the registry is not asked now. What was stored for it before is replaced.',
+      'of that registry, and does not check them now. They replace what was stored for that registry before.',
     examples: [
       { does: 'be asked for the password', line: 'agentcore registry login ghcr.io --username ada' },
       {

@@ -27,8 +27,8 @@ function setCommand(terminal: Terminal) {
   return secretSubcommand('set', {
     summary: 'Set a secret, such as the key of a model.',
     details:
-      'The platform keeps it encrypted and never shows it. An agent gets it as an environment variable of that name once agentcore.json ' +
-      'names it in "secrets" (agentcore deploy --secret NAME). New sessions get a new value; those that are running keep theirs. ' +
+      'The platform keeps it encrypted and never shows it. An agent gets it as an environment variable of that name when agentcore.json ' +
+      'names it in "secrets" (agentcore deploy --secret NAME). New sessions get a new value. Running sessions keep the old one. ' +
       'Credential providers read it by its ARN and a key of the JSON that it holds.',
     examples: [
       { does: 'be asked for the value', line: 'agentcore secret set OPENAI_API_KEY' },
@@ -57,7 +57,7 @@ function listCommand(terminal: Terminal) {
   return secretSubcommand('list', {
     summary: 'List secrets: names, when they were set and by whom. Values are never shown.',
     examples: [
-      { does: 'those that any agent may be given', line: 'agentcore secret list' },
+      { does: 'the secrets that any agent may use', line: 'agentcore secret list' },
       { does: 'those of one agent alone', line: 'agentcore secret list --runtime my_agent' },
     ],
   }).action(async (options) => {
@@ -85,7 +85,7 @@ function showCommand(terminal: Terminal) {
 function deleteCommand(terminal: Terminal) {
   return secretSubcommand('delete', {
     summary: 'Forget a secret.',
-    details: 'New sessions of agents that are given it do not start until it is set again.',
+    details: 'New sessions of agents that use it do not start until it is set again.',
     examples: [{ does: 'forget it', line: 'agentcore secret delete OPENAI_API_KEY' }],
   })
     .argument('<name>', 'name of the secret')

@@ -25,7 +25,7 @@ const END_MS = 500;
 export function shellCommand(terminal: Terminal) {
   return platformCommand('shell', {
     summary: 'Open a terminal in the sandbox of a session, beside the agent.',
-    details: 'Without --session a new session begins. What is piped in is typed for you.',
+    details: 'Without --session a new session begins. Input from a pipe is typed into it.',
     examples: [
       { does: 'look around in a new session of the agent in this folder', line: 'agentcore shell' },
       { does: 'look into the session of the last call', line: 'agentcore shell --continue' },

@@ -14,7 +14,7 @@ export function waitCommand(terminal: Terminal) {
   return platformCommand('wait', {
     summary: 'Wait for what the platform prepares in the background after its first start.',
     details:
-      'The images of code-interpreter sessions and the model that memory searches with are made or fetched once on a machine. Ends with 0 when all of it is there, with 1 when something failed or the time is over.',
+      'These are the images of code-interpreter sessions, and the model that memory searches with. A machine makes or fetches them once. Exit status 0: all is ready. 1: something failed, or the time is over.',
     examples: [
       { does: 'wait until sessions have pandas and memory searches by meaning', line: 'agentcore wait' },
       { does: 'only look', line: 'agentcore wait --timeout 0 --json' },

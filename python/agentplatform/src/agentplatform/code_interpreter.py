@@ -203,7 +203,7 @@ def _clients(region: str | None, session: Any, options: dict[str, Any]) -> tuple
         import boto3
         from botocore.config import Config
     except ImportError as error:
-        raise ImportError("CodeInterpreter needs boto3: pip install 'agentplatform[code-interpreter]'.") from error
+        raise ImportError("CodeInterpreter needs boto3: pip install boto3") from error
     source = session if session is not None else boto3
     config = options.pop("config", None) or Config()
     client = source.client("bedrock-agentcore", region_name=region, config=config, **options)

@@ -1,4 +1,4 @@
-"""Tools for agents on LangChain and LangGraph: `pip install 'agentplatform[langchain]'`."""
+"""Tools for agents on LangChain and LangGraph; they need the extra `langchain` (docs/guides/install.md)."""
 
 import base64
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tools for agents on Strands: `pip install 'agentplatform[strands]'`."""
+"""Tools for agents on Strands; they need the extra `strands` (docs/guides/install.md)."""
 
 from typing import Any
 

@@ -72,6 +72,9 @@ export function isSignable(name: string): boolean {
   return !NEVER_SIGNED.has(name);
 }
 
+/** What clients of HTTP/2 sign instead of `host`. The request has it as `host` here, whichever protocol it came by. */
+const AUTHORITY = ':authority';
+
 /** The names of signed headers as a request lists them. */
 export interface SignedNames {
   /** Lower-case, ascending, `;` between. */
@@ -88,21 +91,21 @@ export function signedNames(text: string): SignedNames {
   const set = new Set(names);
   const problem = names.some((name, i) => name <= (names[i - 1] ?? ''))
     ? 'SignedHeaders must be ascending, each name once.'
-    : set.has('host')
+    : set.has('host') || set.has(AUTHORITY)
       ? undefined
       : 'The header "host" must be signed.';
   return { text, names, set, problem };
 }
 
 /**
- * Canonical headers of a request whose signed headers must be lower-case, ascending, present, and hold `host` and every
+ * Canonical headers of a request whose signed headers must be lower-case, ascending, present, and hold `host` (or `:authority`) and every
  * header of the request that AWS or this service gives a meaning to. Throws `InvalidSignatureException`.
  */
 export function canonicalHeaders(headers: HeaderList, signed: SignedNames): string {
   if (signed.problem !== undefined) throw errors.invalidSignature(signed.problem);
   let text = '';
   for (const name of signed.names) {
-    const value = headers.get(name);
+    const value = headers.get(name === AUTHORITY ? 'host' : name);
     if (value === undefined) throw errors.invalidSignature(`The signed header "${printable(name)}" is missing.`);
     text += `${name}:${value}\n`;
   }

@@ -367,11 +367,13 @@ function handSigned(plan: {
   scopeDate?: string;
   rawUrl?: string;
   canonicalQuery?: string;
+  /** What is signed for a name, where that is not what the headers say. */
+  values?: Record<string, string>;
 }): SignedRequest {
   const { headers, signedHeaders, hash = sha(''), timestamp = '20261121T153000Z', rawUrl = '/x' } = plan;
   const value = (name: string): string =>
     headers.filter((_, i) => i % 2 === 1 && headers[i - 1]?.toLowerCase() === name).join(',');
-  const lines = signedHeaders.split(';').map((name) => `${name}:${value(name)}\n`);
+  const lines = signedHeaders.split(';').map((name) => `${name}:${plan.values?.[name] ?? value(name)}\n`);
   const path = rawUrl.split('?')[0];
   const canonical = `GET\n${path}\n${plan.canonicalQuery ?? ''}\n${lines.join('')}\n${signedHeaders}\n${hash}`;
   const scope = `${plan.scopeDate ?? timestamp.slice(0, 8)}/eu-test-1/bedrock-agentcore/aws4_request`;
@@ -398,6 +400,12 @@ describe('a signature that is right as arithmetic', () => {
   it('is accepted when it follows the rules', () => {
     expect(refused({ headers: [...date, ...host], signedHeaders: 'host;x-amz-date' })).toBe('AKIAONE');
     expect(refused({ headers: [...httpDate, ...host], signedHeaders: 'date;host' })).toBe('AKIAONE');
+  });
+
+  it('may name the host as HTTP/2 does', () => {
+    const authority = { headers: [...date, ...host], signedHeaders: ':authority;x-amz-date' };
+    expect(refused({ ...authority, values: { ':authority': 'h' } })).toBe('AKIAONE');
+    expect(refused({ ...authority, values: { ':authority': 'another' } })).toBe('InvalidSignatureException');
   });
 
   it('is refused when it leaves out the host or a date, or lists names in disorder', () => {

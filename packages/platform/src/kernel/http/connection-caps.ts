@@ -1,4 +1,4 @@
-import type { Server, Socket } from 'node:net';
+import type { Server } from 'node:net';
 import { addressKey } from './address-key.ts';
 import type { TrustedAddresses } from './trusted-addresses.ts';
 
@@ -9,10 +9,20 @@ export interface ConnectionCaps {
   trusted: Pick<TrustedAddresses, 'has'>;
 }
 
-/** Keeps one address from having all the connections of a server. A connection counts until it is closed, whatever became of it meanwhile. */
-export function capConnections(server: Server, { perAddress, trusted }: ConnectionCaps): void {
+/** What counts as one: a socket, or a stream of HTTP/2. */
+export interface CountedConnection {
+  readonly remoteAddress?: string | undefined;
+  destroy(): void;
+  once(event: 'close', run: () => void): unknown;
+}
+
+/** Counts a connection until it is closed, whatever becomes of it meanwhile, and destroys it where its address has too many. */
+export type CountConnection = (connection: CountedConnection) => void;
+
+/** Keeps one address from having all the connections of a server. Gives what counts connections that do not come as its sockets. */
+export function capConnections(server: Server, { perAddress, trusted }: ConnectionCaps): CountConnection {
   const open = new Map<string, number>();
-  const onConnection = (socket: Socket): void => {
+  const count: CountConnection = (socket) => {
     const { remoteAddress } = socket;
     if (trusted.has(remoteAddress)) return;
     const key = addressKey(remoteAddress);
@@ -29,5 +39,6 @@ export function capConnections(server: Server, { perAddress, trusted }: Connecti
     });
   };
   // Before the server makes anything for it.
-  server.prependListener('connection', onConnection);
+  server.prependListener('connection', count);
+  return count;
 }

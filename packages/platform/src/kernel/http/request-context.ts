@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
-import { TLSSocket } from 'node:tls';
 import type { Logger } from 'pino';
 import type { Principal } from '../auth/principal.ts';
 import type { RequestContext } from '../service.ts';
@@ -45,7 +44,8 @@ export class HttpRequestContext implements RequestContext {
 
   get origin(): string {
     const { host = '', 'x-forwarded-proto': forwarded } = this.headers;
-    const secure = forwarded === 'https' || this.#parts.res.socket instanceof TLSSocket;
+    const { socket } = this.#parts.res;
+    const secure = forwarded === 'https' || (socket !== null && 'encrypted' in socket && socket.encrypted === true);
     return `${secure ? 'https' : 'http'}://${host}`;
   }
 

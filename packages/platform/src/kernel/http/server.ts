@@ -17,7 +17,8 @@ import type { Logger } from 'pino';
 import { isSignedFor } from '../auth/signed-for.ts';
 import type { Clock } from '../clock.ts';
 import type { Unhandled } from '../unhandled.ts';
-import { type ConnectionCaps, capConnections } from './connection-caps.ts';
+import type { ConnectionCaps } from './connection-caps.ts';
+import { type Http2Side, serveHttp2 } from './http2/serve-http2.ts';
 import { lingerAfterAnswer } from './linger.ts';
 import type { PassPlugin } from './pass-through.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -79,6 +80,9 @@ const WEBSOCKET = /(?:^|,)\s*websocket\s*(?:,|$)/i;
 /** In ms. A request may take so long to arrive: room for the largest payload on a slow line. */
 const TIMEOUTS = { requestTimeout: 15 * 60_000, keepAliveTimeout: 75_000 };
 
+/** What a client may agree on over TLS, the best first. */
+const ALPNProtocols = ['h2', 'http/1.1'];
+
 /** How often it is looked at which connections have had their time, in ms. */
 const CHECK_MS = 5000;
 
@@ -115,7 +119,7 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
     forceCloseConnections: 'idle',
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 4096 },
   });
-  prepare(app.server, deps);
+  const http2 = [prepare(app.server, deps)];
   onlyDeclared(app);
   // Nobody reads the body of a request to an unknown path.
   app.removeAllContentTypeParsers();
@@ -142,10 +146,10 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
   return {
     async listenSecurely(host, port, credential) {
       const server = createSecureServer(
-        { ...pems(credential), ...TIMEOUTS, ...common, handshakeTimeout: deps.headMs },
+        { ...pems(credential), ...TIMEOUTS, ...common, handshakeTimeout: deps.headMs, ALPNProtocols },
         handle,
       );
-      prepare(server, deps);
+      http2.push(prepare(server, deps));
       server.listen(port, host);
       await once(server, 'listening');
       secure = server;
@@ -162,8 +166,10 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
       const cancel = deps.clock.after(graceMs, () => {
         app.server.closeAllConnections();
         secure?.closeAllConnections();
+        for (const side of http2) side.destroy();
       });
       try {
+        for (const side of http2) side.close();
         const over = secure?.listening ? once(secure, 'close') : undefined;
         secure?.close();
         secure?.closeIdleConnections();
@@ -176,11 +182,12 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
 }
 
 /** What both listeners have in common beside their options. */
-function prepare(server: Server | SecureServer, deps: HttpServerDeps): void {
-  const { maxConnections, caps, admit, upgrade, unhandled } = deps;
+function prepare(server: Server | SecureServer, deps: HttpServerDeps): Http2Side {
+  const { maxConnections, caps, admit, upgrade, unhandled, headMs, probeMs, clock } = deps;
   server.maxConnections = maxConnections;
-  capConnections(server, caps);
-  if (!upgrade) return;
+  const idleMs = TIMEOUTS.keepAliveTimeout;
+  const http2 = serveHttp2(server, { caps, maxStreams: maxConnections, headMs, idleMs, probeMs, clock });
+  if (!upgrade) return http2;
   server.on('upgrade', (req: IncomingMessage, socket: Duplex, head: Buffer) => {
     const refusal = admit(req);
     if (refusal) return refuseUpgrade(socket, refusal, randomUUID());
@@ -190,6 +197,7 @@ function prepare(server: Server | SecureServer, deps: HttpServerDeps): void {
     );
     socket.once('close', over);
   });
+  return http2;
 }
 
 /** Ends a request in whose course something went wrong that nobody had expected: told, where its answer has not begun. */

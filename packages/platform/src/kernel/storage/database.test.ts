@@ -11,7 +11,7 @@ const migrations: Migration[] = [
   { id: 'test/0002', sql: 'CREATE INDEX things_count ON things (count); CREATE INDEX things_at ON things (at)' },
 ];
 
-describeDatabases('database', migrations, (database) => {
+describeDatabases('database', migrations, (database, kind) => {
   test('values come back the same from both', async () => {
     const at = new Date('2026-01-02T03:04:05.678Z');
     const [row] = await database().query<{ bytes: Uint8Array }>(
@@ -59,6 +59,26 @@ describeDatabases('database', migrations, (database) => {
     expect(await database().query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
+  // The embedded database answers a statement when it is over.
+  if (kind === 'postgres') {
+    test('what a failed statement held is free when its error is there', async () => {
+      await database().execute("INSERT INTO things (id, count, at) VALUES ('free', 1, now())");
+      // Many subtransactions, which take the server a while to undo.
+      const failing = `DO $$ BEGIN
+        UPDATE things SET count = count + 1 WHERE id = 'free';
+        FOR n IN 1..5000 LOOP
+          BEGIN INSERT INTO things VALUES ('sub' || n, n, NULL, now()); EXCEPTION WHEN division_by_zero THEN NULL; END;
+        END LOOP;
+        PERFORM 1 / 0;
+      END $$`;
+      for (let time = 0; time < 10; time++) {
+        await expect(database().exec(failing)).rejects.toThrow(/division by zero/);
+        const free = "SELECT count FROM things WHERE id = 'free' FOR UPDATE SKIP LOCKED";
+        expect(await database().query(free)).toEqual([{ count: 1 }]);
+      }
+    });
+  }
+
   test('a transaction is all or nothing', async () => {
     const insert = 'INSERT INTO things (id, count, at) VALUES ($1, 0, now())';
     await database().transaction(async (tx) => {
@@ -74,6 +94,15 @@ describeDatabases('database', migrations, (database) => {
     ).rejects.toBe(stop);
     const rows = await database().query("SELECT id FROM things WHERE id LIKE 'kept-%' OR id = 'lost' ORDER BY id");
     expect(rows).toEqual([{ id: 'kept-1' }, { id: 'kept-2' }]);
+  });
+
+  test('a transaction whose first statement fails, and one that has none, leave nothing open', async () => {
+    await expect(database().transaction((tx) => tx.query('SELECT 1 / 0'))).rejects.toMatchObject({ code: '22012' });
+    await expect(database().transaction((tx) => tx.exec('SELECT 1 / 0'))).rejects.toMatchObject({ code: '22012' });
+    expect(await database().transaction(async () => 'nothing')).toBe('nothing');
+    await expect(database().transaction(() => Promise.reject(new Error('undone')))).rejects.toThrow('undone');
+    await database().transaction((tx) => tx.query('SAVEPOINT known'));
+    await expect(database().query('SAVEPOINT known')).rejects.toMatchObject({ code: '25P01' });
   });
 
   test('statements beside a transaction are not part of it', async () => {

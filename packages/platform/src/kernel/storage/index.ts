@@ -24,5 +24,6 @@ export {
 export type { Page, Resource } from './resource-store.ts';
 export { ResourceStore } from './resource-store.ts';
 export { forgetRows, Retention, type RetentionRule } from './retention.ts';
+export { keepStatistics } from './statistics.ts';
 export { storageMigrations } from './tables.ts';
 export { vacuum } from './vacuum.ts';

@@ -6,8 +6,9 @@ export interface PgliteWorkerData {
 }
 
 export type PgliteCommand =
-  | { kind: 'run'; sql: string; params: unknown[] }
-  | { kind: 'exec'; sql: string }
+  /** `begin`: as the first of a transaction, which it begins. */
+  | { kind: 'run'; sql: string; params: unknown[]; begin?: boolean }
+  | { kind: 'exec'; sql: string; begin?: boolean }
   | { kind: 'close' };
 
 /** One command for the worker; answered in the order sent. */

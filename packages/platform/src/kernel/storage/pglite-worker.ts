@@ -32,6 +32,7 @@ async function perform(database: PGlite, request: PgliteRequest): Promise<RunRes
     await database.close();
     return { rows: [], affected: 0, noted: false };
   }
+  if (request.begin) await database.exec('BEGIN');
   let noted = false;
   const onNotice = ({ code }: { code: string | undefined }): void => {
     noted ||= code === CHANGE_NOTED;

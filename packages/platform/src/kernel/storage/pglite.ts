@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { Timers } from '../timers.ts';
-import type { RunResult, SqlDriver, SqlRunner, SqlSession } from './driver.ts';
+import type { SqlDriver, SqlSession } from './driver.ts';
 import { DatabaseUnavailableError } from './errors.ts';
 import { type PgliteEngine, startPgliteEngine } from './pglite-engine.ts';
 import { ensurePgliteDirectory, type PgliteSnapshot } from './pglite-snapshot.ts';
@@ -62,12 +62,7 @@ export async function openPgliteDriver(options: PgliteOptions): Promise<SqlDrive
     return engine;
   }
 
-  const openSession = (text: string): Promise<PgliteEngine> =>
-    turnstile.hold(async () => {
-      const target = await current();
-      if (text) await target.send({ kind: 'exec', sql: text });
-      return target;
-    });
+  const hold = (): Promise<PgliteEngine> => turnstile.hold(() => current());
 
   return {
     kind: 'pglite',
@@ -76,7 +71,7 @@ export async function openPgliteDriver(options: PgliteOptions): Promise<SqlDrive
       turnstile.pass(async () => (await current()).send({ kind: 'run', sql, params: encode(params) })),
     exec: async (sql) => {
       // Alone: the text may hold BEGIN and COMMIT, and a failure between them leaves a transaction to roll back.
-      const target = await openSession('');
+      const target = await hold();
       try {
         return await target.send({ kind: 'exec', sql });
       } catch (error) {
@@ -86,7 +81,7 @@ export async function openPgliteDriver(options: PgliteOptions): Promise<SqlDrive
         turnstile.leave();
       }
     },
-    begin: async () => sessionOn(await openSession('BEGIN'), () => turnstile.leave()),
+    begin: async () => sessionOn(await hold(), () => turnstile.leave()),
     close: async () => {
       closed = true;
       timers.close();
@@ -96,29 +91,26 @@ export async function openPgliteDriver(options: PgliteOptions): Promise<SqlDrive
   };
 }
 
-function runnerOn(engine: PgliteEngine): SqlRunner {
-  return {
-    run: (sql, params) => engine.send({ kind: 'run', sql, params: encode(params) }),
-    exec: (sql) => engine.send({ kind: 'exec', sql }),
-  };
-}
-
+/** BEGIN goes with the first statement: the way to the thread and back is a good part of what a statement costs. */
 function sessionOn(engine: PgliteEngine, leave: () => void): SqlSession {
-  const finish = async (sql: string): Promise<RunResult> => {
+  let begun = false;
+  const first = (): { begin?: boolean } => {
+    const begin = !begun;
+    begun = true;
+    return begin ? { begin } : {};
+  };
+  const finish = async (sql: string): Promise<void> => {
     try {
-      return await engine.send({ kind: 'exec', sql });
+      if (begun) await engine.send({ kind: 'exec', sql });
     } finally {
       leave();
     }
   };
   return {
-    ...runnerOn(engine),
-    commit: async () => {
-      await finish('COMMIT');
-    },
-    rollback: async () => {
-      await finish('ROLLBACK').catch(() => {});
-    },
+    run: (sql, params) => engine.send({ kind: 'run', sql, params: encode(params), ...first() }),
+    exec: (sql) => engine.send({ kind: 'exec', sql, ...first() }),
+    commit: () => finish('COMMIT'),
+    rollback: () => finish('ROLLBACK').catch(() => {}),
   };
 }
 

@@ -61,7 +61,7 @@ export function openPostgresDriver(options: PostgresOptions): SqlDriver {
       release();
       return result;
     } catch (error) {
-      release(asError(error));
+      release(await undone(client, error));
       throw error;
     }
   };
@@ -78,7 +78,7 @@ export function openPostgresDriver(options: PostgresOptions): SqlDriver {
           await client.query(sql);
           release();
         } catch (error) {
-          release(asError(error));
+          release(await undone(client, error));
           throw error;
         }
       };
@@ -159,6 +159,16 @@ function runnerOn(client: pg.ClientBase): SqlRunner {
       return ask(script);
     },
   };
+}
+
+/**
+ * Waits until what failed is undone. The server tells of an error first and rolls back afterwards, and until then a look past locked rows
+ * (SKIP LOCKED) passes those of the failed statement. Gives why the connection is of no more use, if so.
+ */
+async function undone(client: pg.ClientBase, error: unknown): Promise<Error | undefined> {
+  if (!(error instanceof pg.DatabaseError)) return asError(error);
+  // Also ends the transaction that a text of several statements left open; without one it does nothing.
+  return client.query('ROLLBACK').then(() => undefined, asError);
 }
 
 function asError(error: unknown): Error {

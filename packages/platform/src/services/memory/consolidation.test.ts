@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { FakeClock } from '../../kernel/fake-clock.ts';
+import { jobMigrations } from '../../kernel/jobs/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases, silent } from '../../kernel/storage/testing/databases.ts';
 import { ToldChanges } from '../../kernel/storage/testing/told-changes.ts';
@@ -9,20 +10,13 @@ import type { Batch, Extractor } from './extraction/candidate.ts';
 import { applyChanges, OvertakenError } from './extraction/changes.ts';
 import { extractBatch } from './extraction/extract.ts';
 import { localExtractor } from './extraction/local-extractor.ts';
-import {
-  addJob,
-  countFailure,
-  endJob,
-  failedJobs,
-  nextInLine,
-  requeueJob,
-  waitingLines,
-} from './extraction-job-store.ts';
+import { addJob, endJob, failedJobs, giveUpJob, queuedJob, requeueJob } from './extraction-job-store.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { Memories } from './memories.ts';
 import { planJobs } from './plan-jobs.ts';
 import { findRecord, listRecords, type NewRecord, type RecordFilter } from './record-store.ts';
 import { memoryMigrations } from './tables.ts';
+import { QueuedEntries } from './testing/queued-entries.ts';
 
 const now = new Date('2026-01-01T00:00:00Z');
 const everything: RecordFilter = {
@@ -39,7 +33,7 @@ function record(id: string, content: string, more: Partial<NewRecord> = {}): New
   return { ...place, id, content, metadata: {}, at: now, insertedAt: now, eventIds: [`1#${id}`], ...more };
 }
 
-describeDatabases('memory', [...storageMigrations, ...memoryMigrations], (database) => {
+describeDatabases('memory', [...storageMigrations, ...jobMigrations, ...memoryMigrations], (database) => {
   it('replaces a record once, keeps it out of lists, and confirms what is known', async () => {
     const insert = (id: string, content: string, supersedes: string[] = []) =>
       database().transaction((tx) =>
@@ -133,13 +127,9 @@ describeDatabases('memory', [...storageMigrations, ...memoryMigrations], (databa
       variables: {},
       createdAt: now,
     });
-    const line = { memoryId: 'm', strategyId: job.strategyId, actorId: 'a', sessionId: 'x' };
-    expect(await waitingLines(database(), 5)).toEqual([line]);
-    expect((await nextInLine(database(), line))?.id).toBe('j');
-    expect(await countFailure(database(), 'j', 'once', 2)).toBe(false);
-    expect(await waitingLines(database(), 5)).toEqual([line]);
-    expect(await countFailure(database(), 'j', 'because \u0000', 2)).toBe(true);
-    expect(await nextInLine(database(), line)).toBeUndefined();
+    expect((await queuedJob(database(), 'j'))?.id).toBe('j');
+    await giveUpJob(database(), 'j', 'because \u0000');
+    expect(await queuedJob(database(), 'j')).toBeUndefined();
     expect(await endJob(database(), 'j')).toBe(false);
     expect(await failedJobs(database(), 'm', { actorId: 'a' }, 5, undefined)).toMatchObject([
       { id: 'j', failureReason: 'because ' },
@@ -235,17 +225,13 @@ describeDatabases('memory', [...storageMigrations, ...memoryMigrations], (databa
         pending: true,
       });
     }
-    const deps = { database: database(), clock, memories, newJobId: newId, delayMs: 0 };
+    const queues = new QueuedEntries();
+    const deps = { database: database(), clock, memories, newJobId: newId, delayMs: 0, queues };
     for (let looks = 0; (await planJobs(deps)).more && looks < 10; looks++);
-    const [line] = await waitingLines(database(), 10);
     const jobs: string[][] = [];
-    for (
-      let job = line && (await nextInLine(database(), line));
-      line && job;
-      job = await nextInLine(database(), line)
-    ) {
-      jobs.push(job.events.map(({ eventId }) => eventId));
-      await endJob(database(), job.id);
+    for (const { id } of queues.take()) {
+      jobs.push((await queuedJob(database(), id))?.events.map(({ eventId }) => eventId) ?? []);
+      await endJob(database(), id);
     }
     expect(jobs).toEqual([said.slice(0, 2), said.slice(2, 4), said.slice(4)]);
   });

@@ -1,10 +1,13 @@
 import type { data } from '@agentplatform/contract';
 import type { Executor } from '../../kernel/storage/index.ts';
 
-/** `HELD`: of a self-managed strategy, waiting for a trigger (self-managed/held-store.ts). A finished job has no row. */
+/**
+ * `QUEUED`: an entry of the server's jobs has it done (line-queues.ts). `HELD`: of a self-managed strategy, waiting for a trigger
+ * (self-managed/held-store.ts). A finished job has no row.
+ */
 export type JobStatus = 'QUEUED' | 'HELD' | 'FAILED';
 
-/** One batch of one session for one strategy, waiting to be extracted. */
+/** One batch of one session for one strategy: what is to be extracted from, and what has become of it. */
 export interface ExtractionJob {
   id: string;
   memoryId: string;
@@ -75,20 +78,18 @@ export async function endJob(executor: Executor, id: string): Promise<boolean> {
   return (await executor.execute("DELETE FROM memory_extraction_jobs WHERE id = $1 AND status = 'QUEUED'", [id])) === 1;
 }
 
-/** Counts a failed attempt; true when it was the last of `most`, so that the job is kept as failed. */
-export async function countFailure(executor: Executor, id: string, reason: string, most: number): Promise<boolean> {
-  const [row] = await executor.query<{ status: JobStatus }>(
-    `UPDATE memory_extraction_jobs SET attempts = attempts + 1, failure_reason = $2,
-       status = CASE WHEN attempts + 1 >= $3 THEN 'FAILED' ELSE status END WHERE id = $1 AND status = 'QUEUED' RETURNING status`,
-    [id, reason.replaceAll('\u0000', '').slice(0, 2000), most],
+/** Keeps the job as failed, for that reason, until someone starts it again. */
+export async function giveUpJob(executor: Executor, id: string, reason: string): Promise<void> {
+  await executor.execute(
+    "UPDATE memory_extraction_jobs SET status = 'FAILED', failure_reason = $2 WHERE id = $1 AND status = 'QUEUED'",
+    [id, reason.replaceAll('\u0000', '').slice(0, 2000)],
   );
-  return row?.status === 'FAILED';
 }
 
 /** A failed job of the memory waits again; undefined when there is none of that id. */
 export async function requeueJob(executor: Executor, memoryId: string, id: string): Promise<ExtractionJob | undefined> {
   const [row] = await executor.query<JobRow>(
-    `UPDATE memory_extraction_jobs SET status = 'QUEUED', failure_reason = NULL, attempts = 0
+    `UPDATE memory_extraction_jobs SET status = 'QUEUED', failure_reason = NULL
      WHERE id = $1 AND memory_id = $2 AND status = 'FAILED' RETURNING ${JOB_COLUMNS}`,
     [id, memoryId],
   );
@@ -98,27 +99,14 @@ export async function requeueJob(executor: Executor, memoryId: string, id: strin
 /** What jobs are keyed by: those of one session and strategy are done one after the other. */
 export type Line = Pick<ExtractionJob, 'memoryId' | 'strategyId' | 'actorId' | 'sessionId'>;
 
-/** Lines in which jobs wait, at most `limit`, the longest wait first. */
-export async function waitingLines(executor: Executor, limit: number): Promise<Line[]> {
-  const rows = await executor.query<JobRow>(
-    `SELECT memory_id, strategy_id, actor_id, session_id FROM memory_extraction_jobs WHERE status = 'QUEUED'
-     GROUP BY 1, 2, 3, 4 ORDER BY min(seq) LIMIT $1`,
-    [limit],
-  );
-  return rows.map((row) => ({
-    memoryId: row.memory_id,
-    strategyId: row.strategy_id,
-    actorId: row.actor_id,
-    sessionId: row.session_id,
-  }));
-}
+/** One job in its line. */
+export type Entry = Line & Pick<ExtractionJob, 'id'>;
 
-/** The first job that waits in a line. */
-export async function nextInLine(executor: Executor, line: Line): Promise<ExtractionJob | undefined> {
+/** A job that is to be done; undefined when it has ended. */
+export async function queuedJob(executor: Executor, id: string): Promise<ExtractionJob | undefined> {
   const [row] = await executor.query<JobRow>(
-    `SELECT ${JOB_COLUMNS} FROM memory_extraction_jobs WHERE memory_id = $1 AND strategy_id = $2 AND actor_id = $3
-       AND session_id = $4 AND status = 'QUEUED' ORDER BY seq LIMIT 1`,
-    [line.memoryId, line.strategyId, line.actorId, line.sessionId],
+    `SELECT ${JOB_COLUMNS} FROM memory_extraction_jobs WHERE id = $1 AND status = 'QUEUED'`,
+    [id],
   );
   return row && jobOf(row);
 }

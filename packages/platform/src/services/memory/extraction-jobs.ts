@@ -13,9 +13,9 @@ import { applyChanges } from './extraction/changes.ts';
 import { type ExtractDeps, extractBatch, UnfitBatchError } from './extraction/extract.ts';
 import { type Message, messagesOf, type SaidIn } from './extraction/message.ts';
 import * as store from './extraction-job-store.ts';
-import { LineQueues } from './line-queues.ts';
+import { LineQueues, type OpenJob } from './line-queues.ts';
 import type { Memories } from './memories.ts';
-import { extractionKind, isFed, type Memory, type Strategy, selfManaged } from './memory.ts';
+import { extractionKind, isFed, type Memory, type Strategy, selfManaged, topicOf } from './memory.ts';
 import { checkVariables } from './namespace-variables.ts';
 import { planJobs } from './plan-jobs.ts';
 import { deliverBatch } from './self-managed/delivery.ts';
@@ -45,18 +45,13 @@ export interface ExtractionJobsDeps {
 const ATTEMPTS = 4;
 const RETRY_DELAY_SECONDS = 2;
 const TIMEOUT_SECONDS = 600;
-/** How long one run of a line may begin further jobs; what is left is taken up by the next run. */
-const RUN_MS = 300_000;
 /** How often to look for events that another server or an earlier life left behind. */
 const SWEEP_MS = 30_000;
-/** When to look again for a line whose run may have ended just before a job joined it. */
-const BUSY_MS = 1_000;
-const LINES_AT_ONCE = 500;
 
 /**
  * Long-term records out of events, in the background. Events that wait become jobs, one for each strategy of each
- * session; a job's effects and its end are one transaction, so it happens once however often it is begun. The queue holds
- * one entry for each line of jobs, however many wait in it: a crash or a restart can only repeat it, never pile it up.
+ * session, and with each an entry of the server's jobs, which has it done. A job's effects and its end are one transaction, so it happens
+ * once however often it is begun.
  */
 export class ExtractionJobs {
   readonly #deps: ExtractionJobsDeps;
@@ -70,11 +65,9 @@ export class ExtractionJobs {
     this.#deps = deps;
     this.#queues = new LineQueues({
       jobs: deps.jobs,
-      clock: deps.clock,
       topics: deps.topics.arns,
-      topicOf: (line) => this.#topicOf(line),
-      run: (run) => this.#run(run),
-      onMissed: () => this.#wake(BUSY_MS),
+      open: (entry) => this.#open(entry),
+      giveUp: (run, error) => this.#giveUp(run, error),
       settings: { retries: ATTEMPTS - 1, retryDelay: RETRY_DELAY_SECONDS, timeout: TIMEOUT_SECONDS },
     });
   }
@@ -125,9 +118,12 @@ export class ExtractionJobs {
     );
     await database.transaction(async (tx) => {
       await keepSession(tx, { memoryId: memory.id, actorId: input.actorId, sessionId }, createdAt);
-      for (const job of jobs) await store.addJob(tx, job);
+      for (const job of jobs) {
+        await store.addJob(tx, job);
+        await this.#queues.enqueue(job, topicOf(memory, job.strategyId), tx);
+      }
     });
-    for (const job of jobs) await this.#queues.enqueue(job);
+    this.#queues.look();
     return sessionId;
   }
 
@@ -146,15 +142,14 @@ export class ExtractionJobs {
 
   /** Starts a failed job again; throws ResourceNotFoundException when there is none of that id. */
   async restart(memoryId: string, id: string): Promise<void> {
-    const job = await store.requeueJob(this.#deps.database, memoryId, id);
-    if (!job) throw errors.resourceNotFound(`There is no failed extraction job ${id} in this memory.`);
-    await this.#queues.enqueue(job);
-  }
-
-  async #topicOf({ memoryId, strategyId }: store.Line): Promise<string | undefined> {
-    const memory = await this.#deps.memories.findById(memoryId);
-    const strategy = memory?.data.strategies.find(({ id }) => id === strategyId);
-    return strategy && selfManaged(strategy)?.invocationConfiguration.topicArn;
+    const { database, memories } = this.#deps;
+    const memory = await memories.findById(memoryId);
+    await database.transaction(async (tx) => {
+      const job = await store.requeueJob(tx, memoryId, id);
+      if (!job) throw errors.resourceNotFound(`There is no failed extraction job ${id} in this memory.`);
+      await this.#queues.enqueue(job, topicOf(memory, job.strategyId), tx);
+    });
+    this.#queues.look();
   }
 
   #wake(ms: number): void {
@@ -172,11 +167,7 @@ export class ExtractionJobs {
   async #plan(): Promise<void> {
     const { log } = this.#deps;
     try {
-      const { more, nextIdleAt = Number.POSITIVE_INFINITY } = await planJobs(this.#deps);
-      for (const line of await store.waitingLines(this.#deps.database, LINES_AT_ONCE)) {
-        if (this.#stopped) return;
-        await this.#queues.enqueue(line);
-      }
+      const { more, nextIdleAt = Number.POSITIVE_INFINITY } = await planJobs({ ...this.#deps, queues: this.#queues });
       const idleMs = Math.max(this.#deps.delayMs, nextIdleAt - this.#deps.clock.now());
       this.#wake(more ? this.#deps.delayMs : Math.min(SWEEP_MS, idleMs));
     } catch (error) {
@@ -185,32 +176,33 @@ export class ExtractionJobs {
     }
   }
 
-  /** Does what waits in a line, one job after the other. A job that fails is tried again before the next one is begun. */
-  async #run(run: JobRun<store.Line>): Promise<void> {
-    const { database, clock } = this.#deps;
-    const end = clock.monotonic() + RUN_MS;
-    while (clock.monotonic() < end && !run.signal.aborted) {
-      const job = await store.nextInLine(database, run.data);
-      if (!job) return;
-      try {
-        await this.#extract(job, run);
-      } catch (error) {
-        // A server that stops is no fault of the batch.
-        run.signal.throwIfAborted();
-        const unfit = error instanceof UnfitBatchError;
-        const last = await store.countFailure(database, job.id, reasonOf(error), unfit ? 1 : ATTEMPTS);
-        if (!last) throw error;
-        run.log.warn({ err: error, memoryId: job.memoryId, job: job.id }, 'a batch of events was given up');
-      }
+  async #open({ id }: store.Entry): Promise<OpenJob | undefined> {
+    const job = await store.queuedJob(this.#deps.database, id);
+    if (!job) return undefined;
+    const memory = await this.#deps.memories.find(job.accountId, job.memoryId, true);
+    return { topic: topicOf(memory, job.strategyId), run: (run) => this.#run(run, job, memory) };
+  }
+
+  async #run(run: JobRun<store.Entry>, job: store.ExtractionJob, memory: Memory | undefined): Promise<void> {
+    try {
+      await this.#extract(job, memory, run);
+    } catch (error) {
+      if (!(error instanceof UnfitBatchError)) throw error;
+      await this.#giveUp(run, error);
     }
+  }
+
+  async #giveUp({ data, log }: JobRun<store.Entry>, error: unknown): Promise<void> {
+    await store.giveUpJob(this.#deps.database, data.id, reasonOf(error));
+    log.warn({ err: error, memoryId: data.memoryId, job: data.id }, 'a batch of events was given up');
   }
 
   async #extract(
     job: store.ExtractionJob,
-    { signal, span }: Pick<JobRun<store.Line>, 'signal' | 'span'>,
+    memory: Memory | undefined,
+    { signal, span, end }: Pick<JobRun<store.Entry>, 'signal' | 'span' | 'end'>,
   ): Promise<void> {
-    const { database, clock, extractorFor, newRecordId, nearest, memories } = this.#deps;
-    const memory = await memories.find(job.accountId, job.memoryId);
+    const { database, clock, extractorFor, newRecordId, nearest } = this.#deps;
     const strategy = memory?.data.strategies.find(({ id }) => id === job.strategyId);
     const kind = strategy && extractionKind(strategy);
     const delivery = strategy && selfManaged(strategy);
@@ -232,8 +224,8 @@ export class ExtractionJobs {
       signal,
     );
     await database.transaction(async (tx) => {
-      // Ended by an earlier run whose answer got lost: nothing may happen twice.
-      if (await store.endJob(tx, job.id)) await applyChanges(tx, changes, now());
+      // Another server's by now, or deleted with its memory: nothing may happen.
+      if ((await end(tx)) && (await store.endJob(tx, job.id))) await applyChanges(tx, changes, now());
     });
     if (changes.length > 0) this.#deps.onContent();
   }

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
-import type { Database } from '../../kernel/storage/index.ts';
-import { keepStatistics } from './statistics.ts';
+import { type Database, keepStatistics } from '../../kernel/storage/index.ts';
 
 export interface HousekeepingDeps {
   database: Database;
@@ -80,7 +79,7 @@ export class Housekeeping {
   async #work(): Promise<void> {
     try {
       const more = await this.round();
-      if (!more) await keepStatistics(this.#deps.database);
+      if (!more) await keepStatistics(this.#deps.database, ['memory_']);
       this.#arm(more ? 10 : ROUND_MS);
     } catch (error) {
       this.#deps.log.warn({ err: error }, 'what has expired could not be deleted; it is tried again');

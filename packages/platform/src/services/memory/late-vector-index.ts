@@ -1,8 +1,10 @@
 import type { Logger } from 'pino';
 import { type Clock, sleep } from '../../kernel/clock.ts';
 import type { Embedder } from '../../kernel/embeddings/index.ts';
+import { VectorIndex } from '../../kernel/search/index.ts';
 import type { Database } from '../../kernel/storage/index.ts';
-import { VectorIndex } from './vector-index.ts';
+import type { RecordFilter } from './record-store.ts';
+import { recordTable } from './record-table.ts';
 
 /** Opens the embedding model that is set up; rejects when it cannot be used now. */
 export type OpenEmbedder = (signal: AbortSignal) => Promise<Embedder>;
@@ -28,7 +30,7 @@ export class LateVectorIndex {
   readonly #deps: LateVectorIndexDeps;
   readonly #stopping = new AbortController();
   #embedder: Embedder | undefined;
-  #index: VectorIndex | undefined;
+  #index: VectorIndex<RecordFilter> | undefined;
   #opening: Promise<void> = Promise.resolve();
 
   constructor(deps: LateVectorIndexDeps) {
@@ -36,7 +38,7 @@ export class LateVectorIndex {
   }
 
   /** Undefined as long as there is none. */
-  get current(): VectorIndex | undefined {
+  get current(): VectorIndex<RecordFilter> | undefined {
     return this.#index;
   }
 
@@ -80,7 +82,7 @@ export class LateVectorIndex {
     try {
       embedder = await openEmbedder(signal);
       signal.throwIfAborted();
-      const index = new VectorIndex({ database, embedder, clock, log });
+      const index = new VectorIndex({ database, table: recordTable, embedder, clock, log });
       await index.start();
       const { model, dimensions } = embedder;
       log.info({ model, dimensions }, 'embedding model opened');

@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
+import { jobMigrations } from '../../kernel/jobs/index.ts';
+import { lexicalSearch } from '../../kernel/search/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
-import { lexicalSearch } from './lexical-search.ts';
 import { insertRecord, type RecordFilter } from './record-store.ts';
+import { recordTable } from './record-table.ts';
 import { memoryMigrations } from './tables.ts';
 
 const filter: RecordFilter = {
@@ -14,7 +16,7 @@ const filter: RecordFilter = {
   metadataField: '',
 };
 
-describeDatabases('lexical search', [...storageMigrations, ...memoryMigrations], (database) => {
+describeDatabases('lexical search', [...storageMigrations, ...jobMigrations, ...memoryMigrations], (database) => {
   it('ranks by the weight of the words that a record holds', async () => {
     const texts = [
       'The violin is old',
@@ -38,11 +40,12 @@ describeDatabases('lexical search', [...storageMigrations, ...memoryMigrations],
       await insertRecord(database(), { ...record, id: `mem-${index}` });
       await insertRecord(database(), { ...record, id: `mem-other-${index}`, memoryId: 'other' });
     }
-    const ids = async (query: string) => (await lexicalSearch(database(), filter, query, 10)).map(({ id }) => id);
+    const ids = async (query: string) =>
+      (await lexicalSearch(database(), recordTable, filter, query, 10)).map(({ id }) => id);
     expect(await ids('Who has the violin and a car?')).toEqual(['mem-3', 'mem-0', 'mem-2', 'mem-1']);
     expect(await ids('the and of')).toEqual([]);
     expect(await ids('violins')).toEqual(['mem-0', 'mem-3']);
     expect(await ids("quote ' & | ! \\ :* \u0000 (")).toEqual(['mem-4']);
-    expect((await lexicalSearch(database(), filter, 'red', 10))[0]?.score).toBe(1);
+    expect((await lexicalSearch(database(), recordTable, filter, 'red', 10))[0]?.score).toBe(1);
   });
 });

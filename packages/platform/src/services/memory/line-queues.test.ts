@@ -1,23 +1,21 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { FakeClock } from '../../kernel/fake-clock.ts';
 import type { JobDefinition, JobQueue, JobRun, Jobs } from '../../kernel/jobs/index.ts';
+import type { Executor } from '../../kernel/storage/index.ts';
 import { silent } from '../../kernel/storage/testing/databases.ts';
 import { NO_SPAN } from '../../kernel/telemetry/index.ts';
-import type { Line } from './extraction-job-store.ts';
+import type { Entry } from './extraction-job-store.ts';
 import { LineQueues } from './line-queues.ts';
 
-/** Queues that keep one entry of each key, run only when told to, and count how often they are asked. */
+/** Queues that run only when told to. */
 class FakeJobs implements Jobs {
-  asked = 0;
-  readonly waiting: { queue: string; run: () => Promise<void> }[] = [];
-  readonly #there = new Set<string>();
+  readonly waiting: { queue: string; key?: string; within?: Executor; run: () => Promise<void> }[] = [];
+  readonly looked: string[] = [];
+  readonly heirs = new Map<string, JobDefinition<never>['inherits']>();
 
   define<Data extends object>(queue: string, definition: JobDefinition<Data>): JobQueue<Data> {
-    const enqueue: JobQueue<Data>['enqueue'] = async (data, { key = '' } = {}) => {
-      this.asked++;
-      const id = `${queue} ${key}`;
-      if (this.#there.has(id)) return undefined;
-      this.#there.add(id);
+    this.heirs.set(queue, definition.inherits);
+    const enqueue: JobQueue<Data>['enqueue'] = async (data, { key, within } = {}) => {
+      const id = String(this.waiting.length);
       const run: JobRun<Data> = {
         id,
         data,
@@ -25,11 +23,17 @@ class FakeJobs implements Jobs {
         signal: new AbortController().signal,
         span: NO_SPAN,
         log: silent,
+        end: async () => true,
       };
-      this.waiting.push({ queue, run: () => definition.run(run).finally(() => this.#there.delete(id)) });
+      this.waiting.push({
+        queue,
+        run: () => definition.run(run),
+        ...(key === undefined ? {} : { key }),
+        ...(within && { within }),
+      });
       return id;
     };
-    return { enqueue, listFailed: async () => [], retry: async () => undefined };
+    return { enqueue, look: () => this.looked.push(queue), listFailed: async () => [], retry: async () => undefined };
   }
   async start(): Promise<void> {}
   async stop(): Promise<void> {}
@@ -42,45 +46,44 @@ class FakeJobs implements Jobs {
   }
 }
 
-const line = (sessionId: string): Line => ({ memoryId: 'm', strategyId: 's', actorId: 'a', sessionId });
+const entry = (sessionId: string): Entry => ({
+  id: `j${sessionId}`,
+  memoryId: 'm',
+  strategyId: 's',
+  actorId: 'a',
+  sessionId,
+});
+const tx: Executor = { query: async () => [], execute: async () => 0, exec: async () => [] };
 let jobs: FakeJobs;
-let clock: FakeClock;
 let topic: string | undefined;
-let run: (line: Line) => Promise<void>;
-let missed: number;
+let run: (entry: Entry) => Promise<void>;
 let queues: LineQueues;
-
-const openQueues = (topicOf: () => Promise<string | undefined>): LineQueues =>
-  new LineQueues({
-    jobs,
-    clock,
-    topics: ['one', 'two'],
-    topicOf,
-    run: ({ data }) => run(data),
-    onMissed: () => missed++,
-    settings: {},
-  });
+const enqueue = (sessionId: string): Promise<void> => queues.enqueue(entry(sessionId), topic, tx);
 
 beforeEach(() => {
   jobs = new FakeJobs();
-  clock = new FakeClock();
   topic = undefined;
   run = async () => undefined;
-  missed = 0;
-  queues = openQueues(async () => topic);
+  queues = new LineQueues({
+    jobs,
+    topics: ['one', 'two'],
+    open: async (opened) => ({ topic, run: () => run(opened) }),
+    giveUp: async () => undefined,
+    settings: {},
+  });
 });
 
-describe('turns of lines', () => {
+describe('jobs of lines', () => {
   it('are in a queue of extraction, or in one of the topic', async () => {
-    await queues.enqueue(line('1'));
+    await enqueue('1');
     topic = 'one';
-    await queues.enqueue(line('2'));
+    await enqueue('2');
     topic = 'two';
-    await queues.enqueue(line('3'));
+    await enqueue('3');
     topic = 'gone';
-    await queues.enqueue(line('4'));
+    await enqueue('4');
     const [extraction, one, two, gone] = jobs.waiting.map(({ queue }) => queue);
-    expect([extraction, gone]).toEqual(['memory-lines', 'memory-lines']);
+    expect([extraction, gone]).toEqual(['memory-extraction', 'memory-extraction']);
     expect(one).toMatch(/^memory-deliveries-/);
     expect(two).toMatch(/^memory-deliveries-/);
     expect(one).not.toBe(two);
@@ -89,49 +92,25 @@ describe('turns of lines', () => {
   it('move to another queue with the topic of their strategy', async () => {
     const ran: string[] = [];
     run = async ({ sessionId }) => void ran.push(sessionId);
-    await queues.enqueue(line('1'));
+    await enqueue('1');
     topic = 'one';
-    await jobs.next(/lines/);
+    await jobs.next(/extraction/);
     expect(ran).toEqual([]);
     await jobs.next(/deliveries/);
     expect(ran).toEqual(['1']);
   });
 
-  it('are not asked for again while they wait, but after a while', async () => {
-    for (let n = 0; n < 100; n++) await queues.enqueue(line('1'));
-    expect(jobs.asked).toBe(1);
-    await clock.advance(30_001);
-    await queues.enqueue(line('1'));
-    expect(jobs.asked).toBe(2);
-    await jobs.next();
-    await queues.enqueue(line('1'));
-    expect(jobs.asked).toBe(3);
+  it('are keyed by their line, and exist with the transaction that brings them', async () => {
+    for (const sessionId of ['1', '1', '2']) await enqueue(sessionId);
+    expect(jobs.waiting.map(({ key }) => key)).toEqual(['m s a 1', 'm s a 1', 'm s a 2']);
+    expect(jobs.waiting.every(({ within }) => within === tx)).toBe(true);
+    queues.look();
+    expect(jobs.looked).toEqual([...jobs.heirs.keys()]);
   });
 
-  it('are missed by whoever came while one was about to end', async () => {
-    const ending = Promise.withResolvers<void>();
-    run = () => ending.promise;
-    await queues.enqueue(line('1'));
-    const running = jobs.next();
-    await clock.advance(0);
-    await queues.enqueue(line('1'));
-    expect(missed).toBe(0);
-    ending.resolve();
-    await running;
-    expect(missed).toBe(1);
-    await queues.enqueue(line('1'));
-    expect(jobs.waiting).toHaveLength(1);
-  });
-
-  it('are asked for again when the queue could not be asked', async () => {
-    let broken = true;
-    const failing = openQueues(async () => {
-      if (broken) throw new Error('no database');
-      return undefined;
-    });
-    await expect(failing.enqueue(line('1'))).rejects.toThrow('no database');
-    broken = false;
-    await failing.enqueue(line('1'));
-    expect(jobs.waiting).toHaveLength(1);
+  it('of a topic that is configured no more are taken by extraction, which says why they fail', () => {
+    const heirs = [...jobs.heirs].flatMap(([name, inherits]) => (inherits?.('memory-deliveries-gone') ? [name] : []));
+    expect(heirs).toEqual(['memory-extraction']);
+    expect(jobs.heirs.get('memory-extraction')?.('another')).toBe(false);
   });
 });

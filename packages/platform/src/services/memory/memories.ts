@@ -76,16 +76,16 @@ export class Memories {
 
   /** Throws ResourceNotFoundException. `known`: as it is in memory will do. */
   async get(accountId: string, id: string, known = false): Promise<Memory> {
-    const arn = this.arn(accountId, id);
-    const load = (): Promise<Memory | undefined> => this.#store.get(arn);
-    const memory = known ? await this.#known.get(arn, load) : await load();
+    const memory = await this.find(accountId, id, known);
     if (memory) return memory;
     throw errors.resourceNotFound(`There is no memory ${id} in this account.`);
   }
 
-  /** The memory, or undefined when it is gone. */
-  find(accountId: string, id: string): Promise<Memory | undefined> {
-    return this.#store.get(this.arn(accountId, id));
+  /** The memory, or undefined when it is gone. `known`: as it is in memory will do. */
+  find(accountId: string, id: string, known = false): Promise<Memory | undefined> {
+    const arn = this.arn(accountId, id);
+    const load = (): Promise<Memory | undefined> => this.#store.get(arn);
+    return known ? this.#known.get(arn, load) : load();
   }
 
   /** The same for whoever does not know the account. */

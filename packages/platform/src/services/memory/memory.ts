@@ -71,6 +71,12 @@ export function selfManaged(strategy: Strategy): control.SelfManagedConfiguratio
   return strategy.configuration?.selfManagedConfiguration;
 }
 
+/** The topic that batches of a strategy go to; undefined where nobody outside manages it, or it is gone. */
+export function topicOf(memory: Memory | undefined, strategyId: string): string | undefined {
+  const strategy = memory?.data.strategies.find(({ id }) => id === strategyId);
+  return strategy && selfManaged(strategy)?.invocationConfiguration.topicArn;
+}
+
 export function createMemoryStore(executor: Executor, clock: Clock): ResourceStore<MemoryData> {
   return new ResourceStore({ executor, clock, kind: MEMORY_KIND, parse: parseMemory });
 }

@@ -3,9 +3,10 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database, Executor } from '../../kernel/storage/index.ts';
 import { isSaid } from './extraction/message.ts';
 import { addJob, type NewJob } from './extraction-job-store.ts';
+import type { LineQueues } from './line-queues.ts';
 import type { Memories } from './memories.ts';
-import { isFed, type Memory, type Strategy, selfManaged } from './memory.ts';
-import { holdJob, idleGroups, nextIdle, releaseGroup } from './self-managed/held-store.ts';
+import { isFed, type Memory, type Strategy, selfManaged, topicOf } from './memory.ts';
+import { type HeldGroup, holdJob, idleGroups, nextIdle, releaseGroup } from './self-managed/held-store.ts';
 import { type Held, idleSecondsOf, isEnough, tokensOf } from './self-managed/triggers.ts';
 
 export interface PlanDeps {
@@ -14,6 +15,7 @@ export interface PlanDeps {
   memories: Memories;
   newJobId(): string;
   delayMs: number;
+  queues: Pick<LineQueues, 'enqueue' | 'look'>;
 }
 
 export interface Plan {
@@ -61,8 +63,11 @@ export async function planJobs(deps: PlanDeps): Promise<Plan> {
     const memory = await deps.memories.findById(session.memory_id);
     await database.transaction((tx) => planSession(tx, session, memory, deps));
   }
-  for (const group of await idleGroups(database, new Date(now), SESSIONS_AT_ONCE))
-    await database.transaction((tx) => releaseGroup(tx, group));
+  for (const group of await idleGroups(database, new Date(now), SESSIONS_AT_ONCE)) {
+    const topic = topicOf(await deps.memories.findById(group.memoryId), group.strategyId);
+    await database.transaction((tx) => release(tx, group, topic, deps));
+  }
+  deps.queues.look();
   const left = await database.query('SELECT 1 FROM memory_events WHERE pending LIMIT 1');
   const nextIdleAt = (await nextIdle(database))?.getTime();
   return { more: left.length > 0, nextIdleAt };
@@ -104,20 +109,40 @@ async function planSession(
         variables: group[0]?.variables ?? {},
         createdAt: new Date(deps.clock.now()),
       };
-      await keepJob(tx, job, strategy, group);
+      await keepJob(tx, job, strategy, group, deps);
     }
 }
 
 /** Queues the job, or holds it for a trigger; when that fires now, all that is held goes. */
-async function keepJob(tx: Executor, job: NewJob, strategy: Strategy, events: readonly PlannedEvent[]): Promise<void> {
+async function keepJob(
+  tx: Executor,
+  job: NewJob,
+  strategy: Strategy,
+  events: readonly PlannedEvent[],
+  deps: Pick<PlanDeps, 'queues'>,
+): Promise<void> {
   const conditions = selfManaged(strategy)?.triggerConditions;
-  if (!conditions) return addJob(tx, job);
+  if (!conditions) {
+    await addJob(tx, job);
+    return deps.queues.enqueue(job, undefined, tx);
+  }
   const said = heldOf(events);
   if (said.messages === 0) return;
   const idleSeconds = idleSecondsOf(conditions);
   const dueAt = idleSeconds === undefined ? undefined : new Date(job.createdAt.getTime() + idleSeconds * 1000);
   const held = await holdJob(tx, job, said, dueAt);
-  if (isEnough(conditions, held)) await releaseGroup(tx, job);
+  if (isEnough(conditions, held)) await release(tx, job, selfManaged(strategy)?.invocationConfiguration.topicArn, deps);
+}
+
+/** Queues what is held in a group as one job. */
+async function release(
+  tx: Executor,
+  group: HeldGroup,
+  topic: string | undefined,
+  { queues }: Pick<PlanDeps, 'queues'>,
+): Promise<void> {
+  const id = await releaseGroup(tx, group);
+  if (id !== undefined) await queues.enqueue({ ...group, id }, topic, tx);
 }
 
 /** What triggers count: every item of the payloads, and the text of the messages. */

@@ -1,15 +1,17 @@
 import pino from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FakeClock } from '../../kernel/fake-clock.ts';
+import { jobMigrations } from '../../kernel/jobs/index.ts';
+import { lexicalSearch } from '../../kernel/search/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
 import { applyChanges } from './extraction/changes.ts';
 import { Housekeeping } from './housekeeping.ts';
-import { lexicalSearch } from './lexical-search.ts';
 import type { Memory } from './memory.ts';
 import { recordView } from './record.ts';
 import { expiryFrom, namesExpiry, newExpiry, wantedExpiry } from './record-expiry.ts';
 import { listRecords, type RecordFilter, recordsOf } from './record-store.ts';
+import { recordTable } from './record-table.ts';
 import { Records } from './records.ts';
 import { memoryMigrations } from './tables.ts';
 
@@ -35,7 +37,7 @@ describe('a specification of expiry', () => {
   });
 });
 
-describeDatabases('records that expire', [...storageMigrations, ...memoryMigrations], (database) => {
+describeDatabases('records that expire', [...storageMigrations, ...jobMigrations, ...memoryMigrations], (database) => {
   const clock = new FakeClock();
   let ids = 0;
   let records: Records;
@@ -49,7 +51,7 @@ describeDatabases('records that expire', [...storageMigrations, ...memoryMigrati
   });
   const listed = async () => (await listRecords(database(), filter(), 100, undefined)).map(({ content }) => content);
   const found = async () => {
-    const hits = await lexicalSearch(database(), filter(), 'tea', 10);
+    const hits = await lexicalSearch(database(), recordTable, filter(), 'tea', 10);
     return [
       ...(
         await recordsOf(

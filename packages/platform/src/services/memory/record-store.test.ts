@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { jobMigrations } from '../../kernel/jobs/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
 import { insertRecord, listRecords } from './record-store.ts';
@@ -22,7 +23,7 @@ const PLACES = [
   '',
 ];
 
-describeDatabases('records of a place', [...storageMigrations, ...memoryMigrations], (database) => {
+describeDatabases('records of a place', [...storageMigrations, ...jobMigrations, ...memoryMigrations], (database) => {
   it('are those of the namespace itself and of all below it, never of a sibling that begins alike', async () => {
     const at = new Date();
     for (const [index, namespace] of PLACES.entries()) {

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { migrate, storageMigrations } from '../../kernel/storage/index.ts';
+import { jobMigrations } from '../../kernel/jobs/index.ts';
+import { keepStatistics, migrate, storageMigrations } from '../../kernel/storage/index.ts';
 import { silent, type TemporaryDatabase, temporaryPglite } from '../../kernel/storage/testing/databases.ts';
-import { keepStatistics } from './statistics.ts';
 import { memoryMigrations } from './tables.ts';
 
 let temporary: TemporaryDatabase;
 beforeAll(async () => {
   temporary = await temporaryPglite();
-  await migrate(temporary.database, [...storageMigrations, ...memoryMigrations], silent);
+  await migrate(temporary.database, [...storageMigrations, ...jobMigrations, ...memoryMigrations], silent);
 });
 afterAll(() => temporary?.dispose());
 
@@ -26,15 +26,15 @@ it('the embedded database learns how many rows there are, and is not asked to lo
       [from, to],
     );
   await add(1, 100);
-  await keepStatistics(database);
+  await keepStatistics(database, ['memory_']);
   expect(await known()).toBe(-1);
   await add(101, 1000);
-  await keepStatistics(database);
+  await keepStatistics(database, ['memory_']);
   expect(await known()).toBe(1000);
   await add(1001, 1150);
-  await keepStatistics(database);
+  await keepStatistics(database, ['memory_']);
   expect(await known()).toBe(1000);
   await add(1151, 1400);
-  await keepStatistics(database);
+  await keepStatistics(database, ['memory_']);
   expect(await known()).toBe(1400);
 });

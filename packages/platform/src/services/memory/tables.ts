@@ -141,4 +141,15 @@ export const memoryMigrations: Migration[] = [
       ALTER TABLE memory_records ADD COLUMN expires_at timestamptz;
       CREATE INDEX memory_records_expiry ON memory_records (expires_at) WHERE expires_at IS NOT NULL;`,
   },
+  {
+    id: 'memory/0009-jobs',
+    sql: `
+      /* Whose turn it is and what is tried again is the business of the server's jobs from here on. */
+      INSERT INTO jobs (queue, key, data)
+        SELECT 'memory-extraction', concat_ws(' ', memory_id, strategy_id, actor_id, session_id), json_build_object('id', id,
+          'memoryId', memory_id, 'strategyId', strategy_id, 'actorId', actor_id, 'sessionId', session_id)::text
+        FROM memory_extraction_jobs WHERE status = 'QUEUED' ORDER BY seq;
+      DROP INDEX memory_extraction_jobs_queued;
+      ALTER TABLE memory_extraction_jobs DROP COLUMN attempts;`,
+  },
 ];

@@ -1,12 +1,14 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../kernel/clock.ts';
 import type { Embedder } from '../../kernel/embeddings/index.ts';
+import { jobMigrations } from '../../kernel/jobs/index.ts';
 import { ModelError } from '../../kernel/models/index.ts';
+import { VectorIndex } from '../../kernel/search/index.ts';
 import { storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases, silent } from '../../kernel/storage/testing/databases.ts';
 import { insertRecord, type RecordFilter, updateRecord } from './record-store.ts';
+import { recordTable } from './record-table.ts';
 import { memoryMigrations } from './tables.ts';
-import { VectorIndex } from './vector-index.ts';
 
 /** A vector from a text that is a number: points on a curve, near when the numbers are near. */
 function embedder(model: string): Embedder & { asked: string[] } {
@@ -36,7 +38,7 @@ const filterOf = (key: string): RecordFilter => {
   };
 };
 
-describeDatabases('vector index', [...storageMigrations, ...memoryMigrations], (database) => {
+describeDatabases('vector index', [...storageMigrations, ...jobMigrations, ...memoryMigrations], (database) => {
   const until = (done: () => boolean) => expect.poll(done, { timeout: 60_000 }).toBe(true);
 
   it('finds the nearest in a namespace, one by one and through the graph alike', async () => {
@@ -54,7 +56,7 @@ describeDatabases('vector index', [...storageMigrations, ...memoryMigrations], (
       });
     }
     const model = embedder('one');
-    const common = { database: database(), clock: systemClock, log: silent };
+    const common = { database: database(), table: recordTable, clock: systemClock, log: silent };
     const exact = new VectorIndex({ ...common, embedder: model });
     const graph = new VectorIndex({ ...common, embedder: model, exactAtMost: 5 });
     await exact.start();
@@ -79,7 +81,7 @@ describeDatabases('vector index', [...storageMigrations, ...memoryMigrations], (
 
     const asked = model.asked.length;
     await updateRecord(database(), 'm', 'r301', { namespace: '/rare/new', at }, at);
-    const moved = async (index: VectorIndex, key: string) =>
+    const moved = async (index: VectorIndex<RecordFilter>, key: string) =>
       (await index.search(filterOf(key), await index.embed('301'), 1)).map(({ id }) => id);
     expect(await moved(exact, '/often')).not.toEqual(['r301']);
     exact.wake(0);
@@ -115,7 +117,13 @@ describeDatabases('vector index', [...storageMigrations, ...memoryMigrations], (
         return model.embed(texts, signal);
       },
     };
-    const index = new VectorIndex({ database: database(), clock: systemClock, log: silent, embedder: picky });
+    const index = new VectorIndex({
+      database: database(),
+      table: recordTable,
+      clock: systemClock,
+      log: silent,
+      embedder: picky,
+    });
     const waiting = async () =>
       (await database().query<{ id: string }>('SELECT id FROM memory_records WHERE needs_vector')).length;
     await index.start();
@@ -123,7 +131,13 @@ describeDatabases('vector index', [...storageMigrations, ...memoryMigrations], (
     expect(await waiting()).toBe(40);
 
     refusing = false;
-    const again = new VectorIndex({ database: database(), clock: systemClock, log: silent, embedder: picky });
+    const again = new VectorIndex({
+      database: database(),
+      table: recordTable,
+      clock: systemClock,
+      log: silent,
+      embedder: picky,
+    });
     await again.start();
     await expect.poll(waiting, { timeout: 60_000 }).toBe(0);
     const found = await again.search(filterOf(''), await again.embed('1'), 50);
@@ -137,7 +151,13 @@ describeDatabases('vector index', [...storageMigrations, ...memoryMigrations], (
 
   it('is not begun with vectors that no index takes', async () => {
     const long = { ...embedder('long'), dimensions: 2001 };
-    const index = new VectorIndex({ database: database(), clock: systemClock, log: silent, embedder: long });
+    const index = new VectorIndex({
+      database: database(),
+      table: recordTable,
+      clock: systemClock,
+      log: silent,
+      embedder: long,
+    });
     await expect(index.start()).rejects.toThrow('too long');
   });
 });

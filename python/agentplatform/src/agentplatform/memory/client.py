@@ -45,7 +45,7 @@ class MemoryClient:
         try:
             import boto3
         except ImportError as error:
-            raise ImportError("MemoryClient needs boto3: pip install 'agentplatform[memory]'") from error
+            raise ImportError("MemoryClient needs boto3: pip install boto3") from error
         maker = boto3_session or boto3
         self._data = maker.client("bedrock-agentcore", region_name=region, **client_options)
         self._control = maker.client("bedrock-agentcore-control", region_name=region, **client_options)

@@ -184,7 +184,7 @@ function describe({ principal, action, resource }: AuthorizationRequest): string
       : principal.kind === 'oauth'
         ? `OAuth subject ${principal.subject}`
         : principal.service;
-  return `${who} on ${action} of ${resource}`;
+  return `${who} asks for ${action} on ${resource}`;
 }
 
 /** Condition keys by lower-case name: those given, then those that follow from the principal and the time. */

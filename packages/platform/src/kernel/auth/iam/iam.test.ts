@@ -248,7 +248,7 @@ describe('authorization', () => {
     await iam.admin.putPolicy({ kind: 'user', name: 'ann' }, 'q', deny);
     expect(can(ann)).toBe(false);
     expect(iam.authorizer.authorize({ principal: ann, action: INVOKE, resource: ANY }).reason).toBe(
-      `${ann.arn} on ${INVOKE} of ${ANY}: an identity policy denies it (statement Never)`,
+      `${ann.arn} asks for ${INVOKE} on ${ANY}: an identity policy denies it (statement Never)`,
     );
     await iam.admin.deletePolicy({ kind: 'user', name: 'ann' }, 'q');
     expect(can(ann)).toBe(true);

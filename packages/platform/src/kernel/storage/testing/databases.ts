@@ -37,7 +37,7 @@ export interface TemporaryDatabase {
 export function describeDatabases(
   name: string,
   migrations: readonly Migration[],
-  define: (database: () => Database) => void,
+  define: (database: () => Database, kind: Database['kind']) => void,
 ): void {
   for (const kind of ['pglite', 'postgres'] as const) {
     describe(`${name} on ${kind}`, () => {
@@ -58,7 +58,7 @@ export function describeDatabases(
       define(() => {
         if (!open) throw new Error('the database is not open yet');
         return open.database;
-      });
+      }, kind);
     });
   }
 }

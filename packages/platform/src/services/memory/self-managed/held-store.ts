@@ -33,14 +33,14 @@ export async function holdJob(tx: Executor, job: NewJob, held: Held, dueAt: Date
   return sum ?? held;
 }
 
-/** Makes one job, ready to run, of all that waits in a group; does nothing when another server was faster. */
-export async function releaseGroup(tx: Executor, group: HeldGroup): Promise<void> {
+/** Makes one job, to be queued, of all that waits in a group; gives its id, or undefined when another server was faster. */
+export async function releaseGroup(tx: Executor, group: HeldGroup): Promise<string | undefined> {
   const rows = await tx.query<JobRow>(
     `SELECT ${JOB_COLUMNS} FROM memory_extraction_jobs WHERE ${GROUP} AND status = 'HELD' ORDER BY seq FOR UPDATE SKIP LOCKED`,
     values(group),
   );
   const [first, ...others] = rows.map(jobOf);
-  if (!first) return;
+  if (!first) return undefined;
   const events = [first, ...others].flatMap((job) => job.events);
   await tx.execute("UPDATE memory_extraction_jobs SET status = 'QUEUED', event_ids = $2::jsonb WHERE id = $1", [
     first.id,
@@ -49,6 +49,7 @@ export async function releaseGroup(tx: Executor, group: HeldGroup): Promise<void
   await tx.execute('DELETE FROM memory_extraction_jobs WHERE id IN (SELECT jsonb_array_elements_text($1::jsonb))', [
     JSON.stringify(others.map(({ id }) => id)),
   ]);
+  return first.id;
 }
 
 /** Groups to which nothing came for as long as their strategy waits. */

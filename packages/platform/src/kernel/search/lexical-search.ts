@@ -1,23 +1,19 @@
-import type { Executor } from '../../kernel/storage/index.ts';
-import { type RecordFilter, recordFilterSql } from './record-store.ts';
+import type { Executor } from '../storage/index.ts';
+import type { Hit } from './hit.ts';
+import type { SearchedTable } from './searched-table.ts';
 
-/** A record that a search found; higher scores are better, 1 is the best there can be. */
-export interface Hit {
-  id: string;
-  score: number;
-}
-
-/** Records that are looked at for one query at most; what has more of the query's words comes first. */
+/** Rows that are looked at for one query at most; what has more of the query's words comes first. */
 const CANDIDATES = 500;
 const MAX_WORDS = 32;
 
 /**
- * Full-text search: records with any word of the query, ranked by how much of the query's weight they hold, where a word
- * weighs more the fewer of the records found have it. The score is that share, from 0 to 1.
+ * Full-text search: rows with any word of the query, ranked by how much of the query's weight they hold, where a word
+ * weighs more the fewer of the rows found have it. The score is that share, from 0 to 1.
  */
-export async function lexicalSearch(
+export async function lexicalSearch<Filter>(
   executor: Executor,
-  filter: RecordFilter,
+  table: Pick<SearchedTable<Filter>, 'name' | 'columns' | 'filterSql'>,
+  filter: Filter,
   query: string,
   limit: number,
 ): Promise<Hit[]> {
@@ -27,14 +23,14 @@ export async function lexicalSearch(
     JSON.stringify(words),
     words.map((word) => `'${word.replaceAll("'", "''").replaceAll('\\', '\\\\')}'`).join(' | '),
   ];
-  const where = recordFilterSql(filter, params);
+  const where = table.filterSql(filter, params, '');
   const rows = await executor.query<{ id: string; score: number }>(
-    // setweight and ts_filter leave of a record's words those of the query, in one native pass over each record.
+    // setweight and ts_filter leave of a row's words those of the query, in one native pass over each row.
     `WITH query AS MATERIALIZED (SELECT word FROM jsonb_array_elements_text($1::jsonb) w(word)),
      found AS MATERIALIZED (
-       SELECT id, length(content) AS size,
+       SELECT id, length(${table.columns.text}) AS size,
          tsvector_to_array(ts_filter(setweight(words, 'A', (SELECT array_agg(word) FROM query)), '{a}')) AS held
-       FROM memory_records WHERE ${where} AND words @@ $2::tsquery LIMIT ${CANDIDATES}),
+       FROM ${table.name} WHERE ${where} AND words @@ $2::tsquery LIMIT ${CANDIDATES}),
      held AS (SELECT f.id, f.size, h.word FROM found f, unnest(f.held) h(word)),
      weights AS (
        SELECT w.word, ln(1 + ((SELECT count(*) FROM found) + 1)::float8 / (coalesce(h.n, 0) + 0.5)) AS weight

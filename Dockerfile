@@ -1,0 +1,18 @@
+# The platform with all that it needs in one container, for machines without Linux (README.md). It makes sandboxes inside, so it must
+# run with --privileged. BASE may be any image of Debian 12, for instance one that was made by debootstrap.
+ARG BASE=debian:bookworm-slim
+FROM ${BASE}
+RUN apt-get update \
+  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends ca-certificates git nodejs npm \
+    runc tini containernetworking-plugins nftables iproute2 e2fsprogs procps python3 python3-pip python3-venv \
+  && rm -rf /var/lib/apt/lists/*
+WORKDIR /opt/agentplatform
+COPY . .
+# Installs the npm packages, among them the pinned Node.
+RUN node scripts/bootstrap.mjs platform --help > /dev/null
+ENV AGENTPLATFORM_CACHE=/opt/agentplatform/.agentplatform/cache
+# A container does not see loop devices that are made after its start.
+ENV AGENTPLATFORM_SANDBOX_DISK=tmpfs
+VOLUME /opt/agentplatform/.agentplatform
+EXPOSE 4100
+ENTRYPOINT ["images/platform/entrypoint.sh"]

@@ -1,0 +1,7 @@
+export { fuse } from './fuse.ts';
+export type { Hit } from './hit.ts';
+export type { HybridSearchDeps } from './hybrid-search.ts';
+export { HybridSearch } from './hybrid-search.ts';
+export { lexicalSearch } from './lexical-search.ts';
+export type { SearchedTable } from './searched-table.ts';
+export { VectorIndex } from './vector-index.ts';

@@ -144,7 +144,7 @@ async function use(): Promise<void> {
   expect((await key(MARK)).apiKey).toBe(canaries.get('API key, changed'));
   await key('none').catch(() => undefined);
   await key(MARK, canary('token that is none')).catch(() => undefined);
-  const { arn } = await (await admin('GET', '/secrets/JSON_SECRET')).json();
+  const { arn } = (await (await admin('GET', '/secrets/JSON_SECRET')).json()) as { arn: string };
   for (const [name, secretId, jsonKey] of [
     ['external', arn, 'key'],
     ['no-key', arn, 'none'],
@@ -179,7 +179,7 @@ async function use(): Promise<void> {
   expect(await pay('privy', { stripePrivyTokenRequest: signed })).toBeDefined();
   await pay('privy', { stripePrivyTokenRequest: { ...signed, requestBody: canary('body that is no JSON') } });
 
-  const made = await (await admin('POST', '/keys', { description: MARK })).json();
+  const made = (await (await admin('POST', '/keys', { description: MARK })).json()) as { id: string; arn: string };
   const kmsConfiguration = { keyType: 'CustomerManagedKey', kmsKeyArn: made.arn } as const;
   await clients.control.send(new SetTokenVaultCMKCommand({ kmsConfiguration }));
   await admin('POST', `/keys/${made.id}/disable`);

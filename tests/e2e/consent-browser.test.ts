@@ -10,12 +10,15 @@ import {
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { useChromium } from '../../packages/handset/test/support/chromium.ts';
+import { Browser, fieldsOf } from '../../packages/platform/src/services/identity/flows/testing/browser.ts';
 import {
   type ConsentProvider,
   startConsentProvider,
 } from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
+import { newUser } from '../support/iam.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { signedFetch } from '../support/signed-fetch.ts';
 
 /** Where pictures for the guide go; none are made when absent. */
 const IMAGES = process.env.AGENTPLATFORM_TEST_IMAGES;
@@ -88,7 +91,7 @@ async function newPage(options: { viewport: typeof PHONE; colorScheme?: 'light' 
 }
 
 const picture = async (page: { screenshot(options: object): Promise<unknown> }, name: string): Promise<void> => {
-  if (IMAGES) await page.screenshot({ path: join(IMAGES, `${name}.png`) });
+  if (IMAGES) await page.screenshot({ fullPage: true, path: join(IMAGES, `${name}.png`) });
 };
 
 describe('the consent page in Chromium', () => {
@@ -102,12 +105,13 @@ describe('the consent page in Chromium', () => {
     });
     const { page, complaints } = await newPage({ viewport, colorScheme });
     await page.goto(authorizationUrl);
-    const seen = await page.evaluate(() => ({
+    // A text: these tests know no types of a browser.
+    const seen: { wide: boolean; heights: number[]; letters: number; paper: string } = await page.evaluate(`({
       wide: document.documentElement.scrollWidth > window.innerWidth,
       heights: [...document.querySelectorAll('button')].map((one) => one.getBoundingClientRect().height),
       letters: Number.parseFloat(getComputedStyle(document.body).fontSize),
       paper: getComputedStyle(document.body).backgroundColor,
-    }));
+    })`);
     expect(seen).toMatchObject({
       ...{ wide: false, letters: 16 },
       paper: colorScheme === 'dark' ? 'rgb(20, 23, 27)' : 'rgb(244, 245, 247)',
@@ -150,5 +154,99 @@ describe('the consent page in Chromium', () => {
     await expect.poll(() => complaints.join()).toContain('frame-ancestors');
     expect(page.frames().map((frame) => frame.url())).not.toContain(authorizationUrl);
     await page.context().close();
+  });
+});
+
+describe('the page of a person’s grants in Chromium', () => {
+  const admin = (method: string, path: string, content?: object) =>
+    signedFetch(platform, { method, path: `/_platform/identity/grants${path}`, ...(content && { content }) });
+  const linkFor = async (userId: string): Promise<string> =>
+    ((await (await admin('POST', '/link', { userId })).json()) as { url: string }).url;
+  const listed = async (userId: string) =>
+    (
+      (await (
+        await signedFetch(platform, { method: 'GET', path: '/_platform/identity/grants', query: { userId } })
+      ).json()) as {
+        grants: { id: string; workload: string; user: object; scopes: string[] }[];
+      }
+    ).grants;
+
+  async function consented(userId: string): Promise<string> {
+    const { authorizationUrl = '', sessionUri = '' } = await ask(userId);
+    const browser = new Browser();
+    const { location } = await browser.decide(authorizationUrl);
+    await browser.follow(location ?? '');
+    return (await ask(userId, { sessionUri })).accessToken ?? '';
+  }
+
+  it('shows what he granted, takes it back here and at the provider, and is for him alone', async () => {
+    const tokens = { cy: await consented('cy'), dan: await consented('dan') };
+    const { page, complaints } = await newPage({ viewport: PHONE });
+    await page.goto(await linkFor('cy'));
+    expect(await page.getByRole('button').count()).toBe(1);
+    expect(await page.textContent('main')).toContain('travel-assistant uses orders');
+    await picture(page, 'grants-phone');
+    await page.getByRole('button', { name: 'Take back' }).click();
+    await page.getByText('orders was told').waitFor();
+    expect(await page.textContent('main')).toContain('There is nothing.');
+    expect(complaints).toEqual([]);
+    expect(await provider.whoIs(tokens.cy)).toBeUndefined();
+    expect((await ask('cy')).accessToken).toBeUndefined();
+    expect(await provider.whoIs(tokens.dan)).toBe('dan');
+    await page.context().close();
+  });
+
+  it('counts only from its own browser, for its own grants, with a link of ours', async () => {
+    await consented('gil');
+    await consented('hal');
+    const [mine, theirs] = [(await listed('gil'))[0], (await listed('hal'))[0]];
+    const [browser, other] = [new Browser(), new Browser()];
+    const url = await linkFor('gil');
+    const fields = fieldsOf(await (await browser.send(url)).text());
+    const otherFields = fieldsOf(await (await other.send(url)).text());
+    const post = (from: Browser, form: Record<string, string>) =>
+      from.send(url, { method: 'POST', body: new URLSearchParams(form) });
+    const revoke = mine?.id ?? '';
+    const { token: _, ...without } = fields;
+    for (const form of [
+      { ...without, revoke },
+      { ...fields, token: 'x', revoke },
+      { ...otherFields, revoke },
+    ])
+      expect((await post(browser, form)).status).toBe(403);
+    expect((await post(other, { ...fields, revoke })).status).toBe(403);
+    expect((await post(browser, { ...fields, link: `${fields.link?.slice(0, -2)}xx`, revoke })).status).toBe(404);
+    const foreign = await post(browser, { ...fields, revoke: theirs?.id ?? '' });
+    expect(await foreign.text()).toContain('nothing to take back');
+    expect([await listed('gil'), await listed('hal')].map(({ length }) => length)).toEqual([1, 1]);
+    // The control.
+    expect(await (await post(browser, { ...fields, revoke })).text()).toContain('gets no access');
+    expect(await listed('gil')).toEqual([]);
+    expect((await browser.send(url.replace(/link=.*/, 'link=made-up'))).status).toBe(404);
+  });
+
+  it('is there for administrators as an API, by rights that are named', async () => {
+    await consented('ivy');
+    const [grant] = await listed('ivy');
+    expect(grant).toMatchObject({ workload: 'travel-assistant', user: { userId: 'ivy' } });
+    const credentials = await newUser(platform, 'clerk', [
+      { Effect: 'Allow', Action: 'agentplatform:ListGrants', Resource: '*' },
+      {
+        Effect: 'Allow',
+        Action: 'agentplatform:RevokeGrant',
+        Resource: 'arn:aws:bedrock-agentcore:*:*:workload-identity-directory/default/workload-identity/other',
+      },
+    ]);
+    const path = '/_platform/identity/grants';
+    const call = (method: string, at = path, content?: object) =>
+      signedFetch(platform, { method, path: at, credentials, ...(content && { content }) });
+    expect((await call('GET')).status).toBe(200);
+    expect((await call('DELETE', `${path}/${grant?.id}`)).status).toBe(403);
+    expect((await call('POST', `${path}/link`, { userId: 'ivy' })).status).toBe(403);
+    expect(await listed('ivy')).toHaveLength(1);
+    expect((await admin('POST', '/link', { issuer: 'https://x.example' })).status).toBe(400);
+    const revoked = await admin('DELETE', `/${grant?.id}`);
+    expect(await revoked.json()).toMatchObject({ grant: { id: grant?.id }, atProvider: 'revoked' });
+    expect((await admin('DELETE', `/${grant?.id}`)).status).toBe(404);
   });
 });

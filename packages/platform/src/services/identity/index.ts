@@ -7,6 +7,8 @@ import { type Changes, type Database, type Executor, Known } from '../../kernel/
 import type { SecretsPort } from '../secrets/index.ts';
 import { newSecretSuffix } from '../secrets/secret.ts';
 import { consentRoutes } from './consent/consent-routes.ts';
+import { GrantLinks } from './consent/grant-link.ts';
+import { grantsRoutes } from './consent/grants-routes.ts';
 import { createFlows, type FlowSettings } from './flows/index.ts';
 import { type TokenOperation, tokenOperations } from './flows/token-operations.ts';
 import {
@@ -46,6 +48,8 @@ export interface IdentityServiceDeps extends UserTokenDeps, FlowSettings {
   accountId: string;
   /** 32 bytes that workload access tokens are sealed with. */
   tokenKey: Uint8Array;
+  /** 32 bytes that links to people's grants are sealed with. */
+  linkKey: Uint8Array;
   /** How long such a token counts. */
   tokenLifeMs: number;
 }
@@ -112,6 +116,7 @@ export function createIdentityService(
     secrets: providerSecrets,
   });
   const flows = createFlows({ ...deps, vaults, providers: oauth2, identities });
+  const links = new GrantLinks({ key: deps.linkKey, clock });
   const rights = { vaults, tokens, workloadArn: (account: string, name: string) => identities.arnOf(account, name) };
   return {
     operations: {
@@ -128,7 +133,10 @@ export function createIdentityService(
       ...oauth2ProviderOperations({ ...deps, ...rights, ...flows, providers: oauth2 }),
       ...tokenOperations({ ...rights, ...flows, providers: oauth2 }),
     },
-    routes: [consentRoutes({ ...flows, publicUrl: deps.publicUrl })],
+    routes: [
+      consentRoutes({ ...flows, publicUrl: deps.publicUrl }),
+      grantsRoutes({ ...deps, ...rights, ...flows, links }),
+    ],
     port: {
       arnOf: (accountId, name) => identities.arnOf(accountId, name),
       link: (owner, tx) => identities.link(owner, tx),

@@ -36,6 +36,7 @@ export const module: ServiceModule<'identity', IdentityOperation, 'secrets'> = {
       random: Math.random,
       refusalOf: (url) => refusalOf(outbound, url),
       tokenKey: await platformKey(secrets, accountId, 'workload-tokens'),
+      linkKey: await platformKey(secrets, accountId, 'grant-links'),
       // What a session begins with a token it can end with it.
       tokenLifeMs: config.quotas.sessionLifetimeSeconds * 1000,
     });

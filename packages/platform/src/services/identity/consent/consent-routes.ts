@@ -21,7 +21,7 @@ export interface ConsentRoutesDeps {
 export const AUTHORIZE_PATH = '/identities/oauth2/authorize';
 export const CALLBACK_PATH = '/identities/oauth2/callback';
 /** Longer than a consent may take. */
-const COOKIE_SECONDS = 3600;
+export const COOKIE_SECONDS = 3600;
 const GONE = 'This link counts no more: it was used, took too long, or was never one. Ask the agent again.';
 
 /**

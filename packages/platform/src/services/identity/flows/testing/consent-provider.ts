@@ -18,6 +18,8 @@ export interface ConsentProvider {
   revoke(refreshToken: string): Promise<void>;
   /** Takes the place of the token endpoint until it is called off. */
   instead(listener: RequestListener | undefined): void;
+  /** The same, of the revocation endpoint. */
+  insteadOfRevoking(listener: RequestListener | undefined): void;
   close(): Promise<void>;
 }
 
@@ -36,9 +38,11 @@ export async function startConsentProvider(options: ConsentProviderOptions = {})
   const { lifeSeconds = 600, clientKey } = options;
   let listener: RequestListener = (_req, res) => res.writeHead(503).end();
   let instead: RequestListener | undefined;
+  let insteadOfRevoking: RequestListener | undefined;
   const asked: URLSearchParams[] = [];
   const server = createServer((req, res) => {
     const path = (req.url ?? '').split('?')[0];
+    if (path === '/token/revocation' && insteadOfRevoking) return insteadOfRevoking(req, res);
     if (path !== '/token') return listener(req, res);
     if (instead) return instead(req, res);
     // Read by the provider as well: its parser takes what was read before.
@@ -182,6 +186,9 @@ export async function startConsentProvider(options: ConsentProviderOptions = {})
     },
     instead(listener) {
       instead = listener;
+    },
+    insteadOfRevoking(listener) {
+      insteadOfRevoking = listener;
     },
     async close() {
       server.closeAllConnections();

@@ -282,6 +282,13 @@ const DOORS: Record<string, Door> = {
     path: () => '/_platform/identity/grants/link',
     body: '{"userId":"ada"}',
   },
+  // Whoever comes may sign in, and there is no portal here.
+  'a consent portal': {
+    set: 'portals',
+    takes: CREDENTIALS,
+    method: 'GET',
+    path: () => '/identities/portals/none-a1b2c3d4e5',
+  },
   'secrets of agents': {
     set: 'secrets',
     action: 'agentplatform:ListSecrets',
@@ -591,6 +598,9 @@ describe('the doors of a platform', () => {
       '/identities/oauth2/authorize',
       '/identities/oauth2/callback/:provider',
       '/identities/oauth2/grants',
+      '/identities/portals/:portal',
+      '/identities/portals/:portal/callback',
+      '/identities/portals/:portal/sign-in',
       '/metrics',
       '/readyz',
       '/v1/credentials',

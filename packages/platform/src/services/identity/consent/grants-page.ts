@@ -9,6 +9,7 @@ export interface ShownGrant {
   /** Names it in the form. */
   id: string;
   agent: string;
+  providerArn: string;
   /** What people call the provider. */
   title: string;
   vendor: control.CredentialProviderVendorType;

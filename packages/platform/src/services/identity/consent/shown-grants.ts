@@ -23,8 +23,8 @@ export async function revokeShown(
 }
 
 async function shown(grants: Grants, accountId: string, grant: Grant): Promise<ShownGrant> {
-  const { key: id, workload: agent, scopes, grantedAt } = grant;
+  const { key: id, workload: agent, providerArn, scopes, grantedAt } = grant;
   const provider = await grants.providerOf(accountId, grant);
-  const title = provider ? titleOf(provider) : grant.providerArn.slice(grant.providerArn.lastIndexOf('/') + 1);
-  return { id, agent, title, vendor: provider?.data.vendor ?? 'CustomOauth2', scopes, grantedAt };
+  const title = provider ? titleOf(provider) : providerArn.slice(providerArn.lastIndexOf('/') + 1);
+  return { id, agent, providerArn, title, vendor: provider?.data.vendor ?? 'CustomOauth2', scopes, grantedAt };
 }

@@ -100,6 +100,8 @@ export function createFlows(deps: FlowsDeps) {
     machine,
     exchanged,
     federation,
+    clients,
+    endpoint,
     grants: new Grants({ ...parts, refreshes, revocation: new RevocationEndpoint(deps) }),
     forget,
     callbackUrl,

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, verify } from 'node:crypto';
 import {
   GetResourceApiKeyCommand,
   GetResourcePaymentTokenCommand,
@@ -25,7 +25,6 @@ import {
   UpdateApiKeyCredentialProviderCommand,
   UpdatePaymentCredentialProviderCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
-import { decodeProtectedHeader, importSPKI, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { botoOf, python } from '../support/boto3.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
@@ -52,6 +51,13 @@ const workloadToken = async (workloadName: string): Promise<string> =>
   (await clients.data.send(new GetWorkloadAccessTokenCommand({ workloadName }))).workloadAccessToken ?? '';
 const apiKey = (name: string, of = clients, workloadIdentityToken = token) =>
   of.data.send(new GetResourceApiKeyCommand({ workloadIdentityToken, resourceCredentialProviderName: name }));
+/** What a JWT says that the wallet's key has signed by ES256. */
+const claimsOf = (jwt: string): unknown => {
+  const [head = '', body = '', signature = ''] = jwt.split('.');
+  const key = { key: WALLET.publicKey, dsaEncoding: 'ieee-p1363' as const };
+  expect(verify('sha256', Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'))).toBe(true);
+  return JSON.parse(Buffer.from(body, 'base64url').toString());
+};
 const allow = (Action: string | string[], ...Resource: string[]) => ({ Effect: 'Allow', Action, Resource });
 
 beforeAll(async () => {
@@ -291,7 +297,7 @@ describe('the token vault, by the AWS SDK and boto3', () => {
     for (let round = 0; round < 3; round++)
       expect(await admin('POST', '/master-key/rotate')).toMatchObject({
         keyId: expect.any(String),
-        fromConfiguration: false,
+        keysKept: false,
       });
     stop = true;
     await asking;
@@ -345,10 +351,8 @@ describe('payment providers, by the AWS SDK', () => {
         }),
       );
     const { coinbaseCdpTokenResponse: tokens } = (await ask('/v2/x')).paymentTokenResponse ?? {};
-    const pem = await importSPKI(WALLET.publicKey.export({ type: 'spki', format: 'pem' }).toString(), 'ES256');
     for (const one of [tokens?.bearerToken ?? '', tokens?.walletAuthToken ?? '']) {
-      expect((await jwtVerify(one, pem)).payload).toMatchObject({ uris: ['POST api.cdp.coinbase.com/v2/x'] });
-      expect(decodeProtectedHeader(one).alg).toBe('ES256');
+      expect(claimsOf(one)).toMatchObject({ uris: ['POST api.cdp.coinbase.com/v2/x'] });
     }
     const update = (credentialProviderVendor: 'CoinbaseCDP' | 'StripePrivy', providerConfigurationInput: object) =>
       clients.control.send(
@@ -365,7 +369,7 @@ describe('payment providers, by the AWS SDK', () => {
     // What is not given again is kept.
     await update('CoinbaseCDP', { coinbaseCdpConfiguration: { apiKeyId: 'key-2' } });
     const second = (await ask('/v2/x')).paymentTokenResponse?.coinbaseCdpTokenResponse?.bearerToken ?? '';
-    expect((await jwtVerify(second, pem)).payload.sub).toBe('key-2');
+    expect(claimsOf(second)).toMatchObject({ sub: 'key-2' });
 
     const stripe = { stripePrivyConfiguration: privy };
     await create({ name: 'privy', credentialProviderVendor: 'StripePrivy', providerConfigurationInput: stripe });

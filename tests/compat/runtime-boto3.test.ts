@@ -31,6 +31,7 @@ describe.skipIf(!python)('boto3, unmodified, pointed here by its environment', (
       status: 'READY',
       counts: [1, 2, 1],
       stream: ['data: part 1', 'data: part 2', 'data: part 3'],
+      typeSeen: 'application/json',
       contentType: 'text/event-stream',
       stopped: true,
       fresh: 1,

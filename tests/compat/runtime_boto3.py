@@ -50,6 +50,8 @@ def invoke(session, payload):
 one, two = str(uuid.uuid4()), str(uuid.uuid4())
 seen["counts"] = [json.loads(invoke(s, {"do": "count"}))["count"] for s in (one, one, two)]
 seen["large"] = len(invoke(one, {"do": "echo", "filler": "x" * 2_000_000}))
+typeless = data.invoke_agent_runtime(agentRuntimeArn=arn, runtimeSessionId=one, payload=b'{"do":"headers"}')
+seen["typeSeen"] = json.load(typeless["response"]).get("content-type")
 answer = data.invoke_agent_runtime(agentRuntimeArn=arn, runtimeSessionId=one, payload=b'{"do":"stream","parts":3}')
 seen["stream"] = [line.decode() for line in answer["response"].iter_lines() if line]
 seen["contentType"] = answer["contentType"]

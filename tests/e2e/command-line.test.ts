@@ -129,9 +129,16 @@ describe('logs', () => {
     const folder = join(examples, 'hello-agent');
     await must(folder, 'deploy');
     await must(folder, 'invoke', '{}');
-    expect(await must(folder, 'logs')).toContain('call 1');
+    const line = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}\S{8} {2}.*call 1/m;
+    expect(await must(folder, 'logs')).toMatch(line);
+    const at = async (): Promise<string> => {
+      const entries = (await must(folder, 'logs', '--json')).trim().split('\n');
+      return JSON.parse(entries.find((entry) => entry.includes('call 1')) ?? '{}').at;
+    };
+    const live = await at();
     await must(folder, 'stop-session');
-    expect(await must(folder, 'logs')).toContain('call 1');
+    expect(await must(folder, 'logs')).toMatch(line);
+    expect(await at()).toBe(live);
   });
 });
 

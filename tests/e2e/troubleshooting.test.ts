@@ -10,7 +10,6 @@ import {
   ListMemoriesCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { BedrockRuntimeClient, ConverseCommand } from '@aws-sdk/client-bedrock-runtime';
-import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { explainProbes } from '../../packages/platform/src/kernel/sandbox/choose-provider.ts';
 import { missingParts } from '../../scripts/bootstrap/machine.mjs';
@@ -126,15 +125,19 @@ describe('the guide on troubleshooting has what a user sees', () => {
     const statements = [{ Effect: 'Allow' as const, Action: 's3:GetObject', Resource: '*' }];
     const credentials = await newUser(platform, 'nobody', statements);
     found(await wrong({ credentials }, (client) => client.send(new ListMemoriesCommand({}))));
-    const requestHandler = new NodeHttpHandler();
-    const models = new BedrockRuntimeClient({ endpoint, region, credentials: platform.credentials, requestHandler });
+    const models = new BedrockRuntimeClient({ endpoint, region, credentials: platform.credentials });
     const messages = [{ role: 'user' as const, content: [{ text: 'Hi' }] }];
     found(await failure(models.send(new ConverseCommand({ modelId: 'amazon.nova-lite-v1:0', messages }))));
     models.destroy();
   });
 
   it('of agents', async () => {
-    found(await invoke(await deploy('setInterval(() => {}, 1000);')));
+    const deaf = await invoke(await deploy('setInterval(() => {}, 1000);'));
+    found(deaf);
+    // Without a network of its own a sandbox shares 8080 with all.
+    expect(deaf).toMatch(
+      /on port (\d+) within .* It must listen on the port in its environment variable PORT, which was \1 here\./s,
+    );
     found(await invoke(await deploy('console.log("no model key"); process.exit(3);')));
     const server = `import { createServer } from 'node:http';
       createServer((q, r) => { r.statusCode = q.method === 'GET' ? 200 : 500; r.end('{"status":"Healthy"}'); }).listen(process.env.PORT);`;
@@ -152,6 +155,7 @@ describe('the guide on troubleshooting has what a user sees', () => {
       expect.stringContaining('are being installed for new sessions'),
       expect.stringContaining('no embedding model is set up'),
       expect.stringContaining('has no pgvector'),
+      expect.stringContaining('pgvector is not enabled'),
       expect.stringContaining('nearly full'),
     ]);
     for (const part of elsewhere.flatMap((text) => text.split('…')).filter((text) => text.trim().length > 2))

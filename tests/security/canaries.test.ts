@@ -179,7 +179,7 @@ async function use(): Promise<void> {
   expect(await pay('privy', { stripePrivyTokenRequest: signed })).toBeDefined();
   await pay('privy', { stripePrivyTokenRequest: { ...signed, requestBody: canary('body that is no JSON') } });
 
-  const made = (await (await admin('POST', '/keys', { description: MARK })).json()) as { id: string; arn: string };
+  const made = (await (await admin('POST', '/keys', { description: MARK })).json()) as { arn: string; id: string };
   const kmsConfiguration = { keyType: 'CustomerManagedKey', kmsKeyArn: made.arn } as const;
   await clients.control.send(new SetTokenVaultCMKCommand({ kmsConfiguration }));
   await admin('POST', `/keys/${made.id}/disable`);

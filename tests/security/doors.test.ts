@@ -304,6 +304,28 @@ const DOORS: Record<string, Door> = {
     path: () => '/_platform/secrets/OF_THE_DOORS',
     body: '{"value":"secret"}',
   },
+  'keys of the account': {
+    set: 'keys',
+    action: 'kms:ListKeys',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => '/_platform/keys',
+  },
+  'a key of the account': {
+    set: 'keys',
+    action: 'kms:CreateKey',
+    takes: ['signature', 'presigned'],
+    method: 'POST',
+    path: () => '/_platform/keys',
+    body: '{"description":"of the doors"}',
+  },
+  'another master key': {
+    set: 'master-key',
+    action: 'agentplatform:RotateMasterKey',
+    takes: ['signature', 'presigned'],
+    method: 'POST',
+    path: () => '/_platform/master-key/rotate',
+  },
   'a base of an image': {
     set: 'base-images',
     action: 'agentplatform:PushImage',
@@ -595,6 +617,7 @@ describe('the doors of a platform', () => {
       '/_platform/packages',
       '/_platform/packages/:fileName',
       '/healthz',
+      // People who are asked for their consent: a link that is a secret, and a cookie.
       '/identities/oauth2/authorize',
       '/identities/oauth2/callback/:provider',
       '/identities/oauth2/grants',

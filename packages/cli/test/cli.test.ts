@@ -698,6 +698,19 @@ describe('list, status, logs and destroy', () => {
     expect([code, stdout]).toEqual([0, 'abcdefgh  one two\nabcdefgh  three\n']);
   });
 
+  it('shows when each line of a log was printed, where that is known, in the time of this machine', async () => {
+    const lines = [
+      '{"sessionId":"abcdefghijk","line":"old"}',
+      '{"sessionId":"abcdefghijk","at":"2026-01-02T23:30:05.000Z","line":"new"}',
+    ];
+    platform.on(/logs$/, (_, response) => void response.end(`${lines.join('\n')}\n`));
+    const logs = async (...flags: string[]): Promise<string> =>
+      (await run(['logs', '--agent', 'plain', ...flags], { env: { TZ: 'Asia/Kolkata' } })).stdout;
+    expect(await logs()).toBe('abcdefgh  old\n2026-01-03 05:00:05  abcdefgh  new\n');
+    expect(await logs('--no-times')).toBe('abcdefgh  old\nabcdefgh  new\n');
+    expect(await logs('--json')).toBe(`${lines.join('\n')}\n`);
+  });
+
   it('ends with 4 for the logs of a session that is neither alive nor has printed', async () => {
     const alive = 's'.repeat(33);
     platform.on(/logs$/, (_, response) => void response.end());
@@ -820,6 +833,18 @@ describe('doctor', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(
       /yes {2}fsap-00000001 {2}directory\n {2}no {3}fsap-00000002 {2}objects\n +missing: \/dev\/fuse {2}→ {2}modprobe fuse/,
+    );
+  });
+
+  it('names what the database lacks', async () => {
+    const missing = [{ what: 'search by meaning: no pgvector', remedy: 'install it' }];
+    platform.on(/doctor$/, (_, response) =>
+      json(response, 200, { providers: [provider], codeRuntimes: [], database: { kind: 'postgres', missing } }),
+    );
+    const { code, stdout } = await run(['doctor']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /Database\n {2}no {3}PostgreSQL\n +missing: search by meaning: no pgvector {2}→ {2}install it\n/,
     );
   });
 

@@ -18,7 +18,7 @@ export interface Ready {
   tls?: { address: string; port: number; hosts: string[]; caFile: string; bundleFile: string };
 }
 
-/** Writes the files by which clients on this machine find the server that listens at `endpoint`. */
+/** Writes the files by which clients on this machine find the server, and says what is in them; `endpoint` is where it listens. */
 export async function announce(
   data: string,
   iam: Pick<Iam, 'rootCredentials' | 'accountId' | 'defaultRoleArn'>,
@@ -27,7 +27,7 @@ export async function announce(
   const credentialsFile = await writeCredentialsFile(data, { ...(await iam.rootCredentials()), region });
   const ready: Ready = {
     ready: true,
-    endpoint,
+    endpoint: fromHere(endpoint),
     credentialsFile,
     profile: PROFILE,
     region,
@@ -39,4 +39,11 @@ export async function announce(
   };
   await writeConnectionFile(data, ready);
   return ready;
+}
+
+/** Who listens on every address is met on the loopback interface; the address of all is none to call. */
+function fromHere(endpoint: string): string {
+  return endpoint.replace(/^(\w+:\/\/)(?:0\.0\.0\.0|\[::\])(?=:|$)/, (_, scheme: string) =>
+    endpoint.includes('[') ? `${scheme}[::1]` : `${scheme}127.0.0.1`,
+  );
 }

@@ -79,7 +79,7 @@ function openSessions(parts: Ground & Storage & Access, archive: LogArchive): Se
     needRoom: room.need,
     recordUsage: (sample) => void journal.record('usage', sample),
     recordStart: (outcome, seconds) => metrics.sandboxStart(report.provider, outcome).observe(seconds),
-    keepLog: (row, endedAt, text) => archive.keep(row, endedAt, text),
+    keepLog: (row, endedAt, lines) => archive.keep(row, endedAt, lines),
     newSandboxId: parts.identifiers.sandbox,
     options: sessionOptions(config),
   });

@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -104,4 +104,20 @@ it('says that a database cannot be reached, and that a port is taken before it m
   } finally {
     other.close();
   }
+});
+
+it.each([
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '[::1]'],
+  ['127.0.0.1', '127.0.0.1'],
+])('says where clients of this machine find a server that listens on %s', async (host, named) => {
+  const server = start(['--port', '0', '--host', host]);
+  const [line] = await once(server.child.stdout, 'data');
+  const { endpoint } = JSON.parse(String(line));
+  expect(new URL(endpoint).hostname).toBe(named);
+  expect((await fetch(`${endpoint}/healthz`)).status).toBe(200);
+  const file = JSON.parse(await readFile(join(dir, 'data/connection.json'), 'utf8'));
+  expect(file.endpoint).toBe(endpoint);
+  server.child.kill('SIGTERM');
+  expect(await server.exit).toEqual([0, null]);
 });

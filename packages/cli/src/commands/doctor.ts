@@ -66,6 +66,7 @@ async function examine(terminal: Terminal, flags: ConnectionFlags): Promise<Doct
       codeRuntimes: undefined,
       sharedPlaces: undefined,
       disk: undefined,
+      database: undefined,
       publicAddress: undefined,
       restarts: undefined,
     };
@@ -110,6 +111,12 @@ function show(terminal: Terminal, report: DoctorReport): void {
       ? `less than the reserve of ${gib(reserve)} GiB: nothing new is written`
       : `the reserve is ${gib(reserve)} GiB`;
     print(terminal, `\nDisk\n  ${low ? no : yes}  ${gib(free)} GiB free; ${what}`);
+  }
+  if (report.database) {
+    const { kind, missing } = report.database;
+    const name = kind === 'postgres' ? 'PostgreSQL' : 'embedded (PGlite)';
+    print(terminal, `\nDatabase\n  ${missing.length === 0 ? yes : no}  ${name}`);
+    for (const { what, remedy } of missing) print(terminal, `       missing: ${what}  →  ${remedy}`);
   }
   if (report.publicAddress) {
     const { address, problem } = report.publicAddress;

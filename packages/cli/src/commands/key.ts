@@ -127,12 +127,14 @@ function rotateMasterCommand(terminal: Terminal) {
     summary: 'Replace the master key that the platform seals every secret with; nothing stops meanwhile.',
     details:
       'Makes a new key in the file of master keys, seals all data keys anew and forgets the old one: back the file up again afterwards. With ' +
-      'keys from the configuration it seals everything with the first of them; the others can be taken out then.',
+      'keys from the configuration, or several servers, it seals everything with the first of the keys; the others can be taken out then.',
     examples: [{ does: 'and show the id of the new one', line: 'agentcore key rotate-master' }],
   }).action(async (flags) => {
     const done = await call(terminal, flags, { method: 'POST', path: '/master-key/rotate' });
-    const fixed = fieldOf(done, 'fromConfiguration') === true;
-    const next = fixed ? 'Take the other keys out of the configuration.' : 'Back up the file of master keys now.';
+    const kept = fieldOf(done, 'keysKept') === true;
+    const next = kept
+      ? 'Take the other keys out of the file or the configuration of every server.'
+      : 'Back up the file of master keys now.';
     const says = `The master key is ${fieldOf(done, 'keyId')} now; ${fieldOf(done, 'resealed')} data keys were sealed anew. ${next}`;
     printDone(terminal, flags.json, done, says);
   });

@@ -11,7 +11,8 @@ import { harmless, note, print, styled, type Terminal } from '../terminal/termin
 export function logsCommand(terminal: Terminal) {
   return platformCommand('logs', {
     summary: 'Show what an agent printed, session by session.',
-    details: 'With --json each line is a JSON object {sessionId, line}.',
+    details:
+      'Times are of this machine’s zone; a line that was kept by an older platform has none. With --json each line is a JSON object {sessionId, at, line}, and `at` is in UTC.',
     examples: [
       { does: 'what the agent in this folder printed', line: 'agentcore logs' },
       { does: 'the same, and what it prints from now on, until Ctrl-C', line: 'agentcore logs -f' },
@@ -19,6 +20,7 @@ export function logsCommand(terminal: Terminal) {
   })
     .option('-f, --follow', 'stay and show new lines as they come')
     .option('-s, --session <id>', 'only that session')
+    .option('--no-times', 'leave out when each line was printed')
     .option('-a, --agent <name>', 'agent by name, id or ARN (default: the one in this folder)')
     .action(async (options) => {
       const connection = await findConnection(terminal, options);
@@ -34,7 +36,7 @@ export function logsCommand(terminal: Terminal) {
         for await (const line of linesOf(response.body)) {
           if (line === '') continue;
           any = true;
-          print(terminal, options.json ? line : shown(terminal, line));
+          print(terminal, options.json ? line : shown(terminal, line, options.times));
         }
       } catch (error) {
         // Ctrl-C is how following ends, not a failure.
@@ -64,7 +66,7 @@ async function requireSession(
   );
 }
 
-function shown(terminal: Terminal, text: string): string {
+function shown(terminal: Terminal, text: string, times: boolean): string {
   let entry: unknown;
   try {
     entry = JSON.parse(text);
@@ -75,5 +77,15 @@ function shown(terminal: Terminal, text: string): string {
     const value: unknown = typeof entry === 'object' && entry !== null ? Reflect.get(entry, name) : undefined;
     return value === undefined || value === null ? '' : String(value);
   };
-  return `${styled(terminal, 'stdout', 'dim', field('sessionId').slice(0, 8))}  ${harmless(field('line'))}`;
+  const at = times ? localTime(field('at')) : '';
+  const head = [at, field('sessionId').slice(0, 8)].filter((part) => part !== '').join('  ');
+  return `${styled(terminal, 'stdout', 'dim', head)}  ${harmless(field('line'))}`;
+}
+
+/** A moment in the time zone of this machine, as `2026-11-23 09:05:54`; of what is no moment, nothing. */
+function localTime(iso: string): string {
+  const moment = new Date(iso);
+  if (Number.isNaN(moment.getTime())) return '';
+  const shifted = new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000);
+  return shifted.toISOString().slice(0, 19).replace('T', ' ');
 }

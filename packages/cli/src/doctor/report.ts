@@ -16,6 +16,8 @@ export interface DoctorReport {
   sharedPlaces: SharedPlace[] | undefined;
   /** Of the platform's data directory, in bytes; undefined when only a platform could say. */
   disk: DiskReport | undefined;
+  /** The platform's database, with what it lacks; undefined when only a platform could say. */
+  database: DatabaseReport | undefined;
   /** Where browsers reach the platform, and what is wrong with that; undefined when only a platform could say. */
   publicAddress: PublicAddress | undefined;
   /** How often the platform was started again because it had ended unasked; undefined when only a platform could say. */
@@ -45,15 +47,25 @@ export interface DiskReport {
   low: boolean;
 }
 
+export type DatabaseReport = Pick<Provider, 'missing'> & { kind: string };
+
 export type SharedPlace = Pick<Provider, 'missing'> & { id: string; kind: string };
 
 /** What a platform knows of itself, as far as doctor shows it. */
 export type PlatformReport = Pick<
   DoctorReport,
-  'platform' | 'model' | 'providers' | 'codeRuntimes' | 'sharedPlaces' | 'disk' | 'publicAddress' | 'restarts'
+  | 'platform'
+  | 'model'
+  | 'providers'
+  | 'codeRuntimes'
+  | 'sharedPlaces'
+  | 'disk'
+  | 'database'
+  | 'publicAddress'
+  | 'restarts'
 >;
 
-/** Asks the platform what it found (`GET /_platform/doctor`: `{model: …, providers: ProbeReport[], codeRuntimes: string[], sharedPlaces: …, disk: …, restarts: number}`). */
+/** Asks the platform what it found (`GET /_platform/doctor`: `{model: …, providers: ProbeReport[], codeRuntimes: string[], sharedPlaces: …, disk: …, database: …, restarts: number}`). */
 export async function askPlatform(connection: Connection): Promise<PlatformReport> {
   const value = await adminJson(connection, { path: '/doctor', signal: AbortSignal.timeout(30_000) });
   const field = (name: string): unknown =>
@@ -62,6 +74,7 @@ export async function askPlatform(connection: Connection): Promise<PlatformRepor
   const runtimes = field('codeRuntimes');
   const places = field('sharedPlaces');
   const disk = field('disk');
+  const database = field('database');
   const publicAddress = field('publicAddress');
   const restarts = field('restarts');
   const model = field('model');
@@ -76,6 +89,7 @@ export async function askPlatform(connection: Connection): Promise<PlatformRepor
     // An older platform says nothing of them.
     sharedPlaces: Array.isArray(places) ? places.filter(isSharedPlace) : undefined,
     disk: isDisk(disk) ? disk : undefined,
+    database: isDatabase(database) ? database : undefined,
     publicAddress: isPublicAddress(publicAddress) ? publicAddress : undefined,
     restarts: typeof restarts === 'number' ? restarts : undefined,
   };
@@ -101,6 +115,12 @@ function isSharedPlace(value: unknown): value is SharedPlace {
   if (typeof value !== 'object' || value === null) return false;
   const { id, kind, missing } = value as Record<string, unknown>;
   return typeof id === 'string' && typeof kind === 'string' && Array.isArray(missing);
+}
+
+function isDatabase(value: unknown): value is DatabaseReport {
+  if (typeof value !== 'object' || value === null) return false;
+  const { kind, missing } = value as Record<string, unknown>;
+  return typeof kind === 'string' && Array.isArray(missing);
 }
 
 function isDisk(value: unknown): value is DiskReport {

@@ -186,7 +186,7 @@ function prepare(server: Server | SecureServer, deps: HttpServerDeps): Http2Side
   const { maxConnections, caps, admit, upgrade, unhandled, headMs, probeMs, clock } = deps;
   server.maxConnections = maxConnections;
   const idleMs = TIMEOUTS.keepAliveTimeout;
-  const http2 = serveHttp2(server, { caps, maxStreams: maxConnections, headMs, idleMs, probeMs, clock });
+  const http2 = serveHttp2(server, { caps, maxStreams: maxConnections, headMs, idleMs, probeMs, unhandled, clock });
   if (!upgrade) return http2;
   server.on('upgrade', (req: IncomingMessage, socket: Duplex, head: Buffer) => {
     const refusal = admit(req);

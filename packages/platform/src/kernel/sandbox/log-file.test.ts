@@ -1,11 +1,14 @@
-import { appendFile, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
-import { followLog, type LogFiles, logFiles, tailLog } from './log-file.ts';
+import { endOfLog, followLog, type LogFiles, lastLines, lastText, logFiles } from './log-file.ts';
+import type { LogLine } from './sandbox.ts';
+
+const tailLog = async (files: LogFiles, max: number): Promise<string> => lastText(await endOfLog(files, max), max);
 
 describe('log of a sandbox', () => {
   let dir: string;
@@ -47,7 +50,7 @@ describe('log of a sandbox', () => {
     const seen: string[] = [];
     await writeFile(files.current, 'l0\n');
     const reading = (async () => {
-      for await (const line of followLog(files, {
+      for await (const { line } of followLog(files, {
         follow: true,
         fromStart: true,
         clock: systemClock,
@@ -69,12 +72,46 @@ describe('log of a sandbox', () => {
     expect(seen).toEqual([...Array.from({ length: 30 }, (_, index) => `l${index}`), 'no newline']);
   });
 
+  describe('with the times of its writing beside it', () => {
+    const inode = async (file: string): Promise<number> => (await stat(file)).ino;
+    const read = async (): Promise<LogLine[]> => {
+      const lines: LogLine[] = [];
+      const options = { follow: false, fromStart: true, clock: systemClock, ended: () => true };
+      for await (const line of followLog(files, options)) lines.push(line);
+      return lines;
+    };
+    beforeEach(async () => {
+      await writeFile(files.previous, 'one\ntwo\nthr');
+      await writeFile(files.current, 'ee\nfour\nfive');
+      await writeFile(`${files.previous}.times`, `${await inode(files.previous)}\n0 100\n4 103\n`);
+      await writeFile(`${files.current}.times`, `${await inode(files.current)}\n0 104\n5 107\n`);
+    });
+
+    it('gives each line the time at which it began', async () => {
+      const lines = [
+        { line: 'one', at: 100_000 },
+        { line: 'two', at: 103_000 },
+        { line: 'three', at: 103_000 },
+        { line: 'four', at: 104_000 },
+        { line: 'five', at: 107_000 },
+      ];
+      expect(await read()).toEqual(lines);
+      expect(lastLines(await endOfLog(files, 1000), 1000)).toEqual(lines);
+      expect(lastLines(await endOfLog(files, 9), 9)).toEqual(lines.slice(3));
+    });
+
+    it('finds them behind a log that was rotated since it was opened, and takes none of another log', async () => {
+      await rename(`${files.current}.times`, `${files.previous}.times`);
+      expect((await read()).map(({ at }) => at)).toEqual([undefined, undefined, undefined, 104_000, 107_000]);
+    });
+  });
+
   it('can be followed from its end only', async () => {
     await writeFile(files.current, 'old\n');
     let ended = false;
     const reading = (async () => {
       const seen: string[] = [];
-      for await (const line of followLog(files, {
+      for await (const { line } of followLog(files, {
         follow: true,
         fromStart: false,
         clock: systemClock,
@@ -92,7 +129,7 @@ describe('log of a sandbox', () => {
   it('cuts a line that never ends', async () => {
     await writeFile(files.current, 'x'.repeat(200_000));
     const seen: number[] = [];
-    for await (const line of followLog(files, {
+    for await (const { line } of followLog(files, {
       follow: false,
       fromStart: true,
       clock: systemClock,

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
-import { followLog, logFiles, tailLog } from './log-file.ts';
+import { endOfLog, followLog, logFiles } from './log-file.ts';
 import { type ProcessIdentity, signalProcess } from './process-table.ts';
 import { ProvidedSandbox, type SandboxIdentity, type SandboxParts } from './provided-sandbox.ts';
 import type { SandboxExit } from './sandbox.ts';
@@ -40,7 +40,7 @@ export function ownedSandbox({
   return new ProvidedSandbox(identity, {
     ...parts,
     ended: ownerEnded.then(() => readExit(dir, parts)),
-    tail: (maxBytes) => tailLog(logFiles(dir), maxBytes),
+    endOfLog: (maxBytes) => endOfLog(logFiles(dir), maxBytes),
     logs: (options, ended) => followLog(logFiles(dir), { ...options, clock, ended }),
     terminate: async () => init !== undefined && (await signalProcess(init, 'SIGTERM')),
   });

@@ -21,16 +21,27 @@ sub lapsed {
   return $now - $seen >= $held;
 }
 
-# The log is two files of half the bound each, the newer one `log`.
-my ($log_dir, $log_bytes, $log, $written);
+# The log is two files of half the bound each, the newer one `log`. Beside each is a file of times: first the log's inode, then, for each second in
+# which something was written, at which byte that second began. So the log itself is what was written, and a flood costs one line a second.
+my ($log_dir, $log_bytes, $log, $times, $written, $second);
 sub open_log {
   ($log_dir, $log_bytes) = @_ if @_;
   open $log, '>', "$log_dir/log" or undef $log;
-  $written = 0;
+  open $times, '>', "$log_dir/log.times" or undef $times;
+  syswrite $times, (stat $log)[1] . "\n" if $log && $times;
+  ($written, $second) = (0, 0);
+}
+sub rotate_log {
+  close $log if $log;
+  close $times if $times;
+  rename "$log_dir/log.times", "$log_dir/log.1.times";
+  rename "$log_dir/log", "$log_dir/log.1";
+  open_log();
 }
 sub write_log {
   my $chunk = shift;
-  if ($written >= $log_bytes / 2) { close $log if $log; rename "$log_dir/log", "$log_dir/log.1"; open_log() }
+  rotate_log() if $written >= $log_bytes / 2;
+  if ($times && time != $second) { $second = time; syswrite $times, "$written $second\n" }
   syswrite $log, $chunk if $log;
   $written += length $chunk;
 }

@@ -27,7 +27,7 @@ function sandboxWith(started: Promise<ExecHandle>, ended: Promise<SandboxExit> =
       address: (port) => ({ host: '127.0.0.1', port }),
       exec: () => started,
       readUsage: async () => ({ cpuSeconds: 0, memoryHighWaterBytes: 0 }),
-      tail: async () => '',
+      endOfLog: async () => [],
       async *logs() {},
       terminate: async () => false,
       kill: async () => undefined,

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type LogPart, lastLines, lastText } from './log-file.ts';
 import {
   type ExecHandle,
   type ExecOptions,
+  type LogLine,
   type Sandbox,
   SandboxError,
   type SandboxExit,
@@ -18,8 +20,9 @@ export interface SandboxParts {
   readUsage(): Promise<Usage>;
   /** Absent where its disk is not its own. */
   diskBytes?(): Promise<number>;
-  tail(maxBytes: number): Promise<string>;
-  logs(options: LogOptions, ended: () => boolean): AsyncIterable<string>;
+  /** The end of what its first process wrote: more than `maxBytes`, or all. */
+  endOfLog(maxBytes: number): Promise<LogPart[]>;
+  logs(options: LogOptions, ended: () => boolean): AsyncIterable<LogLine>;
   copied?: Sandbox['copied'];
   snapshot?: Sandbox['snapshot'];
   /** Asks the first process to end; false when there is none to ask. */
@@ -114,11 +117,15 @@ export class ProvidedSandbox implements Sandbox {
     return this.#parts.diskBytes?.().catch(() => 0) ?? 0;
   }
 
-  tail(maxBytes = DEFAULT_TAIL): Promise<string> {
-    return this.#parts.tail(maxBytes);
+  async tail(maxBytes = DEFAULT_TAIL): Promise<string> {
+    return lastText(await this.#parts.endOfLog(maxBytes), maxBytes);
   }
 
-  logs(options: LogOptions): AsyncIterable<string> {
+  async lastLines(maxBytes: number): Promise<LogLine[]> {
+    return lastLines(await this.#parts.endOfLog(maxBytes), maxBytes);
+  }
+
+  logs(options: LogOptions): AsyncIterable<LogLine> {
     return this.#parts.logs(options, () => this.#ended);
   }
 

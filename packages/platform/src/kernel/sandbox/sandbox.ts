@@ -132,6 +132,13 @@ export interface ExecHandle {
   exited: Promise<number>;
 }
 
+/** A line of what a sandbox's first process wrote. */
+export interface LogLine {
+  line: string;
+  /** When its beginning was written, to the second, in milliseconds since the epoch; absent where nobody noted it. */
+  at?: number;
+}
+
 /** Exit status of a command that could not be run, as when its sandbox is ending (wire: exit code of a platform error). */
 export const NEVER_RAN = -1;
 
@@ -154,8 +161,10 @@ export interface Sandbox {
   diskBytes(): Promise<number>;
   /** The last lines that its first process wrote, stdout and stderr together, at most `maxBytes` (default 4096). */
   tail(maxBytes?: number): Promise<string>;
+  /** The same lines, each with its time. */
+  lastLines(maxBytes: number): Promise<LogLine[]>;
   /** Lines as they come, from the beginning of what is kept when `fromStart`; ends with the sandbox. */
-  logs(options: { follow: boolean; fromStart: boolean; signal?: AbortSignal }): AsyncIterable<string>;
+  logs(options: { follow: boolean; fromStart: boolean; signal?: AbortSignal }): AsyncIterable<LogLine>;
   /** Resolves when its first process has ended, by itself or by `stop`. Never rejects. */
   readonly exited: Promise<SandboxExit>;
   /** Ends every process, then removes cgroup, network, mounts and files. Idempotent; rejects only if something could not be removed. */

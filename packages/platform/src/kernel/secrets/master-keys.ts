@@ -16,6 +16,8 @@ export interface MasterKey {
 export interface MasterKeys {
   /** They come from the configuration, which alone changes them. */
   readonly fixed: boolean;
+  /** How many there are. */
+  readonly count: number;
   current(): MasterKey;
   byId(id: string): MasterKey | undefined;
   /** Makes a new current key; the old ones still open. Throws `MasterKeyError` when the keys come from configuration. */
@@ -44,6 +46,9 @@ export async function openMasterKeyFile(place: string): Promise<MasterKeys> {
   const current = (): MasterKey => firstOf(all());
   return {
     fixed: false,
+    get count() {
+      return all().length;
+    },
     current,
     byId: (id) => all().find((key) => key.id === id),
     add: async () => {
@@ -63,6 +68,7 @@ export function configuredMasterKeys(text: string): MasterKeys {
   };
   return {
     fixed: true,
+    count: keys.length,
     current: () => firstOf(keys),
     byId: (id) => keys.find((key) => key.id === id),
     add: refuse,

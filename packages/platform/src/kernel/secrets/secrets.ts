@@ -24,11 +24,12 @@ export interface Secrets {
   /** Whether there was one. */
   delete(name: SecretName, tx?: Executor): Promise<boolean>;
   /**
-   * Makes a new master key, seals every data key anew with it and forgets the old ones, while others read and write. Keys from the
-   * configuration stay as they are: everything is sealed with the first of them. `others` is called before the old ones go, and must seal anew
-   * whatever else lies under the master key (the sealer's texts). Returns how many were sealed anew. No other server may use the file of the keys.
+   * Makes a new master key, seals every data key anew with it and forgets the old ones, while others read and write. With
+   * `keepKeys`, and where they come from the configuration, the keys stay as they are: everything is sealed with the first of them. `others` is called before the old ones go, and must seal anew
+   * whatever else lies under the master key (the sealer's texts). Returns how many were sealed anew. Without
+   * `keepKeys` no other server may be at work: it would not know the new key.
    */
-  rotate(others?: () => Promise<number>): Promise<number>;
+  rotate(others?: () => Promise<number>, options?: { keepKeys?: boolean }): Promise<number>;
 }
 
 interface Row {
@@ -125,8 +126,8 @@ export function createSecrets(deps: { database: Database; keys: MasterKeys; cloc
     get,
     delete: async ({ accountId, name }, tx = database) =>
       (await tx.execute('DELETE FROM secrets WHERE account_id = $1 AND name = $2', [accountId, name])) > 0,
-    rotate: async (others) => {
-      if (!keys.fixed) await keys.add();
+    rotate: async (others, { keepKeys = keys.fixed } = {}) => {
+      if (!keepKeys) await keys.add();
       let total = 0;
       for (;;) {
         const count = await resealOnce();
@@ -134,7 +135,7 @@ export function createSecrets(deps: { database: Database; keys: MasterKeys; cloc
         if (count > 0) continue;
         // Late, so that what was being written when the key changed is there by now.
         const more = others ? await others() : 0;
-        if (keys.fixed || (await retire())) return total + more;
+        if (keepKeys || (await retire())) return total + more;
       }
     },
   };

@@ -1,9 +1,9 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { LogArchive, type LogArchiveLimits } from './log-archive.ts';
+import { KEPT_LOG_BYTES, LogArchive, type LogArchiveLimits } from './log-archive.ts';
 
 const silent = pino({ level: 'silent' });
 const arn = (name: string): string => `arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/${name}`;
@@ -16,11 +16,10 @@ afterEach(() => rm(directory, { recursive: true, force: true }));
 
 const open = (limits?: LogArchiveLimits): LogArchive => new LogArchive(join(directory, 'logs'), silent, limits);
 const keep = (archive: LogArchive, name: string, sandboxId: string, at: number): Promise<void> =>
-  archive.keep(
-    { sandboxId, resourceArn: arn(name), sessionId: `session-of-${sandboxId}` },
-    at,
-    `hello from ${sandboxId}\nbye\n`,
-  );
+  archive.keep({ sandboxId, resourceArn: arn(name), sessionId: `session-of-${sandboxId}` }, at, [
+    { line: `hello from ${sandboxId}`, at: 1_700_000_000_000 },
+    { line: 'bye' },
+  ]);
 const ids = async (archive: LogArchive, name: string): Promise<string[]> =>
   (await archive.of(arn(name))).map((log) => log.sandboxId);
 
@@ -31,8 +30,16 @@ describe('the logs of ended sessions', () => {
     await keep(archive, 'a', 's1', 10);
     await keep(archive, 'b', 's3', 15);
     expect(await open().of(arn('a'))).toEqual([
-      { sessionId: 'session-of-s1', sandboxId: 's1', lines: ['hello from s1', 'bye'] },
-      { sessionId: 'session-of-s2', sandboxId: 's2', lines: ['hello from s2', 'bye'] },
+      {
+        sessionId: 'session-of-s1',
+        sandboxId: 's1',
+        lines: [{ line: 'hello from s1', at: 1_700_000_000_000 }, { line: 'bye' }],
+      },
+      {
+        sessionId: 'session-of-s2',
+        sandboxId: 's2',
+        lines: [{ line: 'hello from s2', at: 1_700_000_000_000 }, { line: 'bye' }],
+      },
     ]);
     expect(await ids(archive, 'b')).toEqual(['s3']);
     expect(await ids(archive, 'nobody')).toEqual([]);
@@ -47,6 +54,27 @@ describe('the logs of ended sessions', () => {
     await writeFile(join(directory, 'logs', other ?? ''), await readFile(join(directory, 'logs', own ?? '')));
     expect(await ids(archive, 'a')).toEqual(['s1']);
     expect(await ids(archive, 'b')).toEqual(['s1']);
+  });
+
+  it('reads those that were kept before lines had times', async () => {
+    const archive = open();
+    await keep(archive, 'a', 's1', 10);
+    const [name = ''] = await readdir(join(directory, 'logs'));
+    const entry = { resourceArn: arn('a'), sessionId: 'of-old', sandboxId: 's1', text: 'one\ntwo\n' };
+    await writeFile(join(directory, 'logs', name), JSON.stringify(entry));
+    const lines = [{ line: 'one' }, { line: 'two' }];
+    expect(await archive.of(arn('a'))).toEqual([{ sessionId: 'of-old', sandboxId: 's1', lines }]);
+  });
+
+  it('keeps no more of short lines than of long ones', async () => {
+    const archive = open();
+    const printed = Array.from({ length: 60_000 }, (_, index) => ({ line: 'x', at: 1_700_000_000_000 + 1000 * index }));
+    await archive.keep({ sandboxId: 's1', resourceArn: arn('a'), sessionId: 's' }, 10, printed);
+    const [name = ''] = await readdir(join(directory, 'logs'));
+    expect((await stat(join(directory, 'logs', name))).size).toBeLessThan(KEPT_LOG_BYTES + 1000);
+    const [kept] = await archive.of(arn('a'));
+    expect(kept?.lines.at(-1)).toEqual(printed.at(-1));
+    expect(kept?.lines.length).toBeGreaterThan(3000);
   });
 
   it('passes over a log whose writing a crash cut short', async () => {

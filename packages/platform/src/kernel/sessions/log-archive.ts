@@ -2,13 +2,14 @@ import { hash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import type { LogLine } from '../sandbox/sandbox.ts';
 import type { SessionRow } from './session-store.ts';
 
 /** What an ended session's agent had printed last. */
 export interface KeptLog {
   sessionId: string;
   sandboxId: string;
-  lines: string[];
+  lines: LogLine[];
 }
 
 type Ended = Pick<SessionRow, 'sandboxId' | 'resourceArn' | 'sessionId'>;
@@ -20,8 +21,12 @@ export interface LogArchiveLimits {
 }
 
 const LIMITS: LogArchiveLimits = { inAll: 500, ofOne: 100 };
-/** Bytes kept of one session's log. */
+/** Bytes kept of one session's log, `LINE_BYTES` for the time of each line among them. */
 export const KEPT_LOG_BYTES = 64 * 1024;
+const LINE_BYTES = 16;
+
+/** What a file holds. Before lines had times it was one `text`. */
+type Entry = Omit<KeptLog, 'lines'> & ({ lines: [line: string, second?: number][] } | { text: string });
 
 /**
  * The last lines of sessions that have ended, for `agentcore logs` after a crash. They are the operator's log, not the session's
@@ -39,13 +44,13 @@ export class LogArchive {
     this.#limits = limits;
   }
 
-  /** Keeps the text of an ended session. Never rejects: a log that cannot be kept must not stop a teardown. */
-  async keep(row: Ended, endedAt: number, text: string): Promise<void> {
-    if (text === '') return;
+  /** Keeps what an ended session printed last. Never rejects: a log that cannot be kept must not stop a teardown. */
+  async keep(row: Ended, endedAt: number, printed: readonly LogLine[]): Promise<void> {
+    if (printed.length === 0) return;
     try {
       await mkdir(this.#directory, { recursive: true, mode: 0o700 });
       const name = `${moment(endedAt)}-${row.sandboxId}${suffix(row.resourceArn)}`;
-      const entry = { resourceArn: row.resourceArn, sessionId: row.sessionId, sandboxId: row.sandboxId, text };
+      const entry: Entry = { sessionId: row.sessionId, sandboxId: row.sandboxId, lines: fitting(printed) };
       await writeFile(join(this.#directory, name), JSON.stringify(entry), { mode: 0o600 });
       const names = await this.#names();
       // A busy resource pushes out its own first, then the oldest of all.
@@ -66,8 +71,7 @@ export class LogArchive {
     for (const name of await this.#names()) {
       if (!name.endsWith(suffix(resourceArn))) continue;
       const entry = await this.#read(name);
-      if (entry)
-        kept.push({ sessionId: entry.sessionId, sandboxId: entry.sandboxId, lines: entry.text.trimEnd().split('\n') });
+      if (entry) kept.push({ sessionId: entry.sessionId, sandboxId: entry.sandboxId, lines: linesOf(entry) });
     }
     return kept;
   }
@@ -80,7 +84,7 @@ export class LogArchive {
   }
 
   /** Undefined when it was removed since its name was read, or when a crash cut its writing short. */
-  async #read(name: string): Promise<{ sessionId: string; sandboxId: string; text: string } | undefined> {
+  async #read(name: string): Promise<Entry | undefined> {
     try {
       return JSON.parse(await readFile(join(this.#directory, name), 'utf8'));
     } catch (error) {
@@ -98,6 +102,27 @@ export class LogArchive {
   #remove(name: string): Promise<void> {
     return rm(join(this.#directory, name), { force: true });
   }
+}
+
+/** The last lines that fit, and at least one. */
+function fitting(printed: readonly LogLine[]): [line: string, second?: number][] {
+  let taken = 0;
+  const first = printed.findLastIndex(({ line }) => {
+    taken += Buffer.byteLength(line) + LINE_BYTES;
+    return taken > KEPT_LOG_BYTES;
+  });
+  return printed
+    .slice(Math.min(first + 1, printed.length - 1))
+    .map(({ line, at }) => (at === undefined ? [line] : [line, at / 1000]));
+}
+
+function linesOf(entry: Entry): LogLine[] {
+  if ('text' in entry)
+    return entry.text
+      .trimEnd()
+      .split('\n')
+      .map((line) => ({ line }));
+  return entry.lines.map(([line, second]) => ({ line, ...(second !== undefined && { at: 1000 * second }) }));
 }
 
 function moment(at: number): string {

@@ -35,6 +35,7 @@ export class ServerLease implements ServerHold {
   #onLeft: (serverId: string, epoch: number) => void = () => undefined;
   /** Epochs of the other servers, as they were at the last beat. */
   #others = new Map<string, number>();
+  #beaten = false;
   #losing: Promise<void> | undefined;
   #cancelBeat: (() => void) | undefined;
   #cancelLapse: (() => void) | undefined;
@@ -53,9 +54,9 @@ export class ServerLease implements ServerHold {
     return this.#epoch;
   }
 
-  /** How many other servers there were at the last beat. */
-  get others(): number {
-    return this.#others.size;
+  /** Whether this server knows that no other one was there at its last beat. */
+  get alone(): boolean {
+    return !this.#deps.shared || (this.#beaten && this.#others.size === 0);
   }
 
   held(): boolean {
@@ -141,6 +142,7 @@ export class ServerLease implements ServerHold {
       if (current !== epoch) this.#onLeft(id, current === undefined ? epoch : current - 1);
     }
     this.#others = now;
+    this.#beaten = true;
   }
 
   async #regain(): Promise<void> {

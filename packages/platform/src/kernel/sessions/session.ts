@@ -377,7 +377,7 @@ export class Session {
     }
     if (this.#sandbox) {
       await this.#sample(true);
-      await this.#deps.keepLog(this.row, clock.now(), await this.#sandbox.tail(KEPT_LOG_BYTES).catch(() => ''));
+      await this.#deps.keepLog(this.row, clock.now(), await this.#sandbox.lastLines(KEPT_LOG_BYTES).catch(() => []));
       this.#disconnect();
       try {
         await this.#sandbox.stop({

@@ -148,7 +148,9 @@ describe('sessions', () => {
   it('tells an agent that never opens its port', async () => {
     const { acquire, agent, clock, sessions, starts } = house();
     agent.health = new HealthFailure('refused', true);
-    const failure = expect(acquire()).rejects.toThrow(/did not answer GET \/ping on port 8080 within 30 s/);
+    const failure = expect(acquire()).rejects.toThrow(
+      /did not answer GET \/ping on port 8080 within 30 s.* It must listen on 0\.0\.0\.0:8080\./,
+    );
     await clock.advance(31_000);
     await failure;
     expect(sessions.size).toBe(0);

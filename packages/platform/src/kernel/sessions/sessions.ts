@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { BoundedQueue } from '../bounded-queue.ts';
 import type { Clock } from '../clock.ts';
-import type { SandboxProvider } from '../sandbox/sandbox.ts';
+import type { LogLine, SandboxProvider } from '../sandbox/sandbox.ts';
 import { inSpan, NO_SPAN, type Span } from '../telemetry/index.ts';
 import { Eviction } from './eviction.ts';
 import { Leftovers } from './leftovers.ts';
@@ -46,7 +46,7 @@ export interface SessionsDeps {
   /** Told how long a start took, waiting for its turn not counted, until the sandbox answered or the start failed. */
   recordStart(outcome: 'ready' | 'failed', seconds: number): void;
   /** Keeps what an ended session's agent printed last. Never rejects. */
-  keepLog(row: SessionRow, endedAt: number, text: string): Promise<void>;
+  keepLog(row: SessionRow, endedAt: number, lines: readonly LogLine[]): Promise<void>;
   clock: Clock;
   newSandboxId: () => string;
   /** Whether the machine has room for a sandbox that nobody asked for. */

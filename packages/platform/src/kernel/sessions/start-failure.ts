@@ -20,8 +20,11 @@ export class StartFailure extends Error {
 
   static async timeout(sandbox: Sandbox, port: number, afterMs: number, cause: unknown): Promise<StartFailure> {
     const why = cause instanceof Error ? ` (${cause.message})` : '';
+    // Without a network of its own it has a port of its own instead.
+    const { port: own } = sandbox.address(port);
+    const where = own === port ? `0.0.0.0:${port}` : `the port in its environment variable PORT, which was ${own} here`;
     return new StartFailure(
-      `The agent did not answer GET /ping on port ${port} within ${afterMs / 1000} s${why}. It must listen on 0.0.0.0:${port}.${await lastLines(sandbox)}`,
+      `The agent did not answer GET /ping on port ${own} within ${afterMs / 1000} s${why}. It must listen on ${where}.${await lastLines(sandbox)}`,
       { cause },
     );
   }

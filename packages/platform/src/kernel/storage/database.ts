@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { type Clock, sleep, systemClock } from '../clock.ts';
 import { type DirectoryLock, lockDirectory } from './directory-lock.ts';
 import type { LineListener, RunResult, SqlDriver, SqlRunner } from './driver.ts';
-import { DatabaseUnavailableError } from './errors.ts';
+import { DatabaseError, DatabaseUnavailableError } from './errors.ts';
 import { mapDatabaseError } from './map-error.ts';
 import type { Migration } from './migrations.ts';
 import { openPgliteDriver } from './pglite.ts';
@@ -26,7 +26,7 @@ export interface Executor {
 export interface Database extends Executor, AsyncDisposable {
   kind: 'pglite' | 'postgres';
   /** Whether pgvector is there; memory needs it, nothing else does. */
-  vector: { available: true } | { available: false; reason: string };
+  vector: { available: true } | { available: false; reason: string; missing: string; remedy: string };
   /** Runs `work` in one transaction: committed when it returns, rolled back when it throws. Use only `tx` inside. */
   transaction<T>(work: (tx: Executor) => Promise<T>): Promise<T>;
   /** Whether a statement gets through within two seconds. Never throws. */
@@ -127,7 +127,7 @@ function databaseOn(driver: SqlDriver, lock: DirectoryLock, clock: Clock): Datab
   return {
     ...base,
     kind: driver.kind,
-    vector: { available: false, reason: 'not looked for yet' },
+    vector: { available: false, reason: 'not looked for yet', missing: '', remedy: '' },
     transaction: async (work) => {
       const session = await driver.begin().catch(fail);
       let noted = false;
@@ -199,12 +199,28 @@ async function reach(database: Database, clock: Clock, timeoutMs: number): Promi
   }
 }
 
+const ABSENT = {
+  missing: 'this PostgreSQL has no pgvector',
+  remedy:
+    'install it there (on Debian the package postgresql-<version>-pgvector), ' +
+    'run CREATE EXTENSION vector in the database as a superuser, and start the platform again',
+};
+const FORBIDDEN = {
+  missing: 'pgvector is not enabled in this database, and the platform may not do it',
+  remedy: 'run CREATE EXTENSION vector in the database as a superuser, and start the platform again',
+};
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+function isForbidden(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === INSUFFICIENT_PRIVILEGE;
+}
+
 async function enableVector(database: Database): Promise<Database['vector']> {
   try {
     await database.exec('CREATE EXTENSION IF NOT EXISTS vector');
     return { available: true };
   } catch (error) {
-    const cause = error instanceof Error ? error.message : String(error);
-    return { available: false, reason: `pgvector cannot be enabled in the database: ${cause}` };
+    const reason = error instanceof Error ? error.message : String(error);
+    return { available: false, reason, ...(isForbidden(error) ? FORBIDDEN : ABSENT) };
   }
 }

@@ -1,3 +1,4 @@
+export { loadOtlpTracer } from './load-otlp-tracer.ts';
 export { createLogger, logFormat } from './logger.ts';
 export { createMetrics, type Metrics, type RequestMetrics } from './metrics.ts';
 export { NO_SPAN, type Span } from './span.ts';

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import type { Outbound } from '../outbound/index.ts';
 import type { Database } from '../storage/index.ts';
+import { trimEnd } from '../trim-end.ts';
 import { DatabaseWait } from './database-wait.ts';
 import { refusedIn, traceEncoder } from './otlp.ts';
 import { RecordedSpan, type SpanKeeper, type SpanStart } from './recorded-span.ts';
@@ -75,7 +76,7 @@ function sender({
   resource,
   outbound,
 }: OtlpTracerDeps): (spans: readonly RecordedSpan[]) => Promise<Sent> {
-  const url = `${endpoint.replace(/\/+$/, '')}/v1/traces`;
+  const url = `${trimEnd(endpoint, '/')}/v1/traces`;
   const encode = traceEncoder(resource);
   return async (spans) => {
     try {

@@ -56,8 +56,11 @@ it('keeps the well-formed members of baggage, and no more than 64 of them', () =
   expect(of('nothing here')).toBeUndefined();
   expect(of(`a=${'x'.repeat(8192)}`)).toBeUndefined();
   expect(of(Array.from({ length: 80 }, (_, i) => `k${i}=1`).join(','))?.split(',')).toHaveLength(64);
-  // A pattern that goes back and forth would not come to an end with it.
+  expect(of('a = 1 ; b = 2 ;c,d=\u00a01,e=1\u00a0')).toBe('a = 1 ; b = 2 ;c,e=1');
+  // Patterns that go back and forth would not come to an end with one of these.
   expect(of(`${'a'.repeat(4000)}=${';'.repeat(4000)}\u0000`)).toBeUndefined();
+  expect(of(`a=b${';k= '.repeat(2000)}"`)).toBeUndefined();
+  expect(of(`a=b${';k \t'.repeat(2000)}"`)).toBeUndefined();
 });
 
 it('hands it on in both spellings, which say the same', () => {

@@ -33,9 +33,10 @@ const NOTHING = /^0+$/;
 const STATE_MEMBERS = 32;
 const STATE_MEMBER = /^[a-z0-9][\w*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 const BAGGAGE_MEMBERS = 64;
-/** A key and its value, percent-encoded, and properties of the same kind. */
-const BAGGAGE_MEMBER =
-  /^[!#$%&'*+.^`|~\w-]+[ \t]*=[ \t]*[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*([ \t]*;[ \t]*[!#$%&'*+.^`|~\w-]+([ \t]*=[ \t]*[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*)?)*$/;
+const PRINTABLE = /^[\t\x20-\x7e]*$/;
+const BAGGAGE_KEY = /^[!#$%&'*+.^`|~\w-]+$/;
+/** Percent-encoded. */
+const BAGGAGE_VALUE = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/;
 
 /**
  * What a caller says of the trace that its request is a part of: `traceparent`, without which `X-Amzn-Trace-Id` counts. Anybody may send
@@ -53,7 +54,7 @@ export function readBaggage(headers: IncomingHttpHeaders): string | undefined {
   const text = textOf(headers, 'baggage');
   if (text === undefined) return undefined;
   const members = text.split(',').map((member) => member.trim());
-  const kept = members.filter((member) => BAGGAGE_MEMBER.test(member)).slice(0, BAGGAGE_MEMBERS);
+  const kept = members.filter(isBaggageMember).slice(0, BAGGAGE_MEMBERS);
   return kept.length === 0 ? undefined : kept.join(',');
 }
 
@@ -92,6 +93,18 @@ function stateOf(text: string | undefined): string | undefined {
   const members = (text ?? '').split(',').flatMap((member) => member.trim() || []);
   const valid = members.length > 0 && members.length <= STATE_MEMBERS && members.every((one) => STATE_MEMBER.test(one));
   return valid ? members.join(',') : undefined;
+}
+
+/** A key with its value, and properties, which may have one (W3C Baggage, 3.3.1). Part by part: one pattern for the whole can be made to go back and forth. */
+function isBaggageMember(member: string): boolean {
+  const [first = '', ...properties] = member.split(';');
+  if (!PRINTABLE.test(member)) return false;
+  return isBaggagePair(first) && properties.every((one) => isBaggagePair(one) || BAGGAGE_KEY.test(one.trim()));
+}
+
+function isBaggagePair(text: string): boolean {
+  const [key, value] = pair(text);
+  return text.includes('=') && BAGGAGE_KEY.test(key.trim()) && BAGGAGE_VALUE.test(value.trim());
 }
 
 function textOf(headers: IncomingHttpHeaders, name: keyof typeof LONGEST): string | undefined {

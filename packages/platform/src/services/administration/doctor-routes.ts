@@ -3,6 +3,7 @@ import type { DiskRoom } from '../../kernel/disk-room.ts';
 import { type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
 import type { ProbeReport } from '../../kernel/sandbox/index.ts';
 import type { PlaceReport } from '../../kernel/shared-places/index.ts';
+import type { Database } from '../../kernel/storage/index.ts';
 import type { Life } from '../../life.ts';
 import { notImplemented } from '../../not-implemented.ts';
 import type { PublicAddress } from './public-address.ts';
@@ -13,15 +14,16 @@ export interface DoctorDeps {
   sharedPlaces(): PlaceReport[];
   life: Life;
   disk(): ReturnType<DiskRoom['report']>;
+  database: Pick<Database, 'kind' | 'vector'>;
   publicAddress(): Promise<PublicAddress>;
 }
 
 /**
  * What `agentcore doctor` asks a running server: which model of the API it speaks, which isolation this machine offers, what is missing for it and for shared places, for
- * which languages it has a base, how often the server had to be started again, what room the disk has, and by which address browsers reach it.
+ * which languages it has a base, how often the server had to be started again, what room the disk has, what the database lacks, and by which address browsers reach it.
  */
 export function doctorRoutes(deps: DoctorDeps): RouteSet {
-  const { probe, codeRuntimes, sharedPlaces, life, disk, publicAddress } = deps;
+  const { probe, codeRuntimes, sharedPlaces, life, disk, database, publicAddress } = deps;
   const all = Object.values(operations).filter(({ plane }) => plane !== 'models').length;
   const rights = { action: 'agentplatform:Doctor', resource: '*' };
   async function answer() {
@@ -32,6 +34,7 @@ export function doctorRoutes(deps: DoctorDeps): RouteSet {
       codeRuntimes: runtimes,
       sharedPlaces: sharedPlaces(),
       disk: disk(),
+      database: databaseView(database),
       publicAddress: address,
       restarts: life.restarts,
       lastEnd: life.lastEnd,
@@ -40,5 +43,12 @@ export function doctorRoutes(deps: DoctorDeps): RouteSet {
   return {
     name: 'doctor',
     routes: [{ method: 'GET', url: '/_platform/doctor', credentials: SIGNED, ask: () => ({ rights, answer }) }],
+  };
+}
+
+function databaseView({ kind, vector }: DoctorDeps['database']) {
+  return {
+    kind,
+    missing: vector.available ? [] : [{ what: `search by meaning: ${vector.missing}`, remedy: vector.remedy }],
   };
 }

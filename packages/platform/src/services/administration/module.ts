@@ -26,6 +26,7 @@ export const module: ServiceModule<'administration', never> = {
           sharedPlaces: () => fileSystems.places.report(),
           life,
           disk: () => room.report(),
+          database,
           publicAddress: () =>
             checkPublicAddress({
               publicUrl: config.publicUrl,

@@ -5,7 +5,6 @@ import type { Secrets } from '../../kernel/secrets/index.ts';
 import type { Service } from '../../kernel/service.ts';
 import { type Changes, type Database, type Executor, Known } from '../../kernel/storage/index.ts';
 import type { SecretsPort } from '../secrets/index.ts';
-import { newSecretSuffix } from '../secrets/secret.ts';
 import { consentRoutes } from './consent/consent-routes.ts';
 import { GrantLinks } from './consent/grant-link.ts';
 import { grantsRoutes } from './consent/grants-routes.ts';
@@ -107,7 +106,7 @@ export function createIdentityService(
     known.get(identities.arnOf(account, name), () => identities.find(account, name));
   const tokens = new WorkloadTokens({ key, lifeMs, clock, find });
   const vaults = new TokenVaults({ ...deps, keys: customerKeys(stored) });
-  const providerSecrets = new ProviderSecrets({ ...deps, externals: stored, newSecretSuffix });
+  const providerSecrets = new ProviderSecrets({ ...deps, externals: stored, newSecretSuffix: stored.newSuffix });
   const apiKeys = new CredentialProviders<ApiKeyData>({
     ...deps,
     kind: 'api-key-credential-provider',

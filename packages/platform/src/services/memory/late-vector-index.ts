@@ -44,15 +44,12 @@ export class LateVectorIndex {
 
   async start(): Promise<void> {
     const { openEmbedder, database, clock, log } = this.#deps;
+    const { vector } = database;
+    if (!vector.available)
+      return log.warn({ reason: vector.reason }, `memory searches by words alone: ${vector.missing}; ${vector.remedy}`);
     if (!openEmbedder)
       return log.warn(
         'memory searches by words alone: no embedding model is set up (embeddings.fetch, embeddings.directory or embeddings.url)',
-      );
-    if (!database.vector.available)
-      return log.warn(
-        { reason: database.vector.reason },
-        'memory searches by words alone: this PostgreSQL has no pgvector; install it there (on Debian the package postgresql-<version>-pgvector), ' +
-          'run CREATE EXTENSION vector in the database as a superuser, and start the platform again',
       );
     const first = this.#open(openEmbedder);
     this.#opening = first.then((open) => (open ? undefined : this.#retry(openEmbedder)));

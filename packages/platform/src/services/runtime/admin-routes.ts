@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { errors } from '@agentplatform/contract';
 import { closeSignal } from '../../kernel/http/request-context.ts';
 import { type KnownCall, type KnownRoute, type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
+import type { LogLine } from '../../kernel/sandbox/index.ts';
 import type { LogArchive } from '../../kernel/sessions/log-archive.ts';
 import type { Session } from '../../kernel/sessions/session.ts';
 import type { Sessions } from '../../kernel/sessions/sessions.ts';
@@ -15,11 +16,11 @@ export interface RuntimeAdminDeps {
   region: string;
 }
 
-interface LogLine {
+interface LogEntry {
   sessionId: string;
+  /** When it was written: ISO 8601, to the second; absent where nobody noted it. */
+  at?: string;
   line: string;
-  /** ISO 8601, for lines that were seen as they came. */
-  timestamp?: string;
 }
 
 /** The platform's own routes about runtimes, which the vendor's API has no operation for: live sessions and what agents print. */
@@ -77,18 +78,18 @@ async function* logLines(
   only: string | undefined,
   follow: boolean,
   signal: AbortSignal,
-): AsyncIterable<LogLine> {
+): AsyncIterable<LogEntry> {
   const wanted = (sessionId: string): boolean => only === undefined || sessionId === only;
   for (const { sessionId, lines } of await deps.archive.of(arn))
-    if (wanted(sessionId)) for (const line of lines) yield { sessionId, line };
+    if (wanted(sessionId)) for (const line of lines) yield logEntry(sessionId, line);
   if (!follow) {
     for (const session of deps.sessions.of(arn).filter((s) => wanted(s.row.sessionId))) {
       for await (const line of session.sandbox?.logs({ follow: false, fromStart: true, signal }) ?? [])
-        yield { sessionId: session.row.sessionId, line };
+        yield logEntry(session.row.sessionId, line);
     }
     return;
   }
-  const queue: LogLine[] = [];
+  const queue: LogEntry[] = [];
   let wake = (): void => undefined;
   const known = new Set<string>();
   const attach = (session: Session): void => {
@@ -97,7 +98,7 @@ async function* logLines(
     known.add(sandbox.id);
     void (async () => {
       for await (const line of sandbox.logs({ follow: true, fromStart: true, signal })) {
-        queue.push({ sessionId: session.row.sessionId, line });
+        queue.push(logEntry(session.row.sessionId, line));
         if (queue.length > MAX_WAITING) queue.shift();
         wake();
       }
@@ -119,6 +120,10 @@ async function* logLines(
 /** Lines that may wait for a slow reader; older ones are dropped, since a log must never hold up an agent. */
 const MAX_WAITING = 10_000;
 
-async function* asText(lines: AsyncIterable<LogLine>): AsyncIterable<string> {
+function logEntry(sessionId: string, { line, at }: LogLine): LogEntry {
+  return { sessionId, ...(at !== undefined && { at: new Date(at).toISOString() }), line };
+}
+
+async function* asText(lines: AsyncIterable<LogEntry>): AsyncIterable<string> {
   for await (const line of lines) yield `${JSON.stringify(line)}\n`;
 }

@@ -116,11 +116,15 @@ function send(
   deps: InvokeDeps,
 ): Promise<UpstreamResponse> {
   const length = payload instanceof RequestBody ? payload.length : undefined;
+  // Plain servers read as many bytes as the length says, and nothing where it is missing. They parse no body of which no type is told, and boto3
+  // tells none unless it is asked to: such a body is JSON, as the protocols of agents say.
+  const all = [...headers];
+  if (length !== undefined) all.push('content-length', String(length));
+  if (ctx.headers['content-type'] === undefined) all.push('content-type', 'application/json');
   const request = {
     method: 'POST',
     path: routeOf(target.version).path,
-    // Plain servers read as many bytes as this says, and nothing where it is missing.
-    headers: length === undefined ? headers : [...headers, 'content-length', String(length)],
+    headers: all,
     body: payload instanceof RequestBody ? payload.content : Readable.from(payload),
     headersTimeout: deps.limits.timeoutMs,
   } as const;

@@ -1,8 +1,7 @@
 import type { Keys } from './keys.ts';
-import { SECRET_KIND, secretNameProblem } from './secret.ts';
+import { newSecretSuffix, SECRET_KIND, secretNameProblem } from './secret.ts';
 import type { StoredSecrets } from './stored-secrets.ts';
 
-export type { KeyState, SigningAlgorithm } from './key.ts';
 export type { GivenSecrets } from './stored-secrets.ts';
 
 /** Secrets of agents, as a service hands them to the agents that it runs. */
@@ -18,6 +17,8 @@ export interface AgentSecretsPort extends Pick<StoredSecrets, 'give' | 'revision
 /** Secrets and keys with an ARN of their own; each use is asked for in the name of a caller, whose policies must allow it. */
 export interface SecretsPort extends Pick<StoredSecrets, 'read'>, Pick<Keys, 'sign' | 'wrap' | 'unwrap' | 'need'> {
   agents: AgentSecretsPort;
+  /** What ends the ARN of a secret, a fresh one. */
+  newSuffix(): string;
   /** What a key says of itself; undefined for one that is not there (any more). Asks for no right. */
   key: Keys['find'];
 }
@@ -33,6 +34,7 @@ export function secretsPort(secrets: StoredSecrets, keys: Keys): SecretsPort {
       nameProblem: secretNameProblem,
     },
     read: (id, jsonKey, caller) => secrets.read(id, jsonKey, caller),
+    newSuffix: newSecretSuffix,
     key: (accountId, arn) => keys.find(accountId, arn),
     sign: (arn, algorithm, bytes, caller) => keys.sign(arn, algorithm, bytes, caller),
     wrap: (arn, bytes, caller) => keys.wrap(arn, bytes, caller),

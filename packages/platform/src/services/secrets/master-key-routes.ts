@@ -3,32 +3,33 @@ import { type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
 import type { MasterKeys, Secrets } from '../../kernel/secrets/index.ts';
 
 export interface MasterKeyDeps {
-  masterKeys: Pick<MasterKeys, 'fixed' | 'current'>;
+  masterKeys: Pick<MasterKeys, 'fixed' | 'count' | 'current'>;
   secrets: Pick<Secrets, 'rotate'>;
   /** Seals anew what lies under the master key itself; how much it was. */
   reseal(): Promise<number>;
-  /** How many other servers work on the same database. */
-  others(): number;
+  /** Whether no other server works on the same database. */
+  alone(): boolean;
 }
 
 /** `POST /_platform/master-key/rotate`: what everything secret is sealed with becomes another, while the server works. */
 export function masterKeyRoutes(deps: MasterKeyDeps): RouteSet {
   let rotating = false;
   const rotate = async () => {
-    const { masterKeys, secrets, reseal, others } = deps;
-    if (others() > 0 && !masterKeys.fixed)
+    const { masterKeys, secrets, reseal, alone } = deps;
+    const keepKeys = masterKeys.fixed || !alone();
+    if (keepKeys && masterKeys.count === 1)
       throw errors.conflict(
-        'Other servers use this database, and none of them would know a master key that this one makes.',
+        'A master key that this server makes would be known to no other server, or not to its configuration.',
         {
           remedy:
-            'Give all of them the new key by the configuration, in front of the old one; see docs/guides/several-servers.md.',
+            'Put a new key in front of the old one, for all servers, and call again: docs/guides/several-servers.md.',
         },
       );
     if (rotating) throw errors.conflict('The master key is being rotated already.');
     rotating = true;
     try {
-      const resealed = await secrets.rotate(reseal);
-      return { keyId: masterKeys.current().id, resealed, fromConfiguration: masterKeys.fixed };
+      const resealed = await secrets.rotate(reseal, { keepKeys });
+      return { keyId: masterKeys.current().id, resealed, keysKept: keepKeys };
     } finally {
       rotating = false;
     }

@@ -33,7 +33,7 @@ export const module: ServiceModule<'secrets', never> = {
           masterKeys,
           secrets: kernel.secrets,
           reseal: () => iam.reseal(),
-          others: () => lease.others,
+          alone: () => lease.alone,
         }),
       ],
       port: secretsPort(secrets, keys),

@@ -1,5 +1,12 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  request,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -13,10 +20,12 @@ import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
 import { frame, PREFACE, reset, TYPE } from '../../../../../../tests/support/http2/frames.ts';
 import { systemClock } from '../../clock.ts';
+import { silent } from '../../storage/testing/databases.ts';
+import { Unhandled } from '../../unhandled.ts';
 import { LOOPBACK, TrustedAddresses } from '../trusted-addresses.ts';
 import { type Http2Side, type ServeHttp2Deps, serveHttp2 } from './serve-http2.ts';
 
-const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
+const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } = constants;
 
 let server: Server;
 let side: Http2Side;
@@ -36,6 +45,7 @@ async function serve(handle: RequestListener, deps: Partial<ServeHttp2Deps> = {}
   side = serveHttp2(server, {
     caps: { perAddress: 1000, trusted: new TrustedAddresses(LOOPBACK) },
     ...{ maxStreams: 1000, headMs: 60_000, idleMs: 60_000, probeMs: 120_000, clock: systemClock },
+    unhandled: new Unhandled(silent),
     ...deps,
   });
   server.listen(0, '127.0.0.1');
@@ -188,6 +198,44 @@ describe('HTTP/2 without TLS', () => {
     const client = session();
     expect(await endOf(ask(client, { ':path': '/never' }))).toBe(constants.NGHTTP2_INTERNAL_ERROR);
     expect(await endOf(ask(client, { ':path': '/half' }))).toBe(constants.NGHTTP2_INTERNAL_ERROR);
+  });
+
+  it.each([
+    ['a status beyond 599', (res: ServerResponse) => res.writeHead(600)],
+    ['a status beyond 599 with a body', (res: ServerResponse) => res.writeHead(999).write('text')],
+    ['a head of 60 KB', (res: ServerResponse) => res.setHeader('x-long', 'x'.repeat(60_000))],
+    ['a head of 300 KB', (res: ServerResponse) => res.setHeader('x-long', 'x'.repeat(300_000))],
+  ])(
+    'ends the stream of an answer that it cannot carry, and never as if nobody had seen the request: %s',
+    async (_name, answer) => {
+      let seen = 0;
+      await serve(
+        (req, res) => {
+          if (req.url === '/fine') return void res.end('fine');
+          seen += 1;
+          answer(res);
+          res.end();
+        },
+        { maxStreams: 2 },
+      );
+      const client = session();
+      for (let i = 1; i <= 4; i++) {
+        expect(await endOf(ask(client, { ':path': '/' }))).toBe(NGHTTP2_INTERNAL_ERROR);
+        expect(seen).toBe(i);
+      }
+      // None of them holds a place.
+      expect((await answerOf(ask(client, { ':path': '/fine' }))).body).toBe('fine');
+    },
+  );
+
+  it('carries a long head, and drops what is of one connection alone', async () => {
+    await serve((_req, res) => {
+      res.setHeader('x-long', 'x'.repeat(14_000)).setHeader('http2-settings', 'AAMAAABk').end();
+    });
+    const { status, headers } = await answerOf(ask(session(), { ':path': '/' }));
+    expect(status).toBe(200);
+    expect(headers['x-long']).toHaveLength(14_000);
+    expect(headers).not.toHaveProperty('http2-settings');
   });
 
   it('asks for the body where the client waits for that', async () => {

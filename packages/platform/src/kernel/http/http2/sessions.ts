@@ -2,6 +2,7 @@ import { constants, performServerHandshake, type ServerHttp2Session } from 'node
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../clock.ts';
+import type { Unhandled } from '../../unhandled.ts';
 import { RateLimiter } from '../rate-limiter.ts';
 import { type Peer, serveStream } from './stream-request.ts';
 
@@ -16,6 +17,7 @@ export interface Http2SessionsDeps {
   idleMs: number;
   /** How often the other side is asked whether it is there; one that has not answered by the next time is cut. */
   probeMs: number;
+  unhandled: Unhandled;
   clock: Clock;
 }
 
@@ -59,7 +61,7 @@ export class Http2Sessions {
 
   /** Takes over a connection whose client speaks HTTP/2. */
   accept(socket: Socket & { encrypted?: boolean }): void {
-    const { clock, headMs, idleMs } = this.#deps;
+    const { clock, headMs, idleMs, unhandled } = this.#deps;
     const peer: Peer = { remoteAddress: socket.remoteAddress, encrypted: socket.encrypted === true };
     // Who has ended his side can no longer say that he is ready for more.
     socket.on('error', () => {}).once('end', () => socket.destroy());
@@ -76,10 +78,15 @@ export class Http2Sessions {
         this.#streams -= 1;
         if (streams === 0 && !session.destroyed) cancel = clock.after(idleMs, () => this.#end(session, socket));
       });
-      serveStream(stream, rawHeaders, peer, (connection) => {
+      const serve = (connection: Duplex & Peer): void => {
         if (this.#streams > this.#deps.maxStreams) connection.destroy();
         else this.#deps.serve(connection);
-      });
+      };
+      const over = unhandled.during(
+        () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
+        () => serveStream(stream, rawHeaders, peer, serve),
+      );
+      stream.once('close', over);
     });
     const stopAsking = this.#ask(session, socket);
     session

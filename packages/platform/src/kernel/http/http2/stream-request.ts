@@ -9,8 +9,8 @@ export interface Peer {
   encrypted: boolean;
 }
 
-/** Longest head of an answer that is passed on, in bytes: an agent's own. */
-const MAX_ANSWER_HEAD_BYTES = 1024 * 1024;
+/** Longest head of an answer that is passed on, in bytes: what a session of HTTP/2 is sure to carry. */
+const MAX_ANSWER_HEAD_BYTES = 32 * 1024;
 
 const { NGHTTP2_INTERNAL_ERROR, NGHTTP2_PROTOCOL_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
 
@@ -49,15 +49,16 @@ export function serveStream(
     connection.destroy();
   });
   exchange
-    .on('error', () => {
-      if (!stream.headersSent) stream.close(NGHTTP2_INTERNAL_ERROR);
-    })
+    .on('error', () => {})
     .on('continue', () => {
       if (!stream.closed) stream.additionalHeaders({ ':status': 100 });
     })
     .on('response', (answer) => passAnswer(answer, stream))
     // A stream is not over before all of it is read, and nobody else does that any more.
-    .once('close', () => stream.unpipe(exchange).resume());
+    .once('close', () => {
+      stream.unpipe(exchange).resume();
+      if (!stream.headersSent) stream.close(NGHTTP2_INTERNAL_ERROR);
+    });
   passBody(stream, exchange);
 }
 
@@ -117,7 +118,13 @@ function passAnswer(answer: IncomingMessage, stream: ServerHttp2Stream): void {
   if (stream.closed || stream.destroyed) return void answer.destroy();
   const headers: OutgoingHttpHeaders = { ':status': answer.statusCode };
   for (const [name, value] of Object.entries(answer.headers)) if (!HOP_BY_HOP.has(name)) headers[name] = value;
-  stream.respond(headers);
+  try {
+    stream.respond(headers);
+  } catch {
+    // HTTP/1.1 has answers that HTTP/2 has no words for, such as a status of 600.
+    stream.close(NGHTTP2_INTERNAL_ERROR);
+    return void answer.destroy();
+  }
   pipeline(answer, stream, (error) => {
     // What its client still sends is wanted by nobody.
     if (!error && !stream.readableEnded) stream.close();

@@ -17,11 +17,16 @@ it('gives each stream its bytes, wherever the chunks are cut', () => {
       const whole = Buffer.concat(frames.map(encode));
       const reader = new FrameReader();
       const seen = { stdout: '', stderr: '' };
+      let ended = 0;
       for (let at = 0, turn = 0; at < whole.length; turn++) {
         const end = at + (cuts[turn % cuts.length] ?? 1);
-        for (const { stream, bytes } of reader.push(whole.subarray(at, end))) seen[stream] += bytes.toString('hex');
+        for (const { stream, bytes, last } of reader.push(whole.subarray(at, end))) {
+          seen[stream] += bytes.toString('hex');
+          if (last) ended += 1;
+        }
         at = end;
       }
+      expect(ended).toBe(frames.filter(({ bytes }) => bytes.length > 0).length);
       for (const name of ['stdout', 'stderr'] as const) {
         const sent = frames.filter(({ stream }) => stream === name).map(({ bytes }) => Buffer.from(bytes));
         expect(seen[name]).toBe(Buffer.concat(sent).toString('hex'));

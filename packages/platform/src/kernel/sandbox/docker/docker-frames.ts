@@ -3,6 +3,8 @@ const HEADER = 8;
 export interface Frame {
   stream: 'stdout' | 'stderr';
   bytes: Buffer;
+  /** Whether the frame ends with these bytes. */
+  last: boolean;
 }
 
 /** Takes the two outputs of a container apart: frames of one byte for the stream, three of nothing, four for the length (Engine API, "attach"). */
@@ -25,8 +27,8 @@ export class FrameReader {
         continue;
       }
       const bytes = chunk.subarray(at, at + this.#left);
-      frames.push({ stream: this.#header[0] === 2 ? 'stderr' : 'stdout', bytes });
       this.#left -= bytes.length;
+      frames.push({ stream: this.#header[0] === 2 ? 'stderr' : 'stdout', bytes, last: this.#left === 0 });
       at += bytes.length;
     }
     return frames;

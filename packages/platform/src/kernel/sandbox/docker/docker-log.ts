@@ -1,24 +1,25 @@
 import type { Readable } from 'node:stream';
-import { LineSplitter, lastLines } from '../log-file.ts';
+import { LineSplitter, type LogPart } from '../log-file.ts';
+import type { LogLine } from '../sandbox.ts';
 import type { DockerApi } from './docker-api.ts';
 import { FrameReader } from './docker-frames.ts';
 
-/** As `tailLog`; empty when the container is gone. */
-export async function tailContainer(api: DockerApi, container: string, maxBytes: number): Promise<string> {
+/** The end of what it wrote with more than `maxBytes`, or all of it; empty when the container is gone. */
+export async function endOfContainer(api: DockerApi, container: string, maxBytes: number): Promise<LogPart[]> {
   // No line is shorter than a byte.
   const stream = await openLog(api, container, { tail: String(maxBytes + 1) }).catch(() => undefined);
-  if (!stream) return '';
-  const kept: Buffer[] = [];
+  if (!stream) return [];
+  const kept: LogPart[] = [];
   let size = 0;
-  for await (const bytes of outputs(stream)) {
-    kept.push(bytes);
-    size += bytes.length;
-    for (let first = kept[0]; first && size - first.length > maxBytes; first = kept[0]) {
-      size -= first.length;
+  for await (const part of outputs(stream)) {
+    kept.push(part);
+    size += part.bytes.length;
+    for (let first = kept[0]; first && size - first.bytes.length > maxBytes; first = kept[0]) {
+      size -= first.bytes.length;
       kept.shift();
     }
   }
-  return lastLines(Buffer.concat(kept), maxBytes);
+  return kept;
 }
 
 /** Lines as they come; ends with the container, or when `signal` aborts. */
@@ -26,20 +27,19 @@ export async function* followContainer(
   api: DockerApi,
   container: string,
   { follow, fromStart, signal }: { follow: boolean; fromStart: boolean; signal?: AbortSignal },
-): AsyncIterable<string> {
+): AsyncIterable<LogLine> {
   const query = { follow: follow ? '1' : '0', tail: fromStart ? 'all' : '0' };
   const stream = await openLog(api, container, query, signal).catch(() => undefined);
   if (!stream) return;
   const splitter = new LineSplitter();
   try {
-    for await (const bytes of outputs(stream)) yield* splitter.push(bytes);
+    for await (const part of outputs(stream)) yield* splitter.push(part);
   } catch (error) {
     if (!signal?.aborted) throw error;
   } finally {
     stream.destroy();
   }
-  const rest = splitter.rest();
-  if (rest) yield rest;
+  yield* splitter.rest();
 }
 
 function openLog(
@@ -48,10 +48,31 @@ function openLog(
   query: Record<string, string>,
   signal?: AbortSignal,
 ): Promise<Readable> {
-  return api.stream('GET', `/containers/${container}/logs`, { query: { stdout: '1', stderr: '1', ...query }, signal });
+  return api.stream('GET', `/containers/${container}/logs`, {
+    query: { stdout: '1', stderr: '1', timestamps: '1', ...query },
+    signal,
+  });
 }
 
-async function* outputs(stream: Readable): AsyncIterable<Buffer> {
+/** Docker puts the time before each entry, in UTC with nine digits, and a space; an entry is a frame. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z $/;
+const TIME_BYTES = 31;
+
+async function* outputs(stream: Readable): AsyncIterable<LogPart> {
   const frames = new FrameReader();
-  for await (const chunk of stream) for (const { bytes } of frames.push(chunk)) yield bytes;
+  let entry: Buffer[] = [];
+  for await (const chunk of stream)
+    for (const { bytes, last } of frames.push(chunk)) {
+      entry.push(bytes);
+      if (!last) continue;
+      yield partOf(Buffer.concat(entry));
+      entry = [];
+    }
+}
+
+function partOf(entry: Buffer): LogPart {
+  const time = entry.toString('latin1', 0, TIME_BYTES);
+  if (!TIME.test(time)) return { bytes: entry, at: undefined };
+  // To the second, as the owners of other sandboxes note it.
+  return { bytes: entry.subarray(TIME_BYTES), at: Date.parse(`${time.slice(0, 19)}Z`) };
 }

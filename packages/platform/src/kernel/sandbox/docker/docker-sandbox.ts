@@ -5,7 +5,7 @@ import { ProvidedSandbox, type SandboxParts } from '../provided-sandbox.ts';
 import type { SandboxExit } from '../sandbox.ts';
 import { type DockerApi, DockerError } from './docker-api.ts';
 import { execInContainer } from './docker-exec.ts';
-import { followContainer, tailContainer } from './docker-log.ts';
+import { endOfContainer, followContainer } from './docker-log.ts';
 import type { DockerRecord } from './docker-record.ts';
 
 interface Container {
@@ -42,7 +42,7 @@ export function dockerSandbox({
     exec: (command, execOptions) => execInContainer(api, { container, user, cwd }, command, execOptions),
     readUsage,
     ...(diskBytes && { diskBytes }),
-    tail: (maxBytes) => tailContainer(api, container, maxBytes),
+    endOfLog: (maxBytes) => endOfContainer(api, container, maxBytes),
     logs: (logOptions) => followContainer(api, container, logOptions),
     terminate: async () => {
       await signalContainer(options, 'SIGTERM');

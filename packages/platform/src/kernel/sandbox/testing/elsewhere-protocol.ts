@@ -1,5 +1,5 @@
 import type { HostMount, PreparedImage } from '../host-stage.ts';
-import type { ExecOptions, SandboxError, SandboxImage, SandboxSpec } from '../sandbox.ts';
+import type { ExecOptions, LogLine, SandboxError, SandboxImage, SandboxSpec } from '../sandbox.ts';
 
 /** What a provider elsewhere is told when it is made: its own directory, and where it has what specifications name. */
 export interface ElsewhereSetting {
@@ -15,6 +15,7 @@ export type Ask =
   | { method: 'sweep'; keep: string[] | undefined }
   | { method: 'usage' | 'diskBytes' | 'exited'; sandbox: string }
   | { method: 'tail'; sandbox: string; maxBytes: number | undefined }
+  | { method: 'lastLines'; sandbox: string; maxBytes: number }
   | { method: 'stop'; sandbox: string; graceMs: number | undefined }
   | { method: 'logs'; sandbox: string; follow: boolean; fromStart: boolean }
   | { method: 'exec'; sandbox: string; command: string[]; options: Omit<ExecOptions, 'signal'> };
@@ -32,7 +33,7 @@ export type ToProvider = (Ask | Aside) & { id: number };
 export type FromProvider = { id: number } & (
   | { value: unknown }
   | { failure: { message: string; reason: SandboxError['reason'] | undefined } }
-  | { event: 'line'; line: string | undefined }
+  | { event: 'line'; line: LogLine | undefined }
   | { event: 'stdout' | 'stderr'; chunk: Uint8Array | undefined }
   | { event: 'exited'; code: number }
 );

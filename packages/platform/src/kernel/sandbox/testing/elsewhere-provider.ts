@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import {
   type ExecHandle,
   type ExecOptions,
+  type LogLine,
   type ProbeReport,
   type Sandbox,
   SandboxError,
@@ -84,13 +85,14 @@ export class ElsewhereProvider implements SandboxProvider {
       usage: () => this.#ask<Usage>({ method: 'usage', sandbox }),
       diskBytes: () => this.#ask<number>({ method: 'diskBytes', sandbox }),
       tail: (maxBytes) => this.#ask<string>({ method: 'tail', sandbox, maxBytes }),
+      lastLines: (maxBytes) => this.#ask<LogLine[]>({ method: 'lastLines', sandbox, maxBytes }),
       logs: ({ signal, ...options }) => this.#logs({ method: 'logs', sandbox, ...options }, signal),
       exited: this.#ask<SandboxExit>({ method: 'exited', sandbox }),
       stop: ({ graceMs } = {}) => this.#ask({ method: 'stop', sandbox, graceMs }),
     };
   }
 
-  async *#logs(ask: Ask, signal: AbortSignal | undefined): AsyncIterable<string> {
+  async *#logs(ask: Ask, signal: AbortSignal | undefined): AsyncIterable<LogLine> {
     const lines = new PassThrough({ objectMode: true });
     const hear = (message: FromProvider): void => {
       if (!('event' in message) || message.event !== 'line') return;

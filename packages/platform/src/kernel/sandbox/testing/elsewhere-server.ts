@@ -51,6 +51,8 @@ async function answer(id: number, ask: Ask, signal: AbortSignal): Promise<unknow
       return known(ask.sandbox).exited;
     case 'tail':
       return known(ask.sandbox).tail(ask.maxBytes);
+    case 'lastLines':
+      return known(ask.sandbox).lastLines(ask.maxBytes);
     case 'stop':
       return known(ask.sandbox).stop(ask.graceMs === undefined ? {} : { graceMs: ask.graceMs });
     case 'logs':

@@ -275,15 +275,27 @@ export function sandboxContract(name: string, fixture: ContractFixture): void {
     });
 
     it('keeps the last output, bounded, and follows it to the end', async () => {
+      const since = Math.floor(Date.now() / 1000) * 1000;
       const sandbox = await create(
         'i=0; while [ $i -lt 200 ]; do echo line $i; i=$((i+1)); done; sleep 0.3; echo last >&2; exit 0',
       );
       const lines: string[] = [];
-      for await (const line of sandbox.logs({ follow: true, fromStart: true })) lines.push(line);
+      const times: number[] = [];
+      for await (const { line, at = 0 } of sandbox.logs({ follow: true, fromStart: true })) {
+        lines.push(line);
+        times.push(at);
+      }
       expect(lines).toEqual([...Array.from({ length: 200 }, (_, index) => `line ${index}`), 'last']);
+      expect(times).toEqual(times.toSorted((one, other) => one - other));
+      expect(times[0]).toBeGreaterThanOrEqual(since);
+      expect(times.at(-1)).toBeLessThanOrEqual(Date.now());
       expect(await sandbox.tail(14)).toBe('line 199\nlast\n');
       expect(await sandbox.tail(13)).toBe('last\n');
       expect(await sandbox.tail(4)).toBe('ast\n');
+      expect(await sandbox.lastLines(14)).toEqual([
+        { line: 'line 199', at: times.at(-2) },
+        { line: 'last', at: times.at(-1) },
+      ]);
       expect((await sandbox.tail(1 << 20)).startsWith('line 0\n')).toBe(true);
       await sandbox.stop();
     });
@@ -303,7 +315,7 @@ export function sandboxContract(name: string, fixture: ContractFixture): void {
     it('stops following when the reader goes', async () => {
       const sandbox = await create('echo one; exec sleep 60');
       const lines: string[] = [];
-      for await (const line of sandbox.logs({ follow: true, fromStart: true, signal: AbortSignal.timeout(500) }))
+      for await (const { line } of sandbox.logs({ follow: true, fromStart: true, signal: AbortSignal.timeout(500) }))
         lines.push(line);
       expect(lines).toEqual(['one']);
       await sandbox.stop();

@@ -1,5 +1,13 @@
 import { PassThrough } from 'node:stream';
-import type { ProbeReport, Sandbox, SandboxExit, SandboxProvider, SandboxSpec, Usage } from '../../sandbox/sandbox.ts';
+import type {
+  LogLine,
+  ProbeReport,
+  Sandbox,
+  SandboxExit,
+  SandboxProvider,
+  SandboxSpec,
+  Usage,
+} from '../../sandbox/sandbox.ts';
 
 /** A sandbox that exists only in memory, for tests of what happens around sandboxes. */
 export class FakeSandbox implements Sandbox {
@@ -22,8 +30,8 @@ export class FakeSandbox implements Sandbox {
     });
   }
 
-  address(): { host: string; port: number } {
-    return { host: '127.0.0.1', port: 1 };
+  address(port: number): { host: string; port: number } {
+    return { host: '127.0.0.1', port };
   }
 
   async exec(): Promise<never> {
@@ -42,7 +50,11 @@ export class FakeSandbox implements Sandbox {
     return 'last words';
   }
 
-  async *logs(): AsyncIterable<string> {
+  async lastLines(): Promise<LogLine[]> {
+    return [{ line: 'last words' }];
+  }
+
+  async *logs(): AsyncIterable<LogLine> {
     yield* new PassThrough().end();
   }
 

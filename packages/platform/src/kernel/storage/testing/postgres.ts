@@ -1,9 +1,9 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { chown, cp, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
@@ -29,10 +29,16 @@ export interface TestPostgres extends AsyncDisposable {
 const NOBODY = 65_534;
 const START_TIMEOUT_MS = 20_000;
 
-/** Starts a throw-away server on a free port of the loopback address; `settings` are those of postgresql.conf. */
-export async function startPostgres(settings: Readonly<Record<string, string>> = {}): Promise<TestPostgres> {
-  const bin = await postgresBinaries();
+/**
+ * Starts a throw-away server on a free port of the loopback address; `settings` are those of postgresql.conf. With `without` it is a PostgreSQL on
+ * which that extension was never installed.
+ */
+export async function startPostgres(
+  settings: Readonly<Record<string, string>> = {},
+  { without }: { without?: string } = {},
+): Promise<TestPostgres> {
   const home = await mkdtemp(join(tmpdir(), 'agentplatform-pg-'));
+  const bin = without === undefined ? await postgresBinaries() : await programsWithout(without, home);
   const data = join(home, 'data');
   // PostgreSQL refuses to run as root.
   const user = userInfo().uid === 0 ? { uid: NOBODY, gid: NOBODY } : {};
@@ -163,4 +169,17 @@ function killIfThere(pid: number): void {
   } catch {
     // It has ended meanwhile.
   }
+}
+
+/** A copy of the server without an extension, in `home`: PostgreSQL finds its other files by its own place. */
+async function programsWithout(extension: string, home: string): Promise<string> {
+  const bin = await postgresBinaries();
+  const copy = join(home, 'server');
+  await cp(join(bin, '../../..'), copy, { recursive: true, verbatimSymlinks: true });
+  const own = join(copy, relative(join(bin, '../../..'), bin));
+  const { stdout: share } = await run(join(own, 'pg_config'), ['--sharedir']);
+  // One that does not move with its programs is the machine's own.
+  if (!share.startsWith(copy)) throw new Error(`the PostgreSQL in ${bin} cannot be copied`);
+  await rm(join(share.trim(), 'extension', `${extension}.control`));
+  return own;
 }

@@ -253,6 +253,42 @@ const DOORS: Record<string, Door> = {
     method: 'GET',
     path: () => '/identities/oauth2/authorize',
   },
+  // The same.
+  'the page of grants': {
+    set: 'grants',
+    takes: CREDENTIALS,
+    method: 'GET',
+    path: () => '/identities/oauth2/grants',
+  },
+  'grants of users': {
+    set: 'grants',
+    action: 'agentplatform:ListGrants',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => '/_platform/identity/grants',
+  },
+  'the end of a grant': {
+    set: 'grants',
+    action: 'agentplatform:RevokeGrant',
+    takes: ['signature', 'presigned'],
+    method: 'DELETE',
+    path: () => '/_platform/identity/grants/none',
+  },
+  'a link to grants': {
+    set: 'grants',
+    action: 'agentplatform:CreateGrantsLink',
+    takes: ['signature', 'presigned'],
+    method: 'POST',
+    path: () => '/_platform/identity/grants/link',
+    body: '{"userId":"ada"}',
+  },
+  // Whoever comes may sign in, and there is no portal here.
+  'a consent portal': {
+    set: 'portals',
+    takes: CREDENTIALS,
+    method: 'GET',
+    path: () => '/identities/portals/none-a1b2c3d4e5',
+  },
   'secrets of agents': {
     set: 'secrets',
     action: 'agentplatform:ListSecrets',
@@ -592,6 +628,10 @@ describe('the doors of a platform', () => {
       // People who are asked for their consent: a link that is a secret, and a cookie.
       '/identities/oauth2/authorize',
       '/identities/oauth2/callback/:provider',
+      '/identities/oauth2/grants',
+      '/identities/portals/:portal',
+      '/identities/portals/:portal/callback',
+      '/identities/portals/:portal/sign-in',
       '/metrics',
       '/readyz',
       '/v1/credentials',

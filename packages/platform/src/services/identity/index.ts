@@ -6,6 +6,14 @@ import type { Service } from '../../kernel/service.ts';
 import { type Changes, type Database, type Executor, Known } from '../../kernel/storage/index.ts';
 import type { SecretsPort } from '../secrets/index.ts';
 import { consentRoutes } from './consent/consent-routes.ts';
+import { GrantLinks } from './consent/grant-link.ts';
+import { grantsRoutes } from './consent/grants-routes.ts';
+import type { ConsentPortal } from './consent/portal.ts';
+import { PortalLogin } from './consent/portal-login.ts';
+import { type PortalOperation, portalOperations } from './consent/portal-operations.ts';
+import { PORTALS_PATH, portalRoutes } from './consent/portal-routes.ts';
+import { PortalSessions } from './consent/portal-sessions.ts';
+import { Portals } from './consent/portals.ts';
 import { createFlows, type FlowSettings } from './flows/index.ts';
 import { providerCheckRoutes } from './flows/provider-check-routes.ts';
 import { type TokenOperation, tokenOperations } from './flows/token-operations.ts';
@@ -15,8 +23,8 @@ import {
   apiKeyOperations,
   parseApiKeyData,
 } from './providers/api-key-operations.ts';
-import { CredentialProviders } from './providers/credential-providers.ts';
-import type { Oauth2Settings } from './providers/oauth2-provider.ts';
+import { CredentialProviders, MOST_PROVIDERS } from './providers/credential-providers.ts';
+import type { Oauth2Provider, Oauth2Settings } from './providers/oauth2-provider.ts';
 import { type Oauth2ProviderOperation, oauth2ProviderOperations } from './providers/oauth2-provider-operations.ts';
 import { type PaymentOperation, paymentOperations } from './providers/payment-operations.ts';
 import { parsePaymentData } from './providers/payment-provider.ts';
@@ -30,7 +38,7 @@ import { type WorkloadOperation, workloadOperations } from './workloads/workload
 import { type WorkloadBearer, type WorkloadToken, WorkloadTokens } from './workloads/workload-tokens.ts';
 import { type UserTokenDeps, userOfToken, type WorkloadUser } from './workloads/workload-user.ts';
 
-export { flowRetention, identityMigrations } from './tables.ts';
+export { identityMigrations, identityRetention } from './tables.ts';
 export type { WorkloadUser };
 
 export interface IdentityServiceDeps extends UserTokenDeps, FlowSettings {
@@ -46,6 +54,13 @@ export interface IdentityServiceDeps extends UserTokenDeps, FlowSettings {
   accountId: string;
   /** 32 bytes that workload access tokens are sealed with. */
   tokenKey: Uint8Array;
+  /** The last ten letters and digits of a new id. */
+  newIdSuffix(): string;
+  roleExists(arn: string): Promise<boolean>;
+  /** Whether the policies of a role allow an action. */
+  roleMay(roleArn: string, action: string, resource: string): boolean;
+  /** 32 bytes that links to people's grants are sealed with. */
+  linkKey: Uint8Array;
   /** How long such a token counts. */
   tokenLifeMs: number;
 }
@@ -75,7 +90,8 @@ export type IdentityOperation =
   | ApiKeyOperation
   | Oauth2ProviderOperation
   | PaymentOperation
-  | TokenOperation;
+  | TokenOperation
+  | PortalOperation;
 
 /** In memory, those that were used last. */
 const KNOWN_WORKLOADS = 5_000;
@@ -112,7 +128,16 @@ export function createIdentityService(
     secrets: providerSecrets,
   });
   const flows = createFlows({ ...deps, vaults, providers: oauth2, identities });
+  const links = new GrantLinks({ key: deps.linkKey, clock });
   const rights = { vaults, tokens, workloadArn: (account: string, name: string) => identities.arnOf(account, name) };
+  const portalUrl = (id: string): string => `${deps.publicUrl().replace(/\/$/, '')}${PORTALS_PATH}/${id}`;
+  const sessions = new PortalSessions(deps);
+  const portals = new Portals({ ...deps, providers: oauth2, sessions });
+  const pages = {
+    ...{ ...deps, ...rights, ...flows, links, portals, sessions, portalUrl },
+    login: new PortalLogin({ ...deps, ...flows }),
+    providersOf: (portal: ConsentPortal) => providersOf(portal, oauth2, deps.roleMay),
+  };
   return {
     operations: {
       ...workloadOperations({
@@ -127,9 +152,12 @@ export function createIdentityService(
       ...paymentOperations({ ...deps, ...rights, payments }),
       ...oauth2ProviderOperations({ ...deps, ...rights, ...flows, providers: oauth2 }),
       ...tokenOperations({ ...rights, ...flows, providers: oauth2 }),
+      ...portalOperations({ ...deps, portals, portalUrl }),
     },
     routes: [
-      consentRoutes({ ...flows, publicUrl: deps.publicUrl }),
+      consentRoutes(pages),
+      grantsRoutes(pages),
+      portalRoutes(pages),
       providerCheckRoutes({ ...flows, providers: oauth2 }),
     ],
     port: {
@@ -148,4 +176,16 @@ export function createIdentityService(
     start: async () => void (await vaults.get(accountId)),
     stop: async () => undefined,
   };
+}
+
+/** Providers that the portal's role may get tokens of, by name. Until there are gateways, whose targets name providers, these are what it lists. */
+async function providersOf(
+  { accountId, executionRoleArn }: ConsentPortal,
+  providers: CredentialProviders<Oauth2Settings>,
+  roleMay: IdentityServiceDeps['roleMay'],
+): Promise<Oauth2Provider[]> {
+  const { items } = await providers.list(accountId, { limit: MOST_PROVIDERS, after: undefined });
+  return items
+    .filter(({ arn }) => roleMay(executionRoleArn, 'bedrock-agentcore:GetResourceOauth2Token', arn))
+    .toSorted((a, b) => a.name.localeCompare(b.name));
 }

@@ -6,10 +6,10 @@ import { platformKey } from '../../kernel/secrets/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
 import {
   createIdentityService,
-  flowRetention,
   type IdentityOperation,
   type IdentityPort,
   identityMigrations,
+  identityRetention,
 } from './index.ts';
 
 declare module '../../service-module.ts' {
@@ -22,7 +22,7 @@ declare module '../../service-module.ts' {
 export const module: ServiceModule<'identity', IdentityOperation, 'secrets'> = {
   needs: ['secrets'],
   migrations: identityMigrations,
-  retention: (database) => flowRetention(database),
+  retention: (database) => identityRetention(database),
   async create(kernel, ports) {
     const { accountId, config, secrets, outbound, clock } = kernel;
     return createIdentityService({
@@ -34,8 +34,12 @@ export const module: ServiceModule<'identity', IdentityOperation, 'secrets'> = {
       readObject: objectReader(kernel.objects),
       publicUrl: () => config.publicUrl ?? kernel.reach.endpoint ?? `http://127.0.0.1:${config.port}`,
       random: Math.random,
+      newIdSuffix: kernel.identifiers.suffix,
+      roleExists: kernel.roleExists,
+      roleMay: kernel.iam.roleMay,
       refusalOf: (url) => refusalOf(outbound, url),
       tokenKey: await platformKey(secrets, accountId, 'workload-tokens'),
+      linkKey: await platformKey(secrets, accountId, 'grant-links'),
       // What a session begins with a token it can end with it.
       tokenLifeMs: config.quotas.sessionLifetimeSeconds * 1000,
     });

@@ -1,7 +1,6 @@
-import type { Migration } from '../../kernel/storage/index.ts';
-import { flowMigrations } from './flows/tables.ts';
-
-export { flowRetention } from './flows/tables.ts';
+import type { Executor, Migration, RetentionRule } from '../../kernel/storage/index.ts';
+import { portalMigrations, portalRetention } from './consent/portal-sessions.ts';
+import { flowMigrations, flowRetention } from './flows/tables.ts';
 
 /** Identities stand in the table `resources`; runtimes that are older than this room get theirs here. */
 export const identityMigrations: Migration[] = [
@@ -14,4 +13,10 @@ export const identityMigrations: Migration[] = [
       FROM resources WHERE kind = 'agent-runtime' ORDER BY seq`,
   },
   ...flowMigrations,
+  ...portalMigrations,
+];
+
+export const identityRetention = (database: Executor): RetentionRule[] => [
+  ...flowRetention(database),
+  portalRetention(database),
 ];

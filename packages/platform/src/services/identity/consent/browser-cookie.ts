@@ -1,17 +1,27 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 
-/** Tells one browser from all others while people consent; nobody is logged in by it. */
+export interface BrowserCookieOptions {
+  /** Where browsers reach the platform; over TLS the cookie is bound to that host. */
+  publicUrl: string;
+  /** What it is for; part of its name. */
+  purpose: string;
+  /** How long browsers keep it. */
+  seconds: number;
+}
+
+/** A random secret that a browser keeps and sends along. */
 export class BrowserCookie {
   readonly #secure: boolean;
+  readonly #options: BrowserCookieOptions;
 
-  /** `publicUrl` is where browsers reach the platform. */
-  constructor(publicUrl: string) {
-    this.#secure = new URL(publicUrl).protocol === 'https:';
+  constructor(options: BrowserCookieOptions) {
+    this.#options = options;
+    this.#secure = new URL(options.publicUrl).protocol === 'https:';
   }
 
   /** `__Host-` keeps other hosts of the domain from setting it; browsers take such a name over TLS alone. */
   get #name(): string {
-    return this.#secure ? '__Host-agentplatform-consent' : 'agentplatform-consent';
+    return `${this.#secure ? '__Host-' : ''}agentplatform-${this.#options.purpose}`;
   }
 
   /** Undefined for a browser that has none; the first where there are several. */
@@ -29,17 +39,16 @@ export class BrowserCookie {
 
   /** Sent along by links from other sites, for the provider's is one of them, but not by their forms. */
   header(value: string): string {
-    return `${this.#name}=${value}; Path=/; Max-Age=3600; HttpOnly; SameSite=Lax${this.#secure ? '; Secure' : ''}`;
+    return this.#header(value, this.#options.seconds);
   }
-}
 
-/** What a form of that authorization has to bring along from that browser. */
-export function formToken(browser: string, authorizationId: string): string {
-  return createHmac('sha256', browser).update(`consent ${authorizationId}`).digest('base64url');
-}
+  /** Makes the browser forget it. */
+  forget(): string {
+    return this.#header('', 0);
+  }
 
-export function isFormToken(token: string, browser: string, authorizationId: string): boolean {
-  const expected = Buffer.from(formToken(browser, authorizationId));
-  const given = Buffer.from(token);
-  return given.length === expected.length && timingSafeEqual(given, expected);
+  #header(value: string, seconds: number): string {
+    const secure = this.#secure ? '; Secure' : '';
+    return `${this.#name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`;
+  }
 }

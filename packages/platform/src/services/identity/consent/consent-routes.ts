@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { OpenCall, RouteSet } from '../../../kernel/http/routes/route.ts';
 import { type Authorization, sessionUriOf } from '../flows/authorization.ts';
@@ -6,11 +5,13 @@ import { ProviderError } from '../flows/provider-error.ts';
 import type { Returned, UserFederation } from '../flows/user-federation.ts';
 import type { Oauth2Provider } from '../providers/oauth2-provider.ts';
 import { VENDORS } from '../providers/vendors.ts';
-import { BrowserCookie, formToken, isFormToken } from './browser-cookie.ts';
-import { type ConsentView, consentPage, messagePage, PAGE_HEADERS } from './consent-page.ts';
+import { BrowserCookie } from './browser-cookie.ts';
+import { type ConsentView, consentPage } from './consent-page.ts';
+import { LEADING_HEADERS, messagePage, sendPage, sendTo } from './page.ts';
+import { formToken, isFormToken, readForm } from './page-form.ts';
 
 export interface ConsentRoutesDeps {
-  federation: UserFederation;
+  federation: Pick<UserFederation, 'open' | 'allow' | 'deny' | 'returned'>;
   /** The provider of an authorization, and the host of its page; undefined when it is gone. Rejects with `ProviderError`. */
   providerOf(authorization: Authorization): Promise<{ provider: Oauth2Provider; host: string } | undefined>;
   /** Where browsers reach the platform, such as `https://agents.example.com`; it may have a path. */
@@ -19,8 +20,8 @@ export interface ConsentRoutesDeps {
 
 export const AUTHORIZE_PATH = '/identities/oauth2/authorize';
 export const CALLBACK_PATH = '/identities/oauth2/callback';
-/** Of a form with two short texts. */
-const MAX_FORM_BYTES = 8 * 1024;
+/** Longer than a consent may take. */
+export const COOKIE_SECONDS = 3600;
 const GONE = 'This link counts no more: it was used, took too long, or was never one. Ask the agent again.';
 
 /**
@@ -32,37 +33,34 @@ export function consentRoutes(deps: ConsentRoutesDeps): RouteSet {
   const { federation } = deps;
   const because =
     'People have no credentials of the platform: the link is a secret, and the browser is told by a cookie.';
-  const cookie = () => new BrowserCookie(deps.publicUrl());
+  const cookie = () => new BrowserCookie({ publicUrl: deps.publicUrl(), purpose: 'consent', seconds: COOKIE_SECONDS });
 
   async function show({ query, request, reply }: OpenCall): Promise<FastifyReply> {
     const authorization = await federation.open(query.get('request_uri') ?? '');
     const found = authorization && (await deps.providerOf(authorization));
-    if (!authorization || !found) return send(reply, 404, messagePage('Nothing to allow', GONE));
+    if (!authorization || !found) return sendPage(reply, 404, messagePage('Nothing to allow', GONE));
     const browser = cookie().read(request.headers.cookie) ?? cookie().fresh();
     reply.header('set-cookie', cookie().header(browser));
     const action = `${new URL(deps.publicUrl()).pathname.replace(/\/$/, '')}${AUTHORIZE_PATH}`;
-    return send(reply, 200, consentPage(viewOf(authorization, found, { action, browser })));
+    return sendPage(reply, 200, consentPage(viewOf(authorization, found, { action, browser })), LEADING_HEADERS);
   }
 
   async function decide({ request, reply }: OpenCall): Promise<FastifyReply> {
     const form = await readForm(request.raw);
     const browser = cookie().read(request.headers.cookie);
     const authorization = await federation.open(form?.get('request_uri') ?? '');
-    if (!authorization) return send(reply, 404, messagePage('Nothing to allow', GONE));
-    if (browser === undefined || !isFormToken(form?.get('token') ?? '', browser, authorization.id))
-      return send(
+    if (!authorization) return sendPage(reply, 404, messagePage('Nothing to allow', GONE));
+    if (browser === undefined || !isFormToken(form?.get('token') ?? '', browser, `consent ${authorization.id}`))
+      return sendPage(
         reply,
         403,
         messagePage('Not from here', 'This did not come from the page of this browser. Open the link again.'),
       );
     if (form?.get('decision') !== 'allow') {
       await federation.deny(authorization);
-      return send(reply, 200, messagePage('Denied', 'The agent gets no access. You can close this page.'));
+      return sendPage(reply, 200, messagePage('Denied', 'The agent gets no access. You can close this page.'));
     }
-    return reply
-      .headers({ ...PAGE_HEADERS, location: await federation.allow(authorization, browser) })
-      .code(303)
-      .send();
+    return sendTo(reply, await federation.allow(authorization, browser));
   }
 
   async function callback({ params, query, request, reply }: OpenCall): Promise<FastifyReply> {
@@ -80,28 +78,21 @@ export function consentRoutes(deps: ConsentRoutesDeps): RouteSet {
     ],
     writeError: (error, { reply }) =>
       error instanceof ProviderError
-        ? send(reply, 502, messagePage('The provider cannot be asked', error.message))
+        ? sendPage(reply, 502, messagePage('The provider cannot be asked', error.message))
         : undefined,
   };
-}
-
-function send(reply: FastifyReply, status: number, html: string): FastifyReply {
-  return reply.code(status).headers(PAGE_HEADERS).send(html);
 }
 
 function answer(reply: FastifyReply, returned: Returned): FastifyReply {
   switch (returned.kind) {
     case 'application':
-      return reply
-        .headers({ ...PAGE_HEADERS, location: returned.url })
-        .code(303)
-        .send();
+      return sendTo(reply, returned.url);
     case 'done':
-      return send(reply, 200, messagePage('Access allowed', 'The agent has access now. You can close this page.'));
+      return sendPage(reply, 200, messagePage('Access allowed', 'The agent has access now. You can close this page.'));
     case 'failed':
-      return send(reply, 400, messagePage('No access', returned.message));
+      return sendPage(reply, 400, messagePage('No access', returned.message));
     case 'refused':
-      return send(reply, 403, messagePage('Not from here', returned.message));
+      return sendPage(reply, 403, messagePage('Not from here', returned.message));
   }
 }
 
@@ -114,32 +105,24 @@ function viewOf(
   const { user } = bearer;
   return {
     agent: bearer.workload,
-    provider: provider.name,
-    vendor: VENDORS[provider.data.vendor].title,
+    vendor: provider.data.vendor,
+    title: titleOf(provider),
     user: user === undefined ? '' : user.kind === 'id' ? user.id : user.subject,
     scopes,
     resources,
     providerHost: host,
     returnHost: returnUrl === undefined ? undefined : hostOf(returnUrl),
     action,
-    fields: { request_uri: sessionUriOf(id), token: formToken(browser, id) },
+    fields: { request_uri: sessionUriOf(id), token: formToken(browser, `consent ${id}`) },
   };
+}
+
+/** What people call the provider: its vendor, and its name in the account where that says more. */
+export function titleOf({ name, data: { vendor } }: Oauth2Provider): string {
+  return vendor === 'CustomOauth2' ? name : `${VENDORS[vendor].title} (${name})`;
 }
 
 /** Of an app's own scheme (`myapp://back`) all that there is. */
 function hostOf(url: string): string {
   return (URL.canParse(url) && new URL(url).host) || url;
-}
-
-/** Undefined for what is no form, or too large for this one. */
-async function readForm(req: IncomingMessage): Promise<URLSearchParams | undefined> {
-  if (!/^application\/x-www-form-urlencoded(;|$)/i.test(req.headers['content-type'] ?? '')) return undefined;
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const part of req) {
-    bytes += part.length;
-    if (bytes > MAX_FORM_BYTES) return undefined;
-    parts.push(part);
-  }
-  return new URLSearchParams(Buffer.concat(parts).toString('utf8'));
 }

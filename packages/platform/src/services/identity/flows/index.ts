@@ -18,10 +18,12 @@ import { AuthorizationServers } from './authorization-servers.ts';
 import { Authorizations } from './authorizations.ts';
 import { ExchangedTokens } from './exchanged-tokens.ts';
 import { FreshTokens } from './fresh-tokens.ts';
+import { Grants } from './grants.ts';
 import { MachineTokens } from './machine-tokens.ts';
 import { OauthClients } from './oauth-clients.ts';
 import { checkProvider } from './provider-check.ts';
 import { Refreshes } from './refreshes.ts';
+import { RevocationEndpoint } from './revocation-endpoint.ts';
 import { StoredTokens } from './stored-tokens.ts';
 import { TokenEndpoint } from './token-endpoint.ts';
 import type { TokenRequest } from './token-request.ts';
@@ -66,7 +68,8 @@ export function createFlows(deps: FlowsDeps) {
   });
   const tokens = new StoredTokens(deps);
   const authorizations = new Authorizations(deps);
-  const fresh = new FreshTokens({ ...deps, tokens, refreshes: new Refreshes(deps) });
+  const refreshes = new Refreshes(deps);
+  const fresh = new FreshTokens({ ...deps, tokens, refreshes });
   const parts = { ...deps, endpoint, clients, fresh, tokens };
   const machineTokens = new MachineTokens(parts);
   const machine = async (request: TokenRequest, caller: Caller, signal: AbortSignal): Promise<string> => {
@@ -98,6 +101,9 @@ export function createFlows(deps: FlowsDeps) {
     machine,
     exchanged,
     federation,
+    clients,
+    endpoint,
+    grants: new Grants({ ...parts, refreshes, revocation: new RevocationEndpoint(deps) }),
     forget,
     callbackUrl,
     newProviderId: randomUUID,

@@ -5,6 +5,7 @@ import type { Secret } from '../../../kernel/secrets/index.ts';
 import type { Caller } from '../../../kernel/service.ts';
 import type { CredentialProviders } from '../providers/credential-providers.ts';
 import { CLIENT_SECRET, type Oauth2Provider, type Oauth2Settings } from '../providers/oauth2-provider.ts';
+import { VENDORS } from '../providers/vendors.ts';
 import type { AuthorizationServers } from './authorization-servers.ts';
 import { ProviderError } from './provider-error.ts';
 import type { OauthClient } from './token-endpoint.ts';
@@ -56,8 +57,13 @@ export class OauthClients {
   }
 
   /** What the server of that provider says of itself. Rejects with `ProviderError`. */
-  server({ oauthDiscovery, certificateAuthority }: Oauth2Settings): Promise<AuthorizationServer> {
-    return this.#deps.servers.find(oauthDiscovery, certificateAuthority);
+  async server({ vendor, oauthDiscovery, certificateAuthority }: Oauth2Settings): Promise<AuthorizationServer> {
+    const found = await this.#deps.servers.find(oauthDiscovery, certificateAuthority);
+    const { server, revocationEndpoint } = VENDORS[vendor];
+    const isVendors = typeof server === 'object' && 'issuer' in server && server.issuer === found.issuer;
+    return isVendors && revocationEndpoint !== undefined
+      ? { ...found, revocation_endpoint: revocationEndpoint }
+      : found;
   }
 
   async #authentication(

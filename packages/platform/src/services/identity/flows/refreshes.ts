@@ -41,6 +41,11 @@ export class Refreshes {
     return (await this.#flights.run(key, run, signal)) as Found;
   }
 
+  /** Runs `work` while nobody gets a new token of that key, once whoever does is done. */
+  exclusively<Result>(key: string, work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+    return this.#alone<Result>(key, async () => undefined, work, signal);
+  }
+
   async #alone<Found>(
     key: string,
     look: () => Promise<Found | undefined>,

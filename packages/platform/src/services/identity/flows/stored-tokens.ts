@@ -33,12 +33,23 @@ export interface OpenedToken {
 export interface Grant {
   key: string;
   providerArn: string;
+  providerId: string;
   workload: string;
   /** One for an id, two for issuer and subject, none of machine to machine. */
   userNames: string[];
   scopes: string[];
   /** Milliseconds since the epoch. */
   grantedAt: number;
+}
+
+interface GrantRow {
+  key: string;
+  provider_arn: string;
+  provider_id: string;
+  workload: string;
+  user_names: string[];
+  scopes: string[];
+  granted_at: Date;
 }
 
 /** Closed as they are: what is in one is opened for each use, with the right of who uses it. */
@@ -125,23 +136,22 @@ export class StoredTokens {
     return count > 0;
   }
 
-  /** What users have granted that workload, or all of the account's; newest first, at most `limit`. */
-  async grants(accountId: string, { workload, limit }: { workload?: string; limit: number }): Promise<Grant[]> {
-    const rows = await this.#deps.database.query<{
-      key: string;
-      provider_arn: string;
-      workload: string;
-      user_names: string[];
-      scopes: string[];
-      granted_at: Date;
-    }>(
-      `SELECT key, provider_arn, workload, user_names, scopes, granted_at FROM identity_tokens
-       WHERE account_id = $1 AND user_names <> '[]' AND ($2::text IS NULL OR workload = $2) ORDER BY granted_at DESC, key LIMIT $3`,
-      [accountId, workload ?? null, limit],
+  /** What users have granted, newest first, at most `limit`; narrowed to a workload, a user or one grant. */
+  async grants(
+    accountId: string,
+    only: { workload?: string; userNames?: readonly string[]; key?: string; limit: number },
+  ): Promise<Grant[]> {
+    const { workload, userNames, key, limit } = only;
+    const rows = await this.#deps.database.query<GrantRow>(
+      `SELECT key, provider_arn, provider_id, workload, user_names, scopes, granted_at FROM identity_tokens
+       WHERE account_id = $1 AND user_names <> '[]' AND ($2::text IS NULL OR workload = $2) AND ($3::jsonb IS NULL OR user_names = $3::jsonb)
+         AND ($4::text IS NULL OR key = $4)
+       ORDER BY granted_at DESC, key LIMIT $5`,
+      [accountId, workload ?? null, userNames === undefined ? null : JSON.stringify(userNames), key ?? null, limit],
     );
-    return rows.map(({ key, provider_arn: providerArn, workload, user_names: userNames, scopes, granted_at: at }) => ({
-      ...{ key, providerArn, workload, userNames, scopes },
-      grantedAt: at.getTime(),
+    return rows.map((row) => ({
+      ...{ key: row.key, providerArn: row.provider_arn, providerId: row.provider_id, workload: row.workload },
+      ...{ userNames: row.user_names, scopes: row.scopes, grantedAt: row.granted_at.getTime() },
     }));
   }
 

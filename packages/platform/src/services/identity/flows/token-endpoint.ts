@@ -32,6 +32,8 @@ export interface GivenTokens {
   expiresAt: number | undefined;
   /** The scopes that it is for, in the server's spelling, where the server says so; else those that were asked for. */
   scope?: string | undefined;
+  /** What it says of who signed in (OpenID Connect), not looked at yet. */
+  idToken?: string | undefined;
 }
 
 /**
@@ -79,6 +81,7 @@ export class TokenEndpoint {
 
   async #try(at: OauthClient, grant: Grant, signal?: AbortSignal): Promise<GivenTokens> {
     const { server, client, authentication } = at;
+    let idToken: string | undefined;
     const asked = await oauth.genericTokenEndpointRequest(
       server,
       client,
@@ -86,7 +89,11 @@ export class TokenEndpoint {
       grant.type,
       grant.parameters,
       {
-        [oauth.customFetch]: (url, options) => this.#send(url, options, at.certificateAuthority),
+        [oauth.customFetch]: async (url, options) => {
+          const answer = await this.#send(url, options, at.certificateAuthority);
+          ({ idToken } = answer);
+          return answer.response;
+        },
         // Which addresses are called is the guard's to say, and the operator's.
         [oauth.allowInsecureRequests]: true,
         ...(signal && { signal }),
@@ -98,14 +105,14 @@ export class TokenEndpoint {
       if (token === '' || token.length > MAX_TOKEN_CHARS || !/^[\x20-\x7e]+$/.test(token))
         throw new ProviderError('nonsense', `${server.issuer} gave something that is no token.`);
     const expiresAt = seconds === undefined ? undefined : this.#deps.clock.now() + seconds * 1000;
-    return { accessToken, refreshToken, expiresAt, scope };
+    return { accessToken, refreshToken, expiresAt, scope, idToken };
   }
 
   async #send(
     url: string,
     { method, headers, body, signal }: oauth.CustomFetchOptions<string, unknown>,
     ca: string | undefined,
-  ): Promise<Response> {
+  ): Promise<OauthAnswer> {
     const answer = await this.#deps.outbound.fetch(url, {
       method,
       headers: { ...headers, 'user-agent': 'agentplatform' },
@@ -124,8 +131,14 @@ export class TokenEndpoint {
   }
 }
 
+/** An answer in the words of OAuth, and the statement of OpenID Connect beside it. */
+interface OauthAnswer {
+  response: Response;
+  idToken: string | undefined;
+}
+
 /** What a client of OAuth expects, of what vendors send: errors with status 200, lists of scopes, no type of a token or one of their own. */
-function inOauthsWords(status: number, text: string): Response {
+function inOauthsWords(status: number, text: string): OauthAnswer {
   let body: unknown;
   try {
     body = JSON.parse(text);
@@ -134,16 +147,15 @@ function inOauthsWords(status: number, text: string): Response {
   }
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new ProviderError('nonsense', `The provider's answer (status ${status}) is no JSON object.`);
-  // The id token is nobody's here.
-  const { id_token: _, ...members }: Record<string, unknown> = { ...body };
+  // The id token is for whoever asks for one, who looks at it himself.
+  const { id_token: idToken, ...members }: Record<string, unknown> = { ...body };
   const failed = typeof members.error === 'string';
   if (!failed)
     Object.assign(members, { token_type: typeOf(members.token_type), ...scopeOf(members.scope), ...lifeOf(members) });
   const refused = failed && status < 400;
-  return new Response(JSON.stringify(members), {
-    status: refused ? 400 : status,
-    headers: { 'content-type': 'application/json' },
-  });
+  const headers = { 'content-type': 'application/json' };
+  const response = new Response(JSON.stringify(members), { status: refused ? 400 : status, headers });
+  return { response, idToken: typeof idToken === 'string' ? idToken : undefined };
 }
 
 /** Slack names whose it is. */

@@ -35,7 +35,7 @@ export interface GivenProvider<Data> {
 }
 
 /** Of one kind and account. */
-const MOST_PROVIDERS = 1000;
+export const MOST_PROVIDERS = 1000;
 /** In memory, those that were used last. */
 const KNOWN_PROVIDERS = 1000;
 

@@ -17,6 +17,8 @@ export interface Vendor {
   member: keyof control.Oauth2ProviderConfigInput;
   /** Where it is: its discovery document or its addresses; `tenant`, which each customer names by himself. `{tenant}` stands for a tenant's id. */
   server: { discoveryUrl: string } | Endpoints | 'tenant';
+  /** Where it takes tokens back (RFC 7009), where no discovery document says so. */
+  revocationEndpoint?: string;
   /** What stands between scopes. */
   scopeSeparator: ' ' | ',';
   /** Whether it takes PKCE (RFC 7636). Those that do not know it are not sent it: some refuse what they do not know. */
@@ -103,6 +105,7 @@ export const VENDORS: Readonly<Record<VendorName, Vendor>> = {
       authorizationEndpoint: 'https://www.linkedin.com/oauth/v2/authorization',
       tokenEndpoint: 'https://www.linkedin.com/oauth/v2/accessToken',
     },
+    revocationEndpoint: 'https://www.linkedin.com/oauth/v2/revoke',
   },
   XOauth2: {
     ...basic,
@@ -113,6 +116,7 @@ export const VENDORS: Readonly<Record<VendorName, Vendor>> = {
       authorizationEndpoint: 'https://x.com/i/oauth2/authorize',
       tokenEndpoint: 'https://api.x.com/2/oauth2/token',
     },
+    revocationEndpoint: 'https://api.x.com/2/oauth2/revoke',
   },
   OktaOauth2: { ...ofTenant, title: 'Okta' },
   OneLoginOauth2: { ...ofTenant, title: 'OneLogin' },
@@ -147,6 +151,7 @@ export const VENDORS: Readonly<Record<VendorName, Vendor>> = {
       authorizationEndpoint: 'https://www.reddit.com/api/v1/authorize',
       tokenEndpoint: 'https://www.reddit.com/api/v1/access_token',
     },
+    revocationEndpoint: 'https://www.reddit.com/api/v1/revoke_token',
     pkce: false,
     authorizationParameters: { duration: 'permanent' },
   },
@@ -159,6 +164,7 @@ export const VENDORS: Readonly<Record<VendorName, Vendor>> = {
       authorizationEndpoint: 'https://zoom.us/oauth/authorize',
       tokenEndpoint: 'https://zoom.us/oauth/token',
     },
+    revocationEndpoint: 'https://zoom.us/oauth/revoke',
   },
   TwitchOauth2: {
     ...withoutPkce,
@@ -169,6 +175,7 @@ export const VENDORS: Readonly<Record<VendorName, Vendor>> = {
       authorizationEndpoint: 'https://id.twitch.tv/oauth2/authorize',
       tokenEndpoint: 'https://id.twitch.tv/oauth2/token',
     },
+    revocationEndpoint: 'https://id.twitch.tv/oauth2/revoke',
   },
   SpotifyOauth2: {
     ...basic,

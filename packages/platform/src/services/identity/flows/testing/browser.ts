@@ -15,7 +15,7 @@ export class Browser {
     for (const line of answer.headers.getSetCookie()) {
       const [pair = ''] = line.split(';');
       const at = pair.indexOf('=');
-      if (/expires=Thu, 01 Jan 1970/i.test(line)) jar.delete(pair.slice(0, at));
+      if (/expires=Thu, 01 Jan 1970|max-age=0(;|$)/i.test(line)) jar.delete(pair.slice(0, at));
       else jar.set(pair.slice(0, at), pair.slice(at + 1));
     }
     return answer;
@@ -24,6 +24,17 @@ export class Browser {
   /** Forgets the cookies of a site, as who logs out there. */
   leave(address: string): void {
     this.#cookies.delete(new URL(address).host);
+  }
+
+  /** Puts a cookie there, as who shares the host or the wire can. */
+  plant(address: string, name: string, value: string): void {
+    const { host } = new URL(address);
+    this.#cookies.set(host, (this.#cookies.get(host) ?? new Map<string, string>()).set(name, value));
+  }
+
+  /** What it would send along. */
+  cookie(address: string, name: string): string | undefined {
+    return this.#cookies.get(new URL(address).host)?.get(name);
   }
 
   /** Follows redirects until an answer is none, or leads to a host that `stop` names. */

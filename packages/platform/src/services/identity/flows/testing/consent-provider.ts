@@ -20,6 +20,10 @@ export interface ConsentProvider {
   revoke(refreshToken: string): Promise<void>;
   /** Takes the place of the token endpoint until it is called off. */
   instead(listener: RequestListener | undefined): void;
+  /** Who logs in where the client names nobody; ada unless said otherwise. */
+  loginAs(subject: string): void;
+  /** The same, of the revocation endpoint. */
+  insteadOfRevoking(listener: RequestListener | undefined): void;
   close(): Promise<void>;
 }
 
@@ -37,10 +41,13 @@ const CLIENT = { id: 'the-agents', secret: 'a-client-secret-4711' };
 export async function startConsentProvider(options: ConsentProviderOptions = {}): Promise<ConsentProvider> {
   const { lifeSeconds = 600, clientKey } = options;
   let listener: RequestListener = (_req, res) => res.writeHead(503).end();
+  let loginAs = 'ada';
   let instead: RequestListener | undefined;
+  let insteadOfRevoking: RequestListener | undefined;
   const asked: URLSearchParams[] = [];
   const server = createServer((req, res) => {
     const path = (req.url ?? '').split('?')[0];
+    if (path === '/token/revocation' && insteadOfRevoking) return insteadOfRevoking(req, res);
     if (path !== '/token') return listener(req, res);
     if (instead) return instead(req, res);
     // Read by the provider as well: its parser takes what was read before.
@@ -147,7 +154,7 @@ export async function startConsentProvider(options: ConsentProviderOptions = {})
   const call = provider.callback();
   const interact = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const { params } = await provider.interactionDetails(req, res);
-    await provider.interactionFinished(req, res, { login: { accountId: params.login_hint ?? 'ada' }, consent: {} });
+    await provider.interactionFinished(req, res, { login: { accountId: params.login_hint ?? loginAs }, consent: {} });
   };
   listener = (req, res) => {
     if (req.url?.startsWith('/interaction/'))
@@ -187,6 +194,12 @@ export async function startConsentProvider(options: ConsentProviderOptions = {})
     },
     instead(listener) {
       instead = listener;
+    },
+    loginAs(subject) {
+      loginAs = subject;
+    },
+    insteadOfRevoking(listener) {
+      insteadOfRevoking = listener;
     },
     async close() {
       server.closeAllConnections();

@@ -1,0 +1,54 @@
+import type { Clock } from '../../../kernel/clock.ts';
+import { open, seal } from '../../../kernel/secrets/envelope.ts';
+import { SecretIntegrityError } from '../../../kernel/secrets/errors.ts';
+
+/** Whose grants a link shows. */
+export interface GrantHolder {
+  accountId: string;
+  /** One for an id, two for issuer and subject. */
+  userNames: string[];
+}
+
+export interface GrantLinksDeps {
+  /** 32 secret bytes that outlive the server and that all servers of one database share. */
+  key: Uint8Array;
+  clock: Pick<Clock, 'now'>;
+}
+
+/** How long a link counts; long enough to go on in what it shows. */
+export const LINK_MS = 600_000;
+const CONTEXT = 'agentplatform-grants-link';
+/** Longer than any made here. */
+const MAX_CHARS = 8192;
+
+/** Makes and opens what a link to a person's grants carries: a sealed statement of whose they are. None is stored. */
+export class GrantLinks {
+  readonly #deps: GrantLinksDeps;
+
+  constructor(deps: GrantLinksDeps) {
+    this.#deps = deps;
+  }
+
+  issue({ accountId, userNames }: GrantHolder): { link: string; expiresAt: number } {
+    const expiresAt = this.#deps.clock.now() + LINK_MS;
+    const claims = Buffer.from(JSON.stringify([accountId, expiresAt, userNames]));
+    return { link: seal(this.#deps.key, claims, CONTEXT).toString('base64url'), expiresAt };
+  }
+
+  /** Undefined for what is no link of ours, or counts no more. */
+  open(link: string): GrantHolder | undefined {
+    const sealed = Buffer.from(link.slice(0, MAX_CHARS), 'base64url');
+    // Letters that decode to the same bytes would make a second link of the first.
+    if (sealed.toString('base64url') !== link) return undefined;
+    try {
+      // Opened with our key: nobody but `issue` has written it.
+      const [accountId, expiresAt, userNames] = JSON.parse(open(this.#deps.key, sealed, CONTEXT).toString()) as [
+        ...[string, number, string[]],
+      ];
+      return expiresAt > this.#deps.clock.now() ? { accountId, userNames } : undefined;
+    } catch (error) {
+      if (error instanceof SecretIntegrityError) return undefined;
+      throw error;
+    }
+  }
+}

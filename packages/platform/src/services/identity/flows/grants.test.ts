@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { secretMigrations } from '../../../kernel/secrets/index.ts';
+import { storageMigrations } from '../../../kernel/storage/index.ts';
+import { describeDatabases } from '../../../kernel/storage/testing/databases.ts';
+import type { Oauth2Provider } from '../providers/oauth2-provider.ts';
+import type { Grant } from './stored-tokens.ts';
+import { flowMigrations } from './tables.ts';
+import { type ConsentProvider, startConsentProvider } from './testing/consent-provider.ts';
+import { ACCOUNT, callbackOf, type FlowLab, openFlowLab, RETURN_URL } from './testing/flow-lab.ts';
+
+describeDatabases('grants', [...storageMigrations, ...secretMigrations, ...flowMigrations], (database) => {
+  const redirectUris: string[] = [];
+  let lab: FlowLab;
+  let server: ConsentProvider;
+  let provider: Oauth2Provider;
+
+  beforeAll(async () => {
+    lab = await openFlowLab(database());
+    const id = randomUUID();
+    redirectUris.push(callbackOf({ data: { id } } as Oauth2Provider));
+    server = await startConsentProvider({ redirectUris });
+    provider = await lab.provider({ id, oauthDiscovery: { discoveryUrl: server.discoveryUrl } });
+    await lab.workload('assistant');
+  });
+
+  afterAll(async () => {
+    await lab?.close();
+    await server?.close();
+  });
+
+  const requestOf = (id: string) => lab.request(provider, { user: { kind: 'id', id } });
+
+  /** A user who has consented; his token and his grant. */
+  async function consented(id: string): Promise<{ accessToken: string; grant: Grant }> {
+    const { sessionUri = '' } = await lab.ask(lab.first, requestOf(id), { returnUrl: RETURN_URL });
+    await lab.back(lab.first, await lab.consent(lab.first, sessionUri));
+    await lab.first.federation.complete(sessionUri, { userId: id }, lab.caller);
+    const { accessToken = '' } = await lab.ask(lab.first, requestOf(id));
+    const [grant] = await lab.first.grants.list(ACCOUNT, { userNames: [id] });
+    if (!grant) throw new Error('there is no grant');
+    return { accessToken, grant };
+  }
+
+  it('are those of the one user, of the one account, and of no machine', async () => {
+    await lab.first.machine(lab.request(provider, { scopes: ['read'] }), lab.caller, lab.signal);
+    const { grant } = await consented('ada');
+    await consented('bob');
+    expect(grant).toMatchObject({
+      ...{ workload: 'assistant', userNames: ['ada'], scopes: ['openid', 'read'], providerArn: provider.arn },
+    });
+    const names = async (filter: object) =>
+      (await lab.first.grants.list(ACCOUNT, filter)).map(({ userNames }) => userNames.join());
+    expect((await names({})).toSorted()).toEqual(['ada', 'bob']);
+    expect(await names({ userNames: ['ada', 'bob'] })).toEqual([]);
+    expect(await names({ workload: 'other' })).toEqual([]);
+    expect(await lab.first.grants.list('444455556666', {})).toEqual([]);
+    expect(await lab.first.grants.find(ACCOUNT, grant.key, { userNames: ['bob'] })).toBeUndefined();
+    expect(await lab.first.grants.find('444455556666', grant.key)).toBeUndefined();
+    expect(await lab.first.grants.find(ACCOUNT, grant.key, { userNames: ['ada'] })).toEqual(grant);
+  });
+
+  it('end here and at the provider, on every server', async () => {
+    const { accessToken, grant } = await consented('cy');
+    const others = await consented('dan');
+    expect(await server.whoIs(accessToken)).toBe('cy');
+    expect((await lab.ask(lab.second, requestOf('cy'))).accessToken).toBe(accessToken);
+    expect(await lab.first.grants.revoke(ACCOUNT, grant, lab.signal)).toBe('revoked');
+    expect(await server.whoIs(accessToken)).toBeUndefined();
+    for (const flows of [lab.first, lab.second])
+      await expect.poll(async () => (await lab.ask(flows, requestOf('cy'))).accessToken).toBeUndefined();
+    // The control: another user's stands.
+    expect(await server.whoIs(others.accessToken)).toBe('dan');
+    expect((await lab.ask(lab.first, requestOf('dan'))).accessToken).toBe(others.accessToken);
+  });
+
+  it('end here also where the provider cannot be told', async () => {
+    const { grant } = await consented('eve');
+    server.insteadOfRevoking((_req, res) => res.writeHead(503).end());
+    try {
+      expect(await lab.first.grants.revoke(ACCOUNT, grant, lab.signal)).toBe('failed');
+    } finally {
+      server.insteadOfRevoking(undefined);
+    }
+    expect((await lab.ask(lab.first, requestOf('eve'))).accessToken).toBeUndefined();
+    expect(await lab.first.grants.find(ACCOUNT, grant.key)).toBeUndefined();
+  });
+
+  it('are not brought back by a renewal on its way', async () => {
+    const { grant } = await consented('fay');
+    lab.clock.jump(600_000);
+    let answer: (() => void) | undefined;
+    let asked: (() => void) | undefined;
+    const held = new Promise<void>((done) => {
+      asked = done;
+    });
+    server.instead((_req, res) => {
+      answer = () =>
+        res.setHeader('content-type', 'application/json').end('{"access_token":"renewed","token_type":"Bearer"}');
+      asked?.();
+    });
+    const renewing = lab.ask(lab.second, requestOf('fay'));
+    await held;
+    const revoked = lab.first.grants.revoke(ACCOUNT, grant, lab.signal);
+    answer?.();
+    server.instead(undefined);
+    // Whoever had asked before still gets it.
+    expect((await renewing).accessToken).toBe('renewed');
+    await revoked;
+    expect(await lab.first.grants.find(ACCOUNT, grant.key)).toBeUndefined();
+    expect((await lab.ask(lab.first, requestOf('fay'))).accessToken).toBeUndefined();
+  });
+});

@@ -13,8 +13,8 @@ const PIECES: Record<string, { name: string; what: string }> = {
   },
   memories: { name: '[Memory](docs/guides/memory.md)', what: 'events, long-term records, search by meaning' },
   identities: {
-    name: '[Identity](docs/guides/your-agent.md#who-your-agent-is-and-for-whom)',
-    what: 'workload identities and their tokens; the token vault is missing',
+    name: '[Identity](docs/guides/identity.md)',
+    what: 'workload identities; keys and OAuth tokens from a vault, for the agent itself and for people who consent; payments: stored credentials',
   },
   resourcepolicy: { name: 'Resource policies', what: 'who may call one runtime, endpoint or memory' },
   tags: { name: 'Tags', what: 'tags of resources' },

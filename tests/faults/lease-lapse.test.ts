@@ -5,7 +5,7 @@ import { StopRuntimeSessionCommand } from '@aws-sdk/client-bedrock-agentcore';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { groupDirectory, readCgroupLayout } from '../../packages/platform/src/kernel/sandbox/cgroups.ts';
 import { instancePlaces } from '../../packages/platform/src/kernel/sandbox/instance.ts';
-import { identify } from '../../packages/platform/src/kernel/sandbox/process-table.ts';
+import { identify } from '../../packages/platform/src/kernel/processes/process-table.ts';
 import { DockerDaemon } from '../../packages/platform/src/kernel/sandbox/testing/docker-daemon.ts';
 import { traces } from '../../packages/platform/src/kernel/sandbox/testing/traces.ts';
 import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.ts';

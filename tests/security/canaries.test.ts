@@ -15,7 +15,7 @@ import {
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { instancePlaces } from '../../packages/platform/src/kernel/sandbox/instance.ts';
-import { runCommand } from '../../packages/platform/src/kernel/sandbox/run-command.ts';
+import { runCommand } from '../../packages/platform/src/kernel/processes/run-command.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
 import { newUser } from '../support/iam.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmod, copyFile, readFile, stat, symlink, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { identify, isAlive } from '../../packages/platform/src/kernel/sandbox/process-table.ts';
+import { identify, isAlive } from '../../packages/platform/src/kernel/processes/process-table.ts';
 import type { Sandbox } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
 import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.ts';
 import { groupLimits, groupPids, host, namespaces, type OpenLab, type SandboxLab, shell } from './sandbox-lab.ts';

@@ -3,7 +3,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCommand } from '../../packages/platform/src/kernel/sandbox/run-command.ts';
+import { runCommand } from '../../packages/platform/src/kernel/processes/run-command.ts';
 import { DOOR_ADDRESS, type NetworkPolicy, type Sandbox } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
 import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.ts';
 import {

@@ -4,7 +4,7 @@ import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
 import { openDirectoryStore } from '../../packages/platform/src/kernel/objects/directory-store.ts';
-import { runCommand } from '../../packages/platform/src/kernel/sandbox/run-command.ts';
+import { runCommand } from '../../packages/platform/src/kernel/processes/run-command.ts';
 import type { Sandbox } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
 import { readPlaces, SharedPlaces } from '../../packages/platform/src/kernel/shared-places/index.ts';
 import { host, type OpenLab, type SandboxLab, shell } from './sandbox-lab.ts';

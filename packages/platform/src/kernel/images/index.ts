@@ -4,40 +4,40 @@ import type { Clock } from '../clock.ts';
 import type { Outbound } from '../outbound/index.ts';
 import type { PreparedImage } from '../sandbox/host-stage.ts';
 import { machinePlatform, type Platform } from './architecture.ts';
-import { openArchive } from './archive.ts';
-import { type BaseProgress, Bases } from './bases.ts';
-import { CODE_RUNTIMES } from './code-command.ts';
-import { codeImage } from './code-image.ts';
-import { collectGarbage } from './collect.ts';
-import { fetchImage } from './fetch-image.ts';
-import { ImageStore } from './image-store.ts';
-import { type ImageUri, parseImageUri } from './image-uri.ts';
+import { openArchive } from './formats/archive.ts';
+import { type BaseProgress, Bases } from './bases/bases.ts';
+import { CODE_RUNTIMES } from './code/code-command.ts';
+import { codeImage } from './code/code-image.ts';
+import { collectGarbage } from './store/collect.ts';
+import { fetchImage } from './remote/fetch-image.ts';
+import { ImageStore } from './store/image-store.ts';
+import { type ImageUri, parseImageUri } from './remote/image-uri.ts';
 import { ImageError, type Images, type ResolvedImage, type ResolveOptions } from './images.ts';
-import { KeyedLayers } from './keyed-layers.ts';
-import type { LayerEntry } from './layer.ts';
+import { KeyedLayers } from './formats/keyed-layers.ts';
+import type { LayerEntry } from './formats/layer.ts';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './limits.ts';
 import type { Descriptor } from './manifest.ts';
-import { ociLayoutSource } from './oci-layout.ts';
-import { PreparedImages } from './prepare.ts';
-import { defaultPythonDirs } from './python-interpreters.ts';
-import { registrySource } from './registry-client.ts';
-import { SharedFolder } from './shared-folder.ts';
-import { SharedTrees, type SharedTreesDeps } from './shared-trees.ts';
-import { DEFAULT_USAGE_LIMITS, ImageUsage, type UsageLimits } from './usage.ts';
+import { ociLayoutSource } from './formats/oci-layout.ts';
+import { PreparedImages } from './trees/prepare.ts';
+import { defaultPythonDirs } from './bases/python-interpreters.ts';
+import { registrySource } from './remote/registry-client.ts';
+import { SharedFolder } from './store/shared-folder.ts';
+import { SharedTrees, type SharedTreesDeps } from './trees/shared-trees.ts';
+import { DEFAULT_USAGE_LIMITS, ImageUsage, type UsageLimits } from './store/usage.ts';
 
 export { machinePlatform } from './architecture.ts';
-export type { BaseProgress } from './bases.ts';
+export type { BaseProgress } from './bases/bases.ts';
 export {
   ImageError,
   type Images,
   type RegistryCredentials,
   type ResolvedImage,
 } from './images.ts';
-export { directoryEntries, type LayerEntry, writeLayer } from './layer.ts';
+export { directoryEntries, type LayerEntry, writeLayer } from './formats/layer.ts';
 export type { ImageLimits } from './limits.ts';
-export { mountLayers } from './mount-layers.ts';
-export { isRepositoryName, parseReference, repositoryArn } from './reference.ts';
-export { writeImage } from './write-image.ts';
+export { mountLayers } from './trees/mount-layers.ts';
+export { isRepositoryName, parseReference, repositoryArn } from './remote/reference.ts';
+export { writeImage } from './code/write-image.ts';
 
 export interface ImagesDeps {
   /** The platform's data directory; images live in `images` below it. */

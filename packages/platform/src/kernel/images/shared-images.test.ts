@@ -19,8 +19,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../clock.ts';
 import { machinePlatform } from './architecture.ts';
 import { type ImagesRoom, type LayerEntry, writeImage } from './index.ts';
-import { textFile } from './layer.ts';
-import { SharedFolder } from './shared-folder.ts';
+import { textFile } from './formats/layer.ts';
+import { SharedFolder } from './store/shared-folder.ts';
 import { openImages } from './testing/images.ts';
 import { tempDir } from './testing/temp-dir.ts';
 

@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
 import { openInstance } from './instance.ts';
 import { OciProvider } from './oci-provider.ts';
-import { runCommand } from './run-command.ts';
+import { runCommand } from '../processes/run-command.ts';
 import type { Sandbox } from './sandbox.ts';
 import { busyboxImage } from './testing/rootfs.ts';
 import { smallSpec } from './testing/small-spec.ts';

@@ -3,7 +3,7 @@ import { PassThrough, type Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { endTree } from './process-group.ts';
-import { exitStatus } from './run-command.ts';
+import { exitStatus } from '../processes/run-command.ts';
 import { type ExecHandle, type ExecOptions, SandboxError } from './sandbox.ts';
 
 const TTY_SCRIPT = fileURLToPath(new URL('./exec-tty.pl', import.meta.url));

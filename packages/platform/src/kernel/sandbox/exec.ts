@@ -6,7 +6,7 @@ import { limited } from './host-process.ts';
 import { isGone } from './is-gone.ts';
 import { mergeEnv, type OciProcess } from './oci-spec.ts';
 import { endTree, processesWith, signalGroupOf } from './process-group.ts';
-import { HELPER_ENV } from './run-command.ts';
+import { HELPER_ENV } from '../processes/run-command.ts';
 import type { RuntimeCli } from './runtime-cli.ts';
 import { type ExecHandle, type ExecOptions, NEVER_RAN } from './sandbox.ts';
 

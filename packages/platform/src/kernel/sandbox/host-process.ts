@@ -3,7 +3,7 @@ import { isAbsolute, join } from 'node:path';
 import { startExec } from './exec-handle.ts';
 import type { StagedSpec } from './host-stage.ts';
 import { mergeEnv } from './oci-spec.ts';
-import { HELPER_ENV } from './run-command.ts';
+import { HELPER_ENV } from '../processes/run-command.ts';
 import { DOOR_ADDRESS, type ExecHandle, type ExecOptions } from './sandbox.ts';
 
 export interface HostCommand {

@@ -5,5 +5,5 @@ export { LeftSandboxes } from './left-sandboxes.ts';
 export { LiveSandboxes } from './live-sandboxes.ts';
 export { isClosedAddress, isEndpointAddress } from './network-endpoint.ts';
 export { ReservedMemory } from './reserved-memory.ts';
-export { runCommand } from './run-command.ts';
+export { runCommand } from '../processes/run-command.ts';
 export * from './sandbox.ts';

@@ -13,7 +13,7 @@ import { SandboxNetwork } from './network.ts';
 import { Nft } from './nft.ts';
 import { baseRules } from './nft-rules.ts';
 import { OciProvider } from './oci-provider.ts';
-import { type RunCommand, runCommand } from './run-command.ts';
+import { type RunCommand, runCommand } from '../processes/run-command.ts';
 import { awaitCollector, claimSubnet, readClaims, type Subnet } from './subnets.ts';
 import { ask } from './testing/ask.ts';
 import { rivalFor } from './testing/rival.ts';

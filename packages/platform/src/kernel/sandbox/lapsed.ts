@@ -7,7 +7,7 @@ import { releaseRanges } from './id-ranges.ts';
 import { idRegistryPlace, instancePlaces } from './instance.ts';
 import { isGone } from './is-gone.ts';
 import type { Nft } from './nft.ts';
-import type { RunCommand } from './run-command.ts';
+import type { RunCommand } from '../processes/run-command.ts';
 import { RuntimeCli, stateOwners } from './runtime-cli.ts';
 import { type Claim, interfacesInto, readClaims } from './subnets.ts';
 

@@ -7,7 +7,7 @@ import { systemClock } from '../clock.ts';
 import { readMounts } from '../session-storage/mount-table.ts';
 import type { HostMount, PreparedImage } from './host-stage.ts';
 import { OciProvider } from './oci-provider.ts';
-import { runCommand } from './run-command.ts';
+import { runCommand } from '../processes/run-command.ts';
 import { busyboxImage } from './testing/rootfs.ts';
 import { runIn } from './testing/sandbox-contract.ts';
 import { smallSpec } from './testing/small-spec.ts';

@@ -15,7 +15,7 @@ import { Nft } from './nft.ts';
 import type { Nameserver } from './nft-rules.ts';
 import { Owner } from './owner.ts';
 import { OwnerPool } from './owner-pool.ts';
-import type { RunCommand } from './run-command.ts';
+import type { RunCommand } from '../processes/run-command.ts';
 import { RuntimeCli, type RuntimeInfo } from './runtime-cli.ts';
 import { type RuntimeTraits, runtimeTraits } from './runtime-traits.ts';
 import { SandboxError } from './sandbox.ts';

@@ -16,9 +16,9 @@ import { ownedSandbox } from './owned-sandbox.ts';
 import type { Owner } from './owner.ts';
 import { OwnerWatch } from './owner-watch.ts';
 import { probeOci } from './probe-oci.ts';
-import { endProcess, identify, isAlive, type ProcessIdentity, signalProcess } from './process-table.ts';
+import { endProcess, identify, isAlive, type ProcessIdentity, signalProcess } from '../processes/process-table.ts';
 import type { ProvidedSandbox } from './provided-sandbox.ts';
-import { type RunCommand, runCommand } from './run-command.ts';
+import { type RunCommand, runCommand } from '../processes/run-command.ts';
 import {
   type ProbeReport,
   type Sandbox,

@@ -7,7 +7,7 @@ import { leaseFile } from './lease-file.ts';
 import type { Engine } from './oci-engine.ts';
 import { commandOf, mergeEnv, type OciConfig, type OciProcess, ociConfig, ociProcess } from './oci-spec.ts';
 import type { Owner } from './owner.ts';
-import { identify, type ProcessIdentity } from './process-table.ts';
+import { identify, type ProcessIdentity } from '../processes/process-table.ts';
 import type { RuntimeInfo } from './runtime-cli.ts';
 import { withInit } from './sandbox-init.ts';
 import { type SandboxRecord, writeRecord } from './sandbox-record.ts';

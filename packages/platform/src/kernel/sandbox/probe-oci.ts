@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { readCgroupLayout } from './cgroups.ts';
 import { IdMounts, SHARED_IDS } from './id-mounts.ts';
 import { ownerSupports } from './owner.ts';
-import type { RunCommand } from './run-command.ts';
+import type { RunCommand } from '../processes/run-command.ts';
 import { RuntimeCli } from './runtime-cli.ts';
 import { runtimeTraits } from './runtime-traits.ts';
 import type { ProbeReport } from './sandbox.ts';

@@ -13,7 +13,7 @@ import { leaseFile } from './lease-file.ts';
 import { ownedSandbox } from './owned-sandbox.ts';
 import { OwnerWatch } from './owner-watch.ts';
 import { endGroup, endTree, groupUsage, processesInEnvironment } from './process-group.ts';
-import { endProcess, identify, isAlive, type ProcessIdentity } from './process-table.ts';
+import { endProcess, identify, isAlive, type ProcessIdentity } from '../processes/process-table.ts';
 import type { ProvidedSandbox } from './provided-sandbox.ts';
 import {
   type ProbeReport,

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
 import type { PreparedImage } from './host-stage.ts';
 import { OciProvider } from './oci-provider.ts';
-import { runCommand } from './run-command.ts';
+import { runCommand } from '../processes/run-command.ts';
 import type { Sandbox } from './sandbox.ts';
 import { busyboxImage } from './testing/rootfs.ts';
 import { runIn } from './testing/sandbox-contract.ts';

@@ -1,4 +1,4 @@
-import type { RunCommand } from './run-command.ts';
+import type { RunCommand } from '../processes/run-command.ts';
 
 export interface RuntimeInfo {
   /** `runc 1.1.5` */

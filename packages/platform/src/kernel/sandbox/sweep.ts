@@ -4,7 +4,7 @@ import { type CgroupLayout, listGroups, removeGroup } from './cgroups.ts';
 import type { IdRanges } from './id-ranges.ts';
 import type { Instance } from './instance.ts';
 import type { Attachment, SandboxNetwork } from './network.ts';
-import { endProcess } from './process-table.ts';
+import { endProcess } from '../processes/process-table.ts';
 import { type RuntimeCli, stateOwners } from './runtime-cli.ts';
 import { readRecord, type SandboxRecord } from './sandbox-record.ts';
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
 import type { PreparedImage } from '../sandbox/host-stage.ts';
 import { OciProvider } from '../sandbox/oci-provider.ts';
-import { runCommand } from '../sandbox/run-command.ts';
+import { runCommand } from '../processes/run-command.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { busyboxImage } from '../sandbox/testing/rootfs.ts';
 import { runIn } from '../sandbox/testing/sandbox-contract.ts';

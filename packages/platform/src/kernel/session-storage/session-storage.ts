@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
 import type { HostMount } from '../sandbox/host-stage.ts';
-import type { RunCommand } from '../sandbox/run-command.ts';
+import type { RunCommand } from '../processes/run-command.ts';
 import { SandboxError } from '../sandbox/sandbox.ts';
 import type { SessionKey, SessionVolumes } from '../sessions/sessions.ts';
 import { orMissing } from '../system-error.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../clock.ts';
 import { openDirectoryStore } from '../objects/index.ts';
-import { type RunCommand, runCommand } from '../sandbox/run-command.ts';
+import { type RunCommand, runCommand } from '../processes/run-command.ts';
 import { readMounts } from '../session-storage/mount-table.ts';
 import { silent } from '../storage/testing/databases.ts';
 import type { Missing } from './missing.ts';

@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { ObjectStore } from '../objects/index.ts';
-import type { RunCommand } from '../sandbox/run-command.ts';
+import type { RunCommand } from '../processes/run-command.ts';
 import { SandboxError } from '../sandbox/sandbox.ts';
 import { LateMounts } from '../session-storage/late-mounts.ts';
 import { type Missing, missingFor } from './missing.ts';

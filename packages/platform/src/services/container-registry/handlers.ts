@@ -1,14 +1,14 @@
 import { ServiceError } from '@agentplatform/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../../kernel/clock.ts';
-import type { Bases } from '../../kernel/images/bases.ts';
+import type { Bases } from '../../kernel/images/bases/bases.ts';
 import { digestOf, isDigest } from '../../kernel/images/digest.ts';
-import type { ImageStore } from '../../kernel/images/image-store.ts';
+import type { ImageStore } from '../../kernel/images/store/image-store.ts';
 import { describeBytes } from '../../kernel/images/limits.ts';
 import { type ImageIndex, type ImageManifest, parseManifest } from '../../kernel/images/manifest.ts';
 import { MEDIA } from '../../kernel/images/media-types.ts';
-import { isRepositoryName } from '../../kernel/images/reference.ts';
-import type { ImageUsage } from '../../kernel/images/usage.ts';
+import { isRepositoryName } from '../../kernel/images/remote/reference.ts';
+import type { ImageUsage } from '../../kernel/images/store/usage.ts';
 import { RegistryError } from './errors.ts';
 import type { RegistryLogin } from './login.ts';
 import type { RegistryRoute } from './route.ts';

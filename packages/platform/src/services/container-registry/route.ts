@@ -1,5 +1,5 @@
 import { isDigest } from '../../kernel/images/digest.ts';
-import { isRepositoryName, isTag } from '../../kernel/images/reference.ts';
+import { isRepositoryName, isTag } from '../../kernel/images/remote/reference.ts';
 import { RegistryError } from './errors.ts';
 
 /** What a path below `/v2/` names. */

@@ -6,7 +6,7 @@ import fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { IamPrincipal } from '../../kernel/auth/principal.ts';
 import { served } from '../../kernel/http/testing/serve-routes.ts';
-import { ImageStore } from '../../kernel/images/image-store.ts';
+import { ImageStore } from '../../kernel/images/store/image-store.ts';
 import { ImageError, machinePlatform, writeImage, writeLayer } from '../../kernel/images/index.ts';
 import { DEFAULT_IMAGE_LIMITS } from '../../kernel/images/limits.ts';
 import { baseImageRoutes } from './base-image-routes.ts';

@@ -12,7 +12,7 @@ import { SandboxNetwork } from '../network.ts';
 import { Nft } from '../nft.ts';
 import type { Nameserver } from '../nft-rules.ts';
 import { OCI_DEFAULTS } from '../oci-engine.ts';
-import type { RunCommand } from '../run-command.ts';
+import type { RunCommand } from '../../processes/run-command.ts';
 import { SandboxError } from '../sandbox.ts';
 import { DockerApi, DockerError } from './docker-api.ts';
 import { DockerNetworks, networksOf, removeNetwork } from './docker-network.ts';

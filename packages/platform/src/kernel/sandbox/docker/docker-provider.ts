@@ -5,9 +5,9 @@ import { CreateQueue } from '../create-queue.ts';
 import { diskBytes } from '../disk-bytes.ts';
 import type { StagedSpec } from '../host-stage.ts';
 import { property } from '../json-path.ts';
-import { identify } from '../process-table.ts';
+import { identify } from '../../processes/process-table.ts';
 import type { ProvidedSandbox } from '../provided-sandbox.ts';
-import { type RunCommand, runCommand } from '../run-command.ts';
+import { type RunCommand, runCommand } from '../../processes/run-command.ts';
 import {
   type NetworkPolicy,
   type ProbeReport,

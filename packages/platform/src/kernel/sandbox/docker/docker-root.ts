@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { unescapeMount } from '../cgroups.ts';
 import type { Instance } from '../instance.ts';
 import { type MountRequest, makeRoot } from '../owner.ts';
-import type { RunCommand } from '../run-command.ts';
+import type { RunCommand } from '../../processes/run-command.ts';
 import { SandboxError } from '../sandbox.ts';
 
 /** Made by the engine itself in every container. */

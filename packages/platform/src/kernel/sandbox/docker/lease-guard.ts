@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../clock.ts';
 import { Timers } from '../../timers.ts';
 import { isGone } from '../is-gone.ts';
-import { HELPER_ENV } from '../run-command.ts';
+import { HELPER_ENV } from '../../processes/run-command.ts';
 import { SandboxError } from '../sandbox.ts';
 
 const SCRIPT = fileURLToPath(new URL('./lease-guard.pl', import.meta.url));

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PreparedImage } from '../host-stage.ts';
 import { leaseFile } from '../lease-file.ts';
-import { runCommand } from '../run-command.ts';
+import { runCommand } from '../../processes/run-command.ts';
 import {
   type ExecHandle,
   NEVER_RAN,

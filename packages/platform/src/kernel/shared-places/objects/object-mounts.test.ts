@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../clock.ts';
 import { type ObjectStore, openDirectoryStore } from '../../objects/index.ts';
-import { runCommand } from '../../sandbox/run-command.ts';
+import { runCommand } from '../../processes/run-command.ts';
 import { until } from '../../sandbox/testing/until.ts';
 import { readMounts } from '../../session-storage/mount-table.ts';
 import { silent } from '../../storage/testing/databases.ts';

@@ -1,0 +1,85 @@
+import { stat } from 'node:fs/promises';
+import { orMissing } from '../../system-error.ts';
+import type { Platform } from '../architecture.ts';
+import type { Bases } from '../bases/bases.ts';
+import { codeCommand, codeRuntime } from './code-command.ts';
+import type { ImageStore } from '../store/image-store.ts';
+import { type CodeInput, ImageError, type ResolvedImage } from '../images.ts';
+import { AGENT, type LayerEntry, layerBytes, writeLayer } from '../formats/layer.ts';
+import type { Descriptor } from '../manifest.ts';
+import { checkNativeModules } from './native-modules.ts';
+import { checkPythonAbi } from './python-abi.ts';
+import type { ImageUsage } from '../store/usage.ts';
+import { writeImage } from './write-image.ts';
+import { readZip, type ZipItem } from '../formats/zip.ts';
+
+export const CODE_DIR = '/var/task';
+const TASK = CODE_DIR.slice(1);
+
+export interface CodeImageDeps {
+  store: ImageStore;
+  bases: Bases;
+  machine: Platform;
+  usage: Pick<ImageUsage, 'during'>;
+}
+
+/**
+ * Makes an image of a zip of code: the base of its runtime, one layer with the code at /var/task owned by uid 10001, and
+ * the command that `entryPoint` stands for. The same zip on the same base gives the same digest. Throws `ImageError`.
+ */
+export async function codeImage(deps: CodeImageDeps, input: CodeInput): Promise<ResolvedImage> {
+  const { store } = deps;
+  if (!(await orMissing(stat(input.zip)))) throw new ImageError('not-found', 'The zip of the code is not there.');
+  const runtime = codeRuntime(input.runtime);
+  const items = await readZip(input.zip, store.limits);
+  const command = codeCommand(runtime, input.entryPoint, items);
+  await checkNativeModules(items, deps.machine);
+  const minor = /^PYTHON_3_(\d+)$/.exec(runtime.name)?.[1];
+  if (minor !== undefined) checkPythonAbi(items, Number(minor));
+
+  const base = await store.readImage((await deps.bases.ensure(runtime.base, input.signal)).digest);
+  const entries: LayerEntry[] = [{ type: 'directory', path: TASK, mode: 0o755, ...AGENT }, ...items.map(toEntry)];
+  return deps.usage.during(input.accountId, layerBytes(entries), async () => {
+    const layer = await writeLayer(store.blobs, entries, input.signal);
+    const digest = await writeImage(store, {
+      platform: base.config.platform,
+      layers: [...base.manifest.layers, layer],
+      run: {
+        entrypoint: command,
+        cmd: [],
+        env: withEnv(base.config.run.env, runtime.env),
+        workingDir: CODE_DIR,
+        user: `${AGENT.uid}:${AGENT.gid}`,
+      },
+    });
+    await noteMade(store, input.accountId, digest, layer);
+    return store.describe('The image of the code', digest, deps.machine);
+  });
+}
+
+/** Notes whose what was written is; the layers of the base are nobody's. */
+async function noteMade(
+  store: ImageStore,
+  account: string | undefined,
+  digest: string,
+  layer: Descriptor,
+): Promise<void> {
+  if (account === undefined) return;
+  const { config } = (await store.readImage(digest)).manifest;
+  for (const made of [digest, config.digest, layer.digest]) await store.repositories.linkMade(account, made);
+}
+
+function toEntry(item: ZipItem): LayerEntry {
+  const path = `${TASK}/${item.path}`;
+  if (item.type === 'directory') return { type: 'directory', path, mode: 0o755, ...AGENT };
+  if (item.type === 'symlink') return { type: 'symlink', path, target: item.target, ...AGENT };
+  return { type: 'file', path, mode: item.executable ? 0o755 : 0o644, size: item.size, open: item.open, ...AGENT };
+}
+
+function withEnv(base: readonly string[], own: Readonly<Record<string, string>>): string[] {
+  const all = new Map(
+    base.map((line): [string, string] => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  );
+  for (const [name, value] of Object.entries(own)) all.set(name, value);
+  return [...all].map(([name, value]) => `${name}=${value}`);
+}

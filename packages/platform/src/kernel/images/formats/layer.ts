@@ -1,0 +1,152 @@
+import { createReadStream } from 'node:fs';
+import { lstat, readdir, readlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { type Pack, pack } from 'tar-stream';
+import type { BlobStore } from '../store/blob-store.ts';
+import type { Descriptor } from '../manifest.ts';
+import { MEDIA } from '../media-types.ts';
+import type { Ownership } from '../trees/tree.ts';
+
+/** One thing in a layer; `path` is relative to the root of the image, without a leading slash. */
+export type LayerEntry =
+  | ({ type: 'directory'; path: string; mode: number } & Ownership)
+  | ({ type: 'symlink'; path: string; target: string } & Ownership)
+  | ({ type: 'file'; path: string; mode: number; size: number; open: () => AsyncIterable<Uint8Array> } & Ownership);
+
+/** Uid and gid of `agent`, who runs what the platform makes images of. */
+export const AGENT: Ownership = { uid: 10001, gid: 10001 };
+/** Of tar, bytes. */
+const BLOCK = 512;
+const ROOT: Ownership = { uid: 0, gid: 0 };
+
+/** 1980-01-02: the same for every file, and late enough for zip files, which begin in 1980. */
+const EVERY_MTIME = new Date(Date.UTC(1980, 0, 2));
+
+/**
+ * Writes a layer (plain tar) into the store. The bytes depend on the entries only: sorted by path, fixed times, parents
+ * that no entry names made as root's, mode 0755. Two entries of one path are a programming error and throw.
+ */
+export async function writeLayer(
+  blobs: BlobStore,
+  entries: readonly LayerEntry[],
+  signal?: AbortSignal,
+): Promise<Descriptor> {
+  const packer = pack();
+  const filled = fill(packer, complete(entries)).catch((error: unknown) =>
+    packer.destroy(error instanceof Error ? error : new Error(String(error))),
+  );
+  const info = await blobs.put(bytesOf(packer), { maxBytes: Number.MAX_SAFE_INTEGER, signal });
+  await filled;
+  return { mediaType: MEDIA.ociLayerTar, ...info };
+}
+
+/** What a layer of these entries takes at most, but for what names need that are too long for a header of tar. */
+export function layerBytes(entries: readonly LayerEntry[]): number {
+  const padded = (bytes: number): number => Math.ceil(bytes / BLOCK) * BLOCK;
+  // Two blocks end it.
+  return entries.reduce((sum, entry) => sum + BLOCK + (entry.type === 'file' ? padded(entry.size) : 0), 2 * BLOCK);
+}
+
+/** A file of the layer whose content is at hand. */
+export function textFile(
+  path: string,
+  content: string | Uint8Array,
+  owner: Ownership = ROOT,
+  mode = 0o644,
+): LayerEntry {
+  const bytes = Buffer.from(content);
+  return { type: 'file', path, mode, ...owner, size: bytes.length, open: () => once(bytes) };
+}
+
+export function hostFile(
+  path: string,
+  source: string,
+  size: number,
+  owner: Ownership = ROOT,
+  mode = 0o644,
+): LayerEntry {
+  return {
+    type: 'file',
+    path,
+    mode,
+    ...owner,
+    size,
+    open: () => createReadStream(source, { highWaterMark: 1024 * 1024 }),
+  };
+}
+
+/**
+ * Entries for all files below the directory `dir`, placed below `target` in the image. Of modes only the executable bit is
+ * taken, of links their text; sockets and devices are left out. `include` gets paths relative to `dir`.
+ */
+export async function directoryEntries(
+  dir: string,
+  options: { target: string; owner?: Ownership; include?: (path: string) => boolean },
+): Promise<LayerEntry[]> {
+  const owner = options.owner ?? AGENT;
+  const target = options.target.split('/').filter(Boolean).join('/');
+  const entries: LayerEntry[] = target === '' ? [] : [{ type: 'directory', path: target, mode: 0o755, ...owner }];
+  const visit = async (relative: string): Promise<void> => {
+    for (const name of await readdir(join(dir, relative))) {
+      const inner = relative === '' ? name : `${relative}/${name}`;
+      if (options.include && !options.include(inner)) continue;
+      const source = join(dir, inner);
+      const path = target === '' ? inner : `${target}/${inner}`;
+      const info = await lstat(source);
+      if (info.isDirectory()) {
+        entries.push({ type: 'directory', path, mode: 0o755, ...owner });
+        await visit(inner);
+      } else if (info.isSymbolicLink())
+        entries.push({ type: 'symlink', path, target: await readlink(source), ...owner });
+      else if (info.isFile()) entries.push(hostFile(path, source, info.size, owner, info.mode & 0o111 ? 0o755 : 0o644));
+    }
+  };
+  await visit('');
+  return entries;
+}
+
+function complete(entries: readonly LayerEntry[]): LayerEntry[] {
+  const all = new Map<string, LayerEntry>();
+  for (const entry of entries) {
+    if (all.has(entry.path)) throw new Error(`two entries of one layer are called ${entry.path}`);
+    all.set(entry.path, entry);
+  }
+  for (const { path } of entries) {
+    for (let slash = path.lastIndexOf('/'); slash > 0; slash = path.lastIndexOf('/', slash - 1)) {
+      const parent = path.slice(0, slash);
+      if (all.has(parent)) break;
+      all.set(parent, { type: 'directory', path: parent, mode: 0o755, ...ROOT });
+    }
+  }
+  return [...all.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+async function fill(packer: Pack, entries: readonly LayerEntry[]): Promise<void> {
+  for (const entry of entries) {
+    const header = { uid: entry.uid, gid: entry.gid, mtime: EVERY_MTIME };
+    await new Promise<void>((resolve, reject) => {
+      const done = (error?: Error | null): void => (error ? reject(error) : resolve());
+      if (entry.type === 'file') {
+        const sink = packer.entry(
+          { ...header, name: entry.path, mode: entry.mode, size: entry.size, type: 'file' },
+          done,
+        );
+        pipeline(entry.open(), sink).catch(reject);
+      } else if (entry.type === 'symlink') {
+        packer.entry({ ...header, name: entry.path, mode: 0o777, type: 'symlink', linkname: entry.target }, done);
+      } else {
+        packer.entry({ ...header, name: `${entry.path}/`, mode: entry.mode, type: 'directory' }, done);
+      }
+    });
+  }
+  packer.finalize();
+}
+
+async function* bytesOf(packer: Pack): AsyncGenerator<Uint8Array> {
+  for await (const chunk of packer) if (chunk instanceof Uint8Array) yield chunk;
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}

@@ -1,5 +1,6 @@
 // The rules of the house (docs/architecture.md): contract <- kernel <- services <- platform.ts.
 const platform = '^packages/platform/src';
+const hostStage = `${platform}/kernel/sandbox/host-stage[.]ts$`;
 const tests = '[.]test[.]ts$|/testing/|/test/';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
@@ -43,12 +44,33 @@ export default {
       },
     },
     {
+      name: 'rooms-have-one-door',
+      comment:
+        "What others use of a room of the kernel stands in the room's index.ts (host-stage.ts is the door for providers).",
+      severity: 'error',
+      from: { path: `${platform}/kernel/([^/]+)/`, pathNot: tests },
+      to: {
+        path: `${platform}/kernel/[^/]+/`,
+        pathNot: [`${platform}/kernel/$1/`, `${platform}/kernel/[^/]+/index[.]ts$`, hostStage, tests],
+      },
+    },
+    {
+      name: 'rooms-have-one-door-for-services',
+      comment: "What services and the composition use of a room of the kernel stands in the room's index.ts.",
+      severity: 'error',
+      from: { path: '^(packages|scripts)/', pathNot: [`${platform}/kernel/`, tests] },
+      to: {
+        path: `${platform}/kernel/[^/]+/`,
+        pathNot: [`${platform}/kernel/[^/]+/index[.]ts$`, hostStage, tests],
+      },
+    },
+    {
       name: 'only-providers-know-paths',
       comment:
         'What makes and watches sandboxes names images and volumes; where they are on this machine is between providers and the rooms that have them.',
       severity: 'error',
       from: { path: `${platform}/(services|kernel/sessions)/`, pathNot: tests },
-      to: { path: `${platform}/kernel/sandbox/host-stage[.]ts$` },
+      to: { path: hostStage },
     },
     {
       name: 'nothing-imports-a-composition-root',

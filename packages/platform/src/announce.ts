@@ -1,6 +1,5 @@
 import { writeConnectionFile } from './connection-file.ts';
-import { PROFILE, writeCredentialsFile } from './kernel/auth/iam/credentials-file.ts';
-import type { Iam } from './kernel/auth/iam/iam.ts';
+import { type Iam, PROFILE, writeCredentialsFile } from './kernel/auth/index.ts';
 
 /** What the server prints when it serves; `connection.json` in the data directory holds the same. */
 export interface Ready {

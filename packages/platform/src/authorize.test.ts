@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { agentsWait } from './authorize.ts';
 import { LowDiskError } from './kernel/disk-room.ts';
-import type { Authorize } from './kernel/http/stages.ts';
+import type { Authorize } from './kernel/http/index.ts';
 
 type Request = Parameters<Authorize>[0];
 

@@ -1,7 +1,7 @@
 import { errors } from '@agentplatform/contract';
-import type { Iam } from './kernel/auth/iam/iam.ts';
+import type { Iam } from './kernel/auth/index.ts';
 import type { DiskRoom } from './kernel/disk-room.ts';
-import type { Authorize } from './kernel/http/stages.ts';
+import type { Authorize } from './kernel/http/index.ts';
 import type { Changes } from './kernel/storage/index.ts';
 import type { ResourcePolicies } from './services/resource-policies/index.ts';
 

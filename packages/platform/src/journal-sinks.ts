@@ -1,6 +1,5 @@
 import type { Sinks } from './kernel/journal/index.ts';
-import type { UsageSample } from './kernel/sessions/usage.ts';
-import { applyUsageSamples } from './kernel/sessions/usage-store.ts';
+import { applyUsageSamples, type UsageSample } from './kernel/sessions/index.ts';
 import type { AnyModule, AnySink } from './service-module.ts';
 
 const usage: AnySink = {

@@ -1,9 +1,8 @@
-import { iamMigrations } from './kernel/auth/iam/sql-iam-store.ts';
+import { iamMigrations } from './kernel/auth/index.ts';
 import { jobMigrations } from './kernel/jobs/index.ts';
 import { journalMigrations } from './kernel/journal/index.ts';
 import { secretMigrations } from './kernel/secrets/index.ts';
-import { sessionRetentionMigrations } from './kernel/sessions/retention.ts';
-import { sessionMigrations } from './kernel/sessions/tables.ts';
+import { sessionMigrations, sessionRetentionMigrations } from './kernel/sessions/index.ts';
 import { type Migration, storageMigrations } from './kernel/storage/index.ts';
 import type { AnyModule } from './service-module.ts';
 

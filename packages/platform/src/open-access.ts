@@ -1,21 +1,27 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { agentsWait, createAuthorize } from './authorize.ts';
-import { type Iam, openIam } from './kernel/auth/iam/iam.ts';
-import { createSqlIamStore } from './kernel/auth/iam/sql-iam-store.ts';
-import { type Authenticator, createAuthenticator } from './kernel/auth/sigv4.ts';
-import { createSpool, type Spool } from './kernel/auth/spool.ts';
-import type { AuditRecord } from './kernel/http/audit-record.ts';
-import { AuditTrail } from './kernel/http/audit-trail.ts';
-import { OperationCalls } from './kernel/http/calls.ts';
-import type { PipelineDeps } from './kernel/http/pipeline.ts';
-import { RequestRates } from './kernel/http/request-rates.ts';
-import type { Authorize } from './kernel/http/stages.ts';
-import { TrustedAddresses } from './kernel/http/trusted-addresses.ts';
+import {
+  type Authenticator,
+  createAuthenticator,
+  createSpool,
+  createSqlIamStore,
+  type Iam,
+  openIam,
+  type Spool,
+} from './kernel/auth/index.ts';
+import {
+  type AuditRecord,
+  AuditTrail,
+  type Authorize,
+  OperationCalls,
+  type PipelineDeps,
+  RequestRates,
+  TrustedAddresses,
+} from './kernel/http/index.ts';
 import { PeerForwarder, PeerTokens, peerAuthenticator } from './kernel/peers/index.ts';
-import { platformKey } from './kernel/secrets/index.ts';
-import { createSealer } from './kernel/secrets/sealer.ts';
-import type { ServerLease } from './kernel/sessions/server-lease.ts';
+import { createSealer, platformKey } from './kernel/secrets/index.ts';
+import type { ServerLease } from './kernel/sessions/index.ts';
 import type { Ground } from './open-ground.ts';
 import { createServerLease } from './open-lease.ts';
 import type { Storage } from './open-storage.ts';

@@ -1,10 +1,13 @@
 import { operationCoverage } from './coverage.ts';
-import { passThrough } from './kernel/http/pass-through.ts';
-import { Pipeline } from './kernel/http/pipeline.ts';
-import type { Listener } from './kernel/http/routes/route.ts';
-import { RoutePipeline } from './kernel/http/routes/route-pipeline.ts';
-import { createHttpServer, type HttpServer } from './kernel/http/server.ts';
-import { SocketPipeline } from './kernel/http/sockets/socket-pipeline.ts';
+import {
+  createHttpServer,
+  type HttpServer,
+  type Listener,
+  Pipeline,
+  passThrough,
+  RoutePipeline,
+  SocketPipeline,
+} from './kernel/http/index.ts';
 import type { Kernel } from './open-kernel.ts';
 import { openSandboxEndpoint } from './open-sandbox-endpoint.ts';
 import type { Services } from './open-services.ts';

@@ -6,8 +6,7 @@ import type { Logger } from 'pino';
 import type { Clock } from './kernel/clock.ts';
 import { replaceFile } from './kernel/durable-file.ts';
 import { leaseFile } from './kernel/sandbox/index.ts';
-import { ServerLease } from './kernel/sessions/server-lease.ts';
-import { createSqlServerStore } from './kernel/sessions/sql-server-store.ts';
+import { createSqlServerStore, ServerLease } from './kernel/sessions/index.ts';
 import type { Database } from './kernel/storage/index.ts';
 import { orMissing } from './kernel/system-error.ts';
 

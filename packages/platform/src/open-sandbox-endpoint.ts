@@ -1,6 +1,10 @@
-import { admitBySandbox } from './kernel/http/request-rates.ts';
-import { createHttpServer, type HttpServerDeps } from './kernel/http/server.ts';
-import { LOOPBACK, TrustedAddresses } from './kernel/http/trusted-addresses.ts';
+import {
+  admitBySandbox,
+  createHttpServer,
+  type HttpServerDeps,
+  LOOPBACK,
+  TrustedAddresses,
+} from './kernel/http/index.ts';
 
 /** The listener that sandboxes reach. */
 export interface SandboxEndpoint {

@@ -1,12 +1,10 @@
 import { join } from 'node:path';
-import { SandboxCredentials } from './kernel/auth/iam/sandbox-credentials.ts';
+import { SandboxCredentials } from './kernel/auth/index.ts';
 import { createImages, type ImagesRoom } from './kernel/images/index.ts';
 import type { ObjectStore } from './kernel/objects/index.ts';
 import type { NetworkPolicy } from './kernel/sandbox/index.ts';
 import { platformKey } from './kernel/secrets/index.ts';
-import { LogArchive } from './kernel/sessions/log-archive.ts';
-import { Sessions } from './kernel/sessions/sessions.ts';
-import { createSqlSessionStore } from './kernel/sessions/sql-session-store.ts';
+import { createSqlSessionStore, LogArchive, Sessions } from './kernel/sessions/index.ts';
 import type { Access } from './open-access.ts';
 import { type FileSystemParts, openFileSystems } from './open-file-systems.ts';
 import type { Ground } from './open-ground.ts';

@@ -1,7 +1,6 @@
 import { every } from './kernel/every.ts';
 import type { OperationHandlers } from './kernel/service.ts';
-import type { SessionRow } from './kernel/sessions/session-store.ts';
-import type { SessionPlan } from './kernel/sessions/sessions.ts';
+import type { SessionPlan, SessionRow } from './kernel/sessions/index.ts';
 import { Retention, vacuum } from './kernel/storage/index.ts';
 import type { Kernel } from './open-kernel.ts';
 import { retentionRules } from './retention.ts';

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Ready } from './announce.ts';
 import type { Clock } from './kernel/clock.ts';
 import { every } from './kernel/every.ts';
-import type { HttpServer } from './kernel/http/server.ts';
+import type { HttpServer } from './kernel/http/index.ts';
 import { openLocalAuthority } from './kernel/tls/index.ts';
 
 export interface OpenTlsOptions {

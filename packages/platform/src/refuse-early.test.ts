@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createAuthorizer } from './kernel/auth/iam/authorizer.ts';
-import type { IamDirectory } from './kernel/auth/iam/iam-directory.ts';
-import type { IamPrincipal } from './kernel/auth/principal.ts';
+import { createAuthorizer, type IamDirectory, type IamPrincipal } from './kernel/auth/index.ts';
 import { FakeClock } from './kernel/fake-clock.ts';
 import { createRefuseEarly } from './refuse-early.ts';
 

@@ -1,6 +1,6 @@
 import { errors } from '@agentplatform/contract';
-import type { Iam } from './kernel/auth/iam/iam.ts';
-import type { PipelineDeps } from './kernel/http/pipeline.ts';
+import type { Iam } from './kernel/auth/index.ts';
+import type { PipelineDeps } from './kernel/http/index.ts';
 import type { ResourcePolicies } from './services/resource-policies/index.ts';
 
 /** Throws AccessDeniedException for who may do an action nowhere, so that nobody reads and judges his body first. */

@@ -14,7 +14,7 @@ const JUDGED_BY_HAND: Record<string, number> = {
   'platform/src/config/setting.ts': 1,
   'platform/src/kernel/http/writes.ts': 1,
   'platform/src/kernel/objects/object-store.ts': 1,
-  'platform/src/kernel/sandbox/command-failure.ts': 1,
+  'platform/src/kernel/processes/command-failure.ts': 1,
   'platform/src/kernel/sandbox/host-process.ts': 1,
   'platform/src/kernel/telemetry/redact.ts': 4,
   'platform/src/open-lease.ts': 1,

@@ -1,7 +1,6 @@
 import type { Config } from './config.ts';
 import { forgetFailedJobs } from './kernel/jobs/index.ts';
-import type { LogArchive } from './kernel/sessions/log-archive.ts';
-import { sessionRetention } from './kernel/sessions/retention.ts';
+import { type LogArchive, sessionRetention } from './kernel/sessions/index.ts';
 import { type Executor, forgetChanges, type RetentionRule } from './kernel/storage/index.ts';
 import type { AnyModule } from './service-module.ts';
 

@@ -1,12 +1,9 @@
 import type { OperationName } from '@agentplatform/contract';
 import type { SettingTree } from './config/setting.ts';
-import type { PassService } from './kernel/http/pass-through.ts';
-import type { RouteSet } from './kernel/http/routes/route.ts';
-import type { SocketService } from './kernel/http/sockets/socket-service.ts';
+import type { PassService, RouteSet, SocketService } from './kernel/http/index.ts';
 import type { Sink } from './kernel/journal/index.ts';
 import type { HandlersOf } from './kernel/service.ts';
-import type { SessionRow } from './kernel/sessions/session-store.ts';
-import type { SessionPlan } from './kernel/sessions/sessions.ts';
+import type { SessionPlan, SessionRow } from './kernel/sessions/index.ts';
 import type { Executor, Migration, RetentionRule } from './kernel/storage/index.ts';
 import type { Kernel } from './open-kernel.ts';
 

@@ -1,6 +1,6 @@
 import { freemem, totalmem } from 'node:os';
 import type { Config } from './config.ts';
-import type { SessionsOptions } from './kernel/sessions/sessions.ts';
+import type { SessionsOptions } from './kernel/sessions/index.ts';
 
 /** Part of the memory that stays free of sandboxes which nobody asked for yet. */
 const FREE_PART = 0.2;

@@ -1,6 +1,6 @@
 import type { DiskRoom } from './kernel/disk-room.ts';
 import type { Journal } from './kernel/journal/index.ts';
-import type { Sessions } from './kernel/sessions/sessions.ts';
+import type { Sessions } from './kernel/sessions/index.ts';
 import type { Metrics, Tracer } from './kernel/telemetry/index.ts';
 import type { Unhandled } from './kernel/unhandled.ts';
 import type { Life } from './life.ts';

@@ -1,4 +1,4 @@
-import { type ModelConfig, PROVIDER_URLS, PROVIDERS } from '../kernel/models/model-config.ts';
+import { type ModelConfig, PROVIDER_URLS, PROVIDERS } from '../kernel/models/index.ts';
 import { namedModels } from './named-models.ts';
 import { choice, optionalUrl, optionalWord, seconds, type ValuesOf, word } from './setting.ts';
 

@@ -1,4 +1,4 @@
-import { type ModelConfig, PROVIDER_URLS, PROVIDERS } from '../kernel/models/model-config.ts';
+import { type ModelConfig, PROVIDER_URLS, PROVIDERS } from '../kernel/models/index.ts';
 import { checkedUrl, type Setting, setting } from './setting.ts';
 
 /** A member of a model's entry, decoded; throws an Error whose message completes `<name> …`. */

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type RunCommand, runCommand } from './processes/run-command.ts';
+import { type RunCommand, runCommand } from './processes/index.ts';
 
 /**
  * Has the system write no image of this process's memory to the disk when it crashes, nor of what it starts from now on: every secret that it

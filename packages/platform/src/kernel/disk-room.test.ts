@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { DiskRoom, type DiskSpace } from './disk-room.ts';
 import { FakeClock } from './fake-clock.ts';
-import { toServiceError } from './http/service-errors.ts';
+import { toServiceError } from './http/index.ts';
 import { isDiskFull } from './system-error.ts';
 
 const GIB = 2 ** 30;

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Inputs, OperationName, Outputs } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import type { OAuthPrincipal, Principal } from './auth/principal.ts';
+import type { OAuthPrincipal, Principal } from './auth/index.ts';
 import type { Span } from './telemetry/index.ts';
 
 /** What an operation's handler knows of the request around its input. */

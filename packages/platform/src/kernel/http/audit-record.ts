@@ -1,4 +1,4 @@
-import type { Principal } from '../auth/principal.ts';
+import type { Principal } from '../auth/index.ts';
 
 /** One answered request, or one decision, as the audit trail keeps it; no header, body or secret of it. */
 export interface AuditRecord {

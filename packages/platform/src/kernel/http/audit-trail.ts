@@ -1,4 +1,4 @@
-import { assumedRoleArn } from '../auth/owner-of.ts';
+import { assumedRoleArn } from '../auth/index.ts';
 import type { Clock } from '../clock.ts';
 import { addressKey } from './address-key.ts';
 import type { AuditRecord } from './audit-record.ts';

@@ -1,13 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { errors } from '@agentplatform/contract';
 import { beforeEach, expect, it, vi } from 'vitest';
-import type { IamPrincipal } from '../auth/principal.ts';
+import type { IamPrincipal } from '../auth/index.ts';
 import { LowDiskError } from '../disk-room.ts';
 import { FakeClock } from '../fake-clock.ts';
 import type { OperationHandlers, RequestContext } from '../service.ts';
 import { silent } from '../storage/testing/databases.ts';
-import { createMetrics, TRACE_HEADERS } from '../telemetry/index.ts';
-import { RecordedSpan, type SpanKeeper } from '../telemetry/recorded-span.ts';
+import { createMetrics, RecordedSpan, type SpanKeeper, TRACE_HEADERS } from '../telemetry/index.ts';
 import { type Caller, OperationCalls, type OperationCallsDeps } from './calls.ts';
 
 const ACCOUNT = '123456789012';

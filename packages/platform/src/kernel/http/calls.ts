@@ -7,7 +7,7 @@ import {
   type ServiceError,
 } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import type { Principal } from '../auth/principal.ts';
+import type { Principal } from '../auth/index.ts';
 import type { OperationHandler, OperationHandlers, RequestContext } from '../service.ts';
 import { type Metrics, NO_SPAN, type Span, TRACE_HEADERS } from '../telemetry/index.ts';
 import { toOperationError } from './service-errors.ts';

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { OAuthPrincipal, Principal } from '../auth/principal.ts';
-import type { AuthenticatedBody } from '../auth/sigv4.ts';
+import type { AuthenticatedBody, OAuthPrincipal, Principal } from '../auth/index.ts';
 import type { Exchange, Stages } from './stages.ts';
 
 /** ARNs that a request is about, the first before all. */

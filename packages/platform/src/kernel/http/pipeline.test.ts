@@ -20,10 +20,7 @@ import {
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { healthRoutes } from '../../services/administration/health-routes.ts';
-import type { Principal } from '../auth/principal.ts';
-import { createAuthenticator } from '../auth/sigv4.ts';
-import { formatTimestamp } from '../auth/sigv4-claim.ts';
-import { createSpool } from '../auth/spool.ts';
+import { createAuthenticator, createSpool, formatTimestamp, type Principal } from '../auth/index.ts';
 import { systemClock } from '../clock.ts';
 import type { OperationHandlers } from '../service.ts';
 import { type Database, IdempotencyStore, migrate, openDatabase, storageMigrations } from '../storage/index.ts';

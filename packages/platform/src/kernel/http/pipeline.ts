@@ -17,13 +17,17 @@ import {
   type WireResponse,
 } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import { gateBody } from '../auth/body-gate.ts';
-import type { Principal } from '../auth/principal.ts';
-import type { Authenticated, AuthenticatedBody } from '../auth/sigv4.ts';
-import type { Spool, SpooledBody } from '../auth/spool.ts';
+import {
+  type Authenticated,
+  type AuthenticatedBody,
+  gateBody,
+  type Principal,
+  type Spool,
+  type SpooledBody,
+} from '../auth/index.ts';
 import type { PeerForwarder } from '../peers/index.ts';
 import type { OperationHandler, OperationHandlers, RequestContext } from '../service.ts';
-import { HeldElsewhereError } from '../sessions/server-hold.ts';
+import { HeldElsewhereError } from '../sessions/index.ts';
 import type { IdempotencyStore } from '../storage/index.ts';
 import type { Metrics, RequestMetrics } from '../telemetry/index.ts';
 import { actionOf } from './action-of.ts';

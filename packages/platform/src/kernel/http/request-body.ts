@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { GatedBody } from '../auth/body-gate.ts';
+import type { GatedBody } from '../auth/index.ts';
 
 /** A verified request body for a service that takes it as the stream that the contract promises: whole in memory, or on its way. */
 export class RequestBody implements AsyncIterable<Uint8Array> {

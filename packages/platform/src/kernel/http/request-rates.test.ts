@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import type { IamPrincipal, OAuthPrincipal } from '../auth/principal.ts';
+import type { IamPrincipal, OAuthPrincipal } from '../auth/index.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { admitBySandbox, RequestRates } from './request-rates.ts';
 import { LOOPBACK, TrustedAddresses } from './trusted-addresses.ts';

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { errors, type OperationName, operations, type ServiceError } from '@agentplatform/contract';
-import { ownerOf } from '../auth/owner-of.ts';
-import type { Principal } from '../auth/principal.ts';
+import { ownerOf, type Principal } from '../auth/index.ts';
 import type { Clock } from '../clock.ts';
 import { addressKey } from './address-key.ts';
 import { nameOf } from './audit-record.ts';

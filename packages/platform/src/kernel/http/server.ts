@@ -14,7 +14,7 @@ import type { Duplex } from 'node:stream';
 import { encodeError, errors, matchRoute, type RouteMatch } from '@agentplatform/contract';
 import Fastify from 'fastify';
 import type { Logger } from 'pino';
-import { isSignedFor } from '../auth/signed-for.ts';
+import { isSignedFor } from '../auth/index.ts';
 import type { Clock } from '../clock.ts';
 import type { Unhandled } from '../unhandled.ts';
 import type { ConnectionCaps } from './connection-caps.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { SandboxError } from '../sandbox/sandbox.ts';
+import { SandboxError } from '../sandbox/index.ts';
 import type { Database } from '../storage/index.ts';
 import { temporaryPglite } from '../storage/testing/databases.ts';
 import { toServiceError } from './service-errors.ts';

@@ -1,8 +1,7 @@
 import { errors, ServiceError } from '@agentplatform/contract';
 import { QueueFullError } from '../bounded-queue.ts';
 import { LowDiskError } from '../disk-room.ts';
-import { HeldElsewhereError, NotHeldError } from '../sessions/server-hold.ts';
-import { SessionQuotaError } from '../sessions/session-quota.ts';
+import { HeldElsewhereError, NotHeldError, SessionQuotaError } from '../sessions/index.ts';
 import {
   DatabaseBusyError,
   DatabaseError,

@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Inputs, OperationName } from '@agentplatform/contract';
-import type { Principal } from '../auth/principal.ts';
-import type { Authenticated, Authenticator } from '../auth/sigv4.ts';
+import type { Authenticated, Authenticator, Principal } from '../auth/index.ts';
 import type { Clock } from '../clock.ts';
-import { PEER_HEADER, type PeerForwarder } from '../peers/index.ts';
+import type { PeerForwarder } from '../peers/index.ts';
 import type { ConditionKeys, OperationHandler, RequestContext } from '../service.ts';
 import { NO_TRACER, type Span, type Tracer } from '../telemetry/index.ts';
 import { actionOf } from './action-of.ts';
@@ -104,7 +103,7 @@ export class Stages {
 
   /** Whether another server handed it on. A client that sends the header itself gains nothing: it is no token of a server. */
   isForwarded(req: IncomingMessage): boolean {
-    return req.headers[PEER_HEADER] !== undefined && (this.#deps.forward?.sent(req) ?? false);
+    return this.#deps.forward?.sent(req) ?? false;
   }
 
   /** Who signed the head of the request for that service. Throws or rejects with ServiceError. */

@@ -4,40 +4,40 @@ import type { Clock } from '../clock.ts';
 import type { Outbound } from '../outbound/index.ts';
 import type { PreparedImage } from '../sandbox/host-stage.ts';
 import { machinePlatform, type Platform } from './architecture.ts';
-import { openArchive } from './formats/archive.ts';
 import { type BaseProgress, Bases } from './bases/bases.ts';
+import { defaultPythonDirs } from './bases/python-interpreters.ts';
 import { CODE_RUNTIMES } from './code/code-command.ts';
 import { codeImage } from './code/code-image.ts';
-import { collectGarbage } from './store/collect.ts';
-import { fetchImage } from './remote/fetch-image.ts';
-import { ImageStore } from './store/image-store.ts';
-import { type ImageUri, parseImageUri } from './remote/image-uri.ts';
-import { ImageError, type Images, type ResolvedImage, type ResolveOptions } from './images.ts';
+import { openArchive } from './formats/archive.ts';
 import { KeyedLayers } from './formats/keyed-layers.ts';
 import type { LayerEntry } from './formats/layer.ts';
+import { ociLayoutSource } from './formats/oci-layout.ts';
+import { ImageError, type Images, type ResolvedImage, type ResolveOptions } from './images.ts';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './limits.ts';
 import type { Descriptor } from './manifest.ts';
-import { ociLayoutSource } from './formats/oci-layout.ts';
-import { PreparedImages } from './trees/prepare.ts';
-import { defaultPythonDirs } from './bases/python-interpreters.ts';
+import { fetchImage } from './remote/fetch-image.ts';
+import { type ImageUri, parseImageUri } from './remote/image-uri.ts';
 import { registrySource } from './remote/registry-client.ts';
+import { collectGarbage } from './store/collect.ts';
+import { ImageStore } from './store/image-store.ts';
 import { SharedFolder } from './store/shared-folder.ts';
-import { SharedTrees, type SharedTreesDeps } from './trees/shared-trees.ts';
 import { DEFAULT_USAGE_LIMITS, ImageUsage, type UsageLimits } from './store/usage.ts';
+import { PreparedImages } from './trees/prepare.ts';
+import { SharedTrees, type SharedTreesDeps } from './trees/shared-trees.ts';
 
 export { machinePlatform } from './architecture.ts';
-export type { BaseProgress } from './bases/bases.ts';
+export { type BaseProgress, Bases } from './bases/bases.ts';
+export { writeImage } from './code/write-image.ts';
+export { directoryEntries, type LayerEntry, writeLayer } from './formats/layer.ts';
 export {
   ImageError,
   type Images,
   type RegistryCredentials,
   type ResolvedImage,
 } from './images.ts';
-export { directoryEntries, type LayerEntry, writeLayer } from './formats/layer.ts';
-export type { ImageLimits } from './limits.ts';
+export { DEFAULT_IMAGE_LIMITS, describeBytes, type ImageLimits } from './limits.ts';
+export { isRepositoryName, isTag, parseReference, repositoryArn } from './remote/reference.ts';
 export { mountLayers } from './trees/mount-layers.ts';
-export { isRepositoryName, parseReference, repositoryArn } from './remote/reference.ts';
-export { writeImage } from './code/write-image.ts';
 
 export interface ImagesDeps {
   /** The platform's data directory; images live in `images` below it. */
@@ -270,3 +270,11 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
     return undefined;
   }
 }
+export { digestOf, isDigest } from './digest.ts';
+export { type ImageIndex, type ImageManifest, parseManifest } from './manifest.ts';
+export { MEDIA } from './media-types.ts';
+export type { BlobInfo } from './store/blob-store.ts';
+export { ImageStore } from './store/image-store.ts';
+export { storageError } from './store/storage-error.ts';
+export { ImageUsage } from './store/usage.ts';
+export { writeAll } from './store/write-all.ts';

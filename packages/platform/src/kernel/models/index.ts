@@ -17,7 +17,7 @@ export type {
   ToolResultPart,
   UserPart,
 } from './model.ts';
-export { PROVIDERS, type Provider } from './model-config.ts';
+export { type ModelConfig, PROVIDER_URLS, PROVIDERS, type Provider } from './model-config.ts';
 export { ModelError } from './model-error.ts';
 export { createModels, type Models } from './models.ts';
 export { type ModelEndpoint, modelEndpoint, postJson } from './post-json.ts';

@@ -3,10 +3,10 @@ import { createServer, IncomingMessage, type Server, type ServerResponse } from 
 import { type AddressInfo, Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Principal } from '../auth/principal.ts';
+import type { Principal } from '../auth/index.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { until } from '../sandbox/testing/until.ts';
-import { HeldElsewhereError } from '../sessions/server-hold.ts';
+import { HeldElsewhereError } from '../sessions/index.ts';
 import { type Forwarded, PeerForwarder } from './forward.ts';
 import { PeerTokens } from './peer-token.ts';
 

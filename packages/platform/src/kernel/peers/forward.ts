@@ -4,10 +4,9 @@ import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { errors, requestIdHeader, type WireResponse } from '@agentplatform/contract';
 import { Agent } from 'undici';
-import type { Principal } from '../auth/principal.ts';
-import { HOP_BY_HOP } from '../http/hop-by-hop.ts';
-import { type OnGone, type PushBody, requestUpstream, type UpstreamResponse } from '../http/push-body.ts';
-import type { HeldElsewhereError } from '../sessions/server-hold.ts';
+import type { Principal } from '../auth/index.ts';
+import { HOP_BY_HOP, type OnGone, type PushBody, requestUpstream, type UpstreamResponse } from '../http/index.ts';
+import type { HeldElsewhereError } from '../sessions/index.ts';
 import { isTraceHeader, type TraceContext, traceHeaders } from '../telemetry/index.ts';
 import { PEER_HEADER, type PeerTokens } from './peer-token.ts';
 

@@ -1,5 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import type { Authenticator, SignedRequest } from '../auth/sigv4.ts';
+import type { Authenticator, SignedRequest } from '../auth/index.ts';
 import { PEER_HEADER, type PeerTokens } from './peer-token.ts';
 
 /** Accepts what another server of this database forwards, and leaves every other request to `inner`. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { IamPrincipal } from '../auth/principal.ts';
+import type { IamPrincipal } from '../auth/index.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { peerAuthenticator } from './peer-authenticator.ts';
 import { PEER_HEADER, PeerTokens } from './peer-token.ts';

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { IamPrincipal } from '../auth/principal.ts';
+import type { IamPrincipal } from '../auth/index.ts';
 import type { Clock } from '../clock.ts';
 
 /** What one server vouches for to another: that this very request came to it, and from whom. */

@@ -1,8 +1,8 @@
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { HELPER_ENV } from '../processes/index.ts';
 import { type ExecProcess, startExec } from './exec-handle.ts';
-import { HELPER_ENV } from '../processes/run-command.ts';
 import { until } from './testing/until.ts';
 
 const started = (change: Pick<ExecProcess, 'kill' | 'cleanUp' | 'lastWords'>): ExecProcess => ({

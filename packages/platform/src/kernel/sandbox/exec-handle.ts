@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { PassThrough, type Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { exitStatus } from '../processes/index.ts';
 import { endTree } from './process-group.ts';
-import { exitStatus } from '../processes/run-command.ts';
 import { type ExecHandle, type ExecOptions, SandboxError } from './sandbox.ts';
 
 const TTY_SCRIPT = fileURLToPath(new URL('./exec-tty.pl', import.meta.url));

@@ -1,12 +1,12 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { HELPER_ENV } from '../processes/index.ts';
 import { startExec } from './exec-handle.ts';
 import { limited } from './host-process.ts';
 import { isGone } from './is-gone.ts';
 import { mergeEnv, type OciProcess } from './oci-spec.ts';
 import { endTree, processesWith, signalGroupOf } from './process-group.ts';
-import { HELPER_ENV } from '../processes/run-command.ts';
 import type { RuntimeCli } from './runtime-cli.ts';
 import { type ExecHandle, type ExecOptions, NEVER_RAN } from './sandbox.ts';
 

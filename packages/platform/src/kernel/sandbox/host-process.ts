@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
+import { HELPER_ENV } from '../processes/index.ts';
 import { startExec } from './exec-handle.ts';
 import type { StagedSpec } from './host-stage.ts';
 import { mergeEnv } from './oci-spec.ts';
-import { HELPER_ENV } from '../processes/run-command.ts';
 import { DOOR_ADDRESS, type ExecHandle, type ExecOptions } from './sandbox.ts';
 
 export interface HostCommand {

@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import type { RunCommand } from '../processes/index.ts';
 import type { StagedSpec } from './host-stage.ts';
-import type { RunCommand } from '../processes/run-command.ts';
 import { syscallNumbers } from './syscall-numbers.ts';
 
 const SCRIPT = fileURLToPath(new URL('./id-mounts.pl', import.meta.url));

@@ -1,13 +1,12 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
-import { lockDirectory } from '../storage/directory-lock.ts';
-import { DirectoryInUseError } from '../storage/errors.ts';
+import type { RunCommand } from '../processes/index.ts';
+import { DirectoryInUseError, lockDirectory } from '../storage/index.ts';
 import { type CgroupLayout, listGroups, removeGroup } from './cgroups.ts';
 import { listRoots, unmountRoot } from './docker/docker-root.ts';
 import { releaseRanges } from './id-ranges.ts';
 import { idRegistryPlace, instancePlaces } from './instance.ts';
 import { isGone } from './is-gone.ts';
 import type { Nft } from './nft.ts';
-import type { RunCommand } from '../processes/run-command.ts';
 import { RuntimeCli, stateOwners } from './runtime-cli.ts';
 import { type Claim, interfacesInto, readClaims } from './subnets.ts';
 

@@ -1,11 +1,11 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
 import { join } from 'node:path';
+import { HELPER_ENV, type RunCommand } from '../processes/index.ts';
 import { cniConfig } from './cni.ts';
 import type { Instance } from './instance.ts';
 import type { Nft } from './nft.ts';
 import { baseRules, forgetRules, memberRules, type Nameserver, policyRules } from './nft-rules.ts';
-import { HELPER_ENV, type RunCommand } from '../processes/run-command.ts';
 import { type NetworkPolicy, SandboxError } from './sandbox.ts';
 import { claimSubnet, releaseSubnet, type Subnet } from './subnets.ts';
 

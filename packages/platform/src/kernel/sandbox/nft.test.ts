@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { type RunCommand, runCommand } from '../processes/index.ts';
 import { Nft } from './nft.ts';
 import { baseRules, forgetRules, memberRules, policyRules } from './nft-rules.ts';
-import { type RunCommand, runCommand } from '../processes/run-command.ts';
 
 describe('nftables transactions', () => {
   const fake = (bad: string) => {

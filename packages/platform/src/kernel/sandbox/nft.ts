@@ -1,4 +1,4 @@
-import type { RunCommand } from '../processes/run-command.ts';
+import type { RunCommand } from '../processes/index.ts';
 
 interface Change {
   text: string;

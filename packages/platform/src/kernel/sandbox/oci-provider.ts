@@ -1,6 +1,15 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sleep } from '../clock.ts';
+import {
+  endProcess,
+  identify,
+  isAlive,
+  type ProcessIdentity,
+  type RunCommand,
+  runCommand,
+  signalProcess,
+} from '../processes/index.ts';
 import { readOomKills, readUsage, removeGroup } from './cgroups.ts';
 import { CreateQueue } from './create-queue.ts';
 import { diskBytes } from './disk-bytes.ts';
@@ -16,9 +25,7 @@ import { ownedSandbox } from './owned-sandbox.ts';
 import type { Owner } from './owner.ts';
 import { OwnerWatch } from './owner-watch.ts';
 import { probeOci } from './probe-oci.ts';
-import { endProcess, identify, isAlive, type ProcessIdentity, signalProcess } from '../processes/process-table.ts';
 import type { ProvidedSandbox } from './provided-sandbox.ts';
-import { type RunCommand, runCommand } from '../processes/run-command.ts';
 import {
   type ProbeReport,
   type Sandbox,

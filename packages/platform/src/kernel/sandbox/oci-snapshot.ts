@@ -1,9 +1,8 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, sleep } from '../clock.ts';
+import { type ProcessIdentity, type RunCommand, signalProcess } from '../processes/index.ts';
 import type { Engine } from './oci-engine.ts';
-import { type ProcessIdentity, signalProcess } from '../processes/process-table.ts';
-import type { RunCommand } from '../processes/run-command.ts';
 import { SandboxError } from './sandbox.ts';
 import type { SandboxRecord } from './sandbox-record.ts';
 import type { SnapshotFiles } from './snapshots.ts';

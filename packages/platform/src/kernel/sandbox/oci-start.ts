@@ -1,5 +1,6 @@
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { identify, type ProcessIdentity } from '../processes/index.ts';
 import { limited } from './host-process.ts';
 import type { StagedSpec } from './host-stage.ts';
 import type { ImageUser } from './image-user.ts';
@@ -7,7 +8,6 @@ import { leaseFile } from './lease-file.ts';
 import type { Engine } from './oci-engine.ts';
 import { commandOf, mergeEnv, type OciConfig, type OciProcess, ociConfig, ociProcess } from './oci-spec.ts';
 import type { Owner } from './owner.ts';
-import { identify, type ProcessIdentity } from '../processes/process-table.ts';
 import type { RuntimeInfo } from './runtime-cli.ts';
 import { withInit } from './sandbox-init.ts';
 import { type SandboxRecord, writeRecord } from './sandbox-record.ts';

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
+import { type ProcessIdentity, signalProcess } from '../processes/index.ts';
 import { endOfLog, followLog, logFiles } from './log-file.ts';
-import { type ProcessIdentity, signalProcess } from '../processes/process-table.ts';
 import { ProvidedSandbox, type SandboxIdentity, type SandboxParts } from './provided-sandbox.ts';
 import type { SandboxExit } from './sandbox.ts';
 

@@ -1,5 +1,5 @@
 import { type Clock, sleep } from '../clock.ts';
-import { isAlive, type ProcessIdentity } from '../processes/process-table.ts';
+import { isAlive, type ProcessIdentity } from '../processes/index.ts';
 
 const LOOK_MS = 200;
 

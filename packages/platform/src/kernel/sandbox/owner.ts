@@ -3,10 +3,8 @@ import { once } from 'node:events';
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { HELPER_ENV, identify, type ProcessIdentity, type RunCommand, startFailureReason } from '../processes/index.ts';
 import { type CniAddress, parseCniResult } from './cni.ts';
-import { startFailureReason } from '../processes/command-failure.ts';
-import { identify, type ProcessIdentity } from '../processes/process-table.ts';
-import { HELPER_ENV, type RunCommand } from '../processes/run-command.ts';
 import { SandboxError } from './sandbox.ts';
 import { type SyscallNumbers, syscallNumbers } from './syscall-numbers.ts';
 

@@ -1,9 +1,9 @@
 import { access, constants } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import type { RunCommand } from '../processes/index.ts';
 import { readCgroupLayout } from './cgroups.ts';
 import { IdMounts, SHARED_IDS } from './id-mounts.ts';
 import { ownerSupports } from './owner.ts';
-import type { RunCommand } from '../processes/run-command.ts';
 import { RuntimeCli } from './runtime-cli.ts';
 import { runtimeTraits } from './runtime-traits.ts';
 import type { ProbeReport } from './sandbox.ts';

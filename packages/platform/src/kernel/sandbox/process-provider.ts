@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
+import { endProcess, identify, isAlive, type ProcessIdentity } from '../processes/index.ts';
 import { execOnHost, hostCommand, limited } from './host-process.ts';
 import { type HostStage, type StagedSpec, stageSpec } from './host-stage.ts';
 import { property } from './json-path.ts';
@@ -13,7 +14,6 @@ import { leaseFile } from './lease-file.ts';
 import { ownedSandbox } from './owned-sandbox.ts';
 import { OwnerWatch } from './owner-watch.ts';
 import { endGroup, endTree, groupUsage, processesInEnvironment } from './process-group.ts';
-import { endProcess, identify, isAlive, type ProcessIdentity } from '../processes/process-table.ts';
 import type { ProvidedSandbox } from './provided-sandbox.ts';
 import {
   type ProbeReport,

@@ -1,4 +1,4 @@
-import type { RunCommand } from '../processes/run-command.ts';
+import type { RunCommand } from '../processes/index.ts';
 
 export interface RuntimeInfo {
   /** `runc 1.1.5` */

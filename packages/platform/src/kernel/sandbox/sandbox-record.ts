@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ProcessIdentity } from '../processes/index.ts';
 import { property } from './json-path.ts';
-import type { ProcessIdentity } from '../processes/process-table.ts';
 import { networkPolicy, text, texts } from './record-fields.ts';
 import type { NetworkPolicy } from './sandbox.ts';
 

@@ -1,4 +1,4 @@
-import { startFailureReason } from '../processes/command-failure.ts';
+import { startFailureReason } from '../processes/index.ts';
 import type { CreateQueue } from './create-queue.ts';
 import { type HostStage, type StagedSpec, stageSpec } from './host-stage.ts';
 import type { ProvidedSandbox } from './provided-sandbox.ts';

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { lockDirectory } from '../storage/directory-lock.ts';
-import { DirectoryInUseError } from '../storage/errors.ts';
+import { DirectoryInUseError, lockDirectory } from '../storage/index.ts';
 import { isGone } from './is-gone.ts';
 import { SandboxError } from './sandbox.ts';
 

@@ -1,10 +1,10 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { endProcess } from '../processes/index.ts';
 import { type CgroupLayout, listGroups, removeGroup } from './cgroups.ts';
 import type { IdRanges } from './id-ranges.ts';
 import type { Instance } from './instance.ts';
 import type { Attachment, SandboxNetwork } from './network.ts';
-import { endProcess } from '../processes/process-table.ts';
 import { type RuntimeCli, stateOwners } from './runtime-cli.ts';
 import { readRecord, type SandboxRecord } from './sandbox-record.ts';
 

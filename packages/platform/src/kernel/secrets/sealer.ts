@@ -1,4 +1,4 @@
-import type { Sealer } from '../auth/iam/ports.ts';
+import type { Sealer } from '../auth/index.ts';
 import { open, seal } from './envelope.ts';
 import { SecretIntegrityError } from './errors.ts';
 import type { MasterKeys } from './master-keys.ts';

@@ -3,7 +3,7 @@ import { access, chmod, mkdir, readdir, readFile, realpath, rm, rmdir, writeFile
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { RunCommand } from '../processes/run-command.ts';
+import type { RunCommand } from '../processes/index.ts';
 import { orMissing } from '../system-error.ts';
 import { type MountPoint, readMounts } from './mount-table.ts';
 

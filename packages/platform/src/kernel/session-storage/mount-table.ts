@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { unescapeMount } from '../sandbox/cgroups.ts';
+import { unescapeMount } from '../sandbox/index.ts';
 
 /** One mount as this process sees it (proc_pid_mountinfo(5)). */
 export interface MountPoint {

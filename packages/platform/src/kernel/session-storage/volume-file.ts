@@ -1,7 +1,7 @@
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceFile, syncDirectory } from '../durable-file.ts';
-import type { RunCommand } from '../processes/run-command.ts';
+import type { RunCommand } from '../processes/index.ts';
 import { orMissing } from '../system-error.ts';
 
 /** What is written beside a volume's file system: whose it is and since when nobody has used it. */

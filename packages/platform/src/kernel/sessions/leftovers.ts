@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
-import type { SandboxProvider } from '../sandbox/sandbox.ts';
+import type { SandboxProvider } from '../sandbox/index.ts';
 
 const FIRST_MS = 30_000;
 const MAX_MS = 600_000;

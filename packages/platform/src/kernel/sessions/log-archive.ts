@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { LogLine } from '../sandbox/sandbox.ts';
+import type { LogLine } from '../sandbox/index.ts';
 import type { SessionRow } from './session-store.ts';
 
 /** What an ended session's agent had printed last. */

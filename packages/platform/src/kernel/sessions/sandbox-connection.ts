@@ -1,5 +1,5 @@
 import { Pool } from 'undici';
-import type { Sandbox } from '../sandbox/sandbox.ts';
+import type { Sandbox } from '../sandbox/index.ts';
 
 /** HTTP to a port of a sandbox. Sockets are opened as they are needed. */
 export function connectTo(sandbox: Sandbox, port: number): Pool {

@@ -1,4 +1,4 @@
-import type { Sandbox, SandboxSpec } from '../sandbox/sandbox.ts';
+import type { Sandbox, SandboxSpec } from '../sandbox/index.ts';
 import type { HealthCheck } from './health.ts';
 import type { SessionLifecycle } from './session-state.ts';
 

@@ -1,6 +1,6 @@
 import type { Dispatcher, Pool } from 'undici';
 import { type BoundedQueue, QueueFullError } from '../bounded-queue.ts';
-import type { Sandbox } from '../sandbox/sandbox.ts';
+import type { Sandbox } from '../sandbox/index.ts';
 import { HealthFailure } from './health.ts';
 import type { Leftovers } from './leftovers.ts';
 import { KEPT_LOG_BYTES } from './log-archive.ts';

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { BoundedQueue } from '../bounded-queue.ts';
 import type { Clock } from '../clock.ts';
-import type { LogLine, SandboxProvider } from '../sandbox/sandbox.ts';
+import type { LogLine, SandboxProvider } from '../sandbox/index.ts';
 import { inSpan, NO_SPAN, type Span } from '../telemetry/index.ts';
 import { Eviction } from './eviction.ts';
 import { Leftovers } from './leftovers.ts';

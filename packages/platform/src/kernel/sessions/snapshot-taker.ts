@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { BoundedQueue } from '../bounded-queue.ts';
 import type { Clock } from '../clock.ts';
-import type { Sandbox, SandboxProvider } from '../sandbox/sandbox.ts';
+import type { Sandbox, SandboxProvider } from '../sandbox/index.ts';
 import type { Leftovers } from './leftovers.ts';
 import type { SessionPlan } from './session-plan.ts';
 import { Standby } from './standby.ts';

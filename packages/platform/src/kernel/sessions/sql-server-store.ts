@@ -1,4 +1,4 @@
-import type { Database, Executor } from '../storage/database.ts';
+import type { Database, Executor } from '../storage/index.ts';
 import type { ServerRecord, ServerStore } from './server-store.ts';
 
 interface Row {

@@ -1,4 +1,4 @@
-import type { Database } from '../storage/database.ts';
+import type { Database } from '../storage/index.ts';
 import { NotHeldError, type ServerHold } from './server-hold.ts';
 import type { EndReason } from './session-state.ts';
 import type { ServerHolder, SessionAddress, SessionRow, SessionStore, SessionSummary } from './session-store.ts';

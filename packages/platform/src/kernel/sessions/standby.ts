@@ -1,5 +1,5 @@
 import type { Pool } from 'undici';
-import type { Sandbox, Usage } from '../sandbox/sandbox.ts';
+import type { Sandbox, Usage } from '../sandbox/index.ts';
 import { connectTo, disconnect } from './sandbox-connection.ts';
 import type { SessionPlan } from './session-plan.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Sandbox } from '../sandbox/sandbox.ts';
+import type { Sandbox } from '../sandbox/index.ts';
 
 /** A sandbox was made but what runs in it never became ready; the message names why, with the last lines that it wrote. */
 export class StartFailure extends Error {

@@ -1,4 +1,4 @@
-import type { Migration } from '../storage/migrations.ts';
+import type { Migration } from '../storage/index.ts';
 
 /** One row per sandbox that ever served a session, and what it used. */
 export const sessionMigrations: Migration[] = [

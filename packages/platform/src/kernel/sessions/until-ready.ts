@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { type Clock, sleep } from '../clock.ts';
-import type { Sandbox } from '../sandbox/sandbox.ts';
+import type { Sandbox } from '../sandbox/index.ts';
 import type { HealthCheck } from './health.ts';
 import type { SessionPlan } from './session-plan.ts';
 import { exitedSoon, StartFailure } from './start-failure.ts';

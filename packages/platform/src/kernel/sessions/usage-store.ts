@@ -1,4 +1,4 @@
-import type { Executor } from '../storage/database.ts';
+import type { Executor } from '../storage/index.ts';
 import type { UsageSample } from './usage.ts';
 
 /** Takes samples from the journal into `session_usage`. Applying one twice, or an older after a newer, changes nothing. */

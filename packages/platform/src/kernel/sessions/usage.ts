@@ -1,4 +1,4 @@
-import type { Usage } from '../sandbox/sandbox.ts';
+import type { Usage } from '../sandbox/index.ts';
 
 /** What one session had used at one moment; cumulative, so that a lost sample costs nothing once a later one arrives. */
 export interface UsageSample extends Usage {

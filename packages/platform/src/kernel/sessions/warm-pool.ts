@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { BoundedQueue } from '../bounded-queue.ts';
 import type { Clock } from '../clock.ts';
-import type { SandboxProvider } from '../sandbox/sandbox.ts';
+import type { SandboxProvider } from '../sandbox/index.ts';
 import { Timers } from '../timers.ts';
 import type { Leftovers } from './leftovers.ts';
 import { KEPT_ARRIVALS, poolTarget } from './pool-target.ts';

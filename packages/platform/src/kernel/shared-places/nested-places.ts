@@ -1,6 +1,6 @@
 import { realpath, stat } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import type { LateMounts } from '../session-storage/late-mounts.ts';
+import type { LateMounts } from '../session-storage/index.ts';
 
 /** A shared directory within another one: who may write to that may put a link in its place. */
 export interface Nested {

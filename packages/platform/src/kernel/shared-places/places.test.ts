@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isBucketName } from '../objects/object-store.ts';
+import { isBucketName } from '../objects/index.ts';
 import { PLACES, readPlaces } from './places.ts';
 
 const A = 'fsap-0123456789abcdef0';

@@ -1,4 +1,4 @@
-import { isBucketName } from '../objects/object-store.ts';
+import { isBucketName } from '../objects/index.ts';
 import { isName } from './objects/tree.ts';
 
 /** Where the files of an access point are. */

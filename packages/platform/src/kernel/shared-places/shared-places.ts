@@ -1,9 +1,9 @@
 import { realpath, stat } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { ObjectStore } from '../objects/index.ts';
-import type { RunCommand } from '../processes/run-command.ts';
-import { SandboxError } from '../sandbox/sandbox.ts';
-import { LateMounts } from '../session-storage/late-mounts.ts';
+import type { RunCommand } from '../processes/index.ts';
+import { SandboxError } from '../sandbox/index.ts';
+import { LateMounts } from '../session-storage/index.ts';
 import { type Missing, missingFor } from './missing.ts';
 import { type Nested, nestedAmong, pin } from './nested-places.ts';
 import { ObjectMounts } from './objects/object-mounts.ts';

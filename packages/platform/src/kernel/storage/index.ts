@@ -3,10 +3,12 @@ export { ChangeFeed } from './change-feed.ts';
 export { type Change, forgetChanges, noteChanges } from './changes.ts';
 export type { Database, Executor } from './database.ts';
 export { openDatabase } from './database.ts';
+export { lockDirectory } from './directory-lock.ts';
 export {
   DatabaseBusyError,
   DatabaseError,
   DatabaseUnavailableError,
+  DirectoryInUseError,
   StorageFullError,
 } from './errors.ts';
 export { IdempotencyConflictError, IdempotencyPendingError, IdempotencyStore } from './idempotency-store.ts';

@@ -1,6 +1,6 @@
 import { modelVersion, operations } from '@agentplatform/contract';
 import type { DiskRoom } from '../../kernel/disk-room.ts';
-import { type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
+import { type RouteSet, SIGNED } from '../../kernel/http/index.ts';
 import type { ProbeReport } from '../../kernel/sandbox/index.ts';
 import type { PlaceReport } from '../../kernel/shared-places/index.ts';
 import type { Database } from '../../kernel/storage/index.ts';

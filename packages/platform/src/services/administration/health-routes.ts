@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
-import type { RouteSet } from '../../kernel/http/routes/route.ts';
+import type { RouteSet } from '../../kernel/http/index.ts';
 
 /** One thing that must work before the server takes requests, e.g. the database. */
 export interface ReadinessCheck {

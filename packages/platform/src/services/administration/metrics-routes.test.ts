@@ -1,8 +1,8 @@
 import { errors } from '@agentplatform/contract';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Authenticated } from '../../kernel/auth/sigv4.ts';
-import type { Authorize } from '../../kernel/http/stages.ts';
+import type { Authenticated } from '../../kernel/auth/index.ts';
+import type { Authorize } from '../../kernel/http/index.ts';
 import { served } from '../../kernel/http/testing/serve-routes.ts';
 import { createMetrics } from '../../kernel/telemetry/index.ts';
 import { isLocal, type MetricsDeps, metricsRoutes } from './metrics-routes.ts';

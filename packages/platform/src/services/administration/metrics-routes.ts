@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import ipaddr from 'ipaddr.js';
-import { type Route, type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
+import { type Route, type RouteSet, SIGNED } from '../../kernel/http/index.ts';
 import type { Metrics } from '../../kernel/telemetry/index.ts';
 
 export interface MetricsDeps {

@@ -1,4 +1,4 @@
-import { type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
+import { type RouteSet, SIGNED } from '../../kernel/http/index.ts';
 import type { Preparations } from '../../kernel/preparations.ts';
 
 /** What the platform prepares in the background and how far it is; `agentcore wait` asks until all of it is ready. */

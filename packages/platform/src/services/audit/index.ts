@@ -1,4 +1,4 @@
-import type { AuditRecord } from '../../kernel/http/audit-record.ts';
+import type { AuditRecord } from '../../kernel/http/index.ts';
 import type { Sink } from '../../kernel/journal/index.ts';
 import type { Migration } from '../../kernel/storage/index.ts';
 

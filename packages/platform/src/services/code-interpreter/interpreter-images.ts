@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { type Clock, sleep } from '../../kernel/clock.ts';
 import { directoryEntries, type ImagesRoom, type LayerEntry, writeImage } from '../../kernel/images/index.ts';
 import { type Preparation, type Preparations, soFar } from '../../kernel/preparations.ts';
-import { SandboxError, type SandboxProvider } from '../../kernel/sandbox/sandbox.ts';
+import { SandboxError, type SandboxProvider } from '../../kernel/sandbox/index.ts';
 import { PackageTrees, type Variant } from './package-trees.ts';
 
 export interface InterpreterImagesDeps {

@@ -1,14 +1,18 @@
 import { errors } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import type { SandboxRole } from '../../kernel/auth/iam/sandbox-credentials.ts';
+import type { SandboxRole } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { Lru } from '../../kernel/lru.ts';
-import { SandboxError, type SandboxLimits } from '../../kernel/sandbox/sandbox.ts';
+import { SandboxError, type SandboxLimits } from '../../kernel/sandbox/index.ts';
 import type { RequestContext } from '../../kernel/service.ts';
-import type { HealthCheck } from '../../kernel/sessions/health.ts';
-import type { Lease } from '../../kernel/sessions/session.ts';
-import type { SessionKey, SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
-import { StartFailure } from '../../kernel/sessions/start-failure.ts';
+import {
+  type HealthCheck,
+  type Lease,
+  type SessionKey,
+  type SessionPlan,
+  type Sessions,
+  StartFailure,
+} from '../../kernel/sessions/index.ts';
 import { isDiskFull } from '../../kernel/system-error.ts';
 import type { Interpreter } from './interpreter.ts';
 import { ImageUnderWay, type InterpreterImage, type InterpreterImages } from './interpreter-images.ts';

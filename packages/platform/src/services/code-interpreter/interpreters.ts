@@ -1,7 +1,7 @@
 import { type control, errors } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import type { RequestContext } from '../../kernel/service.ts';
-import type { Sessions } from '../../kernel/sessions/sessions.ts';
+import type { Sessions } from '../../kernel/sessions/index.ts';
 import { type Database, DuplicateResourceError, type Resource, ResourceStore } from '../../kernel/storage/index.ts';
 import { BUILT_IN, INTERPRETER_KIND, type Interpreter, interpreterArn } from './interpreter.ts';
 import type { Networks } from './networks.ts';

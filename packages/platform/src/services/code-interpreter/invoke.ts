@@ -1,7 +1,6 @@
 import { type data, errors, ServiceError } from '@agentplatform/contract';
 import type { RequestContext } from '../../kernel/service.ts';
-import type { Lease } from '../../kernel/sessions/session.ts';
-import { describeExit, exitedSoon } from '../../kernel/sessions/start-failure.ts';
+import { describeExit, exitedSoon, type Lease } from '../../kernel/sessions/index.ts';
 import { listFiles, readFiles, removeFiles, writeFiles } from './file-tools.ts';
 import { HostRefusal, type HostTask, KernelHost } from './kernel-host.ts';
 import { cutNotes, type ResultOptions, resultEvents, textBlock } from './results.ts';

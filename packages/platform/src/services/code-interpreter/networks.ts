@@ -1,6 +1,6 @@
 import { type control, errors } from '@agentplatform/contract';
 import { isCidr } from '../../kernel/is-cidr.ts';
-import type { NetworkPolicy } from '../../kernel/sandbox/sandbox.ts';
+import type { NetworkPolicy } from '../../kernel/sandbox/index.ts';
 
 export interface NetworkSettings {
   /** Mode of the built-in interpreter. */

@@ -1,5 +1,5 @@
 import { type control, type data, type OperationName, type Paginator, ServiceError } from '@agentplatform/contract';
-import { ownerOf } from '../../kernel/auth/owner-of.ts';
+import { ownerOf } from '../../kernel/auth/index.ts';
 import type { HandlersOf, RequestContext } from '../../kernel/service.ts';
 import { type Interpreter, interpreterArn, interpreterIdOf } from './interpreter.ts';
 import { type Caller, DEFAULT_TIMEOUT_SECONDS, type InterpreterSessions } from './interpreter-sessions.ts';

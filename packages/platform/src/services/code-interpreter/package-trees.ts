@@ -4,7 +4,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { runInstaller } from '../../kernel/run-installer.ts';
-import { SandboxError } from '../../kernel/sandbox/sandbox.ts';
+import { SandboxError } from '../../kernel/sandbox/index.ts';
 
 const execute = promisify(execFile);
 

@@ -1,5 +1,5 @@
 import { ServiceError } from '@agentplatform/contract';
-import { ImageError } from '../../kernel/images/images.ts';
+import { ImageError } from '../../kernel/images/index.ts';
 import { isDiskFull } from '../../kernel/system-error.ts';
 
 /** Error codes of the OCI distribution spec with the status that carries each. */

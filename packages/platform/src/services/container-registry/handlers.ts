@@ -1,14 +1,19 @@
 import { ServiceError } from '@agentplatform/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../../kernel/clock.ts';
-import type { Bases } from '../../kernel/images/bases/bases.ts';
-import { digestOf, isDigest } from '../../kernel/images/digest.ts';
-import type { ImageStore } from '../../kernel/images/store/image-store.ts';
-import { describeBytes } from '../../kernel/images/limits.ts';
-import { type ImageIndex, type ImageManifest, parseManifest } from '../../kernel/images/manifest.ts';
-import { MEDIA } from '../../kernel/images/media-types.ts';
-import { isRepositoryName } from '../../kernel/images/remote/reference.ts';
-import type { ImageUsage } from '../../kernel/images/store/usage.ts';
+import {
+  type Bases,
+  describeBytes,
+  digestOf,
+  type ImageIndex,
+  type ImageManifest,
+  type ImageStore,
+  type ImageUsage,
+  isDigest,
+  isRepositoryName,
+  MEDIA,
+  parseManifest,
+} from '../../kernel/images/index.ts';
 import { RegistryError } from './errors.ts';
 import type { RegistryLogin } from './login.ts';
 import type { RegistryRoute } from './route.ts';

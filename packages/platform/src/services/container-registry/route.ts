@@ -1,5 +1,4 @@
-import { isDigest } from '../../kernel/images/digest.ts';
-import { isRepositoryName, isTag } from '../../kernel/images/remote/reference.ts';
+import { isDigest, isRepositoryName, isTag } from '../../kernel/images/index.ts';
 import { RegistryError } from './errors.ts';
 
 /** What a path below `/v2/` names. */

@@ -1,12 +1,15 @@
 import type { FastifyReply } from 'fastify';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
-import { INERT_HEADERS } from '../../kernel/http/inert.ts';
-import type { Asked, KnownCall, KnownRoute, OpenCall, RouteSet } from '../../kernel/http/routes/route.ts';
-import type { Bases } from '../../kernel/images/bases/bases.ts';
-import type { ImageStore } from '../../kernel/images/store/image-store.ts';
-import { repositoryArn } from '../../kernel/images/index.ts';
-import type { ImageUsage } from '../../kernel/images/store/usage.ts';
+import {
+  type Asked,
+  INERT_HEADERS,
+  type KnownCall,
+  type KnownRoute,
+  type OpenCall,
+  type RouteSet,
+} from '../../kernel/http/index.ts';
+import { type Bases, type ImageStore, type ImageUsage, repositoryArn } from '../../kernel/images/index.ts';
 import { asRegistryError, RegistryError } from './errors.ts';
 import { RegistryHandlers } from './handlers.ts';
 import type { RegistryAction, RegistryLogin } from './login.ts';

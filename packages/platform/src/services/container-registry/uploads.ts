@@ -1,13 +1,15 @@
 import { createHash, type Hash, randomUUID } from 'node:crypto';
 import { open, rm, writeFile } from 'node:fs/promises';
 import type { Clock } from '../../kernel/clock.ts';
-import type { BlobInfo } from '../../kernel/images/store/blob-store.ts';
-import type { ImageStore } from '../../kernel/images/store/image-store.ts';
-import { ImageError } from '../../kernel/images/images.ts';
-import { describeBytes } from '../../kernel/images/limits.ts';
-import { storageError } from '../../kernel/images/store/storage-error.ts';
-import type { ImageUsage } from '../../kernel/images/store/usage.ts';
-import { writeAll } from '../../kernel/images/store/write-all.ts';
+import {
+  type BlobInfo,
+  describeBytes,
+  ImageError,
+  type ImageStore,
+  type ImageUsage,
+  storageError,
+  writeAll,
+} from '../../kernel/images/index.ts';
 import { isDiskFull } from '../../kernel/system-error.ts';
 import { RegistryError } from './errors.ts';
 

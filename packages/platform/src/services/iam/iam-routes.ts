@@ -1,10 +1,15 @@
 import { errors } from '@agentplatform/contract';
-import type { Iam } from '../../kernel/auth/iam/iam.ts';
-import type { PolicyOwner } from '../../kernel/auth/iam/iam-admin.ts';
-import { roleArn, rootArn, userArn } from '../../kernel/auth/iam/iam-ids.ts';
-import type { Role, User } from '../../kernel/auth/iam/iam-records.ts';
-import { parsePolicy } from '../../kernel/auth/iam/policy-document.ts';
-import { type KnownRoute, type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
+import {
+  type Iam,
+  type PolicyOwner,
+  parsePolicy,
+  type Role,
+  roleArn,
+  rootArn,
+  type User,
+  userArn,
+} from '../../kernel/auth/index.ts';
+import { type KnownRoute, type RouteSet, SIGNED } from '../../kernel/http/index.ts';
 
 /** The directory that is administered. */
 export type Administered = Pick<Iam, 'accountId' | 'admin'>;

@@ -1,7 +1,6 @@
 import { ServiceError } from '@agentplatform/contract';
-import { CREDENTIALS_PATH, type SandboxCredentials } from '../../kernel/auth/iam/sandbox-credentials.ts';
-import { addressKey } from '../../kernel/http/address-key.ts';
-import type { RouteSet } from '../../kernel/http/routes/route.ts';
+import { CREDENTIALS_PATH, type SandboxCredentials } from '../../kernel/auth/index.ts';
+import { addressKey, type RouteSet } from '../../kernel/http/index.ts';
 
 /** What AWS SDKs ask a container's credentials of: one GET with the token as `Authorization`. */
 export function sandboxCredentialsRoutes(credentials: Pick<SandboxCredentials, 'issue'>): RouteSet {

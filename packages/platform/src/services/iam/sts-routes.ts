@@ -1,7 +1,6 @@
 import { type ErrorCode, errors, ServiceError } from '@agentplatform/contract';
-import type { Iam } from '../../kernel/auth/iam/iam.ts';
-import type { IamPrincipal } from '../../kernel/auth/principal.ts';
-import type { RouteSet } from '../../kernel/http/routes/route.ts';
+import type { Iam, IamPrincipal } from '../../kernel/auth/index.ts';
+import type { RouteSet } from '../../kernel/http/index.ts';
 
 const NAMESPACE = 'https://sts.amazonaws.com/doc/2011-06-15/';
 

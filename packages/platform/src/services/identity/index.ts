@@ -1,6 +1,6 @@
 import type { Paginator } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
-import type { RouteSet } from '../../kernel/http/routes/route.ts';
+import type { RouteSet } from '../../kernel/http/index.ts';
 import type { Secrets } from '../../kernel/secrets/index.ts';
 import type { Service } from '../../kernel/service.ts';
 import { type Changes, type Database, type Executor, Known } from '../../kernel/storage/index.ts';

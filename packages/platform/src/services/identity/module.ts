@@ -1,5 +1,4 @@
-import { createJwtAuthenticator } from '../../kernel/auth/jwt.ts';
-import { createOidcDiscovery } from '../../kernel/auth/oidc-discovery.ts';
+import { createJwtAuthenticator, createOidcDiscovery } from '../../kernel/auth/index.ts';
 import { objectReader } from '../../kernel/objects/index.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
 import { platformKey } from '../../kernel/secrets/index.ts';

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parsePolicy } from '../../kernel/auth/iam/policy-document.ts';
-import { evaluate } from '../../kernel/auth/iam/policy-evaluator.ts';
+import { evaluate, parsePolicy } from '../../kernel/auth/index.ts';
 import { conditionsOf } from './conditions.ts';
 import { namespaceKey } from './namespaces.ts';
 

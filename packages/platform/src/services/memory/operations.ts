@@ -1,6 +1,6 @@
 import { type DocumentValue, errors, type OperationName, type Paginator } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
-import { nameOf } from '../../kernel/http/audit-record.ts';
+import { nameOf } from '../../kernel/http/index.ts';
 import type { HandlersOf, RequestContext } from '../../kernel/service.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import { conditionsOf } from './conditions.ts';

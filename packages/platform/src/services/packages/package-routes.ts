@@ -1,5 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import type { Route, RouteSet } from '../../kernel/http/routes/route.ts';
+import type { Route, RouteSet } from '../../kernel/http/index.ts';
 import type { PackageShelf } from './package-shelf.ts';
 
 const PATH = '/_platform/packages';

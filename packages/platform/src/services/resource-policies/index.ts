@@ -1,5 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import { parsePolicy } from '../../kernel/auth/iam/policy-document.ts';
+import { parsePolicy } from '../../kernel/auth/index.ts';
 import type { Service } from '../../kernel/service.ts';
 import type { ResourcePolicies } from './policy-store.ts';
 

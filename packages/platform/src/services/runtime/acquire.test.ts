@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { SandboxError } from '../../kernel/sandbox/sandbox.ts';
+import { SandboxError } from '../../kernel/sandbox/index.ts';
 import { NO_SPAN } from '../../kernel/telemetry/index.ts';
 import { acquire, type InvokeDeps } from './invoke.ts';
 

@@ -1,11 +1,8 @@
 import { Readable } from 'node:stream';
 import { errors } from '@agentplatform/contract';
-import { closeSignal } from '../../kernel/http/request-context.ts';
-import { type KnownCall, type KnownRoute, type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
+import { closeSignal, type KnownCall, type KnownRoute, type RouteSet, SIGNED } from '../../kernel/http/index.ts';
 import type { LogLine } from '../../kernel/sandbox/index.ts';
-import type { LogArchive } from '../../kernel/sessions/log-archive.ts';
-import type { Session } from '../../kernel/sessions/session.ts';
-import type { Sessions } from '../../kernel/sessions/sessions.ts';
+import type { LogArchive, Session, Sessions } from '../../kernel/sessions/index.ts';
 import { runtimeArn } from './runtime.ts';
 import type { Runtimes } from './runtimes.ts';
 

@@ -1,7 +1,7 @@
 import { type data, errors } from '@agentplatform/contract';
-import { requestUpstream } from '../../kernel/http/push-body.ts';
+import { requestUpstream } from '../../kernel/http/index.ts';
 import type { RequestContext } from '../../kernel/service.ts';
-import type { Lease } from '../../kernel/sessions/session.ts';
+import type { Lease } from '../../kernel/sessions/index.ts';
 import { agentHeaders } from './agent-headers.ts';
 import type { AgentTokens } from './agent-tokens.ts';
 import type { InvocationTarget } from './catalogue.ts';

@@ -3,9 +3,9 @@ import { createServer, type IncomingHttpHeaders, IncomingMessage, type Server, t
 import { type AddressInfo, Socket } from 'node:net';
 import { Pool } from 'undici';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { Passing } from '../../kernel/http/pass-through.ts';
+import type { Passing } from '../../kernel/http/index.ts';
 import type { RequestContext } from '../../kernel/service.ts';
-import { RecordedSpan, type SpanKeeper } from '../../kernel/telemetry/recorded-span.ts';
+import { RecordedSpan, type SpanKeeper } from '../../kernel/telemetry/index.ts';
 import type { InvocationTarget } from './catalogue.ts';
 import { type InvokeDeps, invoke } from './invoke.ts';
 import { McpRequests, type McpRequestsDeps } from './mcp-requests.ts';

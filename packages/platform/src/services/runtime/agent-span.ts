@@ -1,4 +1,4 @@
-import type { Lease } from '../../kernel/sessions/session.ts';
+import type { Lease } from '../../kernel/sessions/index.ts';
 import { errorCodeOf, type Span } from '../../kernel/telemetry/index.ts';
 import type { InvocationTarget } from './catalogue.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Principal } from '../../kernel/auth/principal.ts';
+import type { Principal } from '../../kernel/auth/index.ts';
 import { FakeClock } from '../../kernel/fake-clock.ts';
 import { WorkloadTokens } from '../identity/workloads/workload-tokens.ts';
 import { AgentTokens } from './agent-tokens.ts';

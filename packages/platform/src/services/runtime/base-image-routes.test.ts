@@ -4,11 +4,16 @@ import { join } from 'node:path';
 import { errors, ServiceError } from '@agentplatform/contract';
 import fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { IamPrincipal } from '../../kernel/auth/principal.ts';
+import type { IamPrincipal } from '../../kernel/auth/index.ts';
 import { served } from '../../kernel/http/testing/serve-routes.ts';
-import { ImageStore } from '../../kernel/images/store/image-store.ts';
-import { ImageError, machinePlatform, writeImage, writeLayer } from '../../kernel/images/index.ts';
-import { DEFAULT_IMAGE_LIMITS } from '../../kernel/images/limits.ts';
+import {
+  DEFAULT_IMAGE_LIMITS,
+  ImageError,
+  ImageStore,
+  machinePlatform,
+  writeImage,
+  writeLayer,
+} from '../../kernel/images/index.ts';
 import { baseImageRoutes } from './base-image-routes.ts';
 
 const ACCOUNT = '111122223333';

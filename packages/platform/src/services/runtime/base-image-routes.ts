@@ -1,7 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import { closeSignal } from '../../kernel/http/request-context.ts';
-import { readMembers } from '../../kernel/http/routes/read-members.ts';
-import { type KnownCall, type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
+import { closeSignal, type KnownCall, type RouteSet, readMembers, SIGNED } from '../../kernel/http/index.ts';
 import {
   ImageError,
   type ImagesRoom,

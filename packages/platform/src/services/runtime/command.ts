@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { type data, errors } from '@agentplatform/contract';
-import { NEVER_RAN, SandboxError } from '../../kernel/sandbox/sandbox.ts';
+import { NEVER_RAN, SandboxError } from '../../kernel/sandbox/index.ts';
 import type { RequestContext } from '../../kernel/service.ts';
-import type { Lease } from '../../kernel/sessions/session.ts';
+import type { Lease } from '../../kernel/sessions/index.ts';
 import { type Span, traceHeaders } from '../../kernel/telemetry/index.ts';
 
 type Event = data.InvokeAgentRuntimeCommandStreamOutput;

@@ -1,7 +1,7 @@
 import type { FieldProblem } from '@agentplatform/contract';
 import { type control, errors } from '@agentplatform/contract';
-import { checkConfiguration } from '../../kernel/auth/jwt-rules.ts';
-import type { PortSpan } from '../../kernel/sessions/session-plan.ts';
+import { checkConfiguration } from '../../kernel/auth/index.ts';
+import type { PortSpan } from '../../kernel/sessions/index.ts';
 import { allowlistProblem } from './container-headers.ts';
 import { environmentProblems } from './environment.ts';
 import { routeOf } from './protocols.ts';

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { isClosedAddress, isEndpointAddress, type NetworkPolicy } from '../../kernel/sandbox/index.ts';
-import { StartFailure } from '../../kernel/sessions/start-failure.ts';
+import { StartFailure } from '../../kernel/sessions/index.ts';
 
 /** One service that a runtime's sandboxes may reach over TCP. */
 export interface Endpoint {

@@ -1,8 +1,8 @@
 import type { control, FieldProblem } from '@agentplatform/contract';
 import { errors } from '@agentplatform/contract';
-import type { Volume } from '../../kernel/sandbox/sandbox.ts';
+import type { Volume } from '../../kernel/sandbox/index.ts';
 import type { SessionStorage } from '../../kernel/session-storage/index.ts';
-import type { SessionVolumes } from '../../kernel/sessions/sessions.ts';
+import type { SessionVolumes } from '../../kernel/sessions/index.ts';
 import type { SharedPlaces } from '../../kernel/shared-places/index.ts';
 import type { RuntimeDefinition } from './runtime.ts';
 

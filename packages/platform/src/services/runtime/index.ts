@@ -1,12 +1,11 @@
 import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import type { OAuthPrincipal } from '../../kernel/auth/principal.ts';
+import type { OAuthPrincipal } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { ImageError, type Images } from '../../kernel/images/images.ts';
-import type { SandboxImage, SandboxProvider } from '../../kernel/sandbox/sandbox.ts';
+import { ImageError, type Images } from '../../kernel/images/index.ts';
+import type { SandboxImage, SandboxProvider } from '../../kernel/sandbox/index.ts';
 import type { Service } from '../../kernel/service.ts';
-import type { SessionRow } from '../../kernel/sessions/session-store.ts';
-import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
+import type { SessionPlan, SessionRow, Sessions } from '../../kernel/sessions/index.ts';
 import type { Changes, Database } from '../../kernel/storage/index.ts';
 import type { IdentityPort } from '../identity/index.ts';
 import type { AgentSecretsPort } from '../secrets/index.ts';

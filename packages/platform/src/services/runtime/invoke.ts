@@ -1,12 +1,16 @@
 import { Readable } from 'node:stream';
 import { type data, errors, ServiceError, type StreamingBlob } from '@agentplatform/contract';
-import { type PushBody, requestUpstream, type UpstreamResponse } from '../../kernel/http/push-body.ts';
-import { RequestBody } from '../../kernel/http/request-body.ts';
-import { SandboxError } from '../../kernel/sandbox/sandbox.ts';
+import { type PushBody, RequestBody, requestUpstream, type UpstreamResponse } from '../../kernel/http/index.ts';
+import { SandboxError } from '../../kernel/sandbox/index.ts';
 import type { RequestContext } from '../../kernel/service.ts';
-import type { Lease } from '../../kernel/sessions/session.ts';
-import type { SessionPlan, Sessions } from '../../kernel/sessions/sessions.ts';
-import { describeExit, exitedSoon, StartFailure } from '../../kernel/sessions/start-failure.ts';
+import {
+  describeExit,
+  exitedSoon,
+  type Lease,
+  type SessionPlan,
+  type Sessions,
+  StartFailure,
+} from '../../kernel/sessions/index.ts';
 import { isDiskFull } from '../../kernel/system-error.ts';
 import { agentHeaders } from './agent-headers.ts';
 import { agentSpan, endWith, held } from './agent-span.ts';

@@ -1,9 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import { errors } from '@agentplatform/contract';
-import type { Resources } from '../../kernel/http/entry.ts';
-import type { Passing, PassRequest, PassService } from '../../kernel/http/pass-through.ts';
-import { PushBody, requestUpstream, type UpstreamResponse } from '../../kernel/http/push-body.ts';
-import type { SessionKey } from '../../kernel/sessions/session-plan.ts';
+import {
+  type Passing,
+  type PassRequest,
+  type PassService,
+  PushBody,
+  type Resources,
+  requestUpstream,
+  type UpstreamResponse,
+} from '../../kernel/http/index.ts';
+import type { SessionKey } from '../../kernel/sessions/index.ts';
 import type { TraceContext } from '../../kernel/telemetry/index.ts';
 import { agentHeaders } from './agent-headers.ts';
 import { agentSpan, endWith, held } from './agent-span.ts';

@@ -1,6 +1,5 @@
-import { createJwtAuthenticator } from '../../kernel/auth/jwt.ts';
-import { createOidcDiscovery } from '../../kernel/auth/oidc-discovery.ts';
-import { RateLimiter } from '../../kernel/http/rate-limiter.ts';
+import { createJwtAuthenticator, createOidcDiscovery } from '../../kernel/auth/index.ts';
+import { RateLimiter } from '../../kernel/http/index.ts';
 import { objectReader } from '../../kernel/objects/index.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
 import type { Kernel } from '../../open-kernel.ts';

@@ -1,9 +1,8 @@
 import type { OperationName, Paginator } from '@agentplatform/contract';
 import { errors } from '@agentplatform/contract';
-import type { OAuthPrincipal } from '../../kernel/auth/principal.ts';
+import type { OAuthPrincipal } from '../../kernel/auth/index.ts';
 import type { HandlersOf, OperationHandler, RequestContext } from '../../kernel/service.ts';
-import type { Lease } from '../../kernel/sessions/session.ts';
-import type { Sessions } from '../../kernel/sessions/sessions.ts';
+import type { Lease, Sessions } from '../../kernel/sessions/index.ts';
 import type { IdentityPort } from '../identity/index.ts';
 import { agentCard } from './agent-card.ts';
 import { agentSpan } from './agent-span.ts';

@@ -1,4 +1,4 @@
-import { type HealthCheck, optionalPingHealth, pingHealth } from '../../kernel/sessions/health.ts';
+import { type HealthCheck, optionalPingHealth, pingHealth } from '../../kernel/sessions/index.ts';
 import type { Protocol, RuntimeVersion } from './runtime.ts';
 
 export interface ProtocolRoute {

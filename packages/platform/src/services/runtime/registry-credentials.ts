@@ -1,6 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import { readMembers } from '../../kernel/http/routes/read-members.ts';
-import { type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
+import { type RouteSet, readMembers, SIGNED } from '../../kernel/http/index.ts';
 import { parseReference, type RegistryCredentials } from '../../kernel/images/index.ts';
 import { Secret, type Secrets } from '../../kernel/secrets/index.ts';
 

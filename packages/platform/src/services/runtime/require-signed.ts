@@ -1,5 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import { isSignable } from '../../kernel/auth/sigv4-canonical.ts';
+import { isSignable } from '../../kernel/auth/index.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 
 /**

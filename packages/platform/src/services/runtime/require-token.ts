@@ -1,5 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import type { Principal } from '../../kernel/auth/principal.ts';
+import type { Principal } from '../../kernel/auth/index.ts';
 import type { InvocationTarget } from './catalogue.ts';
 
 /** A runtime with a JWT authorizer takes tokens alone. Throws AccessDeniedException for a signed request to one. */

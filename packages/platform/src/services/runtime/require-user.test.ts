@@ -1,6 +1,6 @@
 import { errors } from '@agentplatform/contract';
 import { describe, expect, it } from 'vitest';
-import type { Principal } from '../../kernel/auth/principal.ts';
+import type { Principal } from '../../kernel/auth/index.ts';
 import { USER_HEADER } from './container-headers.ts';
 import { requireUser } from './require-user.ts';
 

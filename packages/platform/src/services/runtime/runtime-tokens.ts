@@ -1,5 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import type { createJwtAuthenticator } from '../../kernel/auth/jwt.ts';
+import type { createJwtAuthenticator } from '../../kernel/auth/index.ts';
 import type { RuntimeServiceDeps } from './index.ts';
 
 /** Judges bearer tokens by the authorizer of the runtime that they are sent to. */

@@ -1,4 +1,4 @@
-import { StartFailure } from '../../kernel/sessions/start-failure.ts';
+import { StartFailure } from '../../kernel/sessions/index.ts';
 import type { GivenSecrets } from '../secrets/index.ts';
 
 /** The secrets of one runtime, as they are now. */

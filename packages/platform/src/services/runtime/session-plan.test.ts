@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { SandboxImage } from '../../kernel/sandbox/sandbox.ts';
+import type { SandboxImage } from '../../kernel/sandbox/index.ts';
 import { Secret } from '../../kernel/secrets/index.ts';
 import { FileSystems } from './file-systems.ts';
 import type { RuntimeVersion } from './runtime.ts';

@@ -1,6 +1,6 @@
-import type { SandboxRole } from '../../kernel/auth/iam/sandbox-credentials.ts';
-import type { NetworkPolicy, SandboxLimits, SandboxProvider } from '../../kernel/sandbox/sandbox.ts';
-import type { SessionPlan } from '../../kernel/sessions/sessions.ts';
+import type { SandboxRole } from '../../kernel/auth/index.ts';
+import type { NetworkPolicy, SandboxLimits, SandboxProvider } from '../../kernel/sandbox/index.ts';
+import type { SessionPlan } from '../../kernel/sessions/index.ts';
 import { openPortsOf, reservedMemoryOf } from './definition.ts';
 import { type EgressDeps, openEgress } from './egress.ts';
 import { environmentOf } from './environment.ts';

@@ -1,6 +1,4 @@
-import { connectTo, disconnect } from '../../kernel/sessions/sandbox-connection.ts';
-import type { SessionPlan } from '../../kernel/sessions/sessions.ts';
-import { StartFailure } from '../../kernel/sessions/start-failure.ts';
+import { connectTo, disconnect, type SessionPlan, StartFailure } from '../../kernel/sessions/index.ts';
 import { untilAborted } from '../../kernel/until-aborted.ts';
 import { routeOf } from './protocols.ts';
 import type { RuntimeVersion } from './runtime.ts';

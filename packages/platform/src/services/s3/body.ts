@@ -1,16 +1,13 @@
 import type { IncomingMessage } from 'node:http';
-import { AwsChunkedDecoder } from '../../kernel/auth/aws-chunked.ts';
-import { gateBody } from '../../kernel/auth/body-gate.ts';
-import type { AuthenticatedBody } from '../../kernel/auth/sigv4.ts';
-import type { Spool } from '../../kernel/auth/spool.ts';
+import { type AuthenticatedBody, AwsChunkedDecoder, gateBody, type Spool } from '../../kernel/auth/index.ts';
 import {
   CHECKSUM_ALGORITHMS,
   type ChecksumAlgorithm,
   type Declared,
+  ObjectError,
   type Verified,
   verifyBody,
-} from '../../kernel/objects/checksums.ts';
-import { ObjectError } from '../../kernel/objects/errors.ts';
+} from '../../kernel/objects/index.ts';
 
 export interface BodyDeps {
   spool: Spool;

@@ -1,5 +1,4 @@
-import { ObjectError } from '../../kernel/objects/errors.ts';
-import type { ObjectInfo } from '../../kernel/objects/object-store.ts';
+import { ObjectError, type ObjectInfo } from '../../kernel/objects/index.ts';
 import type { S3Context } from './context.ts';
 import { toObjectError } from './errors.ts';
 import { intParameter } from './request.ts';

@@ -1,10 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import type { Spool } from '../../kernel/auth/spool.ts';
-import type { KnownCall } from '../../kernel/http/routes/route.ts';
-import type { Verified } from '../../kernel/objects/checksums.ts';
-import { ObjectError } from '../../kernel/objects/errors.ts';
-import type { Bucket, ObjectPlace, ObjectStore } from '../../kernel/objects/object-store.ts';
+import type { Spool } from '../../kernel/auth/index.ts';
+import type { KnownCall } from '../../kernel/http/index.ts';
+import {
+  type Bucket,
+  ObjectError,
+  type ObjectPlace,
+  type ObjectStore,
+  type Verified,
+} from '../../kernel/objects/index.ts';
 import { readBody, readText } from './body.ts';
 import type { S3Target } from './request.ts';
 import { readXml, type XmlElement } from './xml.ts';

@@ -1,5 +1,5 @@
 import { ServiceError } from '@agentplatform/contract';
-import { isObjectErrorCode, ObjectError, type ObjectErrorCode } from '../../kernel/objects/errors.ts';
+import { isObjectErrorCode, ObjectError, type ObjectErrorCode } from '../../kernel/objects/index.ts';
 
 /** The codes of the platform's own errors as an S3 client knows them. */
 const BY_CODE: Record<string, ObjectErrorCode> = {

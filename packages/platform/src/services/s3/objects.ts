@@ -1,7 +1,11 @@
 import type { FastifyReply } from 'fastify';
-import { ObjectError } from '../../kernel/objects/errors.ts';
-import type { ObjectInfo, ObjectPlace, PutOptions } from '../../kernel/objects/object-store.ts';
-import { parseRange } from '../../kernel/objects/range.ts';
+import {
+  ObjectError,
+  type ObjectInfo,
+  type ObjectPlace,
+  type PutOptions,
+  parseRange,
+} from '../../kernel/objects/index.ts';
 import { checksumHeader, header } from './body.ts';
 import type { S3Context } from './context.ts';
 import { writeXml } from './xml.ts';

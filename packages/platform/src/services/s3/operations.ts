@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { ObjectError } from '../../kernel/objects/errors.ts';
+import { ObjectError } from '../../kernel/objects/index.ts';
 import * as buckets from './buckets.ts';
 import type { S3Context } from './context.ts';
 import * as objects from './objects.ts';

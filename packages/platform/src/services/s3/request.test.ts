@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ObjectError } from '../../kernel/objects/errors.ts';
+import { ObjectError } from '../../kernel/objects/index.ts';
 import { parseTarget } from './request.ts';
 
 test('what the path names', () => {

@@ -1,5 +1,4 @@
-import { ObjectError } from '../../kernel/objects/errors.ts';
-import { isObjectKey } from '../../kernel/objects/object-store.ts';
+import { isObjectKey, ObjectError } from '../../kernel/objects/index.ts';
 
 /** What a request line names, path-style. */
 export interface S3Target {

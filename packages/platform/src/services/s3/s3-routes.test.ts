@@ -18,7 +18,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { testPython } from '../../../../../tests/support/python.ts';
-import { ObjectError } from '../../kernel/objects/errors.ts';
+import { ObjectError } from '../../kernel/objects/index.ts';
 import { REGION, startS3, type TestS3 } from './testing/s3-server.ts';
 import { sendRaw } from './testing/signed-request.ts';
 

@@ -1,8 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { Logger } from 'pino';
-import { INERT_HEADERS } from '../../kernel/http/inert.ts';
-import type { KnownRoute, OpenCall, RouteSet } from '../../kernel/http/routes/route.ts';
-import { ObjectError } from '../../kernel/objects/errors.ts';
+import { INERT_HEADERS, type KnownRoute, type OpenCall, type RouteSet } from '../../kernel/http/index.ts';
+import { ObjectError } from '../../kernel/objects/index.ts';
 import { arnOf, S3Context, type S3Deps } from './context.ts';
 import { toObjectError } from './errors.ts';
 import { findOperation } from './operations.ts';

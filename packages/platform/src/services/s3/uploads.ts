@@ -1,5 +1,4 @@
-import { ObjectError } from '../../kernel/objects/errors.ts';
-import type { UploadPlace } from '../../kernel/objects/object-store.ts';
+import { ObjectError, type UploadPlace } from '../../kernel/objects/index.ts';
 import { checksumHeader, header } from './body.ts';
 import type { S3Context } from './context.ts';
 import { putOptions } from './objects.ts';

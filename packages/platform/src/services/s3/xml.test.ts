@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ObjectError } from '../../kernel/objects/errors.ts';
+import { ObjectError } from '../../kernel/objects/index.ts';
 import { childText, readXml, writeXml } from './xml.ts';
 
 /** What XML 1.0 can hold; a bare CR would come back as LF if it were not escaped. */

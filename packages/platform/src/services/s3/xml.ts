@@ -1,5 +1,5 @@
 import { SaxesParser } from 'saxes';
-import { ObjectError } from '../../kernel/objects/errors.ts';
+import { ObjectError } from '../../kernel/objects/index.ts';
 
 const NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/';
 

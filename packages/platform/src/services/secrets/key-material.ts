@@ -9,8 +9,7 @@ import {
   sign,
 } from 'node:crypto';
 import { promisify } from 'node:util';
-import { KEY_BYTES } from '../../kernel/secrets/envelope.ts';
-import { Secret } from '../../kernel/secrets/index.ts';
+import { KEY_BYTES, Secret } from '../../kernel/secrets/index.ts';
 import type { KeySpec, SigningAlgorithm } from './key.ts';
 
 /** A fresh key: what is to be sealed, and the public key (PEM) of one that signs. */

@@ -1,6 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import { readMembers } from '../../kernel/http/routes/read-members.ts';
-import { type KnownCall, type KnownRoute, type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
+import { type KnownCall, type KnownRoute, type RouteSet, readMembers, SIGNED } from '../../kernel/http/index.ts';
 import { ALGORITHMS, KEY_SPECS, type KeySpec, type StoredKey } from './key.ts';
 import { publicJwk } from './key-material.ts';
 import type { Keys } from './keys.ts';

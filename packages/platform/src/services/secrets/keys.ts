@@ -1,9 +1,7 @@
 import { type KeyObject, randomUUID } from 'node:crypto';
 import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
-import { open, seal } from '../../kernel/secrets/envelope.ts';
-import { SecretIntegrityError } from '../../kernel/secrets/errors.ts';
-import type { Secrets } from '../../kernel/secrets/index.ts';
+import { open, SecretIntegrityError, type Secrets, seal } from '../../kernel/secrets/index.ts';
 import type { Caller } from '../../kernel/service.ts';
 import {
   type Changes,

@@ -1,5 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import { type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
+import { type RouteSet, SIGNED } from '../../kernel/http/index.ts';
 import type { MasterKeys, Secrets } from '../../kernel/secrets/index.ts';
 
 export interface MasterKeyDeps {

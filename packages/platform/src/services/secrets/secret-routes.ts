@@ -1,6 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import { readMembers } from '../../kernel/http/routes/read-members.ts';
-import { type KnownCall, type KnownRoute, type RouteSet, SIGNED } from '../../kernel/http/routes/route.ts';
+import { type KnownCall, type KnownRoute, type RouteSet, readMembers, SIGNED } from '../../kernel/http/index.ts';
 import { Secret } from '../../kernel/secrets/index.ts';
 import { type SecretScope, type StoredSecret, secretArn, secretNameProblem, secretValueProblem } from './secret.ts';
 import type { StoredSecrets } from './stored-secrets.ts';

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../clock.ts';
 import { Lru } from '../../lru.ts';
-import { DOOR_ADDRESS, type Sandbox } from '../../sandbox/sandbox.ts';
+import { DOOR_ADDRESS, type Sandbox } from '../../sandbox/index.ts';
 import type { RoleCredentials, RoleSessions } from './role-sessions.ts';
 
 /** Who runs in a sandbox, and as what. */

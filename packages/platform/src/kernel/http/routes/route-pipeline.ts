@@ -2,11 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import { errors } from '@agentplatform/contract';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { loginWithAccessKey } from '../../auth/access-key-login.ts';
-import { gateBody } from '../../auth/body-gate.ts';
-import type { IamPrincipal } from '../../auth/principal.ts';
-import type { AccessKeyStore, AuthenticatedBody } from '../../auth/sigv4.ts';
-import type { Spool } from '../../auth/spool.ts';
+import {
+  type AccessKeyStore,
+  type AuthenticatedBody,
+  gateBody,
+  type IamPrincipal,
+  loginWithAccessKey,
+  type Spool,
+} from '../../auth/index.ts';
 import type { Metrics } from '../../telemetry/index.ts';
 import { collectBody } from '../collect-body.ts';
 import type { Admit } from '../request-rates.ts';

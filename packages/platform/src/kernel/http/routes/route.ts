@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
-import type { IamPrincipal } from '../../auth/principal.ts';
-import type { AuthenticatedBody } from '../../auth/sigv4.ts';
+import type { AuthenticatedBody, IamPrincipal } from '../../auth/index.ts';
 import type { Asking } from '../stages.ts';
 
 /** How those who ask prove who they are: a signature for that service of AWS, or an access key as user and password (HTTP Basic). */

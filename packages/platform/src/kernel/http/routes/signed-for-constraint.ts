@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isSignedFor } from '../../auth/signed-for.ts';
+import { isSignedFor } from '../../auth/index.ts';
 
 /** A constraint of routes: requests that say they are signed for one of these services of AWS go to its routes, all others pass them by. */
 export function signedForConstraint(services: ReadonlySet<string>) {

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { errors, type ServiceError } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { PeerForwarder } from '../../peers/index.ts';
-import { HeldElsewhereError } from '../../sessions/server-hold.ts';
+import { HeldElsewhereError } from '../../sessions/index.ts';
 import { type Entering, Entry, type Prove } from '../entry.ts';
 import { toServiceError } from '../service-errors.ts';
 import { Stages, type StagesDeps } from '../stages.ts';

@@ -1,12 +1,12 @@
 import { open, readFile, realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { orMissing } from '../../system-error.ts';
-import { planTree } from './base-system.ts';
 import { type LayerEntry, textFile } from '../formats/layer.ts';
 import { type Planned, planFile } from '../formats/planned.ts';
+import { readZip } from '../formats/zip.ts';
+import { planTree } from './base-system.ts';
 import type { PythonInterpreter } from './python-interpreters.ts';
 import { sharedLibraries } from './shared-libraries.ts';
-import { readZip } from '../formats/zip.ts';
 
 const ROOT = { uid: 0, gid: 0 };
 const PYC_HEADER = 16;

@@ -8,15 +8,15 @@ import Fastify from 'fastify';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { RegistryServer } from '../../../services/container-registry/server.ts';
-import type { Credential } from '../../auth/sigv4.ts';
+import type { Credential } from '../../auth/index.ts';
 import { systemClock } from '../../clock.ts';
 import { served } from '../../http/testing/serve-routes.ts';
 import { digestOf } from '../digest.ts';
 import type { BaseProgress, ImagesRoom } from '../index.ts';
 import { MEDIA } from '../media-types.ts';
-import { findPythons } from './python-interpreters.ts';
 import { openImages } from '../testing/images.ts';
 import { tempDir } from '../testing/temp-dir.ts';
+import { findPythons } from './python-interpreters.ts';
 
 const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0;

@@ -6,19 +6,19 @@ import { replaceFile } from '../../durable-file.ts';
 import { SingleFlight } from '../../single-flight.ts';
 import { orMissing } from '../../system-error.ts';
 import type { Platform } from '../architecture.ts';
-import { planPython } from './base-python.ts';
-import { CERTIFICATE_FILE, planSystem } from './base-system.ts';
+import { writeImage } from '../code/write-image.ts';
 import { isDigest } from '../digest.ts';
-import type { ImageStore } from '../store/image-store.ts';
-import { ImageError, type ResolvedImage } from '../images.ts';
 import type { KeyedLayers } from '../formats/keyed-layers.ts';
 import { AGENT } from '../formats/layer.ts';
-import { type Descriptor, isObject } from '../manifest.ts';
-import { NodeBinaries } from './node-binaries.ts';
 import { type Planned, planFile, planKey } from '../formats/planned.ts';
+import { ImageError, type ResolvedImage } from '../images.ts';
+import { type Descriptor, isObject } from '../manifest.ts';
+import type { ImageStore } from '../store/image-store.ts';
+import { planPython } from './base-python.ts';
+import { CERTIFICATE_FILE, planSystem } from './base-system.ts';
+import { NodeBinaries } from './node-binaries.ts';
 import { findPythons, type PythonInterpreter } from './python-interpreters.ts';
 import { sharedLibraries } from './shared-libraries.ts';
-import { writeImage } from '../code/write-image.ts';
 
 /** Changes whenever the same inputs would give other bytes. */
 const RECIPE = '1';

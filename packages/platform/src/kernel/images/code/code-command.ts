@@ -1,5 +1,5 @@
-import { ImageError } from '../images.ts';
 import type { ZipItem } from '../formats/zip.ts';
+import { ImageError } from '../images.ts';
 
 /** How code of one runtime is run. */
 export interface CodeRuntime {

@@ -1,5 +1,5 @@
-import { ImageError } from '../images.ts';
 import type { ZipItem } from '../formats/zip.ts';
+import { ImageError } from '../images.ts';
 
 /** As CPython names a compiled module: `_core.cpython-312-x86_64-linux-gnu.so`. */
 const FOR_VERSION = /\.cpython-3(\d+)[a-z]*-[^/]+\.so$/;

@@ -1,8 +1,8 @@
 import type { ImageRunConfig } from '../../sandbox/host-stage.ts';
 import type { Platform } from '../architecture.ts';
-import type { ImageStore } from '../store/image-store.ts';
 import type { Descriptor } from '../manifest.ts';
 import { MEDIA } from '../media-types.ts';
+import type { ImageStore } from '../store/image-store.ts';
 
 export interface NewImage {
   platform: Platform;

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { orMissing } from '../../system-error.ts';
 import { digestOf } from '../digest.ts';
 import type { ImageSource } from '../image-source.ts';
-import type { ImageStore } from '../store/image-store.ts';
 import { ImageError } from '../images.ts';
 import { describeBytes } from '../limits.ts';
 import { isObject } from '../manifest.ts';
 import { MEDIA } from '../media-types.ts';
+import type { ImageStore } from '../store/image-store.ts';
 import { inside, ociLayoutSource, readSmall } from './oci-layout.ts';
 
 /** An unpacked archive; `release` removes what was unpacked. */

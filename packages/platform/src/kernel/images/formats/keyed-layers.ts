@@ -2,15 +2,15 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceFile } from '../../durable-file.ts';
 import { errorCode, orMissing } from '../../system-error.ts';
-import type { BlobInfo } from '../store/blob-store.ts';
 import { digestOf, isDigest } from '../digest.ts';
-import type { ImageStore } from '../store/image-store.ts';
 import { ImageError } from '../images.ts';
-import { type LayerEntry, writeLayer } from './layer.ts';
-import { linkOrCopy } from '../store/link-or-copy.ts';
 import { type Descriptor, isObject } from '../manifest.ts';
 import { MEDIA } from '../media-types.ts';
+import type { BlobInfo } from '../store/blob-store.ts';
+import type { ImageStore } from '../store/image-store.ts';
+import { linkOrCopy } from '../store/link-or-copy.ts';
 import type { SharedFolder } from '../store/shared-folder.ts';
+import { type LayerEntry, writeLayer } from './layer.ts';
 
 /** Changes whenever the same entries would give other bytes. */
 const RECIPE = '2';

@@ -3,9 +3,9 @@ import { lstat, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type Pack, pack } from 'tar-stream';
-import type { BlobStore } from '../store/blob-store.ts';
 import type { Descriptor } from '../manifest.ts';
 import { MEDIA } from '../media-types.ts';
+import type { BlobStore } from '../store/blob-store.ts';
 import type { Ownership } from '../trees/tree.ts';
 
 /** One thing in a layer; `path` is relative to the root of the image, without a leading slash. */

@@ -2,14 +2,14 @@ import type { Logger } from 'pino';
 import { type Clock, sleep } from '../../clock.ts';
 import { eachAtOnce } from '../../each-at-once.ts';
 import { architectureError, choosePlatform, type Platform, suitability } from '../architecture.ts';
-import type { BlobInfo } from '../store/blob-store.ts';
 import { digestOf } from '../digest.ts';
 import type { ImageSource } from '../image-source.ts';
-import type { ImageStore } from '../store/image-store.ts';
 import { ImageError, type ResolvedImage } from '../images.ts';
 import { describeBytes } from '../limits.ts';
 import { type Descriptor, type ImageIndex, type ImageManifest, parseConfig, parseManifest } from '../manifest.ts';
 import { MEDIA } from '../media-types.ts';
+import type { BlobInfo } from '../store/blob-store.ts';
+import type { ImageStore } from '../store/image-store.ts';
 import type { ImageUsage } from '../store/usage.ts';
 
 const DEEPEST_INDEX = 4;

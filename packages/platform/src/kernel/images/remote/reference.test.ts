@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseImageUri } from './image-uri.ts';
 import { ImageError } from '../images.ts';
+import { parseImageUri } from './image-uri.ts';
 import { formatReference, parseReference } from './reference.ts';
 
 const D = `sha256:${'a'.repeat(64)}`;

@@ -5,11 +5,11 @@ import { systemClock } from '../../clock.ts';
 import { createOutbound } from '../../outbound/index.ts';
 import { machinePlatform } from '../architecture.ts';
 import { digestOf } from '../digest.ts';
-import { parseChallenges } from './registry-challenge.ts';
 import { type FakeRegistry, fakeRegistry } from '../testing/fake-registry.ts';
 import { makeImage, makeIndex, otherArchitecture } from '../testing/image.ts';
 import { testImages } from '../testing/images.ts';
 import { tempDir } from '../testing/temp-dir.ts';
+import { parseChallenges } from './registry-challenge.ts';
 
 const here = machinePlatform().architecture;
 const layers = [[{ name: 'a', content: 'one'.repeat(1000) }], [{ name: 'b', content: 'two' }]];

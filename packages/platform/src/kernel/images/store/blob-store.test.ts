@@ -3,10 +3,10 @@ import { mkdir, readdir, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SingleFlight } from '../../single-flight.ts';
-import { BlobStore } from './blob-store.ts';
 import { digestOf } from '../digest.ts';
-import { TempFiles } from './temp-files.ts';
 import { tempDir } from '../testing/temp-dir.ts';
+import { BlobStore } from './blob-store.ts';
+import { TempFiles } from './temp-files.ts';
 
 async function open(): Promise<{ blobs: BlobStore; temp: TempFiles }> {
   const dir = await tempDir();

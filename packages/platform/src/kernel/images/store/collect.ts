@@ -1,7 +1,7 @@
 import type { Bases } from '../bases/bases.ts';
 import { isDigest } from '../digest.ts';
-import type { ImageStore } from './image-store.ts';
 import type { PreparedImages } from '../trees/prepare.ts';
+import type { ImageStore } from './image-store.ts';
 
 export interface CollectDeps {
   store: ImageStore;

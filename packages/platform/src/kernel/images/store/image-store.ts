@@ -2,13 +2,13 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { architectureError, choosePlatform, type Platform, suitability } from '../architecture.ts';
-import { BlobStore } from './blob-store.ts';
 import { ImageError, type ResolvedImage } from '../images.ts';
 import type { ImageLimits } from '../limits.ts';
 import { type ImageConfig, type ImageIndex, type ImageManifest, parseConfig, parseManifest } from '../manifest.ts';
+import { UnpackThreads } from '../trees/unpack-threads.ts';
+import { BlobStore } from './blob-store.ts';
 import { Repositories } from './repositories.ts';
 import { TempFiles } from './temp-files.ts';
-import { UnpackThreads } from '../trees/unpack-threads.ts';
 
 /** An image that is in the store: its documents, read and checked. */
 export interface StoredImage {

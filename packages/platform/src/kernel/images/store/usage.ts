@@ -1,8 +1,8 @@
 import type { Clock } from '../../clock.ts';
 import { SingleFlight } from '../../single-flight.ts';
-import type { ImageStore } from './image-store.ts';
 import { ImageError } from '../images.ts';
 import { describeBytes } from '../limits.ts';
+import type { ImageStore } from './image-store.ts';
 
 export interface UsageLimits {
   /** Bytes that all images of one account may take together: blobs and manifests that it pushed, that were pulled for it and made of its code, and its unpacked images. */

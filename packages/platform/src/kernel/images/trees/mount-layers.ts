@@ -1,5 +1,5 @@
-import type { ImageStore } from '../store/image-store.ts';
 import type { Descriptor } from '../manifest.ts';
+import type { ImageStore } from '../store/image-store.ts';
 
 /** An image that others may stand on. */
 export interface BaseImage {

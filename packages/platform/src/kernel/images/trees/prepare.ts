@@ -7,11 +7,11 @@ import type { PreparedImage } from '../../sandbox/host-stage.ts';
 import { SingleFlight } from '../../single-flight.ts';
 import { orMissing } from '../../system-error.ts';
 import { hexOf, isDigest } from '../digest.ts';
-import type { ImageStore, StoredImage } from '../store/image-store.ts';
 import { ImageError } from '../images.ts';
 import { isObject } from '../manifest.ts';
-import type { SharedTrees } from './shared-trees.ts';
+import type { ImageStore, StoredImage } from '../store/image-store.ts';
 import { storageError } from '../store/storage-error.ts';
+import type { SharedTrees } from './shared-trees.ts';
 import type { UnpackReport } from './unpack-job.ts';
 
 /** What a tree takes of the disk. */

@@ -1,8 +1,8 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
-import { cloneTree } from './clone-tree.ts';
 import { ImageError } from '../images.ts';
 import { storageError } from '../store/storage-error.ts';
+import { cloneTree } from './clone-tree.ts';
 import { Tree } from './tree.ts';
 import { treeFingerprint } from './tree-fingerprint.ts';
 import { imageBudget, type LayerFile, unpackLayer, withLimit } from './unpack.ts';

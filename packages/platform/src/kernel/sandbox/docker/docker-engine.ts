@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../../clock.ts';
+import type { RunCommand } from '../../processes/index.ts';
 import { type CgroupLayout, groupDirectory, listGroups, readCgroupLayout, removeGroup } from '../cgroups.ts';
 import type { HostStage } from '../host-stage.ts';
 import { type Instance, openInstance, registryPlace } from '../instance.ts';
@@ -12,7 +13,6 @@ import { SandboxNetwork } from '../network.ts';
 import { Nft } from '../nft.ts';
 import type { Nameserver } from '../nft-rules.ts';
 import { OCI_DEFAULTS } from '../oci-engine.ts';
-import type { RunCommand } from '../../processes/run-command.ts';
 import { SandboxError } from '../sandbox.ts';
 import { DockerApi, DockerError } from './docker-api.ts';
 import { DockerNetworks, networksOf, removeNetwork } from './docker-network.ts';

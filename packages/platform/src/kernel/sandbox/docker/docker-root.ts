@@ -1,10 +1,10 @@
 import { mkdir, readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { RunCommand } from '../../processes/index.ts';
 import { unescapeMount } from '../cgroups.ts';
 import type { Instance } from '../instance.ts';
 import { type MountRequest, makeRoot } from '../owner.ts';
-import type { RunCommand } from '../../processes/run-command.ts';
 import { SandboxError } from '../sandbox.ts';
 
 /** Made by the engine itself in every container. */

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../../clock.ts';
+import { isAlive, type ProcessIdentity, signalProcess } from '../../processes/index.ts';
 import { property } from '../json-path.ts';
-import { isAlive, type ProcessIdentity, signalProcess } from '../../processes/process-table.ts';
 import { ProvidedSandbox, type SandboxParts } from '../provided-sandbox.ts';
 import type { SandboxExit } from '../sandbox.ts';
 import { type DockerApi, DockerError } from './docker-api.ts';

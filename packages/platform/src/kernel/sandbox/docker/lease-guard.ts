@@ -3,9 +3,9 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { Clock } from '../../clock.ts';
+import { HELPER_ENV } from '../../processes/index.ts';
 import { Timers } from '../../timers.ts';
 import { isGone } from '../is-gone.ts';
-import { HELPER_ENV } from '../../processes/run-command.ts';
 import { SandboxError } from '../sandbox.ts';
 
 const SCRIPT = fileURLToPath(new URL('./lease-guard.pl', import.meta.url));

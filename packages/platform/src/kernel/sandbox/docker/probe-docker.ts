@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises';
+import type { RunCommand } from '../../processes/index.ts';
 import { items, property } from '../json-path.ts';
 import { ownerSupports } from '../owner.ts';
-import type { RunCommand } from '../../processes/run-command.ts';
 import type { ProbeReport } from '../sandbox.ts';
 import { INIT_PROGRAM } from '../sandbox-init.ts';
 import { DockerApi } from './docker-api.ts';

@@ -3,9 +3,8 @@ import { once } from 'node:events';
 import { mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { identify, isAlive, type ProcessIdentity, runCommand, signalProcess } from '../../processes/index.ts';
 import { DockerApi } from '../docker/docker-api.ts';
-import { identify, isAlive, type ProcessIdentity, signalProcess } from '../../processes/process-table.ts';
-import { runCommand } from '../../processes/run-command.ts';
 import { until } from './until.ts';
 
 /** A Docker daemon of the test's own: nothing of it is outside one temporary directory, and it touches no packet rules of the host. */

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { HELPER_ENV } from '../../processes/run-command.ts';
+import { HELPER_ENV } from '../../processes/index.ts';
 
 /** The `runsc` that tests on gVisor use: this machine's, where providers look for it, or else the one that `npm test` has built. */
 export const RUNSC: string = runs('runsc') ? 'runsc' : (process.env.AGENTPLATFORM_TEST_RUNSC ?? 'runsc');

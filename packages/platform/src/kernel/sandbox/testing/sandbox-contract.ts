@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCommand } from '../../processes/index.ts';
 import type { PreparedImage } from '../host-stage.ts';
 import { leaseFile } from '../lease-file.ts';
-import { runCommand } from '../../processes/run-command.ts';
 import {
   type ExecHandle,
   NEVER_RAN,

@@ -7,7 +7,7 @@ import type {
   SandboxProvider,
   SandboxSpec,
   Usage,
-} from '../../sandbox/sandbox.ts';
+} from '../../sandbox/index.ts';
 
 /** A sandbox that exists only in memory, for tests of what happens around sandboxes. */
 export class FakeSandbox implements Sandbox {

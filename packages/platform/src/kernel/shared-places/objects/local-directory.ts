@@ -1,6 +1,6 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { identify } from '../../processes/process-table.ts';
+import { identify } from '../../processes/index.ts';
 import { orMissing } from '../../system-error.ts';
 
 const NAME = /^process-(\d+)$/;

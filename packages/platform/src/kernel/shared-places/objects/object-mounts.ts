@@ -3,9 +3,15 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { ObjectStore } from '../../objects/index.ts';
-import { endProcess, identify, isAlive, type ProcessIdentity } from '../../processes/process-table.ts';
-import { HELPER_ENV, type RunCommand } from '../../processes/run-command.ts';
-import { LateMounts } from '../../session-storage/late-mounts.ts';
+import {
+  endProcess,
+  HELPER_ENV,
+  identify,
+  isAlive,
+  type ProcessIdentity,
+  type RunCommand,
+} from '../../processes/index.ts';
+import { LateMounts } from '../../session-storage/index.ts';
 import { Turns } from '../../turns.ts';
 import { localDirectory, removeLeft } from './local-directory.ts';
 import { ObjectTree } from './object-tree.ts';

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startS3, type TestS3 } from '../../../services/s3/testing/s3-server.ts';
-import { ObjectError } from '../../objects/errors.ts';
-import { createS3Store, type ObjectStore } from '../../objects/index.ts';
+import { createS3Store, ObjectError, type ObjectStore } from '../../objects/index.ts';
 import { until } from '../../sandbox/testing/until.ts';
 import { ObjectTree } from './object-tree.ts';
 

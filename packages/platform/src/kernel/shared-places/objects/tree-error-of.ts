@@ -1,4 +1,4 @@
-import { ObjectError, type ObjectErrorCode } from '../../objects/errors.ts';
+import { ObjectError, type ObjectErrorCode } from '../../objects/index.ts';
 import { isDiskFull } from '../../system-error.ts';
 import { type Errno, TreeError } from './tree.ts';
 

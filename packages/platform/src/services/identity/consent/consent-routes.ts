@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { OpenCall, RouteSet } from '../../../kernel/http/routes/route.ts';
+import type { OpenCall, RouteSet } from '../../../kernel/http/index.ts';
 import { type Authorization, sessionUriOf } from '../flows/authorization.ts';
 import { ProviderError } from '../flows/provider-error.ts';
 import type { Returned, UserFederation } from '../flows/user-federation.ts';

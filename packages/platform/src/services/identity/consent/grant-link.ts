@@ -1,6 +1,5 @@
 import type { Clock } from '../../../kernel/clock.ts';
-import { open, seal } from '../../../kernel/secrets/envelope.ts';
-import { SecretIntegrityError } from '../../../kernel/secrets/errors.ts';
+import { open, SecretIntegrityError, seal } from '../../../kernel/secrets/index.ts';
 
 /** Whose grants a link shows. */
 export interface GrantHolder {

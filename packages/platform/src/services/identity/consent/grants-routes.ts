@@ -1,7 +1,6 @@
 import { errors } from '@agentplatform/contract';
 import type { FastifyReply } from 'fastify';
-import { readMembers } from '../../../kernel/http/routes/read-members.ts';
-import { type KnownCall, type OpenCall, type RouteSet, SIGNED } from '../../../kernel/http/routes/route.ts';
+import { type KnownCall, type OpenCall, type RouteSet, readMembers, SIGNED } from '../../../kernel/http/index.ts';
 import type { GrantFilter, Grants } from '../flows/grants.ts';
 import type { Grant } from '../flows/stored-tokens.ts';
 import { BrowserCookie } from './browser-cookie.ts';

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import * as oauth from 'oauth4webapi';
-import type { JwtAuthenticator } from '../../../kernel/auth/jwt.ts';
+import type { JwtAuthenticator } from '../../../kernel/auth/index.ts';
 import { ofThePlatform } from '../../../kernel/service.ts';
 import type { OauthClients } from '../flows/oauth-clients.ts';
 import { ProviderError } from '../flows/provider-error.ts';

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { OpenCall, RouteSet } from '../../../kernel/http/routes/route.ts';
+import type { OpenCall, RouteSet } from '../../../kernel/http/index.ts';
 import type { Grants } from '../flows/grants.ts';
 import { ProviderError } from '../flows/provider-error.ts';
 import type { Oauth2Provider } from '../providers/oauth2-provider.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { errors } from '@agentplatform/contract';
 import { decodeJwt } from 'jose';
-import type { JwtAuthenticator } from '../../../kernel/auth/jwt.ts';
+import type { JwtAuthenticator } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { Lru } from '../../../kernel/lru.ts';
 import type { Caller } from '../../../kernel/service.ts';

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { control } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import { type CertificateAuthorityDeps, certificateAuthority } from '../../../kernel/auth/certificate-authority.ts';
-import type { JwtAuthenticator } from '../../../kernel/auth/jwt.ts';
+import {
+  type CertificateAuthorityDeps,
+  certificateAuthority,
+  type JwtAuthenticator,
+} from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Outbound } from '../../../kernel/outbound/index.ts';
 import type { Caller, RequestContext } from '../../../kernel/service.ts';

@@ -1,6 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import { readMembers } from '../../../kernel/http/routes/read-members.ts';
-import { type RouteSet, SIGNED } from '../../../kernel/http/routes/route.ts';
+import { type RouteSet, readMembers, SIGNED } from '../../../kernel/http/index.ts';
 import type { Caller } from '../../../kernel/service.ts';
 import type { CredentialProviders } from '../providers/credential-providers.ts';
 import type { Oauth2Provider, Oauth2Settings } from '../providers/oauth2-provider.ts';

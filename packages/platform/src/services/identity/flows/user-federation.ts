@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type data, errors } from '@agentplatform/contract';
 import * as oauth from 'oauth4webapi';
-import { discoveryUrlOf } from '../../../kernel/auth/discovery-url.ts';
-import type { JwtAuthenticator } from '../../../kernel/auth/jwt.ts';
+import { discoveryUrlOf, type JwtAuthenticator } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { type Caller, ofThePlatform } from '../../../kernel/service.ts';
 import type { CredentialProviders } from '../providers/credential-providers.ts';

@@ -1,5 +1,5 @@
 import { type control, errors } from '@agentplatform/contract';
-import { discoveryUrlOf } from '../../../kernel/auth/discovery-url.ts';
+import { discoveryUrlOf } from '../../../kernel/auth/index.ts';
 import type { CredentialProvider } from './credential-provider.ts';
 import type { GivenProvider } from './credential-providers.ts';
 import { VENDORS } from './vendors.ts';

@@ -1,7 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Clock } from '../../../kernel/clock.ts';
-import { KEY_BYTES, open, seal } from '../../../kernel/secrets/envelope.ts';
-import { Secret, type Secrets } from '../../../kernel/secrets/index.ts';
+import { KEY_BYTES, open, Secret, type Secrets, seal } from '../../../kernel/secrets/index.ts';
 import { type Caller, ofThePlatform } from '../../../kernel/service.ts';
 import {
   type Changes,

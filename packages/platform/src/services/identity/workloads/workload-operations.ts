@@ -1,5 +1,5 @@
 import { type control, type data, errors, type Paginator } from '@agentplatform/contract';
-import { discoveryUrlOf } from '../../../kernel/auth/discovery-url.ts';
+import { discoveryUrlOf } from '../../../kernel/auth/index.ts';
 import type { HandlersOf, RequestContext } from '../../../kernel/service.ts';
 import type { WorkloadIdentities } from './workload-identities.ts';
 import { directoryArn, type WorkloadIdentity } from './workload-identity.ts';

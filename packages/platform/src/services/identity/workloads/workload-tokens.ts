@@ -1,7 +1,6 @@
 import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
-import { open, seal } from '../../../kernel/secrets/envelope.ts';
-import { SecretIntegrityError } from '../../../kernel/secrets/errors.ts';
+import { open, SecretIntegrityError, seal } from '../../../kernel/secrets/index.ts';
 import type { WorkloadIdentity } from './workload-identity.ts';
 import type { WorkloadUser } from './workload-user.ts';
 

@@ -1,7 +1,6 @@
 import { errors } from '@agentplatform/contract';
 import { decodeJwt } from 'jose';
-import { discoveryUrlOf } from '../../../kernel/auth/discovery-url.ts';
-import type { JwtAuthenticator } from '../../../kernel/auth/jwt.ts';
+import { discoveryUrlOf, type JwtAuthenticator } from '../../../kernel/auth/index.ts';
 
 /** The end user that an agent works for: as a caller with the right to name users names him, or as his own token does. */
 export type WorkloadUser = { kind: 'id'; id: string } | TokenUser;

@@ -1,7 +1,6 @@
 import type { Dispatcher, Pool } from 'undici';
-import type { Sandbox } from '../../../kernel/sandbox/sandbox.ts';
-import { connectTo, disconnect } from '../../../kernel/sessions/sandbox-connection.ts';
-import type { Lease } from '../../../kernel/sessions/session.ts';
+import type { Sandbox } from '../../../kernel/sandbox/index.ts';
+import { connectTo, disconnect, type Lease } from '../../../kernel/sessions/index.ts';
 
 /** Connections to ports of sandboxes beside the session's own, opened at first use and closed with the sandbox. */
 export class EndpointConnections {

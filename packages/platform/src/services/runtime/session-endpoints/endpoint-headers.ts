@@ -1,7 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import { connectionOptions, HOP_BY_HOP } from '../../../kernel/http/hop-by-hop.ts';
-import { INERT_HEADERS, mayRun } from '../../../kernel/http/inert.ts';
-import type { UpstreamResponse } from '../../../kernel/http/push-body.ts';
+import {
+  connectionOptions,
+  HOP_BY_HOP,
+  INERT_HEADERS,
+  mayRun,
+  type UpstreamResponse,
+} from '../../../kernel/http/index.ts';
 import { isTraceHeader, type TraceContext, traceHeaders } from '../../../kernel/telemetry/index.ts';
 import { SESSION_HEADER } from '../container-headers.ts';
 

@@ -3,7 +3,7 @@ import { createServer, IncomingMessage, type Server, type ServerResponse } from 
 import { type AddressInfo, Socket } from 'node:net';
 import { Pool } from 'undici';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { Passing } from '../../../kernel/http/pass-through.ts';
+import type { Passing } from '../../../kernel/http/index.ts';
 import { NO_SPAN } from '../../../kernel/telemetry/index.ts';
 import { EndpointRequests } from './endpoint-requests.ts';
 import type { SessionEndpoints } from './session-endpoints.ts';

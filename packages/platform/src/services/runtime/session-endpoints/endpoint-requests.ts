@@ -1,7 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { errors } from '@agentplatform/contract';
-import type { Passing, PassRequest, PassService } from '../../../kernel/http/pass-through.ts';
-import { requestUpstream, type UpstreamResponse } from '../../../kernel/http/push-body.ts';
+import {
+  type Passing,
+  type PassRequest,
+  type PassService,
+  requestUpstream,
+  type UpstreamResponse,
+} from '../../../kernel/http/index.ts';
 import { explain, goneMeanwhile, heldUntilRead, type InvokeDeps } from '../invoke.ts';
 import { SESSION_ENDPOINTS, withoutSignature } from './endpoint-address.ts';
 import { EndpointConnections } from './endpoint-connections.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { SocketOpening, SocketRequest, SocketService } from '../../../kernel/http/sockets/socket-service.ts';
+import type { SocketOpening, SocketRequest, SocketService } from '../../../kernel/http/index.ts';
 import { dialAgent } from '../websocket/agent-stream.ts';
 import { readCredentials } from '../websocket/credentials.ts';
 import { type SpliceDeps, spliceAgent } from '../websocket/splice-agent.ts';

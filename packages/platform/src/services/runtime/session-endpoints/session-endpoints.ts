@@ -1,9 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { errors } from '@agentplatform/contract';
-import type { Entered, EntryRequest } from '../../../kernel/http/entry.ts';
-import type { Lease } from '../../../kernel/sessions/session.ts';
-import type { SessionAddress } from '../../../kernel/sessions/session-store.ts';
-import type { Sessions } from '../../../kernel/sessions/sessions.ts';
+import type { Entered, EntryRequest } from '../../../kernel/http/index.ts';
+import type { Lease, SessionAddress, Sessions } from '../../../kernel/sessions/index.ts';
 import type { InvocationTarget, RuntimeCatalogue } from '../catalogue.ts';
 import { findTarget, runtimeIdOf } from '../invocation-target.ts';
 import { requireToken } from '../require-token.ts';

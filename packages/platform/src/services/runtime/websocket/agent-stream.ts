@@ -3,10 +3,8 @@ import { type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { errors, ServiceError } from '@agentplatform/contract';
-import { acceptOf } from '../../../kernel/http/sockets/handshake.ts';
-import type { Upgraded } from '../../../kernel/http/sockets/spliced-stream.ts';
-import type { Lease } from '../../../kernel/sessions/session.ts';
-import { describeExit, exitedSoon } from '../../../kernel/sessions/start-failure.ts';
+import { acceptOf, type Upgraded } from '../../../kernel/http/index.ts';
+import { describeExit, exitedSoon, type Lease } from '../../../kernel/sessions/index.ts';
 
 /** How much of an agent's own refusal is shown. */
 const SAID_CHARS = 2048;

@@ -4,13 +4,15 @@ import type { AddressInfo } from 'node:net';
 import { errors } from '@agentplatform/contract';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { IamPrincipal } from '../../../kernel/auth/principal.ts';
-import { createAuthenticator } from '../../../kernel/auth/sigv4.ts';
-import { formatTimestamp } from '../../../kernel/auth/sigv4-claim.ts';
+import { createAuthenticator, formatTimestamp, type IamPrincipal } from '../../../kernel/auth/index.ts';
 import { systemClock } from '../../../kernel/clock.ts';
-import { type AuditRecord, nameOf } from '../../../kernel/http/audit-record.ts';
-import { SocketPipeline, type SocketPipelineDeps } from '../../../kernel/http/sockets/socket-pipeline.ts';
-import type { SocketOpening } from '../../../kernel/http/sockets/socket-service.ts';
+import {
+  type AuditRecord,
+  nameOf,
+  type SocketOpening,
+  SocketPipeline,
+  type SocketPipelineDeps,
+} from '../../../kernel/http/index.ts';
 import { PEER_HEADER } from '../../../kernel/peers/index.ts';
 import { ToldChanges } from '../../../kernel/storage/testing/told-changes.ts';
 import { RuntimeCatalogue } from '../catalogue.ts';

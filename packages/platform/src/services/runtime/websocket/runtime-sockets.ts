@@ -2,13 +2,17 @@ import type { IncomingMessage } from 'node:http';
 import { errors } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { OAuthPrincipal, Principal } from '../../../kernel/auth/principal.ts';
+import type { OAuthPrincipal, Principal } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import type { Resources } from '../../../kernel/http/entry.ts';
-import { closeSocket } from '../../../kernel/http/sockets/close-socket.ts';
-import { keepAlive } from '../../../kernel/http/sockets/heartbeat.ts';
-import type { SocketOpening, SocketRequest, SocketService } from '../../../kernel/http/sockets/socket-service.ts';
-import type { Lease } from '../../../kernel/sessions/session.ts';
+import {
+  closeSocket,
+  keepAlive,
+  type Resources,
+  type SocketOpening,
+  type SocketRequest,
+  type SocketService,
+} from '../../../kernel/http/index.ts';
+import type { Lease } from '../../../kernel/sessions/index.ts';
 import { agentHeaders } from '../agent-headers.ts';
 import { agentSpan, endWith, held } from '../agent-span.ts';
 import type { InvocationTarget, RuntimeCatalogue } from '../catalogue.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
 import type { Clock } from '../../../kernel/clock.ts';
-import { closeSocket } from '../../../kernel/http/sockets/close-socket.ts';
-import type { ExecHandle, Sandbox } from '../../../kernel/sandbox/sandbox.ts';
+import { closeSocket } from '../../../kernel/http/index.ts';
+import type { ExecHandle, Sandbox } from '../../../kernel/sandbox/index.ts';
 import { CHANNEL, connectedStatus, exitStatus, frameOf, outputFrames, readFrame } from './shell-frames.ts';
 
 /** Output kept for a client that comes back, in bytes. */

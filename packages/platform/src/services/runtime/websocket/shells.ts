@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
 import type { Clock } from '../../../kernel/clock.ts';
-import type { Lease } from '../../../kernel/sessions/session.ts';
+import type { Lease } from '../../../kernel/sessions/index.ts';
 import { Shell } from './shell.ts';
 
 /** How long a shell waits for its client to come back, in ms. */

@@ -1,7 +1,5 @@
-import { acceptUpgrade } from '../../../kernel/http/sockets/handshake.ts';
-import type { SocketOpening } from '../../../kernel/http/sockets/socket-service.ts';
-import { SplicedStream } from '../../../kernel/http/sockets/spliced-stream.ts';
-import type { Lease } from '../../../kernel/sessions/session.ts';
+import { acceptUpgrade, type SocketOpening, SplicedStream } from '../../../kernel/http/index.ts';
+import type { Lease } from '../../../kernel/sessions/index.ts';
 import { type AgentStream, endingOf } from './agent-stream.ts';
 import type { RuntimeSocketsDeps } from './runtime-sockets.ts';
 

@@ -5,9 +5,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { FakeClock } from '../../../kernel/fake-clock.ts';
-import { acceptOf, acceptUpgrade, readHandshake } from '../../../kernel/http/sockets/handshake.ts';
-import { SplicedStream } from '../../../kernel/http/sockets/spliced-stream.ts';
-import type { Lease } from '../../../kernel/sessions/session.ts';
+import { acceptOf, acceptUpgrade, readHandshake, SplicedStream } from '../../../kernel/http/index.ts';
+import type { Lease } from '../../../kernel/sessions/index.ts';
 import { dialAgent } from './agent-stream.ts';
 
 const endings: (() => void)[] = [];

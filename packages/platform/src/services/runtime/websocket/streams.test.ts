@@ -5,8 +5,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { FakeClock } from '../../../kernel/fake-clock.ts';
-import { closeReason, sendableCode } from '../../../kernel/http/sockets/frames.ts';
-import { keepAlive } from '../../../kernel/http/sockets/heartbeat.ts';
+import { closeReason, keepAlive, sendableCode } from '../../../kernel/http/index.ts';
 import { headersForSignature, readStreamRequest } from './request.ts';
 import { CHANNEL, exitStatus, frameOf, MAX_FRAME_BYTES, outputFrames, readFrame } from './shell-frames.ts';
 

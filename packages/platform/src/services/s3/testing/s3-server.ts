@@ -4,12 +4,10 @@ import { join } from 'node:path';
 import { errors } from '@agentplatform/contract';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import Fastify from 'fastify';
-import { type Credential, createAuthenticator } from '../../../kernel/auth/sigv4.ts';
-import { createSpool } from '../../../kernel/auth/spool.ts';
+import { type Credential, createAuthenticator, createSpool } from '../../../kernel/auth/index.ts';
 import { systemClock } from '../../../kernel/clock.ts';
 import { served } from '../../../kernel/http/testing/serve-routes.ts';
-import { openDirectoryStore } from '../../../kernel/objects/directory-store.ts';
-import type { ObjectStore } from '../../../kernel/objects/object-store.ts';
+import { type ObjectStore, openDirectoryStore } from '../../../kernel/objects/index.ts';
 import { silent } from '../../../kernel/storage/testing/databases.ts';
 import { s3Routes } from '../s3-routes.ts';
 

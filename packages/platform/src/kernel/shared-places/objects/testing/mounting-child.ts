@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { systemClock } from '../../../clock.ts';
 import { openDirectoryStore } from '../../../objects/index.ts';
-import { runCommand } from '../../../processes/run-command.ts';
+import { runCommand } from '../../../processes/index.ts';
 import { ObjectMounts } from '../object-mounts.ts';
 
 // A platform that can be killed: mounts `some/where` of `bucket` for the access point that is named, says where, and stays.

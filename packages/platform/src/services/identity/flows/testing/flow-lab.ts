@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { errors } from '@agentplatform/contract';
-import { createJwtAuthenticator } from '../../../../kernel/auth/jwt.ts';
-import { createOidcDiscovery } from '../../../../kernel/auth/oidc-discovery.ts';
+import { createJwtAuthenticator, createOidcDiscovery } from '../../../../kernel/auth/index.ts';
 import { type Clock, systemClock } from '../../../../kernel/clock.ts';
 import { createOutbound } from '../../../../kernel/outbound/index.ts';
 import { configuredMasterKeys, createSecrets } from '../../../../kernel/secrets/index.ts';

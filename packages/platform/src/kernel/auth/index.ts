@@ -1,0 +1,36 @@
+export { loginWithAccessKey } from './access-key-login.ts';
+export { AwsChunkedDecoder } from './aws-chunked.ts';
+export { type GatedBody, gateBody } from './body-gate.ts';
+export { type CertificateAuthorityDeps, certificateAuthority } from './certificate-authority.ts';
+export { discoveryUrlOf } from './discovery-url.ts';
+export { createAuthorizer } from './iam/authorizer.ts';
+export { PROFILE, writeCredentialsFile } from './iam/credentials-file.ts';
+export { type Iam, openIam } from './iam/iam.ts';
+export type { PolicyOwner } from './iam/iam-admin.ts';
+export { IamDirectory } from './iam/iam-directory.ts';
+export { roleArn, rootArn, userArn } from './iam/iam-ids.ts';
+export type { Role, User } from './iam/iam-records.ts';
+export { createMemoryIamStore } from './iam/iam-store.ts';
+export { parsePolicy } from './iam/policy-document.ts';
+export { evaluate } from './iam/policy-evaluator.ts';
+export type { Sealer } from './iam/ports.ts';
+export { CREDENTIALS_PATH, SandboxCredentials, type SandboxRole } from './iam/sandbox-credentials.ts';
+export { createSqlIamStore, iamMigrations } from './iam/sql-iam-store.ts';
+export { createJwtAuthenticator, type JwtAuthenticator } from './jwt.ts';
+export { checkConfiguration } from './jwt-rules.ts';
+export { createOidcDiscovery } from './oidc-discovery.ts';
+export { assumedRoleArn, ownerOf } from './owner-of.ts';
+export type { IamPrincipal, OAuthPrincipal, Principal } from './principal.ts';
+export { isSignedFor } from './signed-for.ts';
+export {
+  type AccessKeyStore,
+  type Authenticated,
+  type AuthenticatedBody,
+  type Authenticator,
+  type Credential,
+  createAuthenticator,
+  type SignedRequest,
+} from './sigv4.ts';
+export { isSignable } from './sigv4-canonical.ts';
+export { formatTimestamp } from './sigv4-claim.ts';
+export { createSpool, type Spool, type SpooledBody } from './spool.ts';

@@ -1,0 +1,17 @@
+export { type HealthCheck, optionalPingHealth, pingHealth } from './health.ts';
+export { LogArchive } from './log-archive.ts';
+export { sessionRetention, sessionRetentionMigrations } from './retention.ts';
+export { connectTo, disconnect } from './sandbox-connection.ts';
+export { HeldElsewhereError, NotHeldError } from './server-hold.ts';
+export { ServerLease } from './server-lease.ts';
+export { type Lease, Session } from './session.ts';
+export type { PortSpan, SessionKey } from './session-plan.ts';
+export { SessionQuotaError } from './session-quota.ts';
+export type { SessionAddress, SessionRow } from './session-store.ts';
+export { type SessionPlan, Sessions, type SessionsOptions, type SessionVolumes } from './sessions.ts';
+export { createSqlServerStore } from './sql-server-store.ts';
+export { createSqlSessionStore } from './sql-session-store.ts';
+export { describeExit, exitedSoon, StartFailure } from './start-failure.ts';
+export { sessionMigrations } from './tables.ts';
+export type { UsageSample } from './usage.ts';
+export { applyUsageSamples } from './usage-store.ts';

@@ -176,14 +176,21 @@ describe('tokens of other services, by the AWS SDK', () => {
       expect(back.origin + back.pathname).toBe('https://app.example/back');
       expect(Object.fromEntries(back.searchParams)).toEqual({
         tab: '1',
-        session_id: sessionUri,
+        session_id: expect.stringMatching(/^urn:ietf:params:oauth:request_uri:[\w-]{43}$/),
         state: `state of ${userId}`,
       });
+      // What the browser brings is not what whoever sent the link knows.
+      const brought = back.searchParams.get('session_id') ?? '';
+      expect(brought).not.toBe(sessionUri);
+      const own = new CompleteResourceTokenAuthCommand({ sessionUri, userIdentifier: { userId } });
+      await expect(clients.data.send(own)).rejects.toMatchObject({ name: 'ValidationException' });
       // Consented, and not confirmed.
       expect((await poll()).accessToken).toBeUndefined();
-      const other = new CompleteResourceTokenAuthCommand({ sessionUri, userIdentifier: { userId: 'eve' } });
+      const other = new CompleteResourceTokenAuthCommand({ sessionUri: brought, userIdentifier: { userId: 'eve' } });
       await expect(clients.data.send(other)).rejects.toMatchObject({ name: 'AccessDeniedException' });
-      await clients.data.send(new CompleteResourceTokenAuthCommand({ sessionUri, userIdentifier: { userId } }));
+      await clients.data.send(
+        new CompleteResourceTokenAuthCommand({ sessionUri: brought, userIdentifier: { userId } }),
+      );
       const { accessToken } = await poll();
       tokens.set(userId, accessToken);
       expect(await provider.whoIs(accessToken ?? '')).toBe(userId);

@@ -81,15 +81,19 @@ export class AuthorizationServers {
   }
 }
 
+/** An address: it stands in messages, rows and pages. */
+const PLAIN = /^[\x21-\x7e]{1,2048}$/;
+
 /** Reads what the platform uses of a server's metadata. Throws `ProviderError` where that is not there. */
 function serverOf(metadata: Record<string, unknown>, from: string): AuthorizationServer {
   const address = (name: string): string | undefined => {
     const value = metadata[name];
-    return typeof value === 'string' && URL.canParse(value) ? value : undefined;
+    return typeof value === 'string' && PLAIN.test(value) && URL.canParse(value) ? value : undefined;
   };
   const { issuer, authorization_response_iss_parameter_supported: namesItself } = metadata;
   const tokenEndpoint = address('token_endpoint');
-  if (typeof issuer !== 'string' || issuer === '') throw new ProviderError('nonsense', `${from} names no issuer.`);
+  if (typeof issuer !== 'string' || !PLAIN.test(issuer))
+    throw new ProviderError('nonsense', `${from} names no issuer.`);
   if (!tokenEndpoint) throw new ProviderError('nonsense', `${from} names no token endpoint.`);
   const authorizationEndpoint = address('authorization_endpoint');
   const revocationEndpoint = address('revocation_endpoint');

@@ -35,7 +35,7 @@ interface Row {
   expires_at: Date;
 }
 
-/** What a step changes. `state` is kept as its hash, and null forgets it. */
+/** What a step changes. `state` is what a browser brings next, to the callback or to the application; its hash is kept, and null forgets it. */
 export interface Step {
   status: AuthorizationStatus;
   failure?: string;
@@ -85,6 +85,11 @@ export class Authorizations {
   /** The one that the provider sends a person back with. */
   findByState(state: string, providerId: string): Promise<Authorization | undefined> {
     return this.#one('state_hash = $1 AND provider_id = $2', [hashOf(state), providerId]);
+  }
+
+  /** The one that a person's browser brings back to the application, by what it was given to bring. */
+  findByHandle(handle: string): Promise<Authorization | undefined> {
+    return this.#one(`state_hash = $1 AND status NOT IN ('STARTED', 'ALLOWED')`, [hashOf(handle)]);
   }
 
   async secrets(one: Authorization): Promise<AuthorizationSecrets | undefined> {

@@ -7,7 +7,7 @@ import type { Oauth2Provider } from '../providers/oauth2-provider.ts';
 import type { Grant } from './stored-tokens.ts';
 import { flowMigrations } from './tables.ts';
 import { type ConsentProvider, startConsentProvider } from './testing/consent-provider.ts';
-import { ACCOUNT, callbackOf, type FlowLab, openFlowLab, RETURN_URL } from './testing/flow-lab.ts';
+import { ACCOUNT, broughtBack, callbackOf, type FlowLab, openFlowLab, RETURN_URL } from './testing/flow-lab.ts';
 
 describeDatabases('grants', [...storageMigrations, ...secretMigrations, ...flowMigrations], (database) => {
   const redirectUris: string[] = [];
@@ -34,8 +34,8 @@ describeDatabases('grants', [...storageMigrations, ...secretMigrations, ...flowM
   /** A user who has consented; his token and his grant. */
   async function consented(id: string): Promise<{ accessToken: string; grant: Grant }> {
     const { sessionUri = '' } = await lab.ask(lab.first, requestOf(id), { returnUrl: RETURN_URL });
-    await lab.back(lab.first, await lab.consent(lab.first, sessionUri));
-    await lab.first.federation.complete(sessionUri, { userId: id }, lab.caller);
+    const back = await lab.back(lab.first, await lab.consent(lab.first, sessionUri));
+    await lab.first.federation.complete(broughtBack(back), { userId: id }, lab.caller);
     const { accessToken = '' } = await lab.ask(lab.first, requestOf(id));
     const [grant] = await lab.first.grants.list(ACCOUNT, { userNames: [id] });
     if (!grant) throw new Error('there is no grant');

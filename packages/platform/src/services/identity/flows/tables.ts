@@ -68,7 +68,7 @@ export const flowMigrations: Migration[] = [
 /** After their end, so that who asks late learns what became of them. */
 const KEEP_MS = 3_600_000;
 
-/** Consents that came to an end, and holds on tokens of servers that died. */
+/** Consents that came to an end, holds on tokens of servers that died, and tokens of agents for themselves that are over. */
 export function flowRetention(database: Executor): RetentionRule[] {
   const forget =
     (table: string, key: string, column: string): RetentionRule['forget'] =>
@@ -79,6 +79,11 @@ export function flowRetention(database: Executor): RetentionRule[] {
       );
   return [
     { name: 'consents', keepMs: KEEP_MS, forget: forget('identity_authorizations', 'id', 'expires_at') },
+    {
+      name: 'tokens of agents',
+      keepMs: KEEP_MS,
+      forget: forget('identity_tokens', 'key', `user_names = '[]' AND expires_at`),
+    },
     { name: 'holds on tokens', keepMs: KEEP_MS, forget: forget('identity_refreshes', 'key', 'until') },
   ];
 }

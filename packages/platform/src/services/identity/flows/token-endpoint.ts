@@ -192,6 +192,11 @@ function isRefusedConnection(error: unknown): boolean {
   return false;
 }
 
+/** Error codes of OAuth and of vendors. */
+const CODE = /^[a-z_]{1,64}$/;
+/** What a provider repeats of what it was sent may be encoded in any way. */
+const LIKE_A_TOKEN = /[\w.~+/=%-]{20}/;
+
 /** Why, in words that are the platform's own or printable ones of the provider. */
 export function asProviderError(error: unknown, issuer: string, hidden: readonly string[] = []): ProviderError {
   if (error instanceof ProviderError) return error;
@@ -204,12 +209,13 @@ export function asProviderError(error: unknown, issuer: string, hidden: readonly
   }
   if (error instanceof oauth.ResponseBodyError) {
     const description = printable(without(hidden, error.error_description ?? ''));
-    const said = description === '' ? '' : ` (${description})`;
-    const code = printable(error.error);
-    return new ProviderError('refused', `${issuer} gave no token: ${code}${said}.`, { ...cause, code });
+    const said = description === '' || LIKE_A_TOKEN.test(description) ? '' : ` (${description})`;
+    const code = CODE.test(error.error) ? error.error : 'an error';
+    // Without the cause, which has the answer as it was: logs would have it, too.
+    return new ProviderError('refused', `${issuer} gave no token: ${code}${said}.`, { code });
   }
   const why = error instanceof Error ? printable(error.message) : 'unknown';
-  return new ProviderError('nonsense', `What ${issuer} answered is no answer of OAuth: ${why}.`, cause);
+  return new ProviderError('nonsense', `What ${issuer} answered is no answer of OAuth: ${why}.`);
 }
 
 /** A text without these parts of it, where they are long enough to be secrets. */

@@ -51,7 +51,8 @@ export function tokenOperations(deps: TokenOperationsDeps): HandlersOf<TokenOper
     CompleteResourceTokenAuth: {
       /** The workload whose session it is; of one that there is not, any: nobody learns by a refusal which there are. */
       async resource({ sessionUri }, { accountId }) {
-        const session = await federation.sessionOf(sessionUri, accountId);
+        const back = await federation.returnedTo(sessionUri, accountId);
+        const session = back ?? (await federation.sessionOf(sessionUri, accountId));
         return deps.workloadArn(accountId, session?.bearer.workload ?? '*');
       },
       conditions: ({ userIdentifier: { userId } }): ConditionKeys =>

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type data, errors } from '@agentplatform/contract';
+import { type data, errors, ServiceError } from '@agentplatform/contract';
 import * as oauth from 'oauth4webapi';
 import { discoveryUrlOf, type JwtAuthenticator } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
@@ -181,24 +181,37 @@ export class UserFederation {
         return { kind: 'refused', message: STALE };
       return { kind: 'failed', message };
     }
-    const step = { status: 'RETURNED' as const, state: null, secrets: { ...secrets, code } };
+    // Only this browser knows it: who has the link alone cannot confirm what another has allowed by it.
+    const handle = randomBytes(32).toString('base64url');
+    const step = { status: 'RETURNED' as const, state: handle, secrets: { ...secrets, code } };
     if (!(await authorizations.step(found, step))) return { kind: 'refused', message: STALE };
-    return this.#onward(found.id, secrets);
+    return this.#onward(found.id, handle, secrets);
   }
 
   /**
-   * CompleteResourceTokenAuth: the application says whose consent it is. Rejects with ResourceNotFoundException, AccessDeniedException for
+   * CompleteResourceTokenAuth: the application says whose consent it is, by the session that the browser brought it. Rejects with ResourceNotFoundException, AccessDeniedException for
    * another user, ValidationException when there is nothing to complete or it must begin again, and the wire's error for the provider's.
    */
   async complete(sessionUri: string, whose: data.UserIdentifier, caller: Caller): Promise<void> {
-    const found = await this.sessionOf(sessionUri, caller.accountId);
+    const found = await this.returnedTo(sessionUri, caller.accountId);
+    if (!found && (await this.sessionOf(sessionUri, caller.accountId)))
+      throw errors.validation('The session is not completed by its own name, which whoever began it knows.', {
+        remedy: 'Give session_id of the return address that the user’s browser was sent to.',
+      });
     if (!found) throw gone();
     if (!(await this.#isUser(whose, found.bearer.user, caller.accountId)))
       throw errors.accessDenied('The session belongs to another user.');
     await this.#exchange(found, caller);
   }
 
-  /** The authorization of that session in that account. */
+  /** The authorization that a browser brought back to an application of that account, by `session_id` of the return address. */
+  async returnedTo(sessionUri: string, accountId: string): Promise<Authorization | undefined> {
+    const handle = idOfSession(sessionUri);
+    const found = handle === undefined ? undefined : await this.#deps.authorizations.findByHandle(handle);
+    return found?.bearer.accountId === accountId ? found : undefined;
+  }
+
+  /** The authorization of that session in that account, as the agent knows it. */
   async sessionOf(sessionUri: string, accountId: string): Promise<Authorization | undefined> {
     const id = idOfSession(sessionUri);
     const found = id === undefined ? undefined : await this.#deps.authorizations.find(id);
@@ -269,7 +282,7 @@ export class UserFederation {
   }
 
   /** To the application where there is one, else the browser that was bound here is proof enough. */
-  async #onward(id: string, { customState }: AuthorizationSecrets): Promise<Returned> {
+  async #onward(id: string, handle: string, { customState }: AuthorizationSecrets): Promise<Returned> {
     const authorization = await this.#deps.authorizations.find(id);
     if (!authorization) return { kind: 'refused', message: STALE };
     const { returnUrl, bearer } = authorization;
@@ -278,13 +291,13 @@ export class UserFederation {
       if (!(await this.#isReturnUrl(bearer, returnUrl))) return { kind: 'refused', message: STALE };
       return {
         kind: 'application',
-        url: withParameters(returnUrl, { session_id: sessionUriOf(id), state: customState }),
+        url: withParameters(returnUrl, { session_id: sessionUriOf(handle), state: customState }),
       };
     }
     try {
       await this.#exchange(authorization, ofThePlatform(bearer.accountId));
     } catch (error) {
-      return { kind: 'failed', message: error instanceof Error ? error.message : String(error) };
+      return { kind: 'failed', message: told(error) };
     }
     return { kind: 'done', authorization };
   }
@@ -312,7 +325,7 @@ export class UserFederation {
       await this.#redeem(held, provider, secrets, caller);
     } catch (error) {
       const wire = toWireError(error);
-      await this.#fail(held, wire instanceof Error ? wire.message : String(wire));
+      await this.#fail(held, told(wire));
       throw wire;
     }
   }
@@ -340,7 +353,7 @@ export class UserFederation {
   }
 
   async #fail(one: Authorization, failure: string): Promise<void> {
-    await this.#deps.authorizations.step(one, { status: 'FAILED', failure, state: null, empty: true });
+    await this.#deps.authorizations.step(one, { status: 'FAILED', failure, empty: true });
   }
 
   async #providerOf({ providerArn, providerId, bearer }: Authorization): Promise<Oauth2Provider | undefined> {
@@ -371,9 +384,16 @@ function isOpen({ status, expiresAt }: Authorization, now: number): boolean {
   return status !== 'DONE' && status !== 'FAILED' && expiresAt > now;
 }
 
+/** What a person and an agent may read of an error: nothing of what went wrong inside. */
+function told(error: unknown): string {
+  const meant = error instanceof ProviderError || (error instanceof ServiceError && error.status < 500);
+  return meant ? error.message : 'The platform failed.';
+}
+
 function gone(): Error {
   return errors.resourceNotFound('There is no such authorization session.', {
-    remedy: 'GetResourceOauth2Token without sessionUri begins one.',
+    remedy:
+      'GetResourceOauth2Token without sessionUri begins one. To complete one, give session_id of the return address.',
   });
 }
 

@@ -1,11 +1,12 @@
 import type { control, Paginator } from '@agentplatform/contract';
 import { errors } from '@agentplatform/contract';
 import type { HandlersOf, RequestContext } from '../../../kernel/service.ts';
-import type { CredentialProviders } from './credential-providers.ts';
+import type { CredentialProviders, GivenProvider } from './credential-providers.ts';
 import {
   CLIENT_SECRET,
   givenProvider,
   isAnotherClient,
+  isAnotherServer,
   type Oauth2Provider,
   type Oauth2Settings,
   shownConfig,
@@ -63,6 +64,9 @@ export function oauth2ProviderOperations(deps: Oauth2ProviderOperationsDeps): Ha
       const refusal = await deps.refusalOf(url);
       if (refusal) throw errors.invalidField(field, refusal);
     }
+    // Whoever may make a provider could have any key sign, and for any server.
+    const key = settings.privateKeyJwt?.privateKeySource?.kmsKeySource?.kmsKeyArn;
+    if (key !== undefined) await ctx.require('kms:Sign', key);
     const certificateAuthority = await deps.certificateAuthority(settings.certificateConfigurations, ctx);
     return { ...settings, certificateAuthority };
   };
@@ -85,10 +89,11 @@ export function oauth2ProviderOperations(deps: Oauth2ProviderOperationsDeps): Ha
       async handle(input, ctx) {
         const { data: before } = await providers.get(ctx.accountId, input.name);
         const settings = await checked(givenProvider(input, before.id, before).data, ctx);
-        const change = (current: Oauth2Provider) => ({
-          ...givenProvider(input, current.data.id, current.data),
-          data: { ...settings, id: current.data.id },
-        });
+        const change = (current: Oauth2Provider) => {
+          const given = givenProvider(input, current.data.id, current.data);
+          needSecretAnew(current, settings, given);
+          return { ...given, data: { ...settings, id: current.data.id } };
+        };
         const changed = await providers.update(input.name, change, ctx);
         if (isAnotherClient(before, changed.data)) await deps.forget({ providerId: before.id });
         return view(changed);
@@ -118,6 +123,17 @@ export function oauth2ProviderOperations(deps: Oauth2ProviderOperationsDeps): Ha
       },
     },
   };
+}
+
+/** A secret that nobody can read must not be sent to whatever address an update names. */
+function needSecretAnew(current: Oauth2Provider, after: Oauth2Settings, given: GivenProvider<Oauth2Settings>): void {
+  const kept = current.secrets[CLIENT_SECRET];
+  const has = kept?.source === 'EXTERNAL' || kept?.set === true;
+  const { value, config } = given.secrets[CLIENT_SECRET] ?? {};
+  if (!has || value !== undefined || config !== undefined || !isAnotherServer(current.data, after)) return;
+  throw errors.invalidField('clientSecret', 'must be given again where the server of the provider changes', {
+    remedy: 'The secret that stands was given for the server before.',
+  });
 }
 
 /** Where the client's secret stands, in the wire's words. */

@@ -36,7 +36,7 @@ type Given = Pick<
 >;
 
 /** Made by the platform in each assertion, so that nobody else says what they are. */
-const OWN_CLAIMS = new Set(['iss', 'sub', 'jti', 'iat', 'exp', 'nbf']);
+const OWN_CLAIMS = new Set(['iss', 'sub', 'aud', 'jti', 'iat', 'exp', 'nbf']);
 const OWN_HEADERS = new Set(['alg', 'typ', 'crit', 'b64', 'jwk', 'jku', 'x5u']);
 
 /**
@@ -161,6 +161,11 @@ export function isAnotherClient(before: Oauth2Settings, after: Oauth2Settings): 
   const client = ({ vendor, clientId, oauthDiscovery }: Oauth2Settings) =>
     JSON.stringify([vendor, clientId, oauthDiscovery.discoveryUrl, oauthDiscovery.authorizationServerMetadata]);
   return client(before) !== client(after);
+}
+
+/** Whether what authenticates the client would go to another server than it was given for. */
+export function isAnotherServer(before: Oauth2Settings, after: Oauth2Settings): boolean {
+  return isAnotherClient({ ...before, clientId: '' }, { ...after, clientId: '' });
 }
 
 /** As the wire shows it; no secret is in it, and no value of a claim, which the wire calls sensitive. */

@@ -174,6 +174,12 @@ export async function openFlowLab(real: Database, { allowPrivate = ['127.0.0.0/8
   };
 }
 
+/** The session that a browser brings back to the application. */
+export function broughtBack(returned: Returned): string {
+  if (returned.kind !== 'application') throw new Error(`the browser is not sent to the application: ${returned.kind}`);
+  return new URL(returned.url).searchParams.get('session_id') ?? '';
+}
+
 export type FlowLab = Awaited<ReturnType<typeof openFlowLab>>;
 
 /** Where the server of a provider has to send people back to. */

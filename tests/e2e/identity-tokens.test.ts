@@ -21,7 +21,9 @@ import {
 } from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
 import { botoOf, python } from '../support/boto3.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
+import { newUser, setPolicy } from '../support/iam.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { signedFetch } from '../support/signed-fetch.ts';
 
 /** What a JSON Web Token says. */
 const decodeJwt = (token: string): unknown =>
@@ -135,6 +137,90 @@ describe('OAuth2 providers, by the AWS SDK', () => {
     await clients.control.send(new DeleteOauth2CredentialProviderCommand({ name }));
     const gone = clients.control.send(new GetOauth2CredentialProviderCommand({ name }));
     await expect(gone).rejects.toMatchObject({ name: 'ResourceNotFoundException' });
+  });
+});
+
+describe('who changes an OAuth2 provider', () => {
+  const configured = (tokenEndpoint: string, more: object = {}) => ({
+    credentialProviderVendor: 'CustomOauth2' as const,
+    oauth2ProviderConfigInput: {
+      customOauth2ProviderConfig: {
+        oauthDiscovery: {
+          authorizationServerMetadata: {
+            ...{ issuer: 'https://id.example', authorizationEndpoint: 'https://id.example/a', tokenEndpoint },
+          },
+        },
+        clientId: 'client',
+        ...more,
+      },
+    },
+  });
+
+  it('sends a secret that he does not know to no server of his', async () => {
+    const name = 'kept';
+    const create = configured('https://id.example/t', { clientSecret: 'the secret of the owner' });
+    await clients.control.send(new CreateOauth2CredentialProviderCommand({ name, ...create }));
+    const elsewhere = (more: object = {}) =>
+      clients.control.send(
+        new UpdateOauth2CredentialProviderCommand({ name, ...configured('https://mallory.example/t', more) }),
+      );
+    await expect(elsewhere()).rejects.toMatchObject({
+      name: 'ValidationException',
+      message: expect.stringMatching(/clientSecret.*must be given again/),
+    });
+    const shown = await clients.control.send(new GetOauth2CredentialProviderCommand({ name }));
+    expect(JSON.stringify(shown.oauth2ProviderConfigOutput)).not.toContain('mallory');
+    // The controls: with a secret of his own, and without another server.
+    await elsewhere({ clientSecret: 'his own' });
+    await clients.control.send(
+      new UpdateOauth2CredentialProviderCommand({
+        name,
+        ...configured('https://mallory.example/t', { clientId: 'c2' }),
+      }),
+    );
+    await clients.control.send(new DeleteOauth2CredentialProviderCommand({ name }));
+  });
+
+  it('has no key sign that he may not use himself, nor for a server of his choice', async () => {
+    const made = await signedFetch(platform, {
+      ...{ method: 'POST', path: '/_platform/keys' },
+      content: { spec: 'ECC_NIST_P256' },
+    });
+    const { arn: kmsKeyArn } = (await made.json()) as { arn: string };
+    const own = [{ Effect: 'Allow' as const, Action: 'bedrock-agentcore:*', Resource: '*' }];
+    const theirs = clientsOf(platform, { credentials: await newUser(platform, 'no-signer', own) });
+    const signing = (claims?: Record<string, string>) =>
+      new CreateOauth2CredentialProviderCommand({
+        name: 'signed',
+        ...configured('https://id.example/t', {
+          clientAuthenticationMethod: 'PRIVATE_KEY_JWT',
+          privateKeyJwtConfig: {
+            ...{ privateKeySource: { kmsKeySource: { kmsKeyArn } }, signingAlgorithm: 'ES256' },
+            ...(claims && { additionalPayloadClaims: claims }),
+          },
+        }),
+      });
+    try {
+      await expect(theirs.control.send(signing())).rejects.toMatchObject({
+        name: 'AccessDeniedException',
+        message: expect.stringContaining('kms:Sign'),
+      });
+      await expect(clients.control.send(signing({ aud: 'https://victim.example' }))).rejects.toMatchObject({
+        name: 'ValidationException',
+        message: expect.stringContaining('aud'),
+      });
+      // The control: who may use the key.
+      await setPolicy(
+        platform,
+        'no-signer',
+        [...own, { Effect: 'Allow', Action: 'kms:Sign', Resource: kmsKeyArn }],
+        'users',
+      );
+      await theirs.control.send(signing());
+      await clients.control.send(new DeleteOauth2CredentialProviderCommand({ name: 'signed' }));
+    } finally {
+      theirs.close();
+    }
   });
 });
 

@@ -158,8 +158,12 @@ function onBehalfOf(
 
 /** Whether tokens that were given under the one mean nothing under the other: another client, or another server. */
 export function isAnotherClient(before: Oauth2Settings, after: Oauth2Settings): boolean {
-  const client = ({ vendor, clientId, oauthDiscovery }: Oauth2Settings) =>
-    JSON.stringify([vendor, clientId, oauthDiscovery.discoveryUrl, oauthDiscovery.authorizationServerMetadata]);
+  const client = ({ vendor, clientId, oauthDiscovery }: Oauth2Settings) => {
+    // Member by member: a database gives them in an order of its own.
+    const { discoveryUrl, authorizationServerMetadata: { issuer, authorizationEndpoint, tokenEndpoint } = {} } =
+      oauthDiscovery;
+    return JSON.stringify([vendor, clientId, discoveryUrl, issuer, authorizationEndpoint, tokenEndpoint]);
+  };
   return client(before) !== client(after);
 }
 

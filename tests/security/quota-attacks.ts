@@ -9,11 +9,11 @@ import { host, hostPid, type OpenLab, type SandboxLab } from './sandbox-lab.ts';
 const x64 = process.arch === 'x64';
 const nr = x64
   ? {
-      ...{ inotify_init1: 294, mq_open: 240, rt_sigqueueinfo: 129, rt_sigprocmask: 14, sendmsg: 46 },
+      ...{ inotify_init1: 294, mq_open: 240, mq_unlink: 241, rt_sigqueueinfo: 129, rt_sigprocmask: 14, sendmsg: 46 },
       ...{ epoll_create1: 291, epoll_ctl: 233, add_key: 248, unshare: 272 },
     }
   : {
-      ...{ inotify_init1: 26, mq_open: 180, rt_sigqueueinfo: 138, rt_sigprocmask: 135, sendmsg: 211 },
+      ...{ inotify_init1: 26, mq_open: 180, mq_unlink: 181, rt_sigqueueinfo: 138, rt_sigprocmask: 135, sendmsg: 211 },
       ...{ epoll_create1: 20, epoll_ctl: 21, add_key: 217, unshare: 97 },
     };
 
@@ -27,7 +27,8 @@ const quotas: Record<string, { prepare?: string; one: string }> = {
   },
   'message queues': {
     prepare: 'my $n = 0; my $attr = pack "q8", 0, 10, 8192, 0, 0, 0, 0, 0;',
-    one: `do { my $name = "q$$-" . $n++; syscall(${nr.mq_open}, $name, 0102, 0600, $attr) >= 0 }`,
+    // Without its name it ends with whoever has it open, also when that is killed.
+    one: `do { my $name = "q$$-" . $n++; my $queue = syscall(${nr.mq_open}, $name, 0102, 0600, $attr); syscall(${nr.mq_unlink}, $name) if $queue >= 0; $queue >= 0 }`,
   },
   'descriptors on their way': {
     // SCM_RIGHTS of one descriptor, which nobody receives; a socket takes some hundred messages.

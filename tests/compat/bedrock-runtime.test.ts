@@ -1,5 +1,3 @@
-import { cp, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import {
   BedrockRuntimeClient,
@@ -8,14 +6,13 @@ import {
   InvokeModelCommand,
 } from '@aws-sdk/client-bedrock-runtime';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { defaultPythonRuntime } from '../../packages/cli/src/package/python.ts';
 import {
   type ScriptedModel,
   startScriptedModel,
 } from '../../packages/platform/src/kernel/models/testing/scripted-model.ts';
 import { pythonPackages } from '../../scripts/test/python-packages.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
-import { deployAgent } from '../support/deploy.ts';
+import { deployPythonAgent } from '../support/deploy.ts';
 import { newUser } from '../support/iam.ts';
 import { invokeText, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
@@ -264,28 +261,20 @@ describe('a platform without a model', () => {
 
 describe.skipIf(!strands)('Strands’ Agent(), with no line changed, in a sandbox', () => {
   it('answers from the model of the platform, with its tool', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'strands-agent-'));
-    try {
-      await cp(strands ?? '', folder, { recursive: true, filter: (path) => !path.endsWith('__pycache__') });
-      await cp(join(agent, 'main.py'), join(folder, 'main.py'));
-      const runtime = (await defaultPythonRuntime(folder)) as 'PYTHON_3_11';
-      const { arn } = await deployAgent(platform, clients, { folder, runtime, entryPoint: ['main.py'] });
-      model.script = [
-        { calls: [{ id: 'call_1', name: 'population', input: { city: 'Berlin' } }], stop: 'tool-use' },
-        { text: 'Berlin has 3.7 million people.' },
-      ];
-      const answer = await invokeText(clients, arn, sessionId('strands'), {
-        prompt: 'How many people live in Berlin?',
-      });
-      expect(JSON.parse(answer)).toEqual({ text: 'Berlin has 3.7 million people.\n', turns: 4 });
-      expect(model.asked.at(-1)?.body.messages).toMatchObject([
-        { role: 'user' },
-        { role: 'assistant', tool_calls: [{ function: { name: 'population' } }] },
-        { role: 'tool', content: expect.stringContaining('3700000') },
-      ]);
-      expect(model.asked.at(-1)?.body.stream).toBe(true);
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
+    const { arn } = await deployPythonAgent(platform, clients, { agent, packages: strands ?? '' });
+    model.script = [
+      { calls: [{ id: 'call_1', name: 'population', input: { city: 'Berlin' } }], stop: 'tool-use' },
+      { text: 'Berlin has 3.7 million people.' },
+    ];
+    const answer = await invokeText(clients, arn, sessionId('strands'), {
+      prompt: 'How many people live in Berlin?',
+    });
+    expect(JSON.parse(answer)).toEqual({ text: 'Berlin has 3.7 million people.\n', turns: 4 });
+    expect(model.asked.at(-1)?.body.messages).toMatchObject([
+      { role: 'user' },
+      { role: 'assistant', tool_calls: [{ function: { name: 'population' } }] },
+      { role: 'tool', content: expect.stringContaining('3700000') },
+    ]);
+    expect(model.asked.at(-1)?.body.stream).toBe(true);
   }, 180_000);
 });

@@ -1,15 +1,12 @@
-import { cp, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { InvokeAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore';
 import { CreateApiKeyCredentialProviderCommand } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { defaultPythonRuntime } from '../../packages/cli/src/package/python.ts';
 import type { ConsentProvider } from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
 import { pythonPackages } from '../../scripts/test/python-packages.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { connectConsentProvider, consentTo } from '../support/consent-platform.ts';
-import { deployAgent } from '../support/deploy.ts';
+import { deployPythonAgent } from '../support/deploy.ts';
 import { invokeText, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
@@ -23,19 +20,11 @@ let arn: string;
 
 beforeAll(async () => {
   if (packages === undefined) return;
-  const folder = await mkdtemp(join(tmpdir(), 'vendor-identity-'));
-  try {
-    await cp(packages, folder, { recursive: true, filter: (path) => !path.endsWith('__pycache__') });
-    await cp(join(agent, 'main.py'), join(folder, 'main.py'));
-    platform = await startTestPlatform({ args: ['--allow-private-egress', '127.0.0.0/8'] });
-    clients = clientsOf(platform);
-    provider = await connectConsentProvider(clients, 'orders');
-    await clients.control.send(new CreateApiKeyCredentialProviderCommand({ name: 'search', apiKey: KEY }));
-    const runtime = (await defaultPythonRuntime(folder)) as 'PYTHON_3_11';
-    ({ arn } = await deployAgent(platform, clients, { folder, runtime, entryPoint: ['main.py'] }));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  platform = await startTestPlatform({ args: ['--allow-private-egress', '127.0.0.0/8'] });
+  clients = clientsOf(platform);
+  provider = await connectConsentProvider(clients, 'orders');
+  await clients.control.send(new CreateApiKeyCredentialProviderCommand({ name: 'search', apiKey: KEY }));
+  ({ arn } = await deployPythonAgent(platform, clients, { agent, packages }));
 });
 afterAll(async () => {
   clients?.close();

@@ -1,13 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { UpdateWorkloadIdentityCommand } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { defaultPythonRuntime } from '../../packages/cli/src/package/python.ts';
 import { pythonPackages } from '../../scripts/test/python-packages.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
-import { deployAgent } from '../support/deploy.ts';
+import { deployPythonAgent } from '../support/deploy.ts';
 import { invokeJson, invokeText, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
@@ -22,17 +19,9 @@ let arn: string;
 
 beforeAll(async () => {
   if (packages === undefined) return;
-  const folder = await mkdtemp(join(tmpdir(), 'vendor-agent-'));
-  try {
-    await cp(packages, folder, { recursive: true, filter: (path) => !path.endsWith('__pycache__') });
-    await cp(join(agent, 'main.py'), join(folder, 'main.py'));
-    platform = await startTestPlatform({ args: ['--host', ADDRESS, '--tls'] });
-    clients = clientsOf(platform);
-    const runtime = (await defaultPythonRuntime(folder)) as 'PYTHON_3_11';
-    ({ arn } = await deployAgent(platform, clients, { folder, runtime, entryPoint: ['main.py'] }));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  platform = await startTestPlatform({ args: ['--host', ADDRESS, '--tls'] });
+  clients = clientsOf(platform);
+  ({ arn } = await deployPythonAgent(platform, clients, { agent, packages }));
 });
 afterAll(async () => {
   clients?.close();

@@ -27,7 +27,10 @@ let folder: string;
 beforeAll(async () => {
   platform = await startTestPlatform({ args: ['--sandbox', 'process', '--allow-private-egress', '127.0.0.0/8'] });
   clients = clientsOf(platform);
-  provider = await connectConsentProvider(clients, 'orders', { grantType: 'TOKEN_EXCHANGE' });
+  provider = await connectConsentProvider(clients, 'orders', {
+    grantType: 'TOKEN_EXCHANGE',
+    tokenExchangeGrantTypeConfig: { actorTokenContent: 'NONE' },
+  });
   await clients.control.send(new CreateApiKeyCredentialProviderCommand({ name: 'search', apiKey: KEY }));
   folder = await mkdtemp(join(tmpdir(), 'identity-sdk-'));
   // As a developer's shell and folder.

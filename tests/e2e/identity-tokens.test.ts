@@ -15,12 +15,10 @@ import {
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Browser, fieldsOf } from '../../packages/platform/src/services/identity/flows/testing/browser.ts';
-import {
-  type ConsentProvider,
-  startConsentProvider,
-} from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
+import type { ConsentProvider } from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
 import { botoOf, python } from '../support/boto3.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
+import { connectConsentProvider } from '../support/consent-platform.ts';
 import { newUser, setPolicy } from '../support/iam.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 import { signedFetch } from '../support/signed-fetch.ts';
@@ -30,7 +28,6 @@ const decodeJwt = (token: string): unknown =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
 
 const BACK = 'https://app.example/back?tab=1';
-const redirectUris: string[] = [];
 let platform: TestPlatform;
 let clients: Clients;
 let provider: ConsentProvider;
@@ -38,40 +35,10 @@ let provider: ConsentProvider;
 beforeAll(async () => {
   platform = await startTestPlatform({ args: ['--allow-private-egress', '127.0.0.0/8'] });
   clients = clientsOf(platform);
-  // Its callback address is known only once it is made, and the server takes only those that it was told.
-  await clients.control.send(
-    new CreateOauth2CredentialProviderCommand({
-      name: 'orders',
-      credentialProviderVendor: 'CustomOauth2',
-      oauth2ProviderConfigInput: {
-        customOauth2ProviderConfig: {
-          oauthDiscovery: { discoveryUrl: 'https://later.example/.well-known/openid-configuration' },
-          clientId: 'later',
-          clientSecret: 'later',
-        },
-      },
-    }),
-  );
-  const { callbackUrl = '' } = await clients.control.send(new GetOauth2CredentialProviderCommand({ name: 'orders' }));
-  redirectUris.push(callbackUrl);
-  provider = await startConsentProvider({ redirectUris });
-  await clients.control.send(
-    new UpdateOauth2CredentialProviderCommand({
-      name: 'orders',
-      credentialProviderVendor: 'CustomOauth2',
-      oauth2ProviderConfigInput: {
-        customOauth2ProviderConfig: {
-          oauthDiscovery: { discoveryUrl: provider.discoveryUrl },
-          clientId: provider.clientId,
-          clientSecret: provider.clientSecret,
-          onBehalfOfTokenExchangeConfig: {
-            grantType: 'TOKEN_EXCHANGE',
-            tokenExchangeGrantTypeConfig: { actorTokenContent: 'M2M', actorTokenScopes: ['read'] },
-          },
-        },
-      },
-    }),
-  );
+  provider = await connectConsentProvider(clients, 'orders', {
+    grantType: 'TOKEN_EXCHANGE',
+    tokenExchangeGrantTypeConfig: { actorTokenContent: 'M2M', actorTokenScopes: ['read'] },
+  });
   await clients.control.send(
     new CreateWorkloadIdentityCommand({ name: 'assistant', allowedResourceOauth2ReturnUrls: [BACK] }),
   );

@@ -14,8 +14,8 @@ import {
   UpdateApiKeyCredentialProviderCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { instancePlaces } from '../../packages/platform/src/kernel/sandbox/instance.ts';
 import { runCommand } from '../../packages/platform/src/kernel/processes/run-command.ts';
+import { instancePlaces } from '../../packages/platform/src/kernel/sandbox/instance.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
 import { newUser } from '../support/iam.ts';

@@ -18,7 +18,7 @@ import type { Clients } from './clients.ts';
 export async function connectConsentProvider(
   { control }: Clients,
   name: string,
-  onBehalfOf?: { grantType: OnBehalfOfTokenExchangeConfigType['grantType'] },
+  onBehalfOf?: OnBehalfOfTokenExchangeConfigType,
 ): Promise<ConsentProvider> {
   const settings = (discoveryUrl: string, clientId: string, clientSecret: string) => ({
     name,
@@ -28,12 +28,7 @@ export async function connectConsentProvider(
         oauthDiscovery: { discoveryUrl },
         clientId,
         clientSecret,
-        ...(onBehalfOf && {
-          onBehalfOfTokenExchangeConfig: {
-            ...onBehalfOf,
-            tokenExchangeGrantTypeConfig: { actorTokenContent: 'NONE' as const },
-          },
-        }),
+        ...(onBehalfOf && { onBehalfOfTokenExchangeConfig: onBehalfOf }),
       },
     },
   });

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,6 +13,7 @@ import {
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CreateBucketCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { ZipFile } from 'yazl';
+import { defaultPythonRuntime } from '../../packages/cli/src/package/python.ts';
 import type { Clients } from './clients.ts';
 import type { TestPlatform } from './platform-process.ts';
 
@@ -67,6 +69,23 @@ export async function deployAgent(
   );
   const created = await clients.control.send(create);
   return untilReady(clients, created.agentRuntimeId ?? '');
+}
+
+/** Deploys `main.py` of a folder together with installed packages, for the Python of this machine. */
+export async function deployPythonAgent(
+  platform: TestPlatform,
+  clients: Clients,
+  { agent, packages }: { agent: string; packages: string },
+): Promise<GetAgentRuntimeCommandOutput & { arn: string; id: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'python-agent-'));
+  try {
+    await cp(packages, folder, { recursive: true, filter: (path) => !path.endsWith('__pycache__') });
+    await cp(join(agent, 'main.py'), join(folder, 'main.py'));
+    const runtime = (await defaultPythonRuntime(folder)) as 'PYTHON_3_11';
+    return await deployAgent(platform, clients, { folder, runtime, entryPoint: ['main.py'] });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 /** Waits, at most two minutes, until a runtime is READY; rejects with its failure. */

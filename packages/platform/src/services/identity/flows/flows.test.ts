@@ -6,13 +6,12 @@ import { storageMigrations } from '../../../kernel/storage/index.ts';
 import { describeDatabases } from '../../../kernel/storage/testing/databases.ts';
 import type { Oauth2Provider } from '../providers/oauth2-provider.ts';
 import { flowMigrations } from './tables.ts';
-import { type ConsentProvider, startConsentProvider } from './testing/consent-provider.ts';
-import { ACCOUNT, broughtBack, callbackOf, type FlowLab, openFlowLab, RETURN_URL } from './testing/flow-lab.ts';
+import type { ConsentProvider } from './testing/consent-provider.ts';
+import { ACCOUNT, broughtBack, type FlowLab, openConsentLab, RETURN_URL } from './testing/flow-lab.ts';
 
 const BEGIN_AGAIN = { code: 'ValidationException', message: expect.stringContaining('must begin again') };
 
 describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...flowMigrations], (database) => {
-  const redirectUris: string[] = [];
   let lab: FlowLab;
   let server: ConsentProvider;
   let provider: Oauth2Provider;
@@ -21,12 +20,7 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
     flows.federation.complete(sessionUri, { userId }, lab.caller);
 
   beforeAll(async () => {
-    lab = await openFlowLab(database());
-    const id = randomUUID();
-    redirectUris.push(callbackOf({ data: { id } } as Oauth2Provider));
-    server = await startConsentProvider({ redirectUris });
-    provider = await lab.provider({ id, oauthDiscovery: { discoveryUrl: server.discoveryUrl } });
-    await lab.workload('assistant');
+    ({ lab, server, provider } = await openConsentLab(database()));
   });
 
   afterAll(async () => {

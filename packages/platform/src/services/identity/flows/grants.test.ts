@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { secretMigrations } from '../../../kernel/secrets/index.ts';
 import { storageMigrations } from '../../../kernel/storage/index.ts';
@@ -6,22 +5,16 @@ import { describeDatabases } from '../../../kernel/storage/testing/databases.ts'
 import type { Oauth2Provider } from '../providers/oauth2-provider.ts';
 import type { Grant } from './stored-tokens.ts';
 import { flowMigrations } from './tables.ts';
-import { type ConsentProvider, startConsentProvider } from './testing/consent-provider.ts';
-import { ACCOUNT, broughtBack, callbackOf, type FlowLab, openFlowLab, RETURN_URL } from './testing/flow-lab.ts';
+import type { ConsentProvider } from './testing/consent-provider.ts';
+import { ACCOUNT, broughtBack, type FlowLab, openConsentLab, RETURN_URL } from './testing/flow-lab.ts';
 
 describeDatabases('grants', [...storageMigrations, ...secretMigrations, ...flowMigrations], (database) => {
-  const redirectUris: string[] = [];
   let lab: FlowLab;
   let server: ConsentProvider;
   let provider: Oauth2Provider;
 
   beforeAll(async () => {
-    lab = await openFlowLab(database());
-    const id = randomUUID();
-    redirectUris.push(callbackOf({ data: { id } } as Oauth2Provider));
-    server = await startConsentProvider({ redirectUris });
-    provider = await lab.provider({ id, oauthDiscovery: { discoveryUrl: server.discoveryUrl } });
-    await lab.workload('assistant');
+    ({ lab, server, provider } = await openConsentLab(database()));
   });
 
   afterAll(async () => {

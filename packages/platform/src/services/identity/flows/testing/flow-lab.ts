@@ -19,6 +19,7 @@ import { createFlows } from '../index.ts';
 import type { TokenRequest } from '../token-request.ts';
 import type { Returned } from '../user-federation.ts';
 import { Browser } from './browser.ts';
+import { type ConsentProvider, startConsentProvider } from './consent-provider.ts';
 
 export const ACCOUNT = '111122223333';
 export const RETURN_URL = 'https://app.example/back';
@@ -182,7 +183,14 @@ export function broughtBack(returned: Returned): string {
 
 export type FlowLab = Awaited<ReturnType<typeof openFlowLab>>;
 
-/** Where the server of a provider has to send people back to. */
-export function callbackOf({ data }: Oauth2Provider): string {
-  return `${PUBLIC}/identities/oauth2/callback/${data.id}`;
+/** A lab with a real authorization server, a provider that leads to it, and the agent `assistant`. */
+export async function openConsentLab(
+  real: Database,
+): Promise<{ lab: FlowLab; server: ConsentProvider; provider: Oauth2Provider }> {
+  const lab = await openFlowLab(real);
+  const id = randomUUID();
+  const server = await startConsentProvider({ redirectUris: [`${PUBLIC}/identities/oauth2/callback/${id}`] });
+  const provider = await lab.provider({ id, oauthDiscovery: { discoveryUrl: server.discoveryUrl } });
+  await lab.workload('assistant');
+  return { lab, server, provider };
 }

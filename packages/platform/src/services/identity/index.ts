@@ -145,7 +145,7 @@ export function createIdentityService(
         identities,
         tokens,
         userOfToken: (token, accountId) => userOfToken(token, accountId, deps),
-        forget: (accountId, workload) => flows.forget({ accountId, workload }),
+        forget: flows.forget,
       }),
       ...vaultOperations({ ...deps, vaults, keys: stored }),
       ...apiKeyOperations({ ...deps, ...rights, apiKeys }),
@@ -172,8 +172,11 @@ export function createIdentityService(
       nameOf: workloadNameOf,
       issueToken: (bearer) => tokens.issue(bearer),
     },
-    // Tags and policies can be put on it before anything is in it.
-    start: async () => void (await vaults.get(accountId)),
+    async start() {
+      // Tags and policies can be put on it before anything is in it.
+      await vaults.get(accountId);
+      await flows.start();
+    },
     stop: async () => undefined,
   };
 }

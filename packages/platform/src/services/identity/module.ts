@@ -31,6 +31,7 @@ export const module: ServiceModule<'identity', IdentityOperation, 'secrets'> = {
       jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }), clock }),
       outbound,
       readObject: objectReader(kernel.objects),
+      serverId: kernel.lease.serverId,
       publicUrl: () => config.publicUrl ?? kernel.reach.endpoint ?? `http://127.0.0.1:${config.port}`,
       random: Math.random,
       newIdSuffix: kernel.identifiers.suffix,

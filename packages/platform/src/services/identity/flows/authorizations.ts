@@ -6,6 +6,7 @@ import type { Database, Executor } from '../../../kernel/storage/index.ts';
 import type { TokenVaults } from '../vault/token-vaults.ts';
 import type { WorkloadUser } from '../workloads/workload-user.ts';
 import type { Authorization, AuthorizationSecrets, AuthorizationStatus } from './authorization.ts';
+import type { Forgotten } from './refreshes.ts';
 import { namesOf } from './token-request.ts';
 
 export interface AuthorizationsDeps {
@@ -122,8 +123,8 @@ export class Authorizations {
     return changed > 0;
   }
 
-  /** Removes those of a provider that is gone or another now, of a workload that is gone, or of a whole account. */
-  async forget(of: { providerId: string } | { accountId: string; workload?: string }, tx: Executor): Promise<void> {
+  /** Removes them. */
+  async forget(of: Forgotten, tx: Executor): Promise<void> {
     if ('providerId' in of)
       await tx.execute('DELETE FROM identity_authorizations WHERE provider_id = $1', [of.providerId]);
     else

@@ -21,6 +21,7 @@ beforeAll(async () => {
   database = await temporaryPglite();
   await migrate(database.database, [...storageMigrations, ...secretMigrations, ...flowMigrations], silent);
   lab = await openFlowLab(database.database, { signer: (_algorithm, bytes) => sign('sha256', bytes, pair.privateKey) });
+  await lab.workload('assistant');
   server = await startConsentProvider();
   const clientKey = { ...(await exportJWK(pair.publicKey)), kid: 'ours', alg: 'RS256', use: 'sig' };
   signing = await startConsentProvider({ clientKey });

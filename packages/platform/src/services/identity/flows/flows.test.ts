@@ -296,9 +296,10 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
       `SELECT key FROM identity_tokens WHERE account_id = $1 AND user_names = '["kill"]'`,
       [ACCOUNT],
     );
-    await database().execute('INSERT INTO identity_refreshes (key, holder, until) VALUES ($1, $2, $3)', [
-      ...[key, 'a dead server', new Date(lab.clock.now() + 60_000)],
-    ]);
+    await database().execute(
+      `INSERT INTO identity_refreshes (key, holder, server, account_id, provider_id, workload, until) VALUES ($1, 'dead', 'dead', '', '', '', $2)`,
+      [key, new Date(lab.clock.now() + 60_000)],
+    );
     const waiting = lab.ask(lab.second, request);
     lab.clock.jump(60_001);
     expect(await server.whoIs((await waiting).accessToken ?? '')).toBe('kill');
@@ -321,7 +322,7 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
     const token = await consented('gone');
     const request = lab.request(provider, { user: user('gone') });
     expect((await lab.ask(lab.second, request)).accessToken).toBe(token);
-    await lab.first.forget({ providerId: provider.data.id });
+    await database().transaction((tx) => lab.first.forget({ providerId: provider.data.id }, tx));
     expect((await lab.ask(lab.second, request)).accessToken).toBeUndefined();
   });
 });

@@ -7,21 +7,23 @@ import {
   DatabaseUnavailableError,
   type Executor,
 } from '../../../kernel/storage/index.ts';
-import type { Refreshes } from './refreshes.ts';
-import type { StoredToken, StoredTokens } from './stored-tokens.ts';
+import { changedMeanwhile, type Refreshes } from './refreshes.ts';
+import type { OpenedToken, StoredToken, StoredTokens } from './stored-tokens.ts';
 import type { GivenTokens } from './token-endpoint.ts';
 import type { TokenRequest } from './token-request.ts';
 
 export interface FreshTokensDeps {
   tokens: StoredTokens;
   refreshes: Refreshes;
+  /** The request with its provider as that is in the database now; undefined when provider or workload is gone. */
+  current(request: TokenRequest): Promise<TokenRequest | undefined>;
   database: Database;
   clock: Clock;
   log: Logger;
 }
 
 /** How a token that is over, or nearly, is replaced; undefined when it cannot be, and then it is no more. */
-export type Renew = (current: StoredToken | undefined) => Promise<GivenTokens | undefined>;
+export type Renew = (request: TokenRequest, current: StoredToken | undefined) => Promise<GivenTokens | undefined>;
 
 /** Before its end, or in the last fifth of its time. */
 const AHEAD_MS = 60_000;
@@ -40,26 +42,32 @@ export class FreshTokens {
   }
 
   /**
-   * The token of that key, renewed where it has to be; undefined when there is none and `renew` gives none. What `renew` gives is written before
-   * anybody gets it. Rejects with what `renew` rejects with, unless the token that there is still counts.
+   * The token of that key, renewed where it has to be; undefined when there is none that can be opened and `renew` gives none. What `renew`
+   * gives is written before anybody gets it. Rejects with what `renew` rejects with, unless the token that there is still counts, and with
+   * ThrottlingException when what it is for was changed meanwhile.
    */
   async get(
     key: string,
     request: TokenRequest,
     { caller, renew, signal }: { caller: Caller; renew: Renew; signal?: AbortSignal },
-  ): Promise<StoredToken | undefined> {
-    const known = await this.#deps.tokens.find(key);
-    const left = known && this.#left(known);
-    if (known && left === 'enough') return known;
-    const renewing = this.#renew(key, request, { caller, renew, ...(signal && left !== 'some' && { signal }) });
-    if (left !== 'some') return renewing;
+  ): Promise<OpenedToken | undefined> {
+    const { tokens, log } = this.#deps;
+    const known = await tokens.find(key);
+    const opened = known && (await tokens.open(known, caller));
+    const left = known && opened ? this.#left(known) : 'none';
+    if (left === 'enough') return opened;
+    const renewing = this.#renew(key, request, { caller, renew, ...(signal && left === 'none' && { signal }) });
+    if (left === 'none') {
+      const renewed = await renewing;
+      return renewed && tokens.open(renewed, caller);
+    }
     renewing.catch((err: unknown) =>
-      this.#deps.log.warn({ err, provider: request.provider.arn }, 'a token could not be renewed ahead of its end'),
+      log.warn({ err, provider: request.provider.arn }, 'a token could not be renewed ahead of its end'),
     );
-    return known;
+    return opened;
   }
 
-  /** Stores what a provider gave. A database that is away for a moment does not lose it. */
+  /** Stores what a provider gave, unless `beside` rejects, in the same transaction. A database that is away for a moment does not lose it. */
   async keep(
     key: string,
     request: TokenRequest,
@@ -72,10 +80,11 @@ export class FreshTokens {
     for (;;) {
       try {
         await database.transaction(async (tx) => {
-          await tokens.put(request, { key, sealed, expiresAt }, tx);
+          // First: whoever forgets tokens also begins with what says that they may be.
           await beside(tx);
+          await tokens.put(request, { key, sealed, expiresAt }, tx);
         });
-        return { key, sealed, expiresAt, updatedAt: clock.now() };
+        return { key, sealed, expiresAt, updatedAt: clock.now(), renewingSince: undefined };
       } catch (error) {
         const passing = error instanceof DatabaseUnavailableError || error instanceof DatabaseBusyError;
         if (!passing || clock.now() > until) throw error;
@@ -89,16 +98,21 @@ export class FreshTokens {
     request: TokenRequest,
     { caller, renew, signal }: { caller: Caller; renew: Renew; signal?: AbortSignal },
   ): Promise<StoredToken | undefined> {
-    const { tokens, refreshes } = this.#deps;
+    const { tokens, refreshes, current } = this.#deps;
     const look = async (): Promise<{ token: StoredToken } | undefined> => {
       const token = await tokens.read(key);
-      return token && this.#left(token) === 'enough' ? { token } : undefined;
+      return token && this.#left(token) === 'enough' && (await tokens.open(token, caller)) ? { token } : undefined;
     };
     const work = async (release: (tx: Executor) => Promise<void>): Promise<{ token: StoredToken | undefined }> => {
-      const given = await renew(await tokens.read(key));
-      return { token: given && (await this.keep(key, request, { given, caller, beside: release })) };
+      // Behind the lease, which whoever changes them ends: what is read here is true until it is given back, or nothing is written.
+      const now = await current(request);
+      if (!now) throw changedMeanwhile();
+      const given = await renew(now, await tokens.read(key));
+      return { token: given && (await this.keep(key, now, { given, caller, beside: release })) };
     };
-    const { token } = await refreshes.one<{ token: StoredToken | undefined }>(key, look, work, signal);
+    const { accountId, workload } = request.bearer;
+    const held = { key, accountId, workload, providerId: request.provider.data.id };
+    const { token } = await refreshes.one<{ token: StoredToken | undefined }>(held, look, work, signal);
     return token;
   }
 

@@ -59,7 +59,7 @@ export class Grants {
   async revoke(accountId: string, grant: Grant, signal: AbortSignal): Promise<AtProvider> {
     const { refreshes, log } = this.#deps;
     // A renewal on its way would bring it back.
-    const token = await refreshes.exclusively(grant.key, () => this.#end(accountId, grant.key), signal);
+    const token = await refreshes.exclusively({ ...grant, accountId }, () => this.#end(accountId, grant.key), signal);
     try {
       return token === undefined ? 'failed' : await this.#tell(accountId, grant, token);
     } catch (err) {

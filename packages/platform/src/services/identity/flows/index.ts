@@ -25,7 +25,7 @@ import { Grants } from './grants.ts';
 import { MachineTokens } from './machine-tokens.ts';
 import { OauthClients } from './oauth-clients.ts';
 import { checkProvider } from './provider-check.ts';
-import { Refreshes } from './refreshes.ts';
+import { type Forgotten, Refreshes } from './refreshes.ts';
 import { RevocationEndpoint } from './revocation-endpoint.ts';
 import { StoredTokens } from './stored-tokens.ts';
 import { TokenEndpoint } from './token-endpoint.ts';
@@ -44,6 +44,8 @@ export interface FlowSettings {
   /** From 0 up to 1. */
   random(): number;
   log: Logger;
+  /** The same in each life of this server. */
+  serverId: string;
 }
 
 export interface FlowsDeps extends FlowSettings {
@@ -59,7 +61,7 @@ export interface FlowsDeps extends FlowSettings {
 
 /** How tokens of other services come about: the parts, put together. */
 export function createFlows(deps: FlowsDeps) {
-  const { database, stored, providers, publicUrl } = deps;
+  const { stored, providers, identities, publicUrl } = deps;
   const base = (): string => publicUrl().replace(/\/$/, '');
   const callbackUrl = (providerId: string): string => `${base()}${CALLBACK_PATH}/${providerId}`;
   const endpoint = new TokenEndpoint(deps);
@@ -72,18 +74,18 @@ export function createFlows(deps: FlowsDeps) {
   const tokens = new StoredTokens(deps);
   const authorizations = new Authorizations(deps);
   const refreshes = new Refreshes(deps);
-  const fresh = new FreshTokens({ ...deps, tokens, refreshes });
+  const current = async (request: TokenRequest): Promise<TokenRequest | undefined> => {
+    const { accountId, workload } = request.bearer;
+    const provider = await providers.read(accountId, request.provider.name);
+    const same = provider?.data.id === request.provider.data.id && (await identities.find(accountId, workload));
+    return same ? { ...request, provider } : undefined;
+  };
+  const fresh = new FreshTokens({ ...deps, tokens, refreshes, current });
   const parts = { ...deps, endpoint, clients, fresh, tokens };
   const machineTokens = new MachineTokens(parts);
-  const machine = async (request: TokenRequest, caller: Caller, signal: AbortSignal): Promise<string> => {
-    const opened = await tokens.open(await machineTokens.get(request, caller, signal), caller);
-    if (!opened) throw new Error('a token that was just given cannot be opened');
-    return opened.accessToken;
-  };
-  const exchanged = new ExchangedTokens({
-    ...parts,
-    actorToken: (request, caller, signal) => machine(request, caller, signal),
-  });
+  const machine = (request: TokenRequest, caller: Caller, signal: AbortSignal): Promise<string> =>
+    machineTokens.get(request, caller, signal);
+  const exchanged = new ExchangedTokens({ ...parts, actorToken: machine });
   const federation = new UserFederation({
     ...parts,
     authorizations,
@@ -91,12 +93,11 @@ export function createFlows(deps: FlowsDeps) {
     callbackUrl,
     consentUrl: (sessionUri) => `${base()}${AUTHORIZE_PATH}?${new URLSearchParams({ request_uri: sessionUri })}`,
   });
-  const forget = async (
-    of: { providerId: string } | { accountId: string; workload?: string },
-    tx: Executor = database,
-  ): Promise<void> => {
-    await tokens.forget(of, tx);
+  // First what tokens come of: whatever is on its way then is written before, and forgotten, or not at all.
+  const forget = async (of: Forgotten, tx: Executor): Promise<void> => {
+    await refreshes.forget(of, tx);
     await authorizations.forget(of, tx);
+    await tokens.forget(of, tx);
   };
   // What they were sealed with is gone.
   deps.vaults.onReset((accountId, tx) => forget({ accountId }, tx));
@@ -108,6 +109,7 @@ export function createFlows(deps: FlowsDeps) {
     endpoint,
     grants: new Grants({ ...parts, refreshes, revocation: new RevocationEndpoint(deps) }),
     forget,
+    start: () => refreshes.start(),
     callbackUrl,
     newProviderId: randomUUID,
     check: (provider: Oauth2Provider, scopes: readonly string[], on: { caller: Caller; signal: AbortSignal }) =>

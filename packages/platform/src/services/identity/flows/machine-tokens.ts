@@ -3,7 +3,7 @@ import type { Caller } from '../../../kernel/service.ts';
 import { VENDORS } from '../providers/vendors.ts';
 import type { FreshTokens } from './fresh-tokens.ts';
 import type { OauthClients } from './oauth-clients.ts';
-import type { StoredToken } from './stored-tokens.ts';
+import { changedMeanwhile } from './refreshes.ts';
 import type { TokenEndpoint } from './token-endpoint.ts';
 import { grantParameters, type TokenRequest, tokenKey } from './token-request.ts';
 
@@ -26,19 +26,19 @@ export class MachineTokens {
   }
 
   /** Shared by all users of the agent. Rejects with `ProviderError`, and what reading the client's secret rejects with. */
-  async get(request: TokenRequest, caller: Caller, signal: AbortSignal): Promise<StoredToken> {
+  async get(request: TokenRequest, caller: Caller, signal: AbortSignal): Promise<string> {
     const { clients, endpoint, fresh, clock } = this.#deps;
-    const { provider } = request;
     const own = { ...request, bearer: { ...request.bearer, user: undefined } };
     const key = tokenKey(own, ['M2M', Object.entries(request.customParameters).sort()]);
-    const renew = async () => {
+    const renew = async ({ provider }: TokenRequest) => {
       const parameters = grantParameters(own, VENDORS[provider.data.vendor].scopeSeparator);
       const client = await clients.of(provider, caller);
       const given = await endpoint.ask(client, { type: 'client_credentials', parameters });
       return { ...given, refreshToken: undefined, expiresAt: given.expiresAt ?? clock.now() + UNTOLD_MS };
     };
     const token = await fresh.get(key, own, { caller, renew, signal });
-    if (!token) throw new Error('a token that was just given is not there');
-    return token;
+    // The vault was reset between the writing and the opening.
+    if (!token) throw changedMeanwhile();
+    return token.accessToken;
   }
 }

@@ -7,7 +7,20 @@ import type { Database, Executor } from '../../../kernel/storage/index.ts';
 export interface RefreshesDeps {
   database: Database;
   clock: Clock;
+  /** The same in each life of this server. */
+  serverId: string;
 }
+
+/** The token that a hold is on, and what it goes with. */
+export interface HeldToken {
+  key: string;
+  accountId: string;
+  providerId: string;
+  workload: string;
+}
+
+/** What tokens are forgotten of: a provider that is gone or another now, a workload that is gone, or a whole account. */
+export type Forgotten = { providerId: string } | { accountId: string; workload?: string };
 
 /** Longer than a token endpoint is waited for, with all tries, and the writing of its answer. */
 const HOLD_MS = 60_000;
@@ -26,39 +39,58 @@ export class Refreshes {
     this.#deps = deps;
   }
 
+  /** Ends what this server held when it died: nobody waits until that lapses. Call it before anything is asked for. */
+  async start(): Promise<void> {
+    const { database, serverId } = this.#deps;
+    await database.execute('DELETE FROM identity_refreshes WHERE server = $1', [serverId]);
+  }
+
   /**
    * What `look` finds, else what `work` makes, which one at a time does, and none that another has made meanwhile. `work` is given what gives the
-   * lease back, for the transaction that writes what it made. Rejects with what either rejects with, and the signal's reason.
+   * lease back, for the transaction that writes what it made; that rejects with ThrottlingException when the lease is not ours any more, for
+   * then the token is not to be. Rejects with what either rejects with, and the signal's reason.
    */
   async one<Found>(
-    key: string,
+    held: HeldToken,
     look: () => Promise<Found | undefined>,
     work: (release: (tx: Executor) => Promise<void>) => Promise<Found>,
     signal?: AbortSignal,
   ): Promise<Found> {
-    const run = (flown: AbortSignal) => this.#alone(key, look, work, flown);
+    const run = (flown: AbortSignal) => this.#alone(held, look, work, flown);
     // Of one key all find and make the same.
-    return (await this.#flights.run(key, run, signal)) as Found;
+    return (await this.#flights.run(held.key, run, signal)) as Found;
   }
 
   /** Runs `work` while nobody gets a new token of that key, once whoever does is done. */
-  exclusively<Result>(key: string, work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
-    return this.#alone<Result>(key, async () => undefined, work, signal);
+  exclusively<Result>(held: HeldToken, work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+    return this.#alone<Result>(held, async () => undefined, work, signal);
+  }
+
+  /** Ends the leases on tokens that are being forgotten: what is on its way is not written. Before those, in their transaction. */
+  async forget(of: Forgotten, tx: Executor): Promise<void> {
+    if ('providerId' in of) await tx.execute('DELETE FROM identity_refreshes WHERE provider_id = $1', [of.providerId]);
+    else
+      await tx.execute('DELETE FROM identity_refreshes WHERE account_id = $1 AND ($2::text IS NULL OR workload = $2)', [
+        of.accountId,
+        of.workload ?? null,
+      ]);
   }
 
   async #alone<Found>(
-    key: string,
+    held: HeldToken,
     look: () => Promise<Found | undefined>,
     work: (release: (tx: Executor) => Promise<void>) => Promise<Found>,
     signal: AbortSignal,
   ): Promise<Found> {
     const { database, clock } = this.#deps;
     const holder = randomUUID();
+    const giveBack = (tx: Executor): Promise<number> =>
+      tx.execute('DELETE FROM identity_refreshes WHERE key = $1 AND holder = $2', [held.key, holder]);
     const release = async (tx: Executor): Promise<void> => {
-      await tx.execute('DELETE FROM identity_refreshes WHERE key = $1 AND holder = $2', [key, holder]);
+      if ((await giveBack(tx)) === 0) throw changedMeanwhile();
     };
     const until = clock.now() + 2 * HOLD_MS;
-    while (!(await this.#take(key, holder))) {
+    while (!(await this.#take(held, holder))) {
       if (clock.now() > until) throw errors.throttling('Another server is getting this token for too long.');
       await sleep(clock, LOOK_MS, signal);
       const found = await look();
@@ -69,18 +101,27 @@ export class Refreshes {
       return (await look()) ?? (await work(release));
     } finally {
       // One that cannot be given back lapses.
-      await release(database).catch(() => undefined);
+      await giveBack(database).catch(() => undefined);
     }
   }
 
-  async #take(key: string, holder: string): Promise<boolean> {
-    const { database, clock } = this.#deps;
+  async #take({ key, accountId, providerId, workload }: HeldToken, holder: string): Promise<boolean> {
+    const { database, clock, serverId } = this.#deps;
     const now = clock.now();
     const taken = await database.execute(
-      `INSERT INTO identity_refreshes (key, holder, until) VALUES ($1, $2, $3)
-       ON CONFLICT (key) DO UPDATE SET holder = excluded.holder, until = excluded.until WHERE identity_refreshes.until < $4`,
-      [key, holder, new Date(now + HOLD_MS), new Date(now)],
+      `INSERT INTO identity_refreshes (key, holder, server, account_id, provider_id, workload, until) VALUES ($1, $2, $3, $4, $5, $6, $7)
+       ON CONFLICT (key) DO UPDATE SET holder = excluded.holder, server = excluded.server, until = excluded.until
+         WHERE identity_refreshes.until < $8`,
+      [key, holder, serverId, accountId, providerId, workload, new Date(now + HOLD_MS), new Date(now)],
     );
     return taken > 0;
   }
+}
+
+/** Whoever asks once more gets what is true then: another token, a new consent, or that the provider is gone. */
+export function changedMeanwhile(): Error {
+  return errors.throttling('The grant, its provider or the vault was changed while the token was fetched.', {
+    remedy: 'Repeat the request.',
+    retryAfterSeconds: 1,
+  });
 }

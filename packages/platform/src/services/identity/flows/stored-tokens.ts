@@ -3,6 +3,7 @@ import { Secret } from '../../../kernel/secrets/index.ts';
 import type { Caller } from '../../../kernel/service.ts';
 import { type Changes, type Database, type Executor, Known } from '../../../kernel/storage/index.ts';
 import type { TokenVaults } from '../vault/token-vaults.ts';
+import type { Forgotten } from './refreshes.ts';
 import type { GivenTokens } from './token-endpoint.ts';
 import { namesOf, type TokenRequest } from './token-request.ts';
 
@@ -21,6 +22,8 @@ export interface StoredToken {
   expiresAt: number | undefined;
   /** When it was asked for last; the same. */
   updatedAt: number;
+  /** Since when a refresh token is on its way of which no answer has been written; the same. */
+  renewingSince: number | undefined;
 }
 
 /** What is in one. */
@@ -40,6 +43,13 @@ export interface Grant {
   scopes: string[];
   /** Milliseconds since the epoch. */
   grantedAt: number;
+}
+
+interface TokenRow {
+  sealed: string;
+  expires_at: Date | null;
+  updated_at: Date;
+  renewing_since: Date | null;
 }
 
 interface GrantRow {
@@ -74,13 +84,16 @@ export class StoredTokens {
 
   /** From the database. */
   async read(key: string, executor: Executor = this.#deps.database): Promise<StoredToken | undefined> {
-    const [row] = await executor.query<{ key: string; sealed: string; expires_at: Date | null; updated_at: Date }>(
-      'SELECT key, sealed, expires_at, updated_at FROM identity_tokens WHERE key = $1',
+    const [row] = await executor.query<TokenRow>(
+      'SELECT sealed, expires_at, updated_at, renewing_since FROM identity_tokens WHERE key = $1',
       [key],
     );
     if (!row) return undefined;
-    const { sealed, expires_at: expiresAt, updated_at: updatedAt } = row;
-    return { key, sealed, expiresAt: expiresAt?.getTime(), updatedAt: updatedAt.getTime() };
+    const { sealed, expires_at: expiresAt, updated_at: updatedAt, renewing_since: renewingSince } = row;
+    return {
+      ...{ key, sealed, expiresAt: expiresAt?.getTime(), updatedAt: updatedAt.getTime() },
+      renewingSince: renewingSince?.getTime(),
+    };
   }
 
   /** What is in it; undefined for what was lost with the vault's key. Rejects with AccessDeniedException as `TokenVaults.open` does. */
@@ -110,7 +123,8 @@ export class StoredTokens {
       `INSERT INTO identity_tokens
          (key, account_id, provider_arn, provider_id, workload, user_names, scopes, sealed, expires_at, granted_at, updated_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
-       ON CONFLICT (key) DO UPDATE SET sealed = excluded.sealed, expires_at = excluded.expires_at, updated_at = excluded.updated_at`,
+       ON CONFLICT (key) DO UPDATE SET sealed = excluded.sealed, expires_at = excluded.expires_at, updated_at = excluded.updated_at,
+         renewing_since = NULL`,
       [
         key,
         bearer.accountId,
@@ -124,6 +138,23 @@ export class StoredTokens {
         now,
       ],
     );
+  }
+
+  /**
+   * Writes down that its refresh token is being sent, before it is: `put` says that an answer came, and `callOff` that nothing was given. False
+   * when it is another token by now, or gone.
+   */
+  async intend({ key, sealed, renewingSince }: StoredToken): Promise<boolean> {
+    const { database, clock } = this.#deps;
+    const since = new Date(renewingSince ?? clock.now());
+    const sql = 'UPDATE identity_tokens SET renewing_since = $3 WHERE key = $1 AND sealed = $2';
+    return (await database.execute(sql, [key, sealed, since])) > 0;
+  }
+
+  /** The provider has refused: the refresh token is as it was. */
+  async callOff({ key, sealed }: StoredToken): Promise<void> {
+    const sql = 'UPDATE identity_tokens SET renewing_since = NULL WHERE key = $1 AND sealed = $2';
+    await this.#deps.database.execute(sql, [key, sealed]);
   }
 
   /** Whether there was one. With `sealed`: only while it is that very one. */
@@ -155,8 +186,8 @@ export class StoredTokens {
     }));
   }
 
-  /** Removes those of a provider that is gone or another now, of a workload that is gone, or of a whole account. */
-  async forget(of: { providerId: string } | { accountId: string; workload?: string }, tx: Executor): Promise<void> {
+  /** Removes them. */
+  async forget(of: Forgotten, tx: Executor): Promise<void> {
     if ('providerId' in of) await tx.execute('DELETE FROM identity_tokens WHERE provider_id = $1', [of.providerId]);
     else
       await tx.execute('DELETE FROM identity_tokens WHERE account_id = $1 AND ($2::text IS NULL OR workload = $2)', [

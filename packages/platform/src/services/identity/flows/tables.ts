@@ -63,6 +63,29 @@ export const flowMigrations: Migration[] = [
       CREATE INDEX identity_authorizations_expires_at ON identity_authorizations (expires_at);
     `,
   },
+  {
+    id: 'identity/0004-refreshes-of-what',
+    sql: `
+      -- When a refresh token was sent of which no answer has been written yet: one that was cut off may have been the last that counts.
+      ALTER TABLE identity_tokens ADD COLUMN renewing_since timestamptz;
+      -- A hold that is as old as this has lapsed, or its server is another version.
+      DROP TABLE identity_refreshes;
+      CREATE TABLE identity_refreshes (
+        key text PRIMARY KEY,
+        holder text NOT NULL,
+        -- Id of the holder's server.
+        server text NOT NULL,
+        -- Whoever forgets the tokens of one of these ends the holds on them.
+        account_id text NOT NULL,
+        provider_id text NOT NULL,
+        workload text NOT NULL,
+        until timestamptz NOT NULL
+      );
+      CREATE INDEX identity_refreshes_account ON identity_refreshes (account_id, workload);
+      CREATE INDEX identity_refreshes_provider ON identity_refreshes (provider_id);
+      CREATE INDEX identity_authorizations_workload ON identity_authorizations (account_id, workload);
+    `,
+  },
 ];
 
 /** After their end, so that who asks late learns what became of them. */

@@ -6,6 +6,7 @@ import {
   type Changes,
   type Database,
   DuplicateResourceError,
+  type Executor,
   Known,
   MissingResourceError,
   type Page,
@@ -33,6 +34,13 @@ export interface GivenProvider<Data> {
   data: Data;
   secrets: Readonly<Record<string, GivenSecret>>;
 }
+
+/** What goes with a change of a provider, in its transaction; `after` is undefined when it is removed. */
+export type Beside<Data> = (
+  tx: Executor,
+  before: CredentialProvider<Data>,
+  after?: CredentialProvider<Data>,
+) => Promise<void>;
 
 /** Of one kind and account. */
 export const MOST_PROVIDERS = 1000;
@@ -102,11 +110,13 @@ export class CredentialProviders<Data> {
 
   /** Undefined when there is none of this name; from memory where it was used before. */
   find(accountId: string, name: string): Promise<CredentialProvider<Data> | undefined> {
-    const arn = this.arnOf(accountId, name);
-    return this.#known.get(arn, async () => {
-      const found = await this.#store.get(arn);
-      return found && fromResource(found);
-    });
+    return this.#known.get(this.arnOf(accountId, name), () => this.read(accountId, name));
+  }
+
+  /** The same, as it is in the database now. */
+  async read(accountId: string, name: string): Promise<CredentialProvider<Data> | undefined> {
+    const found = await this.#store.get(this.arnOf(accountId, name));
+    return found && fromResource(found);
   }
 
   /** The same; rejects with ResourceNotFoundException. */
@@ -126,13 +136,14 @@ export class CredentialProviders<Data> {
   }
 
   /**
-   * Replaces its data; a secret that `change` gives anew is replaced, any other is kept. Rejects with ResourceNotFoundException,
+   * Replaces its data; a secret that `change` gives anew is replaced, any other is kept. `beside` runs in the same transaction. Rejects with ResourceNotFoundException,
    * ConflictException when another writer was faster, and what `ProviderSecrets.take` rejects with.
    */
   async update(
     name: string,
     change: (current: CredentialProvider<Data>) => GivenProvider<Data>,
     caller: Caller,
+    beside: Beside<Data> = async () => undefined,
   ): Promise<CredentialProvider<Data>> {
     const { kind, database, secrets } = this.#deps;
     const { accountId } = caller;
@@ -147,6 +158,7 @@ export class CredentialProviders<Data> {
         const data = { data: given.data, secrets: { ...before, ...taken.kept } };
         const changed = await this.#store.within(tx).update(arn, current.version, data);
         await taken.write(tx);
+        await beside(tx, fromResource(current), fromResource(changed));
         return fromResource(changed);
       });
     } catch (error) {
@@ -159,8 +171,8 @@ export class CredentialProviders<Data> {
     }
   }
 
-  /** With its managed secrets. Rejects with ResourceNotFoundException. */
-  async delete(accountId: string, name: string): Promise<void> {
+  /** With its managed secrets; `beside` runs in the same transaction. Rejects with ResourceNotFoundException. */
+  async delete(accountId: string, name: string, beside: Beside<Data> = async () => undefined): Promise<void> {
     const { database, secrets } = this.#deps;
     const arn = this.arnOf(accountId, name);
     await database.transaction(async (tx) => {
@@ -168,6 +180,7 @@ export class CredentialProviders<Data> {
       const found = await store.get(arn);
       if (!found || !(await store.delete(arn))) throw this.#missing(name);
       await secrets.forget(fromResource(found), tx);
+      await beside(tx, fromResource(found));
     });
   }
 

@@ -1,6 +1,7 @@
 import type { control, Paginator } from '@agentplatform/contract';
 import { errors } from '@agentplatform/contract';
 import type { HandlersOf, RequestContext } from '../../../kernel/service.ts';
+import type { Executor } from '../../../kernel/storage/index.ts';
 import type { CredentialProviders, GivenProvider } from './credential-providers.ts';
 import {
   CLIENT_SECRET,
@@ -35,8 +36,8 @@ export interface Oauth2ProviderOperationsDeps extends ProviderRightsDeps {
     named: readonly control.CertificateConfiguration[] | undefined,
     ctx: RequestContext,
   ): Promise<string | undefined>;
-  /** Removes tokens and authorizations of a provider that is gone or has another client now. */
-  forget(of: { providerId: string }): Promise<void>;
+  /** Removes tokens and authorizations of a provider that is gone or has another client now, in the transaction that makes it so. */
+  forget(of: { providerId: string }, tx: Executor): Promise<void>;
 }
 
 /** The operations on OAuth2 credential providers. A provider is READY once it is made: nothing of it is made later. */
@@ -71,6 +72,15 @@ export function oauth2ProviderOperations(deps: Oauth2ProviderOperationsDeps): Ha
     return { ...settings, certificateAuthority };
   };
 
+  /** Tokens of another client mean nothing any more. */
+  const forgetTokens = async (
+    tx: Executor,
+    { data: before }: Oauth2Provider,
+    after?: Oauth2Provider,
+  ): Promise<void> => {
+    if (!after || isAnotherClient(before, after.data)) await deps.forget({ providerId: before.id }, tx);
+  };
+
   return {
     CreateOauth2CredentialProvider: {
       resource: one,
@@ -94,9 +104,7 @@ export function oauth2ProviderOperations(deps: Oauth2ProviderOperationsDeps): Ha
           needSecretAnew(current, settings, given);
           return { ...given, data: { ...settings, id: current.data.id } };
         };
-        const changed = await providers.update(input.name, change, ctx);
-        if (isAnotherClient(before, changed.data)) await deps.forget({ providerId: before.id });
-        return view(changed);
+        return view(await providers.update(input.name, change, ctx, forgetTokens));
       },
     },
     ListOauth2CredentialProviders: {
@@ -116,9 +124,7 @@ export function oauth2ProviderOperations(deps: Oauth2ProviderOperationsDeps): Ha
     DeleteOauth2CredentialProvider: {
       resource: one,
       async handle({ name }, { accountId }) {
-        const { data } = await providers.get(accountId, name);
-        await providers.delete(accountId, name);
-        await deps.forget({ providerId: data.id });
+        await providers.delete(accountId, name, forgetTokens);
         return {};
       },
     },

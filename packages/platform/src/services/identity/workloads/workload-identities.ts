@@ -30,10 +30,12 @@ type Kept = Pick<WorkloadIdentity, 'allowedResourceOauth2ReturnUrls'>;
 /** The workload identities of accounts: those that callers make, and those that came with a resource, whose child each of these is. */
 export class WorkloadIdentities {
   readonly #region: string;
+  readonly #database: Database;
   readonly #store: ResourceStore<Kept>;
 
   constructor({ database, clock, region }: WorkloadIdentitiesDeps) {
     this.#region = region;
+    this.#database = database;
     this.#store = new ResourceStore<Kept>({
       executor: database,
       clock,
@@ -110,15 +112,22 @@ export class WorkloadIdentities {
     return { items: items.map(fromResource), ...next };
   }
 
-  /** DeleteWorkloadIdentity. One that came with a resource goes with it alone; the model has no ConflictException here: it is a ValidationException, reason ResourceConflict. */
-  async delete(accountId: string, name: string): Promise<void> {
+  /** DeleteWorkloadIdentity; `beside` runs in the same transaction. One that came with a resource goes with it alone; the model has no ConflictException here: it is a ValidationException, reason ResourceConflict. */
+  async delete(
+    accountId: string,
+    name: string,
+    beside: (tx: Executor) => Promise<void> = async () => undefined,
+  ): Promise<void> {
     const { arn, owner } = await this.get(accountId, name);
     if (owner !== undefined)
       throw errors.validation(`The workload identity ${name} belongs to ${owner}.`, {
         reason: 'ResourceConflict',
         remedy: 'It is deleted together with that.',
       });
-    await this.#store.delete(arn);
+    await this.#database.transaction(async (tx) => {
+      await this.#store.within(tx).delete(arn);
+      await beside(tx);
+    });
   }
 }
 

@@ -1,6 +1,7 @@
 import { type control, type data, errors, type Paginator } from '@agentplatform/contract';
 import { discoveryUrlOf } from '../../../kernel/auth/index.ts';
 import type { HandlersOf, RequestContext } from '../../../kernel/service.ts';
+import type { Executor } from '../../../kernel/storage/index.ts';
 import type { WorkloadIdentities } from './workload-identities.ts';
 import { directoryArn, type WorkloadIdentity } from './workload-identity.ts';
 import type { WorkloadBearer, WorkloadTokens } from './workload-tokens.ts';
@@ -11,8 +12,8 @@ export interface WorkloadOperationsDeps {
   tokens: WorkloadTokens;
   /** The user of a JWT that is genuine. */
   userOfToken(token: string, accountId: string): Promise<TokenUser>;
-  /** Removes tokens that the workload had in the vault. */
-  forget(accountId: string, workload: string): Promise<void>;
+  /** Removes tokens that the workload had in the vault, in the transaction that removes it. */
+  forget(of: { accountId: string; workload: string }, tx: Executor): Promise<void>;
   paginator: Paginator;
   region: string;
 }
@@ -83,8 +84,7 @@ export function workloadOperations(deps: WorkloadOperationsDeps): HandlersOf<Wor
     DeleteWorkloadIdentity: {
       resource: one,
       async handle({ name }, { accountId }) {
-        await identities.delete(accountId, name);
-        await deps.forget(accountId, name);
+        await identities.delete(accountId, name, (tx) => deps.forget({ accountId, workload: name }, tx));
         return {};
       },
     },

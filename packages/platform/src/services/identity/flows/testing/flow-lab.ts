@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { errors } from '@agentplatform/contract';
+import pino from 'pino';
 import { createJwtAuthenticator, createOidcDiscovery } from '../../../../kernel/auth/index.ts';
 import { type Clock, systemClock } from '../../../../kernel/clock.ts';
 import { createOutbound } from '../../../../kernel/outbound/index.ts';
@@ -70,7 +71,9 @@ export async function openFlowLab(real: Database, { allowPrivate = ['127.0.0.0/8
   const sign: SecretsPort['sign'] = async (_arn, algorithm, bytes) => signer(algorithm, bytes);
   const stored = { read: none, sign, wrap: none, unwrap: none, need: none } as unknown as SecretsPort;
   const region = 'us-east-1';
-  const server = () => {
+  const warnings: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) });
+  const server = (serverId: string) => {
     const parts = { database, changes, clock, region, secrets };
     const providers = new CredentialProviders<Oauth2Settings>({
       ...parts,
@@ -82,14 +85,15 @@ export async function openFlowLab(real: Database, { allowPrivate = ['127.0.0.0/8
     const jwt = createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound, clock }), clock });
     const vaults = new TokenVaults({ ...parts, keys: stored });
     const flows = createFlows({
-      ...{ ...parts, stored, vaults, providers, identities, jwt, outbound, log: silent },
+      ...{ ...parts, stored, vaults, providers, identities, jwt, outbound, log },
       readObject: async () => undefined,
       publicUrl: () => PUBLIC,
       random: () => 0.01,
+      serverId,
     });
-    return { flows, providers, identities };
+    return { flows, providers, identities, vaults };
   };
-  const [first, second] = [server(), server()];
+  const [first, second] = [server('one'), server('two')];
   await changes.start();
   const caller: Caller = ofThePlatform(ACCOUNT);
   const signal = new AbortController().signal;
@@ -104,6 +108,11 @@ export async function openFlowLab(real: Database, { allowPrivate = ['127.0.0.0/8
     toFail: () => away,
     first: first.flows,
     second: second.flows,
+    providers: first.providers,
+    identities: first.identities,
+    vaults: first.vaults,
+    /** What was logged as a warning. */
+    warnings,
     caller,
     signal,
     async provider(settings: Partial<Oauth2Settings>, secret = 'a-client-secret-4711'): Promise<Oauth2Provider> {

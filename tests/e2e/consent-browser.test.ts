@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import {
   GetResourceOauth2TokenCommand,
@@ -375,9 +376,9 @@ describe('a consent portal', () => {
     expect((await victim.send(theirs.href)).status).toBe(403);
     const mine = await begun(victim);
     expect(mine.searchParams.get('state')).not.toBe(theirs.searchParams.get('state'));
-    expect((await victim.send(theirs.href)).status).toBe(502);
+    expect((await victim.send(theirs.href)).status).toBe(403);
     expect(await (await victim.send(url())).text()).toContain('Sign in');
-    // Its own state with another's code: the verifier does not fit. (The try before is over.)
+    // Its own state with another's code: the verifier does not fit.
     const fresh = await begun(victim);
     fresh.searchParams.set('code', theirs.searchParams.get('code') ?? '');
     expect((await victim.send(fresh.href)).status).toBe(502);
@@ -386,6 +387,25 @@ describe('a consent portal', () => {
     expect((await victim.send(last.href)).status).toBe(303);
     expect(await (await victim.send(url())).text()).toContain('You are signed in');
     expect((await victim.send(last.href)).status).toBe(403);
+  });
+
+  it('asks the provider nothing for an answer to no question of its own', async () => {
+    const { consentPortalId, consentPortalArn, portalUrl } = portal;
+    const forger = new Browser();
+    // Whoever makes up a cookie knows the state that comes of it.
+    const cookie = 'm'.repeat(43);
+    forger.plant(url(), `agentplatform-sign-in-${consentPortalId}`, cookie);
+    const state = createHmac('sha256', cookie).update(`state ${consentPortalArn}`).digest('base64url');
+    const before = provider.asked.length;
+    const search = new URLSearchParams({ code: 'guessed', state, iss: provider.issuer });
+    expect((await forger.send(`${portalUrl}/callback?${search}`)).status).toBe(403);
+    expect(provider.asked.length).toBe(before);
+    // The control: one that was begun here is asked for, once.
+    const back = await begun(forger);
+    back.searchParams.set('code', 'guessed');
+    expect((await forger.send(back.href)).status).toBe(502);
+    expect((await forger.send(back.href)).status).toBe(403);
+    expect(provider.asked.length).toBe(before + 1);
   });
 
   it('gives who signs in another cookie than he came with (session fixation)', async () => {

@@ -50,8 +50,8 @@ afterAll(async () => {
   await provider?.close();
 });
 
-const tokenFor = async (userId: string): Promise<string> => {
-  const command = new GetWorkloadAccessTokenForUserIdCommand({ workloadName: 'assistant', userId });
+const tokenFor = async (userId: string, workloadName = 'assistant'): Promise<string> => {
+  const command = new GetWorkloadAccessTokenForUserIdCommand({ workloadName, userId });
   return (await clients.data.send(command)).workloadAccessToken ?? '';
 };
 
@@ -201,6 +201,62 @@ describe('tokens of other services, by the AWS SDK', () => {
     expect(provider.asked.length).toBe(before + 1);
   });
 
+  it('are asked for in the words of the agent beside those of the platform, which a person reads first', async () => {
+    const begin = (customParameters: Record<string, string>) =>
+      ask('words', { resourceOauth2ReturnUrl: BACK, audiences: ['urn:stock'], customParameters });
+    for (const name of ['redirect_uri', 'state', 'client_id', 'code_challenge', 'response_type', 'scope'])
+      await expect(begin({ [name]: 'https://mallory.example/' })).rejects.toMatchObject({
+        ...{ name: 'ValidationException', message: expect.stringContaining(`customParameters.${name}`) },
+      });
+    const { authorizationUrl = '' } = await begin({ login_hint: 'words', claims: '{"userinfo":null}' });
+    const page = await (await new Browser().send(authorizationUrl)).text();
+    for (const told of ['urn:stock', 'login_hint', 'claims', '{&quot;userinfo&quot;:null}'])
+      expect(page).toContain(told);
+  });
+
+  it('are given to nobody who may not use the secret of their provider, though they are at hand', async () => {
+    await signedFetch(platform, {
+      ...{ method: 'PUT', path: '/_platform/secrets/CLIENT' },
+      content: { value: JSON.stringify({ key: provider.clientSecret }) },
+    });
+    await clients.control.send(
+      new CreateOauth2CredentialProviderCommand({
+        name: 'outside',
+        credentialProviderVendor: 'CustomOauth2',
+        oauth2ProviderConfigInput: {
+          customOauth2ProviderConfig: {
+            oauthDiscovery: { discoveryUrl: provider.discoveryUrl },
+            clientId: provider.clientId,
+            clientSecretSource: 'EXTERNAL',
+            clientSecretConfig: { secretId: 'CLIENT', jsonKey: 'key' },
+          },
+        },
+      }),
+    );
+    const own = [{ Effect: 'Allow' as const, Action: 'bedrock-agentcore:*', Resource: '*' }];
+    const theirs = clientsOf(platform, { credentials: await newUser(platform, 'no-reader', own) });
+    const machine = async (of: Clients) =>
+      of.data.send(
+        new GetResourceOauth2TokenCommand({
+          ...{ workloadIdentityToken: await tokenFor('ada'), resourceCredentialProviderName: 'outside' },
+          ...{ scopes: ['read'], oauth2Flow: 'M2M' },
+        }),
+      );
+    try {
+      const { accessToken } = await machine(clients);
+      await expect(machine(theirs)).rejects.toMatchObject({
+        ...{ name: 'AccessDeniedException', message: expect.stringContaining('secretsmanager:GetSecretValue') },
+      });
+      // The control: who may, gets the very token that is at hand.
+      const rights = { Effect: 'Allow' as const, Action: 'secretsmanager:GetSecretValue', Resource: '*' };
+      await setPolicy(platform, 'no-reader', [...own, rights], 'users');
+      expect((await machine(theirs)).accessToken).toBe(accessToken);
+      await clients.control.send(new DeleteOauth2CredentialProviderCommand({ name: 'outside' }));
+    } finally {
+      theirs.close();
+    }
+  });
+
   it('of two users come after each has consented in one browser, are renewed silently, and are never mixed up', async () => {
     const browser = new Browser();
     const tokens = new Map<string, string | undefined>();
@@ -250,21 +306,28 @@ describe('tokens of other services, by the AWS SDK', () => {
     }
     expect((await ask('ada')).accessToken).toBe(tokens.get('ada'));
     expect((await ask('bob')).accessToken).toBe(tokens.get('bob'));
-    expect((await ask('eve')).accessToken).toBeUndefined();
+    expect((await ask('eve', { resourceOauth2ReturnUrl: BACK })).accessToken).toBeUndefined();
   });
 
-  it('without a return address are confirmed by the page of the same browser', async () => {
-    const { authorizationUrl = '', sessionUri = '' } = await ask('cy');
+  it('without a return address are confirmed by the page of the same browser, where the agent has none', async () => {
+    await expect(ask('cy')).rejects.toMatchObject({
+      name: 'ValidationException',
+      message: expect.stringContaining('resourceOauth2ReturnUrl is required'),
+    });
+    await clients.control.send(new CreateWorkloadIdentityCommand({ name: 'alone' }));
+    const workloadIdentityToken = await tokenFor('cy', 'alone');
+    const { authorizationUrl = '', sessionUri = '' } = await ask('cy', { workloadIdentityToken });
     const browser = new Browser();
     const { location } = await browser.decide(authorizationUrl);
     const { answer } = await browser.follow(location ?? '');
     expect(answer?.status).toBe(200);
     expect(await answer?.text()).toContain('has access now');
-    expect(await provider.whoIs((await ask('cy', { sessionUri })).accessToken ?? '')).toBe('cy');
+    const { accessToken = '' } = await ask('cy', { workloadIdentityToken, sessionUri });
+    expect(await provider.whoIs(accessToken)).toBe('cy');
   });
 
   it('are denied by a person, which the agent is told', async () => {
-    const { authorizationUrl = '', sessionUri = '' } = await ask('dan');
+    const { authorizationUrl = '', sessionUri = '' } = await ask('dan', { resourceOauth2ReturnUrl: BACK });
     const { answer } = await new Browser().decide(authorizationUrl, 'deny');
     expect(await answer.text()).toContain('Denied');
     expect(await ask('dan', { sessionUri })).toMatchObject({ sessionUri, sessionStatus: 'FAILED' });
@@ -344,6 +407,7 @@ describe.skipIf(!python)('by boto3', () => {
         resourceCredentialProviderName: name,
         scopes: ['read'],
         oauth2Flow,
+        ...(oauth2Flow === 'USER_FEDERATION' && { resourceOauth2ReturnUrl: BACK }),
       },
     ];
     const [machine, begun, exchanged] = await boto.data(

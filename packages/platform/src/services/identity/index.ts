@@ -13,6 +13,7 @@ import { PortalLogin } from './consent/portal-login.ts';
 import { type PortalOperation, portalOperations } from './consent/portal-operations.ts';
 import { PORTALS_PATH, portalRoutes } from './consent/portal-routes.ts';
 import { PortalSessions } from './consent/portal-sessions.ts';
+import { PortalSignIns } from './consent/portal-sign-ins.ts';
 import { Portals } from './consent/portals.ts';
 import { createFlows, type FlowSettings } from './flows/index.ts';
 import { providerCheckRoutes } from './flows/provider-check-routes.ts';
@@ -135,6 +136,7 @@ export function createIdentityService(
   const portals = new Portals({ ...deps, providers: oauth2, sessions });
   const pages = {
     ...{ ...deps, ...rights, ...flows, links, portals, sessions, portalUrl },
+    signIns: new PortalSignIns(deps),
     login: new PortalLogin({ ...deps, ...flows }),
     providersOf: (portal: ConsentPortal) => providersOf(portal, oauth2, deps.roleMay),
   };

@@ -1,5 +1,6 @@
 import type { Executor, Migration, RetentionRule } from '../../kernel/storage/index.ts';
 import { portalMigrations, portalRetention } from './consent/portal-sessions.ts';
+import { signInMigrations, signInRetention } from './consent/portal-sign-ins.ts';
 import { flowMigrations, flowRetention } from './flows/tables.ts';
 
 /** Identities stand in the table `resources`; runtimes that are older than this room get theirs here. */
@@ -14,9 +15,11 @@ export const identityMigrations: Migration[] = [
   },
   ...flowMigrations,
   ...portalMigrations,
+  ...signInMigrations,
 ];
 
 export const identityRetention = (database: Executor): RetentionRule[] => [
   ...flowRetention(database),
   portalRetention(database),
+  signInRetention(database),
 ];

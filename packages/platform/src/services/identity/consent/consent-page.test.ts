@@ -9,6 +9,8 @@ const VIEW: ConsentView = {
   ...{
     scopes: ['openid', 'https://www.googleapis.com/auth/calendar.readonly', 'x.unknown'],
     resources: ['urn:orders'],
+    audiences: ['urn:stock'],
+    parameters: { prompt: 'login', claims: '{"userinfo":{}}' },
   },
   ...{ providerHost: 'accounts.google.com', returnHost: 'app.example' },
   ...{ action: '/identities/oauth2/authorize', fields: { request_uri: 'urn:1', token: 'abc' } },
@@ -28,8 +30,19 @@ const markup = (text: string): string[] => text.match(/<[a-z/!][^>]*>/gi) ?? [];
 describe('the consent page', () => {
   it('says who asks, for whom, where, and what in words, with the scope beside', () => {
     const text = consentPage(VIEW);
-    for (const told of ['assistant', 'ada', 'Google (work)', 'accounts.google.com', 'app.example', 'urn:orders'])
+    for (const told of [
+      'assistant',
+      'ada',
+      'Google (work)',
+      'accounts.google.com',
+      'app.example',
+      'urn:orders',
+      'urn:stock',
+    ])
       expect(text).toContain(told);
+    expect(text).toContain('prompt<code>login</code>');
+    expect(text).toContain('claims<code>{&quot;userinfo&quot;:{}}</code>');
+    expect(consentPage({ ...VIEW, audiences: [], parameters: {} })).not.toMatch(/Tokens are for|also tells/);
     expect(text).toContain('See your calendars<code>https://www.googleapis.com/auth/calendar.readonly</code>');
     expect(text).toContain('Know who you are<code>openid</code>');
     expect(text).toContain('Use “x.unknown”');
@@ -43,10 +56,18 @@ describe('the consent page', () => {
     const view: ConsentView = {
       ...{ ...VIEW, agent: hostile, title: hostile, user: hostile, scopes: [hostile], resources: [hostile] },
       ...{ providerHost: hostile, returnHost: hostile, action: hostile, fields },
+      ...{ audiences: [hostile], parameters: { [hostile]: hostile } },
     };
-    const tame = { ...view, agent: 'x', title: 'x', user: 'x', scopes: ['x'], resources: ['x'] };
+    const tame = { ...view, agent: 'x', title: 'x', user: 'x', scopes: ['x'], resources: ['x'], audiences: ['x'] };
     const expected = consentPage({
-      ...{ ...tame, providerHost: 'x', returnHost: 'x', action: 'x', fields: { request_uri: 'x', token: 'x' } },
+      ...{
+        ...tame,
+        parameters: { x: 'x' },
+        providerHost: 'x',
+        returnHost: 'x',
+        action: 'x',
+        fields: { request_uri: 'x', token: 'x' },
+      },
     });
     const shown = consentPage(view);
     const names = (text: string) => markup(text).map((tag) => /^<[/!]?[a-z0-9]+/i.exec(tag)?.[0]);

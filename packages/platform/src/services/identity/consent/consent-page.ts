@@ -14,6 +14,10 @@ export interface ConsentView {
   user: string;
   scopes: readonly string[];
   resources: readonly string[];
+  /** For whom the tokens are to be, as the agent says. */
+  audiences: readonly string[];
+  /** What the agent has the provider told beside the rest. */
+  parameters: Readonly<Record<string, string>>;
   /** Host of the provider's page that is next. */
   providerHost: string;
   /** Host of the application that he comes back to; undefined when this platform ends it. */
@@ -25,7 +29,20 @@ export interface ConsentView {
 
 /** The page that asks. It has two buttons, `decision=allow` and `decision=deny`. */
 export function consentPage(view: ConsentView): string {
-  const { agent, vendor, title, user, scopes, resources, providerHost, returnHost, action, fields } = view;
+  const {
+    agent,
+    vendor,
+    title,
+    user,
+    scopes,
+    resources,
+    audiences,
+    parameters,
+    providerHost,
+    returnHost,
+    action,
+    fields,
+  } = view;
   const back =
     returnHost === undefined ? undefined : html` After that you come back to <strong>${returnHost}</strong>.`;
   return page(
@@ -38,13 +55,28 @@ export function consentPage(view: ConsentView): string {
 </dl>
 <h2>${scopes.length > 0 ? 'It could then' : 'It names no scopes: the provider decides what it may.'}</h2>
 ${scopeList(vendor, scopes)}
-${resources.length > 0 ? html`<h2>At</h2><ul>${resources.map((one) => html`<li>${one}</li>`)}</ul>` : undefined}
+${list(
+  'At',
+  resources.map((one) => html`<li>${one}</li>`),
+)}
+${list(
+  'Tokens are for',
+  audiences.map((one) => html`<li>${one}</li>`),
+)}
+${list(
+  'The agent also tells the provider',
+  Object.entries(parameters).map(([name, value]) => html`<li>${name}<code>${value}</code></li>`),
+)}
 <p class="soft">Next you log in at <strong>${providerHost}</strong>.${back}</p>
 <p class="soft">Allow it only if you are ${user} and have just asked this agent for something.</p>
 <form method="post" action="${action}">${hiddenFields(fields)}
 <button name="decision" value="deny">Deny</button>
 <button name="decision" value="allow" class="main">Allow</button></form>`,
   );
+}
+
+function list(title: string, items: readonly Html[]): Html | undefined {
+  return items.length > 0 ? html`<h2>${title}</h2><ul>${items}</ul>` : undefined;
 }
 
 /** Scopes in words; one of which nothing is known stands for itself. */

@@ -23,7 +23,13 @@ async function open(publicUrl: string) {
       const bearer = { accountId: '1', workload: 'assistant', user: { kind: 'id', id: 'ada' } as const, madeAt: 1 };
       return [
         sessionUriOf(id(letter)),
-        { id: id(letter), bearer, scopes: ['read'], resources: [] } as unknown as Authorization,
+        {
+          id: id(letter),
+          bearer,
+          scopes: ['read'],
+          resources: [],
+          audiences: ['urn:stock'],
+        } as unknown as Authorization,
       ];
     }),
   );
@@ -32,6 +38,7 @@ async function open(publicUrl: string) {
   const routes = consentRoutes({
     federation: {
       open: async (uri) => known.get(uri),
+      parametersOf: async () => ({ claims: 'all' }),
       async allow(one) {
         decided.push(`allow ${one.id[0]}`);
         return 'https://provider.example/auth';
@@ -59,6 +66,12 @@ async function open(publicUrl: string) {
 }
 
 describe('the form of the consent page', () => {
+  it('stands below all that is asked for', async () => {
+    const { answer } = await (await open('https://agents.example')).show('a');
+    expect(answer.body).toContain('<li>urn:stock</li>');
+    expect(answer.body).toContain('<li>claims<code>all</code></li>');
+  });
+
   const allow = { decision: 'allow' };
 
   it.each(['http://127.0.0.1:8080', 'https://agents.example'])(

@@ -11,7 +11,7 @@ import { LEADING_HEADERS, messagePage, sendPage, sendTo } from './page.ts';
 import { formToken, isFormToken, readForm } from './page-form.ts';
 
 export interface ConsentRoutesDeps {
-  federation: Pick<UserFederation, 'open' | 'allow' | 'deny' | 'returned'>;
+  federation: Pick<UserFederation, 'open' | 'parametersOf' | 'allow' | 'deny' | 'returned'>;
   /** The provider of an authorization, and the host of its page; undefined when it is gone. Rejects with `ProviderError`. */
   providerOf(authorization: Authorization): Promise<{ provider: Oauth2Provider; host: string } | undefined>;
   /** Where browsers reach the platform, such as `https://agents.example.com`; it may have a path. */
@@ -38,11 +38,17 @@ export function consentRoutes(deps: ConsentRoutesDeps): RouteSet {
   async function show({ query, request, reply }: OpenCall): Promise<FastifyReply> {
     const authorization = await federation.open(query.get('request_uri') ?? '');
     const found = authorization && (await deps.providerOf(authorization));
-    if (!authorization || !found) return sendPage(reply, 404, messagePage('Nothing to allow', GONE));
+    const parameters = authorization && (await federation.parametersOf(authorization));
+    if (!authorization || !found || !parameters) return sendPage(reply, 404, messagePage('Nothing to allow', GONE));
     const browser = cookie().read(request.headers.cookie) ?? cookie().fresh();
     reply.header('set-cookie', cookie().header(browser));
     const action = `${new URL(deps.publicUrl()).pathname.replace(/\/$/, '')}${AUTHORIZE_PATH}`;
-    return sendPage(reply, 200, consentPage(viewOf(authorization, found, { action, browser })), LEADING_HEADERS);
+    return sendPage(
+      reply,
+      200,
+      consentPage(viewOf(authorization, { ...found, parameters }, { action, browser })),
+      LEADING_HEADERS,
+    );
   }
 
   async function decide({ request, reply }: OpenCall): Promise<FastifyReply> {
@@ -98,10 +104,10 @@ function answer(reply: FastifyReply, returned: Returned): FastifyReply {
 
 function viewOf(
   authorization: Authorization,
-  { provider, host }: { provider: Oauth2Provider; host: string },
+  { provider, host, parameters }: { provider: Oauth2Provider; host: string; parameters: ConsentView['parameters'] },
   { action, browser }: { action: string; browser: string },
 ): ConsentView {
-  const { id, bearer, scopes, resources, returnUrl } = authorization;
+  const { id, bearer, scopes, resources, audiences, returnUrl } = authorization;
   const { user } = bearer;
   return {
     agent: bearer.workload,
@@ -110,6 +116,8 @@ function viewOf(
     user: user === undefined ? '' : user.kind === 'id' ? user.id : user.subject,
     scopes,
     resources,
+    audiences,
+    parameters,
     providerHost: host,
     returnHost: returnUrl === undefined ? undefined : hostOf(returnUrl),
     action,

@@ -28,7 +28,7 @@ export interface SignIn {
 
 /**
  * Signing in to portals (OpenID Connect Core 1.0, code flow with PKCE). State, nonce and verifier come of the cookie of the browser that
- * begins, so nobody else's answer fits it (login CSRF), and it fits once, for the cookie is taken away with the answer.
+ * begins, so nobody else's answer fits it (login CSRF). That it fits once is seen to by `PortalSignIns`.
  */
 export class PortalLogin {
   readonly #deps: PortalLoginDeps;
@@ -37,8 +37,8 @@ export class PortalLogin {
     this.#deps = deps;
   }
 
-  /** The address of the provider's page. Rejects with `ProviderError`. */
-  async begin(signIn: SignIn): Promise<string> {
+  /** The address of the provider's page, and what the browser comes back with. Rejects with `ProviderError`. */
+  async begin(signIn: SignIn): Promise<{ location: string; state: string }> {
     const { portal, provider, redirectUri } = signIn;
     const { clientId = '', vendor } = provider.data;
     const { issuer, authorization_endpoint: address } = await this.#deps.clients.server(provider.data);
@@ -46,16 +46,17 @@ export class PortalLogin {
       throw new ProviderError('refused', `${issuer} has no page on which people could sign in.`);
     const { scopes, audience } = portal.idpConfig;
     const url = new URL(address);
+    const state = derived(signIn, 'state');
     const parameters = {
       ...{ response_type: 'code', client_id: clientId, redirect_uri: redirectUri },
       scope: [...new Set(['openid', ...scopes])].join(VENDORS[vendor].scopeSeparator),
-      ...{ state: derived(signIn, 'state'), nonce: derived(signIn, 'nonce') },
+      ...{ state, nonce: derived(signIn, 'nonce') },
       code_challenge: await oauth.calculatePKCECodeChallenge(derived(signIn, 'verifier')),
       code_challenge_method: 'S256',
       ...(audience !== undefined && { audience }),
     };
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-    return url.href;
+    return { location: url.href, state };
   }
 
   /** Who came back with that answer. Rejects with `ProviderError` for an answer that is not to this try, and what is no sign-in. */

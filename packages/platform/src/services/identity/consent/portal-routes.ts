@@ -11,12 +11,14 @@ import type { ConsentPortal } from './portal.ts';
 import type { PortalLogin, SignIn } from './portal-login.ts';
 import { connectionsPage, signInPage } from './portal-page.ts';
 import { type PortalSessions, type PortalUser, SESSION_SECONDS } from './portal-sessions.ts';
+import { type PortalSignIns, SIGN_IN_SECONDS } from './portal-sign-ins.ts';
 import type { Portals } from './portals.ts';
 import { revokeShown, shownGrants } from './shown-grants.ts';
 
 export interface PortalRoutesDeps {
   portals: Portals;
   sessions: PortalSessions;
+  signIns: PortalSignIns;
   login: PortalLogin;
   grants: Grants;
   /** Of the owner. */
@@ -31,8 +33,6 @@ export interface PortalRoutesDeps {
 
 /** Portals are below it, each by its id. */
 export const PORTALS_PATH = '/identities/portals';
-/** How long somebody may take to sign in. */
-const SIGN_IN_SECONDS = 600;
 const NO_PORTAL = 'There is no such portal.';
 const AGAIN = 'Open the portal again to sign in.';
 
@@ -123,23 +123,24 @@ async function sendConnections(
 }
 
 async function signIn(visit: Visit): Promise<FastifyReply> {
-  const { call, attempt, login } = visit;
+  const { call, attempt, login, signIns } = visit;
   const fresh = attempt.fresh();
   const begun = await signInOf(visit, fresh);
   if (!begun) return sendPage(call.reply, 404, messagePage('Not found', 'Nobody can sign in here any more.'));
-  const location = await login.begin(begun);
+  const { location, state } = await login.begin(begun);
+  await signIns.begin({ portalArn: visit.portal.arn, browser: fresh, state });
   call.reply.header('set-cookie', attempt.header(fresh));
   return sendTo(call.reply, location);
 }
 
 async function comeBack(visit: Visit): Promise<FastifyReply> {
-  const { call, portal, attempt, session, sessions, login, portalUrl } = visit;
+  const { call, portal, attempt, session, sessions, signIns, login, portalUrl } = visit;
   const { reply, request, query } = call;
   const tried = attempt.read(request.headers.cookie);
-  const begun = tried === undefined ? undefined : await signInOf(visit, tried);
+  const answer = { portalArn: portal.arn, browser: tried ?? '', state: query.get('state') ?? '' };
+  const begun = tried !== undefined && (await signIns.take(answer)) ? await signInOf(visit, tried) : undefined;
   if (!begun)
     return sendPage(reply, 403, messagePage('Not from here', `This browser did not begin to sign in. ${AGAIN}`));
-  // An answer counts once, whatever is in it.
   reply.header('set-cookie', attempt.forget());
   const user = await login.finish(begun, query);
   const before = session.read(request.headers.cookie);

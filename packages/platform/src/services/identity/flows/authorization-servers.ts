@@ -84,11 +84,16 @@ export class AuthorizationServers {
 /** An address: it stands in messages, rows and pages. */
 const PLAIN = /^[\x21-\x7e]{1,2048}$/;
 
+/** Of the web: a browser is sent there, too. */
+function isWeb(address: string): boolean {
+  return URL.canParse(address) && /^https?:$/.test(new URL(address).protocol);
+}
+
 /** Reads what the platform uses of a server's metadata. Throws `ProviderError` where that is not there. */
 function serverOf(metadata: Record<string, unknown>, from: string): AuthorizationServer {
   const address = (name: string): string | undefined => {
     const value = metadata[name];
-    return typeof value === 'string' && PLAIN.test(value) && URL.canParse(value) ? value : undefined;
+    return typeof value === 'string' && PLAIN.test(value) && isWeb(value) ? value : undefined;
   };
   const { issuer, authorization_response_iss_parameter_supported: namesItself } = metadata;
   const tokenEndpoint = address('token_endpoint');

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
 import { Secret } from '../../../kernel/secrets/index.ts';
 import { ofThePlatform } from '../../../kernel/service.ts';
@@ -47,6 +48,9 @@ export interface Step {
   empty?: true;
 }
 
+/** Of one agent and user, however they ended: more than a person decides on while the first still counts. */
+const MOST_SESSIONS = 50;
+
 /** Consents on their way, in the database, so that any server goes on with them. */
 export class Authorizations {
   readonly #deps: AuthorizationsDeps;
@@ -55,11 +59,43 @@ export class Authorizations {
     this.#deps = deps;
   }
 
-  /** `request` is what the same request finds it by. */
+  /** `request` is what the same request finds it by. Rejects with ThrottlingException when the agent has too many for that user. */
   async create(one: Authorization, request: string, secrets: AuthorizationSecrets): Promise<void> {
-    const { database, clock } = this.#deps;
+    // Before: in a transaction nothing else may be asked.
+    const sealed = await this.#seal(one, secrets);
+    await this.#deps.database.transaction(async (tx) => {
+      await this.#needRoom(one, tx);
+      await this.#insert(one, { request, sealed }, tx);
+    });
+  }
+
+  /** One after the other of a user: two at once would both find room. */
+  async #needRoom({ bearer: { accountId, workload, user } }: Authorization, tx: Executor): Promise<void> {
+    const now = this.#deps.clock.now();
+    const whose = [accountId, workload, JSON.stringify(namesOf(user))];
+    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 33))', [JSON.stringify(whose)]);
+    const [found] = await tx.query<{ count: number; first: Date | null }>(
+      `SELECT count(*)::int AS count, min(expires_at) AS first FROM identity_authorizations
+       WHERE account_id = $1 AND workload = $2 AND user_names = $3::jsonb AND expires_at > $4`,
+      [...whose, new Date(now)],
+    );
+    if (!found || found.count < MOST_SESSIONS) return;
+    throw errors.throttling(
+      `The agent ${workload} has begun ${MOST_SESSIONS} authorization sessions for this user within ten minutes.`,
+      {
+        remedy: 'Ask for a session that was begun by its sessionUri, or wait until the first ones are over.',
+        retryAfterSeconds: Math.max(1, Math.ceil(((found.first?.getTime() ?? now) - now) / 1000)),
+      },
+    );
+  }
+
+  async #insert(
+    one: Authorization,
+    { request, sealed }: { request: string; sealed: string },
+    tx: Executor,
+  ): Promise<void> {
     const { accountId, workload, user, madeAt } = one.bearer;
-    await database.execute(
+    await tx.execute(
       `INSERT INTO identity_authorizations
          (id, request, account_id, provider_arn, provider_id, workload, made_at, user_names, scopes, resources, audiences, token_key, return_url,
           status, sealed, created_at, updated_at, expires_at)
@@ -67,8 +103,8 @@ export class Authorizations {
       [
         ...[one.id, request, accountId, one.providerArn, one.providerId, workload, madeAt ?? null],
         ...[namesOf(user), one.scopes, one.resources, one.audiences].map((list) => JSON.stringify(list)),
-        ...[one.tokenKey, one.returnUrl ?? null, one.status, await this.#seal(one, secrets)],
-        ...[new Date(clock.now()), new Date(one.expiresAt)],
+        ...[one.tokenKey, one.returnUrl ?? null, one.status, sealed],
+        ...[new Date(this.#deps.clock.now()), new Date(one.expiresAt)],
       ],
     );
   }

@@ -5,7 +5,7 @@ import { secretMigrations } from '../../../kernel/secrets/index.ts';
 import { storageMigrations } from '../../../kernel/storage/index.ts';
 import { describeDatabases } from '../../../kernel/storage/testing/databases.ts';
 import type { Oauth2Provider } from '../providers/oauth2-provider.ts';
-import { flowMigrations } from './tables.ts';
+import { flowMigrations, flowRetention } from './tables.ts';
 import type { ConsentProvider } from './testing/consent-provider.ts';
 import { ACCOUNT, broughtBack, type FlowLab, openConsentLab, RETURN_URL } from './testing/flow-lab.ts';
 
@@ -178,10 +178,10 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
   it('ask again when they are told to, and give the old token to nobody meanwhile who waits for the new', async () => {
     const old = await consented('forced');
     const request = lab.request(provider, { user: user('forced') });
-    const { sessionUri = '' } = await lab.ask(lab.first, request, { force: true });
+    const { sessionUri = '' } = await lab.ask(lab.first, request, { force: true, returnUrl: RETURN_URL });
     expect(await lab.ask(lab.first, request, { sessionUri })).toMatchObject({ sessionStatus: 'IN_PROGRESS' });
     expect((await lab.ask(lab.first, request)).accessToken).toBe(old);
-    await lab.back(lab.first, await lab.consent(lab.first, sessionUri));
+    await complete(broughtBack(await lab.back(lab.first, await lab.consent(lab.first, sessionUri))), 'forced');
     const renewed = (await lab.ask(lab.first, request, { sessionUri })).accessToken;
     expect(renewed).not.toBe(old);
   });
@@ -233,6 +233,88 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
       await expect(lab.ask(lab.first, request, { returnUrl })).rejects.toMatchObject({ code: 'ValidationException' });
     expect(await lab.ask(lab.first, request, { returnUrl: RETURN_URL })).toMatchObject({
       sessionStatus: 'IN_PROGRESS',
+    });
+  });
+
+  it('end at an application wherever the agent has one, and at the platform where it has none', async () => {
+    const own = { user: user('alone'), workload: 'alone' };
+    await lab.identities.create({ name: 'alone' }, ACCOUNT);
+    const allow = (...allowedResourceOauth2ReturnUrls: string[]) =>
+      lab.identities.update({ name: 'alone', allowedResourceOauth2ReturnUrls }, ACCOUNT);
+    const begun = async () => (await lab.ask(lab.first, lab.request(provider, own))).sessionUri ?? '';
+    const done = await lab.back(lab.first, await lab.consent(lab.first, await begun()));
+    expect(done).toMatchObject({ kind: 'done' });
+    // An agent that leaves it out does without nobody’s confirmation.
+    const left = lab.ask(lab.first, lab.request(provider, { user: user('alone') }));
+    await expect(left).rejects.toMatchObject({
+      ...{ code: 'ValidationException', message: expect.stringContaining('resourceOauth2ReturnUrl is required') },
+    });
+    // Nor does one that had begun before there was an application.
+    const early = { ...own, user: user('early') };
+    const { sessionUri = '' } = await lab.ask(lab.first, lab.request(provider, early));
+    const url = await lab.consent(lab.first, sessionUri);
+    await allow(RETURN_URL);
+    expect(await lab.back(lab.first, url)).toMatchObject({ kind: 'refused' });
+    expect(
+      (await lab.ask(lab.first, lab.request(provider, early), { returnUrl: RETURN_URL })).accessToken,
+    ).toBeUndefined();
+    // What was granted before stands, and is given without an address.
+    expect((await lab.ask(lab.first, lab.request(provider, own))).accessToken).toBeDefined();
+  });
+
+  it('begin so many for one user of an agent within ten minutes, and are forgotten an hour after', async () => {
+    const begin = (id: string, at: number, flows = lab.first) =>
+      lab.ask(flows, lab.request(provider, { user: user(id), scopes: [`scope-${at}`] }), { returnUrl: RETURN_URL });
+    const tried = await Promise.allSettled(
+      Array.from({ length: 60 }, (_, at) => begin('many', at, at % 2 === 0 ? lab.first : lab.second)),
+    );
+    const refused = tried.filter((one) => one.status === 'rejected').map(({ reason }) => reason);
+    expect(refused).toHaveLength(10);
+    for (const one of refused)
+      expect(one).toMatchObject({ code: 'ThrottlingException', message: expect.stringContaining('50') });
+    // One that denies them gets no more by it, and another user has his own.
+    const first = tried.find((one) => one.status === 'fulfilled');
+    const session = await lab.first.federation.open(first?.value.sessionUri ?? '');
+    if (session) await lab.first.federation.deny(session);
+    await expect(begin('many', 61)).rejects.toMatchObject({ code: 'ThrottlingException' });
+    await begin('another', 61);
+    lab.clock.jump(600_001);
+    await begin('many', 61);
+    const rows = async () =>
+      (await database().query(`SELECT id FROM identity_authorizations WHERE user_names = '["many"]'`)).length;
+    const rule = flowRetention(database()).find(({ name }) => name === 'consents');
+    const round = () => rule?.forget(lab.clock.now() - rule.keepMs, 1000);
+    await round();
+    expect(await rows()).toBe(51);
+    lab.clock.jump(4_200_002);
+    await round();
+    expect(await rows()).toBe(0);
+  });
+
+  it('say at the provider what the platform and its vendor say, whatever the agent adds', async () => {
+    const { discoveryUrl } = server;
+    const atlassian = await lab.provider({ vendor: 'AtlassianOauth2', oauthDiscovery: { discoveryUrl } });
+    const request = lab.request(atlassian, {
+      user: user('adds'),
+      // As a row that was written before they were refused at the door.
+      customParameters: {
+        login_hint: 'adds',
+        audience: 'urn:mine',
+        prompt: 'none',
+        state: 'mine',
+        redirect_uri: 'https://evil.example/',
+      },
+    });
+    const { sessionUri = '' } = await lab.ask(lab.first, request, { returnUrl: RETURN_URL });
+    const session = await lab.first.federation.open(sessionUri);
+    if (!session) throw new Error('there is no session');
+    expect(await lab.first.federation.parametersOf(session)).toMatchObject({ login_hint: 'adds', prompt: 'none' });
+    const url = new URL(await lab.first.federation.allow(session, 'browser-1'));
+    for (const name of url.searchParams.keys()) expect(url.searchParams.getAll(name), name).toHaveLength(1);
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+      ...{ audience: 'api.atlassian.com', prompt: 'consent', login_hint: 'adds' },
+      redirect_uri: `https://agents.example/identities/oauth2/callback/${atlassian.data.id}`,
+      state: expect.stringMatching(/^[\w-]{43}$/),
     });
   });
 
@@ -323,6 +405,8 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
     const request = lab.request(provider, { user: user('gone') });
     expect((await lab.ask(lab.second, request)).accessToken).toBe(token);
     await database().transaction((tx) => lab.first.forget({ providerId: provider.data.id }, tx));
-    expect((await lab.ask(lab.second, request)).accessToken).toBeUndefined();
+    const anew = await lab.ask(lab.second, request, { returnUrl: RETURN_URL });
+    expect(anew).toMatchObject({ sessionStatus: 'IN_PROGRESS' });
+    expect(anew.accessToken).toBeUndefined();
   });
 });

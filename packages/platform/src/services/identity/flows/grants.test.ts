@@ -23,6 +23,7 @@ describeDatabases('grants', [...storageMigrations, ...secretMigrations, ...flowM
   });
 
   const requestOf = (id: string) => lab.request(provider, { user: { kind: 'id', id } });
+  const ask = (id: string, flows = lab.first) => lab.ask(flows, requestOf(id), { returnUrl: RETURN_URL });
 
   /** A user who has consented; his token and his grant. */
   async function consented(id: string): Promise<{ accessToken: string; grant: Grant }> {
@@ -61,7 +62,7 @@ describeDatabases('grants', [...storageMigrations, ...secretMigrations, ...flowM
     expect(await lab.first.grants.revoke(ACCOUNT, grant, lab.signal)).toBe('revoked');
     expect(await server.whoIs(accessToken)).toBeUndefined();
     for (const flows of [lab.first, lab.second])
-      await expect.poll(async () => (await lab.ask(flows, requestOf('cy'))).accessToken).toBeUndefined();
+      await expect.poll(async () => (await ask('cy', flows)).accessToken).toBeUndefined();
     // The control: another user's stands.
     expect(await server.whoIs(others.accessToken)).toBe('dan');
     expect((await lab.ask(lab.first, requestOf('dan'))).accessToken).toBe(others.accessToken);
@@ -75,7 +76,7 @@ describeDatabases('grants', [...storageMigrations, ...secretMigrations, ...flowM
     } finally {
       server.insteadOfRevoking(undefined);
     }
-    expect((await lab.ask(lab.first, requestOf('eve'))).accessToken).toBeUndefined();
+    expect((await ask('eve')).accessToken).toBeUndefined();
     expect(await lab.first.grants.find(ACCOUNT, grant.key)).toBeUndefined();
   });
 
@@ -101,6 +102,6 @@ describeDatabases('grants', [...storageMigrations, ...secretMigrations, ...flowM
     expect((await renewing).accessToken).toBe('renewed');
     await revoked;
     expect(await lab.first.grants.find(ACCOUNT, grant.key)).toBeUndefined();
-    expect((await lab.ask(lab.first, requestOf('fay'))).accessToken).toBeUndefined();
+    expect((await ask('fay')).accessToken).toBeUndefined();
   });
 });

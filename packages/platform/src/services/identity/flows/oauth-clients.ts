@@ -56,6 +56,17 @@ export class OauthClients {
     };
   }
 
+  /**
+   * Rejects with AccessDeniedException unless the caller may use what that provider authenticates its client with. Whoever gets a token is asked,
+   * for it may be at hand already: got for another caller.
+   */
+  async need({ data, secrets }: Oauth2Provider, caller: Caller): Promise<void> {
+    const secret = secrets[CLIENT_SECRET];
+    if (secret?.source === 'EXTERNAL') await caller.require('secretsmanager:GetSecretValue', secret.secretArn);
+    const key = data.privateKeyJwt?.privateKeySource?.kmsKeySource?.kmsKeyArn;
+    if (key !== undefined) await caller.require('kms:Sign', key);
+  }
+
   /** What the server of that provider says of itself. Rejects with `ProviderError`. */
   async server({ vendor, oauthDiscovery, certificateAuthority }: Oauth2Settings): Promise<AuthorizationServer> {
     const found = await this.#deps.servers.find(oauthDiscovery, certificateAuthority);

@@ -4,7 +4,9 @@ import type { CredentialProviders } from '../providers/credential-providers.ts';
 import type { Oauth2Settings } from '../providers/oauth2-provider.ts';
 import { type ProviderRightsDeps, providerRights } from '../providers/provider-rights.ts';
 import type { WorkloadTokens } from '../workloads/workload-tokens.ts';
+import { checkCustomParameters } from './custom-parameters.ts';
 import type { ExchangedTokens } from './exchanged-tokens.ts';
+import type { OauthClients } from './oauth-clients.ts';
 import { toWireError } from './provider-error.ts';
 import { asSet, type TokenRequest } from './token-request.ts';
 import type { UserFederation } from './user-federation.ts';
@@ -16,6 +18,7 @@ export interface TokenOperationsDeps extends ProviderRightsDeps {
   machine(request: TokenRequest, caller: Caller, signal: AbortSignal): Promise<string>;
   exchanged: ExchangedTokens;
   federation: UserFederation;
+  clients: Pick<OauthClients, 'need'>;
 }
 
 /** What this file serves. */
@@ -23,13 +26,15 @@ export type TokenOperation = 'GetResourceOauth2Token' | 'CompleteResourceTokenAu
 
 /** How agents get tokens of other services, and applications confirm whose consent it was. */
 export function tokenOperations(deps: TokenOperationsDeps): HandlersOf<TokenOperation> {
-  const { federation, exchanged, machine } = deps;
+  const { federation, exchanged, machine, clients } = deps;
 
   const answer = async (
     input: data.GetResourceOauth2TokenRequest,
     ctx: RequestContext,
   ): Promise<data.GetResourceOauth2TokenResponse> => {
     const request = await requestOf(input, ctx, deps);
+    checkCustomParameters(request);
+    await clients.need(request.provider, ctx);
     switch (input.oauth2Flow) {
       case 'M2M':
         return { accessToken: await machine(request, ctx, ctx.signal) };

@@ -34,7 +34,7 @@ export function tokenKey({ provider, bearer, ...request }: TokenRequest, beside:
   return hash('sha256', JSON.stringify([...whose, scopes, resources, audiences, ...beside]), 'base64url');
 }
 
-/** What of the request goes to a token endpoint, with the scopes as that vendor writes them. Nothing of the caller's replaces what is set. */
+/** What of the request goes to a provider, with the scopes as that vendor writes them. `checkCustomParameters` has seen to what is the caller's. */
 export function grantParameters(
   request: Pick<TokenRequest, 'scopes' | 'resources' | 'audiences' | 'customParameters'>,
   scopeSeparator: string,
@@ -44,22 +44,6 @@ export function grantParameters(
   if (scopes.length > 0) parameters.set('scope', scopes.join(scopeSeparator));
   for (const resource of resources) parameters.append('resource', resource);
   for (const audience of audiences) parameters.append('audience', audience);
-  for (const [name, value] of Object.entries(customParameters))
-    if (!parameters.has(name) && !OWN.has(name)) parameters.set(name, value);
+  for (const [name, value] of Object.entries(customParameters)) if (!parameters.has(name)) parameters.set(name, value);
   return parameters;
 }
-
-/** What the platform alone says at a token endpoint. */
-const OWN = new Set([
-  ...['grant_type', 'client_id', 'client_secret', 'client_assertion', 'client_assertion_type', 'scope'],
-  ...[
-    'code',
-    'code_verifier',
-    'redirect_uri',
-    'refresh_token',
-    'assertion',
-    'subject_token',
-    'actor_token',
-    'actor_token_type',
-  ],
-]);

@@ -74,8 +74,8 @@ export class UserFederation {
 
   /**
    * The user's token, or how he gives his consent. A consent that was revoked begins again, with the status FAILED, which says so. Rejects with
-   * ValidationException for a return address that the workload does not have, ResourceNotFoundException for a session that there is not, and
-   * as `UserTokens.get`.
+   * ValidationException for a return address that the workload does not have, or none where it has any, ThrottlingException for too many
+   * sessions, ResourceNotFoundException for a session that there is not, and as `UserTokens.get`.
    */
   async get(
     request: TokenRequest,
@@ -101,7 +101,7 @@ export class UserFederation {
     }
     // What became of it is over again.
     if (session && !lost) return this.#shown(session);
-    const { id } = await this.#begin(request, call);
+    const { id } = await this.#begin(request, { ...call, returnUrl: call.returnUrl ?? session?.returnUrl });
     const begun = this.#link(id);
     return lost ? { ...begun, sessionStatus: 'FAILED' } : begun;
   }
@@ -112,6 +112,11 @@ export class UserFederation {
     const found = id === undefined ? undefined : await this.#deps.authorizations.find(id);
     const undecided = found?.status === 'STARTED' || found?.status === 'ALLOWED';
     return found && undecided && found.expiresAt > this.#deps.clock.now() ? found : undefined;
+  }
+
+  /** What the agent has the provider told beside the rest, for the person who decides; undefined when that is gone. */
+  async parametersOf(authorization: Authorization): Promise<Readonly<Record<string, string>> | undefined> {
+    return (await this.#deps.authorizations.secrets(authorization))?.customParameters;
   }
 
   /** Binds it to a browser and sends that to the provider. Rejects with ResourceNotFoundException when there is nothing to allow, and `ProviderError`. */
@@ -128,14 +133,16 @@ export class UserFederation {
     const state = randomBytes(32).toString('base64url');
     const verifier = oauth.generateRandomCodeVerifier();
     const url = new URL(server.authorization_endpoint);
-    const asked = { ...authorization, customParameters: { ...authorizationParameters, ...secrets.customParameters } };
-    for (const [name, value] of grantParameters(asked, scopeSeparator)) url.searchParams.append(name, value);
+    // What the address has already is the server's own.
+    const fixed = new Set(url.searchParams.keys());
+    const asked = grantParameters({ ...authorization, customParameters: secrets.customParameters }, scopeSeparator);
+    for (const [name, value] of asked) if (!fixed.has(name)) url.searchParams.append(name, value);
     const own = { response_type: 'code', client_id: clientId, redirect_uri: callbackUrl(provider.data.id), state };
     const challenge = pkce
       ? { code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' }
       : {};
-    for (const [name, value] of Object.entries({ ...own, ...challenge })) url.searchParams.set(name, value);
-    for (const name of NOT_ASKED) url.searchParams.delete(name);
+    for (const [name, value] of Object.entries({ ...authorizationParameters, ...own, ...challenge }))
+      url.searchParams.set(name, value);
     const step = {
       status: 'ALLOWED' as const,
       state,
@@ -246,7 +253,7 @@ export class UserFederation {
     const { authorizations, clock } = this.#deps;
     const { provider, bearer, scopes, resources, audiences, customParameters } = request;
     const { returnUrl, customState } = call;
-    if (returnUrl !== undefined) await this.#needReturnUrl(request, returnUrl);
+    await this.#needReturnUrl(request, returnUrl);
     const tokenKey = UserTokens.keyOf(request);
     const same = hashOf(
       JSON.stringify([tokenKey, returnUrl ?? null, customState ?? null, Object.entries(customParameters).sort()]),
@@ -265,8 +272,14 @@ export class UserFederation {
     return { id };
   }
 
-  async #needReturnUrl({ bearer }: TokenRequest, returnUrl: string): Promise<void> {
-    if (await this.#isReturnUrl(bearer, returnUrl)) return;
+  async #needReturnUrl({ bearer }: TokenRequest, returnUrl: string | undefined): Promise<void> {
+    if (await this.#mayReturn(bearer, returnUrl)) return;
+    if (returnUrl === undefined)
+      throw errors.invalidField(
+        'resourceOauth2ReturnUrl',
+        `is required: an application confirms for the workload identity ${bearer.workload} whose consent it was`,
+        { remedy: 'Give one of its allowedResourceOauth2ReturnUrls.' },
+      );
     throw errors.invalidField(
       'resourceOauth2ReturnUrl',
       `is none of those of the workload identity ${bearer.workload}`,
@@ -276,9 +289,11 @@ export class UserFederation {
     );
   }
 
-  async #isReturnUrl({ accountId, workload }: Authorization['bearer'], returnUrl: string): Promise<boolean> {
+  /** Whether a consent for that workload may end there; without an address on the platform's own page, where it has no application that could confirm it. */
+  async #mayReturn({ accountId, workload }: Authorization['bearer'], returnUrl: string | undefined): Promise<boolean> {
     const identity = await this.#deps.identities.find(accountId, workload);
-    return identity?.allowedResourceOauth2ReturnUrls.includes(returnUrl) ?? false;
+    const allowed = identity?.allowedResourceOauth2ReturnUrls;
+    return (returnUrl === undefined ? allowed?.length === 0 : allowed?.includes(returnUrl)) ?? false;
   }
 
   /** To the application where there is one, else the browser that was bound here is proof enough. */
@@ -286,14 +301,13 @@ export class UserFederation {
     const authorization = await this.#deps.authorizations.find(id);
     if (!authorization) return { kind: 'refused', message: STALE };
     const { returnUrl, bearer } = authorization;
-    if (returnUrl !== undefined) {
-      // Whoever took the address away meanwhile wants nobody sent there.
-      if (!(await this.#isReturnUrl(bearer, returnUrl))) return { kind: 'refused', message: STALE };
+    // Whoever took the address away meanwhile wants nobody sent there, and whoever gave the first one wants it confirmed there.
+    if (!(await this.#mayReturn(bearer, returnUrl))) return { kind: 'refused', message: STALE };
+    if (returnUrl !== undefined)
       return {
         kind: 'application',
         url: withParameters(returnUrl, { session_id: sessionUriOf(handle), state: customState }),
       };
-    }
     try {
       await this.#exchange(authorization, ofThePlatform(bearer.accountId));
     } catch (error) {
@@ -375,8 +389,6 @@ export class UserFederation {
   }
 }
 
-/** Parameters of an application by which a provider would answer otherwise than to the callback, or that belong to a token endpoint. */
-const NOT_ASKED = ['response_mode', 'request', 'request_uri', 'subject_token_type', 'requested_token_use'];
 const STALE = 'This link counts no more: it was used, took too long, or was never one.';
 const OTHER_BROWSER = 'This is not the browser in which the access was allowed.';
 

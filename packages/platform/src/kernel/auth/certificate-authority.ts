@@ -7,8 +7,8 @@ import type { Caller, RequestContext } from '../service.ts';
 
 export interface CertificateAuthorityDeps {
   readObject: ReturnType<typeof objectReader>;
-  /** A secret by its ARN, as the caller; absent where none is read. */
-  readSecret?(arn: string, caller: Caller): Promise<Secret>;
+  /** The whole of a secret by its ARN, as the caller. */
+  readSecret(arn: string, caller: Caller): Promise<Secret>;
   clock: Pick<Clock, 'now'>;
 }
 
@@ -29,16 +29,13 @@ export async function certificateAuthority(
   deps: CertificateAuthorityDeps,
 ): Promise<string | undefined> {
   if (!named) return undefined;
-  const at = named.s3 ? `${field}[0].s3.uri` : `${field}[0].secretsManager`;
-  const problem = (what: string): Error => errors.invalidField(at, `names an object that ${what}`);
-  if (!named.s3 && !deps.readSecret)
-    throw errors.invalidField(at, 'is not served here', {
-      remedy: 'Put the certificate, which is no secret, into a bucket and name it in s3.uri.',
-    });
+  const at = named.s3 ? `${field}[0].s3.uri` : `${field}[0].secretsManager.secretArn`;
+  const kind = named.s3 ? 'an object' : 'a secret';
+  const problem = (what: string): Error => errors.invalidField(at, `names ${kind} that ${what}`);
   const text = named.s3
     ? await textOf(named.s3, ctx, deps, problem)
-    : (await deps.readSecret?.(named.secretsManager.secretArn, ctx))?.reveal();
-  const [pem, ...more] = certificatesIn(text ?? '');
+    : (await deps.readSecret(named.secretsManager.secretArn, ctx)).reveal();
+  const [pem, ...more] = certificatesIn(text);
   if (pem === undefined) throw problem('holds no certificate in PEM');
   for (const one of [pem, ...more]) check(one, deps.clock.now(), problem);
   return [pem, ...more].join('\n');

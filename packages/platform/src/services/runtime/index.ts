@@ -1,6 +1,6 @@
 import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import type { OAuthPrincipal } from '../../kernel/auth/index.ts';
+import type { CertificateAuthorityDeps, OAuthPrincipal } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { ImageError, type Images } from '../../kernel/images/index.ts';
 import type { SandboxImage, SandboxProvider } from '../../kernel/sandbox/index.ts';
@@ -36,6 +36,8 @@ export interface RuntimeServiceDeps {
   identity: IdentityPort;
   agentSecrets: AgentSecretsPort;
   artifacts: Omit<ArtifactDeps, 'images'>;
+  /** The whole of a secret by its ARN, as the caller. */
+  readSecret: CertificateAuthorityDeps['readSecret'];
   roleExists(roleArn: string): Promise<boolean>;
   refusalOf(url: string): Promise<string | undefined>;
   verifyToken(target: InvocationTarget, token: string, signal: AbortSignal): Promise<OAuthPrincipal>;

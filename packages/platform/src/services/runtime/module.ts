@@ -42,6 +42,7 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity' | 'se
         temporaryDirectory: kernel.temporaryDir,
         maxZipBytes: config.images.maxZipBytes,
       },
+      readSecret: async (arn, caller) => (await secrets.read(arn, undefined, caller)).value,
       fileSystems: {
         ...kernel.fileSystems,
         roleMay: (role, action, resource) => kernel.iam.roleMay(role, action, resource),

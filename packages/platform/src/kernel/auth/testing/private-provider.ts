@@ -2,7 +2,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 
-/** An authorization server (RFC 8414) behind a certificate of one's own. */
+/** An authorization server (RFC 8414) behind a certificate of one's own, with tokens for whoever asks. */
 export interface PrivateProvider {
   discoveryUrl: string;
   /** Of its subject `ann`, for the audience `agents`. */
@@ -17,7 +17,9 @@ export async function startPrivateProvider(credential: { key: string; cert: stri
   const server = createServer(credential, (req, res) => {
     res.setHeader('content-type', 'application/json');
     if (req.url === '/.well-known/oauth-authorization-server')
-      res.end(JSON.stringify({ issuer, jwks_uri: `${issuer}/keys` }));
+      res.end(JSON.stringify({ issuer, jwks_uri: `${issuer}/keys`, token_endpoint: `${issuer}/token` }));
+    else if (req.url === '/token')
+      res.end(JSON.stringify({ access_token: 'of-the-private', token_type: 'Bearer', expires_in: 600 }));
     else res.end(JSON.stringify({ keys: [jwk] }));
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));

@@ -60,9 +60,9 @@ export class PortalSessions {
     await this.#deps.database.execute('DELETE FROM identity_portal_sessions WHERE id_hash = $1', [hashOf(id)]);
   }
 
-  /** All of a portal. */
-  async endAll(portalArn: string): Promise<void> {
-    await this.#deps.database.execute('DELETE FROM identity_portal_sessions WHERE portal_arn = $1', [portalArn]);
+  /** All of a portal, in the transaction that makes them over. */
+  async endAll(portalArn: string, tx: Executor): Promise<void> {
+    await tx.execute('DELETE FROM identity_portal_sessions WHERE portal_arn = $1', [portalArn]);
   }
 }
 

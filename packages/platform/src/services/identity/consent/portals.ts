@@ -87,9 +87,11 @@ export class Portals {
     };
     await this.#check(wanted, ctx);
     try {
-      const changed = fromResource(await this.#store.modify(arn, () => wanted));
-      if (given.idpConfig) await this.#deps.sessions.endAll(arn);
-      return changed;
+      return await this.#deps.database.transaction(async (tx) => {
+        const changed = await this.#store.within(tx).modify(arn, () => wanted);
+        if (given.idpConfig) await this.#deps.sessions.endAll(arn, tx);
+        return fromResource(changed);
+      });
     } catch (error) {
       throw error instanceof MissingResourceError ? missing(id) : error;
     }
@@ -107,8 +109,10 @@ export class Portals {
   /** With its sessions; what people have granted stands. Rejects with ResourceNotFoundException. */
   async delete(accountId: string, id: string): Promise<void> {
     const arn = this.arnOf(accountId, id);
-    if (!(await this.#store.delete(arn))) throw missing(id);
-    await this.#deps.sessions.endAll(arn);
+    await this.#deps.database.transaction(async (tx) => {
+      if (!(await this.#store.within(tx).delete(arn))) throw missing(id);
+      await this.#deps.sessions.endAll(arn, tx);
+    });
   }
 
   /** The provider that people sign in by; undefined when it is gone. */

@@ -62,6 +62,31 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
     expect(server.asked.at(-2)?.get('resource')).toBe('urn:orders');
   });
 
+  it('give an agent a thousand tokens of its own at once, and those that it has', async () => {
+    await lab.workload('greedy');
+    const get = (what: string, workload = 'greedy') =>
+      lab.first.machine(
+        lab.request(provider, { workload, scopes: ['read'], customParameters: { what } }),
+        lab.caller,
+        lab.signal,
+      );
+    const first = await get('first');
+    await database().query(
+      `INSERT INTO identity_tokens (key, account_id, provider_arn, provider_id, workload, user_names, scopes, sealed, expires_at, granted_at, updated_at)
+       SELECT n::text, $1, '', '', 'greedy', '[]', '[]', '', $2, now(), now() FROM generate_series(2, 1000) n`,
+      [ACCOUNT, new Date(lab.clock.now() + 3_600_000)],
+    );
+    await expect(get('another')).rejects.toMatchObject({
+      ...{ code: 'ThrottlingException', message: expect.stringContaining('1000') },
+    });
+    expect(await get('first')).toBe(first);
+    lab.clock.jump(700_000);
+    expect(await get('first')).not.toBe(first);
+    await get('another', 'assistant');
+    lab.clock.jump(3_600_000);
+    await get('another');
+  });
+
   it('give a cached token while its provider is down, ask a bounded number of times, and say so once it is over', async () => {
     const request = lab.request(provider, { scopes: ['read'], customParameters: { down: 'yes' } });
     const get = () => lab.first.machine(request, lab.caller, lab.signal);

@@ -89,6 +89,7 @@ export function createFlows(deps: FlowsDeps) {
   const federation = new UserFederation({
     ...parts,
     authorizations,
+    refreshes,
     userTokens: new UserTokens(parts),
     callbackUrl,
     consentUrl: (sessionUri) => `${base()}${AUTHORIZE_PATH}?${new URLSearchParams({ request_uri: sessionUri })}`,

@@ -66,6 +66,11 @@ export class Refreshes {
     return this.#alone<Result>(held, async () => undefined, work, signal);
   }
 
+  /** Ends the lease on a token that is being replaced: what is on its way for the old one is not written. Before it, in its transaction. */
+  async end(key: string, tx: Executor): Promise<void> {
+    await tx.execute('DELETE FROM identity_refreshes WHERE key = $1', [key]);
+  }
+
   /** Ends the leases on tokens that are being forgotten: what is on its way is not written. Before those, in their transaction. */
   async forget(of: Forgotten, tx: Executor): Promise<void> {
     if ('providerId' in of) await tx.execute('DELETE FROM identity_refreshes WHERE provider_id = $1', [of.providerId]);

@@ -108,6 +108,24 @@ describeDatabases('renewals', [...storageMigrations, ...secretMigrations, ...flo
     },
   );
 
+  it('of a consent that was given anew are not written over it', async () => {
+    await consented('anew');
+    lab.clock.jump(600_000);
+    const begun = await lab.ask(lab.first, requestOf('anew'), { returnUrl: RETURN_URL, force: true });
+    const back = await lab.back(lab.first, await lab.consent(lab.first, begun.sessionUri ?? ''));
+    const renewal = held();
+    const renewing = ask('anew', lab.second);
+    renewing.catch(() => undefined);
+    await renewal.asked;
+    const { answer } = renewal;
+    // The new consent is redeemed by the provider itself.
+    server.instead(undefined);
+    await lab.first.federation.complete(broughtBack(back), { userId: 'anew' }, lab.caller);
+    answer();
+    await expect(renewing).rejects.toMatchObject(CHANGED);
+    expect(await server.whoIs((await ask('anew', lab.second)).accessToken ?? '')).toBe('anew');
+  });
+
   it('ask as the client that the provider has, though it was another when they were asked for', async () => {
     const request = lab.request(provider, { scopes: ['read'], customParameters: { stale: 'yes' } });
     const stale = { ...request, provider: { ...provider, data: { ...provider.data, clientId: 'another-client' } } };

@@ -111,6 +111,17 @@ export class StoredTokens {
     return this.#deps.vaults.seal(text, contextOf(key), caller);
   }
 
+  /** How many tokens of its own an agent has that still count. */
+  async countOwn({ accountId, workload }: Pick<TokenRequest['bearer'], 'accountId' | 'workload'>): Promise<number> {
+    const { database, clock } = this.#deps;
+    const [row] = await database.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM identity_tokens
+       WHERE account_id = $1 AND workload = $2 AND user_names = '[]' AND expires_at > $3`,
+      [accountId, workload, new Date(clock.now())],
+    );
+    return row?.count ?? 0;
+  }
+
   /** Stores or replaces. */
   async put(
     request: TokenRequest,

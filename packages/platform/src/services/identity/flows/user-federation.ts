@@ -14,6 +14,7 @@ import { type Authorizations, hashOf } from './authorizations.ts';
 import type { FreshTokens } from './fresh-tokens.ts';
 import type { OauthClients } from './oauth-clients.ts';
 import { ProviderError, toWireError } from './provider-error.ts';
+import type { Refreshes } from './refreshes.ts';
 import { asProviderError, type TokenEndpoint } from './token-endpoint.ts';
 import { grantParameters, namesOf, type TokenRequest } from './token-request.ts';
 import { ConsentLostError, UserTokens } from './user-tokens.ts';
@@ -22,6 +23,7 @@ export interface UserFederationDeps {
   authorizations: Authorizations;
   userTokens: UserTokens;
   fresh: FreshTokens;
+  refreshes: Pick<Refreshes, 'end'>;
   clients: OauthClients;
   endpoint: TokenEndpoint;
   providers: CredentialProviders<Oauth2Settings>;
@@ -350,7 +352,7 @@ export class UserFederation {
     secrets: AuthorizationSecrets,
     caller: Caller,
   ): Promise<void> {
-    const { authorizations, clients, endpoint, fresh, callbackUrl } = this.#deps;
+    const { authorizations, clients, endpoint, fresh, refreshes, callbackUrl } = this.#deps;
     const client = await clients.of(provider, caller);
     const { code = '', verifier } = secrets;
     const parameters = new URLSearchParams({ code, redirect_uri: callbackUrl(provider.data.id) });
@@ -360,6 +362,8 @@ export class UserFederation {
     const request: TokenRequest = { ...held, provider, customParameters: {} };
     const beside = async (tx: Parameters<Authorizations['forget']>[1]): Promise<void> => {
       const done = { status: 'DONE' as const, empty: true as const };
+      // What he consented to before is not to come back over it.
+      await refreshes.end(held.tokenKey, tx);
       // Deleted meanwhile with its provider or workload: the token is not to be.
       if (!(await authorizations.step(held, done, tx))) throw gone();
     };

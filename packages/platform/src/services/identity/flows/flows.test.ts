@@ -343,6 +343,20 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
     });
   });
 
+  it('keep what the address of the provider has already', async () => {
+    const { issuer } = server;
+    const metadata = { issuer, authorizationEndpoint: `${issuer}/auth?tenant=acme`, tokenEndpoint: `${issuer}/token` };
+    const fixed = await lab.provider({ oauthDiscovery: { authorizationServerMetadata: metadata } });
+    const customParameters = { tenant: 'evil', login_hint: 'fixed' };
+    const request = lab.request(fixed, { user: user('fixed'), customParameters });
+    const { sessionUri = '' } = await lab.ask(lab.first, request, { returnUrl: RETURN_URL });
+    const session = await lab.first.federation.open(sessionUri);
+    if (!session) throw new Error('there is no session');
+    const url = new URL(await lab.first.federation.allow(session, 'browser-1'));
+    expect(url.searchParams.getAll('tenant')).toEqual(['acme']);
+    expect(url.searchParams.getAll('login_hint')).toEqual(['fixed']);
+  });
+
   it('show the session of another user or agent to nobody, nor complete it', async () => {
     const { sessionUri = '' } = await lab.ask(lab.first, lab.request(provider, { user: user('ada-2') }), {
       returnUrl: RETURN_URL,

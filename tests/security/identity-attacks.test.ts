@@ -67,8 +67,10 @@ beforeAll(async () => {
   clients = clientsOf(platform);
   home = `arn:aws:bedrock-agentcore:${platform.ready.region}:${platform.ready.accountId}`;
   orders = await connectConsentProvider(clients, 'orders');
-  for (const name of ['assistant', 'other'])
-    await clients.control.send(new CreateWorkloadIdentityCommand({ name, allowedResourceOauth2ReturnUrls: [BACK] }));
+  const application = { name: 'assistant', allowedResourceOauth2ReturnUrls: [BACK] };
+  await clients.control.send(new CreateWorkloadIdentityCommand(application));
+  // Without an application that could confirm whose consent it was: the page does.
+  for (const name of ['kiosk', 'other']) await clients.control.send(new CreateWorkloadIdentityCommand({ name }));
   ({ arn: runtime } = await deployAgent(platform, clients, {
     folder: join(import.meta.dirname, '../support/probe-agent'),
     authorizerConfiguration: {
@@ -322,7 +324,7 @@ describe('the answer of a provider to a consent', () => {
 
   it('from another issuer ends the consent (mix-up), and nothing is sent there', async () => {
     const browser = new Browser();
-    const token = await workloadToken('mix-up');
+    const token = await workloadToken('mix-up', 'kiosk');
     const begun = await federate(token);
     const back = await allowed(begun.authorizationUrl ?? '', browser);
     back.searchParams.set('iss', 'https://mallory.example');
@@ -375,7 +377,7 @@ describe('a confused deputy', () => {
     const DENIED = 'AccessDeniedException';
     try {
       const own = await workloadToken('eve', 'other');
-      const stolen = await workloadToken('ada', 'assistant');
+      const stolen = await workloadToken('ada', 'kiosk');
       const key = (workloadIdentityToken: string, resourceCredentialProviderName: string) =>
         deputy.data.send(new GetResourceApiKeyCommand({ workloadIdentityToken, resourceCredentialProviderName }));
       expect(await refusal(key(own, 'theirs'))).toBe(DENIED);
@@ -384,17 +386,17 @@ describe('a confused deputy', () => {
       expect(await refusal(federate(stolen, {}, deputy))).toBe(DENIED);
       const forAda = (workloadName: string) =>
         deputy.data.send(new GetWorkloadAccessTokenForUserIdCommand({ workloadName, userId: 'ada' }));
-      expect(await refusal(forAda('assistant'))).toBe(DENIED);
+      expect(await refusal(forAda('kiosk'))).toBe(DENIED);
       // The controls.
       expect((await key(own, 'mine')).apiKey).toBe('my-key');
       expect(await refusal(forAda('other'))).toBe('taken');
-      // Ada has consented to `assistant`: to `other` she has not.
-      const first = await federate(await workloadToken('ada-9'));
+      // Ada has consented to `kiosk`: to `other` she has not.
+      const first = await federate(await workloadToken('ada-9', 'kiosk'));
       const browser = new Browser();
       await browser.send((await allowed(first.authorizationUrl ?? '', browser)).href);
-      expect((await federate(await workloadToken('ada-9'))).accessToken).toMatch(/^[\w-]+$/);
+      expect((await federate(await workloadToken('ada-9', 'kiosk'))).accessToken).toMatch(/^[\w-]+$/);
       expect((await federate(await workloadToken('ada-9', 'other'))).accessToken).toBeUndefined();
-      expect((await federate(await workloadToken('eve-9'))).accessToken).toBeUndefined();
+      expect((await federate(await workloadToken('eve-9', 'kiosk'))).accessToken).toBeUndefined();
     } finally {
       deputy.close();
     }

@@ -3,7 +3,13 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { GetResourceApiKeyCommand, GetWorkloadAccessTokenCommand } from '@aws-sdk/client-bedrock-agentcore';
+import {
+  GetResourceApiKeyCommand,
+  GetResourceOauth2TokenCommand,
+  GetWorkloadAccessTokenCommand,
+  GetWorkloadAccessTokenForJWTCommand,
+  GetWorkloadAccessTokenForUserIdCommand,
+} from '@aws-sdk/client-bedrock-agentcore';
 import { CreateWorkloadIdentityCommand } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentcoreInside, type Ended } from '../../packages/cli/test/agentcore.ts';
@@ -12,6 +18,7 @@ import {
   startConsentProvider,
 } from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
+import { connectConsentProvider, consentTo } from '../support/consent-platform.ts';
 import { newUser } from '../support/iam.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 import { signedFetch } from '../support/signed-fetch.ts';
@@ -144,6 +151,93 @@ describe('agentcore identity', () => {
       provider.instead(undefined);
       garbage.close();
     }
+  });
+
+  describe('grants', () => {
+    let server: ConsentProvider;
+    /** Tokens of the users, by their names. */
+    const tokens = new Map<string, string>();
+
+    async function consented(workloadAccessToken: string | undefined, user: string): Promise<void> {
+      const ask = (more: object) =>
+        clients.data.send(
+          new GetResourceOauth2TokenCommand({
+            ...{ workloadIdentityToken: workloadAccessToken, resourceCredentialProviderName: 'calendar' },
+            ...{ scopes: ['openid', 'read'], oauth2Flow: 'USER_FEDERATION', customParameters: { login_hint: user } },
+            ...more,
+          }),
+        );
+      const { authorizationUrl = '', sessionUri } = await ask({});
+      await consentTo(authorizationUrl);
+      tokens.set(user, (await ask({ sessionUri })).accessToken ?? '');
+    }
+
+    beforeAll(async () => {
+      server = await connectConsentProvider(clients, 'calendar');
+      await clients.control.send(new CreateWorkloadIdentityCommand({ name: 'secretary' }));
+      for (const userId of ['ada', 'bob']) {
+        const get = new GetWorkloadAccessTokenForUserIdCommand({ workloadName: 'secretary', userId });
+        await consented((await clients.data.send(get)).workloadAccessToken, userId);
+      }
+      const userToken = await server.userToken('cy');
+      const get = new GetWorkloadAccessTokenForJWTCommand({ workloadName: 'secretary', userToken });
+      await consented((await clients.data.send(get)).workloadAccessToken, 'cy');
+    });
+    afterAll(() => server?.close());
+
+    const listed = async (...args: string[]) =>
+      JSON.parse(await good(['grants', '--json', ...args])) as { id: string; user: object; scopes: string[] }[];
+
+    it('are listed: all, of a user, of a provider, of an agent', async () => {
+      const byId = (userId: string) => ({ user: { userId } });
+      const cy = { user: { issuer: server.issuer, subject: 'cy' } };
+      expect(await listed()).toMatchObject([cy, byId('bob'), byId('ada')]);
+      expect(await listed('--user', 'ada')).toMatchObject([{ ...byId('ada'), scopes: ['openid', 'read'] }]);
+      expect(await listed('--issuer', server.issuer, '--subject', 'cy')).toMatchObject([cy]);
+      expect(await listed('--provider', 'calendar')).toHaveLength(3);
+      expect(await listed('--workload', 'secretary')).toHaveLength(3);
+      for (const other of [
+        ['--user', 'cy'],
+        ['--provider', 'other'],
+        ['--workload', 'other'],
+      ])
+        expect(await listed(...other)).toEqual([]);
+      const table = await good(['grants']);
+      expect(table).toMatch(/^ID +USER +WORKLOAD +PROVIDER +SCOPES +GRANTED\ngrant-/);
+      expect(table).toContain(`cy of ${server.issuer}`);
+      for (const token of tokens.values()) expect(table).not.toContain(token);
+      const half = await identity(['grants', '--issuer', server.issuer]);
+      expect(half).toMatchObject({ code: 2, stderr: expect.stringContaining('--subject') });
+    });
+
+    it('are listed page by page, and a token of one list counts in no other', async () => {
+      const page = async (query: Record<string, string>) => {
+        const answer = await signedFetch(platform, { method: 'GET', path: '/_platform/identity/grants', query });
+        return { status: answer.status, ...((await answer.json()) as { grants: unknown[]; nextToken?: string }) };
+      };
+      const first = await page({ maxResults: '2' });
+      expect(first.grants).toHaveLength(2);
+      const last = await page({ maxResults: '2', nextToken: first.nextToken ?? '' });
+      expect([last.grants.length, last.nextToken]).toEqual([1, undefined]);
+      expect((await page({ nextToken: first.nextToken ?? '', userId: 'ada' })).status).toBe(400);
+      for (const maxResults of ['0', '501', 'x', '1.5']) expect((await page({ maxResults })).status).toBe(400);
+    });
+
+    it('are taken back, and the next time the user is asked again', async () => {
+      const [grant] = await listed('--user', 'ada');
+      expect(await server.whoIs(tokens.get('ada') ?? '')).toBe('ada');
+      expect(await good(['revoke', grant?.id ?? ''])).toBe(`${grant?.id} is over here; its provider was told.\n`);
+      expect(await server.whoIs(tokens.get('ada') ?? '')).toBeUndefined();
+      expect(await listed('--user', 'ada')).toEqual([]);
+      expect(await identity(['revoke', grant?.id ?? ''])).toMatchObject({ code: 4 });
+      // The control: bob's stands until it is taken back as well.
+      expect(await server.whoIs(tokens.get('bob') ?? '')).toBe('bob');
+      const rest = (await listed()).map(({ id }) => id);
+      expect(JSON.parse(await good(['revoke', '--json', ...rest]))).toEqual(
+        rest.map((id) => ({ id, atProvider: 'revoked' })),
+      );
+      expect(await identity(['grants'])).toMatchObject({ stdout: '', stderr: 'There are no such grants.\n' });
+    });
   });
 
   it('tests a provider only for who may', async () => {

@@ -7,6 +7,7 @@ import {
 import { Browser } from '../../packages/platform/src/services/identity/flows/testing/browser.ts';
 import {
   type ConsentProvider,
+  type ConsentProviderOptions,
   startConsentProvider,
 } from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
 import type { Clients } from './clients.ts';
@@ -19,6 +20,7 @@ export async function connectConsentProvider(
   { control }: Clients,
   name: string,
   onBehalfOf?: OnBehalfOfTokenExchangeConfigType,
+  options: Pick<ConsentProviderOptions, 'lifeSeconds'> = {},
 ): Promise<ConsentProvider> {
   const settings = (discoveryUrl: string, clientId: string, clientSecret: string) => ({
     name,
@@ -36,7 +38,7 @@ export async function connectConsentProvider(
   const later = 'https://later.example/.well-known/openid-configuration';
   await control.send(new CreateOauth2CredentialProviderCommand(settings(later, 'later', 'later')));
   const { callbackUrl = '' } = await control.send(new GetOauth2CredentialProviderCommand({ name }));
-  const provider = await startConsentProvider({ redirectUris: [callbackUrl] });
+  const provider = await startConsentProvider({ ...options, redirectUris: [callbackUrl] });
   const { discoveryUrl, clientId, clientSecret } = provider;
   await control.send(new UpdateOauth2CredentialProviderCommand(settings(discoveryUrl, clientId, clientSecret)));
   return provider;

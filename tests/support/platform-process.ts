@@ -28,6 +28,8 @@ export interface TestPlatform {
 export interface StartOptions {
   /** Kept by the caller, for a second start on the same data. */
   dataDir?: string;
+  /** Another than a free one: what comes back after a kill is found where it was. */
+  port?: number;
   args?: string[];
   env?: Record<string, string>;
   /** Of Node, before the script. */
@@ -42,7 +44,7 @@ export interface StartOptions {
 export async function startTestPlatform(options: StartOptions = {}): Promise<TestPlatform> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'agentplatform-test-')));
   const script = options.supervised ? 'scripts/platform.mjs' : 'packages/platform/src/main.ts';
-  const args = [script, '--port', '0', '--data', dataDir, '--json', ...(options.args ?? [])];
+  const args = [script, '--port', String(options.port ?? 0), '--data', dataDir, '--json', ...(options.args ?? [])];
   // Benchmarks, which come here too, measure it as it is.
   const flags = process.env.VITEST ? [WASM_FLAG] : [];
   const child = spawn(process.execPath, [...flags, ...(options.nodeFlags ?? []), ...args], {

@@ -1,12 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { canonicalJson } from './canonical-json.ts';
 import { errors } from './errors.ts';
-import type { OperationName } from './generated/types.ts';
 import type { DocumentValue } from './wire-types.ts';
 
 /** What a token is good for: it is refused in another operation, for another account, or under another filter. */
 export interface PageScope {
-  operation: OperationName;
+  /** An operation of the contract, or the action that a route of the platform's own asks the right to. */
+  operation: string;
   accountId: string;
   /** The part of the input that decides what is listed, e.g. `{ memoryId, actorId }`; not maxResults. */
   filter?: DocumentValue;

@@ -6,6 +6,7 @@ import { kindOf, listProviders, type ProviderKind, removeProvider, showProvider 
 import { note, printJson, type Terminal, typed } from '../terminal/terminal.ts';
 import { printDone, printList, printMembers } from './iam-request.ts';
 import { addCommand } from './identity-add.ts';
+import { grantsCommand, revokeCommand } from './identity-grants.ts';
 import { testProviderCommand } from './identity-test.ts';
 
 /** Where agents get keys and tokens of other services from. */
@@ -15,6 +16,8 @@ export function identityCommand(terminal: Terminal) {
     listCommand(terminal),
     showCommand(terminal),
     removeCommand(terminal),
+    grantsCommand(terminal),
+    revokeCommand(terminal),
     testProviderCommand(terminal),
   ]);
 }

@@ -22,6 +22,8 @@ export interface GrantsView {
   /** Whose they are. */
   user: string;
   grants: readonly ShownGrant[];
+  /** Whether there are older ones than these. */
+  more: boolean;
   /** What was just done. */
   notice: string | undefined;
   /** Path that the forms are sent to, and their hidden fields. */
@@ -30,14 +32,17 @@ export interface GrantsView {
 }
 
 /** What a person has granted. Each grant has a button, `revoke=ID`. */
-export function grantsPage({ user, notice, ...rest }: GrantsView): string {
+export function grantsPage({ user, more, notice, ...rest }: GrantsView): string {
   return page(
     'Your agents’ access',
     html`${notice === undefined ? undefined : html`<p role="status"><strong>${notice}</strong></p>`}
 <p>This is what <strong>${user}</strong> has allowed agents to use.</p>
-${grantList(rest)}`,
+${grantList(rest)}${more ? olderGrants : undefined}`,
   );
 }
+
+/** Said where a page does not show all. */
+export const olderGrants: Html = html`<p>These are the newest. Older ones are shown once you take some of these back.</p>`;
 
 /** Grants with their buttons, or that there are none. */
 export function grantList({ grants, action, fields }: Pick<GrantsView, 'grants' | 'action' | 'fields'>): Html {

@@ -1,7 +1,7 @@
-import { errors } from '@agentplatform/contract';
+import { errors, type Paginator } from '@agentplatform/contract';
 import type { FastifyReply } from 'fastify';
 import { type KnownCall, type OpenCall, type RouteSet, readMembers, SIGNED } from '../../../kernel/http/index.ts';
-import type { GrantFilter, Grants } from '../flows/grants.ts';
+import { type GrantList, type Grants, grantId, MOST_GRANTS } from '../flows/grants.ts';
 import type { Grant } from '../flows/stored-tokens.ts';
 import { BrowserCookie } from './browser-cookie.ts';
 import { COOKIE_SECONDS } from './consent-routes.ts';
@@ -14,6 +14,7 @@ import { revokeShown, shownGrants } from './shown-grants.ts';
 export interface GrantsRoutesDeps {
   grants: Grants;
   links: GrantLinks;
+  paginator: Paginator;
   /** Where browsers reach the platform, such as `https://agents.example.com`; it may have a path. */
   publicUrl(): string;
   /** ARN of the workload identity of that name. */
@@ -24,6 +25,8 @@ const GRANTS_PATH = '/identities/oauth2/grants';
 const ADMIN_PATH = '/_platform/identity/grants';
 const GONE = 'This link counts no more. Open your grants again from where you came.';
 const MAX_NAME = 2048;
+const PAGE_SIZE = 100;
+const LIST_GRANTS = 'agentplatform:ListGrants';
 
 /**
  * What users have granted. `/identities/oauth2/grants` is a person's own page, reached by a link that an application gets for him;
@@ -80,7 +83,7 @@ async function sendGrants(
 ): Promise<FastifyReply> {
   const { holder, link, browser, notice } = of;
   const view = {
-    ...{ user: holder.userNames.at(-1) ?? '', grants: await shownGrants(grants, holder), notice },
+    ...{ user: holder.userNames.at(-1) ?? '', ...(await shownGrants(grants, holder)), notice },
     action: `${new URL(publicUrl()).pathname.replace(/\/$/, '')}${GRANTS_PATH}`,
     fields: { link, token: formToken(browser, `grants ${link}`) },
   };
@@ -88,14 +91,31 @@ async function sendGrants(
 }
 
 /** `agentplatform:ListGrants` on the workload identity that is asked about, or on all. */
-function list({ accountId, query }: KnownCall, { grants, workloadArn }: GrantsRoutesDeps) {
-  const workload = query.get('workload') ?? undefined;
-  const userNames = namesIn(Object.fromEntries(query));
-  const filter: GrantFilter = { ...(workload !== undefined && { workload }), ...(userNames && { userNames }) };
-  return {
-    rights: { action: 'agentplatform:ListGrants', resource: workloadArn(accountId, workload ?? '*') },
-    answer: async () => ({ grants: (await grants.list(accountId, filter)).map(view) }),
+function list({ accountId, query }: KnownCall, { grants, paginator, workloadArn }: GrantsRoutesDeps) {
+  const { provider, workload, maxResults, nextToken, ...rest } = Object.fromEntries(query);
+  const userNames = namesIn(rest);
+  const filter = {
+    ...(provider && { provider }),
+    ...(workload && { workload }),
+    ...(userNames && { userNames }),
   };
+  const scope = { operation: LIST_GRANTS, accountId, filter };
+  return {
+    rights: { action: LIST_GRANTS, resource: workloadArn(accountId, workload || '*') },
+    async answer() {
+      // Written by `encode` below alone.
+      const after = nextToken === undefined ? undefined : (paginator.decode(scope, nextToken) as GrantList['next']);
+      const { grants: found, next } = await grants.list(accountId, filter, { limit: sizeIn(maxResults), after });
+      const cursor = next && { key: next.key, grantedAt: next.grantedAt };
+      return { grants: found.map(view), ...(cursor && { nextToken: paginator.encode(scope, cursor) }) };
+    },
+  };
+}
+
+function sizeIn(maxResults: string | undefined): number {
+  const size = maxResults === undefined ? PAGE_SIZE : Number(maxResults);
+  if (Number.isInteger(size) && size >= 1 && size <= MOST_GRANTS) return size;
+  throw errors.invalidField('maxResults', `must be a whole number from 1 to ${MOST_GRANTS}`);
 }
 
 /** `agentplatform:RevokeGrant` on the workload identity that has it; of one that there is not, on any. */
@@ -140,10 +160,10 @@ function namesIn({ userId, issuer, subject }: Record<string, unknown>): string[]
   return names;
 }
 
-function view({ key: id, providerArn, workload, userNames, scopes, grantedAt }: Grant) {
+function view({ key, providerArn, workload, userNames, scopes, grantedAt }: Grant) {
   const [first, subject] = userNames;
   return {
-    ...{ id, workload, credentialProviderArn: providerArn, scopes },
+    ...{ id: grantId(key), workload, credentialProviderArn: providerArn, scopes },
     user: subject === undefined ? { userId: first } : { issuer: first, subject },
     grantedAt: new Date(grantedAt).toISOString(),
   };

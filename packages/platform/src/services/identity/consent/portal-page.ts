@@ -1,4 +1,4 @@
-import { grantList, type ShownGrant } from './grants-page.ts';
+import { grantList, olderGrants, type ShownGrant } from './grants-page.ts';
 import { type Html, html, page } from './page.ts';
 import { hiddenFields } from './page-form.ts';
 
@@ -16,6 +16,8 @@ export interface ConnectionsView {
   /** Who has signed in: his subject at the provider that he signs in by. */
   user: string;
   connections: readonly Connection[];
+  /** Whether there are older grants than these. */
+  more: boolean;
   /** What was just done. */
   notice: string | undefined;
   /** Path that the forms are sent to, and their hidden fields. */
@@ -25,7 +27,7 @@ export interface ConnectionsView {
 
 /** What agents use for the person who has signed in. Buttons: `revoke=ID` for each grant, and `signOut`. */
 export function connectionsPage(view: ConnectionsView): string {
-  const { portal, description, user, connections, notice, action, fields } = view;
+  const { portal, description, user, connections, more, notice, action, fields } = view;
   const shown = connections.map((connection) => section(connection, action, fields));
   return page(
     'Connections',
@@ -33,6 +35,7 @@ export function connectionsPage(view: ConnectionsView): string {
 ${notice === undefined ? undefined : html`<p role="status"><strong>${notice}</strong></p>`}
 <p>You are signed in as <strong>${user}</strong>.</p>
 ${shown.length > 0 ? shown : html`<p>There is nothing to connect.</p>`}
+${more ? olderGrants : undefined}
 <form method="post" action="${action}">${hiddenFields(fields)}<button name="signOut" value="yes">Sign out</button></form>`,
   );
 }

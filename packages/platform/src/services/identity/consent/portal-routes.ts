@@ -109,13 +109,13 @@ async function sendConnections(
   notice: string | undefined,
 ): Promise<FastifyReply> {
   const listed = await providersOf(portal);
-  const shown = await shownGrants(grants, holderOf(portal, user));
+  const { grants: shown, more } = await shownGrants(grants, holderOf(portal, user));
   const connections = listed.map((provider) => ({
     title: titleOf(provider),
     grants: shown.filter(({ providerArn }) => providerArn === provider.arn),
   }));
   const view = {
-    ...{ portal: portal.name, description: portal.description, user: user.subject, connections, notice },
+    ...{ portal: portal.name, description: portal.description, user: user.subject, connections, more, notice },
     action: new URL(portalUrl(portal.id)).pathname,
     fields: { token: formToken(id, `portal ${portal.arn}`) },
   };

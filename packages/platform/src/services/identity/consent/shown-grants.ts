@@ -1,13 +1,17 @@
-import type { Grants } from '../flows/grants.ts';
+import { type Grants, grantId } from '../flows/grants.ts';
 import type { Grant } from '../flows/stored-tokens.ts';
 import { titleOf } from './consent-routes.ts';
 import type { GrantHolder } from './grant-link.ts';
 import { revokedNotice, type ShownGrant } from './grants-page.ts';
 
-/** A person's grants, as he sees them. */
-export async function shownGrants(grants: Grants, { accountId, userNames }: GrantHolder): Promise<ShownGrant[]> {
+/** A person's newest grants, as he sees them, and whether there are older ones. */
+export async function shownGrants(
+  grants: Grants,
+  { accountId, userNames }: GrantHolder,
+): Promise<{ grants: ShownGrant[]; more: boolean }> {
   const found = await grants.list(accountId, { userNames });
-  return Promise.all(found.map((grant) => shown(grants, accountId, grant)));
+  const all = found.grants.map((grant) => shown(grants, accountId, grant));
+  return { grants: await Promise.all(all), more: found.next !== undefined };
 }
 
 /** Takes back one of that person's grants and says what became of it; undefined where he has none of that name. */
@@ -23,8 +27,16 @@ export async function revokeShown(
 }
 
 async function shown(grants: Grants, accountId: string, grant: Grant): Promise<ShownGrant> {
-  const { key: id, workload: agent, providerArn, scopes, grantedAt } = grant;
+  const { key, workload: agent, providerArn, scopes, grantedAt } = grant;
   const provider = await grants.providerOf(accountId, grant);
   const title = provider ? titleOf(provider) : providerArn.slice(providerArn.lastIndexOf('/') + 1);
-  return { id, agent, providerArn, title, vendor: provider?.data.vendor ?? 'CustomOauth2', scopes, grantedAt };
+  return {
+    id: grantId(key),
+    agent,
+    providerArn,
+    title,
+    vendor: provider?.data.vendor ?? 'CustomOauth2',
+    scopes,
+    grantedAt,
+  };
 }

@@ -404,10 +404,11 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
       message: expect.stringContaining('just being fetched'),
     });
     lab.clock.jump(61_000);
-    await expect(complete(back, 'kill', lab.second)).rejects.toMatchObject(BEGIN_AGAIN);
+    // Who polls is told so, also where nobody completes it; and it begins again.
     expect(await lab.ask(lab.second, request, { sessionUri })).toEqual({ sessionUri, sessionStatus: 'FAILED' });
-    // It begins again.
     const again = await lab.ask(lab.second, request, { returnUrl: RETURN_URL });
+    expect(again.sessionUri).not.toBe(sessionUri);
+    await expect(complete(back, 'kill', lab.second)).rejects.toMatchObject(BEGIN_AGAIN);
     const anew = await lab.back(lab.second, await lab.consent(lab.second, again.sessionUri ?? ''));
     await complete(broughtBack(anew), 'kill', lab.second);
     expect(await server.whoIs((await lab.ask(lab.first, request)).accessToken ?? '')).toBe('kill');

@@ -3,6 +3,7 @@ import { secretMigrations } from '../../../kernel/secrets/index.ts';
 import { storageMigrations } from '../../../kernel/storage/index.ts';
 import { describeDatabases } from '../../../kernel/storage/testing/databases.ts';
 import type { Oauth2Provider } from '../providers/oauth2-provider.ts';
+import { grantId } from './grants.ts';
 import type { Grant } from './stored-tokens.ts';
 import { flowMigrations } from './tables.ts';
 import type { ConsentProvider } from './testing/consent-provider.ts';
@@ -31,7 +32,8 @@ describeDatabases('grants', [...storageMigrations, ...secretMigrations, ...flowM
     const back = await lab.back(lab.first, await lab.consent(lab.first, sessionUri));
     await lab.first.federation.complete(broughtBack(back), { userId: id }, lab.caller);
     const { accessToken = '' } = await lab.ask(lab.first, requestOf(id));
-    const [grant] = await lab.first.grants.list(ACCOUNT, { userNames: [id] });
+    const { grants } = await lab.first.grants.list(ACCOUNT, { userNames: [id] });
+    const [grant] = grants;
     if (!grant) throw new Error('there is no grant');
     return { accessToken, grant };
   }
@@ -44,14 +46,35 @@ describeDatabases('grants', [...storageMigrations, ...secretMigrations, ...flowM
       ...{ workload: 'assistant', userNames: ['ada'], scopes: ['openid', 'read'], providerArn: provider.arn },
     });
     const names = async (filter: object) =>
-      (await lab.first.grants.list(ACCOUNT, filter)).map(({ userNames }) => userNames.join());
+      (await lab.first.grants.list(ACCOUNT, filter)).grants.map(({ userNames }) => userNames.join());
     expect((await names({})).toSorted()).toEqual(['ada', 'bob']);
     expect(await names({ userNames: ['ada', 'bob'] })).toEqual([]);
     expect(await names({ workload: 'other' })).toEqual([]);
-    expect(await lab.first.grants.list('444455556666', {})).toEqual([]);
-    expect(await lab.first.grants.find(ACCOUNT, grant.key, { userNames: ['bob'] })).toBeUndefined();
-    expect(await lab.first.grants.find('444455556666', grant.key)).toBeUndefined();
-    expect(await lab.first.grants.find(ACCOUNT, grant.key, { userNames: ['ada'] })).toEqual(grant);
+    expect(await names({ provider: provider.name })).toHaveLength(2);
+    expect(await names({ provider: 'another' })).toEqual([]);
+    expect(await lab.first.grants.list('444455556666', {})).toEqual({ grants: [], next: undefined });
+    expect(await lab.first.grants.find(ACCOUNT, grantId(grant.key), { userNames: ['bob'] })).toBeUndefined();
+    expect(await lab.first.grants.find('444455556666', grantId(grant.key))).toBeUndefined();
+    expect(await lab.first.grants.find(ACCOUNT, grantId(grant.key), { userNames: ['ada'] })).toEqual(grant);
+  });
+
+  it('are listed page by page, all of them once, also when one of the last page is taken back meanwhile', async () => {
+    for (const id of ['kay', 'lea', 'max']) await consented(id);
+    const whole = (await lab.first.grants.list(ACCOUNT, {})).grants.map(({ key }) => key);
+    const seen: string[] = [];
+    let after: { key: string; grantedAt: number } | undefined;
+    do {
+      const page = await lab.first.grants.list(ACCOUNT, {}, { limit: 2, after });
+      expect(page.grants.length).toBeLessThanOrEqual(2);
+      seen.push(...page.grants.map(({ key }) => key));
+      const last = page.grants.at(-1);
+      if (seen.length === 2 && last) await lab.first.grants.revoke(ACCOUNT, last, lab.signal);
+      after = page.next;
+    } while (after);
+    expect(seen).toEqual(whole);
+    expect(whole.length).toBeGreaterThan(3);
+    // A last page that is full has none after it.
+    expect((await lab.first.grants.list(ACCOUNT, {}, { limit: whole.length - 1 })).next).toBeUndefined();
   });
 
   it('end here and at the provider, on every server', async () => {
@@ -77,7 +100,7 @@ describeDatabases('grants', [...storageMigrations, ...secretMigrations, ...flowM
       server.insteadOfRevoking(undefined);
     }
     expect((await ask('eve')).accessToken).toBeUndefined();
-    expect(await lab.first.grants.find(ACCOUNT, grant.key)).toBeUndefined();
+    expect(await lab.first.grants.find(ACCOUNT, grantId(grant.key))).toBeUndefined();
   });
 
   it('are not brought back by a renewal on its way', async () => {
@@ -101,7 +124,7 @@ describeDatabases('grants', [...storageMigrations, ...secretMigrations, ...flowM
     // Whoever had asked before still gets it.
     expect((await renewing).accessToken).toBe('renewed');
     await revoked;
-    expect(await lab.first.grants.find(ACCOUNT, grant.key)).toBeUndefined();
+    expect(await lab.first.grants.find(ACCOUNT, grantId(grant.key))).toBeUndefined();
     expect((await ask('fay')).accessToken).toBeUndefined();
   });
 });

@@ -21,13 +21,29 @@ export type AtProvider = 'revoked' | 'not-offered' | 'failed';
 
 /** Which grants are meant. */
 export interface GrantFilter {
+  /** Name of an OAuth2 provider. */
+  provider?: string;
   workload?: string;
   /** One for an id, two for issuer and subject. */
   userNames?: readonly string[];
 }
 
-/** More than a page shows. */
+/** Of one list at most. */
 export const MOST_GRANTS = 500;
+
+/** A list of grants, and what to go on after where there are more. */
+export interface GrantList {
+  grants: Grant[];
+  next: Pick<Grant, 'key' | 'grantedAt'> | undefined;
+}
+
+/** Before a grant's key, which may begin with a hyphen as options of command lines do. */
+const ID_PREFIX = 'grant-';
+
+/** What a grant is called outside. */
+export function grantId(key: string): string {
+  return `${ID_PREFIX}${key}`;
+}
 
 /** What users have granted agents, and how that ends. */
 export class Grants {
@@ -37,13 +53,23 @@ export class Grants {
     this.#deps = deps;
   }
 
-  /** Newest first, at most `MOST_GRANTS`. */
-  list(accountId: string, filter: GrantFilter): Promise<Grant[]> {
-    return this.#deps.tokens.grants(accountId, { ...filter, limit: MOST_GRANTS });
+  /** Newest first, those after `after`, at most `limit`. */
+  async list(
+    accountId: string,
+    { provider, ...filter }: GrantFilter,
+    { limit = MOST_GRANTS, after }: { limit?: number; after?: GrantList['next'] } = {},
+  ): Promise<GrantList> {
+    const { tokens, providers } = this.#deps;
+    const providerArn = provider === undefined ? {} : { providerArn: providers.arnOf(accountId, provider) };
+    const found = await tokens.grants(accountId, { ...filter, ...providerArn, after, limit: limit + 1 });
+    const grants = found.slice(0, limit);
+    return { grants, next: found.length > limit ? grants.at(-1) : undefined };
   }
 
-  /** The grant of that key, as far as the filter lets it be seen. */
-  async find(accountId: string, key: string, filter: GrantFilter = {}): Promise<Grant | undefined> {
+  /** The grant of that id, as far as the filter lets it be seen. */
+  async find(accountId: string, id: string, filter: Pick<GrantFilter, 'userNames'> = {}): Promise<Grant | undefined> {
+    if (!id.startsWith(ID_PREFIX)) return undefined;
+    const key = id.slice(ID_PREFIX.length);
     const [found] = await this.#deps.tokens.grants(accountId, { ...filter, key, limit: 1 });
     return found;
   }

@@ -1,5 +1,5 @@
 import type { control } from '@agentplatform/contract';
-import { type AuthorizationServer, type ClientAuth, ClientSecretBasic, ClientSecretPost, None } from 'oauth4webapi';
+import { type AuthorizationServer, type ClientAuth, ClientSecretPost, None } from 'oauth4webapi';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Secret } from '../../../kernel/secrets/index.ts';
 import type { Caller } from '../../../kernel/service.ts';
@@ -7,6 +7,7 @@ import type { CredentialProviders } from '../providers/credential-providers.ts';
 import { CLIENT_SECRET, type Oauth2Provider, type Oauth2Settings } from '../providers/oauth2-provider.ts';
 import { VENDORS } from '../providers/vendors.ts';
 import type { AuthorizationServers } from './authorization-servers.ts';
+import { clientSecretBasic } from './client-secret-basic.ts';
 import { ProviderError } from './provider-error.ts';
 import type { OauthClient } from './token-endpoint.ts';
 
@@ -90,7 +91,7 @@ export class OauthClients {
       return None();
     }
     return data.clientAuthentication === 'CLIENT_SECRET_BASIC'
-      ? ClientSecretBasic(secret.reveal())
+      ? clientSecretBasic(secret.reveal())
       : ClientSecretPost(secret.reveal());
   }
 

@@ -178,18 +178,29 @@ export class StoredTokens {
     return count > 0;
   }
 
-  /** What users have granted, newest first, at most `limit`; narrowed to a workload, a user or one grant. */
+  /** What users have granted, newest first, at most `limit`, those after `after`; narrowed to a provider, a workload, a user or one grant. */
   async grants(
     accountId: string,
-    only: { workload?: string; userNames?: readonly string[]; key?: string; limit: number },
+    only: {
+      providerArn?: string;
+      workload?: string;
+      userNames?: readonly string[];
+      key?: string;
+      after?: Pick<Grant, 'key' | 'grantedAt'> | undefined;
+      limit: number;
+    },
   ): Promise<Grant[]> {
-    const { workload, userNames, key, limit } = only;
+    const { providerArn, workload, userNames, key, after, limit } = only;
     const rows = await this.#deps.database.query<GrantRow>(
       `SELECT key, provider_arn, provider_id, workload, user_names, scopes, granted_at FROM identity_tokens
        WHERE account_id = $1 AND user_names <> '[]' AND ($2::text IS NULL OR workload = $2) AND ($3::jsonb IS NULL OR user_names = $3::jsonb)
-         AND ($4::text IS NULL OR key = $4)
-       ORDER BY granted_at DESC, key LIMIT $5`,
-      [accountId, workload ?? null, userNames === undefined ? null : JSON.stringify(userNames), key ?? null, limit],
+         AND ($4::text IS NULL OR key = $4) AND ($5::text IS NULL OR provider_arn = $5)
+         AND ($6::timestamptz IS NULL OR granted_at < $6 OR (granted_at = $6 AND key > $7))
+       ORDER BY granted_at DESC, key LIMIT $8`,
+      [
+        ...[accountId, workload ?? null, userNames === undefined ? null : JSON.stringify(userNames), key ?? null],
+        ...[providerArn ?? null, after ? new Date(after.grantedAt) : null, after?.key ?? null, limit],
+      ],
     );
     return rows.map((row) => ({
       ...{ key: row.key, providerArn: row.provider_arn, providerId: row.provider_id, workload: row.workload },

@@ -261,7 +261,7 @@ export class UserFederation {
       JSON.stringify([tokenKey, returnUrl ?? null, customState ?? null, Object.entries(customParameters).sort()]),
     );
     const open = call.forceAuthentication ? undefined : await authorizations.findOpen(same);
-    if (open) return open;
+    if (open && isOpen(open, clock.now())) return open;
     const id = randomBytes(32).toString('base64url');
     const now = clock.now();
     const one: Authorization = {
@@ -322,7 +322,7 @@ export class UserFederation {
   async #exchange(found: Authorization, caller: Caller): Promise<void> {
     const { authorizations, clock } = this.#deps;
     if (found.status === 'DONE') return;
-    if (found.status === 'EXCHANGING' && clock.now() - found.updatedAt > EXCHANGE_MS) {
+    if (isCutOff(found, clock.now())) {
       await this.#fail(found, 'The server ended while it asked for the token.');
       throw mustBeginAgain('the server ended while it asked for the token');
     }
@@ -396,8 +396,13 @@ export class UserFederation {
 const STALE = 'This link counts no more: it was used, took too long, or was never one.';
 const OTHER_BROWSER = 'This is not the browser in which the access was allowed.';
 
-function isOpen({ status, expiresAt }: Authorization, now: number): boolean {
-  return status !== 'DONE' && status !== 'FAILED' && expiresAt > now;
+function isOpen(one: Authorization, now: number): boolean {
+  return one.status !== 'DONE' && one.status !== 'FAILED' && one.expiresAt > now && !isCutOff(one, now);
+}
+
+/** A server ended while it asked for the token: nobody goes on with the code. */
+function isCutOff({ status, updatedAt }: Authorization, now: number): boolean {
+  return status === 'EXCHANGING' && now - updatedAt > EXCHANGE_MS;
 }
 
 /** What a person and an agent may read of an error: nothing of what went wrong inside. */

@@ -3,7 +3,7 @@ import { errors } from '@agentplatform/contract';
 import pino from 'pino';
 import { createJwtAuthenticator, createOidcDiscovery } from '../../../../kernel/auth/index.ts';
 import { type Clock, systemClock } from '../../../../kernel/clock.ts';
-import { createOutbound } from '../../../../kernel/outbound/index.ts';
+import { createOutbound, type Outbound } from '../../../../kernel/outbound/index.ts';
 import { configuredMasterKeys, createSecrets } from '../../../../kernel/secrets/index.ts';
 import { type Caller, ofThePlatform } from '../../../../kernel/service.ts';
 import { ChangeFeed, type Database, DatabaseUnavailableError } from '../../../../kernel/storage/index.ts';
@@ -47,7 +47,14 @@ const noSigner = (_algorithm: string, _bytes: Uint8Array): Buffer => {
 export type Flows = ReturnType<typeof createFlows>;
 
 /** Two servers on one database, and a way through their flows without HTTP of the platform's own. */
-export async function openFlowLab(real: Database, { allowPrivate = ['127.0.0.0/8'], signer = noSigner } = {}) {
+export async function openFlowLab(
+  real: Database,
+  {
+    allowPrivate = ['127.0.0.0/8'],
+    signer = noSigner,
+    fetch,
+  }: { allowPrivate?: string[]; signer?: typeof noSigner; fetch?: Outbound['fetch'] } = {},
+) {
   const clock = new PutOnClock();
   let away = 0;
   const database: Database = Object.create(real, {
@@ -62,7 +69,8 @@ export async function openFlowLab(real: Database, { allowPrivate = ['127.0.0.0/8
     },
   });
   const changes = await ChangeFeed.open({ database, leaseMs: 600_000, clock: systemClock, log: silent });
-  const outbound = createOutbound({ allowPrivate, clock });
+  const guarded = createOutbound({ allowPrivate, clock });
+  const outbound: Outbound = fetch ? { ...guarded, fetch } : guarded;
   const keys = configuredMasterKeys(Buffer.alloc(32, 7).toString('base64'));
   const secrets = createSecrets({ database, keys, clock });
   const none = async (): Promise<never> => {

@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { served as servedRoutes } from '../../packages/platform/src/kernel/http/testing/serve-routes.ts';
+import { DockerDaemon } from '../../packages/platform/src/kernel/sandbox/testing/docker-daemon.ts';
+import { lacksGvisor, RUNSC } from '../../packages/platform/src/kernel/sandbox/testing/gvisor.ts';
 import { sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 import { CarelessServer } from '../support/rude/careless-server.ts';
@@ -16,6 +18,8 @@ import { inHttp1, inHttp2, type Piece } from '../support/rude/wire-forms.ts';
 
 /** About a minute on two quiet cores. The long form, with a seed of its own each time, is `npm run bench -- faults rude-clients`. */
 const ATTEMPTS = 9_600;
+/** Of these every route has one at least. */
+const FEW_ATTEMPTS = 768;
 
 describe('one request without credentials', () => {
   let platform: TestPlatform;
@@ -87,6 +91,34 @@ it('rude clients on every route end nothing and leave nothing behind', async () 
       .filter((cut) => !account.cuts.has(cut)),
   ).toEqual([]);
 }, 900_000);
+
+/** Those that isolate, and what each needs to be there. */
+const PROVIDERS: [name: string, open: () => Promise<{ args: string[]; stop?: () => Promise<void> }>][] = [
+  ['oci', async () => ({ args: ['--sandbox', 'oci'] })],
+  ['oci with gVisor', async () => ({ args: ['--sandbox', 'oci', '--sandbox-oci-runtime', RUNSC] })],
+  [
+    'docker',
+    async () => {
+      const daemon = await DockerDaemon.start();
+      const args = ['--sandbox', 'docker', '--sandbox-docker-socket', daemon.socketPath];
+      return { args, stop: () => daemon.stop() };
+    },
+  ],
+];
+
+describe.each(PROVIDERS)('rude clients where sandboxes are of provider %s', (name, open) => {
+  const lacking = name.endsWith('gVisor') ? lacksGvisor() : undefined;
+  it('end nothing and leave nothing behind', async (context) => {
+    if (lacking) context.skip(lacking);
+    const engine = await open();
+    try {
+      const goOn = (attempts: number): boolean => attempts < FEW_ATTEMPTS;
+      expectHeld(await beRude({ seed: 12, sandbox: engine.args, goOn }), FEW_ATTEMPTS);
+    } finally {
+      await engine.stop?.();
+    }
+  }, 300_000);
+});
 
 function expectHeld(account: RudeAccount, attempts: number): void {
   expect(account).toMatchObject({ attempts, held: attempts, exits: 0, unhandled: 0, suspects: [] });

@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { served as servedRoutes } from '../../packages/platform/src/kernel/http/testing/serve-routes.ts';
-import { DockerDaemon } from '../../packages/platform/src/kernel/sandbox/testing/docker-daemon.ts';
-import { lacksGvisor, RUNSC } from '../../packages/platform/src/kernel/sandbox/testing/gvisor.ts';
+import { ENGINES } from '../support/engines.ts';
 import { sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 import { CarelessServer } from '../support/rude/careless-server.ts';
@@ -92,22 +91,7 @@ it('rude clients on every route end nothing and leave nothing behind', async () 
   ).toEqual([]);
 }, 900_000);
 
-/** Those that isolate, and what each needs to be there. */
-const PROVIDERS: [name: string, open: () => Promise<{ args: string[]; stop?: () => Promise<void> }>][] = [
-  ['oci', async () => ({ args: ['--sandbox', 'oci'] })],
-  ['oci with gVisor', async () => ({ args: ['--sandbox', 'oci', '--sandbox-oci-runtime', RUNSC] })],
-  [
-    'docker',
-    async () => {
-      const daemon = await DockerDaemon.start();
-      const args = ['--sandbox', 'docker', '--sandbox-docker-socket', daemon.socketPath];
-      return { args, stop: () => daemon.stop() };
-    },
-  ],
-];
-
-describe.each(PROVIDERS)('rude clients where sandboxes are of provider %s', (name, open) => {
-  const lacking = name.endsWith('gVisor') ? lacksGvisor() : undefined;
+describe.each(ENGINES)('rude clients where sandboxes are of provider $name', ({ lacking, open }) => {
   it('end nothing and leave nothing behind', async (context) => {
     if (lacking) context.skip(lacking);
     const engine = await open();
@@ -115,7 +99,7 @@ describe.each(PROVIDERS)('rude clients where sandboxes are of provider %s', (nam
       const goOn = (attempts: number): boolean => attempts < FEW_ATTEMPTS;
       expectHeld(await beRude({ seed: 12, sandbox: engine.args, goOn }), FEW_ATTEMPTS);
     } finally {
-      await engine.stop?.();
+      await engine.stop();
     }
   }, 300_000);
 });

@@ -55,6 +55,23 @@ describe('one request without credentials', () => {
   });
 });
 
+describe('a method that wants a type of content', () => {
+  let platform: TestPlatform;
+  beforeAll(async () => {
+    platform = await startTestPlatform({ args: ['--sandbox', 'process'] });
+  });
+  afterAll(() => platform?.dispose());
+
+  it.each(['/no/such/path', '/_sessions/none/x', '/s3/x'])(
+    'at %s is a mistake of its client, and no line in the log',
+    async (path) => {
+      const { status } = await fetch(`${platform.ready.endpoint}${path}`, { method: 'QUERY' });
+      expect([400, 403, 404, 405]).toContain(status);
+      expect(platform.log()).not.toContain('inside the platform');
+    },
+  );
+});
+
 it('a route of a new service is attacked by itself, everything below it too', async () => {
   const declared: DeclaredRoute[] = [];
   const stop = hearRoutes((route) => declared.push(route));

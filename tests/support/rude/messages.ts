@@ -36,6 +36,7 @@ const LARGE = 70_000;
 const NOWHERE: readonly [string, string][] = [
   ['OPTIONS', '/'],
   ['DELETE', '/no/such/path'],
+  ['QUERY', '/no/such/path'],
   ['PUT', `/${'x'.repeat(5000)}`],
 ];
 

@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
-import { beRude, type RudeAccount } from '../../tests/support/rude/rude-hours.ts';
+import { beRude } from '../../tests/support/rude/rude-hours.ts';
+import type { RoundsAccount } from '../../tests/support/rude/rude-rounds.ts';
 
-/** `npm run bench -- faults rude-clients [--minutes 60] [--seed N]`: connections cut anywhere in any request, ended in any rude way; 0 exits wanted. */
+/** `npm run bench -- faults rude-clients [--minutes 60] [--seed N] [--cores N]`: connections cut anywhere in any request, ended in any rude way; 0 exits wanted. */
 export async function run(args: string[]): Promise<void> {
   const option = (name: string, fallback: number): number => {
     const at = args.indexOf(name);
@@ -14,6 +15,7 @@ export async function run(args: string[]): Promise<void> {
   let told = performance.now();
   const account = await beRude({
     seed,
+    ...(args.includes('--cores') ? { cores: option('--cores', 1) } : {}),
     goOn: () => {
       // The platform has started by now.
       until ??= performance.now() + forMs;
@@ -26,13 +28,13 @@ export async function run(args: string[]): Promise<void> {
     },
   });
   process.stdout.write(
-    `${summary(account)}\nstart ${JSON.stringify(account.start)}\nend   ${JSON.stringify(account.end)}\n`,
+    `${summary(account)}\nways  ${JSON.stringify(account.ways)}\nspans ${account.spans}, most CPU for a round ${account.mostCpuSeconds.toFixed(2)} s\nstart ${JSON.stringify(account.start)}\nend   ${JSON.stringify(account.end)}\n`,
   );
   for (const { message, cut, ending } of account.suspects)
     process.stdout.write(`  ${message}: ${ending} at the ${cut}\n`);
   if (account.exits + account.unhandled > 0) process.exitCode = 1;
 }
 
-function summary({ attempts, held, exits, unhandled }: RudeAccount): string {
+function summary({ attempts, held, exits, unhandled }: RoundsAccount): string {
   return `${attempts} attempts, ${held} held, ${exits} exits, ${unhandled} errors that nobody caught`;
 }

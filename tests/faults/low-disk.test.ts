@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, open, rm, statfs } from 'node:fs/promises';
+import { mkdtemp, open as openFile, rm, statfs } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,6 +9,7 @@ import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
+import { ENGINES } from '../support/engines.ts';
 import { invokeJson, invokeText, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
@@ -28,10 +29,10 @@ let clients: Clients;
 /** The session beside one that fills the disk. */
 let neighbour: { arn: string; session: string };
 
-const start = async (reserve: string, sandboxDisk = '32MiB'): Promise<void> => {
+const start = async (reserve: string, sandboxDisk = '32MiB', engine: readonly string[] = []): Promise<void> => {
   platform = await startTestPlatform({
     dataDir: join(disk, 'data'),
-    args: ['--disk-reserve-bytes', reserve, '--disk-reserve-percent', '50'],
+    args: ['--disk-reserve-bytes', reserve, '--disk-reserve-percent', '50', ...engine],
     env: { AGENTPLATFORM_SANDBOX_LIMITS_DISK_BYTES: sandboxDisk },
   });
   clients = clientsOf(platform);
@@ -53,7 +54,7 @@ afterAll(async () => {
 
 /** Fills the disk until only so much is free. */
 async function leave(mib: number): Promise<void> {
-  const file = await open(join(disk, 'filler'), 'a');
+  const file = await openFile(join(disk, 'filler'), 'a');
   const part = Buffer.alloc(MIB, 1);
   for (;;) {
     const { bavail, bsize } = await statfs(disk);
@@ -84,12 +85,29 @@ const push = async (): Promise<number> => {
   return (await fetch(url, { method: 'POST', headers: { authorization } })).status;
 };
 
+const AGENT = join(import.meta.dirname, '../support/probe-agent');
+
+/** An agent fills its disk, and is ended before the server has none left; another keeps its files. */
+async function expectFillerEnded(): Promise<void> {
+  const { arn } = await deployAgent(platform, clients, { folder: AGENT });
+  const beside = sessionId('neighbour');
+  await invokeText(clients, arn, beside, { do: 'write', text: 'mine' });
+  const before = await free();
+  expect(before).toBeGreaterThan(RESERVE_MIB);
+  const filling = invokeText(clients, arn, sessionId('filler'), { do: 'disk', stay: true });
+  await expect(filling).rejects.toThrow('The session ended (disk-full)');
+  await expect.poll(free, { timeout: 20_000 }).toBeGreaterThan(before - 50);
+  expect(await ask('/metrics')).toContain('agentplatform_evicted_sandboxes 1');
+  expect(platform.log()).toMatch(/the sandbox whose disk takes most of it is ended/);
+  await expect.poll(() => platform.log()).toMatch(/"reason":"disk-full"/);
+  expect(await invokeText(clients, arn, beside, { do: 'read' })).toBe('mine');
+  await expect.poll(async () => (await fetch(`${platform.ready.endpoint}/readyz`)).status).toBe(200);
+}
+
 describe.skipIf(userInfo().uid !== 0)('a disk that is nearly full', () => {
   it('takes nothing new, while live sessions, reading and deleting go on, and is over by itself', async () => {
     await start(`${RESERVE_MIB}MiB`);
-    const { arn } = await deployAgent(platform, clients, {
-      folder: join(import.meta.dirname, '../support/probe-agent'),
-    });
+    const { arn } = await deployAgent(platform, clients, { folder: AGENT });
     const live = sessionId('live');
     await invokeJson(clients, arn, live, { do: 'count' });
     const made = await clients.control.send(new CreateMemoryCommand({ name: 'early', eventExpiryDuration: 30 }));
@@ -150,25 +168,12 @@ describe.skipIf(userInfo().uid !== 0)('a disk that is nearly full', () => {
     await stop();
     await unfill();
     await start(`${RESERVE_MIB}MiB`, WHOLE_DISK);
-    const folder = join(import.meta.dirname, '../support/probe-agent');
-    const { arn } = await deployAgent(platform, clients, { folder });
-    const beside = sessionId('neighbour');
-    await invokeText(clients, arn, beside, { do: 'write', text: 'mine' });
-    const before = await free();
-    expect(before).toBeGreaterThan(RESERVE_MIB);
-    const filling = invokeText(clients, arn, sessionId('filler'), { do: 'disk', stay: true });
-    await expect(filling).rejects.toThrow('The session ended (disk-full)');
-    await expect.poll(free, { timeout: 20_000 }).toBeGreaterThan(before - 50);
-    expect(await ask('/metrics')).toContain('agentplatform_evicted_sandboxes 1');
-    expect(platform.log()).toMatch(/the sandbox whose disk takes most of it is ended/);
-    await expect.poll(() => platform.log()).toMatch(/"reason":"disk-full"/);
-    expect(await invokeText(clients, arn, beside, { do: 'read' })).toBe('mine');
-    await expect.poll(async () => (await fetch(`${platform.ready.endpoint}/readyz`)).status).toBe(200);
+    await expectFillerEnded();
     await stop();
 
     // The control: with nothing kept free it takes all there is.
     await start('0', WHOLE_DISK);
-    const unbounded = await deployAgent(platform, clients, { folder });
+    const unbounded = await deployAgent(platform, clients, { folder: AGENT });
     neighbour = { arn: unbounded.arn, session: sessionId('neighbour') };
     await invokeText(clients, neighbour.arn, neighbour.session, { do: 'write', text: 'mine' });
     const filler = { do: 'disk', stay: true };
@@ -187,4 +192,23 @@ describe.skipIf(userInfo().uid !== 0)('a disk that is nearly full', () => {
     expect(await free()).toBeGreaterThan(RESERVE_MIB);
     expect(await invokeText(clients, neighbour.arn, neighbour.session, { do: 'read' })).toBe('mine');
   });
+
+  it.for(ENGINES.filter(({ name }) => name !== 'oci'))(
+    'is not taken by one agent of provider $name either',
+    { timeout: 180_000 },
+    async ({ lacking, open }, context) => {
+      if (lacking) context.skip(lacking);
+      await stop();
+      await unfill();
+      await rm(join(disk, 'data'), { recursive: true, force: true });
+      const engine = await open();
+      try {
+        await start(`${RESERVE_MIB}MiB`, WHOLE_DISK, engine.args);
+        await expectFillerEnded();
+        await stop();
+      } finally {
+        await engine.stop();
+      }
+    },
+  );
 });

@@ -3,14 +3,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { served as servedRoutes } from '../../packages/platform/src/kernel/http/testing/serve-routes.ts';
+import { ENGINES } from '../support/engines.ts';
+import { sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { CarelessServer } from '../support/rude/careless-server.ts';
 import { type DeclaredRoute, hearRoutes } from '../support/rude/declared-routes.ts';
-import { routes } from '../support/rude/messages.ts';
-import { beRude } from '../support/rude/rude-hours.ts';
+import { Messages, routes } from '../support/rude/messages.ts';
+import { Random } from '../support/rude/random.ts';
+import { beRude, type RudeAccount } from '../support/rude/rude-hours.ts';
+import { type RoundsAccount, rudeRounds } from '../support/rude/rude-rounds.ts';
 import { describeCut, everyCut } from '../support/rude/tls-records.ts';
+import { inHttp1, inHttp2, type Piece } from '../support/rude/wire-forms.ts';
 
 /** About a minute on two quiet cores. The long form, with a seed of its own each time, is `npm run bench -- faults rude-clients`. */
-const ATTEMPTS = 12_800;
+const ATTEMPTS = 9_600;
+/** Of these every route has one at least. */
+const FEW_ATTEMPTS = 768;
 
 describe('one request without credentials', () => {
   let platform: TestPlatform;
@@ -47,6 +55,23 @@ describe('one request without credentials', () => {
   });
 });
 
+describe('a method that wants a type of content', () => {
+  let platform: TestPlatform;
+  beforeAll(async () => {
+    platform = await startTestPlatform({ args: ['--sandbox', 'process'] });
+  });
+  afterAll(() => platform?.dispose());
+
+  it.each(['/no/such/path', '/_sessions/none/x', '/s3/x'])(
+    'at %s is a mistake of its client, and no line in the log',
+    async (path) => {
+      const { status } = await fetch(`${platform.ready.endpoint}${path}`, { method: 'QUERY' });
+      expect([400, 403, 404, 405]).toContain(status);
+      expect(platform.log()).not.toContain('inside the platform');
+    },
+  );
+});
+
 it('a route of a new service is attacked by itself, everything below it too', async () => {
   const declared: DeclaredRoute[] = [];
   const stop = hearRoutes((route) => declared.push(route));
@@ -71,14 +96,91 @@ it('a route of a new service is attacked by itself, everything below it too', as
 
 it('rude clients on every route end nothing and leave nothing behind', async () => {
   const account = await beRude({ seed: 11, goOn: (attempts) => attempts < ATTEMPTS });
-  expect(account).toMatchObject({ attempts: ATTEMPTS, held: ATTEMPTS, exits: 0, unhandled: 0, suspects: [] });
-  // No route that was declared, and no place in a handshake, was left out.
+  expectHeld(account, ATTEMPTS);
+  // No route that was declared, no way to speak, and no place in a handshake, was left out.
   expect(account.sets.size).toBeGreaterThan(5);
+  expect(Object.keys(account.ways).toSorted()).toEqual(['HTTP/1.1', 'HTTP/1.1 over TLS', 'HTTP/2', 'HTTP/2 over TLS']);
+  expect(account.spans).toBeGreaterThan(ATTEMPTS / 10);
   expect(
     everyCut()
       .map(describeCut)
       .filter((cut) => !account.cuts.has(cut)),
   ).toEqual([]);
+}, 900_000);
+
+describe.each(ENGINES)('rude clients where sandboxes are of provider $name', ({ lacking, open }) => {
+  it('end nothing and leave nothing behind', async (context) => {
+    if (lacking) context.skip(lacking);
+    const engine = await open();
+    try {
+      const goOn = (attempts: number): boolean => attempts < FEW_ATTEMPTS;
+      expectHeld(await beRude({ seed: 12, sandbox: engine.args, goOn }), FEW_ATTEMPTS);
+    } finally {
+      await engine.stop();
+    }
+  }, 300_000);
+});
+
+function expectHeld(account: RudeAccount, attempts: number): void {
+  expect(account).toMatchObject({ attempts, held: attempts, exits: 0, unhandled: 0, suspects: [] });
+  // No header keeps a pattern at work: a round takes a fraction of a second.
+  expect(account.mostCpuSeconds).toBeLessThan(10);
   expect(account.end.connections).toBeLessThanOrEqual(account.start.connections);
   expect(account.end.files).toBeLessThanOrEqual(account.start.files);
-}, 900_000);
+}
+
+describe('the same clients', () => {
+  const attack = async (careful: boolean): Promise<RoundsAccount> => {
+    const server = await CarelessServer.start({ careful });
+    try {
+      const { endpoint } = server.victim;
+      const target = {
+        ready: { endpoint, region: 'us-east-1' },
+        credentials: { accessKeyId: 'AKIANOBODY', secretAccessKey: 'x' },
+      };
+      const random = new Random(11);
+      const messages = new Messages(target, random, [sessionId('rude')]);
+      const goOn = (attempts: number): boolean => attempts < 1280;
+      return await rudeRounds(server.victim, { random, messages, routes: routes(['zz'], []), goOn });
+    } finally {
+      await server.end();
+    }
+  };
+
+  it('end a server with a stage whose errors nobody hears at first', async () => {
+    const account = await attack(false);
+    expect(account.exits).toBe(1);
+    expect(account.suspects).not.toEqual([]);
+  }, 60_000);
+
+  it('do not end it where somebody does', async () => {
+    expect(await attack(true)).toMatchObject({ exits: 0, held: 1280 });
+  }, 60_000);
+});
+
+it('what they say by HTTP/2 is what they say by HTTP/1.1', async () => {
+  const platform = await startTestPlatform({ args: ['--sandbox', 'process'] });
+  try {
+    const parts = {
+      method: 'GET',
+      path: '/healthz',
+      headers: [['host', 'x'] as const, ['baggage', 'a=1'] as const],
+      body: [],
+    };
+    const said = async (pieces: Piece[]): Promise<Buffer> => {
+      const { hostname, port } = new URL(platform.ready.endpoint);
+      const socket = connect(Number(port), hostname);
+      socket.write(Buffer.concat(pieces.map(({ bytes }) => bytes)));
+      const heard: Buffer[] = [];
+      for await (const part of socket) {
+        heard.push(part);
+        if (Buffer.concat(heard).includes('"status"')) break;
+      }
+      return Buffer.concat(heard);
+    };
+    expect(String(await said(inHttp1(parts)))).toContain('HTTP/1.1 200');
+    expect((await said(inHttp2(parts))).includes('"status"')).toBe(true);
+  } finally {
+    await platform.dispose();
+  }
+});

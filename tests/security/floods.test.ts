@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
@@ -10,8 +11,10 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
 import { openDatabase } from '../../packages/platform/src/kernel/storage/index.ts';
+import { OtlpReceiver } from '../../packages/platform/src/kernel/telemetry/testing/otlp-receiver.ts';
 import { clientsOf } from '../support/clients.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { cpuSecondsOf } from '../support/rude/server-state.ts';
 
 const FLOOD = 4000;
 /** Nobody is trusted: then this machine is a stranger, and one of its addresses is another than the next. */
@@ -35,13 +38,18 @@ afterEach(async () => {
 });
 
 /** Requests with a forged signature, 16 at a time; how often each status came. */
-async function refused(count: number, path = '/memories/m-0123456789/events'): Promise<Record<string, number>> {
+async function refused(
+  count: number,
+  path = '/memories/m-0123456789/events',
+  more: Record<string, string> = {},
+): Promise<Record<string, number>> {
   const { hostname, port } = new URL(platform.ready.endpoint);
   const agent = new Agent({ keepAlive: true, maxSockets: 16 });
   const headers = {
     authorization: `AWS4-HMAC-SHA256 Credential=AKIANOBODY/20260101/us-east-1/bedrock-agentcore/aws4_request, SignedHeaders=host;x-amz-date, Signature=${'0'.repeat(64)}`,
     'x-amz-date': '20260101T000000Z',
     'content-length': '2',
+    ...more,
   };
   const statuses: Record<string, number> = {};
   const one = async (): Promise<void> => {
@@ -164,6 +172,38 @@ const event = {
   eventTimestamp: new Date(),
   payload: [{ conversational: { role: 'USER' as const, content: { text: 'x' } } }],
 };
+
+describe('baggage that a pattern could go back over again and again', () => {
+  const HOSTILE = [`a=b${';k= '.repeat(2000)}"`, `${'a'.repeat(4000)}=${';'.repeat(4000)}!`, `a=b${', '.repeat(4000)}`];
+  /** What the platform once matched it with. */
+  const ONCE = String.raw`/^[!#$%&'*+.^\x60|~\w-]+[ \t]*=[ \t]*[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*([ \t]*;[ \t]*[!#$%&'*+.^\x60|~\w-]+([ \t]*=[ \t]*[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*)?)*$/`;
+
+  it('is read at once, where spans leave, and keeps nobody waiting', async () => {
+    const receiver = await OtlpReceiver.start();
+    try {
+      await start(['--telemetry-otlp-endpoint', receiver.url]);
+      for (const baggage of HOSTILE) {
+        const before = await cpuSecondsOf(platform.pid);
+        const traceparent = `00-${'a1'.repeat(16)}-${'b2'.repeat(8)}-01`;
+        expect(await refused(320, undefined, { baggage, traceparent })).toEqual({ 403: 320 });
+        expect((await cpuSecondsOf(platform.pid)) - before).toBeLessThan(20);
+      }
+      // They were read as parts of that trace.
+      await expect
+        .poll(() => receiver.spans.some(({ traceId }) => traceId === 'a1'.repeat(16)), { timeout: 20_000 })
+        .toBe(true);
+    } finally {
+      await receiver.close();
+    }
+  });
+
+  it('the control: one pattern for it comes to no end', () => {
+    const script = `${ONCE}.test(process.argv[1])`;
+    const run = (text: string) => spawnSync(process.execPath, ['-e', script, text], { timeout: 5000 });
+    expect(run('a=b;k=c').status).toBe(0);
+    expect(run(HOSTILE[0] ?? '').signal).toBe('SIGTERM');
+  });
+});
 
 describe('connections of one address', () => {
   const few = ['--max-connections', '40'];

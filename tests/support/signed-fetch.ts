@@ -11,7 +11,9 @@ export interface SignedFetch {
   headers?: Record<string, string>;
   /** Added behind the signature's back. */
   unsigned?: Record<string, string>;
-  content?: object;
+  content?: object | undefined;
+  /** What it is signed for; `bedrock-agentcore` when not given. */
+  service?: string;
   credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string };
 }
 
@@ -22,8 +24,9 @@ export async function signedFetch(
 ): Promise<Response> {
   const { endpoint, region } = platform.ready;
   const { method, path, query = {}, unsigned = {}, content, credentials = platform.credentials } = request;
+  const { service = 'bedrock-agentcore' } = request;
   const { host, hostname } = new URL(endpoint);
-  const signer = new SignatureV4({ service: 'bedrock-agentcore', region, credentials, sha256: Sha256 });
+  const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
   const body = content === undefined ? undefined : JSON.stringify(content);
   const headers = { host, 'content-type': 'application/json', ...request.headers };
   const signed = await signer.sign({ method, protocol: 'http:', hostname, path, query, headers, body });

@@ -19,7 +19,7 @@ it('agents wait while the disk goes to its end, and a user can still look and de
   const asked: Request[] = [];
   const authorize = agentsWait((request) => void asked.push(request), {
     needLast: () => {
-      if (low) throw new LowDiskError({ free: 1, total: 2 }, 2);
+      if (low) throw new LowDiskError({ free: 1 }, 2);
     },
   });
   const agent = ask({ ...iam, sandboxId: 's' });

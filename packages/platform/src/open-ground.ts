@@ -21,6 +21,7 @@ import {
   probeProviders,
   ReservedMemory,
 } from './kernel/sandbox/index.ts';
+import { readPlaces } from './kernel/shared-places/index.ts';
 import { createLogger, createMetrics, logFormat, type Metrics, type Tracer } from './kernel/telemetry/index.ts';
 import { Unhandled } from './kernel/unhandled.ts';
 import type { Life } from './life.ts';
@@ -73,6 +74,7 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
   // Before there is a secret in memory.
   await forbidCoreDumps(log);
   await makeDataDirectory(data);
+  const cache = await cacheDirectory(config, process.env, log);
   const { reserveBytes, reservePercent } = config.disk;
   const reserve = { bytes: reserveBytes, percent: reservePercent };
   const room = await DiskRoom.open({ path: data, reserve, clock, log });
@@ -86,6 +88,7 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
   const left = new LeftSandboxes(async () => (await choose()).provider, log);
   await room.makeRoom(left.endLargest).finally(() => left.close());
   await tryDataDirectory(data);
+  await watchOtherDisks(room, { config, cache, report });
   const reserved = new ReservedMemory(chosen, promisedMemory(config));
   const provider = new LiveSandboxes(reserved);
   closing.add(() => provider.close());
@@ -122,10 +125,22 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
     metrics: createMetrics(),
     preparations: new Preparations(clock, log),
     unhandled: new Unhandled(log),
-    cache: await cacheDirectory(config, process.env, log),
+    cache,
     temporaryDir: await emptyDirectory(join(data, 'tmp')),
     probe: () => probeProviders(isolation),
   };
+}
+
+/** What is written beside the data directory. NFS is left out: a server of it that is silent would hold up whoever asks. */
+async function watchOtherDisks(
+  room: DiskRoom,
+  { config, cache, report }: { config: Config; cache: CacheDirectory; report: ProbeReport },
+): Promise<void> {
+  await room.watch({ of: 'the cache', path: cache.path, own: true });
+  if (report.keepsAt !== undefined) await room.watch({ of: 'the Docker daemon', path: report.keepsAt, own: true });
+  if (report.provider === 'process') return;
+  for (const [id, place] of readPlaces(config.sandbox.sharedMounts ?? ''))
+    if (place.kind === 'directory') await room.watch({ of: `the shared place ${id}`, path: place.path, own: false });
 }
 
 async function emptyDirectory(path: string): Promise<string> {

@@ -13,7 +13,7 @@ export function watchMetrics(
     journal: Pick<Journal<unknown>, 'stats'>;
     unhandled: Pick<Unhandled, 'count'>;
     life: Life;
-    room: Pick<DiskRoom, 'report'>;
+    room: Pick<DiskRoom, 'report' | 'low'>;
     tracer: Pick<Tracer, 'dropped'>;
   },
 ): void {
@@ -51,7 +51,11 @@ export function watchMetrics(
     'Sandboxes that were ended since the start because the disk was nearly full and theirs took most of it.',
     () => sessions.evicted,
   );
-  metrics.watch('disk_low', '1 while nothing new is written, because the disk is nearly full.', () =>
-    Number(room.report().low),
+  metrics.watch('disk_low', '1 while nothing new is written, because the disk is nearly full.', () => Number(room.low));
+  metrics.watch(
+    'other_disks_free_bytes',
+    'What is free of the disks of the cache, of the Docker daemon and of shared places, where they are others.',
+    () => Object.fromEntries(room.report().others.map(({ of, free }) => [of, free])),
+    'disk',
   );
 }

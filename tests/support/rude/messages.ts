@@ -2,23 +2,24 @@ import { createHash, createHmac, randomUUID } from 'node:crypto';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { Sha256 } from '../../../bench/support/signed-requests.ts';
 import { operations } from '../../../packages/contract/src/index.ts';
+import type { Ready } from '../../../packages/platform/src/announce.ts';
 import type { TestPlatform } from '../platform-process.ts';
 import { type DeclaredRoute, methodsOf, pathsOf } from './declared-routes.ts';
+import { hostileHeaders, hostileValue } from './hostile-headers.ts';
 import type { Random } from './random.ts';
-
-/** A part of a message that a rude client may cut at its beginning, its end, and in between. */
-export interface Piece {
-  kind: string;
-  bytes: Buffer;
-}
+import { inHttp1, inHttp2, type Piece, piece } from './wire-forms.ts';
 
 /** What is sent on one connection. */
 export interface Message {
   name: string;
+  protocol: 'HTTP/1.1' | 'HTTP/2';
   pieces: Piece[];
 }
 
-interface Route {
+/** What requests are made for: a platform, or what stands in for one. */
+export type Target = Pick<TestPlatform, 'credentials'> & { ready: Pick<Ready, 'endpoint' | 'region'> };
+
+export interface Route {
   method: string;
   path: string;
   /** What a request is signed for. */
@@ -35,6 +36,7 @@ const LARGE = 70_000;
 const NOWHERE: readonly [string, string][] = [
   ['OPTIONS', '/'],
   ['DELETE', '/no/such/path'],
+  ['QUERY', '/no/such/path'],
   ['PUT', `/${'x'.repeat(5000)}`],
 ];
 
@@ -72,14 +74,14 @@ const BODIES = ['none', 'small', 'large', 'chunked', 'aws-chunked', 'promised'] 
 type Body = (typeof BODIES)[number];
 const CALLERS = ['nobody', 'bearer', 'basic', 'signed', 'signed', 'signed', 'altered'] as const;
 
-/** Makes messages for a platform: any caller, any body, on any route, sound or with one thing wrong. */
+/** Makes messages for a platform: any caller, any body, by either protocol, on any route, sound or with one thing wrong. */
 export class Messages {
-  readonly #platform: TestPlatform;
+  readonly #target: Target;
   readonly #random: Random;
   readonly #sessions: readonly string[];
 
-  constructor(platform: TestPlatform, random: Random, sessions: readonly string[]) {
-    this.#platform = platform;
+  constructor(target: Target, random: Random, sessions: readonly string[]) {
+    this.#target = target;
     this.#random = random;
     this.#sessions = sessions;
   }
@@ -89,7 +91,7 @@ export class Messages {
     const caller = route.upgrade ? random.pick(['nobody', 'bearer', 'signed', 'signed']) : random.pick(CALLERS);
     const body: Body = route.upgrade ? 'none' : random.pick(BODIES);
     const content = bodyOf(body, random);
-    const headers: Record<string, string> = { host: new URL(this.#platform.ready.endpoint).host };
+    const headers: Record<string, string> = { host: new URL(this.#target.ready.endpoint).host };
     // Without one each would begin a session of its own.
     headers[SESSION] = random.pick(this.#sessions);
     if (random.below(2) === 0) headers['content-type'] = random.pick(['application/json', 'text/plain', 'x/y; z=']);
@@ -101,20 +103,28 @@ export class Messages {
         'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
       });
     if (random.below(6) === 0) headers.expect = '100-continue';
+    const hostile = random.below(3) === 0;
+    // Signed as well as it can be, or put in on the way.
+    if (hostile && random.below(2) === 0)
+      headers[random.pick(['baggage', 'range', 'x-amz-meta-x'])] = hostileValue(random);
     const { authorized, chunks } = await this.#authorize(caller, route, headers, body, content);
     if (body === 'chunked' || (body === 'aws-chunked' && random.below(2) === 0))
       authorized['transfer-encoding'] = 'chunked';
     else if (body === 'promised') authorized['content-length'] = String(random.pick([1, LARGE, 1e9, 2 ** 53]));
     else if (body !== 'none')
       authorized['content-length'] = String(length(chunks ?? [{ kind: 'body', bytes: content }]));
-    const pieces = [piece('request line', `${route.method} ${route.path} HTTP/1.1\r\n`)];
-    for (const [name, value] of Object.entries(authorized))
-      pieces.push(piece(name === 'authorization' ? name : 'header', `${name}: ${value}\r\n`));
-    pieces.push(piece('end of headers', '\r\n'));
-    const parts = chunks ?? (content.length > 0 ? [{ kind: 'body', bytes: content }] : []);
-    pieces.push(...(authorized['transfer-encoding'] ? inChunks(parts) : parts));
+    const parts = {
+      method: route.method,
+      path: route.path,
+      headers: [...Object.entries(authorized), ...(hostile ? hostileHeaders(random) : [])],
+      body: chunks ?? (content.length > 0 ? [{ kind: 'body', bytes: content }] : []),
+    };
+    // A WebSocket stays with HTTP/1.1.
+    const protocol = route.upgrade || random.below(3) > 0 ? 'HTTP/1.1' : 'HTTP/2';
+    const pieces = protocol === 'HTTP/2' ? inHttp2(parts, random) : inHttp1(parts);
     if (route.upgrade) pieces.push(...frames(random));
-    return { name: `${route.method} ${route.path.slice(0, 80)} (${caller}, ${body})`, pieces };
+    const name = `${route.method} ${route.path.slice(0, 80)} (${protocol}, ${caller}, ${body}${hostile ? ', hostile headers' : ''})`;
+    return { name, protocol, pieces };
   }
 
   async #authorize(
@@ -125,15 +135,15 @@ export class Messages {
     content: Buffer,
   ): Promise<{ authorized: Record<string, string>; chunks?: Piece[] }> {
     const random = this.#random;
-    const { accessKeyId, secretAccessKey } = this.#platform.credentials;
+    const { accessKeyId, secretAccessKey } = this.#target.credentials;
     if (caller === 'nobody') return { authorized: headers };
     if (caller === 'bearer') return { authorized: { ...headers, authorization: `Bearer ${random.pick(['x', JWT])}` } };
     if (caller === 'basic') {
       const login = Buffer.from(`${accessKeyId}:${secretAccessKey}`).toString('base64');
       return { authorized: { ...headers, authorization: `Basic ${login}` } };
     }
-    const { region, endpoint } = this.#platform.ready;
-    const credentials = this.#platform.credentials;
+    const { region, endpoint } = this.#target.ready;
+    const credentials = this.#target.credentials;
     const signer = new SignatureV4({ service, region, credentials, sha256: Sha256, uriEscapePath: service !== 's3' });
     const declared = caller === 'altered' ? Buffer.concat([content, Buffer.from('!')]) : content;
     const ofBody = createHash('sha256').update(declared).digest('hex');
@@ -175,24 +185,8 @@ function bodyOf(body: Body, random: Random): Buffer {
   return Buffer.alloc(LARGE, 'a');
 }
 
-function piece(kind: string, text: string): Piece {
-  return { kind, bytes: Buffer.from(text, 'latin1') };
-}
-
 function length(pieces: readonly Piece[]): number {
   return pieces.reduce((sum, { bytes }) => sum + bytes.length, 0);
-}
-
-/** HTTP's own chunks around each piece. */
-function inChunks(parts: readonly Piece[]): Piece[] {
-  return [
-    ...parts.flatMap((part) => [
-      piece('chunk head', `${part.bytes.length.toString(16)}\r\n`),
-      part,
-      piece('end of chunk', '\r\n'),
-    ]),
-    piece('last chunk', '0\r\n\r\n'),
-  ];
 }
 
 interface ChunkKey {

@@ -63,7 +63,8 @@ export class RudeClient {
     const attempt = { message: message.name, cut: describeCut(cut), ending };
     const end = this.#ending(ending);
     const socket = await dial(address);
-    if (await sendSecurely(socket, Buffer.concat(message.pieces.map(({ bytes }) => bytes)), cut))
+    const bytes = Buffer.concat(message.pieces.map((piece) => piece.bytes));
+    if (await sendSecurely(socket, bytes, cut, message.protocol === 'HTTP/2' ? 'h2' : undefined))
       this.cuts.add(attempt.cut);
     await end(socket);
     return attempt;

@@ -9,46 +9,44 @@ import { startTestPlatform, type TestPlatform } from '../platform-process.ts';
 import { routesTold } from './declared-routes.ts';
 import { Messages, routes } from './messages.ts';
 import { Random } from './random.ts';
-import { type Address, type Attempt, RudeClient } from './rude-client.ts';
+import { type RoundsAccount, type RoundsOptions, rudeRounds } from './rude-rounds.ts';
 import { listeningPorts, type ServerState, stateOf } from './server-state.ts';
+import { SpanCount } from './span-count.ts';
 
-export interface RudeOptions {
+export interface RudeOptions extends Omit<RoundsOptions, 'random' | 'messages' | 'routes'> {
   seed: number;
-  /** Whether to go on, asked before each round of attempts. */
-  goOn(attempts: number): boolean;
-  onRound?(account: RudeAccount): void;
+  /** Arguments that choose the provider of sandboxes; `process` without them. */
+  sandbox?: readonly string[];
 }
 
-export interface RudeAccount {
+export interface RudeAccount extends RoundsAccount {
   seed: number;
   /** Names of what was attacked beside the operations of the contract. */
   sets: ReadonlySet<string>;
-  attempts: number;
-  /** Where TLS was cut, as `describeCut` says it. */
-  cuts: ReadonlySet<string>;
-  /** After these the server answered as before. */
-  held: number;
-  /** How often the server ended. */
-  exits: number;
-  /** Errors that only the last line of defence met. */
-  unhandled: number;
+  /** Spans that came to a receiver, of the platform whose `telemetry` leads there. */
+  spans: number;
   start: ServerState;
   end: ServerState;
-  /** What was under way when something went wrong. */
-  suspects: Attempt[];
 }
 
-const ROUND = 64;
-
 /**
- * A platform with an agent, and rude clients on each of its listeners: its own, that of sandboxes, and TLS. After each round the platform must
- * answer, and at the end hold no more files and connections than before.
+ * A platform with an agent and a receiver of its spans, and rude clients on each of its listeners: its own, that of sandboxes, and TLS. After each
+ * round the platform must answer, and at the end hold no more files and connections than before.
  */
-export async function beRude({ seed, goOn, onRound }: RudeOptions): Promise<RudeAccount> {
+export async function beRude({
+  seed,
+  sandbox = ['--sandbox', 'process'],
+  ...options
+}: RudeOptions): Promise<RudeAccount> {
   const told = await routesTold();
+  const spans = await SpanCount.start();
   const platform = await startTestPlatform({
     ...told.options,
-    args: ['--sandbox', 'process', '--quotas-invocations-per-second', '0', '--tls', '--tls-port', '0'],
+    args: [
+      ...sandbox,
+      ...['--quotas-invocations-per-second', '0', '--tls', '--tls-port', '0'],
+      ...['--telemetry-otlp-endpoint', spans.url],
+    ],
     env: { ...told.options.env, AGENTPLATFORM_LOG_LEVEL: 'error' },
   });
   const clients = clientsOf(platform);
@@ -72,52 +70,18 @@ export async function beRude({ seed, goOn, onRound }: RudeOptions): Promise<Rude
     const messages = new Messages(platform, random, sessions);
     const agents = [arn, 'zz', 'arn:aws:bedrock-agentcore:us-east-1:000000000000:runtime/none-0123456789'];
     const declared = await told.read();
-    const every = routes(agents, declared);
-    const ports = await listeningPorts(platform.pid);
-    const tlsPort = platform.ready.tls?.port;
-    const rude = new RudeClient(random);
-    const account: RudeAccount = {
-      seed,
-      sets: new Set(declared.map(({ set }) => set)),
-      cuts: rude.cuts,
-      attempts: 0,
-      held: 0,
-      exits: 0,
-      unhandled: 0,
-      start,
-      end: start,
-      suspects: [],
-    };
-    while (account.exits === 0 && goOn(account.attempts)) {
-      const round: Promise<Attempt>[] = [];
-      for (let n = 0; n < ROUND; n += 1) {
-        const message = await messages.make(every[(account.attempts + n) % every.length] ?? random.pick(every));
-        const address: Address = {
-          host: '127.0.0.1',
-          port: random.below(4) === 0 ? random.pick(ports) : mainPort(platform),
-        };
-        const secure = address.port === tlsPort && random.below(4) > 0;
-        round.push(secure ? rude.attemptSecurely(address, message) : rude.attempt(address, message));
-      }
-      const done = await Promise.allSettled(round);
-      account.attempts += ROUND;
-      const unhandled = await unhandledErrors(platform).catch(() => undefined);
-      if (unhandled === undefined) account.exits += 1;
-      else account.held += done.filter(({ status }) => status === 'fulfilled').length;
-      if (unhandled === undefined || unhandled > account.unhandled)
-        account.suspects.push(...done.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])));
-      account.unhandled = unhandled ?? account.unhandled;
-      onRound?.(account);
-    }
-    rude.close();
-    if (account.exits > 0) process.stderr.write(platform.log().slice(-4000));
+    const { ready, pid } = platform;
+    const victim = { endpoint: ready.endpoint, pid, ports: await listeningPorts(pid), tlsPort: ready.tls?.port };
+    const rounds = await rudeRounds(victim, { random, messages, routes: routes(agents, declared), ...options });
+    if (rounds.exits > 0) process.stderr.write(platform.log().slice(-4000));
     else await answers();
     await stopAll();
-    account.end = account.exits > 0 ? start : await settled(platform, clients, start);
-    return account;
+    const end = rounds.exits > 0 ? start : await settled(platform, clients, start);
+    return { ...rounds, seed, sets: new Set(declared.map(({ set }) => set)), spans: spans.count, start, end };
   } finally {
     clients.close();
     await platform.dispose();
+    await spans.close();
   }
 }
 
@@ -132,21 +96,6 @@ async function deployEcho(platform: TestPlatform, clients: Clients): Promise<str
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-function mainPort({ ready }: TestPlatform): number {
-  return Number(new URL(ready.endpoint).port);
-}
-
-/** Asked on a connection of its own; rejects when nobody answers. */
-async function unhandledErrors({ ready }: TestPlatform): Promise<number> {
-  const answer = await fetch(`${ready.endpoint}/metrics`, {
-    headers: { connection: 'close' },
-    signal: AbortSignal.timeout(60_000),
-  });
-  const [, count] = /^agentplatform_unhandled_errors (\d+)$/m.exec(await answer.text()) ?? [];
-  if (count === undefined) throw new Error(`metrics were answered with ${answer.status}`);
-  return Number(count);
 }
 
 /** Waits, at most two minutes, until the server holds no more than at the start: it lingers, and sends probes, for a bounded time. */

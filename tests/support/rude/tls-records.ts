@@ -47,8 +47,8 @@ const HEADER = 5;
 /** How long a handshake may take that comes to no record more, in ms. */
 const PATIENCE_MS = 300;
 
-/** Shakes hands over `socket` and sends the message as far as the cut; resolves then, the socket still open, with whether it came to it. */
-export async function sendSecurely(socket: Socket, message: Buffer, cut: TlsCut): Promise<boolean> {
+/** Shakes hands over `socket`, agrees on `alpn` where there is one, and sends the message as far as the cut; resolves then, the socket still open, with whether it came to it. */
+export async function sendSecurely(socket: Socket, message: Buffer, cut: TlsCut, alpn?: string): Promise<boolean> {
   const { promise: done, resolve } = Promise.withResolvers<void>();
   const records = new RecordCutter(cut, (bytes) => socket.write(bytes), resolve);
   const wire = new Duplex({
@@ -62,6 +62,7 @@ export async function sendSecurely(socket: Socket, message: Buffer, cut: TlsCut)
   socket.on('data', hear);
   const secure = connect({
     socket: wire,
+    ...(alpn ? { ALPNProtocols: [alpn] } : {}),
     rejectUnauthorized: false,
     minVersion: cut.version,
     maxVersion: cut.version,

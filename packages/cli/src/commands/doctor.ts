@@ -106,11 +106,15 @@ function show(terminal: Terminal, report: DoctorReport): void {
     }
   }
   if (report.disk) {
-    const { free, reserve, low } = report.disk;
-    const what = low
-      ? `less than the reserve of ${gib(reserve)} GiB: nothing new is written`
-      : `the reserve is ${gib(reserve)} GiB`;
-    print(terminal, `\nDisk\n  ${low ? no : yes}  ${gib(free)} GiB free; ${what}`);
+    print(terminal, '\nDisk');
+    for (const { of, free, reserve, low, own = true } of [
+      { of: 'the server', ...report.disk },
+      ...(report.disk.others ?? []),
+    ]) {
+      const then = own ? 'nothing new is written' : 'agents that write there come to its end';
+      const what = low ? `less than the reserve of ${gib(reserve)} GiB: ${then}` : `the reserve is ${gib(reserve)} GiB`;
+      print(terminal, `  ${low ? no : yes}  ${gib(free)} GiB free of the disk of ${of}; ${what}`);
+    }
   }
   if (report.database) {
     const { kind, missing } = report.database;

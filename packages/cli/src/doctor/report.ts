@@ -45,6 +45,10 @@ export interface DiskReport {
   /** Below this nothing new is written. */
   reserve: number;
   low: boolean;
+  /** Disks of other places, by whose they are. */
+  others?: (DiskReport & { of: string })[];
+  /** The platform itself writes there; false where only agents do. */
+  own?: boolean;
 }
 
 export type DatabaseReport = Pick<Provider, 'missing'> & { kind: string };

@@ -1,9 +1,10 @@
 import { pino } from 'pino';
-import { expect, it } from 'vitest';
-import { DiskRoom, type DiskSpace } from './disk-room.ts';
+import { describe, expect, it } from 'vitest';
+import { DiskRoom } from './disk-room.ts';
 import { FakeClock } from './fake-clock.ts';
 import { toServiceError } from './http/index.ts';
 import { isDiskFull } from './system-error.ts';
+import type { DiskSpace } from './watched-disk.ts';
 
 const GIB = 2 ** 30;
 
@@ -100,6 +101,7 @@ it('keeps the smaller of bytes and percent, and nothing where either is 0', asyn
     total: 10 * GIB,
     reserve: GIB / 2,
     low: false,
+    others: [],
   });
   expect((await setUp({ free: 0, total: 10 * GIB }, { bytes: 0, percent: 5 })).room.low).toBe(false);
   expect((await setUp({ free: 0, total: 10 * GIB }, { bytes: GIB, percent: 0 })).room.low).toBe(false);
@@ -130,5 +132,64 @@ it('counts as a full disk wherever one is told, and names the setting to a clien
     status: 503,
     wireMessage:
       'The disk of the server is nearly full: 0 MiB are free, and 512 MiB stay so. Free space, or lower disk.reserveBytes; nothing needs to be restarted.',
+  });
+});
+
+describe('disks of other places', () => {
+  const spaces: Record<string, DiskSpace> = {};
+  const open = async () => {
+    for (const path of ['/data', '/cache', '/shared']) spaces[path] = { free: 50 * GIB, total: 100 * GIB };
+    const clock = new FakeClock();
+    const devices: Record<string, number> = {
+      '/data': 1,
+      '/data/cache': 1,
+      '/cache': 2,
+      '/cache/more': 2,
+      '/shared': 3,
+    };
+    const room = await DiskRoom.open({
+      ...{ path: '/data', reserve: { bytes: 2 * GIB, percent: 5 }, clock, log: pino({ enabled: false }) },
+      look: async (path) => ({ free: 0, total: 0, ...spaces[path] }),
+      device: async (path) => devices[path],
+    });
+    await room.watch({ of: 'the cache', path: '/cache', own: true });
+    await room.watch({ of: 'a shared place', path: '/shared', own: false });
+    return { room, clock };
+  };
+  const fill = (path: string): void => {
+    spaces[path] = { free: GIB / 2, total: 100 * GIB };
+  };
+
+  it('stop what is new where the platform writes on them, by their name, and make nobody wait or end', async () => {
+    const { room, clock } = await open();
+    let relieved = 0;
+    room.relieveBy(async () => {
+      relieved += 1;
+    });
+    room.need();
+    fill('/cache');
+    await clock.advance(1000);
+    expect(room.need).toThrow('The disk of the cache is nearly full: 512 MiB are free, and 2048 MiB stay so.');
+    expect(room.low).toBe(true);
+    room.needLast();
+    expect(relieved).toBe(0);
+    expect(room.report()).toMatchObject({ low: false, others: [{ of: 'the cache', low: true }, { low: false }] });
+    room.close();
+  });
+
+  it('are told, and stop nothing, where agents alone write on them', async () => {
+    const { room, clock } = await open();
+    fill('/shared');
+    await clock.advance(1000);
+    room.need();
+    expect(room.report().others).toMatchObject([{ low: false }, { of: 'a shared place', low: true }]);
+    room.close();
+  });
+
+  it('are watched once each, and not where there is nothing', async () => {
+    const { room } = await open();
+    for (const path of ['/data/cache', '/cache/more', '/none']) await room.watch({ of: path, path, own: true });
+    expect(room.report().others.map(({ of }) => of)).toEqual(['the cache', 'a shared place']);
+    room.close();
   });
 });

@@ -1,81 +1,83 @@
-import { statfs } from 'node:fs/promises';
-import type { Logger } from 'pino';
-import type { Clock } from './clock.ts';
+import { deviceOf, WatchedDisk, type WatchedDiskDeps } from './watched-disk.ts';
 
-/** Bytes of a file system. */
-export interface DiskSpace {
-  /** What users other than root may still take. */
-  free: number;
-  total: number;
-}
-
-export interface DiskRoomDeps {
-  /** Any path on the disk. */
-  path: string;
-  /** What is kept free: the smaller of so many bytes and such a part of the disk. 0 of either: nothing. */
-  reserve: { bytes: number; percent: number };
-  clock: Clock;
-  log: Logger;
+export interface DiskRoomDeps extends Omit<WatchedDiskDeps, 'of' | 'meanwhile'> {
   /** Another source in tests. */
-  look?(path: string): Promise<DiskSpace>;
+  device?(path: string): Promise<number | undefined>;
 }
 
-/** Too little of the disk is left for anything new. It counts as a full disk wherever one is told. */
+/** A place beside the data directory, which may be on another disk. */
+export interface OtherPlace {
+  /** Whose it is, as messages say it: `the cache`. */
+  of: string;
+  path: string;
+  /** The platform itself writes there, and so nothing new is written while it is nearly full; otherwise it is only told. */
+  own: boolean;
+}
+
+/** Too little of a disk is left for anything new. It counts as a full disk wherever one is told. */
 export class LowDiskError extends Error {
   readonly code = 'ENOSPC';
 
-  constructor({ free }: DiskSpace, reserve: number) {
-    super(`The disk of the server is nearly full: ${mib(free)} are free, and ${mib(reserve)} stay so.`);
+  constructor({ free }: { free: number }, reserve: number, of = 'the server') {
+    super(`The disk of ${of} is nearly full: ${mib(free)} are free, and ${mib(reserve)} stay so.`);
     this.name = 'LowDiskError';
   }
 }
 
-/** How often it is looked; what is written meanwhile comes out of the reserve. More often when not much more than the reserve is free. */
-const LOOK_MS = 1000;
-const NEAR_LOOK_MS = 100;
-const NEAR = 3;
 /** Below this part of the reserve agents wait altogether: each call that is answered leaves a row in the audit trail. */
 const LAST = 0.5;
-/** Room again once a quarter more than the reserve is free, so that it does not go to and fro. */
-const AGAIN = 1.25;
 
 /**
- * Watches the disk that the data directory is on. Below the reserve, nothing new is written (`need` throws): the host, the audit
- * trail, the database's own log and deletions still have the rest. Of its last half agents get nothing (`needLast`), and room is made
- * (`relieveBy`). It is over by itself once there is room.
+ * Watches the disk that the data directory is on, and those of other places. Below the reserve, nothing new is written (`need` throws): the host, the audit
+ * trail, the database's own log and deletions still have the rest. Of the last half of the data directory's agents get nothing (`needLast`), and
+ * room is made (`relieveBy`). It is over by itself once there is room.
  */
 export class DiskRoom {
   readonly #deps: DiskRoomDeps;
+  readonly #others: { disk: WatchedDisk; place: OtherPlace }[] = [];
+  readonly #devices: Set<number | undefined>;
+  readonly #data: WatchedDisk;
   #relieve: () => Promise<void> = async () => undefined;
-  #space: DiskSpace = { free: 0, total: 0 };
-  #low = false;
-  #cancel: () => void = () => undefined;
-  #stopped = false;
 
-  private constructor(deps: DiskRoomDeps) {
+  private constructor(deps: DiskRoomDeps, device: number | undefined, data: WatchedDisk) {
     this.#deps = deps;
+    this.#devices = new Set([device]);
+    this.#data = data;
+    data.onLook(() => (this.#last ? this.#relieve() : Promise.resolve()));
   }
 
   /** Rejects when the path cannot be looked at. */
   static async open(deps: DiskRoomDeps): Promise<DiskRoom> {
-    const room = new DiskRoom(deps);
-    await room.#look();
-    room.#arm();
-    return room;
+    const { device = deviceOf, path } = deps;
+    const data = await WatchedDisk.open({ ...deps, of: 'the server', meanwhile: 'nothing new is written' });
+    return new DiskRoom(deps, await device(path), data);
+  }
+
+  /** Watches the disk of one place more, unless it is one of those that are watched. A place that is not there is passed over. */
+  async watch(place: OtherPlace): Promise<void> {
+    const { device: look = deviceOf, log } = this.#deps;
+    const device = await look(place.path);
+    if (device === undefined || this.#devices.has(device)) return;
+    this.#devices.add(device);
+    const meanwhile = place.own ? 'nothing new is written' : 'agents that write there come to its end';
+    const disk = await WatchedDisk.open({ ...this.#deps, ...place, meanwhile });
+    this.#others.push({ disk, place });
+    log.info({ of: place.of, path: place.path }, 'watches the room on a disk of its own');
   }
 
   get low(): boolean {
-    return this.#low;
+    return this.#full !== undefined;
   }
 
-  /** Throws `LowDiskError` while less than the reserve is free. */
+  /** Throws `LowDiskError` while less than the reserve is free of a disk that the platform writes on. */
   readonly need = (): void => {
-    if (this.#low) throw new LowDiskError(this.#space, this.#reserve);
+    const full = this.#full;
+    if (full) throw new LowDiskError(full, full.reserve, full.of);
   };
 
   /** Throws `LowDiskError` while less than half of the reserve is free. */
   readonly needLast = (): void => {
-    if (this.#last) throw new LowDiskError(this.#space, this.#reserve);
+    if (this.#last) throw new LowDiskError(this.#data, this.#data.reserve);
   };
 
   /**
@@ -83,7 +85,7 @@ export class DiskRoom {
    * left to free. Rejects with what `relieve` rejects with.
    */
   async makeRoom(relieve: () => Promise<boolean>): Promise<void> {
-    while (this.#last && (await relieve())) await this.#look();
+    while (this.#last && (await relieve())) await this.#data.look();
   }
 
   /** What is done at each look while less than half of the reserve is free, until there is room. */
@@ -91,52 +93,26 @@ export class DiskRoom {
     this.#relieve = relieve;
   }
 
-  report(): DiskSpace & { reserve: number; low: boolean } {
-    return { ...this.#space, reserve: this.#reserve, low: this.#low };
+  /** The data directory's disk, and those of other places. */
+  report(): DiskReport & { others: (DiskReport & OtherPlace)[] } {
+    return { ...this.#data.report(), others: this.#others.map(({ disk, place }) => ({ ...place, ...disk.report() })) };
   }
 
   close(): void {
-    this.#stopped = true;
-    this.#cancel();
+    for (const disk of [this.#data, ...this.#others.map(({ disk }) => disk)]) disk.close();
+  }
+
+  get #full(): WatchedDisk | undefined {
+    if (this.#data.low) return this.#data;
+    return this.#others.find(({ disk, place }) => place.own && disk.low)?.disk;
   }
 
   get #last(): boolean {
-    return this.#low && this.#space.free < this.#reserve * LAST;
-  }
-
-  get #reserve(): number {
-    const { bytes, percent } = this.#deps.reserve;
-    return Math.min(bytes, Math.floor((this.#space.total * percent) / 100));
-  }
-
-  async #look(): Promise<void> {
-    const { path, log, look = spaceOf } = this.#deps;
-    this.#space = await look(path);
-    const { free } = this.#space;
-    const reserve = this.#reserve;
-    const low = free < (this.#low ? reserve * AGAIN : reserve);
-    if (low === this.#low) return;
-    this.#low = low;
-    if (low) log.error({ free, reserve }, 'the disk is nearly full: nothing new is written until there is room');
-    else log.info({ free, reserve }, 'the disk has room again');
-  }
-
-  #arm(): void {
-    if (this.#stopped) return;
-    const near = this.#space.free < this.#reserve * NEAR;
-    this.#cancel = this.#deps.clock.after(near ? NEAR_LOOK_MS : LOOK_MS, () => {
-      this.#look()
-        .then(() => (this.#last ? this.#relieve() : undefined))
-        .catch((error: unknown) => this.#deps.log.warn({ err: error }, 'the room on the disk could not be looked at'))
-        .finally(() => this.#arm());
-    });
+    return this.#data.low && this.#data.free < this.#data.reserve * LAST;
   }
 }
 
-async function spaceOf(path: string): Promise<DiskSpace> {
-  const { bavail, blocks, bsize } = await statfs(path);
-  return { free: bavail * bsize, total: blocks * bsize };
-}
+type DiskReport = ReturnType<WatchedDisk['report']>;
 
 function mib(bytes: number): string {
   return `${Math.floor(bytes / 2 ** 20)} MiB`;

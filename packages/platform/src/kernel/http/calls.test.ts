@@ -184,7 +184,7 @@ it('says what a client would have been told: of wrong input, of nothing served, 
   const create = () => calls.call('CreateWorkloadIdentity', { name: 'agent' }, { principal });
   await expect(create()).resolves.toMatchObject({ name: 'agent' });
   deps.needRoom.mockImplementation(() => {
-    throw new LowDiskError({ free: 1, total: 2 }, 1);
+    throw new LowDiskError({ free: 1 }, 1);
   });
   await expect(create()).rejects.toMatchObject({ status: 503 });
   // Whoever ends something needs no room for it.

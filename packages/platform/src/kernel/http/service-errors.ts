@@ -20,9 +20,16 @@ import { isDiskFull } from '../system-error.ts';
 /** SQLSTATEs of a text that the database cannot hold: `\\u0000` in JSON, and a zero byte. */
 const UNSTORABLE = new Set(['22P05', '22021']);
 
+/** What Fastify refuses by itself before a handler is asked, such as a method that wants a type of content. */
+function isUnreadable(error: unknown): error is Error {
+  if (!(error instanceof Error) || !('statusCode' in error) || !('code' in error)) return false;
+  return String(error.code).startsWith('FST_ERR_') && Number(error.statusCode) < 500;
+}
+
 /** The wire's error for whatever a handler threw, or undefined for what is a defect of ours. */
 export function toServiceError(error: unknown): ServiceError | undefined {
   if (error instanceof ServiceError) return error;
+  if (isUnreadable(error)) return errors.validation(error.message, { cause: error });
   if (error instanceof DatabaseUnavailableError) {
     return errors.unavailable('The database cannot be reached.', {
       remedy: 'Repeat the request; nothing needs to be restarted once the database is back.',

@@ -59,6 +59,13 @@ export async function endTree(root: number): Promise<void> {
   throw new Error(`the process ${root} and its children did not end`);
 }
 
+/** The host's other processes that have the parent of this one. */
+export async function siblingsOf(pid: number): Promise<number[]> {
+  const all = await processes();
+  const parent = all.find((one) => one.pid === pid)?.fields[1];
+  return all.flatMap((one) => (one.fields[1] === parent && one.pid !== pid ? [one.pid] : []));
+}
+
 /** The host's processes whose command line `matches`. */
 export async function processesWith(matches: (args: string[]) => boolean): Promise<number[]> {
   return filterPids(await pids(), async (pid) =>

@@ -11,6 +11,8 @@ export interface ProbeReport {
   unenforced?: string[];
   /** What its sandboxes use up for each other; absent when that is nothing known. */
   shared?: string[];
+  /** Where on this host it keeps what is not below the data directory; absent when that is nowhere. */
+  keepsAt?: string;
 }
 
 /** An image by its name, which is the same wherever it is. */

@@ -334,7 +334,7 @@ describe('limits', () => {
   it('a blob on its way stops where the disk goes to its end, is removed, and can be cancelled', async () => {
     let low = false;
     const needRoom = (): void => {
-      if (low) throw new LowDiskError({ free: 0, total: 1 }, 1);
+      if (low) throw new LowDiskError({ free: 0 }, 1);
     };
     const { call, host, dir } = await serve({ needRoom });
     const begin = async (): Promise<string> =>

@@ -32,10 +32,8 @@ async function tarball(folder: string): Promise<Buffer> {
   const packed = buffer(archive.pipe(createGzip()));
   for (const path of paths.sort()) {
     const name = `package/${relative(folder, path)}`;
-    archive.entry(
-      { name, mode: name.startsWith('package/bin/') ? 0o755 : 0o644, mtime: new Date(0) },
-      await readFile(path),
-    );
+    const header = { name, mode: name.startsWith('package/bin/') ? 0o755 : 0o644, mtime: new Date(0) };
+    archive.entry(header, await readFile(path)).on('error', (error) => archive.destroy(error));
   }
   archive.finalize();
   return packed;

@@ -28,6 +28,7 @@ const FORMER: ReadonlySet<string> = new Set([
   '6c1f5a6c51ac6c8ce3416adf0e1062c435332e9c53254d67878755af51178830',
   '974aae7fdafe3e661498a1a45b0c308064b5ceb5d98a55a3a28d10ceb9130255',
   '608f7b234a9d2ebb15925b0bce7e5ca407467203fb02aec24d4dbe956108fff9',
+  'bdaf6087152b6b0c236cda8a01ad19fac9c62331732bd0c1237c0f72c0cca3d5',
 ]);
 
 function digestOf(text = ''): string {
@@ -117,7 +118,10 @@ function makeDefaultRole(accountId: string, { clock, random }: EssentialsDeps): 
 
 const NAMESPACE = 'bedrock-agentcore:namespace';
 
-/** What an agent needs at work: use things, not make, change or delete them, nor manage access. */
+/**
+ * What an agent needs at work: use things, not make, change or delete them, nor manage access. Each action stands here in full, so that no operation of
+ * tomorrow is among them unasked (`tests/security/whose-operations.test.ts`).
+ */
 const DATA_PLANE = JSON.stringify({
   Version: '2012-10-17',
   Statement: [
@@ -132,23 +136,25 @@ const DATA_PLANE = JSON.stringify({
         // Records whose ids it knows; for those of a place see below.
         'bedrock-agentcore:GetMemoryRecord',
         'bedrock-agentcore:DeleteMemoryRecord',
-        'bedrock-agentcore:Batch*MemoryRecords',
+        'bedrock-agentcore:BatchCreateMemoryRecords',
+        'bedrock-agentcore:BatchUpdateMemoryRecords',
+        'bedrock-agentcore:BatchDeleteMemoryRecords',
+        // For whom its workload access token speaks, of every provider; nothing that pays.
         'bedrock-agentcore:GetResourceApiKey',
         'bedrock-agentcore:GetResourceOauth2Token',
-        'bedrock-agentcore:GetResourcePaymentToken',
         // Not the commands and shells in other sessions' sandboxes, nor their end, nor to speak for an end user or as another workload: an
         // agent gets its own workload access token with each request, and ends its own session by its exit.
         'bedrock-agentcore:InvokeAgentRuntime',
         'bedrock-agentcore:InvokeAgentRuntimeWithWebSocketStream',
-        'bedrock-agentcore:InvokeBrowser*',
         'bedrock-agentcore:InvokeCodeInterpreter',
         'bedrock-agentcore:InvokeGateway',
-        'bedrock-agentcore:InvokeHarness',
-        'bedrock-agentcore:*BrowserSession*',
-        'bedrock-agentcore:*BrowserStream*',
         // Its own alone: what another has started asks for a right that this role does not have.
-        'bedrock-agentcore:*CodeInterpreterSession*',
-        'bedrock:Invoke*',
+        'bedrock-agentcore:StartCodeInterpreterSession',
+        'bedrock-agentcore:GetCodeInterpreterSession',
+        'bedrock-agentcore:ListCodeInterpreterSessions',
+        'bedrock-agentcore:StopCodeInterpreterSession',
+        'bedrock:InvokeModel',
+        'bedrock:InvokeModelWithResponseStream',
       ],
       Resource: '*',
     },

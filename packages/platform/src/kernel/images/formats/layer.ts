@@ -127,6 +127,7 @@ async function fill(packer: Pack, entries: readonly LayerEntry[]): Promise<void>
     const header = { uid: entry.uid, gid: entry.gid, mtime: EVERY_MTIME };
     await new Promise<void>((resolve, reject) => {
       const done = (error?: Error | null): void => (error ? reject(error) : resolve());
+      // An entry tells its error twice: to the callback, and as an event that must not go unheard.
       if (entry.type === 'file') {
         const sink = packer.entry(
           { ...header, name: entry.path, mode: entry.mode, size: entry.size, type: 'file' },
@@ -134,9 +135,11 @@ async function fill(packer: Pack, entries: readonly LayerEntry[]): Promise<void>
         );
         pipeline(entry.open(), sink).catch(reject);
       } else if (entry.type === 'symlink') {
-        packer.entry({ ...header, name: entry.path, mode: 0o777, type: 'symlink', linkname: entry.target }, done);
+        const link = { ...header, name: entry.path, mode: 0o777, type: 'symlink', linkname: entry.target } as const;
+        packer.entry(link, done).on('error', reject);
       } else {
-        packer.entry({ ...header, name: `${entry.path}/`, mode: entry.mode, type: 'directory' }, done);
+        const directory = { ...header, name: `${entry.path}/`, mode: entry.mode, type: 'directory' } as const;
+        packer.entry(directory, done).on('error', reject);
       }
     });
   }

@@ -1,7 +1,7 @@
 import { type Duplex, PassThrough, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { items, property } from '../json-path.ts';
-import { signalGroupOf } from '../process-group.ts';
+import { property } from '../json-path.ts';
+import { inControlGroup, siblingsOf, signalGroupOf } from '../process-group.ts';
 import { type ExecHandle, type ExecOptions, NEVER_RAN, SandboxError } from '../sandbox.ts';
 import { type DockerApi, DockerError } from './docker-api.ts';
 import { FrameReader } from './docker-frames.ts';
@@ -75,13 +75,13 @@ export async function execInContainer(
   };
 }
 
-/** Ends what runs in a container for clients of an earlier server, which was killed: they have left with it. `inspected`: the container, as the daemon says. */
-export async function endLeftExecs(api: DockerApi, container: string, inspected: unknown): Promise<void> {
-  for (const id of items(inspected, 'ExecIDs').map(String)) {
-    const state = await api.json('GET', `/exec/${id}/json`).catch(() => undefined);
-    const pid = Number(property(state, 'Pid'));
-    if (pid > 1) await signalGroupOf(container, pid, 'SIGKILL');
-  }
+/**
+ * Ends what runs in a container for clients of an earlier server, which was killed: they have left with it. The daemon is not asked: it forgets a
+ * command whose output it could not hand on. `init`: the first process of the container, as the host numbers it; whoever has started it there started them.
+ */
+export async function endLeftExecs(container: string, init: number): Promise<void> {
+  for (const pid of await siblingsOf(init))
+    if (await inControlGroup(pid, container)) await signalGroupOf(container, pid, 'SIGKILL');
 }
 
 interface ExecState {

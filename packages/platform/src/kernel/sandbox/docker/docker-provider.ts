@@ -75,8 +75,8 @@ export class DockerProvider implements SandboxProvider {
     for (const { container, running, record } of await listContainers(engine)) {
       if (!running || this.#table.has(record.id)) continue;
       const inspected = await engine.api.json('GET', `/containers/${container}/json`);
-      await endLeftExecs(engine.api, container, inspected);
       const pid = Number(property(property(inspected, 'State'), 'Pid'));
+      if (pid > 1) await endLeftExecs(container, pid);
       const sandbox = this.#sandbox(engine, { record, container, init: pid > 1 ? await identify(pid) : undefined });
       this.#table.set(sandbox);
       yield sandbox;

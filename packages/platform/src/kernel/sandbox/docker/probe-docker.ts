@@ -40,6 +40,7 @@ export async function probeDocker(options: DockerProbeOptions): Promise<ProbeRep
   need(disk === 'tmpfs' || (await readable('/dev/loop-control')), 'loop devices', 'modprobe loop');
   need(disk === 'tmpfs' || (await runs(run, ['mkfs.ext4', '-V'])), 'mkfs.ext4', 'apt-get install -y e2fsprogs');
   const usable = missing.length === 0;
+  const root = property(info, 'DockerRootDir');
   return {
     provider: 'docker',
     usable,
@@ -47,6 +48,7 @@ export async function probeDocker(options: DockerProbeOptions): Promise<ProbeRep
     missing,
     unenforced: [],
     shared: [SHARED_BY_DAEMON],
+    ...(typeof root === 'string' && { keepsAt: root }),
   };
 }
 

@@ -3,7 +3,7 @@ import { readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { pack } from 'tar-stream';
+import { type Header, pack } from 'tar-stream';
 import { type DockerApi, DockerError } from './docker-api.ts';
 import type { RootEntries } from './docker-root.ts';
 
@@ -35,12 +35,13 @@ export async function ensureSkeleton(api: DockerApi, root: string, entries: Root
 /** The same tree gives the same bytes. */
 async function skeletonTar(root: string, { directories, files, links }: RootEntries): Promise<Buffer> {
   const tar = pack();
-  const mtime = new Date(0);
+  const add = (header: Partial<Header> & Pick<Header, 'name'>): void => {
+    tar.entry({ ...header, mtime: new Date(0) }, '').on('error', (error) => tar.destroy(error));
+  };
   for (const name of [...new Set([...directories, 'proc', 'sys', 'dev'])].sort())
-    tar.entry({ name, type: 'directory', mode: 0o755, mtime });
-  for (const name of [...files].sort()) tar.entry({ name, type: 'file', mode: 0o644, mtime }, '');
-  for (const name of [...links].sort())
-    tar.entry({ name, type: 'symlink', linkname: await readlink(join(root, name)), mtime });
+    add({ name, type: 'directory', mode: 0o755 });
+  for (const name of [...files].sort()) add({ name, type: 'file', mode: 0o644 });
+  for (const name of [...links].sort()) add({ name, type: 'symlink', linkname: await readlink(join(root, name)) });
   tar.finalize();
   return buffer(tar);
 }

@@ -1,0 +1,1 @@
+export type { CredentialPlace, HttpBody, HttpParameter, HttpTemplate, HttpTool } from './http-tool.ts';

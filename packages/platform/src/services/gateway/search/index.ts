@@ -1,0 +1,1 @@
+export { type Found, ToolSearch } from './tool-search.ts';

@@ -26,7 +26,9 @@ import type { TargetKinds } from './targets/target-kinds.ts';
 import { type TargetOperation, targetOperations } from './targets/target-operations.ts';
 import { Targets } from './targets/targets.ts';
 
+export { GATEWAY_FIELDS } from './gateways/gateway-fields.ts';
 export { gatewayMigrations } from './tables.ts';
+export { TARGET_FIELDS } from './targets/target-fields.ts';
 
 export interface GatewayServiceDeps {
   database: Database;

@@ -1,0 +1,43 @@
+import { plainText } from '../tools/plain-text.ts';
+
+const ENTITIES: { [name: string]: string | undefined } = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  apos: "'",
+  nbsp: ' ',
+  '#39': "'",
+  '#34': '"',
+};
+const BREAKS = new Set([
+  'p',
+  'br',
+  'li',
+  'ul',
+  'ol',
+  'dl',
+  'dt',
+  'dd',
+  'div',
+  'note',
+  'important',
+  'h1',
+  'h2',
+  'h3',
+  'h4',
+  'tr',
+  'table',
+  'pre',
+]);
+
+/** The text of a documentation trait, which is CommonMark with HTML in it, without its tags. */
+export function textOfHtml(html: string, longest: number): string {
+  const text = html
+    .replace(/<(\/?)([A-Za-z][A-Za-z0-9]*)([^<>]*)>/g, (_, _close: string, tag: string) =>
+      BREAKS.has(tag.toLowerCase()) ? '\n' : '',
+    )
+    .replace(/&(#?[a-z0-9]{1,6});/gi, (whole, name: string) => ENTITIES[name.toLowerCase()] ?? whole);
+  const lines = text.split('\n').map((line) => line.trim());
+  return plainText(lines.filter((line, index) => line !== '' || lines[index - 1] !== '').join('\n'), longest);
+}

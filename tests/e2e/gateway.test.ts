@@ -238,7 +238,9 @@ describe('who comes in', () => {
   it('only who may invoke it, where requests are signed', async () => {
     const { id, url, made } = await gateway();
     await target(id);
-    const credentials = await newUser(platform, 'caller', []);
+    const credentials = await newUser(platform, 'caller', [
+      { Effect: 'Allow', Action: 'bedrock-agentcore:ListGateways', Resource: '*' },
+    ]);
     const call = async () => (await connectMcp(url, { fetch: signingFetch(platform, credentials) })).listTools();
     await expect(call()).rejects.toThrow();
     await setPolicy(platform, 'caller', [

@@ -21,8 +21,9 @@ import { resourceMetadataRoutes } from './mcp/resource-metadata.ts';
 import { ToolCalls } from './mcp/tool-calls.ts';
 import { TargetCredentials } from './outbound/target-credentials.ts';
 import { ToolSearch } from './search/index.ts';
+import { documentKinds } from './targets/document-kinds.ts';
 import { Documents } from './targets/documents.ts';
-import type { TargetKinds } from './targets/target-kinds.ts';
+import { HttpCalls } from './targets/http-calls.ts';
 import { type TargetOperation, targetOperations } from './targets/target-operations.ts';
 import { Targets } from './targets/targets.ts';
 
@@ -67,7 +68,8 @@ export function createGatewayService(
     readSecret: async (arn, caller) => (await secrets.read(arn, undefined, caller)).value,
   });
   const credentials = new TargetCredentials(deps);
-  const kinds: TargetKinds = {};
+  const calls = new HttpCalls({ ...deps, credentials });
+  const kinds = documentKinds({ ...deps, calls });
   const documents = new Documents(deps);
   const targets = new Targets({ ...deps, kinds, documents, credentials, gatewayOf: (arn) => gateways.load(arn) });
   const tools = new GatewayTools({ ...deps, gateways, targets });

@@ -1,4 +1,10 @@
-import { createMcpHandler, type McpHttpHandler, type McpRequestContext, Server } from '@modelcontextprotocol/server';
+import {
+  type AuthInfo,
+  createMcpHandler,
+  type McpHttpHandler,
+  type McpRequestContext,
+  Server,
+} from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import type { Changes } from '../../../kernel/storage/index.ts';
 import type { GatewayTools } from '../gateway-tools.ts';
@@ -55,7 +61,7 @@ export class McpServers {
 
   #make(gateway: Gateway): { handler: McpHttpHandler } & McpAnswerer {
     const { log } = this.#deps;
-    const callers = new WeakMap<Request, ToolCaller>();
+    const callers = new WeakMap<AuthInfo, ToolCaller>();
     const older = versionsOf(gateway).some((version) => version !== MODERN);
     const streams =
       gateway.definition.protocolConfiguration?.mcp.streamingConfiguration?.enableResponseStreaming ?? true;
@@ -67,19 +73,21 @@ export class McpServers {
     return {
       handler,
       answer(request, caller) {
-        callers.set(request, caller);
-        return handler.fetch(request);
+        // Handed through as it is, for each version of the protocol; who asks is decided already.
+        const authInfo: AuthInfo = { token: '', clientId: '', scopes: [] };
+        callers.set(authInfo, caller);
+        return handler.fetch(request, { authInfo });
       },
     };
   }
 
   async #server(
     arn: string,
-    { era, requestInfo }: McpRequestContext,
-    callers: WeakMap<Request, ToolCaller>,
+    { era, authInfo }: McpRequestContext,
+    callers: WeakMap<AuthInfo, ToolCaller>,
   ): Promise<Server> {
     const { tools, calls, version } = this.#deps;
-    const caller = requestInfo && callers.get(requestInfo);
+    const caller = authInfo && callers.get(authInfo);
     const open = await tools.find(arn);
     if (!caller || !open) throw new Error('a request of MCP without its caller or its gateway');
     const { name, definition } = open.gateway;

@@ -1,14 +1,10 @@
 import { type ListToolsResult, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import type { GatewayTool, OpenGateway } from '../gateway-tools.ts';
+import { listedTool } from './listed-tool.ts';
 import { SEARCH_TOOL, searches } from './search-tool.ts';
-
-type ListedTool = ListToolsResult['tools'][number];
 
 const PAGE_SIZE = 1_000;
 const LONGEST_CURSOR = 512;
-
-/** Written once for each tool, however often it is listed. */
-const written = new WeakMap<GatewayTool, ListedTool>();
 
 /**
  * A page of the tools of a gateway, in the order of their names. A cursor is the name of the last tool of the page before, so that pages hold
@@ -23,32 +19,9 @@ export function listTools(open: OpenGateway, cursor: string | undefined): ListTo
   const more = from + page.length < open.tools.length;
   const own = after === undefined && searches(open.gateway) ? [SEARCH_TOOL] : [];
   return {
-    tools: [...own, ...page.map(listed)],
+    tools: [...own, ...page.map(listedTool)],
     ...(more && last && { nextCursor: Buffer.from(last.listed).toString('base64url') }),
   };
-}
-
-/** A tool as MCP lists it. */
-export function listed(one: GatewayTool): ListedTool {
-  const known = written.get(one);
-  if (known) return known;
-  const { title, description, inputSchema, outputSchema, hints } = one.tool;
-  const tool: ListedTool = {
-    name: one.listed,
-    ...(title !== undefined && { title }),
-    description,
-    // Stored as JSON, so that no member of it is undefined.
-    inputSchema: inputSchema as ListedTool['inputSchema'],
-    ...(outputSchema && { outputSchema: outputSchema as NonNullable<ListedTool['outputSchema']> }),
-    annotations: {
-      readOnlyHint: hints.readOnly,
-      destructiveHint: hints.destructive,
-      idempotentHint: hints.idempotent,
-      openWorldHint: true,
-    },
-  };
-  written.set(one, tool);
-  return tool;
 }
 
 function nameIn(cursor: string): string {

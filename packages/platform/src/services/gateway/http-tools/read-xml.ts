@@ -85,7 +85,7 @@ function structureOf(element: Element, shapes: ShapeTable, { members }: Shape & 
   const found = members.flatMap((member): [string, DocumentValue][] => {
     if (member.attribute === true) {
       const text = element.attributes[member.name];
-      return text === undefined ? [] : [[member.argument, text]];
+      return text === undefined ? [] : [[member.argument, jsonOf({ ...element, text }, shapes, member.shape)]];
     }
     const children = element.children.filter((child) => child.name === local(member.name));
     const [first] = children;

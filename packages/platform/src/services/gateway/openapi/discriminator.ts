@@ -25,9 +25,11 @@ export function discriminated(node: JsonObject, made: JsonObject, resolve: (ref:
   }
 }
 
+/** Also a schema that forbids the property: what the document says twice, and differently, its schema decides. */
 function saysItself(schema: DocumentValue, property: string): boolean {
   const properties = isObject(schema) && isObject(schema.properties) ? schema.properties : {};
   const declared = own(properties, property);
+  if (declared === undefined) return isObject(schema) && schema.additionalProperties === false;
   return isObject(declared) && (declared.enum !== undefined || declared.const !== undefined);
 }
 

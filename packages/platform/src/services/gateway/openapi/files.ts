@@ -3,6 +3,7 @@ import { atPointer, isObject } from '../tools/json-pointer.ts';
 import type { Problem } from '../tools/problem.ts';
 import type { CompileLimits } from './limits.ts';
 import { type ReadDocument, readDocument } from './read-document.ts';
+import { UnreadableDocumentError } from './read-yaml.ts';
 
 /** A place in one of the files of a document. */
 export interface Place {
@@ -74,7 +75,9 @@ export class Files {
   #add(url: string, text: string): void {
     this.#length += text.length;
     if (this.#length > this.#limits.documentBytes)
-      throw new Error(`The files of the document are together longer than ${this.#limits.documentBytes} characters.`);
+      throw new UnreadableDocumentError(
+        `The files of the document are together longer than ${this.#limits.documentBytes} characters.`,
+      );
     this.#read.set(url, readDocument(text, this.#limits));
     this.missing.delete(url);
   }

@@ -176,7 +176,7 @@ export class SchemaConverter {
     for (const keyword of ONE_SCHEMA) {
       const value = own(node, keyword);
       if (value === undefined || (isOutput && (ONLY_INPUT.has(keyword) || value === false))) continue;
-      made[keyword] = this.#convert(value, inner(keyword), uses, depth + 1);
+      made[closes(keyword, node)] = this.#convert(value, inner(keyword), uses, depth + 1);
     }
     for (const keyword of LISTS) {
       const value = own(node, keyword);
@@ -283,6 +283,17 @@ export class SchemaConverter {
     const combined = LISTS.some((keyword) => made[keyword] !== undefined);
     return combined ? { anyOf: [made, { type: 'null' }] } : made;
   }
+}
+
+/**
+ * No other properties beside alternatives would forbid those of the alternatives, too, and leave nothing that conforms. Documents that say so
+ * (generators write it) mean those that no part of the schema has.
+ */
+function closes(keyword: string, node: JsonObject): string {
+  const isCombined = ['allOf', 'anyOf', 'oneOf'].some((one) => Array.isArray(node[one]));
+  return keyword === 'additionalProperties' && node[keyword] === false && isCombined
+    ? 'unevaluatedProperties'
+    : keyword;
 }
 
 function isShort(value: DocumentValue): boolean {

@@ -277,7 +277,7 @@ class Check {
 
   #say(path: string, message: string): void {
     this.#failed = true;
-    if (this.#silent > 0) return;
+    if (this.#silent > 0 || this.problems.some((one) => one.path === path && one.message === message)) return;
     this.problems.push({ path, message });
     if (this.problems.length >= MOST_PROBLEMS) throw new Stopped('');
   }

@@ -47,7 +47,7 @@ export function createAuthorize(
 export function agentsWait(authorize: Authorize, room: Pick<DiskRoom, 'needLast'>): Authorize {
   return (request) => {
     const { principal } = request;
-    if (principal.kind === 'oauth' || principal.sandboxId !== undefined) room.needLast();
+    if (principal.kind !== 'iam' || principal.sandboxId !== undefined) room.needLast();
     authorize(request);
   };
 }

@@ -3,6 +3,7 @@ import {
   createHttpServer,
   type HttpServer,
   type Listener,
+  type PassService,
   Pipeline,
   passThrough,
   RoutePipeline,
@@ -49,18 +50,18 @@ export async function openHttp(kernel: Kernel, services: Services): Promise<Door
     unhandled,
     log,
   };
+  const passed = (service: PassService) =>
+    passThrough(service, {
+      ...kernel,
+      newRequestId: identifiers.request,
+      maxSpooledBytes: config.invocation.maxPayloadBytes,
+    });
   const server = await createHttpServer({
     ...listener,
     // Of a sandbox all count, signed or not.
     signedPass: true,
     routes: routesOf('everybody'),
-    passes: services.passes.map((service) =>
-      passThrough(service, {
-        ...kernel,
-        newRequestId: identifiers.request,
-        maxSpooledBytes: config.invocation.maxPayloadBytes,
-      }),
-    ),
+    passes: services.passes.map(passed),
   });
   const endpoint = await openSandboxEndpoint({
     ...listener,
@@ -69,6 +70,7 @@ export async function openHttp(kernel: Kernel, services: Services): Promise<Door
       requestsPerSecond: config.sandbox.requestsPerSecond,
     },
     routes: routesOf('sandboxes'),
+    passes: services.passes.filter(({ sandboxes }) => sandboxes).map(passed),
   });
   kernel.reach.sandboxPort = endpoint.port;
   closing.add(endpoint.close);

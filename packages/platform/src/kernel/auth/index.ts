@@ -2,7 +2,7 @@ export { loginWithAccessKey } from './access-key-login.ts';
 export { AwsChunkedDecoder } from './aws-chunked.ts';
 export { type GatedBody, gateBody } from './body-gate.ts';
 export { type CertificateAuthorityDeps, certificateAuthority } from './certificate-authority.ts';
-export { discoveryUrlOf } from './discovery-url.ts';
+export { discoveryUrlOf, issuerOf } from './discovery-url.ts';
 export { createAuthorizer } from './iam/authorizer.ts';
 export { PROFILE, writeCredentialsFile } from './iam/credentials-file.ts';
 export { type Iam, openIam } from './iam/iam.ts';
@@ -20,7 +20,7 @@ export { createJwtAuthenticator, type JwtAuthenticator } from './jwt.ts';
 export { checkConfiguration } from './jwt-rules.ts';
 export { createOidcDiscovery } from './oidc-discovery.ts';
 export { assumedRoleArn, ownerOf } from './owner-of.ts';
-export type { IamPrincipal, OAuthPrincipal, Principal } from './principal.ts';
+export type { AnonymousPrincipal, IamPrincipal, OAuthPrincipal, Principal } from './principal.ts';
 export { isSignedFor } from './signed-for.ts';
 export {
   type AccessKeyStore,

@@ -18,7 +18,9 @@ export interface JwtRealm {
   /** PEM of the authority that vouches for the provider's certificates, beside the usual ones. */
   certificateAuthority?: string | undefined;
   /** RFC 9728 metadata address, named in the challenge of MCP servers. */
-  resourceMetadataUrl?: string;
+  resourceMetadataUrl?: string | undefined;
+  /** What a challenge calls the scopes that are asked for; their own names when absent. */
+  advertisedScopes?: readonly string[] | undefined;
 }
 
 export interface JwtAuthenticator {
@@ -169,7 +171,7 @@ function explain(error: InstanceType<typeof joseErrors.JOSEError>): string {
 }
 
 function challenge(realm: JwtRealm, code: 'invalid_token' | 'insufficient_scope' | undefined, message: string): Error {
-  const scopes = realm.configuration.allowedScopes?.join(' ');
+  const scopes = (realm.advertisedScopes ?? realm.configuration.allowedScopes)?.join(' ');
   const parts = [
     code && `error="${code}"`,
     code && `error_description="${quotable(message)}"`,

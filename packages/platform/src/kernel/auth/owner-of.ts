@@ -7,6 +7,7 @@ import type { Principal } from './principal.ts';
  */
 export function ownerOf(principal: Principal): string {
   if (principal.kind === 'oauth') return `${principal.vouchedBy}#${principal.subject}`;
+  if (principal.kind === 'anonymous') return `anonymous ${principal.acceptedBy} ${principal.address}`;
   const who = assumedRoleArn(principal.arn);
   return principal.sandboxId === undefined ? who : `${who} ${principal.sandboxId}`;
 }

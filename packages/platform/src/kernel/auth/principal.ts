@@ -1,5 +1,5 @@
 /** Who makes a request, as established by authentication and used by authorization. */
-export type Principal = IamPrincipal | OAuthPrincipal;
+export type Principal = IamPrincipal | OAuthPrincipal | AnonymousPrincipal;
 
 /** A signed request: an access key of a user or short-lived credentials of a role. */
 export interface IamPrincipal {
@@ -35,4 +35,15 @@ export interface OAuthPrincipal {
   token: string;
   /** Tells it from every other token, and from itself where others vouched for it; says nothing of it. */
   digest: string;
+}
+
+/** Whoever reaches a resource that its owner has opened to everybody. */
+export interface AnonymousPrincipal {
+  kind: 'anonymous';
+  /** The account that owns the resource. */
+  accountId: string;
+  /** ARN of the resource: it is open, and what belongs to it, alone. */
+  acceptedBy: string;
+  /** Where the request came from: the requests of one address share a rate. */
+  address: string | undefined;
 }

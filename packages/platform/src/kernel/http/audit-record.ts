@@ -37,6 +37,7 @@ export function auditRecord({ operation, principal, resource, userAgent, ...rest
 
 /** How the audit trail and refusals name a caller: a user by who vouches for him, since a tenant's document may name any issuer. */
 export function nameOf(principal: Principal): string {
+  if (principal.kind === 'anonymous') return 'anonymous';
   return principal.kind === 'iam' ? principal.arn : `${principal.vouchedBy}#${principal.subject}`;
 }
 

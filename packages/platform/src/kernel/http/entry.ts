@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { AuthenticatedBody, OAuthPrincipal, Principal } from '../auth/index.ts';
+import type { AnonymousPrincipal, AuthenticatedBody, OAuthPrincipal, Principal } from '../auth/index.ts';
 import type { Exchange, Stages } from './stages.ts';
 
 /** ARNs that a request is about, the first before all. */
@@ -13,8 +13,11 @@ export interface EntryRequest {
   headersToVerify: string[];
   /** What it is about: each must be allowed by itself, and the first goes into the audit trail. Without an account: for the bearer of a token. */
   resources(accountId?: string): Resources | Promise<Resources>;
-  /** Who bears the token that stands in place of a signature; absent without one. Rejects with 401 or 403. */
-  bearer?: ((resources: Resources, signal: AbortSignal) => Promise<OAuthPrincipal>) | undefined;
+  /**
+   * Who bears the token that stands in place of a signature, or comes without either where the resource is open; absent for a signature. Rejects
+   * with 401 or 403.
+   */
+  bearer?: ((resources: Resources, signal: AbortSignal) => Promise<OAuthPrincipal | AnonymousPrincipal>) | undefined;
 }
 
 /** Who has come in, and what he was allowed. */

@@ -5,6 +5,7 @@ export { OperationCalls } from './calls.ts';
 export type { Entered, EntryRequest, Resources } from './entry.ts';
 export { connectionOptions, HOP_BY_HOP } from './hop-by-hop.ts';
 export { INERT_HEADERS, mayRun } from './inert.ts';
+export { originOf } from './origin-of.ts';
 export { type Passing, type PassRequest, type PassService, passThrough } from './pass-through.ts';
 export { Pipeline, type PipelineDeps } from './pipeline.ts';
 export { type OnGone, PushBody, requestUpstream, type UpstreamResponse } from './push-body.ts';

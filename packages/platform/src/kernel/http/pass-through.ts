@@ -25,6 +25,8 @@ export interface PassService {
   urls: readonly string[];
   /** All of them when absent. */
   methods?: readonly string[];
+  /** Served to what runs in sandboxes as well, on their listener. */
+  sandboxes?: true;
   /** What a request asks for. Throws the wire's error when it cannot be read. */
   read(req: IncomingMessage): PassRequest;
 }

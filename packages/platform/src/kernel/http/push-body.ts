@@ -74,9 +74,12 @@ export function requestUpstream(
   });
 }
 
+/** What a body comes from. */
+type BodySource = Pick<Dispatcher.DispatchController, 'pause' | 'resume' | 'abort'>;
+
 /** A body in flight. Consume it exactly once: by `pushTo`, by iteration, or by `cancel`. */
 export class PushBody implements AsyncIterable<Uint8Array> {
-  readonly #controller: Dispatcher.DispatchController | undefined;
+  readonly #controller: BodySource | undefined;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #sink: ServerResponse | undefined;
@@ -98,7 +101,38 @@ export class PushBody implements AsyncIterable<Uint8Array> {
     return body;
   }
 
-  constructor(controller: Dispatcher.DispatchController | undefined, length?: string) {
+  /** A body that a web stream brings, read no faster than it is taken; who cancels it cancels the stream. */
+  static from(stream: ReadableStream<Uint8Array>): PushBody {
+    const reader = stream.getReader();
+    let waiting: PromiseWithResolvers<void> | undefined;
+    const body = new PushBody({
+      pause() {
+        waiting ??= Promise.withResolvers();
+      },
+      resume() {
+        waiting?.resolve();
+        waiting = undefined;
+      },
+      abort(reason) {
+        waiting?.resolve();
+        body.fail(reason);
+        reader.cancel(reason).catch(() => undefined);
+      },
+    });
+    const pump = async (): Promise<void> => {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (body.settled) return;
+        if (done) return body.finish();
+        body.receive(Buffer.from(value));
+        await waiting?.promise;
+      }
+    };
+    pump().catch((error: Error) => body.fail(error));
+    return body;
+  }
+
+  constructor(controller: BodySource | undefined, length?: string) {
     this.#controller = controller;
     this.length = length;
   }

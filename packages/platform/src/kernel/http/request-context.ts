@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Principal } from '../auth/index.ts';
 import type { RequestContext } from '../service.ts';
 import type { Span } from '../telemetry/index.ts';
+import { originOf } from './origin-of.ts';
 
 interface Parts {
   requestId: string;
@@ -43,10 +44,7 @@ export class HttpRequestContext implements RequestContext {
   }
 
   get origin(): string {
-    const { host = '', 'x-forwarded-proto': forwarded } = this.headers;
-    const { socket } = this.#parts.res;
-    const secure = forwarded === 'https' || (socket !== null && 'encrypted' in socket && socket.encrypted === true);
-    return `${secure ? 'https' : 'http'}://${host}`;
+    return originOf({ headers: this.headers, socket: this.#parts.res.socket });
   }
 
   get sourceIp(): string | undefined {

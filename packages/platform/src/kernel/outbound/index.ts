@@ -1,4 +1,4 @@
-export { asOutboundError, type OutboundErrorCode } from './errors.ts';
+export { asOutboundError, OutboundError, type OutboundErrorCode } from './errors.ts';
 export { createOutbound, type Outbound, type OutboundResponse } from './outbound.ts';
 export { refusalOf } from './refusal.ts';
 export { boundedBody } from './response-body.ts';

@@ -6,18 +6,27 @@ export class Known<Value extends object> {
   readonly #values: Lru<string, Value>;
   readonly #loading = new Map<string, Promise<Value | undefined>>();
 
-  /** `kind` as in the table `resources`; at most `limit` of them, those that were used last. */
-  constructor(kind: string, changes: Changes, limit: number) {
+  /**
+   * `kinds` as in the table `resources`; at most `limit` of them, those that were used last. `arnOf` tells which one a change of that key
+   * concerns, where what is kept is made of several resources.
+   */
+  constructor(
+    kinds: string | readonly string[],
+    changes: Changes,
+    limit: number,
+    arnOf: (key: string) => string = (key) => key,
+  ) {
     this.#values = new Lru(limit);
-    changes.subscribe([kind], async (changed) => {
+    changes.subscribe([kinds].flat(), async (changed) => {
       if (changed === 'all') {
         this.#values.clear();
         this.#loading.clear();
         return;
       }
       for (const { key } of changed) {
-        this.#values.delete(key);
-        this.#loading.delete(key);
+        const arn = arnOf(key);
+        this.#values.delete(arn);
+        this.#loading.delete(arn);
       }
     });
   }

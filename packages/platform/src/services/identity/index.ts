@@ -33,6 +33,7 @@ import { ProviderSecrets } from './providers/provider-secrets.ts';
 import { customerKeys } from './vault/customer-keys.ts';
 import { TokenVaults } from './vault/token-vaults.ts';
 import { type VaultOperation, vaultOperations } from './vault/vault-operations.ts';
+import { type OauthCredentialRequest, WorkloadCredentials } from './workload-credentials.ts';
 import { WorkloadIdentities, type WorkloadOwner } from './workloads/workload-identities.ts';
 import { WORKLOAD_IDENTITY_KIND, type WorkloadIdentity, workloadNameOf } from './workloads/workload-identity.ts';
 import { type WorkloadOperation, workloadOperations } from './workloads/workload-operations.ts';
@@ -40,7 +41,7 @@ import { type WorkloadBearer, type WorkloadToken, WorkloadTokens } from './workl
 import { type UserTokenDeps, userOfToken, type WorkloadUser } from './workloads/workload-user.ts';
 
 export { identityMigrations, identityRetention } from './tables.ts';
-export type { WorkloadUser };
+export type { OauthCredentialRequest, WorkloadUser };
 
 export interface IdentityServiceDeps extends UserTokenDeps, FlowSettings {
   database: Database;
@@ -82,6 +83,8 @@ export interface IdentityPort {
   nameOf(arn: string): string;
   /** Touches no database. Throws ValidationException when the user's names are too long. */
   issueToken(bearer: WorkloadBearer): WorkloadToken;
+  /** Credentials of providers, for the workload of a resource and in the name of its role. */
+  credentials: Pick<WorkloadCredentials, 'kindOf' | 'apiKey' | 'oauth2Token'>;
 }
 
 /** What this service serves. */
@@ -173,6 +176,7 @@ export function createIdentityService(
       topic: WORKLOAD_IDENTITY_KIND,
       nameOf: workloadNameOf,
       issueToken: (bearer) => tokens.issue(bearer),
+      credentials: new WorkloadCredentials({ ...rights, ...flows, apiKeys, providers: oauth2 }),
     },
     async start() {
       // Tags and policies can be put on it before anything is in it.

@@ -18,7 +18,7 @@ export async function requireUser(
     for (const { arn } of [runtime, endpoint]) await ctx.require('bedrock-agentcore:InvokeAgentRuntimeForUser', arn);
     return;
   }
-  if (user !== principal.subject) {
+  if (principal.kind === 'anonymous' || user !== principal.subject) {
     throw errors.accessDenied('The user id of the call is not the subject of its token.', {
       remedy: `Leave out ${USER_HEADER}: the agent may be given the token itself by requestHeaderAllowlist.`,
     });

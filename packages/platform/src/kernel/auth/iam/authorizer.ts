@@ -135,6 +135,9 @@ export function createAuthorizer(deps: AuthorizerDeps): Authorizer {
     if (request.principal.kind === 'oauth' && belongs(request.resource, request.principal.acceptedBy)) {
       return answer(true, request, "the resource's own authorizer accepted the token", resource);
     }
+    if (request.principal.kind === 'anonymous' && belongs(request.resource, request.principal.acceptedBy)) {
+      return answer(true, request, 'the resource is open to everybody', resource);
+    }
     return answer(false, request, 'no policy allows it', resource);
   }
 
@@ -183,7 +186,9 @@ function describe({ principal, action, resource }: AuthorizationRequest): string
       ? principal.arn
       : principal.kind === 'oauth'
         ? `OAuth subject ${principal.subject}`
-        : principal.service;
+        : principal.kind === 'anonymous'
+          ? 'somebody without credentials'
+          : principal.service;
   return `${who} asks for ${action} on ${resource}`;
 }
 

@@ -1,0 +1,29 @@
+import { errors } from '@agentplatform/contract';
+import { checkConfiguration } from '../../../kernel/auth/index.ts';
+import { type GatewayDefinition, MCP_VERSIONS } from './gateway.ts';
+
+/** What the model's constraints do not say of a gateway. Throws ValidationException. */
+export function checkGateway({
+  authorizerType,
+  authorizerConfiguration,
+  protocolConfiguration,
+}: GatewayDefinition): void {
+  const rules = authorizerConfiguration?.customJWTAuthorizer;
+  const judged = authorizerType === 'CUSTOM_JWT' || authorizerType === 'AUTHENTICATE_ONLY';
+  if (judged && !rules)
+    throw errors.invalidField(
+      'authorizerConfiguration',
+      `must have a customJWTAuthorizer where authorizerType is ${authorizerType}`,
+    );
+  if (!judged && rules)
+    throw errors.invalidField('authorizerConfiguration', `must not be given where authorizerType is ${authorizerType}`);
+  // Who only authenticates lets any token of the issuer in: what it may do is decided behind the gateway.
+  const problem = rules && authorizerType === 'CUSTOM_JWT' ? checkConfiguration(rules) : undefined;
+  if (problem) throw errors.invalidField(`authorizerConfiguration.${problem.field}`, problem.message);
+  for (const [i, version] of (protocolConfiguration?.mcp.supportedVersions ?? []).entries())
+    if (!MCP_VERSIONS.some((known) => known === version))
+      throw errors.invalidField(
+        `protocolConfiguration.mcp.supportedVersions[${i}]`,
+        `must be one of ${MCP_VERSIONS.join(', ')}`,
+      );
+}

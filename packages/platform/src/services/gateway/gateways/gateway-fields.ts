@@ -1,0 +1,44 @@
+import type { control } from '@agentplatform/contract';
+import type { FieldTable } from '../fields.ts';
+
+const WITHOUT_POLICY = 'needs Policy, which is not built yet';
+const WITHOUT_FUNCTIONS = 'needs functions, which are not built yet';
+const PRIVATE = 'is not offered here; open the private range with --allow-private-egress instead';
+
+/** Every field of CreateGateway and UpdateGateway: served, or why it is refused. */
+export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | keyof control.UpdateGatewayRequest> = {
+  gatewayIdentifier: 'served',
+  name: 'served',
+  description: 'served',
+  clientToken: 'served',
+  roleArn: 'served',
+  protocolType: 'served',
+  protocolConfiguration: 'served',
+  'protocolConfiguration.mcp.supportedVersions': 'served',
+  'protocolConfiguration.mcp.instructions': 'served',
+  'protocolConfiguration.mcp.searchType': 'served',
+  'protocolConfiguration.mcp.sessionConfiguration': 'is not offered: a gateway keeps no sessions of MCP',
+  'protocolConfiguration.mcp.streamingConfiguration': 'served',
+  'protocolConfiguration.mcp.disableMcpListToolsPagination': 'served',
+  authorizerType: 'served',
+  authorizerConfiguration: 'served',
+  'authorizerConfiguration.customJWTAuthorizer.discoveryUrl': 'served',
+  'authorizerConfiguration.customJWTAuthorizer.allowedAudience': 'served',
+  'authorizerConfiguration.customJWTAuthorizer.allowedClients': 'served',
+  'authorizerConfiguration.customJWTAuthorizer.allowedScopes': 'served',
+  'authorizerConfiguration.customJWTAuthorizer.advertisedScopeMapping': 'served',
+  'authorizerConfiguration.customJWTAuthorizer.customClaims': 'served',
+  'authorizerConfiguration.customJWTAuthorizer.certificateConfigurations': 'served',
+  'authorizerConfiguration.customJWTAuthorizer.privateEndpoint': PRIVATE,
+  'authorizerConfiguration.customJWTAuthorizer.privateEndpointOverrides': PRIVATE,
+  'authorizerConfiguration.customJWTAuthorizer.allowedWorkloadConfiguration':
+    'is not offered: name the callers by allowedClients or customClaims',
+  kmsKeyArn: 'is not offered: what a gateway keeps has no secrets, and those of its providers are in the token vault',
+  interceptorConfigurations: WITHOUT_FUNCTIONS,
+  policyEngineConfiguration: WITHOUT_POLICY,
+  exceptionLevel: 'served',
+  tags: 'served',
+  domainOverride: 'is not offered: the address of the platform is the setting publicUrl',
+  customTransformConfiguration: WITHOUT_FUNCTIONS,
+  wafConfiguration: 'is not offered here',
+};

@@ -1,0 +1,187 @@
+import { type control, errors, resourceArn } from '@agentplatform/contract';
+import type { Logger } from 'pino';
+import { type CertificateAuthorityDeps, certificateAuthority } from '../../../kernel/auth/index.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import type { RequestContext } from '../../../kernel/service.ts';
+import {
+  type Database,
+  DuplicateResourceError,
+  MissingResourceError,
+  type Page,
+  type Resource,
+  ResourceStore,
+} from '../../../kernel/storage/index.ts';
+import type { IdentityPort } from '../../identity/index.ts';
+import { refuseUnserved } from '../fields.ts';
+import { TARGET_KIND } from '../targets/target.ts';
+import { checkGateway } from './check-gateway.ts';
+import { GATEWAY_KIND, type Gateway, type GatewayData, type GatewayDefinition } from './gateway.ts';
+import { GATEWAY_FIELDS } from './gateway-fields.ts';
+
+export interface GatewaysDeps extends CertificateAuthorityDeps {
+  database: Database;
+  clock: Clock;
+  region: string;
+  identity: Pick<IdentityPort, 'link' | 'unlink'>;
+  roleExists(arn: string): Promise<boolean>;
+  /** Why the platform will not call an address; undefined when it may. */
+  refusalOf(url: string): Promise<string | undefined>;
+  newIdSuffix(): string;
+  log: Logger;
+}
+
+/** Of an account. */
+const MOST_GATEWAYS = 1_000;
+
+/** The gateways of accounts. One is READY once it is made: nothing of it is made later. */
+export class Gateways {
+  readonly #deps: GatewaysDeps;
+  readonly #store: ResourceStore<GatewayData>;
+
+  constructor(deps: GatewaysDeps) {
+    this.#deps = deps;
+    this.#store = new ResourceStore<GatewayData>({
+      ...{ executor: deps.database, clock: deps.clock, kind: GATEWAY_KIND, most: MOST_GATEWAYS },
+      // Written by this file alone, from values of this very type.
+      parse: (data) => data as GatewayData,
+    });
+  }
+
+  /** The ARN of a gateway; `*` as id stands for all of an account. */
+  arnOf(accountId: string, id: string): string {
+    return resourceArn('gateway', { region: this.#deps.region, accountId }, id);
+  }
+
+  /** With its workload identity. Rejects with ConflictException when the name is taken, and as `#check`. */
+  async create(input: control.CreateGatewayRequest, ctx: RequestContext): Promise<Gateway> {
+    const { database, identity, newIdSuffix } = this.#deps;
+    const { name, tags = {} } = input;
+    const { accountId } = ctx;
+    const data = await this.#check(input, ctx);
+    const id = `${name.toLowerCase().replace(/-$/, '')}-${newIdSuffix().toLowerCase()}`;
+    const arn = this.arnOf(accountId, id);
+    try {
+      return await database.transaction(async (tx) => {
+        const made = await this.#store.within(tx).create({ arn, accountId, id, name, data, tags });
+        await identity.link({ arn, accountId, id }, tx);
+        return fromResource(made);
+      });
+    } catch (error) {
+      if (!(error instanceof DuplicateResourceError)) throw error;
+      throw errors.conflict(`A gateway named ${name} already exists in this account.`, {
+        remedy: 'Update it with UpdateGateway, delete it, or choose another name.',
+        cause: error,
+      });
+    }
+  }
+
+  /** Undefined when there is none of this ARN. */
+  async load(arn: string): Promise<Gateway | undefined> {
+    const found = await this.#store.get(arn);
+    return found && fromResource(found);
+  }
+
+  /** Rejects with ResourceNotFoundException. */
+  async get(accountId: string, id: string): Promise<Gateway> {
+    const found = await this.load(this.arnOf(accountId, id));
+    if (found) return found;
+    throw missing(id);
+  }
+
+  /** Replaces what it says. Rejects with ResourceNotFoundException, and as `#check`. */
+  async update(input: control.UpdateGatewayRequest, ctx: RequestContext): Promise<Gateway> {
+    const { gatewayIdentifier: id, name } = input;
+    const { arn, name: before } = await this.get(ctx.accountId, id);
+    if (name !== before) throw errors.invalidField('name', `cannot be changed: the gateway is called ${before}`);
+    const data = await this.#check(input, ctx);
+    try {
+      return fromResource(await this.#store.modify(arn, () => data));
+    } catch (error) {
+      throw error instanceof MissingResourceError ? missing(id) : error;
+    }
+  }
+
+  /** In the order of creation; `after` is `next` of the page before. */
+  async list(
+    accountId: string,
+    { limit, after }: { limit: number; after: string | undefined },
+  ): Promise<Page<Gateway>> {
+    const { items, ...next } = await this.#store.list({ accountId, limit, ...(after === undefined ? {} : { after }) });
+    return { items: items.map(fromResource), ...next };
+  }
+
+  /** With its workload identity. Rejects with ResourceNotFoundException, and with ConflictException while it has targets. */
+  async delete(accountId: string, id: string): Promise<void> {
+    const { database, identity } = this.#deps;
+    const arn = this.arnOf(accountId, id);
+    await database.transaction(async (tx) => {
+      const [held] = await tx.query<{ count: number }>(
+        'SELECT count(*)::int AS count FROM resources WHERE account_id = $1 AND parent = $2 AND kind = $3',
+        [accountId, arn, TARGET_KIND],
+      );
+      if (held && held.count > 0)
+        throw errors.conflict(`The gateway ${id} has ${held.count} targets.`, { remedy: 'Delete them before it.' });
+      await identity.unlink({ arn, accountId, id }, tx);
+      await tx.execute('DELETE FROM resources WHERE account_id = $1 AND parent = $2', [accountId, arn]);
+      if (!(await this.#store.within(tx).delete(arn))) throw missing(id);
+    });
+  }
+
+  /** Rejects with ValidationException, and AccessDeniedException for a role or a certificate that is not the caller's to use. */
+  async #check(
+    input: control.CreateGatewayRequest | control.UpdateGatewayRequest,
+    ctx: RequestContext,
+  ): Promise<GatewayData> {
+    refuseUnserved(input, GATEWAY_FIELDS);
+    const definition = definitionOf(input);
+    checkGateway(definition);
+    await ctx.require('iam:PassRole', definition.roleArn);
+    if (!(await this.#deps.roleExists(definition.roleArn)))
+      throw errors.invalidField('roleArn', `names a role that does not exist: ${definition.roleArn}`);
+    if (definition.authorizerType === 'NONE')
+      this.#deps.log.warn(
+        { gateway: input.name },
+        'a gateway without inbound authorization: everybody who reaches it uses its targets',
+      );
+    return { definition, certificateAuthority: await this.#authority(definition, ctx) };
+  }
+
+  async #authority({ authorizerConfiguration }: GatewayDefinition, ctx: RequestContext): Promise<string | undefined> {
+    const rules = authorizerConfiguration?.customJWTAuthorizer;
+    if (!rules) return undefined;
+    const refusal = await this.#deps.refusalOf(rules.discoveryUrl);
+    const field = 'authorizerConfiguration.customJWTAuthorizer';
+    if (refusal) throw errors.invalidField(`${field}.discoveryUrl`, refusal);
+    return certificateAuthority(rules.certificateConfigurations, `${field}.certificateConfigurations`, ctx, this.#deps);
+  }
+}
+
+function definitionOf({
+  description,
+  roleArn,
+  protocolType,
+  protocolConfiguration,
+  authorizerType,
+  authorizerConfiguration,
+  exceptionLevel,
+}: control.CreateGatewayRequest | control.UpdateGatewayRequest): GatewayDefinition {
+  return {
+    description,
+    roleArn,
+    protocolType,
+    protocolConfiguration,
+    authorizerType,
+    authorizerConfiguration,
+    exceptionLevel,
+  };
+}
+
+function missing(id: string): Error {
+  return errors.resourceNotFound(`There is no gateway ${id} in this account.`, {
+    remedy: 'ListGateways shows those that there are.',
+  });
+}
+
+function fromResource({ arn, accountId, id, name, data, createdAt, updatedAt }: Resource<GatewayData>): Gateway {
+  return { ...data, arn, accountId, id, name, createdAt: createdAt.getTime(), updatedAt: updatedAt.getTime() };
+}

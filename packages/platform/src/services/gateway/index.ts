@@ -1,0 +1,93 @@
+import type { IncomingMessage } from 'node:http';
+import type { Paginator } from '@agentplatform/contract';
+import type { Logger } from 'pino';
+import type { Iam, JwtAuthenticator } from '../../kernel/auth/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { PassService, RouteSet } from '../../kernel/http/index.ts';
+import type { Jobs } from '../../kernel/jobs/index.ts';
+import type { objectReader } from '../../kernel/objects/index.ts';
+import type { Outbound } from '../../kernel/outbound/index.ts';
+import type { RequestContext, Service } from '../../kernel/service.ts';
+import type { Changes, Database } from '../../kernel/storage/index.ts';
+import type { IdentityPort } from '../identity/index.ts';
+import type { SecretsPort } from '../secrets/index.ts';
+import { GatewayTools } from './gateway-tools.ts';
+import { mcpPath } from './gateways/gateway.ts';
+import { type GatewayOperation, gatewayOperations } from './gateways/gateway-operations.ts';
+import { Gateways } from './gateways/gateways.ts';
+import { GatewayRequests } from './mcp/mcp-requests.ts';
+import { McpServers } from './mcp/mcp-servers.ts';
+import { resourceMetadataRoutes } from './mcp/resource-metadata.ts';
+import { ToolCalls } from './mcp/tool-calls.ts';
+import { TargetCredentials } from './outbound/target-credentials.ts';
+import { ToolSearch } from './search/index.ts';
+import { documentKinds } from './targets/document-kinds.ts';
+import { Documents } from './targets/documents.ts';
+import { HttpCalls } from './targets/http-calls.ts';
+import { type TargetOperation, targetOperations } from './targets/target-operations.ts';
+import { Targets } from './targets/targets.ts';
+
+export { GATEWAY_FIELDS } from './gateways/gateway-fields.ts';
+export { gatewayMigrations } from './tables.ts';
+export { TARGET_FIELDS } from './targets/target-fields.ts';
+
+export interface GatewayServiceDeps {
+  database: Database;
+  changes: Changes;
+  clock: Clock;
+  jobs: Jobs;
+  paginator: Paginator;
+  identity: Pick<IdentityPort, 'link' | 'unlink' | 'arnOf' | 'credentials'>;
+  secrets: Pick<SecretsPort, 'read'>;
+  jwt: JwtAuthenticator;
+  outbound: Outbound;
+  readObject: ReturnType<typeof objectReader>;
+  roleMay: Iam['roleMay'];
+  roleExists(arn: string): Promise<boolean>;
+  refusalOf(url: string): Promise<string | undefined>;
+  newIdSuffix(): string;
+  region: string;
+  /** Of the owner. */
+  accountId: string;
+  /** Where callers reach the platform, without a closing slash. */
+  originOf(req: IncomingMessage): string;
+  addressFor(ctx: RequestContext): string;
+  version: string;
+  log: Logger;
+}
+
+export type GatewayServiceOperation = GatewayOperation | TargetOperation;
+
+/** Gateway: APIs become tools of one MCP server (spec: Gateway). */
+export function createGatewayService(
+  deps: GatewayServiceDeps,
+): Service<GatewayServiceOperation> & { passes: readonly PassService[]; routes: readonly RouteSet[] } {
+  const { identity, secrets } = deps;
+  const gateways = new Gateways({
+    ...deps,
+    readSecret: async (arn, caller) => (await secrets.read(arn, undefined, caller)).value,
+  });
+  const credentials = new TargetCredentials(deps);
+  const calls = new HttpCalls({ ...deps, credentials });
+  const kinds = documentKinds({ ...deps, calls });
+  const documents = new Documents(deps);
+  const targets = new Targets({ ...deps, kinds, documents, credentials, gatewayOf: (arn) => gateways.load(arn) });
+  const tools = new GatewayTools({ ...deps, gateways, targets });
+  const search = new ToolSearch();
+  const servers = new McpServers({ ...deps, tools, calls: new ToolCalls({ ...deps, kinds, search }) });
+  return {
+    operations: {
+      ...gatewayOperations({
+        ...{ ...deps, gateways },
+        gatewayUrl: (id, ctx) => `${deps.addressFor(ctx)}${mcpPath(id)}`,
+        workloadArn: (accountId, name) => identity.arnOf(accountId, name),
+      }),
+      ...targetOperations({ ...deps, gateways, targets, kinds }),
+    },
+    passes: [new GatewayRequests({ ...deps, tools, servers })],
+    routes: [resourceMetadataRoutes({ ...deps, tools })],
+    port: undefined,
+    start: async () => undefined,
+    stop: () => servers.close(),
+  };
+}

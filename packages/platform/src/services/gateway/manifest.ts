@@ -1,0 +1,6 @@
+import { declareService } from '../../service-module.ts';
+
+export const manifest = declareService({
+  name: 'gateway',
+  load: () => import('./module.ts'),
+});

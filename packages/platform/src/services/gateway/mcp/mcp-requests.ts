@@ -1,0 +1,162 @@
+import type { IncomingMessage } from 'node:http';
+import { errors, resourceArn } from '@agentplatform/contract';
+import type { AnonymousPrincipal, JwtAuthenticator, OAuthPrincipal } from '../../../kernel/auth/index.ts';
+import {
+  type Passing,
+  type PassRequest,
+  type PassService,
+  PushBody,
+  type UpstreamResponse,
+} from '../../../kernel/http/index.ts';
+import type { GatewayTools, OpenGateway } from '../gateway-tools.ts';
+import { GATEWAYS_PATH } from '../gateways/gateway.ts';
+import type { McpServers } from './mcp-servers.ts';
+import { advertisedScopes, metadataUrl } from './resource-metadata.ts';
+
+export interface McpRequestsDeps {
+  tools: GatewayTools;
+  servers: McpServers;
+  jwt: JwtAuthenticator;
+  region: string;
+  /** Of the owner: gateways are his. */
+  accountId: string;
+  /** Where that request reached the platform, without a closing slash. */
+  originOf(req: IncomingMessage): string;
+}
+
+/** As MCP's own packages have it. */
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
+
+/** The MCP endpoints of gateways (streamable HTTP): who may come in, and what they are answered. */
+export class GatewayRequests implements PassService {
+  readonly operation = 'InvokeGateway';
+  readonly urls = [`${GATEWAYS_PATH}/:gateway/mcp`];
+  readonly methods = ['POST', 'GET', 'DELETE'];
+  readonly sandboxes = true;
+  readonly #deps: McpRequestsDeps;
+
+  constructor(deps: McpRequestsDeps) {
+    this.#deps = deps;
+  }
+
+  read(req: IncomingMessage): PassRequest {
+    const { tools, region } = this.#deps;
+    const [, , id = ''] = (req.url ?? '').split(/[/?]/);
+    let finding: Promise<OpenGateway> | undefined;
+    const find = (accountId = this.#deps.accountId): Promise<OpenGateway> => {
+      const arn = arnOf({ region, accountId }, id);
+      finding ??= tools.find(arn).then((found) => found ?? missing(id));
+      return finding;
+    };
+    const { authorization = '' } = req.headers;
+    const token = /^bearer /i.test(authorization) ? authorization.slice(7).trim() : undefined;
+    const signed = token === undefined && (authorization !== '' || /[?&]X-Amz-Signature=/i.test(req.url ?? ''));
+    return {
+      operation: this.operation,
+      headersToVerify: req.rawHeaders,
+      resources: async (accountId) => [(await find(accountId)).gateway.arn],
+      bearer: signed ? undefined : async () => this.#known(await find(), token, req),
+      pass: async (passing) => this.#pass(passing, await find()),
+    };
+  }
+
+  /** Who comes without a signature. Rejects with UnauthorizedException and AccessDeniedException, whose challenge says what is asked for. */
+  async #known(
+    { gateway }: OpenGateway,
+    token: string | undefined,
+    req: IncomingMessage,
+  ): Promise<OAuthPrincipal | AnonymousPrincipal> {
+    const { accountId, arn: resource, id, definition, certificateAuthority } = gateway;
+    const { authorizerType, authorizerConfiguration } = definition;
+    if (authorizerType === 'NONE') {
+      fromHere(req, this.#deps.originOf(req));
+      return { kind: 'anonymous', accountId, acceptedBy: resource, address: req.socket.remoteAddress };
+    }
+    const configuration = authorizerConfiguration?.customJWTAuthorizer;
+    if (!configuration)
+      throw errors.missingAuthentication(`The gateway ${id} takes signed requests: sign for bedrock-agentcore.`);
+    return this.#deps.jwt.authenticate(token, {
+      ...{ accountId, resource, configuration, certificateAuthority },
+      resourceMetadataUrl: metadataUrl(this.#deps.originOf(req), id),
+      advertisedScopes: advertisedScopes(gateway),
+    });
+  }
+
+  async #pass({ req, requestId, principal, body, signal }: Passing, open: OpenGateway): Promise<UpstreamResponse> {
+    const { authorizerType } = open.gateway.definition;
+    if (principal.kind === 'iam' && authorizerType !== 'AWS_IAM')
+      throw errors.accessDenied(
+        `The gateway ${open.gateway.id} takes no signed requests: its authorizerType is ${authorizerType}.`,
+        {
+          remedy: 'Send a bearer token of its identity provider, or no credentials where it is open.',
+        },
+      );
+    const bytes = body === undefined ? undefined : await readAll(body);
+    const url = new URL(req.url ?? '/', this.#deps.originOf(req));
+    const request = new Request(url, {
+      method: req.method ?? 'POST',
+      headers: headersOf(req),
+      signal,
+      ...(bytes && { body: bytes }),
+    });
+    const caller = { principal, requestId, headers: req.headers, query: url.searchParams };
+    const answer = await this.#deps.servers.of(open.gateway).answer(request, caller);
+    const headers = { ...Object.fromEntries(answer.headers), 'cache-control': 'no-store' };
+    return { status: answer.status, headers, body: answer.body ? PushBody.from(answer.body) : PushBody.of('') };
+  }
+}
+
+function arnOf(home: { region: string; accountId: string }, id: string): string {
+  try {
+    return resourceArn('gateway', home, id);
+  } catch {
+    return missing(id);
+  }
+}
+
+/** A page of somewhere else, opened by a person who reaches this address, calls no open gateway (DNS rebinding). */
+function fromHere({ headers: { origin } }: IncomingMessage, here: string): void {
+  if (origin !== undefined && origin !== new URL(here).origin)
+    throw errors.accessDenied('A gateway without authorization takes no requests of web pages of another origin.');
+}
+
+async function readAll(body: NonNullable<Passing['body']>): Promise<Uint8Array> {
+  if (body instanceof Uint8Array) return withinBounds(body.length, body);
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of body) {
+    bytes += part.length;
+    withinBounds(bytes, part);
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+function withinBounds(bytes: number, body: Uint8Array): Uint8Array {
+  if (bytes > MAX_BODY_BYTES) throw errors.validation(`A message of MCP has at most ${MAX_BODY_BYTES} bytes.`);
+  return body;
+}
+
+/** What MCP reads; credentials stay here. */
+const READ = [
+  'accept',
+  'content-type',
+  'mcp-protocol-version',
+  'mcp-session-id',
+  'mcp-method',
+  'mcp-name',
+  'last-event-id',
+];
+
+function headersOf({ headers }: IncomingMessage): Headers {
+  const read = new Headers();
+  for (const name of READ) {
+    const value = headers[name];
+    if (typeof value === 'string') read.set(name, value);
+  }
+  return read;
+}
+
+function missing(id: string): never {
+  throw errors.resourceNotFound(`There is no gateway ${id}.`, { remedy: 'ListGateways shows those that there are.' });
+}

@@ -1,0 +1,56 @@
+import type { CallToolResult, ListToolsResult } from '@modelcontextprotocol/server';
+import type { OpenGateway } from '../gateway-tools.ts';
+import type { Gateway } from '../gateways/gateway.ts';
+import type { ToolSearch } from '../search/index.ts';
+import { listedTool } from './listed-tool.ts';
+
+/** As the specification calls it, and as the original does. */
+const NAMES = ['x_agentplatform_search', 'x_amz_bedrock_agentcore_search'] as const;
+
+/** Most queries need no more. */
+const MOST_FOUND = 10;
+
+/** The tool that finds tools (spec: Gateway, search). */
+export const SEARCH_TOOL: ListToolsResult['tools'][number] = {
+  name: NAMES[0],
+  title: 'Find tools',
+  description:
+    'Finds the tools that fit a task best. Describe the task in a sentence; the answer lists tools with their schemas.',
+  inputSchema: {
+    type: 'object',
+    properties: { query: { type: 'string', description: 'What you want to do, in plain language.' } },
+    required: ['query'],
+  },
+  annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+};
+
+/** Whether a gateway has it. */
+export function searches({ definition }: Gateway): boolean {
+  return definition.protocolConfiguration?.mcp.searchType === 'SEMANTIC';
+}
+
+export function isSearch(name: string): boolean {
+  return NAMES.some((one) => one === name);
+}
+
+/** Calls it. */
+export async function callSearch(
+  open: OpenGateway,
+  { query }: Record<string, unknown>,
+  search: ToolSearch,
+): Promise<CallToolResult> {
+  if (typeof query !== 'string' || query.trim() === '')
+    return {
+      isError: true,
+      content: [{ type: 'text', text: 'The argument "query" must say in words what you want to do.' }],
+    };
+  const { found, bywords } = await search.find(open, query, MOST_FOUND);
+  const tools = found.map(listedTool);
+  const note = bywords
+    ? 'These tools were found by their words alone: the platform has no embedding model now.'
+    : undefined;
+  return {
+    content: [{ type: 'text', text: JSON.stringify({ tools, note }) }],
+    structuredContent: { tools, ...(note !== undefined && { note }) },
+  };
+}

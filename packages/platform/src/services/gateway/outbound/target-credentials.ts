@@ -1,0 +1,153 @@
+import { type control, errors } from '@agentplatform/contract';
+import type { Iam, Principal } from '../../../kernel/auth/index.ts';
+import type { Caller } from '../../../kernel/service.ts';
+import type { IdentityPort, OauthCredentialRequest, WorkloadUser } from '../../identity/index.ts';
+import type { Gateway } from '../gateways/gateway.ts';
+import type { LiveTarget, TargetDefinition } from '../targets/target.ts';
+import { ConsentNeeded } from './consent-needed.ts';
+
+export interface TargetCredentialsDeps {
+  identity: Pick<IdentityPort, 'credentials'>;
+  roleMay: Iam['roleMay'];
+}
+
+/** What goes with a request to a target. */
+export interface Credential {
+  headers: Readonly<Record<string, string>>;
+  query: readonly (readonly [name: string, value: string])[];
+  /** What of it nobody may read in an answer. */
+  secrets: readonly string[];
+}
+
+const NOTHING: Credential = { headers: {}, query: [], secrets: [] };
+
+/** Flows of Identity by the wire's grants of targets. */
+const FLOWS: Record<control.OAuthGrantType, OauthCredentialRequest['flow']> = {
+  CLIENT_CREDENTIALS: 'M2M',
+  TOKEN_EXCHANGE: 'ON_BEHALF_OF_TOKEN_EXCHANGE',
+  AUTHORIZATION_CODE: 'USER_FEDERATION',
+};
+
+/** What a gateway shows to the APIs behind it, from Identity in the name of its role (spec: Outbound from a gateway). */
+export class TargetCredentials {
+  readonly #deps: TargetCredentialsDeps;
+
+  constructor(deps: TargetCredentialsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws ValidationException for credentials that could never be had. */
+  async check(
+    { credentialProviderConfigurations: given, targetConfiguration }: TargetDefinition,
+    gateway: Gateway,
+    type: control.TargetType,
+  ): Promise<void> {
+    const field = 'credentialProviderConfigurations';
+    const problem = (message: string): Error => errors.invalidField(field, message);
+    const [configuration, ...more] = given;
+    if (!configuration) return;
+    if (more.length > 0) throw problem('must have one entry: a request carries one credential');
+    const { credentialProviderType: kind, credentialProvider } = configuration;
+    const withTokens = gateway.definition.authorizerConfiguration !== undefined;
+    if (kind === 'GATEWAY_IAM_ROLE' || kind === 'CALLER_IAM_CREDENTIALS')
+      throw problem(`of type ${kind} are not built yet; use API_KEY, OAUTH or JWT_PASSTHROUGH`);
+    if (kind === 'JWT_PASSTHROUGH') {
+      if (!withTokens) throw problem('of type JWT_PASSTHROUGH need a gateway whose callers bring a JWT');
+      return;
+    }
+    const { apiKeyCredentialProvider: key, oauthCredentialProvider: oauth } = credentialProvider ?? {};
+    const named = kind === 'API_KEY' ? key : oauth;
+    const member = kind === 'API_KEY' ? 'apiKeyCredentialProvider' : 'oauthCredentialProvider';
+    if (!named) throw problem(`of type ${kind} must have credentialProvider.${member}`);
+    const wanted = kind === 'API_KEY' ? 'api-key' : 'oauth2';
+    if ((await this.#deps.identity.credentials.kindOf(gateway.accountId, named.providerArn)) !== wanted)
+      throw problem(
+        `names no ${kind === 'API_KEY' ? 'API key' : 'OAuth2'} credential provider of this account: ${named.providerArn}`,
+      );
+    if (oauth?.grantType && oauth.grantType !== 'CLIENT_CREDENTIALS' && !withTokens)
+      throw problem(
+        `with grantType ${oauth.grantType} need a gateway whose callers bring a JWT: without one nobody is known to act for`,
+      );
+    if (
+      oauth?.grantType === 'AUTHORIZATION_CODE' &&
+      type === 'MCP_SERVER' &&
+      !targetConfiguration.mcp?.mcpServer?.mcpToolSchema
+    )
+      throw problem(
+        'with grantType AUTHORIZATION_CODE need mcpServer.mcpToolSchema: nobody has consented when its tools are asked for',
+      );
+  }
+
+  /**
+   * What the target is shown for this caller. Without one: for the gateway itself, as when tools are made. Rejects with `ConsentNeeded`, and with
+   * the wire's errors.
+   */
+  async of(
+    target: Pick<LiveTarget, 'name'>,
+    { credentialProviderConfigurations: [configuration] }: TargetDefinition,
+    gateway: Gateway,
+    { principal, signal }: { principal: Principal | undefined; signal: AbortSignal },
+  ): Promise<Credential> {
+    if (!configuration) return NOTHING;
+    const { apiKeyCredentialProvider: key, oauthCredentialProvider: oauth } = configuration.credentialProvider ?? {};
+    if (configuration.credentialProviderType === 'JWT_PASSTHROUGH') {
+      if (principal?.kind !== 'oauth')
+        throw errors.unauthorized('The target takes the token of its caller, who brought none.');
+      return bearerOf(principal.token);
+    }
+    const bearer = bearerFor(gateway, principal);
+    const caller = this.#roleOf(gateway);
+    if (key) return placed(key, await this.#deps.identity.credentials.apiKey({ ...key, bearer, caller }));
+    if (!oauth) return NOTHING;
+    const { providerArn, scopes, customParameters, grantType = 'CLIENT_CREDENTIALS', defaultReturnUrl } = oauth;
+    const flow = FLOWS[grantType];
+    const given = await this.#deps.identity.credentials.oauth2Token({
+      ...{ providerArn, bearer, caller, flow, scopes, customParameters, signal },
+      returnUrl: defaultReturnUrl,
+    });
+    if (given.accessToken !== undefined) return bearerOf(given.accessToken);
+    throw new ConsentNeeded(target.name, given.authorizationUrl ?? '', given.sessionUri ?? '');
+  }
+
+  /** The gateway's role as a caller. */
+  #roleOf({ accountId, definition: { roleArn } }: Gateway): Caller {
+    return {
+      accountId,
+      require: async (action, resource) => {
+        if (this.#deps.roleMay(roleArn, action, resource)) return;
+        throw errors.accessDenied(`The role of the gateway, ${roleArn}, may not ${action} on ${resource}.`, {
+          remedy: 'Give the role a policy that allows it: agentcore iam put-policy.',
+        });
+      },
+    };
+  }
+}
+
+/** The workload of a gateway, for the subject of its caller's token. */
+function bearerFor(
+  { accountId, id: workload }: Gateway,
+  principal: Principal | undefined,
+): OauthCredentialRequest['bearer'] {
+  if (principal?.kind !== 'oauth' || principal.subject === '') return { accountId, workload, user: undefined };
+  const { vouchedBy, subject, token, discoveryUrl } = principal;
+  const user: WorkloadUser = { kind: 'token', issuer: vouchedBy, subject };
+  return { accountId, workload, user, subjectToken: { token, discoveryUrl } };
+}
+
+function bearerOf(token: string): Credential {
+  return { headers: { authorization: `Bearer ${token}` }, query: [], secrets: [token] };
+}
+
+function placed(
+  { credentialLocation = 'HEADER', credentialParameterName, credentialPrefix }: control.ApiKeyCredentialProvider,
+  key: string,
+): Credential {
+  const value = credentialPrefix === undefined ? key : `${credentialPrefix.trimEnd()} ${key}`;
+  if (credentialLocation === 'QUERY_PARAMETER')
+    return { headers: {}, query: [[credentialParameterName ?? 'api_key', value]], secrets: [key] };
+  return {
+    headers: { [(credentialParameterName ?? 'authorization').toLowerCase()]: value },
+    query: [],
+    secrets: [key],
+  };
+}

@@ -1,0 +1,1 @@
+export { ToolSearch } from './tool-search.ts';

@@ -1,0 +1,106 @@
+import { ServiceError } from '@agentplatform/contract';
+import type { Clock } from '../../../kernel/clock.ts';
+import type { JobQueue, JobRun, Jobs } from '../../../kernel/jobs/index.ts';
+import { type Database, MissingResourceError, type ResourceStore } from '../../../kernel/storage/index.ts';
+import type { Gateway } from '../gateways/gateway.ts';
+import { readDocument, writeDocument, writeTools } from '../tables.ts';
+import type { Problem } from '../tools/index.ts';
+import { fromResource, gatewayArnOf, type TargetData } from './target.ts';
+import type { MadeTools } from './target-kind.ts';
+import { kindOf, type TargetKinds } from './target-kinds.ts';
+
+export interface TargetMakingDeps {
+  database: Database;
+  clock: Clock;
+  jobs: Jobs;
+  kinds: TargetKinds;
+  store: ResourceStore<TargetData>;
+  gatewayOf(arn: string): Promise<Gateway | undefined>;
+}
+
+/** One revision of a target. */
+interface Making {
+  arn: string;
+  revision: number;
+}
+
+/** As the wire has them. */
+const MOST_REASONS = 100;
+const LONGEST_REASON = 2048;
+const TIMEOUT_SECONDS = 120;
+
+/** Makes the tools of targets in the background. */
+export class TargetMaking {
+  readonly #deps: TargetMakingDeps;
+  readonly queue: JobQueue<Making>;
+
+  constructor(deps: TargetMakingDeps) {
+    this.#deps = deps;
+    this.queue = deps.jobs.define<Making>('gateway-target', {
+      // Written by `targets.ts` alone, from values of this very type.
+      parse: (data) => data as Making,
+      run: (job) => this.#run(job),
+      giveUp: (job, error) => this.#end(job.data, { problems: [failure(error)] }),
+      ...{ retries: 1, retryDelay: 2, concurrency: 2, timeout: TIMEOUT_SECONDS },
+    });
+  }
+
+  async #run({ data, signal }: JobRun<Making>): Promise<void> {
+    const { database, store, kinds, gatewayOf } = this.#deps;
+    const found = await store.get(data.arn);
+    if (found?.data.revision !== data.revision || !found.data.wanted) return;
+    const gateway = await gatewayOf(gatewayArnOf(data.arn));
+    if (!gateway) return;
+    const definition = found.data.wanted;
+    const document = await readDocument(database, data.arn);
+    const source = { gateway, target: fromResource(found), definition, document, signal };
+    await this.#end(data, await kindOf(definition, kinds).makeTools(source));
+  }
+
+  /** Ends the making: with the tools there are, or with none and the reasons. A target that is gone or wanted otherwise by now stays as it is. */
+  async #end({ arn, revision }: Making, { tools = [], problems }: Partial<MadeTools> & Pick<MadeTools, 'problems'>) {
+    const { database, store, clock } = this.#deps;
+    const failed = tools.length === 0 && problems.some(({ severity }) => severity === 'error');
+    await database.transaction(async (tx) => {
+      const current = await store.within(tx).get(arn);
+      if (!current || current.data.revision !== revision) return;
+      const { live, wanted, status } = current.data;
+      const data: TargetData = failed
+        ? { ...current.data, live, wanted, status: FAILED[status] ?? 'FAILED', statusReasons: reasons(problems) }
+        : { live: wanted, status: 'READY', statusReasons: reasons(problems), revision, synchronizedAt: clock.now() };
+      try {
+        await store.within(tx).update(arn, current.version, data);
+      } catch (error) {
+        if (error instanceof MissingResourceError) return;
+        throw error;
+      }
+      if (!failed) await writeTools(tx, arn, tools);
+      await writeDocument(tx, arn, undefined);
+    });
+  }
+}
+
+const FAILED: Partial<Record<TargetData['status'], TargetData['status']>> = {
+  CREATING: 'FAILED',
+  UPDATING: 'UPDATE_UNSUCCESSFUL',
+  SYNCHRONIZING: 'SYNCHRONIZE_UNSUCCESSFUL',
+};
+
+function failure(error: unknown): Problem {
+  const known = error instanceof ServiceError;
+  return {
+    severity: 'error',
+    message: known ? error.message : 'The tools could not be made; the log of the platform says why.',
+  };
+}
+
+/** Errors before warnings; what does not fit is counted. */
+function reasons(problems: readonly Problem[]): string[] {
+  const sorted = problems.toSorted((a, b) => Number(a.severity === 'warning') - Number(b.severity === 'warning'));
+  const texts = sorted.map(({ message, where, line }) => {
+    const at = [where, line === undefined ? undefined : `line ${line}`].filter((one) => one !== undefined).join(', ');
+    return (at === '' ? message : `${at}: ${message}`).slice(0, LONGEST_REASON);
+  });
+  if (texts.length <= MOST_REASONS) return texts;
+  return [...texts.slice(0, MOST_REASONS - 1), `… and ${texts.length - MOST_REASONS + 1} more`];
+}

@@ -1,0 +1,106 @@
+import type { control, Paginator } from '@agentplatform/contract';
+import type { HandlersOf, RequestContext } from '../../../kernel/service.ts';
+import type { Gateways } from '../gateways/gateways.ts';
+import { definitionOf, type Target } from './target.ts';
+import { kindOf, type TargetKinds } from './target-kinds.ts';
+import type { Targets } from './targets.ts';
+
+/** What this file serves. */
+export type TargetOperation =
+  | 'CreateGatewayTarget'
+  | 'GetGatewayTarget'
+  | 'UpdateGatewayTarget'
+  | 'ListGatewayTargets'
+  | 'DeleteGatewayTarget'
+  | 'SynchronizeGatewayTargets';
+
+export interface TargetOperationsDeps {
+  gateways: Gateways;
+  targets: Targets;
+  kinds: TargetKinds;
+  paginator: Paginator;
+}
+
+const PAGE_SIZE = 100;
+
+/** The operations on targets; policies see the gateway. */
+export function targetOperations({
+  gateways,
+  targets,
+  kinds,
+  paginator,
+}: TargetOperationsDeps): HandlersOf<TargetOperation> {
+  const resource = ({ gatewayIdentifier: id }: { gatewayIdentifier: string }, { accountId }: RequestContext) =>
+    gateways.arnOf(accountId, id);
+  return {
+    CreateGatewayTarget: {
+      resource,
+      handle: async (input, ctx) =>
+        view(await targets.create(await gateways.get(ctx.accountId, input.gatewayIdentifier), input, ctx)),
+    },
+    GetGatewayTarget: {
+      resource,
+      handle: async ({ gatewayIdentifier, targetId }, { accountId }) =>
+        view(await targets.get(await gateways.get(accountId, gatewayIdentifier), targetId)),
+    },
+    UpdateGatewayTarget: {
+      resource,
+      handle: async (input, ctx) =>
+        view(await targets.update(await gateways.get(ctx.accountId, input.gatewayIdentifier), input, ctx)),
+    },
+    ListGatewayTargets: {
+      resource,
+      async handle({ gatewayIdentifier, maxResults, nextToken }, { accountId }) {
+        const gateway = await gateways.get(accountId, gatewayIdentifier);
+        const scope = { operation: 'ListGatewayTargets', accountId, gateway: gateway.id } as const;
+        const { items, next } = await targets.list(gateway, {
+          limit: maxResults ?? PAGE_SIZE,
+          after: nextToken === undefined ? undefined : String(paginator.decode(scope, nextToken)),
+        });
+        return {
+          items: items.map((target) => summary(target, kinds)),
+          nextToken: next === undefined ? undefined : paginator.encode(scope, next),
+        };
+      },
+    },
+    DeleteGatewayTarget: {
+      resource,
+      async handle({ gatewayIdentifier, targetId }, { accountId }) {
+        const { gatewayArn } = await targets.delete(await gateways.get(accountId, gatewayIdentifier), targetId);
+        return { gatewayArn, targetId, status: 'DELETING' };
+      },
+    },
+    SynchronizeGatewayTargets: {
+      resource,
+      async handle({ gatewayIdentifier, targetIdList }, { accountId }) {
+        const gateway = await gateways.get(accountId, gatewayIdentifier);
+        const changed: Target[] = [];
+        for (const id of targetIdList) changed.push(await targets.synchronize(gateway, id));
+        return { targets: changed.map(view) };
+      },
+    },
+  };
+}
+
+function view(target: Target): control.GetGatewayTargetResponse {
+  const { gatewayArn, id: targetId, name, status, statusReasons, synchronizedAt, createdAt, updatedAt } = target;
+  const { credentialProviderConfigurations, ...definition } = definitionOf(target);
+  return {
+    ...{ gatewayArn, targetId, name, status, ...definition, credentialProviderConfigurations, protocolType: 'MCP' },
+    ...(statusReasons.length > 0 && { statusReasons }),
+    ...(synchronizedAt !== undefined && { lastSynchronizedAt: new Date(synchronizedAt) }),
+    ...{ createdAt: new Date(createdAt), updatedAt: new Date(updatedAt) },
+  };
+}
+
+function summary(target: Target, kinds: TargetKinds): control.TargetSummary {
+  const { id: targetId, name, status, synchronizedAt, createdAt, updatedAt } = target;
+  const definition = definitionOf(target);
+  const { listingMode } = definition.targetConfiguration.mcp?.mcpServer ?? {};
+  return {
+    ...{ targetId, name, status, description: definition.description, targetType: kindOf(definition, kinds).type },
+    ...(listingMode !== undefined && { listingMode }),
+    ...(synchronizedAt !== undefined && { lastSynchronizedAt: new Date(synchronizedAt) }),
+    ...{ createdAt: new Date(createdAt), updatedAt: new Date(updatedAt) },
+  };
+}

@@ -1,0 +1,73 @@
+import type { control } from '@agentplatform/contract';
+import type { Resource } from '../../../kernel/storage/index.ts';
+
+/** In the table `resources`; a target's parent is its gateway. */
+export const TARGET_KIND = 'gateway-target';
+
+/** The members of a create or update call that are kept, and given back as they came. */
+export type TargetDefinition = Pick<
+  control.CreateGatewayTargetRequest,
+  'description' | 'targetConfiguration' | 'metadataConfiguration'
+> & { credentialProviderConfigurations: control.CredentialProviderConfiguration[] };
+
+/** What is kept of a target beside its names. */
+export interface TargetData {
+  /** What its tools were made of, and calls go by; absent until they were made once. */
+  live?: TargetDefinition | undefined;
+  /** What tools are being made of, or could not be made of. */
+  wanted?: TargetDefinition | undefined;
+  status: control.TargetStatus;
+  statusReasons: string[];
+  /** Counts what was asked for: tools that were made of something older are thrown away. */
+  revision: number;
+  /** Milliseconds since the epoch. */
+  synchronizedAt?: number | undefined;
+}
+
+/** One API behind a gateway, whose operations are tools (spec: Target). */
+export interface Target extends TargetData {
+  arn: string;
+  gatewayArn: string;
+  accountId: string;
+  id: string;
+  /** Before the names of its tools. */
+  name: string;
+  createdAt: number;
+  updatedAt: number;
+}
+
+/** A target that can be called. */
+export type LiveTarget = Target & { live: TargetDefinition };
+
+export function isLive(target: Target): target is LiveTarget {
+  return target.live !== undefined && target.status !== 'DELETING';
+}
+
+/** What callers are shown of it: what they have asked for last. */
+export function definitionOf({ live, wanted }: TargetData): TargetDefinition {
+  const shown = wanted ?? live;
+  if (!shown) throw new Error('a target without a definition');
+  return shown;
+}
+
+/** The ARN of the gateway that a target's ARN names. */
+export function gatewayArnOf(targetArn: string): string {
+  return targetArn.replace(/\/target\/[^/]*$/, '');
+}
+
+/** The target that a row holds. */
+export function fromResource({
+  arn,
+  accountId,
+  id,
+  name,
+  parent,
+  data,
+  createdAt,
+  updatedAt,
+}: Resource<TargetData>): Target {
+  return {
+    ...{ ...data, arn, accountId, id, name, gatewayArn: parent },
+    ...{ createdAt: createdAt.getTime(), updatedAt: updatedAt.getTime() },
+  };
+}

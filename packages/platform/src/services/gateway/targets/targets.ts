@@ -1,0 +1,188 @@
+import { type control, errors, resourceArn } from '@agentplatform/contract';
+import type { Clock } from '../../../kernel/clock.ts';
+import type { JobQueue, Jobs } from '../../../kernel/jobs/index.ts';
+import type { RequestContext } from '../../../kernel/service.ts';
+import {
+  type Database,
+  DuplicateResourceError,
+  type Executor,
+  MissingResourceError,
+  type Page,
+  ResourceStore,
+} from '../../../kernel/storage/index.ts';
+import { refuseUnserved } from '../fields.ts';
+import type { Gateway } from '../gateways/gateway.ts';
+import type { TargetCredentials } from '../outbound/target-credentials.ts';
+import { writeDocument } from '../tables.ts';
+import type { Documents } from './documents.ts';
+import { fromResource, TARGET_KIND, type Target, type TargetData, type TargetDefinition } from './target.ts';
+import { TARGET_FIELDS } from './target-fields.ts';
+import { kindOf, type TargetKinds } from './target-kinds.ts';
+import { TargetMaking } from './target-making.ts';
+
+export interface TargetsDeps {
+  database: Database;
+  clock: Clock;
+  region: string;
+  jobs: Jobs;
+  kinds: TargetKinds;
+  documents: Documents;
+  credentials: Pick<TargetCredentials, 'check'>;
+  gatewayOf(arn: string): Promise<Gateway | undefined>;
+  newIdSuffix(): string;
+}
+
+/** Of a gateway. */
+const MOST_TARGETS = 1_000;
+
+/** The targets of gateways. Their tools are made by a job: a server that ends meanwhile begins it again. */
+export class Targets {
+  readonly #deps: TargetsDeps;
+  readonly #store: ResourceStore<TargetData>;
+  readonly #queue: JobQueue<{ arn: string; revision: number }>;
+
+  constructor(deps: TargetsDeps) {
+    this.#deps = deps;
+    this.#store = new ResourceStore<TargetData>({
+      ...{ executor: deps.database, clock: deps.clock, kind: TARGET_KIND, most: MOST_TARGETS },
+      // Written by this folder alone, from values of this very type.
+      parse: (data) => data as TargetData,
+    });
+    this.#queue = new TargetMaking({ ...deps, store: this.#store }).queue;
+  }
+
+  /** CREATING; its tools come. Rejects with ConflictException when the name is taken, and as `#check`. */
+  async create(gateway: Gateway, input: control.CreateGatewayTargetRequest, ctx: RequestContext): Promise<Target> {
+    const { database, region, newIdSuffix } = this.#deps;
+    const { accountId } = ctx;
+    const { definition, document } = await this.#check(gateway, input, ctx);
+    const id = newIdSuffix();
+    const name = input.name ?? `target-${id}`;
+    const arn = resourceArn('gateway-target', { region, accountId }, gateway.id, id);
+    const data: TargetData = { wanted: definition, status: 'CREATING', statusReasons: [], revision: 1 };
+    try {
+      const made = await database.transaction(async (tx) => {
+        const row = { arn, accountId, id, name, data, parent: gateway.arn };
+        const resource = await this.#store.within(tx).create(row);
+        await this.#make(fromResource(resource), document, tx);
+        return fromResource(resource);
+      });
+      this.#queue.look();
+      return made;
+    } catch (error) {
+      if (!(error instanceof DuplicateResourceError)) throw error;
+      throw errors.conflict(`The gateway ${gateway.id} already has a target named ${name}.`, {
+        remedy: 'Update or delete it, or choose another name.',
+        cause: error,
+      });
+    }
+  }
+
+  /** Rejects with ResourceNotFoundException. */
+  async get(gateway: Gateway, id: string): Promise<Target> {
+    const { accountId } = gateway;
+    const found = await this.#store.get(
+      resourceArn('gateway-target', { region: this.#deps.region, accountId }, gateway.id, id),
+    );
+    if (found) return fromResource(found);
+    throw missing(gateway, id);
+  }
+
+  /** UPDATING; calls go by what was until its tools are made. Rejects with ResourceNotFoundException, and as `#check`. */
+  async update(gateway: Gateway, input: control.UpdateGatewayTargetRequest, ctx: RequestContext): Promise<Target> {
+    const { targetId: id, name } = input;
+    const before = await this.get(gateway, id);
+    if (name !== undefined && name !== before.name)
+      throw errors.invalidField(
+        'name',
+        `cannot be changed: the target is called ${before.name}, and so its tools begin`,
+      );
+    const { definition, document } = await this.#check(gateway, input, ctx);
+    return this.#change(gateway, before, document, ({ live, revision, synchronizedAt }) => ({
+      ...{ live, wanted: definition, statusReasons: [], revision: revision + 1, synchronizedAt },
+      status: live ? 'UPDATING' : 'CREATING',
+    }));
+  }
+
+  /** SYNCHRONIZING: what an MCP server offers is asked anew. Rejects with ResourceNotFoundException and ValidationException. */
+  async synchronize(gateway: Gateway, id: string): Promise<Target> {
+    const before = await this.get(gateway, id);
+    const definition = before.live ?? before.wanted;
+    if (!definition || kindOf(definition, this.#deps.kinds).type !== 'MCP_SERVER')
+      throw errors.validation(`The target ${id} is no MCP server: its tools are those of its document.`, {
+        remedy: 'Change it with UpdateGatewayTarget.',
+      });
+    return this.#change(gateway, before, undefined, (current) => ({
+      ...{ ...current, wanted: definition, statusReasons: [], revision: current.revision + 1 },
+      status: 'SYNCHRONIZING',
+    }));
+  }
+
+  /** In the order of creation; `after` is `next` of the page before. */
+  async list(gateway: Gateway, { limit, after }: { limit: number; after?: string | undefined }): Promise<Page<Target>> {
+    const { accountId, arn: parent } = gateway;
+    const { items, ...next } = await this.#store.list({
+      ...{ accountId, parent, limit },
+      ...(after === undefined ? {} : { after }),
+    });
+    return { items: items.map(fromResource), ...next };
+  }
+
+  /** All of a gateway. */
+  async all(gateway: Gateway): Promise<Target[]> {
+    return (await this.list(gateway, { limit: MOST_TARGETS })).items;
+  }
+
+  /** With its tools. Rejects with ResourceNotFoundException. */
+  async delete(gateway: Gateway, id: string): Promise<Target> {
+    const found = await this.get(gateway, id);
+    if (await this.#store.delete(found.arn)) return found;
+    throw missing(gateway, id);
+  }
+
+  async #change(
+    gateway: Gateway,
+    before: Target,
+    document: string | undefined,
+    change: (current: TargetData) => TargetData,
+  ): Promise<Target> {
+    try {
+      const changed = await this.#deps.database.transaction(async (tx) => {
+        const resource = await this.#store.within(tx).modify(before.arn, ({ data }) => change(data));
+        await this.#make(fromResource(resource), document, tx);
+        return fromResource(resource);
+      });
+      this.#queue.look();
+      return changed;
+    } catch (error) {
+      throw error instanceof MissingResourceError ? missing(gateway, before.id) : error;
+    }
+  }
+
+  async #make({ arn, revision }: Target, document: string | undefined, tx: Executor): Promise<void> {
+    await writeDocument(tx, arn, document);
+    await this.#queue.enqueue({ arn, revision }, { key: arn, within: tx });
+  }
+
+  /** Rejects with ValidationException, and AccessDeniedException for a document or a credential that is not the caller's to use. */
+  async #check(
+    gateway: Gateway,
+    input: control.CreateGatewayTargetRequest | control.UpdateGatewayTargetRequest,
+    ctx: RequestContext,
+  ): Promise<{ definition: TargetDefinition; document: string | undefined }> {
+    const { kinds, documents, credentials } = this.#deps;
+    refuseUnserved(input, TARGET_FIELDS);
+    const { description, targetConfiguration, metadataConfiguration, credentialProviderConfigurations = [] } = input;
+    const definition = { description, targetConfiguration, metadataConfiguration, credentialProviderConfigurations };
+    const kind = kindOf(definition, kinds);
+    await kind.check?.(definition);
+    await credentials.check(definition, gateway, kind.type);
+    return { definition, document: await documents.read(kind.document?.(definition), ctx) };
+  }
+}
+
+function missing(gateway: Gateway, id: string): Error {
+  return errors.resourceNotFound(`The gateway ${gateway.id} has no target ${id}.`, {
+    remedy: 'ListGatewayTargets shows those that there are.',
+  });
+}

@@ -2,23 +2,35 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { readdir, readFile, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
+  CompleteResourceTokenAuthCommand,
   GetResourceApiKeyCommand,
+  GetResourceOauth2TokenCommand,
   GetResourcePaymentTokenCommand,
   GetWorkloadAccessTokenCommand,
+  GetWorkloadAccessTokenForJWTCommand,
 } from '@aws-sdk/client-bedrock-agentcore';
 import {
   CreateApiKeyCredentialProviderCommand,
+  CreateConsentPortalCommand,
+  CreateOauth2CredentialProviderCommand,
   CreatePaymentCredentialProviderCommand,
   CreateWorkloadIdentityCommand,
   SetTokenVaultCMKCommand,
   UpdateApiKeyCredentialProviderCommand,
+  UpdateOauth2CredentialProviderCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runCommand } from '../../packages/platform/src/kernel/processes/run-command.ts';
 import { instancePlaces } from '../../packages/platform/src/kernel/sandbox/instance.ts';
+import { OtlpReceiver } from '../../packages/platform/src/kernel/telemetry/testing/otlp-receiver.ts';
+import { Browser } from '../../packages/platform/src/services/identity/flows/testing/browser.ts';
+import {
+  type ConsentProvider,
+  startConsentProvider,
+} from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
-import { newUser } from '../support/iam.ts';
+import { newRole, newUser } from '../support/iam.ts';
 import { invokeJson, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 import { signedFetch } from '../support/signed-fetch.ts';
@@ -29,6 +41,8 @@ const MARK = `mark-${randomBytes(8).toString('hex')}`;
 
 let platform: TestPlatform;
 let clients: Clients;
+let receiver: OtlpReceiver;
+let provider: ConsentProvider;
 /** By the field that took it. */
 const canaries = new Map<string, string>();
 /** Letters and digits alone, so that it fits every pattern and is the same in JSON and in an address. */
@@ -56,18 +70,21 @@ const admin = (method: string, path: string, content?: object, query?: Record<st
 const raw = (path: string, content: object) => signedFetch(platform, { method: 'POST', path, content });
 const start = (dataDir?: string) =>
   startTestPlatform({
-    args: ['--log-level', 'debug'],
-    env: { AGENTPLATFORM_TEST_MARK: MARK },
+    args: ['--log-level', 'debug', '--allow-private-egress', '127.0.0.0/8'],
+    env: { AGENTPLATFORM_TEST_MARK: MARK, AGENTPLATFORM_TELEMETRY_OTLP_ENDPOINT: receiver.url },
     ...(dataDir === undefined ? {} : { dataDir }),
   });
 
 beforeAll(async () => {
+  receiver = await OtlpReceiver.start();
   platform = await start();
   clients = clientsOf(platform);
 });
 afterAll(async () => {
   clients?.close();
   await platform?.dispose();
+  await provider?.close();
+  await receiver?.close();
 });
 
 /** Plants one in each field that takes a secret, where it is taken and where it is refused. */
@@ -129,6 +146,133 @@ async function plant(): Promise<void> {
     authorizationPrivateKey: `wallet-auth:${keyCanary('Privy: key', 'der')}`,
   };
   await payment('privy', 'StripePrivy', { stripePrivyConfiguration: privy });
+  await plantClients();
+}
+
+/** Settings of an OAuth2 provider: those of a server that is not there, or of one that is. */
+const oauth2 = (
+  name: string,
+  clientSecret: string,
+  discoveryUrl = 'https://later.example/.well-known/openid-configuration',
+) => ({
+  ...{ name, credentialProviderVendor: 'CustomOauth2' as const },
+  oauth2ProviderConfigInput: {
+    customOauth2ProviderConfig: { oauthDiscovery: { discoveryUrl }, clientId: 'the-agents', clientSecret },
+  },
+});
+
+/** Secrets of OAuth2 clients, one of which people sign in by at a portal. */
+async function plantClients(): Promise<void> {
+  const create = (members: object) =>
+    clients.control.send(new CreateOauth2CredentialProviderCommand(members as never)).catch(() => undefined);
+  const orders = await create(oauth2('orders', canary('OAuth client secret')));
+  const staff = await create(oauth2('staff', canary('OAuth client secret of a portal')));
+  await create(oauth2('orders', canary('OAuth client secret, name taken')));
+  await create(oauth2('no space', canary('OAuth client secret, wrong name')));
+  await create({ ...oauth2('x', canary('OAuth client secret, no such vendor')), credentialProviderVendor: 'None' });
+  const google = {
+    googleOauth2ProviderConfig: { clientId: MARK, clientSecret: canary('OAuth client secret, of a vendor') },
+  };
+  await create({ name: 'google', credentialProviderVendor: 'GoogleOauth2', oauth2ProviderConfigInput: google });
+  const right = { Effect: 'Allow', Action: 'bedrock-agentcore:GetResourceOauth2Token', Resource: '*' };
+  const { portalUrl = '' } = await clients.control.send(
+    new CreateConsentPortalCommand({
+      ...{ name: 'people', executionRoleArn: await newRole(platform, 'people', [right]) },
+      idpConfig: { credentialProviderArn: staff?.credentialProviderArn ?? '', scopes: ['openid'] },
+      sources: [{ identifier: 'tools-a1b2c3d4e5', type: 'agentcore-gateway' }],
+    }),
+  );
+  provider = await startConsentProvider({ redirectUris: [orders?.callbackUrl ?? '', `${portalUrl}/callback`] });
+  // Its own clients' secret is one that is looked for, too.
+  canaries.set('OAuth client secret of a real server', provider.clientSecret);
+  for (const name of ['orders', 'staff']) {
+    const { clientSecret, discoveryUrl } = provider;
+    await clients.control.send(new UpdateOauth2CredentialProviderCommand(oauth2(name, clientSecret, discoveryUrl)));
+  }
+  await useClients(portalUrl);
+}
+
+/** Has every flow walked: what a provider gives, codes, states, cookies and links are secrets as well. */
+async function useClients(portalUrl: string): Promise<void> {
+  await clients.control.send(
+    new CreateWorkloadIdentityCommand({ name: 'traveller', allowedResourceOauth2ReturnUrls: ['https://app.example/'] }),
+  );
+  const userToken = await provider.userToken('ada', { email: 'ada@example.com' });
+  canaries.set('token of a user', userToken.split('.')[2] ?? '');
+  const { workloadAccessToken } = await clients.data.send(
+    new GetWorkloadAccessTokenForJWTCommand({ workloadName: 'traveller', userToken }),
+  );
+  canaries.set('workload access token of a user', workloadAccessToken ?? '');
+  const ask = (more: object = {}) =>
+    clients.data.send(
+      new GetResourceOauth2TokenCommand({
+        ...{ workloadIdentityToken: workloadAccessToken, resourceCredentialProviderName: 'orders' },
+        ...{ scopes: ['openid', 'offline_access', 'read'], oauth2Flow: 'USER_FEDERATION' },
+        ...{ resourceOauth2ReturnUrl: 'https://app.example/', customState: canary('state of an application') },
+        ...{ customParameters: { login_hint: 'ada', prompt: 'login' }, ...more },
+      }),
+    );
+  const begun = await ask();
+  const browser = new Browser();
+  const { location } = await browser.decide(begun.authorizationUrl ?? '');
+  const asked = new URL(location ?? '').searchParams;
+  canaries.set('state of a consent', asked.get('state') ?? '');
+  const back = await browser.follow(location ?? '', ({ pathname }) => pathname.includes('/oauth2/callback/'));
+  canaries.set('authorization code', new URL(back.url).searchParams.get('code') ?? '');
+  const { url } = await browser.follow(back.url, ({ host }) => host === 'app.example');
+  const sessionUri = new URL(url).searchParams.get('session_id') ?? '';
+  canaries.set('what a browser brings to the application', sessionUri.split(':').at(-1) ?? '');
+  await clients.data.send(new CompleteResourceTokenAuthCommand({ sessionUri, userIdentifier: { userToken } }));
+  const given = await ask({ sessionUri: begun.sessionUri });
+  canaries.set('access token of a user', given.accessToken ?? '');
+  canaries.set('PKCE verifier', provider.asked.at(-1)?.get('code_verifier') ?? '');
+  const machine = await ask({
+    ...{ oauth2Flow: 'M2M', scopes: ['read'], customParameters: {} },
+    resourceOauth2ReturnUrl: undefined,
+    customState: undefined,
+  });
+  canaries.set('access token of an agent', machine.accessToken ?? '');
+  // Tokens that a provider gives, with which nothing is wrong but that they are looked for, and an error that repeats the secret.
+  provider.instead((_request, response) =>
+    response.setHeader('content-type', 'application/json').end(
+      JSON.stringify({
+        ...{
+          access_token: canary('access token'),
+          refresh_token: canary('refresh token'),
+          id_token: canary('id token'),
+        },
+        ...{ token_type: 'Bearer', expires_in: 3600 },
+      }),
+    ),
+  );
+  const other = { oauth2Flow: 'M2M', customParameters: {}, resourceOauth2ReturnUrl: undefined, customState: undefined };
+  expect((await ask({ ...other, scopes: ['write'] })).accessToken).toBe(canaries.get('access token'));
+  provider.instead((_request, response) =>
+    response.writeHead(400, { 'content-type': 'application/json' }).end(
+      JSON.stringify({
+        error: 'invalid_client',
+        error_description: `${provider.clientSecret} is wrong, ${canary('what a provider says')}`,
+      }),
+    ),
+  );
+  await ask({ ...other, scopes: ['read', 'write'] }).catch(() => undefined);
+  provider.instead((_request, response) => response.end(canary('what is no answer')));
+  await ask({ ...other, scopes: ['openid'] }).catch(() => undefined);
+  provider.instead(undefined);
+  const signedIn = new Browser();
+  const { url: portalBack } = await signedIn.follow(`${portalUrl}/sign-in`, ({ pathname }) =>
+    pathname.endsWith('/callback'),
+  );
+  canaries.set('code of a sign-in', new URL(portalBack).searchParams.get('code') ?? '');
+  expect((await signedIn.send(portalBack)).status).toBe(303);
+  canaries.set(
+    'cookie of a portal',
+    signedIn.cookie(portalUrl, `agentplatform-portal-${portalUrl.split('/').at(-1)}`) ?? '',
+  );
+  const link = await admin('POST', '/identity/grants/link', { issuer: provider.issuer, subject: 'ada' });
+  const { url: grants } = (await link.json()) as { url: string };
+  canaries.set('link to grants', new URL(grants).searchParams.get('link') ?? '');
+  expect((await new Browser().send(grants)).status).toBe(200);
 }
 
 /** Uses all of them, with success and without. */
@@ -223,13 +367,15 @@ it('secrets are in no file, log, command line or environment, whatever is done w
   const agent = await deployAgent(platform, clients, { folder: PROBE, environmentVariables });
   const inside = await invokeJson(clients, agent.arn, sessionId('canary'), { do: 'env' });
   expect(inside[name]).toBe(canaries.get('secret, replaced'));
-  expect(canaries.size).toBeGreaterThan(25);
+  expect(canaries.size).toBeGreaterThan(45);
 
   const places = [
     await realpath(platform.dataDir),
     instancePlaces(await realpath(platform.dataDir), '/run/agentplatform').run,
   ];
   const look = async (log: string): Promise<void> => {
+    await expect.poll(() => receiver.spans.length, { timeout: 30_000 }).toBeGreaterThan(0);
+    const traces = Buffer.concat(receiver.bytes).toString('latin1');
     const metrics = await (await fetch(`${platform.ready.endpoint}/metrics`)).text();
     const [lines, environments] = [await ofProcesses('cmdline'), await ofProcesses('environ')];
     // The controls: what is no secret is there.
@@ -247,7 +393,7 @@ it('secrets are in no file, log, command line or environment, whatever is done w
     for (const [field, text] of canaries) {
       expect(text.length, field).toBeGreaterThanOrEqual(16);
       for (const form of forms(text)) {
-        for (const [where, shown] of Object.entries({ log, metrics }))
+        for (const [where, shown] of Object.entries({ log, metrics, traces }))
           expect(shown.includes(form), `${field} in ${where}`).toBe(false);
         expect(
           lines.filter((line) => line.includes(form)),

@@ -34,7 +34,7 @@ const BREAKS = new Set([
 /** The text of a documentation trait, which is CommonMark with HTML in it, without its tags. */
 export function textOfHtml(html: string, longest: number): string {
   const text = html
-    .replace(/<(\/?)([A-Za-z][A-Za-z0-9]*)([^<>]*)>/g, (_, _close: string, tag: string) =>
+    .replace(/<\/?([A-Za-z][A-Za-z0-9]*)(?:[^A-Za-z0-9<>][^<>]*)?>/g, (_, tag: string) =>
       BREAKS.has(tag.toLowerCase()) ? '\n' : '',
     )
     .replace(/&(#?[a-z0-9]{1,6});/gi, (whole, name: string) => ENTITIES[name.toLowerCase()] ?? whole);

@@ -65,6 +65,8 @@ describe('the path of a request', () => {
 
   it('is not left by parameters that only together say so', () => {
     expect(() => buildRequest(byPath('/pets/{a}{b}', { style: 'label' }), { a: '', b: '' })).toThrow('another path');
+    expect(() => buildRequest(byPath('/pets/{a}', { style: 'label' }), { a: '' })).toThrow('another path');
+    expect(buildRequest(byPath('/pets/{a}', { style: 'label' }), { a: 'b' }).url.pathname).toBe('/v1/pets/.b');
   });
 
   it('does not lose a segment to an empty value, a control character or half a character', () => {

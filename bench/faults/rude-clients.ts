@@ -28,11 +28,11 @@ export async function run(args: string[]): Promise<void> {
     },
   });
   process.stdout.write(
-    `${summary(account)}\nways  ${JSON.stringify(account.ways)}\nspans ${account.spans}, most CPU for a round ${account.mostCpuSeconds.toFixed(2)} s\nstart ${JSON.stringify(account.start)}\nend   ${JSON.stringify(account.end)}\n`,
+    `${summary(account)}\nways  ${JSON.stringify(account.ways)}\nspans ${account.spans}, ${account.defects} failures of the platform's own, most CPU for a round ${account.mostCpuSeconds.toFixed(2)} s\nstart ${JSON.stringify(account.start)}\nend   ${JSON.stringify(account.end)}\n`,
   );
   for (const { message, cut, ending } of account.suspects)
     process.stdout.write(`  ${message}: ${ending} at the ${cut}\n`);
-  if (account.exits + account.unhandled > 0) process.exitCode = 1;
+  if (account.exits + account.unhandled + account.defects > 0) process.exitCode = 1;
 }
 
 function summary({ attempts, held, exits, unhandled }: RoundsAccount): string {

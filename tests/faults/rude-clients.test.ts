@@ -122,7 +122,7 @@ describe.each(ENGINES)('rude clients where sandboxes are of provider $name', ({ 
 });
 
 function expectHeld(account: RudeAccount, attempts: number): void {
-  expect(account).toMatchObject({ attempts, held: attempts, exits: 0, unhandled: 0, suspects: [] });
+  expect(account).toMatchObject({ attempts, held: attempts, exits: 0, unhandled: 0, defects: 0, suspects: [] });
   // No header keeps a pattern at work: a round takes a fraction of a second.
   expect(account.mostCpuSeconds).toBeLessThan(10);
   expect(account.end.connections).toBeLessThanOrEqual(account.start.connections);

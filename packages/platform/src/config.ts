@@ -230,7 +230,7 @@ export const settings = {
   disk: {
     reserveBytes: bytes({
       about:
-        'What is kept free of the disk that the data directory is on, unless disk.reservePercent is less: below it nothing new is written (events, objects, images, sessions: 503), while reading and deleting go on. Of its last half, the sandbox whose own disk takes most is ended, until there is room. 0 = nothing is kept free.',
+        'What is kept free of the disk that the data directory is on, and of those of the cache and the Docker daemon where they are others, unless disk.reservePercent is less: below it nothing new is written (events, objects, images, sessions: 503), while reading and deleting go on. Of the data directory’s last half, the sandbox whose own disk takes most is ended, until there is room. 0 = nothing is kept free.',
       defaultText: '2 GiB',
       default: 2 * 2 ** 30,
       min: 0,

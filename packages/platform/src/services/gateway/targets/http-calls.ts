@@ -36,6 +36,7 @@ export class HttpCalls {
 
   /** Rejects with ToolError for arguments that do not fit, OutboundError, and what credentials reject with. */
   async call(call: ToolCall): Promise<CallToolResult> {
+    // Made by a document: each of those has its template.
     const tool = call.tool as HttpTool;
     const { gateway, target, caller, signal } = call;
     // What JSON brought, checked against the schema below.
@@ -47,7 +48,8 @@ export class HttpCalls {
       signal,
     });
     const more = propagated(target.live.metadataConfiguration, caller);
-    for (const [name, value] of [...more.query, ...credential.query]) request.url.searchParams.set(name, value);
+    for (const [name, value] of more.query) request.url.searchParams.append(name, value);
+    for (const [name, value] of credential.query) request.url.searchParams.set(name, value);
     const answer = await this.#deps.outbound
       .fetch(request.url, {
         method: request.method,

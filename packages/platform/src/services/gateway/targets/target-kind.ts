@@ -50,6 +50,6 @@ export interface TargetKind {
   check?(definition: TargetDefinition): Promise<void> | void;
   /** Rejects where nothing can be made: its message is the target's status reason. */
   makeTools(source: ToolSource): Promise<MadeTools>;
-  /** Rejects with what `asToolError` knows. */
+  /** Rejects with ToolError, OutboundError, ConsentNeeded and the wire's errors, whose messages the caller reads. */
   call(call: ToolCall): Promise<CallToolResult>;
 }

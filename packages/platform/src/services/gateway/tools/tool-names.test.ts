@@ -30,6 +30,9 @@ describe('names of tools', () => {
     const twice = named(['same', 'same']);
     expect(new Set(twice).size).toBe(2);
     for (const one of twice) expect(one).toMatch(/^same_[0-9a-f]{6}$/);
+    const [first, , third] = named(['same', 'same', twice[0] ?? '']);
+    expect(third).toBe(twice[0]);
+    expect(first).toMatch(/^same_[0-9a-f]{8}$/);
   });
 
   it('are cut to 128 letters with the prefix, and those above 64 are told', () => {

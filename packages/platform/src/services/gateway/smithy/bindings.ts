@@ -19,16 +19,25 @@ export interface Bindings {
   body: Member[];
 }
 
-/** Sorts members by their HTTP traits. Throws `BrokenModelError` for a header that no argument may set. */
+/** Sorts members by their HTTP traits. A header that no argument may set is none; where it is required, throws `BrokenModelError`. */
 export function bindingsOf({ members }: ModelShape, greedy: ReadonlySet<string>): Bindings {
   const bindings: Bindings = { bound: [], body: [] };
   for (const member of members) {
+    if (isWithheld(member)) continue;
     const bound = boundTo(member, greedy);
     if (bound) bindings.bound.push(bound);
     else if (member.traits.httpPayload !== undefined) bindings.payload = member;
     else bindings.body.push(member);
   }
   return bindings;
+}
+
+function isWithheld({ name, traits: { httpHeader, required } }: Member): boolean {
+  if (typeof httpHeader !== 'string' || (isToken(httpHeader) && !isReservedHeader(httpHeader))) return false;
+  if (required === undefined) return true;
+  throw new BrokenModelError(
+    `It needs the header ${httpHeader.slice(0, 100)} (${name}), which is not for arguments to set.`,
+  );
 }
 
 function boundTo(member: Member, greedy: ReadonlySet<string>): BoundMember | undefined {
@@ -54,17 +63,12 @@ function boundTo(member: Member, greedy: ReadonlySet<string>): BoundMember | und
       parameter: { argument, name: '', in: 'query', style: 'form', explode: true, each: 'named' },
       timestamps: 'date-time',
     };
-  if (typeof httpHeader === 'string') {
-    if (isReservedHeader(httpHeader) || !isToken(httpHeader))
-      throw new BrokenModelError(
-        `The member ${argument} is the header ${httpHeader.slice(0, 100)}, which is not for arguments to set.`,
-      );
+  if (typeof httpHeader === 'string')
     return {
       member,
       parameter: { argument, name: httpHeader, in: 'header', style: 'simple', explode: false },
       timestamps: 'http-date',
     };
-  }
   if (typeof httpPrefixHeaders === 'string')
     return {
       member,

@@ -193,6 +193,14 @@ describe('a Smithy model', () => {
     });
   });
 
+  it('has no arguments for headers of credentials and of the message', () => {
+    const input = structure({
+      type: member('String', { httpHeader: 'Content-Type' }),
+      other: member('String', { httpHeader: 'X-Other' }),
+    });
+    expect(Object.keys(toolOf(model('restJson1', input)).inputSchema.properties ?? {})).toEqual(['other']);
+  });
+
   it('of awsJson names its operation in a header', () => {
     const { method, url, headers, text } = sent(
       model('awsJson1_0', structure({ a: member('String', { jsonName: 'ignored' }) })),
@@ -283,7 +291,7 @@ describe('a Smithy model', () => {
     ],
     [
       'not for arguments to set',
-      model('restJson1', structure({ auth: member('String', { httpHeader: 'Authorization' }) })),
+      model('restJson1', structure({ auth: member('String', { httpHeader: 'Authorization', required: {} }) })),
     ],
     ['no shape ns#None', model('restJson1', structure({ a: member('ns#None') }))],
     ['no trait "http"', model('restJson1', structure({}), { operation: { 'smithy.api#http': 'x' } })],

@@ -236,7 +236,11 @@ function definedOf(schema: JsonObjectSchema): NonNullable<CallToolRequestOptions
 function inputOf({ input }: TargetRequest, { modern }: BackendConnection): Record<string, unknown> {
   if (!modern) return {};
   const { elicitation, sampling, roots } = input?.capabilities ?? {};
-  const capabilities = { ...(elicitation && { elicitation }), ...(sampling && { sampling }), ...(roots && { roots }) };
+  const capabilities = {
+    ...(elicitation !== undefined && { elicitation }),
+    ...(sampling !== undefined && { sampling }),
+    ...(roots !== undefined && { roots }),
+  };
   return {
     _meta: { [CLIENT_CAPABILITIES_META_KEY]: capabilities },
     ...(input?.responses && { inputResponses: input.responses }),

@@ -37,8 +37,9 @@ export function backendFetch({ outbound, credential, onAnswer }: BackendFetchDep
         redirects: 0,
       });
       refuseRedirect(answer, credential);
-      onAnswer?.(String(answer.headers['content-type'] ?? '').startsWith('text/event-stream'));
-      return responseOf(answer, exchange);
+      const streams = /^\s*text\/event-stream\b/i.test(String(answer.headers['content-type'] ?? ''));
+      onAnswer?.(streams);
+      return responseOf(answer, exchange, streams);
     } catch (error) {
       if (exchange) exchange.failure ??= error;
       throw error;
@@ -68,7 +69,11 @@ function refuseRedirect({ status, headers, body }: OutboundResponse, { secrets }
   );
 }
 
-function responseOf({ status, headers, body }: OutboundResponse, exchange: Exchange | undefined): Response {
+function responseOf(
+  { status, headers, body }: OutboundResponse,
+  exchange: Exchange | undefined,
+  streams: boolean,
+): Response {
   if (status < 200 || status > 599) {
     body.destroy();
     throw new BackendError(`The server answered with the status ${status}, which HTTP does not know.`);
@@ -78,13 +83,18 @@ function responseOf({ status, headers, body }: OutboundResponse, exchange: Excha
     for (const one of value === undefined ? [] : [value].flat()) told.append(name, one);
   const empty = WITHOUT_BODY.includes(status);
   if (empty) body.destroy();
-  return new Response(empty ? null : ReadableStream.from(counted(body, exchange)), { status, headers: told });
+  return new Response(empty ? null : ReadableStream.from(counted(body, exchange, streams)), { status, headers: told });
 }
 
-async function* counted(body: AsyncIterable<Uint8Array>, exchange: Exchange | undefined): AsyncGenerator<Uint8Array> {
+async function* counted(
+  body: AsyncIterable<Uint8Array>,
+  exchange: Exchange | undefined,
+  streams: boolean,
+): AsyncGenerator<Uint8Array> {
   try {
     for await (const part of body) {
       exchange?.countBytes(part.length);
+      if (streams) exchange?.countLines(part);
       yield part;
     }
   } catch (error) {

@@ -10,6 +10,10 @@ export interface ExchangeOptions {
   maxRequests: number;
 }
 
+/** Of streams of events together: each event costs far more time than its bytes say, and has two lines at least. */
+const MAX_LINES = 40_000;
+const LINE_FEED = 10;
+
 /** What a caller wants of a backend, in as many HTTP requests as that takes; it bounds what they cost together. */
 export class Exchange {
   readonly headers: Readonly<Record<string, string>>;
@@ -18,6 +22,7 @@ export class Exchange {
   readonly #most: ExchangeOptions;
   #requests = 0;
   #bytes = 0;
+  #lines = 0;
   /** What went wrong on the way first: the protocol's package tells less of it. */
   failure: unknown;
 
@@ -48,6 +53,13 @@ export class Exchange {
     this.#bytes += bytes;
     if (this.#bytes > this.#most.maxBytes)
       throw new OutboundError('TOO_LARGE', `the answer has more than ${this.#most.maxBytes} bytes`);
+  }
+
+  /** The lines of a part of a stream of events. Throws OutboundError once there are too many. */
+  countLines(part: Uint8Array): void {
+    for (let at = part.indexOf(LINE_FEED); at >= 0; at = part.indexOf(LINE_FEED, at + 1)) this.#lines++;
+    if (this.#lines > MAX_LINES)
+      throw new OutboundError('TOO_LARGE', `the answer has more than ${MAX_LINES} lines of events`);
   }
 
   /** Ends the requests that are still under way. */

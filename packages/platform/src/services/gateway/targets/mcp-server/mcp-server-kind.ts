@@ -4,6 +4,7 @@ import {
   CLIENT_CAPABILITIES_META_KEY,
   isInputRequiredResult,
   type RequestOptions,
+  SERVER_INFO_META_KEY,
 } from '@modelcontextprotocol/client';
 import type {
   CallToolResult,
@@ -19,6 +20,7 @@ import type { Credential, TargetCredentials } from '../../outbound/target-creden
 import type { TargetGuard } from '../../outbound/target-guard.ts';
 import { ToolError } from '../../tool-error.ts';
 import type { JsonObjectSchema } from '../../tools/index.ts';
+import { isObject } from '../../tools/json-pointer.ts';
 import { propagated } from '../propagated.ts';
 import type { Target, TargetDefinition } from '../target.ts';
 import type {
@@ -152,7 +154,7 @@ export class McpServerKind implements TargetKind {
   }
 
   /** In the name of the caller, within the bounds of the target. */
-  async #forward<T>(
+  async #forward<T extends object>(
     { gateway, target, caller, signal, progress }: TargetRequest,
     cost: Cost,
     work: (way: Way) => Promise<T>,
@@ -167,7 +169,7 @@ export class McpServerKind implements TargetKind {
       const result = await this.#exchange(asked, ({ connection, options }) =>
         work({ connection, options: { ...options, ...(onprogress && { onprogress }) } }),
       );
-      return masked(result, mask);
+      return masked(withoutServer(result), mask);
     });
   }
 
@@ -246,6 +248,14 @@ function inputOf({ input }: TargetRequest, { modern }: BackendConnection): Recor
     ...(input?.responses && { inputResponses: input.responses }),
     ...(input?.state !== undefined && { requestState: input.state }),
   };
+}
+
+/** Who the gateway's client talks to is the gateway. */
+function withoutServer<T extends object>(result: T): T {
+  const meta: unknown = Reflect.get(result, '_meta');
+  if (!isObject(meta) || !Object.hasOwn(meta, SERVER_INFO_META_KEY)) return result;
+  const { [SERVER_INFO_META_KEY]: _, ...rest } = meta;
+  return { ...result, _meta: rest };
 }
 
 /** Input that a server asks for is passed on to a client that can be asked. */

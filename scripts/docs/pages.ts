@@ -5,7 +5,9 @@ import { commandsPage } from '../../packages/cli/src/docs/commands-page.ts';
 import { configurationDocs } from '../../packages/platform/src/config/describe.ts';
 import { settings } from '../../packages/platform/src/config.ts';
 import { notImplemented } from '../../packages/platform/src/not-implemented.ts';
+import { GATEWAY_FIELDS, TARGET_FIELDS } from '../../packages/platform/src/services/gateway/index.ts';
 import { errorsPage } from './errors-page.ts';
+import { fieldsTable } from './fields-table.ts';
 import { piecesTable } from './pieces-table.ts';
 import { relaxationList } from './relaxation-list.ts';
 
@@ -24,6 +26,14 @@ export function generatedPages(): Record<string, string> {
       readFileSync(pagePath('docs/deviations.md'), 'utf8'),
       'relaxations',
       relaxationList(relaxations),
+    ),
+    'docs/guides/gateway.md': withSection(
+      readFileSync(pagePath('docs/guides/gateway.md'), 'utf8'),
+      'gateway-fields',
+      fieldsTable([
+        { operations: 'CreateGateway and UpdateGateway', fields: GATEWAY_FIELDS },
+        { operations: 'CreateGatewayTarget and UpdateGatewayTarget', fields: TARGET_FIELDS },
+      ]),
     ),
     'README.md': withSection(
       readFileSync(pagePath('README.md'), 'utf8'),

@@ -16,6 +16,10 @@ const PIECES: Record<string, { name: string; what: string }> = {
     name: '[Identity](docs/guides/identity.md)',
     what: 'workload identities; keys and OAuth tokens from a vault, for the agent itself and for people who consent; payments: stored credentials',
   },
+  gateways: {
+    name: '[Gateway](docs/guides/gateway.md)',
+    what: 'APIs and MCP servers as tools of one MCP address, with credentials that agents never see',
+  },
   resourcepolicy: { name: 'Resource policies', what: 'who may call one runtime, endpoint or memory' },
   tags: { name: 'Tags', what: 'tags of resources' },
 };

@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { PutResourcePolicyCommand } from '@aws-sdk/client-bedrock-agentcore-control';
+import { CreateGatewayCommand, PutResourcePolicyCommand } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CreateBucketCommand } from '@aws-sdk/client-s3';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -45,6 +45,8 @@ interface Door {
   /** Refuses each thing that was asked for in an answer with status 200. */
   refusedWithin?: true;
   service?: string;
+  /** Whose resource policy decides; that of the runtime with an authorizer when absent. */
+  resource?(): string;
   /** The status of requests that are not for it, where it is told by its signature from what else is served at its path. */
   elsewhere?: number;
   upgrade?: true;
@@ -64,6 +66,9 @@ let tokenArn: string;
 let role: RoleCredentials;
 let user: { accessKeyId: string; secretAccessKey: string };
 let targetArn: string;
+/** Of gateways, for callers who sign and for those with tokens. */
+let signedGateway: { id: string; arn: string };
+let tokenGateway: { id: string; arn: string };
 /** What an agent is told of the listener of sandboxes. */
 let sandbox: { endpoint: string; token: string };
 /** Paths. */
@@ -72,6 +77,8 @@ let tokenAddress: string;
 
 const session = sessionId('doors');
 const SESSION = 'x-amzn-bedrock-agentcore-runtime-session-id';
+const MCP_HEADERS = { accept: 'application/json, text/event-stream' };
+const MCP_MESSAGE = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
 const of = (arn: string, rest: string): string => `/runtimes/${encodeURIComponent(arn)}/${rest}`;
 const DOORS: Record<string, Door> = {
   'an operation': {
@@ -139,6 +146,41 @@ const DOORS: Record<string, Door> = {
     takes: ['signature', 'presigned'],
     method: 'DELETE',
     path: () => of(signedArn, 'invocations'),
+  },
+  'a gateway': {
+    set: 'InvokeGateway',
+    action: 'bedrock-agentcore:InvokeGateway',
+    takes: ['signature', 'presigned'],
+    method: 'POST',
+    path: () => `/gateways/${signedGateway.id}/mcp`,
+    headers: () => MCP_HEADERS,
+    body: MCP_MESSAGE,
+  },
+  'a gateway with a token': {
+    set: 'InvokeGateway',
+    action: 'bedrock-agentcore:InvokeGateway',
+    takes: ['token'],
+    method: 'POST',
+    path: () => `/gateways/${tokenGateway.id}/mcp`,
+    headers: () => MCP_HEADERS,
+    body: MCP_MESSAGE,
+    resource: () => tokenGateway.arn,
+  },
+  'a gateway from a sandbox': {
+    inSandbox: true,
+    set: 'InvokeGateway',
+    action: 'bedrock-agentcore:InvokeGateway',
+    takes: ['signature', 'presigned'],
+    method: 'POST',
+    path: () => `/gateways/${signedGateway.id}/mcp`,
+    headers: () => MCP_HEADERS,
+    body: MCP_MESSAGE,
+  },
+  'where a gateway’s tokens come from': {
+    set: 'GetGatewayMetadata',
+    takes: CREDENTIALS,
+    method: 'GET',
+    path: () => `/.well-known/oauth-protected-resource/gateways/${tokenGateway.id}/mcp`,
   },
   "a session's own address": {
     set: 'InvokeAgentRuntimeProxy',
@@ -524,6 +566,18 @@ beforeAll(async () => {
     newer,
     authorizerConfiguration: { customJWTAuthorizer },
   }));
+  const gateway = async (name: string, more: object) => {
+    const { defaultRoleArn: roleArn } = platform.ready;
+    const made = await clients.control.send(
+      new CreateGatewayCommand({ name, roleArn, authorizerType: 'AWS_IAM', ...more }),
+    );
+    return { id: made.gatewayId ?? '', arn: made.gatewayArn ?? '' };
+  };
+  signedGateway = await gateway('signed', {});
+  tokenGateway = await gateway('token', {
+    authorizerType: 'CUSTOM_JWT',
+    authorizerConfiguration: { customJWTAuthorizer },
+  });
   const pathOf = (url: unknown): string => new URL(String(url)).pathname;
   signedAddress = pathOf(await endpointOf(clients, signedArn, session));
   const invoked = await send(`${platform.ready.endpoint}${of(tokenArn, 'invocations')}`, {
@@ -558,13 +612,12 @@ describe.each(POLICIES)('with a policy that is: %s', (policy) => {
     const { action = 'agentplatform:Nothing' } = door;
     await setPolicy(platform, 'doors', statements(policy, action));
     await setPolicy(platform, 'doors', statements(policy, action), 'users');
+    const resourceArn = door.resource?.() ?? tokenArn;
     const resourcePolicy = {
       Version: '2012-10-17',
-      Statement: statements(policy, action).map((one) => ({ ...one, Principal: '*', Resource: tokenArn })),
+      Statement: statements(policy, action).map((one) => ({ ...one, Principal: '*', Resource: resourceArn })),
     };
-    await clients.control.send(
-      new PutResourcePolicyCommand({ resourceArn: tokenArn, policy: JSON.stringify(resourcePolicy) }),
-    );
+    await clients.control.send(new PutResourcePolicyCommand({ resourceArn, policy: JSON.stringify(resourcePolicy) }));
     const seen: Record<string, string> = {};
     const wanted: Record<string, string> = {};
     for (const credential of CREDENTIALS) {
@@ -622,6 +675,8 @@ describe('the doors of a platform', () => {
   it('are open to everybody, or to whom they say, where they say so and nowhere else', () => {
     const open = routes.filter(({ handler }) => declarationOf(handler)?.open);
     expect([...new Set(open.map(({ url }) => url))].toSorted()).toEqual([
+      // Where a client without a token gets one (RFC 9728).
+      '/.well-known/oauth-protected-resource/gateways/:gateway/mcp',
       '/_platform/packages',
       '/_platform/packages/:fileName',
       '/healthz',

@@ -7,6 +7,8 @@ import { destroyCommand } from './commands/destroy.ts';
 import { devCommand } from './commands/dev.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { envCommand } from './commands/env.ts';
+import { gatewayCommand } from './commands/gateway.ts';
+import { addCommand } from './commands/gateway-add.ts';
 import { iamCommand } from './commands/iam.ts';
 import { identityCommand } from './commands/identity.ts';
 import { invokeCommand } from './commands/invoke.ts';
@@ -48,6 +50,8 @@ export function createProgram(terminal: Terminal): Command {
     envCommand,
   ];
   for (const make of commands) program.addCommand(make(terminal));
+  program.addCommand(addCommand(terminal));
+  program.addCommand(gatewayCommand(terminal));
   program.addCommand(memoryCommand(terminal));
   program.addCommand(secretCommand(terminal));
   program.addCommand(keyCommand(terminal));

@@ -20,6 +20,7 @@ const UNKEPT: Record<string, readonly string[]> = {
     ...['gateway_documents', 'gateway_first_tools', 'gateway_offers', 'gateway_tools'],
   ],
   'each commit also moves iam_revision': ['iam_records'],
+  'another resource is noted with them': ['gateway_documents', 'gateway_tools'],
   'written and read in batches, each by one server at a time': [
     ...['audit', 'journal_positions', 'session_usage', 'memory_model_usage'],
   ],

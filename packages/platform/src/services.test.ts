@@ -16,7 +16,10 @@ import { settings } from './config.ts';
 import type { Kernel } from './open-kernel.ts';
 import { createPlatform, type Platform } from './platform.ts';
 import { declareService, type ServiceModule, settingsOf } from './service-module.ts';
-import { services } from './services.ts';
+import { services as all } from './services.ts';
+
+/** Without the service whose operations the toy serves. */
+const services = all.filter(({ name }) => name !== 'gateway');
 
 /** What a new service writes in its folder; the list of services gets one entry, and nothing else changes. */
 const lives: string[] = [];

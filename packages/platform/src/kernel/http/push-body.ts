@@ -106,7 +106,9 @@ export class PushBody implements AsyncIterable<Uint8Array> {
     const reader = stream.getReader();
     let waiting: PromiseWithResolvers<void> | undefined;
     const body = new PushBody({
-      pause: () => void (waiting ??= Promise.withResolvers()),
+      pause() {
+        waiting ??= Promise.withResolvers();
+      },
       resume() {
         waiting?.resolve();
         waiting = undefined;

@@ -25,13 +25,17 @@ import { ToolCalls } from './mcp/tool-calls.ts';
 import { TargetCredentials } from './outbound/target-credentials.ts';
 import { TargetGuard } from './outbound/target-guard.ts';
 import { ToolSearch } from './search/index.ts';
+import { documentKinds } from './targets/document-kinds.ts';
 import { Documents } from './targets/documents.ts';
+import { HttpCalls } from './targets/http-calls.ts';
 import { BackendConnections, McpServerKind } from './targets/mcp-server/index.ts';
 import type { TargetKinds } from './targets/target-kinds.ts';
 import { type TargetOperation, targetOperations } from './targets/target-operations.ts';
 import { Targets } from './targets/targets.ts';
 
+export { GATEWAY_FIELDS } from './gateways/gateway-fields.ts';
 export { gatewayMigrations } from './tables.ts';
+export { TARGET_FIELDS } from './targets/target-fields.ts';
 
 export interface GatewayServiceDeps {
   database: Database;
@@ -72,7 +76,10 @@ export function createGatewayService(
   const credentials = new TargetCredentials(deps);
   const guard = new TargetGuard(deps);
   const connections = new BackendConnections(deps);
-  const kinds: TargetKinds = { mcpServer: new McpServerKind({ ...deps, connections, credentials, guard }) };
+  const kinds: TargetKinds = {
+    ...documentKinds({ ...deps, calls: new HttpCalls({ ...deps, credentials }) }),
+    mcpServer: new McpServerKind({ ...deps, connections, credentials, guard }),
+  };
   const documents = new Documents(deps);
   const targets = new Targets({ ...deps, kinds, documents, credentials, gatewayOf: (arn) => gateways.load(arn) });
   const tools = new GatewayTools({ ...deps, gateways, targets });

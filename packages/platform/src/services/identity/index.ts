@@ -32,7 +32,7 @@ import { ProviderSecrets } from './providers/provider-secrets.ts';
 import { customerKeys } from './vault/customer-keys.ts';
 import { TokenVaults } from './vault/token-vaults.ts';
 import { type VaultOperation, vaultOperations } from './vault/vault-operations.ts';
-import { type CredentialRequest, type OauthCredentialRequest, WorkloadCredentials } from './workload-credentials.ts';
+import { type OauthCredentialRequest, WorkloadCredentials } from './workload-credentials.ts';
 import { WorkloadIdentities, type WorkloadOwner } from './workloads/workload-identities.ts';
 import { WORKLOAD_IDENTITY_KIND, type WorkloadIdentity, workloadNameOf } from './workloads/workload-identity.ts';
 import { type WorkloadOperation, workloadOperations } from './workloads/workload-operations.ts';
@@ -40,7 +40,7 @@ import { type WorkloadBearer, type WorkloadToken, WorkloadTokens } from './workl
 import { type UserTokenDeps, userOfToken, type WorkloadUser } from './workloads/workload-user.ts';
 
 export { identityMigrations, identityRetention } from './tables.ts';
-export type { CredentialRequest, OauthCredentialRequest, WorkloadUser };
+export type { OauthCredentialRequest, WorkloadUser };
 
 export interface IdentityServiceDeps extends UserTokenDeps, FlowSettings {
   database: Database;

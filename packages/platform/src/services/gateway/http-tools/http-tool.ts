@@ -49,7 +49,7 @@ export interface HttpBody {
   kind: BodyKind;
   /** `content-type` as it is sent, without the boundary of `multipart`. */
   mediaType: string;
-  /** The argument that is the body. */
+  /** The argument that is the body. Then `fields` say only how some of its fields are written in a form. */
   whole?: string;
   /** The arguments that are its fields. */
   fields?: BodyField[];

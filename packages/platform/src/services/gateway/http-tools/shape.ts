@@ -5,17 +5,16 @@ export interface ShapeMember {
   shape: string;
   /** XML: an attribute of its structure. */
   attribute?: boolean;
-  /** Lists and maps: its entries stand for themselves, without an element or a name around them. */
+  /** Lists and maps: their entries stand for themselves, without an element or a name around them. */
   flattened?: boolean;
 }
 
-/** How a value of a model is written where JSON does not say it. */
+/** How a value of a model is written where JSON does not say it. `name` is the element's where nothing around it names it. */
 export type Shape =
   | { kind: 'structure'; name: string; members: ShapeMember[]; namespace?: string }
-  | { kind: 'list'; member: string; name: string }
-  | { kind: 'map'; value: string; entry: string; key: string; name: string }
-  | { kind: 'string' | 'boolean' | 'number' }
-  | { kind: 'timestamp'; format: 'date-time' | 'epoch-seconds' | 'http-date' };
+  | { kind: 'list'; name: string; member: string; of: string }
+  | { kind: 'map'; name: string; key: string; value: string; of: string }
+  | { kind: 'string' | 'boolean' | 'number' };
 
 /** Shapes by name; they may refer to themselves. */
 export type ShapeTable = { [name: string]: Shape };

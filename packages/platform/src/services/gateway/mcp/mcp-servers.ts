@@ -1,4 +1,5 @@
 import {
+  type AuthInfo,
   type BaseContext,
   CLIENT_CAPABILITIES_META_KEY,
   createMcpHandler,
@@ -76,7 +77,7 @@ export class McpServers {
 
   #make(gateway: Gateway): { handler: McpHttpHandler } & McpAnswerer {
     const { log } = this.#deps;
-    const callers = new WeakMap<Request, ToolCaller>();
+    const callers = new WeakMap<AuthInfo, Known>();
     const older = versionsOf(gateway).some((version) => version !== MODERN);
     const streams =
       gateway.definition.protocolConfiguration?.mcp.streamingConfiguration?.enableResponseStreaming ?? true;
@@ -88,21 +89,19 @@ export class McpServers {
     return {
       handler,
       answer(request, caller) {
-        callers.set(request, caller);
-        return handler.fetch(request);
+        // Handed through as it is, for each version of the protocol; who asks is decided already.
+        const authInfo: AuthInfo = { token: '', clientId: '', scopes: [] };
+        callers.set(authInfo, { caller, gone: request.signal });
+        return handler.fetch(request, { authInfo });
       },
     };
   }
 
-  async #server(
-    arn: string,
-    { era, requestInfo }: McpRequestContext,
-    callers: WeakMap<Request, ToolCaller>,
-  ): Promise<Server> {
+  async #server(arn: string, { era, authInfo }: McpRequestContext, callers: WeakMap<AuthInfo, Known>): Promise<Server> {
     const { tools, version } = this.#deps;
-    const caller = requestInfo && callers.get(requestInfo);
+    const known = authInfo && callers.get(authInfo);
     const open = await tools.find(arn);
-    if (!caller || !open) throw new Error('a request of MCP without its caller or its gateway');
+    if (!known || !open) throw new Error('a request of MCP without its caller or its gateway');
     const { name, definition } = open.gateway;
     const { instructions } = definition.protocolConfiguration?.mcp ?? {};
     // Without a session an older client has no stream on which it could be told.
@@ -116,7 +115,7 @@ export class McpServers {
         supportedProtocolVersions: [...versionsOf(open.gateway)],
       },
     );
-    const asking = ({ mcpReq }: BaseContext): Asking => askingOf(mcpReq, { caller, gone: requestInfo.signal, era });
+    const asking = ({ mcpReq }: BaseContext): Asking => askingOf(mcpReq, { ...known, era });
     this.#serveTools(server, open, asking);
     if (this.#hasMore(open)) this.#servePromptsAndResources(server, open, asking);
     return server;
@@ -159,12 +158,19 @@ export class McpServers {
   }
 }
 
+/** Who makes a request. */
+interface Known {
+  caller: ToolCaller;
+  /** Aborted when the client hangs up. */
+  gone: AbortSignal;
+}
+
 /** In a list of tools: the targets that did not tell theirs. */
 const SILENT_META_KEY = 'agentplatform/silent-targets';
 
 function askingOf(
   request: BaseContext['mcpReq'],
-  { caller, gone, era }: { caller: ToolCaller; gone: AbortSignal; era: McpRequestContext['era'] },
+  { caller, gone, era }: Known & Pick<McpRequestContext, 'era'>,
 ): Asking {
   const progressToken = request._meta?.progressToken;
   return {

@@ -2,7 +2,7 @@ import type { CallToolResult, ListToolsResult } from '@modelcontextprotocol/serv
 import type { OpenGateway } from '../gateway-tools.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import type { ToolSearch } from '../search/index.ts';
-import { listed } from './list-tools.ts';
+import { listedTool } from './listed-tool.ts';
 
 /** As the specification calls it, and as the original does. */
 const NAMES = ['x_agentplatform_search', 'x_amz_bedrock_agentcore_search'] as const;
@@ -45,7 +45,7 @@ export async function callSearch(
       content: [{ type: 'text', text: 'The argument "query" must say in words what you want to do.' }],
     };
   const { found, bywords } = await search.find(open, query, MOST_FOUND);
-  const tools = found.map(listed);
+  const tools = found.map(listedTool);
   const note = bywords
     ? 'These tools were found by their words alone: the platform has no embedding model now.'
     : undefined;

@@ -1,1 +1,1 @@
-export { type Found, ToolSearch } from './tool-search.ts';
+export { ToolSearch } from './tool-search.ts';

@@ -61,7 +61,7 @@ export function toolNames(
     names.set(one.key, name);
     taken.add(name);
   }
-  return { names, problems: wanted.flatMap((one) => warnings(one, names.get(one.key) ?? '', target, groups)) };
+  return { names, problems: wanted.flatMap((one) => warnings(one, names.get(one.key) ?? '', target)) };
 }
 
 /** Who has a name as it is: the only one that asks for it, or the only one that has it without cleaning. */
@@ -83,16 +83,11 @@ function toldApart({ key, name }: ToNamed, room: number, taken: ReadonlySet<stri
   throw new Error(`No name is free for ${key}`);
 }
 
-function warnings(
-  { key, name }: ToNamed,
-  given: string,
-  target: string,
-  groups: ReadonlyMap<string, readonly ToNamed[]>,
-): Problem[] {
+function warnings({ key, name }: ToNamed, given: string, target: string): Problem[] {
   const found: Problem[] = [];
   const say = (message: string): void => void found.push({ severity: 'warning', message, where: key });
-  const sharing = groups.get(given) === undefined ? 'told apart from others or cut' : 'cleaned';
-  if (given !== name) say(`The name ${JSON.stringify(shown(name))} was ${sharing}; the tool is called ${given}.`);
+  if (given !== cleanName(name))
+    say(`The name ${JSON.stringify(shown(name))} is taken, too long or no name; the tool is called ${given}.`);
   const listed = prefixedName(target, given);
   if (listed.length > LONGEST_EVERYWHERE)
     say(

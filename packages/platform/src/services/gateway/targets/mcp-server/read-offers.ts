@@ -1,5 +1,6 @@
 import { type JsonObject, type JsonObjectSchema, type Problem, prefixedName, type Tool } from '../../tools/index.ts';
 import { isObject } from '../../tools/json-pointer.ts';
+import { plainText } from '../../tools/plain-text.ts';
 import type { Prompt, Resource, ResourceTemplate } from '../offers.ts';
 import { isPlain } from './plain-value.ts';
 
@@ -12,6 +13,8 @@ const LONGEST_EVERYWHERE = 64;
 const LONGEST_URI = 2048;
 /** An RFC 3986 URI or a template of one, without what is not visible. */
 const URI = /^[A-Za-z][A-Za-z0-9+.-]*:[\x21-\x7e]*$/;
+/** Of a title or a description. */
+const LONGEST_TEXT = 32 * 1024;
 /** Of one offer, as JSON. */
 const MAX_CHARACTERS = 256 * 1024;
 
@@ -159,15 +162,16 @@ function hintsOf({ annotations }: JsonObject): Tool['hints'] {
   };
 }
 
+/** A text as people and models are to see it: instructions in characters that nobody sees are none. */
 function textOr(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
+  return typeof value === 'string' ? plainText(value, LONGEST_TEXT) : undefined;
 }
 
 function texts<Name extends string>(raw: JsonObject, ...names: Name[]): Partial<Record<Name, string>> {
   const kept: Partial<Record<Name, string>> = {};
   for (const name of names) {
-    const value = raw[name];
-    if (typeof value === 'string') kept[name] = value;
+    const value = textOr(raw[name]);
+    if (value !== undefined) kept[name] = value;
   }
   return kept;
 }

@@ -1,0 +1,194 @@
+import { text as readText } from 'node:stream/consumers';
+import { CliError } from '../cli-error.ts';
+import { commandGroup, platformCommand } from '../command.ts';
+import { controlClient } from '../platform/clients.ts';
+import { findConnection } from '../platform/connection.ts';
+import { gatewayClient } from '../platform/gateway-client.ts';
+import { findGateway, listGateways, listTargets, removeFromGateway } from '../platform/gateways.ts';
+import { columns, harmless, note, print, printJson, type Terminal, typed } from '../terminal/terminal.ts';
+import { importCommand } from './gateway-import.ts';
+import { printDone, printList, printMembers } from './iam-request.ts';
+
+/** Tools behind one address. */
+export function gatewayCommand(terminal: Terminal) {
+  return commandGroup('gateway', 'Look at gateways, call their tools, and make tools of an API.', [
+    importCommand(terminal),
+    listCommand(terminal),
+    showCommand(terminal),
+    toolsCommand(terminal),
+    callCommand(terminal),
+    searchCommand(terminal),
+    removeCommand(terminal),
+  ]);
+}
+
+/** Where a token for a gateway comes from: no argument, which everybody on the machine could read. */
+const TOKEN_VARIABLE = 'AGENTCORE_GATEWAY_TOKEN';
+const BY_TOKEN = `A gateway that takes tokens gets the one in ${TOKEN_VARIABLE}; any other is called with a signature.`;
+
+function gatewayOption(made: ReturnType<typeof platformCommand>) {
+  return made.option('--gateway <name>', 'name or id of the gateway (default: the only one)');
+}
+
+function listCommand(terminal: Terminal) {
+  return platformCommand('list', {
+    summary: 'List gateways.',
+    examples: [{ does: 'names, ids and who comes in', line: 'agentcore gateway list' }],
+  }).action(async (options) => {
+    const gateways = await listGateways(await controlClient(await findConnection(terminal, options)));
+    const none = typed(terminal, 'There is no gateway yet. Make one: agentcore add gateway NAME');
+    const fields = ['name', 'gatewayId', 'authorizerType', 'status'];
+    printList(terminal, options.json, { gateways }, { member: 'gateways', fields, none });
+  });
+}
+
+function showCommand(terminal: Terminal) {
+  return gatewayOption(
+    platformCommand('show', {
+      summary: 'Show a gateway: its address, who comes in, and its targets.',
+      examples: [
+        { does: 'the only one', line: 'agentcore gateway show' },
+        { does: 'its address in a script', line: 'agentcore gateway show --gateway shop --json | jq -r .gatewayUrl' },
+      ],
+    }),
+  ).action(async ({ gateway: wanted, ...options }) => {
+    const client = await controlClient(await findConnection(terminal, options));
+    const { $metadata: _, ...gateway } = { $metadata: undefined, ...(await findGateway(client, wanted)) };
+    const targets = await listTargets(client, gateway.gatewayId ?? '');
+    if (options.json) return printJson(terminal, { ...gateway, targets });
+    printMembers(terminal, false, gateway, [
+      'name',
+      'gatewayId',
+      'gatewayUrl',
+      'authorizerType',
+      'status',
+      'description',
+    ]);
+    if (targets.length === 0)
+      return note(terminal, typed(terminal, 'It has no target yet. Add one: agentcore add target NAME --openapi FILE'));
+    const rows = targets.map(({ name, targetType, status }) =>
+      [name ?? '', targetType ?? '', status ?? ''].map(harmless),
+    );
+    print(terminal, '');
+    for (const line of columns([['TARGET', 'TYPE', 'STATUS'], ...rows])) print(terminal, line);
+  });
+}
+
+function toolsCommand(terminal: Terminal) {
+  return gatewayOption(
+    platformCommand('tools', {
+      summary: 'List the tools of a gateway, as an agent sees them.',
+      details: BY_TOKEN,
+      examples: [
+        { does: 'names and what they do', line: 'agentcore gateway tools' },
+        { does: 'the whole schemas', line: 'agentcore gateway tools --json' },
+      ],
+    }),
+  ).action(async ({ gateway: wanted, ...options }) => {
+    const client = await connect(terminal, options, wanted);
+    try {
+      const { tools } = await client.listTools();
+      if (options.json) return printJson(terminal, tools);
+      if (tools.length === 0) return note(terminal, 'It has no tools.');
+      const rows = tools.map(({ name, description = '' }) => [name, firstLine(description)].map(harmless));
+      for (const line of columns([['TOOL', 'WHAT IT DOES'], ...rows])) print(terminal, line);
+    } finally {
+      await client.close();
+    }
+  });
+}
+
+function callCommand(terminal: Terminal) {
+  return gatewayOption(
+    platformCommand('call', {
+      summary: 'Call a tool of a gateway.',
+      details: `Exit status 1 says that the tool answered with an error. ${BY_TOKEN}`,
+      examples: [
+        { does: 'with arguments', line: 'agentcore gateway call shop___getOrder \'{"id": "7"}\'' },
+        { does: 'the whole result', line: 'agentcore gateway call shop___getOrder \'{"id": "7"}\' --json' },
+      ],
+    }),
+  )
+    .argument('<tool>', 'as the list of tools names it')
+    .argument('[arguments]', 'JSON object; - reads standard input', '{}')
+    .action(async (name, text, { gateway: wanted, ...options }) => {
+      const given = await argumentsOf(terminal, text);
+      const client = await connect(terminal, options, wanted);
+      try {
+        const result = await client.callTool({ name, arguments: given }, { signal: terminal.signal });
+        if (options.json) printJson(terminal, result);
+        else for (const line of linesOf(result)) print(terminal, harmless(line));
+        if (result.isError) throw new CliError('failure', `The tool ${name} answered with an error.`);
+      } finally {
+        await client.close();
+      }
+    });
+}
+
+function searchCommand(terminal: Terminal) {
+  return gatewayOption(
+    platformCommand('search', {
+      summary: 'Find the tools of a gateway that fit a task.',
+      details: `The gateway must have search: agentcore add gateway NAME --search. ${BY_TOKEN}`,
+      examples: [{ does: 'in plain words', line: 'agentcore gateway search "cancel an order"' }],
+    }),
+  )
+    .argument('<task>', 'what you want to do')
+    .action(async (query, { gateway: wanted, ...options }) => {
+      const client = await connect(terminal, options, wanted);
+      try {
+        const { structuredContent } = await client.callTool({ name: 'x_agentplatform_search', arguments: { query } });
+        printList(terminal, options.json, structuredContent, {
+          ...{ member: 'tools', fields: ['name', 'description'], none: 'No tool fits.' },
+        });
+      } finally {
+        await client.close();
+      }
+    });
+}
+
+function removeCommand(terminal: Terminal) {
+  return platformCommand('remove', {
+    summary: 'Remove a gateway with its targets, or one target of it.',
+    examples: [
+      { does: 'all of it', line: 'agentcore gateway remove shop' },
+      { does: 'one target', line: 'agentcore gateway remove shop --target orders' },
+    ],
+  })
+    .argument('<gateway>', 'its name or id')
+    .option('--target <name>', 'only this target of it')
+    .action(async (wanted, { target, ...options }) => {
+      const client = await controlClient(await findConnection(terminal, options));
+      const { gatewayId = '', name } = await findGateway(client, wanted);
+      await removeFromGateway(client, gatewayId, target);
+      const what = target === undefined ? `The gateway ${name}` : `The target ${target} of ${name}`;
+      printDone(terminal, options.json, { gatewayId, target, removed: true }, `${what} is removed.`);
+    });
+}
+
+async function connect(terminal: Terminal, flags: Parameters<typeof findConnection>[1], wanted: string | undefined) {
+  const connection = await findConnection(terminal, flags);
+  const { gatewayUrl = '', authorizerType } = await findGateway(await controlClient(connection), wanted);
+  const token = authorizerType === 'AWS_IAM' ? undefined : terminal.env[TOKEN_VARIABLE];
+  return gatewayClient(connection, gatewayUrl, token);
+}
+
+async function argumentsOf(terminal: Terminal, text: string): Promise<Record<string, unknown>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text === '-' ? await readText(terminal.stdin) : text);
+  } catch {
+    // Said below, as for any other value that is no object.
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  throw new CliError('usage', 'The arguments of a tool are a JSON object.', 'For example: \'{"id": "7"}\'');
+}
+
+function linesOf({ content }: { content: readonly { type: string; text?: string; mimeType?: string }[] }): string[] {
+  return content.map(({ type, text, mimeType }) => text ?? `(${type}${mimeType === undefined ? '' : `, ${mimeType}`})`);
+}
+
+function firstLine(text: string): string {
+  const [line = ''] = text.split('\n');
+  return line.length > 100 ? `${line.slice(0, 99)}…` : line;
+}

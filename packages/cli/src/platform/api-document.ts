@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { ApiSchemaConfiguration } from '@aws-sdk/client-bedrock-agentcore-control';
+import { CliError } from '../cli-error.ts';
+import { objectClient } from './clients.ts';
+import type { Connection } from './connection.ts';
+
+const BUCKET = 'agentplatform-deploy';
+/** What a call to the platform carries; larger documents go through the object storage. */
+const MOST_INLINE = 512 * 1024;
+
+/** The text of a document, and a name for what is made of it. */
+export interface ApiDocument {
+  text: string;
+  name: string;
+}
+
+/** Reads a document from a file or an http(s) address. Rejects with a `CliError`. */
+export async function readApiDocument(from: string, cwd: string, signal: AbortSignal): Promise<ApiDocument> {
+  const name = basename(from.replace(/[?#].*$/, '')).replace(/\.(json|ya?ml)$/i, '');
+  try {
+    if (!/^https?:\/\//i.test(from)) return { text: await readFile(new URL(from, `file://${cwd}/`), 'utf8'), name };
+    const answer = await fetch(from, { signal });
+    if (!answer.ok) throw new Error(`it answers ${answer.status}`);
+    return { text: await answer.text(), name };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new CliError('usage', `The document ${from} cannot be read: ${message}`, undefined, { cause: error });
+  }
+}
+
+/** How the document goes into a call: as it is, or by way of the object storage when it is large. An `s3://` location stays one. */
+export async function schemaOf(
+  connection: Connection,
+  { text, name }: ApiDocument,
+  signal: AbortSignal,
+): Promise<ApiSchemaConfiguration> {
+  if (Buffer.byteLength(text) <= MOST_INLINE) return { inlinePayload: text };
+  const { CreateBucketCommand, PutObjectCommand } = await import('@aws-sdk/client-s3');
+  const client = await objectClient(connection);
+  const key = `documents/${name}-${createHash('sha256').update(text).digest('hex')}`;
+  const put = (): Promise<unknown> =>
+    client.send(new PutObjectCommand({ Bucket: BUCKET, Key: key, Body: text }), { abortSignal: signal });
+  await put().catch(async (error: unknown) => {
+    if (!(error instanceof Error) || error.name !== 'NoSuchBucket') throw error;
+    await client.send(new CreateBucketCommand({ Bucket: BUCKET }), { abortSignal: signal });
+    await put();
+  });
+  return { s3: { uri: `s3://${BUCKET}/${key}` } };
+}

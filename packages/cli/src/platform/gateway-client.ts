@@ -1,0 +1,47 @@
+import type { Client } from '@modelcontextprotocol/client';
+import { CliError } from '../cli-error.ts';
+import { version } from '../version.ts';
+import { sign } from './admin.ts';
+import type { Connection } from './connection.ts';
+
+/** A client of MCP for a gateway: with a bearer token, else signed as this program signs. Rejects with a `CliError` where it may not come in. */
+export async function gatewayClient(
+  connection: Connection,
+  gatewayUrl: string,
+  token: string | undefined,
+): Promise<Client> {
+  const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
+  const client = new Client({ name: 'agentcore', version }, { versionNegotiation: { mode: 'auto' } });
+  const fetch = token === undefined ? signing(connection) : bearing(token);
+  try {
+    await client.connect(new StreamableHTTPClientTransport(new URL(gatewayUrl), { fetch }));
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new CliError(
+      'failure',
+      `The gateway lets nobody in: ${message}`,
+      token === undefined ? 'Where it takes tokens, put one into AGENTCORE_GATEWAY_TOKEN.' : undefined,
+      { cause: error },
+    );
+  }
+  return client;
+}
+
+function signing(connection: Connection): typeof globalThis.fetch {
+  return async (input, init = {}) => {
+    const url = new URL(input instanceof Request ? input.url : input);
+    const { method = 'GET', body } = init;
+    const headers = { ...Object.fromEntries(new Headers(init.headers)), host: url.host };
+    const text = typeof body === 'string' ? body : undefined;
+    const { host: _, ...signed } = await sign(connection, { method, url, headers, body: text });
+    return globalThis.fetch(url, { ...init, headers: signed });
+  };
+}
+
+function bearing(token: string): typeof globalThis.fetch {
+  return (input, init = {}) => {
+    const headers = new Headers(init.headers);
+    headers.set('authorization', `Bearer ${token}`);
+    return globalThis.fetch(input, { ...init, headers });
+  };
+}

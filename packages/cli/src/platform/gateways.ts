@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type {
+  BedrockAgentCoreControlClient,
+  CreateGatewayRequest,
+  CreateGatewayTargetRequest,
+  GatewaySummary,
+  GetGatewayResponse,
+  GetGatewayTargetResponse,
+} from '@aws-sdk/client-bedrock-agentcore-control';
+import { CliError } from '../cli-error.ts';
+
+const ASK_EVERY_MS = 300;
+/** While the platform makes tools of a document or asks a server for them. */
+const UNDER_WAY = new Set(['CREATING', 'UPDATING', 'SYNCHRONIZING']);
+
+/** All gateways, in the order of their making. */
+export async function listGateways(client: BedrockAgentCoreControlClient): Promise<GatewaySummary[]> {
+  const { paginateListGateways } = await import('@aws-sdk/client-bedrock-agentcore-control');
+  const found: GatewaySummary[] = [];
+  for await (const { items = [] } of paginateListGateways({ client }, {})) found.push(...items);
+  return found;
+}
+
+/** The gateway of that name or id; the only one when none is named. Rejects with a `CliError`: not there, or several. */
+export async function findGateway(
+  client: BedrockAgentCoreControlClient,
+  wanted: string | undefined,
+): Promise<GetGatewayResponse> {
+  const { GetGatewayCommand } = await import('@aws-sdk/client-bedrock-agentcore-control');
+  const all = await listGateways(client);
+  const fitting = all.filter(({ name, gatewayId }) => wanted === undefined || name === wanted || gatewayId === wanted);
+  const [only, other] = fitting;
+  if (!only)
+    throw new CliError(
+      'notFound',
+      wanted === undefined ? 'There is no gateway yet.' : `There is no gateway ${wanted}.`,
+      wanted === undefined ? 'Make one: agentcore add gateway NAME' : 'See which there are: agentcore gateway list',
+    );
+  if (other) throw new CliError('usage', 'There are several gateways.', 'Say which: --gateway NAME');
+  return client.send(new GetGatewayCommand({ gatewayIdentifier: only.gatewayId }));
+}
+
+export async function addGateway(
+  client: BedrockAgentCoreControlClient,
+  wish: CreateGatewayRequest,
+): Promise<GetGatewayResponse> {
+  const { CreateGatewayCommand } = await import('@aws-sdk/client-bedrock-agentcore-control');
+  const { $metadata: _, ...made } = await client.send(new CreateGatewayCommand(wish));
+  return made;
+}
+
+/** Adds a target and waits until its tools are made, or could not be: its status says which. */
+export async function addTarget(
+  client: BedrockAgentCoreControlClient,
+  wish: CreateGatewayTargetRequest,
+  signal: AbortSignal,
+): Promise<GetGatewayTargetResponse> {
+  const sdk = await import('@aws-sdk/client-bedrock-agentcore-control');
+  const { gatewayIdentifier } = wish;
+  const { targetId } = await client.send(new sdk.CreateGatewayTargetCommand(wish), { abortSignal: signal });
+  for (;;) {
+    const { $metadata: _, ...target } = await client.send(
+      new sdk.GetGatewayTargetCommand({ gatewayIdentifier, targetId }),
+      { abortSignal: signal },
+    );
+    if (!UNDER_WAY.has(target.status ?? '')) return target;
+    await sleep(ASK_EVERY_MS, undefined, { signal });
+  }
+}
+
+/** The targets of a gateway. */
+export async function listTargets(client: BedrockAgentCoreControlClient, gatewayIdentifier: string) {
+  const { paginateListGatewayTargets } = await import('@aws-sdk/client-bedrock-agentcore-control');
+  const found = [];
+  for await (const { items = [] } of paginateListGatewayTargets({ client }, { gatewayIdentifier }))
+    found.push(...items);
+  return found;
+}
+
+/** Removes a target, or the whole gateway with its targets. Rejects with a `CliError` where there is no such target. */
+export async function removeFromGateway(
+  client: BedrockAgentCoreControlClient,
+  gatewayIdentifier: string,
+  target: string | undefined,
+): Promise<void> {
+  const sdk = await import('@aws-sdk/client-bedrock-agentcore-control');
+  const all = await listTargets(client, gatewayIdentifier);
+  const fitting = all.filter(({ name, targetId }) => target === undefined || name === target || targetId === target);
+  if (target !== undefined && fitting.length === 0)
+    throw new CliError(
+      'notFound',
+      `The gateway has no target ${target}.`,
+      'See which there are: agentcore gateway show',
+    );
+  for (const { targetId } of fitting)
+    await client.send(new sdk.DeleteGatewayTargetCommand({ gatewayIdentifier, targetId }));
+  if (target === undefined) await client.send(new sdk.DeleteGatewayCommand({ gatewayIdentifier }));
+}

@@ -1,0 +1,20 @@
+import type { Problem } from '../tools/problem.ts';
+import type { CredentialPlace, HttpTool } from './http-tool.ts';
+
+/** The tools of a document, and each operation that became none. */
+export interface Compiled {
+  tools: HttpTool[];
+  problems: Problem[];
+  /** Operations of the document: each is a tool or left out. */
+  operations: number;
+  leftOut: { operation: string; why: string }[];
+  /** Where the document's security schemes have credentials. */
+  credentials: CredentialPlace[];
+  /** The service name of AWS signatures, where the document is a model that names it. */
+  signingName?: string;
+}
+
+/** What becomes of a document that cannot be read at all. */
+export function nothingOf(problems: Problem[]): Compiled {
+  return { tools: [], problems, operations: 0, leftOut: [], credentials: [] };
+}

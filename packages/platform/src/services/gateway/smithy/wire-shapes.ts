@@ -1,0 +1,69 @@
+import type { Shape, ShapeMember, ShapeTable } from '../http-tools/shape.ts';
+import { isObject } from '../tools/json-pointer.ts';
+import { localName, type Member, type Model, type ModelShape } from './model.ts';
+
+const NUMBERS = new Set(['byte', 'short', 'integer', 'long', 'float', 'double', 'bigInteger', 'bigDecimal', 'intEnum']);
+
+/** The shapes of XML and query bodies, as far as the bodies of one operation reach them. */
+export class WireShapes {
+  readonly table: ShapeTable = {};
+  readonly #model: Model;
+  readonly #isQuery: boolean;
+
+  constructor(model: Model, isQuery: boolean) {
+    this.#model = model;
+    this.#isQuery = isQuery;
+  }
+
+  /** Notes a structure of these members under `key`, and all that it reaches; `name` is the element around it. */
+  structure(key: string, name: string, shape: ModelShape, members: readonly Member[]): string {
+    this.table[key] = {
+      kind: 'structure',
+      name,
+      members: members.map((member) => this.#member(member)),
+      ...namespaceOf(shape),
+    };
+    return key;
+  }
+
+  #member({ name, target, traits }: Member): ShapeMember {
+    const shape = this.#note(target);
+    return {
+      argument: name,
+      name: typeof traits.xmlName === 'string' ? traits.xmlName : name,
+      shape,
+      ...(traits.xmlAttribute === undefined || this.#isQuery ? {} : { attribute: true }),
+      ...(traits.xmlFlattened === undefined ? {} : { flattened: true }),
+    };
+  }
+
+  #note(id: string): string {
+    if (Object.hasOwn(this.table, id)) return id;
+    // Noted before what it holds, which may lead back to it.
+    this.table[id] = { kind: 'string' };
+    const shape = this.#model.shape(id);
+    this.table[id] = this.#shape(shape);
+    return id;
+  }
+
+  #shape(shape: ModelShape): Shape {
+    const { type, members, id, traits } = shape;
+    const name = typeof traits.xmlName === 'string' ? traits.xmlName : localName(id);
+    const called = (wanted: string): Member | undefined => members.find((member) => member.name === wanted);
+    if (type === 'structure' || type === 'union')
+      return { kind: 'structure', name, members: members.map((member) => this.#member(member)), ...namespaceOf(shape) };
+    const [member, key, value] = [called('member'), called('key'), called('value')];
+    if ((type === 'list' || type === 'set') && member)
+      return { kind: 'list', name, member: xmlName(member), of: this.#note(member.target) };
+    if (type === 'map' && key && value)
+      return { kind: 'map', name, key: xmlName(key), value: xmlName(value), of: this.#note(value.target) };
+    if (NUMBERS.has(type)) return { kind: 'number' };
+    return { kind: type === 'boolean' ? 'boolean' : 'string' };
+  }
+}
+
+const xmlName = ({ name, traits }: Member): string => (typeof traits.xmlName === 'string' ? traits.xmlName : name);
+
+function namespaceOf({ traits: { xmlNamespace } }: ModelShape): { namespace?: string } {
+  return isObject(xmlNamespace) && typeof xmlNamespace.uri === 'string' ? { namespace: xmlNamespace.uri } : {};
+}

@@ -1,0 +1,95 @@
+import type { CallToolResult } from '@modelcontextprotocol/server';
+import type { Outbound } from '../../../kernel/outbound/index.ts';
+import {
+  buildRequest,
+  createMask,
+  type HttpRequest,
+  type HttpTool,
+  RefusedArgumentError,
+  readAnswer,
+} from '../http-tools/index.ts';
+import type { Credential, TargetCredentials } from '../outbound/target-credentials.ts';
+import { ToolError } from '../tool-error.ts';
+import { type CheckArguments, compileArguments, type JsonObject } from '../tools/index.ts';
+import { propagated } from './propagated.ts';
+import type { ToolCall } from './target-kind.ts';
+
+export interface HttpCallsDeps {
+  /** The guard: who makes a target names addresses. */
+  outbound: Outbound;
+  credentials: Pick<TargetCredentials, 'of'>;
+}
+
+/** As the original has it for a call of a tool. */
+const TIMEOUT_MS = 300_000;
+/** Of an answer: what a model could still read is far less. */
+const MAX_ANSWER_BYTES = 6 * 1024 * 1024;
+
+/** Calls tools that are one HTTP request each. */
+export class HttpCalls {
+  readonly #deps: HttpCallsDeps;
+  readonly #checks = new WeakMap<HttpTool, CheckArguments>();
+
+  constructor(deps: HttpCallsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Rejects with ToolError for arguments that do not fit, OutboundError, and what credentials reject with. */
+  async call(call: ToolCall): Promise<CallToolResult> {
+    const tool = call.tool as HttpTool;
+    const { gateway, target, caller, signal } = call;
+    // What JSON brought, checked against the schema below.
+    const args = call.arguments as JsonObject;
+    this.#check(tool, args);
+    const request = requestOf(tool, args);
+    const credential = await this.#deps.credentials.of(target, target.live, gateway, {
+      principal: caller.principal,
+      signal,
+    });
+    const more = propagated(target.live.metadataConfiguration, caller);
+    for (const [name, value] of [...more.query, ...credential.query]) request.url.searchParams.set(name, value);
+    const answer = await this.#deps.outbound
+      .fetch(request.url, {
+        method: request.method,
+        headers: { ...more.headers, ...request.headers, ...credential.headers },
+        ...(request.body && { body: request.body }),
+        ...{ signal, timeoutMs: TIMEOUT_MS, maxBytes: MAX_ANSWER_BYTES, redirects: redirectsOf(credential) },
+      })
+      .catch((error: unknown) => {
+        throw masked(error, credential);
+      });
+    return { ...(await readAnswer(tool, answer, { maxBytes: MAX_ANSWER_BYTES, mask: credential.secrets })) };
+  }
+
+  #check(tool: HttpTool, args: JsonObject): void {
+    let check = this.#checks.get(tool);
+    if (!check) {
+      check = compileArguments(tool.inputSchema);
+      this.#checks.set(tool, check);
+    }
+    const problems = check(args);
+    if (problems.length === 0) return;
+    const text = problems.map(({ path, message }) => `${path === '' ? 'The arguments' : path} ${message}.`).join('\n');
+    throw new ToolError(`The arguments do not fit the tool's schema, so nothing was sent:\n${text}`);
+  }
+}
+
+function requestOf(tool: HttpTool, args: JsonObject): HttpRequest {
+  try {
+    return buildRequest(tool.http, args);
+  } catch (error) {
+    throw error instanceof RefusedArgumentError ? new ToolError(error.message, { cause: error }) : error;
+  }
+}
+
+/** A credential goes to the address that the document names, and nowhere else. */
+function redirectsOf({ secrets }: Credential): number {
+  return secrets.length > 0 ? 0 : 5;
+}
+
+/** Nothing that a credential is a part of is told. */
+function masked(error: unknown, { secrets }: Credential): unknown {
+  if (!(error instanceof Error) || secrets.length === 0) return error;
+  error.message = createMask(secrets).text(error.message);
+  return error;
+}

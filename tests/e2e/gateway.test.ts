@@ -1,0 +1,467 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  CreateApiKeyCredentialProviderCommand,
+  CreateGatewayCommand,
+  type CreateGatewayCommandInput,
+  CreateGatewayTargetCommand,
+  type CreateGatewayTargetCommandInput,
+  DeleteGatewayCommand,
+  DeleteGatewayTargetCommand,
+  GetApiKeyCredentialProviderCommand,
+  GetGatewayCommand,
+  GetOauth2CredentialProviderCommand,
+  ListGatewaysCommand,
+  ListGatewayTargetsCommand,
+  SynchronizeGatewayTargetsCommand,
+  UpdateGatewayCommand,
+  UpdateGatewayTargetCommand,
+} from '@aws-sdk/client-bedrock-agentcore-control';
+import { CreateBucketCommand, PutObjectCommand } from '@aws-sdk/client-s3';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ConsentProvider } from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
+import { type Clients, clientsOf } from '../support/clients.ts';
+import { connectConsentProvider, consentTo } from '../support/consent-platform.ts';
+import { connectMcp, settledTarget, signingFetch } from '../support/gateway.ts';
+import { newUser, setPolicy } from '../support/iam.ts';
+import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+
+let platform: TestPlatform;
+let clients: Clients;
+let provider: ConsentProvider;
+let backend: Server;
+let backendUrl: string;
+const seen: { method: string | undefined; url: string; headers: IncomingMessage['headers']; body: string }[] = [];
+
+/** What the API behind the gateway says of itself. */
+const document = () => ({
+  openapi: '3.0.3',
+  info: { title: 'Orders', version: '1' },
+  servers: [{ url: backendUrl }],
+  paths: {
+    '/orders/{id}': {
+      get: {
+        operationId: 'getOrder',
+        summary: 'Gets one order',
+        parameters: [
+          { name: 'id', in: 'path', required: true, schema: { type: 'string' } },
+          { name: 'fields', in: 'query', schema: { type: 'array', items: { type: 'string' } } },
+        ],
+        responses: { 200: { description: 'ok', content: { 'application/json': { schema: { type: 'object' } } } } },
+      },
+      delete: {
+        operationId: 'deleteOrder',
+        summary: 'Deletes one order',
+        parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
+        responses: { 204: { description: 'gone' } },
+      },
+    },
+    '/orders': {
+      post: {
+        operationId: 'createOrder',
+        summary: 'Orders something new for a customer',
+        requestBody: {
+          required: true,
+          content: {
+            'application/json': {
+              schema: {
+                type: 'object',
+                required: ['item'],
+                properties: { item: { type: 'string' }, count: { type: 'integer', minimum: 1 } },
+              },
+            },
+          },
+        },
+        responses: { 200: { description: 'ok' } },
+      },
+    },
+    '/broken': { get: { summary: 'has no operationId', responses: { 200: { description: 'ok' } } } },
+  },
+});
+
+beforeAll(async () => {
+  backend = createServer((req, res) => {
+    const parts: Buffer[] = [];
+    req.on('data', (part: Buffer) => parts.push(part));
+    req.on('end', () => {
+      const { method, url = '', headers } = req;
+      const body = Buffer.concat(parts).toString();
+      seen.push({ method, url, headers, body });
+      if (url.startsWith('/orders/missing')) {
+        const echoed = headers['x-key'] ?? headers.authorization ?? '';
+        res.writeHead(404, { 'content-type': 'text/plain' }).end(`no such order; you sent ${echoed} ${url}`);
+        return;
+      }
+      res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ method, url, body }));
+    });
+  });
+  await new Promise<void>((done) => backend.listen(0, '127.0.0.1', done));
+  backendUrl = `http://127.0.0.1:${(backend.address() as AddressInfo).port}`;
+  platform = await startTestPlatform({ args: ['--allow-private-egress', '127.0.0.0/8'] });
+  clients = clientsOf(platform);
+  provider = await connectConsentProvider(clients, 'orders', {
+    grantType: 'TOKEN_EXCHANGE',
+    tokenExchangeGrantTypeConfig: { actorTokenContent: 'NONE' },
+  });
+});
+
+afterAll(async () => {
+  clients?.close();
+  await platform?.dispose();
+  await provider?.close();
+  backend?.closeAllConnections();
+  backend?.close();
+});
+
+let named = 0;
+async function gateway(more: Partial<CreateGatewayCommandInput> = {}) {
+  const made = await clients.control.send(
+    new CreateGatewayCommand({
+      ...{ name: `tools-${++named}`, roleArn: platform.ready.defaultRoleArn, authorizerType: 'AWS_IAM' },
+      ...more,
+    }),
+  );
+  return { id: made.gatewayId ?? '', url: made.gatewayUrl ?? '', made };
+}
+
+const withTokens = (): Partial<CreateGatewayCommandInput> => ({
+  authorizerType: 'CUSTOM_JWT',
+  authorizerConfiguration: {
+    customJWTAuthorizer: { discoveryUrl: provider.discoveryUrl, allowedAudience: ['agents'] },
+  },
+});
+
+async function target(
+  gatewayIdentifier: string,
+  more: Partial<CreateGatewayTargetCommandInput> = {},
+  text = JSON.stringify(document()),
+) {
+  const { targetId = '' } = await clients.control.send(
+    new CreateGatewayTargetCommand({
+      ...{ gatewayIdentifier, name: 'shop' },
+      targetConfiguration: { mcp: { openApiSchema: { inlinePayload: text } } },
+      ...more,
+    }),
+  );
+  return settledTarget(clients, gatewayIdentifier, targetId);
+}
+
+const textOf = (result: object): string => {
+  const [first] = (result as { content: { text?: string }[] }).content;
+  return first?.text ?? '';
+};
+
+describe('a gateway with an OpenAPI document behind it', () => {
+  it.each(['auto', 'legacy'] as const)(
+    'lists and calls its operations as tools, for the official client (%s)',
+    async (mode) => {
+      const { id, url } = await gateway();
+      const made = await target(id);
+      expect(made).toMatchObject({ status: 'READY', name: 'shop', protocolType: 'MCP' });
+      expect(made.statusReasons?.join()).toContain('operationId');
+      const client = await connectMcp(url, { fetch: signingFetch(platform), mode });
+      const { tools } = await client.listTools();
+      expect(
+        tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint, annotations?.destructiveHint]),
+      ).toEqual([
+        ['shop___createOrder', false, expect.any(Boolean)],
+        ['shop___deleteOrder', false, true],
+        ['shop___getOrder', true, false],
+      ]);
+      const got = await client.callTool({ name: 'shop___getOrder', arguments: { id: 'a/b?c', fields: ['x', 'y'] } });
+      expect(got.structuredContent).toMatchObject({ method: 'GET', url: '/orders/a%2Fb%3Fc?fields=x&fields=y' });
+      expect(JSON.parse(textOf(got))).toEqual(got.structuredContent);
+      const created = await client.callTool({ name: 'shop___createOrder', arguments: { item: 'tea', count: 2 } });
+      expect(JSON.parse(textOf(created))).toMatchObject({ method: 'POST', body: '{"item":"tea","count":2}' });
+      await client.close();
+    },
+  );
+
+  it('sends nothing that does not fit the schema, and tells a backend’s error as the tool’s', async () => {
+    const { id, url } = await gateway();
+    await target(id);
+    const client = await connectMcp(url, { fetch: signingFetch(platform) });
+    const before = seen.length;
+    const wrong = await client.callTool({ name: 'shop___createOrder', arguments: { item: 7, count: 0 } });
+    expect(wrong.isError).toBe(true);
+    expect(textOf(wrong)).toMatch(/\/item .*\n.*\/count /s);
+    expect(seen).toHaveLength(before);
+    const missing = await client.callTool({ name: 'shop___getOrder', arguments: { id: 'missing' } });
+    expect(missing.isError).toBe(true);
+    expect(textOf(missing)).toContain('404');
+    await expect(client.callTool({ name: 'shop___nothing', arguments: {} })).rejects.toThrow('Unknown tool');
+    await client.close();
+  });
+
+  it('comes from a bucket, too, and a broken one says what is wrong, with its line', async () => {
+    const { id, url } = await gateway();
+    await clients.s3.send(new CreateBucketCommand({ Bucket: 'documents' }));
+    await clients.s3.send(
+      new PutObjectCommand({ Bucket: 'documents', Key: 'shop.json', Body: JSON.stringify(document()) }),
+    );
+    const mcp = { openApiSchema: { s3: { uri: 's3://documents/shop.json' } } };
+    const made = await target(id, { targetConfiguration: { mcp } });
+    expect(made).toMatchObject({ status: 'READY', targetConfiguration: { mcp } });
+    const client = await connectMcp(url, { fetch: signingFetch(platform) });
+    expect((await client.listTools()).tools).toHaveLength(3);
+    const broken = await target(id, { name: 'broken' }, '{\n  "openapi": "3.0.3",\n  "paths": [\n}');
+    expect(broken.status).toBe('FAILED');
+    expect(broken.statusReasons?.join()).toMatch(/line \d/);
+    expect((await client.listTools()).tools).toHaveLength(3);
+    await client.close();
+  });
+
+  it('keeps its tools when an update brings a broken document, and has the new ones when it does not', async () => {
+    const { id, url } = await gateway();
+    const { targetId = '' } = await target(id);
+    const client = await connectMcp(url, { fetch: signingFetch(platform) });
+    const update = async (text: string) => {
+      const mcp = { openApiSchema: { inlinePayload: text } };
+      const targetConfiguration = { mcp };
+      await clients.control.send(
+        new UpdateGatewayTargetCommand({ gatewayIdentifier: id, targetId, name: 'shop', targetConfiguration }),
+      );
+      return settledTarget(clients, id, targetId);
+    };
+    expect(await update('no document')).toMatchObject({ status: 'UPDATE_UNSUCCESSFUL' });
+    expect((await client.listTools()).tools).toHaveLength(3);
+    const { '/orders': _, ...paths } = document().paths;
+    expect(await update(JSON.stringify({ ...document(), paths }))).toMatchObject({ status: 'READY' });
+    await expect
+      .poll(async () => (await client.listTools()).tools.map(({ name }) => name))
+      .toEqual(['shop___deleteOrder', 'shop___getOrder']);
+    await client.close();
+  });
+});
+
+describe('who comes in', () => {
+  it('only who may invoke it, where requests are signed', async () => {
+    const { id, url, made } = await gateway();
+    await target(id);
+    const credentials = await newUser(platform, 'caller', [
+      { Effect: 'Allow', Action: 'bedrock-agentcore:ListGateways', Resource: '*' },
+    ]);
+    const call = async () => (await connectMcp(url, { fetch: signingFetch(platform, credentials) })).listTools();
+    await expect(call()).rejects.toThrow();
+    await setPolicy(
+      platform,
+      'caller',
+      [{ Effect: 'Allow', Action: 'bedrock-agentcore:InvokeGateway', Resource: made.gatewayArn }],
+      'users',
+    );
+    await expect.poll(async () => (await call()).tools.length).toBe(3);
+    expect((await fetch(url, { method: 'POST', body: '{}' })).status).toBe(403);
+  });
+
+  it('only with a token that fits; a client without one is told where to get it', async () => {
+    const { id, url } = await gateway(withTokens());
+    await target(id);
+    const refused = await fetch(url, { method: 'POST', body: '{}' });
+    expect(refused.status).toBe(401);
+    const [, metadata = ''] = /resource_metadata="([^"]+)"/.exec(refused.headers.get('www-authenticate') ?? '') ?? [];
+    expect(await (await fetch(metadata)).json()).toMatchObject({
+      resource: url,
+      authorization_servers: [provider.issuer],
+      bearer_methods_supported: ['header'],
+    });
+    const client = await connectMcp(url, { token: await provider.userToken('ada') });
+    expect((await client.listTools()).tools).toHaveLength(3);
+    await expect(connectMcp(url, { token: 'a.b.c' })).rejects.toThrow();
+    await expect(connectMcp(url, { fetch: signingFetch(platform) })).rejects.toThrow();
+    await client.close();
+  });
+
+  it('with scopes: the challenge names them as the provider calls them', async () => {
+    const rules = {
+      discoveryUrl: provider.discoveryUrl,
+      allowedScopes: ['orders'],
+      advertisedScopeMapping: { orders: 'api://shop/orders' },
+    };
+    const { url } = await gateway({ ...withTokens(), authorizerConfiguration: { customJWTAuthorizer: rules } });
+    const headers = { authorization: `Bearer ${await provider.userToken('ada')}` };
+    const answer = await fetch(url, { method: 'POST', body: '{}', headers });
+    expect(answer.status).toBe(403);
+    expect(answer.headers.get('www-authenticate')).toMatch(/insufficient_scope.*scope="api:\/\/shop\/orders"/);
+  });
+
+  it('everybody, where it is open, but no page of another origin', async () => {
+    const { id, url } = await gateway({ authorizerType: 'NONE' });
+    await target(id);
+    const client = await connectMcp(url);
+    expect((await client.listTools()).tools).toHaveLength(3);
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    const asked = (origin: string) =>
+      fetch(url, { method: 'POST', body: JSON.stringify(message), headers: { ...headers, origin } });
+    expect((await asked('https://evil.example')).status).toBe(403);
+    expect((await asked(platform.ready.endpoint)).status).toBe(200);
+    expect(platform.log()).toContain('without inbound authorization');
+    await client.close();
+  });
+});
+
+describe('what goes out', () => {
+  it('an API key, at the place that the target names, and in no answer', async () => {
+    await clients.control.send(
+      new CreateApiKeyCredentialProviderCommand({ name: 'shop-key', apiKey: 'canary-key-4711' }),
+    );
+    const { credentialProviderArn: providerArn = '' } = await clients.control.send(
+      new GetApiKeyCredentialProviderCommand({ name: 'shop-key' }),
+    );
+    const { id, url } = await gateway();
+    const config = (apiKeyCredentialProvider: object) => [
+      {
+        credentialProviderType: 'API_KEY' as const,
+        credentialProvider: { apiKeyCredentialProvider: { providerArn, ...apiKeyCredentialProvider } },
+      },
+    ];
+    await target(id, {
+      name: 'header',
+      credentialProviderConfigurations: config({
+        credentialLocation: 'HEADER',
+        credentialParameterName: 'X-Key',
+        credentialPrefix: 'Key',
+      }),
+    });
+    await target(id, {
+      name: 'query',
+      credentialProviderConfigurations: config({
+        credentialLocation: 'QUERY_PARAMETER',
+        credentialParameterName: 'api_key',
+      }),
+    });
+    const client = await connectMcp(url, { fetch: signingFetch(platform) });
+    const first = await client.callTool({ name: 'header___getOrder', arguments: { id: 'missing' } });
+    expect(seen.at(-1)?.headers['x-key']).toBe('Key canary-key-4711');
+    const second = await client.callTool({ name: 'query___getOrder', arguments: { id: 'missing' } });
+    expect(seen.at(-1)?.url).toBe('/orders/missing?api_key=canary-key-4711');
+    for (const result of [first, second]) {
+      expect(textOf(result)).toContain('404');
+      expect(JSON.stringify(result)).not.toContain('canary-key');
+    }
+    // Two callers, one key: the backend sees one and the same.
+    const credentials = await newUser(platform, 'second-caller', [
+      { Effect: 'Allow', Action: 'bedrock-agentcore:InvokeGateway', Resource: '*' },
+    ]);
+    const other = await connectMcp(url, { fetch: signingFetch(platform, credentials) });
+    await other.callTool({ name: 'header___getOrder', arguments: { id: '1' } });
+    expect(seen.at(-1)?.headers['x-key']).toBe('Key canary-key-4711');
+    await client.close();
+    await other.close();
+    expect(platform.log()).not.toContain('canary-key');
+  });
+
+  it('a token of each user’s own by exchange: two users, two identities, and never the token that they came with', async () => {
+    const { credentialProviderArn: providerArn = '' } = await clients.control.send(
+      new GetOauth2CredentialProviderCommand({ name: 'orders' }),
+    );
+    const { id, url } = await gateway(withTokens());
+    const oauthCredentialProvider = { providerArn, scopes: ['openid'], grantType: 'TOKEN_EXCHANGE' as const };
+    const credentialProviderConfigurations = [
+      { credentialProviderType: 'OAUTH' as const, credentialProvider: { oauthCredentialProvider } },
+    ];
+    await target(id, { credentialProviderConfigurations });
+    for (const user of ['ada', 'bob']) {
+      const token = await provider.userToken(user);
+      const client = await connectMcp(url, { token });
+      const { isError } = await client.callTool({ name: 'shop___getOrder', arguments: { id: '1' } });
+      expect(isError).not.toBe(true);
+      const sent = (seen.at(-1)?.headers.authorization ?? '').replace('Bearer ', '');
+      expect(sent).not.toBe(token);
+      expect(decodeJwt(sent)).toMatchObject({ sub: user });
+      await client.close();
+    }
+    // Without a JWT there is nobody to exchange a token of.
+    const { id: signed } = await gateway();
+    await expect(target(signed, { credentialProviderConfigurations })).rejects.toThrow(
+      /TOKEN_EXCHANGE need a gateway whose callers bring a JWT/,
+    );
+  });
+
+  it('a token after consent: the client is told where, and the call goes through afterwards', async () => {
+    const { credentialProviderArn: providerArn = '' } = await clients.control.send(
+      new GetOauth2CredentialProviderCommand({ name: 'orders' }),
+    );
+    const { id, url } = await gateway(withTokens());
+    const oauthCredentialProvider = { providerArn, scopes: ['openid'], grantType: 'AUTHORIZATION_CODE' as const };
+    await target(id, {
+      credentialProviderConfigurations: [
+        { credentialProviderType: 'OAUTH' as const, credentialProvider: { oauthCredentialProvider } },
+      ],
+    });
+    const client = await connectMcp(url, { token: await provider.userToken('ada') });
+    const call = () => client.callTool({ name: 'shop___getOrder', arguments: { id: '1' } });
+    const refused = await call().then(
+      () => undefined,
+      (error: { code?: number; data?: { elicitations?: { url: string }[] } }) => error,
+    );
+    expect(refused).toMatchObject({ code: -32042, data: { elicitations: [{ mode: 'url' }] } });
+    provider.loginAs('ada');
+    await consentTo(refused?.data?.elicitations?.[0]?.url ?? '');
+    expect((await call()).isError).not.toBe(true);
+    expect(await provider.whoIs((seen.at(-1)?.headers.authorization ?? '').replace('Bearer ', ''))).toBe('ada');
+    await client.close();
+  });
+});
+
+describe('search', () => {
+  it('is a tool where the gateway has it, and is not there otherwise', async () => {
+    const { id, url } = await gateway({ protocolConfiguration: { mcp: { searchType: 'SEMANTIC' } } });
+    await target(id);
+    const client = await connectMcp(url, { fetch: signingFetch(platform) });
+    expect((await client.listTools()).tools[0]?.name).toBe('x_agentplatform_search');
+    for (const name of ['x_agentplatform_search', 'x_amz_bedrock_agentcore_search']) {
+      const result = await client.callTool({ name, arguments: { query: 'order something new' } });
+      expect(result.structuredContent).toMatchObject({ tools: [{ name: 'shop___createOrder' }, {}, {}] });
+    }
+    await client.close();
+    const plain = await gateway();
+    const without = await connectMcp(plain.url, { fetch: signingFetch(platform) });
+    expect((await without.listTools()).tools).toEqual([]);
+    await expect(without.callTool({ name: 'x_agentplatform_search', arguments: { query: 'x' } })).rejects.toThrow(
+      'Unknown tool',
+    );
+    await without.close();
+  });
+});
+
+describe('the operations', () => {
+  it('show, list, change and remove gateways and targets', async () => {
+    const { control } = clients;
+    const { id, made } = await gateway({ description: 'before' });
+    const gatewayIdentifier = id;
+    expect(made.workloadIdentityDetails?.workloadIdentityArn).toContain(id);
+    const { name = '', roleArn } = made;
+    await control.send(
+      new UpdateGatewayCommand({ gatewayIdentifier, name, roleArn, authorizerType: 'AWS_IAM', description: 'after' }),
+    );
+    expect(await control.send(new GetGatewayCommand({ gatewayIdentifier }))).toMatchObject({
+      description: 'after',
+      status: 'READY',
+    });
+    expect((await control.send(new ListGatewaysCommand({}))).items?.map(({ gatewayId }) => gatewayId)).toContain(id);
+    const { targetId = '' } = await target(id);
+    await expect(control.send(new DeleteGatewayCommand({ gatewayIdentifier }))).rejects.toMatchObject({
+      name: 'ConflictException',
+    });
+    expect((await control.send(new ListGatewayTargetsCommand({ gatewayIdentifier }))).items).toMatchObject([
+      { targetId, status: 'READY', targetType: 'OPEN_API_SCHEMA' },
+    ]);
+    await expect(
+      control.send(new SynchronizeGatewayTargetsCommand({ gatewayIdentifier, targetIdList: [targetId] })),
+    ).rejects.toMatchObject({ name: 'ValidationException' });
+    await control.send(new DeleteGatewayTargetCommand({ gatewayIdentifier, targetId }));
+    expect(await control.send(new DeleteGatewayCommand({ gatewayIdentifier }))).toMatchObject({ status: 'DELETING' });
+    await expect(control.send(new GetGatewayCommand({ gatewayIdentifier }))).rejects.toMatchObject({
+      name: 'ResourceNotFoundException',
+    });
+  });
+
+  it('refuse by its name what is not served', async () => {
+    await expect(
+      gateway({ kmsKeyArn: 'arn:aws:kms:us-east-1:123456789012:key/12345678-1234-1234-1234-123456789012' }),
+    ).rejects.toThrow(/kmsKeyArn/);
+    await expect(gateway({ authorizerType: 'CUSTOM_JWT' })).rejects.toThrow(/customJWTAuthorizer/);
+  });
+});

@@ -8,9 +8,10 @@ import {
   UpdateGatewayCommand,
   UpdateGatewayTargetCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client, type ClientCapabilities, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { inputRequired } from '@modelcontextprotocol/server';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Sha256 } from '../../bench/support/signed-requests.ts';
@@ -121,8 +122,12 @@ const signing: typeof fetch = async (input, init = {}) => {
 };
 
 /** The official clients, unmodified but for how they authenticate. */
-async function connect(url: URL, how: { fetch?: typeof fetch; token?: string }): Promise<Client> {
-  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' } });
+async function connect(
+  url: URL,
+  how: { fetch?: typeof fetch; token?: string },
+  capabilities: ClientCapabilities = {},
+): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' }, capabilities });
   const headers = how.token === undefined ? undefined : { authorization: `Bearer ${how.token}` };
   const fetching = how.fetch && {
     fetch: (input: string | URL, init?: RequestInit) => how.fetch?.(input, init) ?? fetch(input, init),
@@ -219,6 +224,55 @@ describe('a gateway to MCP servers of both eras', () => {
     await expect(connect(url, {})).rejects.toThrow();
     await expect(connect(jwtUrl, {})).rejects.toThrow();
     await expect(connect(jwtUrl, { fetch: signing })).rejects.toThrow();
+  });
+});
+
+describe('a call through a gateway', () => {
+  it('tells of progress, asks the person whom the client asks, and ends at the backend when it is cancelled', async () => {
+    const cancelled = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const backend = await modern({
+      tools: ['count', 'greet', 'wait'].map((name) => tool(name)),
+      async run({ name, signal, progress, input }) {
+        if (name === 'wait') {
+          signal.addEventListener('abort', () => cancelled.resolve(), { once: true });
+          begun.resolve();
+          await cancelled.promise;
+        }
+        if (name === 'count') for (const one of [1, 2, 3]) await progress(one);
+        if (name !== 'greet') return { content: [] };
+        const { inputResponses } = input ?? {};
+        if (inputResponses) return { content: [{ type: 'text', text: JSON.stringify(inputResponses) }] };
+        const requestedSchema = { type: 'object' as const, properties: { name: { type: 'string' as const } } };
+        return inputRequired({ inputRequests: { who: inputRequired.elicit({ message: 'Who?', requestedSchema }) } });
+      },
+    });
+    const { gatewayId, url } = await newGateway('interactive');
+    await addServer(gatewayId, 'server', { endpoint: backend.url });
+    const client = await connect(url, { fetch: signing }, { elicitation: { form: {} } });
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      expect(params.message).toBe('Who?');
+      return { action: 'accept', content: { name: 'Ada' } };
+    });
+    const told: number[] = [];
+    const onprogress = ({ progress }: { progress: number }): void => void told.push(progress);
+    await client.callTool({ name: 'server___count', arguments: {} }, { onprogress });
+    expect(told).toEqual([1, 2, 3]);
+    const greeted = await client.callTool({ name: 'server___greet', arguments: {} });
+    expect(JSON.stringify(greeted.content)).toContain('Ada');
+    const cancel = new AbortController();
+    const waiting = client.callTool({ name: 'server___wait', arguments: {} }, { signal: cancel.signal });
+    await begun.promise;
+    cancel.abort();
+    await expect(waiting).rejects.toThrow();
+    await cancelled.promise;
+    await client.close();
+    // A client that can ask nobody is told why it gets no answer.
+    const old = await connectOld(url, { fetch: signing });
+    const refused = await old.callTool({ name: 'server___greet', arguments: {} });
+    expect(refused).toMatchObject({ isError: true });
+    expect(JSON.stringify(refused.content)).toMatch(/capabilit|asks for input/i);
+    await old.close();
   });
 });
 

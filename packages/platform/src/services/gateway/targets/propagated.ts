@@ -5,6 +5,11 @@ import type { ToolCaller } from './target-kind.ts';
 const NEVER =
   /^(?:authorization|proxy-.*|cookie|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|content-type|content-encoding|accept-encoding|x-amz.*|x-amzn.*|amz-sdk-.*|mcp-.*|x-agentplatform-.*)$/;
 
+/** The first of these headers that no list can pass on; undefined when there is none. */
+export function unpassable({ allowedRequestHeaders = [] }: control.MetadataConfiguration = {}): string | undefined {
+  return allowedRequestHeaders.find((name) => NEVER.test(name.toLowerCase()));
+}
+
 /** What of the caller's request goes on to a target, as its lists name it. */
 export function propagated(
   { allowedRequestHeaders = [], allowedQueryParameters = [] }: control.MetadataConfiguration = {},

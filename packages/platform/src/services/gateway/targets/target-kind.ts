@@ -79,7 +79,7 @@ export interface TargetKind {
   ask?(request: TargetRequest): Promise<MadeTools>;
   /** Rejects where nothing can be made: its message is the target's status reason. */
   makeTools(source: ToolSource): Promise<MadeTools>;
-  /** Rejects with what `ToolCalls` knows. */
+  /** Rejects with ToolError, ProtocolError, OutboundError, ConsentNeeded and the wire's errors, whose messages the caller reads. */
   call(call: ToolCall): Promise<CallToolResult | InputRequiredResult>;
   /** Present where targets of this kind have prompts. Rejects as `call`. */
   getPrompt?(request: TargetRequest, prompt: AskedPrompt): Promise<GetPromptResult | InputRequiredResult>;

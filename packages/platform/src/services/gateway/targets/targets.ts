@@ -15,6 +15,7 @@ import type { Gateway } from '../gateways/gateway.ts';
 import type { TargetCredentials } from '../outbound/target-credentials.ts';
 import { writeDocument } from '../tables.ts';
 import type { Documents } from './documents.ts';
+import { unpassable } from './propagated.ts';
 import { fromResource, TARGET_KIND, type Target, type TargetData, type TargetDefinition } from './target.ts';
 import { TARGET_FIELDS } from './target-fields.ts';
 import { kindOf, type TargetKinds } from './target-kinds.ts';
@@ -184,6 +185,12 @@ export class Targets {
     refuseUnserved(input, TARGET_FIELDS);
     const { description, targetConfiguration, metadataConfiguration, credentialProviderConfigurations = [] } = input;
     const definition = { description, targetConfiguration, metadataConfiguration, credentialProviderConfigurations };
+    const header = unpassable(metadataConfiguration);
+    if (header !== undefined)
+      throw errors.invalidField(
+        'metadataConfiguration.allowedRequestHeaders',
+        `must not name ${header}, which is the platform’s, the connection’s or a credential’s`,
+      );
     const kind = kindOf(definition, kinds);
     await kind.check?.(definition, gateway);
     await credentials.check(definition, gateway, kind.type);

@@ -49,7 +49,8 @@ export function backendFetch({ outbound, credential, onAnswer }: BackendFetchDep
 
 function addressOf(input: string | URL, { query }: Credential, exchange: Exchange | undefined): URL {
   const url = new URL(input);
-  for (const [name, value] of [...(exchange?.query ?? []), ...query]) url.searchParams.set(name, value);
+  for (const [name, value] of exchange?.query ?? []) url.searchParams.append(name, value);
+  for (const [name, value] of query) url.searchParams.set(name, value);
   return url;
 }
 

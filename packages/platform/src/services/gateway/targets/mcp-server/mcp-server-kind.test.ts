@@ -157,6 +157,21 @@ describe.each(Object.entries(eras))('a server %s', (_name, start) => {
   });
 });
 
+it('arguments that do not fit the schema do not leave', async () => {
+  const backend = await open(startModernBackend(() => modernServer({})));
+  const inputSchema = { type: 'object' as const, required: ['n'], properties: { n: { type: 'integer' } } };
+  const hints = { readOnly: true, destructive: false, idempotent: true };
+  const call = (args: Record<string, unknown>) =>
+    lab.kind.call({
+      ...lab.request(mcpTarget(backend.url)),
+      ...{ tool: { name: 'a', description: '', inputSchema, hints }, arguments: args },
+    });
+  await expect(call({ n: 'seven' })).rejects.toThrow(/do not fit the tool's schema, so nothing was sent/);
+  expect(backend.requests).toEqual([]);
+  await call({ n: 7 });
+  expect(backend.requests.length).toBeGreaterThan(0);
+});
+
 describe('a server with sessions', () => {
   const echo: Stock = { run: () => ({ content: [] }) };
 

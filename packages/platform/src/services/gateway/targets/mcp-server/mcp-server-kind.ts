@@ -19,8 +19,9 @@ import { BackendError } from '../../outbound/backend-error.ts';
 import type { Credential, TargetCredentials } from '../../outbound/target-credentials.ts';
 import type { TargetGuard } from '../../outbound/target-guard.ts';
 import { ToolError } from '../../tool-error.ts';
-import type { JsonObjectSchema } from '../../tools/index.ts';
+import type { JsonObject, JsonObjectSchema } from '../../tools/index.ts';
 import { isObject } from '../../tools/json-pointer.ts';
+import { checkArguments } from '../check-arguments.ts';
 import { propagated } from '../propagated.ts';
 import type { Target, TargetDefinition } from '../target.ts';
 import type {
@@ -118,8 +119,10 @@ export class McpServerKind implements TargetKind {
     );
   }
 
-  call(call: ToolCall): Promise<CallToolResult | InputRequiredResult> {
+  async call(call: ToolCall): Promise<CallToolResult | InputRequiredResult> {
     const { tool, target } = call;
+    // What JSON brought.
+    checkArguments(tool, call.arguments as JsonObject);
     return this.#forward(call, CALL, async ({ connection, options }) => {
       const params = { name: tool.name, arguments: call.arguments, ...inputOf(call, connection) };
       // The headers of newer servers that repeat arguments follow from the schema; results are checked by who reads them.

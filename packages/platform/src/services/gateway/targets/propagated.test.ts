@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { propagated, unpassable } from './propagated.ts';
+
+const caller = {
+  principal: { kind: 'anonymous' as const, accountId: '111122223333', acceptedBy: 'arn', address: undefined },
+  requestId: 'r',
+  headers: { 'x-tenant': 'a', 'x-other': 'b', authorization: 'Bearer secret', cookie: 'c=1', 'x-many': ['1', '2'] },
+  query: new URLSearchParams('page=1&page=2&secret=s'),
+};
+
+describe('what of the caller’s request goes on', () => {
+  it('is what the lists name, in whatever letters, and nothing else', () => {
+    const lists = { allowedRequestHeaders: ['X-Tenant', 'x-many', 'x-absent'], allowedQueryParameters: ['page'] };
+    expect(propagated(lists, caller)).toEqual({
+      headers: { 'x-tenant': 'a', 'x-many': '1, 2' },
+      query: [
+        ['page', '1'],
+        ['page', '2'],
+      ],
+    });
+    expect(propagated(undefined, caller)).toEqual({ headers: {}, query: [] });
+  });
+
+  it.each([
+    'Authorization',
+    'Cookie',
+    'Host',
+    'Content-Length',
+    'X-Amz-Security-Token',
+    'Mcp-Session-Id',
+    'Proxy-Authorization',
+  ])('is never %s, and a list that names it is refused', (name) => {
+    const lists = { allowedRequestHeaders: ['x-tenant', name] };
+    expect(unpassable(lists)).toBe(name);
+    expect(Object.keys(propagated(lists, caller).headers)).toEqual(['x-tenant']);
+  });
+
+  it('is any other header that a list names', () => {
+    expect(unpassable({ allowedRequestHeaders: ['x-tenant', 'accept-language'] })).toBeUndefined();
+  });
+});

@@ -2,19 +2,15 @@ import {
   CreateGatewayCommand,
   type CreateGatewayCommandInput,
   CreateGatewayTargetCommand,
-  GetGatewayTargetCommand,
   type McpServerTargetConfiguration,
   SynchronizeGatewayTargetsCommand,
   UpdateGatewayCommand,
   UpdateGatewayTargetCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
-import { Client, type ClientCapabilities, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { inputRequired } from '@modelcontextprotocol/server';
-import { SignatureV4 } from '@smithy/signature-v4';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { Sha256 } from '../../bench/support/signed-requests.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type OidcServer, startOidcServer } from '../../packages/platform/src/kernel/auth/testing/oidc-server.ts';
 import {
   type Backend,
@@ -27,6 +23,7 @@ import {
   sessionServer,
 } from '../../packages/platform/src/services/gateway/targets/mcp-server/testing/stock.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
+import { connectMcp, type McpConnecting, settledTarget, signingFetch } from '../support/gateway.ts';
 import { newRole } from '../support/iam.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
@@ -96,48 +93,16 @@ async function addServer(gatewayIdentifier: string, name: string, mcpServer: Mcp
 
 /** A target whose tools are no longer being made. */
 async function settled(gatewayIdentifier: string, targetId: string) {
-  return vi.waitFor(
-    async () => {
-      const target = await clients.control.send(new GetGatewayTargetCommand({ gatewayIdentifier, targetId }));
-      expect(target.status).not.toMatch(/ING$/);
-      return { ...target, targetId };
-    },
-    { timeout: 60_000, interval: 200 },
-  );
+  return { ...(await settledTarget(clients, gatewayIdentifier, targetId)), targetId };
 }
 
-/** A `fetch` that signs, as users of the official clients wrap it. */
-const signing: typeof fetch = async (input, init = {}) => {
-  const url = new URL(input instanceof Request ? input.url : input);
-  const body = typeof init.body === 'string' ? init.body : undefined;
-  const { region } = platform.ready;
-  const signer = new SignatureV4({
-    ...{ service: 'bedrock-agentcore', region, credentials: platform.credentials, sha256: Sha256 },
-  });
-  const headers = { ...Object.fromEntries(new Headers(init.headers)), host: url.host };
-  const { pathname: path, hostname, protocol } = url;
-  const signed = await signer.sign({ method: init.method ?? 'GET', protocol, hostname, path, headers, body });
-  const { host: _, ...sent } = signed.headers;
-  return fetch(url, { ...init, headers: sent });
-};
-
-/** The official clients, unmodified but for how they authenticate. */
-async function connect(
-  url: URL,
-  how: { fetch?: typeof fetch; token?: string },
-  capabilities: ClientCapabilities = {},
-): Promise<Client> {
-  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'auto' }, capabilities });
-  const headers = how.token === undefined ? undefined : { authorization: `Bearer ${how.token}` };
-  const fetching = how.fetch && {
-    fetch: (input: string | URL, init?: RequestInit) => how.fetch?.(input, init) ?? fetch(input, init),
-  };
-  await client.connect(
-    new StreamableHTTPClientTransport(url, { ...fetching, ...(headers && { requestInit: { headers } }) }),
-  );
-  return client;
+/** The official client, signed unless said otherwise. */
+function connect(url: URL, more: McpConnecting = {}) {
+  const by = more.token === undefined ? { fetch: signingFetch(platform) } : {};
+  return connectMcp(url.href, { mode: 'auto', ...by, ...more });
 }
 
+/** The official client of the time before, unmodified. */
 async function connectOld(url: URL, how: { fetch?: typeof fetch; token?: string }): Promise<OldClient> {
   const client = new OldClient({ name: 'test', version: '1' });
   const headers = how.token === undefined ? undefined : { authorization: `Bearer ${how.token}` };
@@ -184,7 +149,7 @@ describe('a gateway to MCP servers of both eras', () => {
     async (how) => {
       const token = how.endsWith('token') ? await provider.token({ resource: AUDIENCE }) : undefined;
       const place = token === undefined ? url : jwtUrl;
-      const by = token === undefined ? { fetch: signing } : { token };
+      const by = token === undefined ? { fetch: signingFetch(platform) } : { token };
       const client = how.startsWith('2') ? await connect(place, by) : await connectOld(place, by);
       const { tools } = await client.listTools();
       expect(tools.map(({ name }) => name)).toEqual(['newer___add', 'newer___sub', 'older___add']);
@@ -198,7 +163,7 @@ describe('a gateway to MCP servers of both eras', () => {
   );
 
   it('lists and gets prompts, and lists and reads resources', async () => {
-    const client = await connect(url, { fetch: signing });
+    const client = await connect(url);
     expect((await client.listPrompts()).prompts).toMatchObject([
       { name: 'newer___review', arguments: [{ name: 'file' }] },
     ]);
@@ -221,9 +186,9 @@ describe('a gateway to MCP servers of both eras', () => {
   });
 
   it('is closed to who has no signature, and no token', async () => {
-    await expect(connect(url, {})).rejects.toThrow();
-    await expect(connect(jwtUrl, {})).rejects.toThrow();
-    await expect(connect(jwtUrl, { fetch: signing })).rejects.toThrow();
+    await expect(connectMcp(url.href)).rejects.toThrow();
+    await expect(connectMcp(jwtUrl.href)).rejects.toThrow();
+    await expect(connect(jwtUrl)).rejects.toThrow();
   });
 });
 
@@ -249,7 +214,7 @@ describe('a call through a gateway', () => {
     });
     const { gatewayId, url } = await newGateway('interactive');
     await addServer(gatewayId, 'server', { endpoint: backend.url });
-    const client = await connect(url, { fetch: signing }, { elicitation: { form: {} } });
+    const client = await connect(url, { capabilities: { elicitation: { form: {} } } });
     client.setRequestHandler('elicitation/create', ({ params }) => {
       expect(params.message).toBe('Who?');
       return { action: 'accept', content: { name: 'Ada' } };
@@ -268,7 +233,7 @@ describe('a call through a gateway', () => {
     await cancelled.promise;
     await client.close();
     // A client that can ask nobody is told why it gets no answer.
-    const old = await connectOld(url, { fetch: signing });
+    const old = await connectOld(url, { fetch: signingFetch(platform) });
     const refused = await old.callTool({ name: 'server___greet', arguments: {} });
     expect(refused).toMatchObject({ isError: true });
     expect(JSON.stringify(refused.content)).toMatch(/capabilit|asks for input/i);
@@ -341,7 +306,7 @@ describe('a synchronization', () => {
     backend.restock(stock);
     expect(await synchronize()).toMatchObject({ statusReasons: flagged });
 
-    const client = await connect(url, { fetch: signing });
+    const client = await connect(url);
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['bank___pay']);
     await client.close();
     const targetConfiguration = { mcp: { mcpServer: { endpoint: backend.url } } };
@@ -362,7 +327,7 @@ describe('a synchronization', () => {
       status: 'SYNCHRONIZE_UNSUCCESSFUL',
       statusReasons: [expect.stringContaining('The server cannot be used')],
     });
-    const client = await connect(url, { fetch: signing });
+    const client = await connect(url);
     expect((await client.listTools()).tools).toHaveLength(1);
     const failed = await client.callTool({ name: 'server___a', arguments: {} });
     expect(failed).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('cannot be used') }] });
@@ -382,7 +347,7 @@ describe('listingMode DYNAMIC', () => {
     await addServer(gatewayId, 'live', { endpoint: backend.url, listingMode: 'DYNAMIC' });
     await addServer(gatewayId, 'away', { endpoint: away.url, listingMode: 'DYNAMIC' });
     await away.close();
-    const client = await connect(url, { fetch: signing });
+    const client = await connect(url);
     const listed = await client.listTools();
     expect(listed.tools.map(({ name }) => name)).toEqual(['live___first']);
     expect(listed._meta).toMatchObject({ 'agentplatform/silent-targets': [{ target: 'away' }] });

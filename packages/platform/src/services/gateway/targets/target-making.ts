@@ -9,7 +9,7 @@ import { readDocument, writeDocument, writeOffers } from '../tables.ts';
 import { ToolError } from '../tool-error.ts';
 import type { Problem } from '../tools/index.ts';
 import { changedTools, compareTools, EVER_NEW } from './changed-tools.ts';
-import { NO_OFFERS } from './offers.ts';
+import type { Offers } from './offers.ts';
 import { fromResource, gatewayArnOf, type TargetData } from './target.ts';
 import type { MadeTools } from './target-kind.ts';
 import { kindOf, type TargetKinds } from './target-kinds.ts';
@@ -63,12 +63,10 @@ export class TargetMaking {
   }
 
   /** Ends the making: with the tools there are, or with none and the reasons. A target that is gone or wanted otherwise by now stays as it is. */
-  async #end(
-    { arn, revision }: Making,
-    { problems: found, ...made }: Partial<MadeTools> & Pick<MadeTools, 'problems'>,
-  ) {
+  async #end({ arn, revision }: Making, made: Partial<MadeTools> & Pick<MadeTools, 'problems'>): Promise<void> {
     const { database, store, clock } = this.#deps;
-    const offers = { ...NO_OFFERS, ...made };
+    const { tools = [], prompts = [], resources = [], templates = [], problems: found } = made;
+    const offers: Offers = { tools, prompts, resources, templates };
     await database.transaction(async (tx) => {
       const current = await store.within(tx).get(arn);
       if (!current || current.data.revision !== revision) return;

@@ -7,7 +7,7 @@ import {
   UrlElicitationRequiredError,
 } from '@modelcontextprotocol/client';
 import { OutboundError } from '../../../../kernel/outbound/index.ts';
-import type { Mask } from '../../http-tools/mask.ts';
+import type { Mask } from '../../http-tools/index.ts';
 import { BackendError } from '../../outbound/backend-error.ts';
 import { ToolError } from '../../tool-error.ts';
 import { HandshakeTimeout } from './backend-connection.ts';

@@ -1,6 +1,6 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 import type { Outbound, OutboundResponse } from '../../../../kernel/outbound/index.ts';
-import { createMask } from '../../http-tools/mask.ts';
+import { createMask } from '../../http-tools/index.ts';
 import { BackendError } from '../../outbound/backend-error.ts';
 import type { Credential } from '../../outbound/target-credentials.ts';
 import { currentExchange, type Exchange } from './exchange.ts';

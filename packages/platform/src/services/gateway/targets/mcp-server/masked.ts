@@ -1,5 +1,5 @@
 import type { DocumentValue } from '@agentplatform/contract';
-import type { Mask } from '../../http-tools/mask.ts';
+import type { Mask } from '../../http-tools/index.ts';
 
 /** A value that came as JSON, without the secrets; the shape stays. */
 export function masked<T>(value: T, mask: Mask): T {

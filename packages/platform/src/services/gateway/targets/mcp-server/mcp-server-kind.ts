@@ -14,7 +14,7 @@ import type {
 } from '@modelcontextprotocol/server';
 import type { Clock } from '../../../../kernel/clock.ts';
 import type { Gateway } from '../../gateways/gateway.ts';
-import { createMask } from '../../http-tools/mask.ts';
+import { createMask } from '../../http-tools/index.ts';
 import { BackendError } from '../../outbound/backend-error.ts';
 import type { Credential, TargetCredentials } from '../../outbound/target-credentials.ts';
 import type { TargetGuard } from '../../outbound/target-guard.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { GetGatewayTargetCommand, type GetGatewayTargetCommandOutput } from '@aws-sdk/client-bedrock-agentcore-control';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client, type ClientCapabilities, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { Sha256 } from '../../bench/support/signed-requests.ts';
 import type { Clients } from './clients.ts';
@@ -27,12 +27,23 @@ export function signingFetch(
   };
 }
 
+export interface McpConnecting {
+  token?: string;
+  fetch?: typeof fetch;
+  mode?: 'auto' | 'legacy';
+  /** What the server may ask the client for. */
+  capabilities?: ClientCapabilities;
+}
+
 /** The official client, unmodified, connected to a gateway: with a token, or by what `fetch` adds. */
 export async function connectMcp(
   url: string,
-  { token, fetch: own, mode }: { token?: string; fetch?: typeof fetch; mode?: 'auto' | 'legacy' } = {},
+  { token, fetch: own, mode, capabilities = {} }: McpConnecting = {},
 ): Promise<Client> {
-  const client = new Client({ name: 'a-client', version: '1' }, mode && { versionNegotiation: { mode } });
+  const client = new Client(
+    { name: 'a-client', version: '1' },
+    { capabilities, ...(mode && { versionNegotiation: { mode } }) },
+  );
   const requestInit = token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } };
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit, ...(own && { fetch: own }) }));
   return client;

@@ -16,8 +16,10 @@ const UNKEPT: Record<string, readonly string[]> = {
     ...['identity_authorizations', 'identity_refreshes', 'identity_portal_sessions'],
   ],
   'read at each use; the keys of the platform that are kept are made once and never change': ['secrets'],
+  'another resource is noted with them': [
+    ...['gateway_documents', 'gateway_first_tools', 'gateway_offers', 'gateway_tools'],
+  ],
   'each commit also moves iam_revision': ['iam_records'],
-  'another resource is noted with them': ['gateway_documents', 'gateway_tools'],
   'written and read in batches, each by one server at a time': [
     ...['audit', 'journal_positions', 'session_usage', 'memory_model_usage'],
   ],

@@ -2,26 +2,47 @@ import type { Changes, Database } from '../../kernel/storage/index.ts';
 import { Known } from '../../kernel/storage/index.ts';
 import { GATEWAY_KIND, type Gateway } from './gateways/gateway.ts';
 import type { Gateways } from './gateways/gateways.ts';
-import { readTools } from './tables.ts';
+import { readOffers } from './tables.ts';
+import type { Offers, Prompt, Resource, ResourceTemplate } from './targets/offers.ts';
 import { gatewayArnOf, isLive, type LiveTarget, TARGET_KIND } from './targets/target.ts';
 import type { Targets } from './targets/targets.ts';
 import { prefixedName, type Tool } from './tools/index.ts';
 
-/** One tool of a gateway, with its target. */
-export interface GatewayTool {
-  /** As clients know it: with the prefix of its target. */
+/** What one target offers, under the name or URI by which clients know it. */
+export interface Offered {
+  /** Tools and prompts: with the prefix of the target. Resources: the URI, or its template. */
   listed: string;
   target: LiveTarget;
+}
+
+/** One tool of a gateway, with its target. */
+export interface GatewayTool extends Offered {
   tool: Tool;
 }
 
-/** A gateway with all that can be called through it. */
+export interface GatewayPrompt extends Offered {
+  prompt: Prompt;
+}
+
+export interface GatewayResource extends Offered {
+  resource: Resource;
+}
+
+export interface GatewayTemplate extends Offered {
+  template: ResourceTemplate;
+}
+
+/** A gateway with all that can be called through it; each list in the order of what is `listed`. */
 export interface OpenGateway {
   gateway: Gateway;
   targets: readonly LiveTarget[];
-  /** In the order of their listed names. */
   tools: readonly GatewayTool[];
+  /** The tools, by what is listed. */
   byName: ReadonlyMap<string, GatewayTool>;
+  prompts: readonly GatewayPrompt[];
+  /** Of several targets with one URI, that of the lowest `resourcePriority`. */
+  resources: readonly GatewayResource[];
+  templates: readonly GatewayTemplate[];
 }
 
 export interface GatewayToolsDeps {
@@ -33,6 +54,8 @@ export interface GatewayToolsDeps {
 
 /** Gateways in memory, those that were used last. */
 const KNOWN_GATEWAYS = 500;
+/** As the wire has it where a target does not say. */
+const RESOURCE_PRIORITY = 1_000;
 
 /** Gateways with their tools, kept in memory until the change feed tells of another state: a call of a tool touches no database. */
 export class GatewayTools {
@@ -54,15 +77,59 @@ export class GatewayTools {
     const gateway = await gateways.load(arn);
     if (!gateway) return undefined;
     const live = (await targets.all(gateway)).filter(isLive);
-    const made = await readTools(
+    const made = await readOffers(
       database,
       live.map((target) => target.arn),
     );
-    const tools = live
-      .flatMap((target) =>
-        (made.get(target.arn) ?? []).map((tool) => ({ listed: prefixedName(target.name, tool.name), target, tool })),
-      )
-      .sort((a, b) => (a.listed < b.listed ? -1 : a.listed > b.listed ? 1 : 0));
-    return { gateway, targets: live, tools, byName: new Map(tools.map((one) => [one.listed, one])) };
+    return openGateway(gateway, live, made);
   }
+}
+
+/** A gateway with what its targets offer, by their ARNs. */
+export function openGateway(
+  gateway: Gateway,
+  targets: readonly LiveTarget[],
+  offers: ReadonlyMap<string, Partial<Offers>>,
+): OpenGateway {
+  const gathered = targets.map((target): [LiveTarget, Partial<Offers>] => [target, offers.get(target.arn) ?? {}]);
+  const tools = gathered
+    .flatMap(([target, { tools = [] }]) =>
+      tools.map((tool) => ({ listed: prefixedName(target.name, tool.name), target, tool })),
+    )
+    .sort(byListed);
+  const prompts = gathered.flatMap(([target, { prompts = [] }]) =>
+    prompts.map((prompt) => ({ listed: prefixedName(target.name, prompt.name), target, prompt })),
+  );
+  const resources = gathered.flatMap(([target, { resources = [] }]) =>
+    resources.map((resource) => ({ listed: resource.uri, target, resource })),
+  );
+  const templates = gathered.flatMap(([target, { templates = [] }]) =>
+    templates.map((template) => ({ listed: template.uriTemplate, target, template })),
+  );
+  return {
+    ...{ gateway, targets, tools },
+    byName: new Map(tools.map((one) => [one.listed, one])),
+    prompts: prompts.sort(byListed),
+    resources: firstOfEach(resources).sort(byListed),
+    templates: firstOfEach(templates).sort(byListed),
+  };
+}
+
+/** One of those that are listed alike: of the target of the lowest priority, else of that which was made first. */
+function firstOfEach<One extends Offered>(offered: readonly One[]): One[] {
+  const first = new Map<string, One>();
+  for (const one of offered) {
+    const known = first.get(one.listed);
+    if (!known || priorityOf(one.target) < priorityOf(known.target)) first.set(one.listed, one);
+  }
+  return [...first.values()];
+}
+
+/** Which target is asked first for a resource that several have: the lower. */
+export function priorityOf({ live }: LiveTarget): number {
+  return live.targetConfiguration.mcp?.mcpServer?.resourcePriority ?? RESOURCE_PRIORITY;
+}
+
+function byListed(a: Offered, b: Offered): number {
+  return a.listed < b.listed ? -1 : a.listed > b.listed ? 1 : 0;
 }

@@ -15,15 +15,21 @@ import { GatewayTools } from './gateway-tools.ts';
 import { mcpPath } from './gateways/gateway.ts';
 import { type GatewayOperation, gatewayOperations } from './gateways/gateway-operations.ts';
 import { Gateways } from './gateways/gateways.ts';
+import { AskedTargets } from './mcp/asked-targets.ts';
 import { GatewayRequests } from './mcp/mcp-requests.ts';
 import { McpServers } from './mcp/mcp-servers.ts';
+import { Prompts } from './mcp/prompts.ts';
 import { resourceMetadataRoutes } from './mcp/resource-metadata.ts';
+import { Resources } from './mcp/resources.ts';
 import { ToolCalls } from './mcp/tool-calls.ts';
 import { TargetCredentials } from './outbound/target-credentials.ts';
+import { TargetGuard } from './outbound/target-guard.ts';
 import { ToolSearch } from './search/index.ts';
 import { documentKinds } from './targets/document-kinds.ts';
 import { Documents } from './targets/documents.ts';
 import { HttpCalls } from './targets/http-calls.ts';
+import { BackendConnections, McpServerKind } from './targets/mcp-server/index.ts';
+import type { TargetKinds } from './targets/target-kinds.ts';
 import { type TargetOperation, targetOperations } from './targets/target-operations.ts';
 import { Targets } from './targets/targets.ts';
 
@@ -68,13 +74,23 @@ export function createGatewayService(
     readSecret: async (arn, caller) => (await secrets.read(arn, undefined, caller)).value,
   });
   const credentials = new TargetCredentials(deps);
-  const calls = new HttpCalls({ ...deps, credentials });
-  const kinds = documentKinds({ ...deps, calls });
+  const guard = new TargetGuard(deps);
+  const connections = new BackendConnections(deps);
+  const kinds: TargetKinds = {
+    ...documentKinds({ ...deps, calls: new HttpCalls({ ...deps, credentials }) }),
+    mcpServer: new McpServerKind({ ...deps, connections, credentials, guard }),
+  };
   const documents = new Documents(deps);
   const targets = new Targets({ ...deps, kinds, documents, credentials, gatewayOf: (arn) => gateways.load(arn) });
   const tools = new GatewayTools({ ...deps, gateways, targets });
   const search = new ToolSearch();
-  const servers = new McpServers({ ...deps, tools, calls: new ToolCalls({ ...deps, kinds, search }) });
+  const asked = new AskedTargets({ ...deps, kinds });
+  const servers = new McpServers({
+    ...{ ...deps, tools, asked, kinds },
+    calls: new ToolCalls({ ...deps, kinds, asked, search }),
+    prompts: new Prompts({ ...deps, kinds, asked }),
+    resources: new Resources({ ...deps, kinds, asked }),
+  });
   return {
     operations: {
       ...gatewayOperations({
@@ -88,6 +104,9 @@ export function createGatewayService(
     routes: [resourceMetadataRoutes({ ...deps, tools })],
     port: undefined,
     start: async () => undefined,
-    stop: () => servers.close(),
+    stop: async () => {
+      await servers.close();
+      await connections.close();
+    },
   };
 }

@@ -1,5 +1,5 @@
 import type { Executor, Migration } from '../../kernel/storage/index.ts';
-import type { Tool } from './tools/index.ts';
+import { NO_OFFERS, type Offers } from './targets/offers.ts';
 
 /** Gateways and targets stand in the table `resources`; their tools, of which a document may bring thousands, and drafts of documents stand here. */
 export const gatewayMigrations: readonly Migration[] = [
@@ -18,34 +18,93 @@ export const gatewayMigrations: readonly Migration[] = [
         document text NOT NULL
       );`,
   },
+  {
+    id: 'gateway/0002-offers',
+    sql: `
+      /* What MCP servers offer beside tools. */
+      CREATE TABLE gateway_offers (
+        target_arn text NOT NULL REFERENCES resources (arn) ON DELETE CASCADE,
+        kind text NOT NULL CHECK (kind IN ('prompts', 'resources', 'templates')),
+        position int NOT NULL,
+        offer jsonb NOT NULL,
+        PRIMARY KEY (target_arn, kind, position)
+      );
+      /* Each tool as it was when it was stored first since the owner's last update, and whether it was another one later. */
+      CREATE TABLE gateway_first_tools (
+        target_arn text NOT NULL REFERENCES resources (arn) ON DELETE CASCADE,
+        name text NOT NULL,
+        digest text NOT NULL,
+        changed boolean NOT NULL DEFAULT false,
+        PRIMARY KEY (target_arn, name)
+      );`,
+  },
 ];
 
-/** Replaces the tools of a target. */
-export async function writeTools(tx: Executor, targetArn: string, tools: readonly Tool[]): Promise<void> {
+/** Replaces what a target offers. */
+export async function writeOffers(tx: Executor, targetArn: string, { tools, ...others }: Offers): Promise<void> {
   await tx.execute('DELETE FROM gateway_tools WHERE target_arn = $1', [targetArn]);
+  await tx.execute('DELETE FROM gateway_offers WHERE target_arn = $1', [targetArn]);
   await tx.execute(
     `INSERT INTO gateway_tools (target_arn, position, tool)
      SELECT $1, ordinality, tool FROM jsonb_array_elements($2::jsonb) WITH ORDINALITY AS t (tool, ordinality)`,
     [targetArn, JSON.stringify(tools)],
   );
+  await tx.execute(
+    `INSERT INTO gateway_offers (target_arn, kind, position, offer)
+     SELECT $1, kind, ordinality, offer
+     FROM jsonb_each($2::jsonb) AS k (kind, offers), jsonb_array_elements(offers) WITH ORDINALITY AS t (offer, ordinality)`,
+    [targetArn, JSON.stringify(others)],
+  );
 }
 
-/** The tools of these targets, by target, each in the order of its document. */
-export async function readTools(
+/** What these targets offer, by target, each list in the order of its document. */
+export async function readOffers(
   executor: Pick<Executor, 'query'>,
   targetArns: readonly string[],
-): Promise<Map<string, Tool[]>> {
-  const rows = await executor.query<{ target_arn: string; tool: Tool }>(
-    'SELECT target_arn, tool FROM gateway_tools WHERE target_arn = ANY($1) ORDER BY target_arn, position',
+): Promise<Map<string, Offers>> {
+  const rows = await executor.query<{ arn: string; kind: keyof Offers; offers: never[] }>(
+    `SELECT target_arn AS arn, 'tools' AS kind, jsonb_agg(tool ORDER BY position) AS offers
+     FROM gateway_tools WHERE target_arn = ANY($1) GROUP BY target_arn
+     UNION ALL
+     SELECT target_arn, kind, jsonb_agg(offer ORDER BY position) FROM gateway_offers
+     WHERE target_arn = ANY($1) GROUP BY target_arn, kind`,
     [targetArns],
   );
-  const tools = new Map<string, Tool[]>();
-  for (const { target_arn: arn, tool } of rows) {
-    const known = tools.get(arn);
-    if (known) known.push(tool);
-    else tools.set(arn, [tool]);
-  }
-  return tools;
+  const offered = new Map<string, Offers>();
+  for (const { arn, kind, offers } of rows) offered.set(arn, { ...NO_OFFERS, ...offered.get(arn), [kind]: offers });
+  return offered;
+}
+
+/** Forgets how the tools of a target were first. */
+export async function forgetFirstTools(tx: Executor, targetArn: string): Promise<void> {
+  await tx.execute('DELETE FROM gateway_first_tools WHERE target_arn = $1', [targetArn]);
+}
+
+/** Remembers the tools that were not there before, and which of the others are no longer what they were. */
+export async function compareFirstTools(
+  tx: Executor,
+  targetArn: string,
+  digests: ReadonlyMap<string, string>,
+): Promise<void> {
+  await tx.execute(
+    `INSERT INTO gateway_first_tools AS first (target_arn, name, digest)
+     SELECT $1, key, value FROM jsonb_each_text($2::jsonb)
+     ON CONFLICT (target_arn, name) DO UPDATE SET changed = true WHERE first.digest <> excluded.digest`,
+    [targetArn, JSON.stringify(Object.fromEntries(digests))],
+  );
+}
+
+/** The names of the tools of a target that changed, in their order, and how many it has had. */
+export async function readFirstTools(
+  executor: Pick<Executor, 'query'>,
+  targetArn: string,
+): Promise<{ changed: string[]; count: number }> {
+  const [row] = await executor.query<{ changed: string[] | null; count: number }>(
+    `SELECT array_agg(name ORDER BY name) FILTER (WHERE changed) AS changed, count(*)::int AS count
+     FROM gateway_first_tools WHERE target_arn = $1`,
+    [targetArn],
+  );
+  return { changed: row?.changed ?? [], count: row?.count ?? 0 };
 }
 
 /** Keeps the text of a target's document until its tools are made. */

@@ -30,6 +30,9 @@ export interface GatewaysDeps extends CertificateAuthorityDeps {
   log: Logger;
 }
 
+/** In the definition of a target. */
+const LISTING_MODE = ['targetConfiguration', 'mcp', 'mcpServer', 'listingMode'];
+
 /** Of an account. */
 const MOST_GATEWAYS = 1_000;
 
@@ -94,6 +97,7 @@ export class Gateways {
     const { arn, name: before } = await this.get(ctx.accountId, id);
     if (name !== before) throw errors.invalidField('name', `cannot be changed: the gateway is called ${before}`);
     const data = await this.#check(input, ctx);
+    if (data.definition.protocolConfiguration?.mcp.searchType !== undefined) await this.#refuseAskedTargets(arn);
     try {
       return fromResource(await this.#store.modify(arn, () => data));
     } catch (error) {
@@ -125,6 +129,20 @@ export class Gateways {
       await tx.execute('DELETE FROM resources WHERE account_id = $1 AND parent = $2', [accountId, arn]);
       if (!(await this.#store.within(tx).delete(arn))) throw missing(id);
     });
+  }
+
+  /** Rejects with ValidationException for a gateway with targets whose tools are not stored, and so cannot be searched. */
+  async #refuseAskedTargets(arn: string): Promise<void> {
+    const [asked] = await this.#deps.database.query<{ name: string }>(
+      `SELECT name FROM resources WHERE parent = $1 AND kind = $2
+       AND 'DYNAMIC' IN (data #>> $3::text[], data #>> $4::text[]) ORDER BY name LIMIT 1`,
+      [arn, TARGET_KIND, ['live', ...LISTING_MODE], ['wanted', ...LISTING_MODE]],
+    );
+    if (asked)
+      throw errors.invalidField(
+        'protocolConfiguration.mcp.searchType',
+        `must not be given: the target ${asked.name} has listingMode DYNAMIC, and what is not stored cannot be searched`,
+      );
   }
 
   /** Rejects with ValidationException, and AccessDeniedException for a role or a certificate that is not the caller's to use. */

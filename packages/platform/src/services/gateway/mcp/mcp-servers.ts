@@ -1,5 +1,7 @@
 import {
   type AuthInfo,
+  type BaseContext,
+  CLIENT_CAPABILITIES_META_KEY,
   createMcpHandler,
   type McpHttpHandler,
   type McpRequestContext,
@@ -7,16 +9,25 @@ import {
 } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import type { Changes } from '../../../kernel/storage/index.ts';
-import type { GatewayTools } from '../gateway-tools.ts';
+import type { GatewayTools, OpenGateway } from '../gateway-tools.ts';
 import { GATEWAY_KIND, type Gateway, versionsOf } from '../gateways/gateway.ts';
 import { gatewayArnOf, TARGET_KIND } from '../targets/target.ts';
-import type { ToolCaller } from '../targets/target-kind.ts';
+import type { Asking, ClientInput, ToolCaller } from '../targets/target-kind.ts';
+import { kindOf, type TargetKinds } from '../targets/target-kinds.ts';
+import { isObject } from '../tools/json-pointer.ts';
+import type { AskedTargets } from './asked-targets.ts';
 import { listTools } from './list-tools.ts';
+import type { Prompts } from './prompts.ts';
+import type { Resources } from './resources.ts';
 import type { ToolCalls } from './tool-calls.ts';
 
 export interface McpServersDeps {
   tools: GatewayTools;
   calls: ToolCalls;
+  prompts: Prompts;
+  resources: Resources;
+  asked: AskedTargets;
+  kinds: TargetKinds;
   changes: Changes;
   /** Of the platform. */
   version: string;
@@ -39,7 +50,12 @@ export class McpServers {
     this.#deps = deps;
     deps.changes.subscribe([GATEWAY_KIND, TARGET_KIND], async (changed) => {
       const keys = changed === 'all' ? [...this.#open.keys()] : changed.map(({ key }) => gatewayArnOf(key));
-      for (const arn of new Set(keys)) this.#open.get(arn)?.handler.notify.toolsChanged();
+      for (const arn of new Set(keys)) {
+        const notify = this.#open.get(arn)?.handler.notify;
+        notify?.toolsChanged();
+        notify?.promptsChanged();
+        notify?.resourcesChanged();
+      }
     });
   }
 
@@ -61,7 +77,7 @@ export class McpServers {
 
   #make(gateway: Gateway): { handler: McpHttpHandler } & McpAnswerer {
     const { log } = this.#deps;
-    const callers = new WeakMap<AuthInfo, ToolCaller>();
+    const callers = new WeakMap<AuthInfo, Known>();
     const older = versionsOf(gateway).some((version) => version !== MODERN);
     const streams =
       gateway.definition.protocolConfiguration?.mcp.streamingConfiguration?.enableResponseStreaming ?? true;
@@ -75,36 +91,110 @@ export class McpServers {
       answer(request, caller) {
         // Handed through as it is, for each version of the protocol; who asks is decided already.
         const authInfo: AuthInfo = { token: '', clientId: '', scopes: [] };
-        callers.set(authInfo, caller);
+        callers.set(authInfo, { caller, gone: request.signal });
         return handler.fetch(request, { authInfo });
       },
     };
   }
 
-  async #server(
-    arn: string,
-    { era, authInfo }: McpRequestContext,
-    callers: WeakMap<AuthInfo, ToolCaller>,
-  ): Promise<Server> {
-    const { tools, calls, version } = this.#deps;
-    const caller = authInfo && callers.get(authInfo);
+  async #server(arn: string, { era, authInfo }: McpRequestContext, callers: WeakMap<AuthInfo, Known>): Promise<Server> {
+    const { tools, version } = this.#deps;
+    const known = authInfo && callers.get(authInfo);
     const open = await tools.find(arn);
-    if (!caller || !open) throw new Error('a request of MCP without its caller or its gateway');
+    if (!known || !open) throw new Error('a request of MCP without its caller or its gateway');
     const { name, definition } = open.gateway;
     const { instructions } = definition.protocolConfiguration?.mcp ?? {};
+    // Without a session an older client has no stream on which it could be told.
+    const told = { listChanged: era === 'modern' };
+    const more = this.#hasMore(open) ? { prompts: told, resources: told } : {};
     const server = new Server(
       { name, version },
       {
-        // Without a session an older client has no stream on which it could be told.
-        capabilities: { tools: { listChanged: era === 'modern' } },
+        capabilities: { tools: told, ...more },
         ...(instructions !== undefined && { instructions }),
         supportedProtocolVersions: [...versionsOf(open.gateway)],
       },
     );
-    server.setRequestHandler('tools/list', async ({ params }) => listTools(open, params?.cursor));
-    server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
-      calls.call(open, { name: params.name, arguments: params.arguments ?? {}, caller, signal: mcpReq.signal }),
-    );
+    const asking = ({ mcpReq }: BaseContext): Asking => askingOf(mcpReq, { ...known, era });
+    this.#serveTools(server, open, asking);
+    if (this.#hasMore(open)) this.#servePromptsAndResources(server, open, asking);
     return server;
   }
+
+  #serveTools(server: Server, open: OpenGateway, asking: (context: BaseContext) => Asking): void {
+    const { calls, asked } = this.#deps;
+    server.setRequestHandler('tools/list', async ({ params }, context) => {
+      const seen = await asked.seen(open, asking(context));
+      const page = listTools(seen.open, params?.cursor);
+      return seen.silent.length > 0 ? { ...page, _meta: { [SILENT_META_KEY]: seen.silent } } : page;
+    });
+    server.setRequestHandler('tools/call', ({ params }, context) =>
+      calls.call(open, { ...asking(context), name: params.name, arguments: params.arguments ?? {} }),
+    );
+  }
+
+  #servePromptsAndResources(server: Server, open: OpenGateway, asking: (context: BaseContext) => Asking): void {
+    const { prompts, resources } = this.#deps;
+    server.setRequestHandler('prompts/list', ({ params }, context) =>
+      prompts.list(open, params?.cursor, asking(context)),
+    );
+    server.setRequestHandler('prompts/get', ({ params: { name, arguments: args } }, context) =>
+      prompts.get(open, { name, arguments: args }, asking(context)),
+    );
+    server.setRequestHandler('resources/list', ({ params }, context) =>
+      resources.list(open, params?.cursor, asking(context)),
+    );
+    server.setRequestHandler('resources/templates/list', ({ params }, context) =>
+      resources.listTemplates(open, params?.cursor, asking(context)),
+    );
+    server.setRequestHandler('resources/read', ({ params }, context) =>
+      resources.read(open, params.uri, asking(context)),
+    );
+  }
+
+  /** Whether targets of it may have prompts and resources. */
+  #hasMore({ targets }: OpenGateway): boolean {
+    return targets.some(({ live }) => kindOf(live, this.#deps.kinds).readResource !== undefined);
+  }
+}
+
+/** Who makes a request. */
+interface Known {
+  caller: ToolCaller;
+  /** Aborted when the client hangs up. */
+  gone: AbortSignal;
+}
+
+/** In a list of tools: the targets that did not tell theirs. */
+const SILENT_META_KEY = 'agentplatform/silent-targets';
+
+function askingOf(
+  request: BaseContext['mcpReq'],
+  { caller, gone, era }: Known & Pick<McpRequestContext, 'era'>,
+): Asking {
+  const progressToken = request._meta?.progressToken;
+  return {
+    caller,
+    signal: AbortSignal.any([request.signal, gone]),
+    ...(progressToken !== undefined && {
+      progress: (progress) =>
+        void request
+          .notify({ method: 'notifications/progress', params: { ...progress, progressToken } })
+          // Who went away is told no more.
+          .catch(() => undefined),
+    }),
+    ...(era === 'modern' && {
+      input: {
+        capabilities: capabilitiesOf(request.envelope ?? {}),
+        responses: request.inputResponses,
+        state: request.requestState<string>(),
+      },
+    }),
+  };
+}
+
+/** What the client says that it can be asked for. */
+function capabilitiesOf(envelope: object): ClientInput['capabilities'] {
+  const said: unknown = Reflect.get(envelope, CLIENT_CAPABILITIES_META_KEY);
+  return isObject(said) ? said : {};
 }

@@ -1,30 +1,31 @@
-import { ServiceError } from '@agentplatform/contract';
 import {
   type CallToolResult,
+  type InputRequiredResult,
   ProtocolError,
   ProtocolErrorCode,
-  UrlElicitationRequiredError,
 } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
-import { OutboundError } from '../../../kernel/outbound/index.ts';
-import type { OpenGateway } from '../gateway-tools.ts';
-import { ConsentNeeded } from '../outbound/consent-needed.ts';
+import type { GatewayTool, OpenGateway } from '../gateway-tools.ts';
 import type { ToolSearch } from '../search/index.ts';
-import type { ToolCall } from '../targets/target-kind.ts';
+import type { Asking } from '../targets/target-kind.ts';
 import { kindOf, type TargetKinds } from '../targets/target-kinds.ts';
-import { ToolError } from '../tool-error.ts';
+import { splitName } from '../tools/index.ts';
+import type { AskedTargets } from './asked-targets.ts';
+import { failureText } from './failures.ts';
 import { callSearch, isSearch, searches } from './search-tool.ts';
 
 export interface ToolCallsDeps {
   kinds: TargetKinds;
+  asked: AskedTargets;
   search: ToolSearch;
   log: Logger;
 }
 
 /** What a client asks for. */
-export interface AskedCall extends Pick<ToolCall, 'arguments' | 'caller' | 'signal'> {
+export interface AskedCall extends Asking {
   /** As it is listed. */
   name: string;
+  arguments: Record<string, unknown>;
 }
 
 /** Calls of tools, each handed to the kind of its target. */
@@ -39,32 +40,34 @@ export class ToolCalls {
    * What a tool answers; what goes wrong behind the gateway is a result with `isError`, which a model can read. Rejects with InvalidParams for a
    * tool that there is not, and with UrlElicitationRequired where a person has to consent.
    */
-  async call(open: OpenGateway, { name, arguments: args, caller, signal }: AskedCall): Promise<CallToolResult> {
-    const { kinds, search } = this.#deps;
+  async call(open: OpenGateway, asked: AskedCall): Promise<CallToolResult | InputRequiredResult> {
+    const { kinds, search, log } = this.#deps;
+    const { name, arguments: args, caller, signal } = asked;
     if (isSearch(name) && searches(open.gateway)) return callSearch(open, args, search);
-    const found = open.byName.get(name);
-    if (!found) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name.slice(0, 200)}`);
-    const { target, tool } = found;
+    const { target, tool } = this.#find(open, name);
     const { gateway } = open;
     try {
-      return await kindOf(target.live, kinds).call({ gateway, target, tool, arguments: args, caller, signal });
+      return await kindOf(target.live, kinds).call({ ...asked, gateway, target, tool });
     } catch (error) {
-      return this.#failed(error, open, name, caller.requestId);
+      signal.throwIfAborted();
+      const text = failureText(error, { gateway, name, requestId: caller.requestId }, log);
+      return { isError: true, content: [{ type: 'text', text }] };
     }
   }
 
-  #failed(error: unknown, { gateway }: OpenGateway, name: string, requestId: string): CallToolResult {
-    if (error instanceof ConsentNeeded)
-      throw new UrlElicitationRequiredError(
-        [{ mode: 'url', message: error.message, url: error.url, elicitationId: error.sessionUri }],
-        error.message,
-      );
-    if (error instanceof ProtocolError) throw error;
-    const known = error instanceof ToolError || error instanceof ServiceError || error instanceof OutboundError;
-    if (!known)
-      this.#deps.log.error({ err: error, requestId, gateway: gateway.id, tool: name }, 'a tool could not be called');
-    const debug = gateway.definition.exceptionLevel === 'DEBUG' && error instanceof Error;
-    const text = known || debug ? (error as Error).message : `The platform failed. Request ${requestId} is in its log.`;
-    return { isError: true, content: [{ type: 'text', text }] };
+  #find(open: OpenGateway, listed: string): Pick<GatewayTool, 'target' | 'tool'> {
+    const found = open.byName.get(listed);
+    if (found) return found;
+    const split = splitName(listed);
+    const target = split && this.#deps.asked.of(open).find(({ name }) => name === split.target);
+    // Whether there is such a tool for this caller, its server says to the call itself.
+    if (target) return { target, tool: { ...UNSEEN, name: split.name } };
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${listed.slice(0, 200)}`);
   }
 }
+
+const UNSEEN: Omit<GatewayTool['tool'], 'name'> = {
+  description: '',
+  inputSchema: { type: 'object' },
+  hints: { readOnly: false, destructive: true, idempotent: false },
+};

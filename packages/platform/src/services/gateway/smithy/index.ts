@@ -1,1 +1,1 @@
-export { compileSmithy, type SmithyInput, type SmithyOptions } from './compile.ts';
+export { compileSmithy } from './compile.ts';

@@ -10,7 +10,8 @@ import {
 } from '../http-tools/index.ts';
 import type { Credential, TargetCredentials } from '../outbound/target-credentials.ts';
 import { ToolError } from '../tool-error.ts';
-import { type CheckArguments, compileArguments, type JsonObject } from '../tools/index.ts';
+import type { JsonObject } from '../tools/index.ts';
+import { checkArguments } from './check-arguments.ts';
 import { propagated } from './propagated.ts';
 import type { ToolCall } from './target-kind.ts';
 
@@ -28,7 +29,6 @@ const MAX_ANSWER_BYTES = 6 * 1024 * 1024;
 /** Calls tools that are one HTTP request each. */
 export class HttpCalls {
   readonly #deps: HttpCallsDeps;
-  readonly #checks = new WeakMap<HttpTool, CheckArguments>();
 
   constructor(deps: HttpCallsDeps) {
     this.#deps = deps;
@@ -41,7 +41,7 @@ export class HttpCalls {
     const { gateway, target, caller, signal } = call;
     // What JSON brought, checked against the schema below.
     const args = call.arguments as JsonObject;
-    this.#check(tool, args);
+    checkArguments(tool, args);
     const request = requestOf(tool, args);
     const credential = await this.#deps.credentials.of(target, target.live, gateway, {
       principal: caller.principal,
@@ -61,18 +61,6 @@ export class HttpCalls {
         throw masked(error, credential);
       });
     return { ...(await readAnswer(tool, answer, { maxBytes: MAX_ANSWER_BYTES, mask: credential.secrets })) };
-  }
-
-  #check(tool: HttpTool, args: JsonObject): void {
-    let check = this.#checks.get(tool);
-    if (!check) {
-      check = compileArguments(tool.inputSchema);
-      this.#checks.set(tool, check);
-    }
-    const problems = check(args);
-    if (problems.length === 0) return;
-    const text = problems.map(({ path, message }) => `${path === '' ? 'The arguments' : path} ${message}.`).join('\n');
-    throw new ToolError(`The arguments do not fit the tool's schema, so nothing was sent:\n${text}`);
   }
 }
 

@@ -19,7 +19,7 @@ export const TARGET_FIELDS: FieldTable<
   'targetConfiguration.mcp.mcpServer.endpoint': 'served',
   'targetConfiguration.mcp.mcpServer.mcpToolSchema': 'served',
   'targetConfiguration.mcp.mcpServer.listingMode': 'served',
-  'targetConfiguration.mcp.mcpServer.resourcePriority': 'is not built yet: tools of an MCP server are served',
+  'targetConfiguration.mcp.mcpServer.resourcePriority': 'served',
   'targetConfiguration.mcp.lambda': 'needs functions, which are not built yet',
   'targetConfiguration.mcp.apiGateway': 'is not built yet; give its exported document as openApiSchema',
   'targetConfiguration.mcp.connector': 'is not built yet',

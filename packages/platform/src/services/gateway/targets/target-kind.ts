@@ -1,8 +1,15 @@
 import type { control } from '@agentplatform/contract';
-import type { CallToolResult } from '@modelcontextprotocol/server';
+import type {
+  CallToolResult,
+  GetPromptResult,
+  InputRequiredResult,
+  Progress,
+  ReadResourceResult,
+} from '@modelcontextprotocol/server';
 import type { Principal } from '../../../kernel/auth/index.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import type { Problem, Tool } from '../tools/index.ts';
+import type { Offers } from './offers.ts';
 import type { LiveTarget, Target, TargetDefinition } from './target.ts';
 
 /** Who calls a tool through a gateway. */
@@ -14,15 +21,34 @@ export interface ToolCaller {
   query: URLSearchParams;
 }
 
-/** One call of a tool. */
-export interface ToolCall {
-  gateway: Gateway;
-  target: LiveTarget;
-  tool: Tool;
-  arguments: Record<string, unknown>;
+/** What a client of 2026-07-28 can be asked for in an answer, and what it says to what it was asked before. */
+export interface ClientInput {
+  capabilities: { elicitation?: unknown; sampling?: unknown; roots?: unknown };
+  responses: Record<string, unknown> | undefined;
+  state: string | undefined;
+}
+
+/** What of a request to a gateway concerns its targets. */
+export interface Asking {
   caller: ToolCaller;
   /** Aborted when the caller goes away or cancels. */
   signal: AbortSignal;
+  /** Tells the client of progress; absent where it did not ask to be told. */
+  progress?: ((progress: Progress) => void) | undefined;
+  /** Absent for clients before 2026-07-28: a gateway has no session in which they could be asked. */
+  input?: ClientInput | undefined;
+}
+
+/** What is asked of one target. */
+export interface TargetRequest extends Asking {
+  gateway: Gateway;
+  target: LiveTarget;
+}
+
+/** One call of a tool. */
+export interface ToolCall extends TargetRequest {
+  tool: Tool;
+  arguments: Record<string, unknown>;
 }
 
 /** What tools are made of. */
@@ -35,9 +61,8 @@ export interface ToolSource {
   signal: AbortSignal;
 }
 
-/** Tools, and what was wrong with what they are made of. */
-export interface MadeTools {
-  tools: Tool[];
+/** Tools and what else a target offers, and what was wrong with what they are made of. */
+export interface MadeTools extends Pick<Offers, 'tools'>, Partial<Omit<Offers, 'tools'>> {
   problems: Problem[];
 }
 
@@ -47,9 +72,24 @@ export interface TargetKind {
   /** The document that a definition of this kind names, if it names one. */
   document?(definition: TargetDefinition): control.ApiSchemaConfiguration | undefined;
   /** Throws ValidationException for what the model's constraints do not say. */
-  check?(definition: TargetDefinition): Promise<void> | void;
+  check?(definition: TargetDefinition, gateway: Gateway): Promise<void> | void;
+  /** Whether what such a target offers is asked for with each request, and not stored. */
+  isAsked?(definition: TargetDefinition): boolean;
+  /** What such a target offers to this caller now. Rejects as `call`. */
+  ask?(request: TargetRequest): Promise<MadeTools>;
   /** Rejects where nothing can be made: its message is the target's status reason. */
   makeTools(source: ToolSource): Promise<MadeTools>;
-  /** Rejects with ToolError, OutboundError, ConsentNeeded and the wire's errors, whose messages the caller reads. */
-  call(call: ToolCall): Promise<CallToolResult>;
+  /** Rejects with ToolError, ProtocolError, OutboundError, ConsentNeeded and the wire's errors, whose messages the caller reads. */
+  call(call: ToolCall): Promise<CallToolResult | InputRequiredResult>;
+  /** Present where targets of this kind have prompts. Rejects as `call`. */
+  getPrompt?(request: TargetRequest, prompt: AskedPrompt): Promise<GetPromptResult | InputRequiredResult>;
+  /** Present where targets of this kind have resources. Rejects as `call`. */
+  readResource?(request: TargetRequest, uri: string): Promise<ReadResourceResult | InputRequiredResult>;
+}
+
+/** A prompt as a client asks for it. */
+export interface AskedPrompt {
+  /** Without the target's prefix. */
+  name: string;
+  arguments: Record<string, string> | undefined;
 }

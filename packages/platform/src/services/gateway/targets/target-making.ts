@@ -1,10 +1,15 @@
 import { ServiceError } from '@agentplatform/contract';
+import { ProtocolError } from '@modelcontextprotocol/server';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { JobQueue, JobRun, Jobs } from '../../../kernel/jobs/index.ts';
+import { OutboundError } from '../../../kernel/outbound/index.ts';
 import { type Database, MissingResourceError, type ResourceStore } from '../../../kernel/storage/index.ts';
 import type { Gateway } from '../gateways/gateway.ts';
-import { readDocument, writeDocument, writeTools } from '../tables.ts';
+import { readDocument, writeDocument, writeOffers } from '../tables.ts';
+import { ToolError } from '../tool-error.ts';
 import type { Problem } from '../tools/index.ts';
+import { changedTools, compareTools, EVER_NEW } from './changed-tools.ts';
+import type { Offers } from './offers.ts';
 import { fromResource, gatewayArnOf, type TargetData } from './target.ts';
 import type { MadeTools } from './target-kind.ts';
 import { kindOf, type TargetKinds } from './target-kinds.ts';
@@ -58,13 +63,22 @@ export class TargetMaking {
   }
 
   /** Ends the making: with the tools there are, or with none and the reasons. A target that is gone or wanted otherwise by now stays as it is. */
-  async #end({ arn, revision }: Making, { tools = [], problems }: Partial<MadeTools> & Pick<MadeTools, 'problems'>) {
+  async #end({ arn, revision }: Making, made: Partial<MadeTools> & Pick<MadeTools, 'problems'>): Promise<void> {
     const { database, store, clock } = this.#deps;
-    const failed = tools.length === 0 && problems.some(({ severity }) => severity === 'error');
+    const { tools = [], prompts = [], resources = [], templates = [], problems: found } = made;
+    const offers: Offers = { tools, prompts, resources, templates };
     await database.transaction(async (tx) => {
       const current = await store.within(tx).get(arn);
       if (!current || current.data.revision !== revision) return;
       const { live, wanted, status } = current.data;
+      const empty = Object.values(offers).every(({ length }) => length === 0);
+      const compared =
+        empty && found.some(isError)
+          ? undefined
+          : await compareTools(tx, arn, { tools: offers.tools, byOwner: status !== 'SYNCHRONIZING' });
+      const failed = compared === undefined;
+      const refused = failed && !empty ? [EVER_NEW] : [];
+      const problems = [...refused, ...(compared ?? (await changedTools(tx, arn))), ...found];
       const data: TargetData = failed
         ? { ...current.data, live, wanted, status: FAILED[status] ?? 'FAILED', statusReasons: reasons(problems) }
         : { live: wanted, status: 'READY', statusReasons: reasons(problems), revision, synchronizedAt: clock.now() };
@@ -74,7 +88,7 @@ export class TargetMaking {
         if (error instanceof MissingResourceError) return;
         throw error;
       }
-      if (!failed) await writeTools(tx, arn, tools);
+      if (!failed) await writeOffers(tx, arn, offers);
       await writeDocument(tx, arn, undefined);
     });
   }
@@ -86,8 +100,14 @@ const FAILED: Partial<Record<TargetData['status'], TargetData['status']>> = {
   SYNCHRONIZING: 'SYNCHRONIZE_UNSUCCESSFUL',
 };
 
+function isError({ severity }: Problem): boolean {
+  return severity === 'error';
+}
+
 function failure(error: unknown): Problem {
-  const known = error instanceof ServiceError;
+  if (error instanceof ProtocolError)
+    return { severity: 'error', message: `The server refuses to tell what it offers. It says: ${error.message}` };
+  const known = error instanceof ServiceError || error instanceof ToolError || error instanceof OutboundError;
   return {
     severity: 'error',
     message: known ? error.message : 'The tools could not be made; the log of the platform says why.',

@@ -105,16 +105,26 @@ export class Targets {
     }));
   }
 
-  /** SYNCHRONIZING: what an MCP server offers is asked anew. Rejects with ResourceNotFoundException and ValidationException. */
+  /** SYNCHRONIZING: what an MCP server offers is asked anew. Rejects with ResourceNotFoundException, ValidationException, and ConflictException while its tools are being made. */
   async synchronize(gateway: Gateway, id: string): Promise<Target> {
     const before = await this.get(gateway, id);
     const definition = before.live ?? before.wanted;
-    if (!definition || kindOf(definition, this.#deps.kinds).type !== 'MCP_SERVER')
+    const kind = definition && kindOf(definition, this.#deps.kinds);
+    if (!definition || kind?.type !== 'MCP_SERVER')
       throw errors.validation(`The target ${id} is no MCP server: its tools are those of its document.`, {
         remedy: 'Change it with UpdateGatewayTarget.',
       });
+    if (kind.isAsked?.(definition) || kind.document?.(definition))
+      throw errors.validation(
+        `The target ${id} is not synchronized: its tools are asked for with each request, or given by its mcpToolSchema.`,
+        { remedy: 'Change it with UpdateGatewayTarget.' },
+      );
+    if (before.status === 'CREATING' || before.status === 'UPDATING')
+      throw errors.conflict(`The tools of the target ${id} are being made just now.`, {
+        remedy: 'Synchronize it once it is READY.',
+      });
     return this.#change(gateway, before, undefined, (current) => ({
-      ...{ ...current, wanted: definition, statusReasons: [], revision: current.revision + 1 },
+      ...{ ...current, wanted: definition, revision: current.revision + 1 },
       status: 'SYNCHRONIZING',
     }));
   }
@@ -182,7 +192,7 @@ export class Targets {
         `must not name ${header}, which is the platform’s, the connection’s or a credential’s`,
       );
     const kind = kindOf(definition, kinds);
-    await kind.check?.(definition);
+    await kind.check?.(definition, gateway);
     await credentials.check(definition, gateway, kind.type);
     return { definition, document: await documents.read(kind.document?.(definition), ctx) };
   }

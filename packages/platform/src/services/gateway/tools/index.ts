@@ -1,4 +1,4 @@
-export { type ArgumentProblem, type CheckArguments, compileArguments } from './arguments.ts';
+export { type CheckArguments, compileArguments } from './arguments.ts';
 export type { Problem } from './problem.ts';
-export type { JsonObject, JsonObjectSchema, JsonSchema, Tool, ToolHints } from './tool.ts';
-export { prefixedName, splitName, type ToNamed, toolNames } from './tool-names.ts';
+export type { JsonObject, JsonObjectSchema, Tool } from './tool.ts';
+export { prefixedName, splitName } from './tool-names.ts';

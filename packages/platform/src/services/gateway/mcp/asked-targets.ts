@@ -1,0 +1,74 @@
+import type { Logger } from 'pino';
+import { eachAtOnce } from '../../../kernel/each-at-once.ts';
+import { type OpenGateway, openGateway } from '../gateway-tools.ts';
+import type { Offers } from '../targets/offers.ts';
+import type { LiveTarget } from '../targets/target.ts';
+import type { Asking } from '../targets/target-kind.ts';
+import { kindOf, type TargetKinds } from '../targets/target-kinds.ts';
+import { failureText } from './failures.ts';
+
+export interface AskedTargetsDeps {
+  kinds: TargetKinds;
+  log: Logger;
+}
+
+/** A gateway as one caller sees it at one moment. */
+export interface Seen {
+  open: OpenGateway;
+  /** Targets that did not tell what they offer, each with the reason. */
+  silent: { target: string; reason: string }[];
+}
+
+/** Asked at the same time for one request. */
+const MOST_AT_ONCE = 16;
+
+/** Targets whose offers are asked for with each request (listingMode DYNAMIC), in the name of who makes it. */
+export class AskedTargets {
+  readonly #deps: AskedTargetsDeps;
+
+  constructor(deps: AskedTargetsDeps) {
+    this.#deps = deps;
+  }
+
+  of({ targets }: OpenGateway): LiveTarget[] {
+    return targets.filter((target) => kindOf(target.live, this.#deps.kinds).isAsked?.(target.live));
+  }
+
+  /** The gateway with what they offer; one that does not answer costs no other. Rejects where a person has to consent. */
+  async seen(open: OpenGateway, asking: Asking): Promise<Seen> {
+    const { kinds, log } = this.#deps;
+    const asked = this.of(open);
+    if (asked.length === 0) return { open, silent: [] };
+    const { gateway, targets } = open;
+    const { requestId } = asking.caller;
+    const offers = storedOffers(open);
+    const silent: Seen['silent'] = [];
+    await eachAtOnce(MOST_AT_ONCE, asked, asking.signal, async (target, signal) => {
+      try {
+        const made = await kindOf(target.live, kinds).ask?.({ ...asking, gateway, target, signal });
+        if (made) offers.set(target.arn, made);
+      } catch (error) {
+        signal.throwIfAborted();
+        silent.push({
+          target: target.name,
+          reason: failureText(error, { gateway, name: target.name, requestId }, log),
+        });
+      }
+    });
+    return { open: openGateway(gateway, targets, offers), silent };
+  }
+}
+
+function storedOffers({ tools, prompts, resources, templates }: OpenGateway): Map<string, Partial<Offers>> {
+  const offers = new Map<string, Offers>();
+  const of = (arn: string): Offers => {
+    const known = offers.get(arn) ?? { tools: [], prompts: [], resources: [], templates: [] };
+    offers.set(arn, known);
+    return known;
+  };
+  for (const { target, tool } of tools) of(target.arn).tools.push(tool);
+  for (const { target, prompt } of prompts) of(target.arn).prompts.push(prompt);
+  for (const { target, resource } of resources) of(target.arn).resources.push(resource);
+  for (const { target, template } of templates) of(target.arn).templates.push(template);
+  return offers;
+}

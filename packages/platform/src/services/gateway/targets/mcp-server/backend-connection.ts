@@ -1,0 +1,91 @@
+import { Client } from '@modelcontextprotocol/client';
+import type { Clock } from '../../../../kernel/clock.ts';
+import type { Outbound } from '../../../../kernel/outbound/index.ts';
+import { untilAborted } from '../../../../kernel/until-aborted.ts';
+import type { Credential } from '../../outbound/target-credentials.ts';
+import { BackendTransport } from './backend-transport.ts';
+import { Exchange } from './exchange.ts';
+
+/** Where a connection leads, and as whom. */
+export interface BackendPlace {
+  targetArn: string;
+  /** Of the target. */
+  revision: number;
+  endpoint: string;
+  credential: Credential;
+}
+
+export interface BackendConnectionDeps {
+  outbound: Outbound;
+  clock: Clock;
+  /** Of the platform. */
+  version: string;
+}
+
+const HANDSHAKE_TIMEOUT_MS = 20_000;
+/** Of what a server says of itself. */
+const HANDSHAKE = { maxBytes: 256 * 1024, maxRequests: 16 };
+
+/** One connection to an MCP server: the version is agreed once, and where the server has sessions, one is open. */
+export class BackendConnection {
+  readonly client: Client;
+  readonly #transport: BackendTransport;
+
+  private constructor(client: Client, transport: BackendTransport) {
+    this.client = client;
+    this.#transport = transport;
+  }
+
+  /** Agrees on a version: 2026-07-28, else those before it. Rejects with what went wrong first on the way. */
+  static async open(
+    { endpoint, credential }: BackendPlace,
+    sent: Pick<Exchange, 'headers' | 'query'>,
+    { outbound, clock, version }: BackendConnectionDeps,
+  ): Promise<BackendConnection> {
+    // Its own bound of calls at once: no other target waits for them.
+    const transport = new BackendTransport(new URL(endpoint), { outbound: outbound.apart(), credential });
+    const client = new Client(
+      { name: 'agentplatform-gateway', version },
+      { versionNegotiation: { mode: 'auto' }, inputRequired: { autoFulfill: false } },
+    );
+    // What fails, fails the request that it belongs to.
+    client.onerror = () => undefined;
+    const exchange = new Exchange({ ...HANDSHAKE, headers: sent.headers, query: sent.query });
+    const late = new AbortController();
+    const cancel = clock.after(HANDSHAKE_TIMEOUT_MS, () => late.abort(new HandshakeTimeout()));
+    try {
+      const connecting = exchange.during(() => client.connect(transport, { timeout: HANDSHAKE_TIMEOUT_MS }));
+      await untilAborted(connecting, late.signal);
+      return new BackendConnection(client, transport);
+    } catch (error) {
+      exchange.end();
+      void client.close().catch(() => undefined);
+      throw exchange.failure ?? error;
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Whether the server keeps a session for it. */
+  get hasSession(): boolean {
+    return this.#transport.sessionId !== undefined;
+  }
+
+  /** Whether input can be asked for in answers (2026-07-28). */
+  get modern(): boolean {
+    return this.client.getProtocolEra() === 'modern';
+  }
+
+  async close(): Promise<void> {
+    await this.client.close().catch(() => undefined);
+  }
+}
+
+/** A server did not answer the handshake in time. */
+export class HandshakeTimeout extends Error {
+  override readonly name = 'HandshakeTimeout';
+
+  constructor() {
+    super(`The server did not answer the handshake within ${HANDSHAKE_TIMEOUT_MS / 1000} s.`);
+  }
+}

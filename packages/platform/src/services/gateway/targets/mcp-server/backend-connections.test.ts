@@ -1,0 +1,86 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { FakeClock } from '../../../../kernel/fake-clock.ts';
+import { TARGET_KIND } from '../target.ts';
+import { startSessionBackend } from './testing/backends.ts';
+import { bearer, type KindLab, mcpTarget, openKindLab } from './testing/kind-lab.ts';
+import { sessionServer } from './testing/stock.ts';
+
+let clock: FakeClock;
+let lab: KindLab;
+let backend: Awaited<ReturnType<typeof startSessionBackend>>;
+let held: PromiseWithResolvers<void> | undefined;
+
+beforeEach(async () => {
+  clock = new FakeClock();
+  lab = openKindLab({ clock });
+  held = undefined;
+  const run = async () => {
+    await held?.promise;
+    return { content: [] };
+  };
+  backend = await startSessionBackend(() => sessionServer({ run }));
+});
+
+afterEach(async () => {
+  await lab.close();
+  await backend.close();
+});
+
+const sessions = (count: number): Promise<void> => vi.waitFor(() => expect(backend.sessions.size).toBe(count), 10_000);
+
+it('a connection that nobody uses is closed after five minutes, and its session ended', async () => {
+  await lab.call(mcpTarget(backend.url), 'a');
+  await clock.advance(299_000);
+  expect(lab.connections.size).toBe(1);
+  await clock.advance(2_000);
+  expect(lab.connections.size).toBe(0);
+  await sessions(0);
+});
+
+it('a target that changes gets new connections; calls that are under way end on the old one', async () => {
+  const [target, other] = [mcpTarget(backend.url), mcpTarget(backend.url)];
+  await lab.call(target, 'a');
+  await lab.call(other, 'a');
+  held = Promise.withResolvers();
+  const before = backend.requests.length;
+  const call = lab.call(target, 'a');
+  await vi.waitFor(() => expect(backend.requests.length).toBe(before + 1), 10_000);
+  await lab.changes.tell(TARGET_KIND, target.arn);
+  expect(lab.connections.size).toBe(1);
+  expect(backend.sessions.size).toBe(2);
+  held.resolve();
+  expect(await call).toEqual({ content: [] });
+  await sessions(1);
+});
+
+it('another revision of a target is another connection', async () => {
+  const target = mcpTarget(backend.url);
+  await lab.call(target, 'a');
+  await lab.call({ ...target, revision: 2 }, 'a');
+  expect(lab.connections.size).toBe(2);
+});
+
+it('a target has at most a hundred; that which was used longest ago makes room', async () => {
+  const target = mcpTarget(backend.url);
+  for (let i = 0; i < 105; i++) {
+    lab.show(bearer(`token-${i}`));
+    await lab.call(target, 'a');
+  }
+  expect(lab.connections.size).toBe(100);
+  await sessions(100);
+});
+
+it('callers at the same moment share one handshake', async () => {
+  const target = mcpTarget(backend.url);
+  await Promise.all(Array.from({ length: 20 }, () => lab.call(target, 'a')));
+  expect(backend.sessions.size).toBe(1);
+});
+
+it('all are closed at the end, and their sessions ended', async () => {
+  await lab.call(mcpTarget(backend.url), 'a');
+  await lab.call(mcpTarget(backend.url), 'a');
+  expect(backend.sessions.size).toBe(2);
+  await lab.connections.close();
+  expect(backend.sessions.size).toBe(0);
+  await expect(lab.call(mcpTarget(backend.url), 'a')).rejects.toThrow();
+});

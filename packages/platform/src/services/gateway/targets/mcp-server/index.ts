@@ -1,0 +1,2 @@
+export { BackendConnections } from './backend-connections.ts';
+export { McpServerKind } from './mcp-server-kind.ts';

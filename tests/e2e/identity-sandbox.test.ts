@@ -49,7 +49,7 @@ type Settings = Partial<CreateAgentRuntimeCommandInput>;
 /** The agent and the SDK from this checkout, in one file. */
 async function stageNode(): Promise<(settings: Settings) => Promise<{ arn: string }>> {
   const folder = join(dir, 'node');
-  const file = { name: 'identity_agent', language: 'typescript', entrypoint: 'index.ts' } as const;
+  const file = { name: 'identity_agent', language: 'javascript', entrypoint: 'index.mjs' } as const;
   await bundleCode({ folder: AGENTS, file }, folder);
   return (settings) => deployAgent(platform, clients, { folder, ...settings });
 }

@@ -1,4 +1,4 @@
-"""An agent that gets its credentials by the decorators of the Python SDK, and gives them no configuration. `index.ts` is its twin."""
+"""An agent that gets its credentials by the decorators of the Python SDK, and gives them no configuration. `index.mjs` is its twin."""
 
 import asyncio
 

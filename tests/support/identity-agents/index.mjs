@@ -3,15 +3,15 @@
 import { AgentPlatformApp } from 'agentplatform';
 import { requiresAccessToken, requiresApiKey } from 'agentplatform/identity';
 
-const same = (credential: string): string => credential;
+const same = (credential) => credential;
 const orders = { providerName: 'orders', scopes: ['read'] };
 const keyOfSearch = requiresApiKey({ providerName: 'search' })(same);
 const ownToken = requiresAccessToken({ ...orders, authFlow: 'M2M' })(same);
 const exchangedToken = requiresAccessToken({ ...orders, authFlow: 'ON_BEHALF_OF_TOKEN_EXCHANGE' })(same);
 
 /** Says where to consent as soon as that is known, and then the token. */
-async function* federation(user: string): AsyncGenerator<object> {
-  const link = Promise.withResolvers<string>();
+async function* federation(user) {
+  const link = Promise.withResolvers();
   const token = requiresAccessToken({
     providerName: 'orders',
     scopes: ['openid', 'offline_access', 'read'],

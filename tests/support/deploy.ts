@@ -71,18 +71,23 @@ export async function deployAgent(
   return untilReady(clients, created.agentRuntimeId ?? '');
 }
 
+export interface PythonAgentOptions extends Partial<CreateAgentRuntimeCommandInput> {
+  agent: string;
+  packages: string;
+}
+
 /** Deploys `main.py` of a folder together with installed packages, for the Python of this machine. */
 export async function deployPythonAgent(
   platform: TestPlatform,
   clients: Clients,
-  { agent, packages }: { agent: string; packages: string },
+  { agent, packages, ...rest }: PythonAgentOptions,
 ): Promise<GetAgentRuntimeCommandOutput & { arn: string; id: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'python-agent-'));
   try {
     await cp(packages, folder, { recursive: true, filter: (path) => !path.endsWith('__pycache__') });
     await cp(join(agent, 'main.py'), join(folder, 'main.py'));
     const runtime = (await defaultPythonRuntime(folder)) as 'PYTHON_3_11';
-    return await deployAgent(platform, clients, { folder, runtime, entryPoint: ['main.py'] });
+    return await deployAgent(platform, clients, { folder, runtime, entryPoint: ['main.py'], ...rest });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

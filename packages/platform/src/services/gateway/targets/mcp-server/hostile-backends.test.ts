@@ -106,6 +106,18 @@ describe('an answer without an end', () => {
     await slow.close();
   });
 
+  it('behind the result is not waited for, and the server is left', async () => {
+    const begun = Promise.withResolvers<ServerResponse>();
+    const { url } = await turning('tools/call', (res, { id }) => {
+      const result = JSON.stringify({ jsonrpc: '2.0', id, result: { content: [] } });
+      res.writeHead(200, { 'content-type': 'text/event-stream' }).write(`data: ${result}\n\n`);
+      begun.resolve(res);
+    });
+    expect(await lab.call(mcpTarget(url), 'a')).toEqual({ content: [] });
+    const res = await begun.promise;
+    await vi.waitFor(() => expect(res.destroyed).toBe(true), 10_000);
+  });
+
   it('of the handshake ends at its own', async () => {
     const clock = new FakeClock();
     const slow = openKindLab({ clock });
@@ -170,6 +182,28 @@ describe('an answer that is none', () => {
     await expect(lab.call(mcpTarget(url), 'a')).rejects.toThrow(/more than 40 requests/);
     expect(streams).toBeLessThanOrEqual(40);
   });
+});
+
+it('a server that asks for input of who said that there is none gets no answer, and the caller a reason', async () => {
+  const { url } = await open(
+    startBackend(async (req, res) => {
+      const parts: Buffer[] = [];
+      for await (const part of req) parts.push(part);
+      const { id, method } = JSON.parse(Buffer.concat(parts).toString()) as Message;
+      const discover = {
+        supportedVersions: ['2026-07-28'],
+        capabilities: { tools: {} },
+        ttlMs: 0,
+        cacheScope: 'private',
+      };
+      const result =
+        method === 'server/discover'
+          ? { resultType: 'complete', ...discover }
+          : { resultType: 'input_required', requestState: 'more' };
+      json(res, { jsonrpc: '2.0', id, result });
+    }),
+  );
+  await expect(lab.call(mcpTarget(url), 'a')).rejects.toThrow(/asks for input before it answers/);
 });
 
 describe('lists', () => {

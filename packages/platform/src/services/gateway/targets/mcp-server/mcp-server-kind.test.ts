@@ -192,6 +192,19 @@ describe('a server with sessions', () => {
     expect(sessions.size).toBe(3);
   });
 
+  it('has one for each, too, where callers come at the same moment', async () => {
+    const backend = await open(startSessionBackend(() => sessionServer(echo)));
+    const target = mcpTarget(backend.url, { headers: ['x-tenant'] });
+    const tenants = ['blue', 'red', 'blue', 'green'];
+    await Promise.all(tenants.map((tenant) => lab.call(target, 'a', {}, { headers: { 'x-tenant': tenant } })));
+    const users = new Map<unknown, Set<unknown>>();
+    for (const { headers } of backend.requests) {
+      const session = headers['mcp-session-id'];
+      if (session !== undefined) users.set(session, (users.get(session) ?? new Set()).add(headers['x-tenant']));
+    }
+    expect([...users.values()].map(({ size }) => size)).toEqual([1, 1, 1]);
+  });
+
   it('that has lost them is shaken hands with again, and the call is made', async () => {
     const backend = await open(startSessionBackend(() => sessionServer(echo)));
     const target = mcpTarget(backend.url);

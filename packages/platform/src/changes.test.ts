@@ -13,7 +13,7 @@ const UNKEPT: Record<string, readonly string[]> = {
   'the storage itself': ['changes', 'changes_forgotten', 'schema_migrations'],
   'read at each use': [
     ...['idempotency_records', 'code_interpreter_sessions', 'jobs'],
-    ...['identity_authorizations', 'identity_refreshes', 'identity_portal_sessions'],
+    ...['identity_authorizations', 'identity_refreshes', 'identity_portal_sessions', 'identity_portal_sign_ins'],
   ],
   'read at each use; the keys of the platform that are kept are made once and never change': ['secrets'],
   'another resource is noted with them': [

@@ -77,7 +77,7 @@ export function createGatewayService(
   const guard = new TargetGuard(deps);
   const connections = new BackendConnections(deps);
   const kinds: TargetKinds = {
-    ...documentKinds({ ...deps, calls: new HttpCalls({ ...deps, credentials }) }),
+    ...documentKinds({ ...deps, calls: new HttpCalls({ ...deps, credentials, guard }) }),
     mcpServer: new McpServerKind({ ...deps, connections, credentials, guard }),
   };
   const documents = new Documents(deps);

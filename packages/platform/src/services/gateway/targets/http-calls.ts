@@ -9,6 +9,7 @@ import {
   readAnswer,
 } from '../http-tools/index.ts';
 import type { Credential, TargetCredentials } from '../outbound/target-credentials.ts';
+import type { TargetGuard } from '../outbound/target-guard.ts';
 import { ToolError } from '../tool-error.ts';
 import type { JsonObject } from '../tools/index.ts';
 import { checkArguments } from './check-arguments.ts';
@@ -19,6 +20,7 @@ export interface HttpCallsDeps {
   /** The guard: who makes a target names addresses. */
   outbound: Outbound;
   credentials: Pick<TargetCredentials, 'of'>;
+  guard: Pick<TargetGuard, 'run'>;
 }
 
 /** As the original has it for a call of a tool. */
@@ -50,11 +52,25 @@ export class HttpCalls {
     const more = propagated(target.live.metadataConfiguration, caller);
     for (const [name, value] of more.query) request.url.searchParams.append(name, value);
     for (const [name, value] of credential.query) request.url.searchParams.set(name, value);
+    return this.#deps.guard.run(target, () =>
+      this.#send(tool, request, { propagated: more.headers, credential, signal }),
+    );
+  }
+
+  async #send(
+    tool: HttpTool,
+    { method, url, headers, body }: HttpRequest,
+    {
+      propagated,
+      credential,
+      signal,
+    }: { propagated: Record<string, string>; credential: Credential; signal: AbortSignal },
+  ): Promise<CallToolResult> {
     const answer = await this.#deps.outbound
-      .fetch(request.url, {
-        method: request.method,
-        headers: { ...more.headers, ...request.headers, ...credential.headers },
-        ...(request.body && { body: request.body }),
+      .fetch(url, {
+        method,
+        headers: { ...propagated, ...headers, ...credential.headers },
+        ...(body && { body }),
         ...{ signal, timeoutMs: TIMEOUT_MS, maxBytes: MAX_ANSWER_BYTES, redirects: redirectsOf(credential) },
       })
       .catch((error: unknown) => {

@@ -37,7 +37,7 @@ export function backendFetch({ outbound, credential, onAnswer }: BackendFetchDep
         redirects: 0,
       });
       refuseRedirect(answer, credential);
-      const streams = /^\s*text\/event-stream\b/i.test(String(answer.headers['content-type'] ?? ''));
+      const streams = /^\s*text\/event-stream(?:[;\s]|$)/i.test(String(answer.headers['content-type'] ?? ''));
       onAnswer?.(streams);
       return responseOf(answer, exchange, streams);
     } catch (error) {

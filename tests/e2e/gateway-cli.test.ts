@@ -89,6 +89,13 @@ it('adds a gateway and a target with a key, and removes them', async () => {
   expect(await good(['gateway', 'list', '--json'])).not.toContain('zoo');
 });
 
+it('calls a gateway that is open without a signature', async () => {
+  await good(['add', 'gateway', 'park', '--open']);
+  await good(['add', 'target', 'pets', '--gateway', 'park', '--openapi', 'pets.yaml']);
+  expect(await good(['gateway', 'call', 'pets___getPet', '{"id": "7"}', '--gateway', 'park'])).toContain('Rex');
+  await good(['gateway', 'remove', 'park']);
+});
+
 it('says what is missing', async () => {
   const wrong: [string[], string, number][] = [
     [['add', 'target', 'x'], '--openapi', 2],

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
   CreateApiKeyCredentialProviderCommand,
@@ -296,6 +296,20 @@ describe('who comes in', () => {
       fetch(url, { method: 'POST', body: JSON.stringify(message), headers: { ...headers, origin } });
     expect((await asked('https://evil.example')).status).toBe(403);
     expect((await asked(platform.ready.endpoint)).status).toBe(200);
+    // A name that was made to lead here is no better, although it says itself that it is here.
+    const { port, pathname } = new URL(url);
+    const rebound = { ...headers, host: `evil.example:${port}`, origin: `http://evil.example:${port}` };
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const asking = request(
+        { port, host: '127.0.0.1', path: pathname, method: 'POST', headers: rebound },
+        (answer) => {
+          answer.resume();
+          resolve(answer.statusCode);
+        },
+      );
+      asking.on('error', reject).end(JSON.stringify(message));
+    });
+    expect(status).toBe(403);
     expect(platform.log()).toContain('without inbound authorization');
     await client.close();
   });
@@ -401,6 +415,84 @@ describe('what goes out', () => {
     await consentTo(refused?.data?.elicitations?.[0]?.url ?? '');
     expect((await call()).isError).not.toBe(true);
     expect(await provider.whoIs((seen.at(-1)?.headers.authorization ?? '').replace('Bearer ', ''))).toBe('ada');
+    await client.close();
+  });
+});
+
+describe('a server that answers with what cannot be stored', () => {
+  it.each([
+    ['a zero byte', 'a\u0000b'],
+    ['half a character at the end of the excerpt', `${'x'.repeat(499)}😀`],
+  ])('fails its target, once and with a reason: %s', async (_what, text) => {
+    let asked = 0;
+    const hostile = createServer((req, res) => {
+      asked++;
+      req.resume();
+      res.writeHead(403, { 'content-type': 'text/plain' }).end(text);
+    });
+    await new Promise<void>((done) => hostile.listen(0, '127.0.0.1', done));
+    try {
+      const { id } = await gateway();
+      const endpoint = `http://127.0.0.1:${(hostile.address() as AddressInfo).port}/mcp`;
+      const made = await target(id, { targetConfiguration: { mcp: { mcpServer: { endpoint } } } });
+      expect(made).toMatchObject({ status: 'FAILED', statusReasons: [expect.stringContaining('403')] });
+      expect(asked).toBeGreaterThan(0);
+    } finally {
+      hostile.closeAllConnections();
+      hostile.close();
+    }
+  });
+});
+
+describe('who adds a target', () => {
+  it('names no provider that he may not use himself', async () => {
+    await clients.control.send(new CreateApiKeyCredentialProviderCommand({ name: 'others-key', apiKey: 'not-his' }));
+    const { credentialProviderArn: providerArn = '' } = await clients.control.send(
+      new GetApiKeyCredentialProviderCommand({ name: 'others-key' }),
+    );
+    const { id } = await gateway();
+    const may = (Action: string) => ({ Effect: 'Allow', Action: `bedrock-agentcore:${Action}`, Resource: '*' });
+    const credentials = await newUser(platform, 'adder', [may('*GatewayTarget')]);
+    const own = clientsOf(platform, { credentials });
+    const input = {
+      ...{ gatewayIdentifier: id, name: 'shop' },
+      targetConfiguration: { mcp: { openApiSchema: { inlinePayload: JSON.stringify(document()) } } },
+      credentialProviderConfigurations: [
+        {
+          credentialProviderType: 'API_KEY' as const,
+          credentialProvider: { apiKeyCredentialProvider: { providerArn } },
+        },
+      ],
+    };
+    const add = () => own.control.send(new CreateGatewayTargetCommand(input));
+    await expect(add()).rejects.toMatchObject({
+      name: 'AccessDeniedException',
+      message: expect.stringContaining('GetResourceApiKey'),
+    });
+    await setPolicy(platform, 'adder', [may('*GatewayTarget'), may('GetResourceApiKey')], 'users');
+    expect((await add()).targetId).toBeDefined();
+    own.close();
+  });
+
+  it('lends no credential where the gateway only authenticates', async () => {
+    const { credentialProviderArn: providerArn = '' } = await clients.control.send(
+      new GetOauth2CredentialProviderCommand({ name: 'orders' }),
+    );
+    const { discoveryUrl } = provider;
+    const { id, url } = await gateway({
+      authorizerType: 'AUTHENTICATE_ONLY',
+      authorizerConfiguration: { customJWTAuthorizer: { discoveryUrl } },
+    });
+    const oauthCredentialProvider = { providerArn, scopes: ['openid'] };
+    const credentialProviderConfigurations = [
+      { credentialProviderType: 'OAUTH' as const, credentialProvider: { oauthCredentialProvider } },
+    ];
+    await expect(target(id, { credentialProviderConfigurations })).rejects.toThrow(/JWT_PASSTHROUGH, or none/);
+    await target(id, { credentialProviderConfigurations: [{ credentialProviderType: 'JWT_PASSTHROUGH' }] });
+    const token = await provider.userToken('ada');
+    const client = await connectMcp(url, { token });
+    await client.callTool({ name: 'shop___getOrder', arguments: { id: '1' } });
+    expect(seen.at(-1)?.headers.authorization).toBe(`Bearer ${token}`);
     await client.close();
   });
 });

@@ -38,6 +38,8 @@ const ANSWERS: readonly Answer[] = [
       ...(['GetWorkloadIdentity', 'ListWorkloadIdentities', 'UpdateWorkloadIdentity'] as const),
       ...(['CreateConsentPortal', 'DeleteConsentPortal', 'GetConsentPortal', 'ListConsentPortals'] as const),
       ...(['UpdateConsentPortal', 'GetTokenVault'] as const),
+      ...(['CreateGateway', 'DeleteGateway', 'GetGateway', 'ListGateways', 'UpdateGateway'] as const),
+      ...(['DeleteGatewayTarget', 'GetGatewayTarget', 'ListGatewayTargets', 'SynchronizeGatewayTargets'] as const),
       ...(['DeleteResourcePolicy', 'GetResourcePolicy', 'PutResourcePolicy'] as const),
       ...(['ListTagsForResource', 'TagResource', 'UntagResource'] as const),
     ],
@@ -55,6 +57,12 @@ const ANSWERS: readonly Answer[] = [
       ...(['GetPaymentCredentialProvider', 'ListPaymentCredentialProviders'] as const),
       ...(['UpdatePaymentCredentialProvider', 'ResetTokenVaultKeyMaterial', 'SetTokenVaultCMK'] as const),
     ],
+  },
+  {
+    whose: 'the gateway’s, and a document or credential provider that it names is used only by who may use it',
+    heldBy: ['e2e/gateway.test.ts'],
+    byDefault: [],
+    else: ['CreateGatewayTarget', 'UpdateGatewayTarget'],
   },
   {
     whose: 'the workload’s and the user’s whom the workload access token names',
@@ -153,6 +161,7 @@ describe('the default role', () => {
   const labels = (): Record<string, string> => ({
     endpointName: 'DEFAULT',
     eventId: '0000000000001#0a1b2c3d',
+    targetId: '0123456789',
     resourceArn: `arn:aws:bedrock-agentcore:${platform.ready.region}:${platform.ready.accountId}:memory/m_x-0123456789`,
   });
 

@@ -170,7 +170,8 @@ async function connect(terminal: Terminal, flags: Parameters<typeof findConnecti
   const connection = await findConnection(terminal, flags);
   const { gatewayUrl = '', authorizerType } = await findGateway(await controlClient(connection), wanted);
   const token = authorizerType === 'AWS_IAM' ? undefined : terminal.env[TOKEN_VARIABLE];
-  return gatewayClient(connection, gatewayUrl, token);
+  const without = authorizerType === 'NONE' ? 'open' : 'signed';
+  return gatewayClient(connection, gatewayUrl, token === undefined ? without : { token });
 }
 
 async function argumentsOf(terminal: Terminal, text: string): Promise<Record<string, unknown>> {

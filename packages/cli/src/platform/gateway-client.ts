@@ -4,15 +4,19 @@ import { version } from '../version.ts';
 import { sign } from './admin.ts';
 import type { Connection } from './connection.ts';
 
-/** A client of MCP for a gateway: with a bearer token, else signed as this program signs. Rejects with a `CliError` where it may not come in. */
+/** How a gateway is called: with a bearer token, without anything where it is open, or signed as this program signs. */
+export type GatewayAccess = { token: string } | 'open' | 'signed';
+
+/** A client of MCP for a gateway. Rejects with a `CliError` where it may not come in. */
 export async function gatewayClient(
   connection: Connection,
   gatewayUrl: string,
-  token: string | undefined,
+  access: GatewayAccess,
 ): Promise<Client> {
   const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
   const client = new Client({ name: 'agentcore', version }, { versionNegotiation: { mode: 'auto' } });
-  const fetch = token === undefined ? signing(connection) : bearing(token);
+  const fetch =
+    access === 'signed' ? signing(connection) : access === 'open' ? globalThis.fetch : bearing(access.token);
   try {
     await client.connect(new StreamableHTTPClientTransport(new URL(gatewayUrl), { fetch }));
   } catch (error) {
@@ -20,7 +24,7 @@ export async function gatewayClient(
     throw new CliError(
       'failure',
       `The gateway lets nobody in: ${message}`,
-      token === undefined ? 'Where it takes tokens, put one into AGENTCORE_GATEWAY_TOKEN.' : undefined,
+      access === 'signed' ? 'Where it takes tokens, put one into AGENTCORE_GATEWAY_TOKEN.' : undefined,
       { cause: error },
     );
   }

@@ -34,6 +34,11 @@ export class LinearPattern {
     this.#first = this.#state([0], true);
   }
 
+  /** Steps that it is made of: no character of a text costs more than that many. */
+  get size(): number {
+    return this.#steps.length;
+  }
+
   /** Whether the whole text matches. */
   test(text: string): boolean {
     let state = this.#first;

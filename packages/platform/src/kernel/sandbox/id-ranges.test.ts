@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { IdRanges, RANGE_IDS, releaseRanges } from './id-ranges.ts';
 
-const first = 100 * RANGE_IDS;
+/** Far from those of the sandboxes of other tests, whose ids are in use meanwhile. */
+const first = 20_000 * RANGE_IDS;
 
 describe('ranges of host ids', () => {
   let dir: string;

@@ -53,7 +53,7 @@ export interface GatewayToolsDeps {
 }
 
 /** Gateways in memory, those that were used last. */
-const KNOWN_GATEWAYS = 500;
+const KNOWN_GATEWAYS = 100;
 /** As the wire has it where a target does not say. */
 const RESOURCE_PRIORITY = 1_000;
 

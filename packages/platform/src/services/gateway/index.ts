@@ -58,6 +58,8 @@ export interface GatewayServiceDeps {
   /** Where callers reach the platform, without a closing slash. */
   originOf(req: IncomingMessage): string;
   addressFor(ctx: RequestContext): string;
+  /** The configured address of the platform, if there is one. */
+  publicUrl: string | undefined;
   version: string;
   log: Logger;
 }
@@ -76,9 +78,10 @@ export function createGatewayService(
   const credentials = new TargetCredentials(deps);
   const guard = new TargetGuard(deps);
   const connections = new BackendConnections(deps);
+  const mcpServer = new McpServerKind({ ...deps, connections, credentials, guard });
   const kinds: TargetKinds = {
     ...documentKinds({ ...deps, calls: new HttpCalls({ ...deps, credentials, guard }) }),
-    mcpServer: new McpServerKind({ ...deps, connections, credentials, guard }),
+    mcpServer,
   };
   const documents = new Documents(deps);
   const targets = new Targets({ ...deps, kinds, documents, credentials, gatewayOf: (arn) => gateways.load(arn) });
@@ -105,6 +108,7 @@ export function createGatewayService(
     port: undefined,
     start: async () => undefined,
     stop: async () => {
+      mcpServer.close();
       await servers.close();
       await connections.close();
     },

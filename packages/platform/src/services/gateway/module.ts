@@ -24,6 +24,7 @@ export const module: ServiceModule<'gateway', GatewayServiceOperation, 'identity
       originOf: (req) => (req.socket.localPort === reach.sandboxPort ? originOf(req) : (publicUrl ?? originOf(req))),
       addressFor: ({ principal, origin }) =>
         principal.kind === 'iam' && principal.sandboxId !== undefined ? origin : (publicUrl ?? origin),
+      publicUrl,
       version: VERSION,
     });
   },

@@ -75,6 +75,17 @@ export async function readOffers(
   return offered;
 }
 
+/** Bytes of what all other targets of a gateway offer, as JSON. */
+export async function bytesOfOthers(tx: Executor, gatewayArn: string, targetArn: string): Promise<number> {
+  const [row] = await tx.query<{ bytes: number }>(
+    `SELECT coalesce(sum(octet_length(o.offer::text)), 0)::float8 AS bytes FROM (
+       SELECT target_arn, tool AS offer FROM gateway_tools UNION ALL SELECT target_arn, offer FROM gateway_offers) o
+     JOIN resources r ON r.arn = o.target_arn WHERE r.parent = $1 AND r.arn <> $2`,
+    [gatewayArn, targetArn],
+  );
+  return row?.bytes ?? 0;
+}
+
 /** Forgets how the tools of a target were first. */
 export async function forgetFirstTools(tx: Executor, targetArn: string): Promise<void> {
   await tx.execute('DELETE FROM gateway_first_tools WHERE target_arn = $1', [targetArn]);

@@ -18,7 +18,8 @@ export function checkGateway({
   if (!judged && rules)
     throw errors.invalidField('authorizerConfiguration', `must not be given where authorizerType is ${authorizerType}`);
   // Who only authenticates lets any token of the issuer in: what it may do is decided behind the gateway.
-  const problem = rules && authorizerType === 'CUSTOM_JWT' ? checkConfiguration(rules) : undefined;
+  const ruled = rules?.allowedAudience ?? rules?.allowedClients ?? rules?.allowedScopes ?? rules?.customClaims;
+  const problem = rules && (authorizerType === 'CUSTOM_JWT' || ruled) ? checkConfiguration(rules) : undefined;
   if (problem) throw errors.invalidField(`authorizerConfiguration.${problem.field}`, problem.message);
   for (const [i, version] of (protocolConfiguration?.mcp.supportedVersions ?? []).entries())
     if (!MCP_VERSIONS.some((known) => known === version))

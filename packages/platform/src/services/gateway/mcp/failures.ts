@@ -27,6 +27,9 @@ export function failureText(error: unknown, { gateway, name, requestId }: Doing,
   const known = error instanceof ToolError || error instanceof ServiceError || error instanceof OutboundError;
   if (!known) log.error({ err: error, requestId, gateway: gateway.id, name }, 'a target could not be asked');
   const debug = gateway.definition.exceptionLevel === 'DEBUG' && error instanceof Error;
+  // It names the gateway's role and providers, which are its owner's business.
+  if (error instanceof ServiceError && error.status === 403 && !debug)
+    return 'The gateway may not use the credential of this target. Its owner sees why with exceptionLevel DEBUG.';
   return known || debug ? (error as Error).message : `The platform failed. Request ${requestId} is in its log.`;
 }
 

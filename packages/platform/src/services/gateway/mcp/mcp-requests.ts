@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
 import { errors, resourceArn } from '@agentplatform/contract';
 import type { AnonymousPrincipal, JwtAuthenticator, OAuthPrincipal } from '../../../kernel/auth/index.ts';
 import {
+  addressKey,
   type Passing,
   type PassRequest,
   type PassService,
@@ -22,6 +24,8 @@ export interface McpRequestsDeps {
   accountId: string;
   /** Where that request reached the platform, without a closing slash. */
   originOf(req: IncomingMessage): string;
+  /** The configured address of the platform, if there is one. */
+  publicUrl: string | undefined;
 }
 
 /** As MCP's own packages have it. */
@@ -69,8 +73,8 @@ export class GatewayRequests implements PassService {
     const { accountId, arn: resource, id, definition, certificateAuthority } = gateway;
     const { authorizerType, authorizerConfiguration } = definition;
     if (authorizerType === 'NONE') {
-      fromHere(req, this.#deps.originOf(req));
-      return { kind: 'anonymous', accountId, acceptedBy: resource, address: req.socket.remoteAddress };
+      this.#fromHere(req);
+      return { kind: 'anonymous', accountId, acceptedBy: resource, address: addressKey(req.socket.remoteAddress) };
     }
     const configuration = authorizerConfiguration?.customJWTAuthorizer;
     if (!configuration)
@@ -80,6 +84,29 @@ export class GatewayRequests implements PassService {
       resourceMetadataUrl: metadataUrl(this.#deps.originOf(req), id),
       advertisedScopes: advertisedScopes(gateway),
     });
+  }
+
+  /**
+   * A page of somewhere else, opened by a person who reaches this address, calls no open gateway; nor does one whose name was made to lead here
+   * (DNS rebinding): a name counts only where the configuration says it.
+   */
+  #fromHere(req: IncomingMessage): void {
+    const { origin } = req.headers;
+    if (origin === undefined) return;
+    const here = this.#addressOf(req);
+    const named = this.#deps.publicUrl !== undefined || here.hostname === 'localhost';
+    const address = isIP(here.hostname.replace(/^\[|\]$/g, '')) !== 0;
+    if (origin !== here.origin || !(named || address))
+      throw errors.accessDenied('A gateway without authorization takes no requests of web pages of another origin.');
+  }
+
+  /** Throws ValidationException for a `Host` that is none. */
+  #addressOf(req: IncomingMessage): URL {
+    try {
+      return new URL(req.url ?? '/', this.#deps.originOf(req));
+    } catch (cause) {
+      throw errors.validation('The header Host names no host.', { cause });
+    }
   }
 
   async #pass({ req, requestId, principal, body, signal }: Passing, open: OpenGateway): Promise<UpstreamResponse> {
@@ -92,7 +119,7 @@ export class GatewayRequests implements PassService {
         },
       );
     const bytes = body === undefined ? undefined : await readAll(body);
-    const url = new URL(req.url ?? '/', this.#deps.originOf(req));
+    const url = this.#addressOf(req);
     const request = new Request(url, {
       method: req.method ?? 'POST',
       headers: headersOf(req),
@@ -112,12 +139,6 @@ function arnOf(home: { region: string; accountId: string }, id: string): string 
   } catch {
     return missing(id);
   }
-}
-
-/** A page of somewhere else, opened by a person who reaches this address, calls no open gateway (DNS rebinding). */
-function fromHere({ headers: { origin } }: IncomingMessage, here: string): void {
-  if (origin !== undefined && origin !== new URL(here).origin)
-    throw errors.accessDenied('A gateway without authorization takes no requests of web pages of another origin.');
 }
 
 async function readAll(body: NonNullable<Passing['body']>): Promise<Uint8Array> {

@@ -44,7 +44,7 @@ export interface McpAnswerer {
 /** The MCP servers of gateways. What they serve is asked for with each request; only streams of change notifications last. */
 export class McpServers {
   readonly #deps: McpServersDeps;
-  readonly #open = new Map<string, { handler: McpHttpHandler; versions: string } & McpAnswerer>();
+  readonly #open = new Map<string, { handler: McpHttpHandler; settings: string } & McpAnswerer>();
 
   constructor(deps: McpServersDeps) {
     this.#deps = deps;
@@ -55,18 +55,25 @@ export class McpServers {
         notify?.toolsChanged();
         notify?.promptsChanged();
         notify?.resourcesChanged();
+        if (notify && !(await deps.tools.find(arn))) this.#end(arn);
       }
     });
   }
 
   of(gateway: Gateway): McpAnswerer {
-    const versions = versionsOf(gateway).join();
+    const settings = JSON.stringify([versionsOf(gateway), streams(gateway)]);
     const known = this.#open.get(gateway.arn);
-    if (known?.versions === versions) return known;
-    void known?.handler.close();
-    const made = { ...this.#make(gateway), versions };
+    if (known?.settings === settings) return known;
+    this.#end(gateway.arn);
+    const made = { ...this.#make(gateway), settings };
     this.#open.set(gateway.arn, made);
     return made;
+  }
+
+  #end(arn: string): void {
+    const known = this.#open.get(arn);
+    this.#open.delete(arn);
+    known?.handler.close().catch((error: unknown) => this.#deps.log.warn({ err: error }, 'streams of MCP did not end'));
   }
 
   /** Ends all streams. */
@@ -79,11 +86,9 @@ export class McpServers {
     const { log } = this.#deps;
     const callers = new WeakMap<AuthInfo, Known>();
     const older = versionsOf(gateway).some((version) => version !== MODERN);
-    const streams =
-      gateway.definition.protocolConfiguration?.mcp.streamingConfiguration?.enableResponseStreaming ?? true;
     const handler = createMcpHandler((context) => this.#server(gateway.arn, context, callers), {
       legacy: older ? 'stateless' : 'reject',
-      responseMode: streams ? 'auto' : 'json',
+      responseMode: streams(gateway) ? 'auto' : 'json',
       onerror: (error) => log.debug({ err: error, gateway: gateway.id }, 'a request of MCP was refused'),
     });
     return {
@@ -197,4 +202,9 @@ function askingOf(
 function capabilitiesOf(envelope: object): ClientInput['capabilities'] {
   const said: unknown = Reflect.get(envelope, CLIENT_CAPABILITIES_META_KEY);
   return isObject(said) ? said : {};
+}
+
+/** Whether answers may be streams, on which progress is told before the result. */
+function streams({ definition }: Gateway): boolean {
+  return definition.protocolConfiguration?.mcp.streamingConfiguration?.enableResponseStreaming ?? true;
 }

@@ -19,6 +19,9 @@ export interface Credential {
   secrets: readonly string[];
 }
 
+const NOBODY_ASKS =
+  'need mcpServer.mcpToolSchema or listingMode DYNAMIC: the gateway asks for the tools by itself, and has no user then';
+
 const NOTHING: Credential = { headers: {}, query: [], secrets: [] };
 
 /** Flows of Identity by the wire's grants of targets. */
@@ -36,11 +39,14 @@ export class TargetCredentials {
     this.#deps = deps;
   }
 
-  /** Throws ValidationException for credentials that could never be had. */
+  /**
+   * Rejects with ValidationException for credentials that could never be had or that anybody could have, and AccessDeniedException for a provider
+   * that is not the caller's to use: else who may add targets had whatever the gateway's role has.
+   */
   async check(
     { credentialProviderConfigurations: given, targetConfiguration }: TargetDefinition,
     gateway: Gateway,
-    type: control.TargetType,
+    caller: Caller,
   ): Promise<void> {
     const field = 'credentialProviderConfigurations';
     const problem = (message: string): Error => errors.invalidField(field, message);
@@ -51,10 +57,17 @@ export class TargetCredentials {
     const withTokens = gateway.definition.authorizerConfiguration !== undefined;
     if (kind === 'GATEWAY_IAM_ROLE' || kind === 'CALLER_IAM_CREDENTIALS')
       throw problem(`of type ${kind} are not built yet; use API_KEY, OAUTH or JWT_PASSTHROUGH`);
+    const { mcpToolSchema, listingMode, endpoint } = targetConfiguration.mcp?.mcpServer ?? {};
+    const asksItself = endpoint !== undefined && !mcpToolSchema && listingMode !== 'DYNAMIC';
     if (kind === 'JWT_PASSTHROUGH') {
+      if (asksItself) throw problem(`of type JWT_PASSTHROUGH ${NOBODY_ASKS}`);
       if (!withTokens) throw problem('of type JWT_PASSTHROUGH need a gateway whose callers bring a JWT');
       return;
     }
+    if (gateway.definition.authorizerType === 'AUTHENTICATE_ONLY')
+      throw problem(
+        'must be of type JWT_PASSTHROUGH, or none, where the gateway only authenticates: every user of the identity provider could use any other',
+      );
     const { apiKeyCredentialProvider: key, oauthCredentialProvider: oauth } = credentialProvider ?? {};
     const named = kind === 'API_KEY' ? key : oauth;
     const member = kind === 'API_KEY' ? 'apiKeyCredentialProvider' : 'oauthCredentialProvider';
@@ -68,14 +81,12 @@ export class TargetCredentials {
       throw problem(
         `with grantType ${oauth.grantType} need a gateway whose callers bring a JWT: without one nobody is known to act for`,
       );
-    if (
-      oauth?.grantType === 'AUTHORIZATION_CODE' &&
-      type === 'MCP_SERVER' &&
-      !targetConfiguration.mcp?.mcpServer?.mcpToolSchema
-    )
-      throw problem(
-        'with grantType AUTHORIZATION_CODE need mcpServer.mcpToolSchema: nobody has consented when its tools are asked for',
-      );
+    if (oauth?.grantType && oauth.grantType !== 'CLIENT_CREDENTIALS' && asksItself)
+      throw problem(`with grantType ${oauth.grantType} ${NOBODY_ASKS}`);
+    await caller.require(
+      `bedrock-agentcore:${kind === 'API_KEY' ? 'GetResourceApiKey' : 'GetResourceOauth2Token'}`,
+      named.providerArn,
+    );
   }
 
   /**

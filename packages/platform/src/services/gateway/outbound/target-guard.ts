@@ -42,7 +42,7 @@ export class TargetGuard {
 
   /** Does the work, or rejects with ToolError at once where the target has too much of it or is left alone. */
   async run<T>(target: { arn: string; name: string }, work: () => Promise<T>): Promise<T> {
-    const state = this.#admit(target);
+    const { state, tries } = this.#admit(target);
     state.inFlight++;
     try {
       const result = await work();
@@ -53,12 +53,12 @@ export class TargetGuard {
       throw error;
     } finally {
       state.inFlight--;
-      state.trying = false;
+      if (tries) state.trying = false;
       if (state.inFlight === 0 && state.failures === 0) this.#states.delete(target.arn);
     }
   }
 
-  #admit({ arn, name }: { arn: string; name: string }): TargetState {
+  #admit({ arn, name }: { arn: string; name: string }): { state: TargetState; tries: boolean } {
     const { inFlight, failures } = TARGET_LIMITS;
     let state = this.#states.get(arn);
     if (!state) {
@@ -69,14 +69,14 @@ export class TargetGuard {
       throw new ToolError(
         `The target ${name} has ${inFlight} calls under way, which is the most; its server is slow. Call again later.`,
       );
-    if (state.failures < failures) return state;
+    if (state.failures < failures) return { state, tries: false };
     const left = state.restsUntil - this.#clock.monotonic();
     if (left > 0 || state.trying)
       throw new ToolError(
         `The server behind the target ${name} failed ${failures} times in a row and is left alone for ${Math.max(1, Math.ceil(left / 1000))} s. Call again then.`,
       );
     state.trying = true;
-    return state;
+    return { state, tries: true };
   }
 
   #judge(state: TargetState, error: unknown): void {

@@ -22,7 +22,7 @@ const FILE_TIMEOUT_MS = 20_000;
 /** The kinds of targets whose tools are the operations of a document. */
 export function documentKinds({ calls, outbound, region }: DocumentKindsDeps): Record<DocumentKind, TargetKind> {
   const resolve = async (url: string, signal: AbortSignal): Promise<string> => {
-    const answer = await outbound.fetch(url, { signal, maxBytes: MAX_FILE_BYTES, timeoutMs: FILE_TIMEOUT_MS });
+    const answer = await outbound.apart().fetch(url, { signal, maxBytes: MAX_FILE_BYTES, timeoutMs: FILE_TIMEOUT_MS });
     if (answer.status === 200) return answer.text();
     answer.body.destroy();
     throw new Error(`${url} answered ${answer.status}`);

@@ -50,8 +50,12 @@ export class HttpCalls {
       signal,
     });
     const more = propagated(target.live.metadataConfiguration, caller);
-    for (const [name, value] of more.query) request.url.searchParams.append(name, value);
-    for (const [name, value] of credential.query) request.url.searchParams.set(name, value);
+    for (const [name] of credential.query)
+      if (request.url.searchParams.has(name)) request.url.searchParams.delete(name);
+    appendQuery(request.url, [
+      ...more.query.filter(([name]) => !credential.query.some(([own]) => own === name)),
+      ...credential.query,
+    ]);
     return this.#deps.guard.run(target, () =>
       this.#send(tool, request, { propagated: more.headers, credential, signal }),
     );
@@ -66,7 +70,9 @@ export class HttpCalls {
       signal,
     }: { propagated: Record<string, string>; credential: Credential; signal: AbortSignal },
   ): Promise<CallToolResult> {
+    // Apart: the bound of calls at once is the guard's for each target, and none that targets share.
     const answer = await this.#deps.outbound
+      .apart()
       .fetch(url, {
         method,
         headers: { ...propagated, ...headers, ...credential.headers },
@@ -86,6 +92,12 @@ function requestOf(tool: HttpTool, args: JsonObject): HttpRequest {
   } catch (error) {
     throw error instanceof RefusedArgumentError ? new ToolError(error.message, { cause: error }) : error;
   }
+}
+
+/** Leaves what is there as it is written: `URLSearchParams` would write it anew. */
+function appendQuery(url: URL, pairs: readonly (readonly [string, string])[]): void {
+  const more = pairs.map((pair) => pair.map(encodeURIComponent).join('=')).join('&');
+  if (more !== '') url.search = url.search === '' ? more : `${url.search}&${more}`;
 }
 
 /** A credential goes to the address that the document names, and nowhere else. */

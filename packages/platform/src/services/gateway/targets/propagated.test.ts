@@ -31,8 +31,15 @@ describe('what of the caller’s request goes on', () => {
     'Proxy-Authorization',
   ])('is never %s, and a list that names it is refused', (name) => {
     const lists = { allowedRequestHeaders: ['x-tenant', name] };
-    expect(unpassable(lists)).toBe(name);
+    expect(unpassable(lists)).toEqual({ list: 'allowedRequestHeaders', name });
     expect(Object.keys(propagated(lists, caller).headers)).toEqual(['x-tenant']);
+  });
+
+  it('is never a part of a signature in the query', () => {
+    const lists = { allowedQueryParameters: ['page', 'X-Amz-Signature'] };
+    expect(unpassable(lists)).toEqual({ list: 'allowedQueryParameters', name: 'X-Amz-Signature' });
+    const signed = { ...caller, query: new URLSearchParams('page=1&X-Amz-Signature=s') };
+    expect(propagated(lists, signed).query).toEqual([['page', '1']]);
   });
 
   it('is any other header that a list names', () => {

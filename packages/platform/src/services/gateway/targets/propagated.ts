@@ -5,9 +5,18 @@ import type { ToolCaller } from './target-kind.ts';
 const NEVER =
   /^(?:authorization|proxy-.*|cookie|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|content-type|content-encoding|accept-encoding|x-amz.*|x-amzn.*|amz-sdk-.*|mcp-.*|x-agentplatform-.*)$/;
 
-/** The first of these headers that no list can pass on; undefined when there is none. */
-export function unpassable({ allowedRequestHeaders = [] }: control.MetadataConfiguration = {}): string | undefined {
-  return allowedRequestHeaders.find((name) => NEVER.test(name.toLowerCase()));
+/** Of the signature of a presigned URL: who had them could send the request again. */
+const OF_SIGNATURE = /^x-amz-/i;
+
+/** The first name in these lists that none can pass on, with the list; undefined when there is none. */
+export function unpassable({
+  allowedRequestHeaders = [],
+  allowedQueryParameters = [],
+}: control.MetadataConfiguration = {}): { list: keyof control.MetadataConfiguration; name: string } | undefined {
+  const header = allowedRequestHeaders.find((name) => NEVER.test(name.toLowerCase()));
+  if (header !== undefined) return { list: 'allowedRequestHeaders', name: header };
+  const parameter = allowedQueryParameters.find((name) => OF_SIGNATURE.test(name));
+  return parameter === undefined ? undefined : { list: 'allowedQueryParameters', name: parameter };
 }
 
 /** What of the caller's request goes on to a target, as its lists name it. */
@@ -22,6 +31,8 @@ export function propagated(
   }
   return {
     headers: passed,
-    query: allowedQueryParameters.flatMap((name) => query.getAll(name).map((value): [string, string] => [name, value])),
+    query: allowedQueryParameters
+      .filter((name) => !OF_SIGNATURE.test(name))
+      .flatMap((name) => query.getAll(name).map((value): [string, string] => [name, value])),
   };
 }

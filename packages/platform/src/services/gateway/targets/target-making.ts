@@ -5,9 +5,9 @@ import type { JobQueue, JobRun, Jobs } from '../../../kernel/jobs/index.ts';
 import { OutboundError } from '../../../kernel/outbound/index.ts';
 import { type Database, MissingResourceError, type ResourceStore } from '../../../kernel/storage/index.ts';
 import type { Gateway } from '../gateways/gateway.ts';
-import { readDocument, writeDocument, writeOffers } from '../tables.ts';
+import { bytesOfOthers, readDocument, writeDocument, writeOffers } from '../tables.ts';
 import { ToolError } from '../tool-error.ts';
-import type { Problem } from '../tools/index.ts';
+import { type Problem, plainText } from '../tools/index.ts';
 import { changedTools, compareTools, EVER_NEW } from './changed-tools.ts';
 import type { Offers } from './offers.ts';
 import { fromResource, gatewayArnOf, type TargetData } from './target.ts';
@@ -32,6 +32,12 @@ interface Making {
 /** As the wire has them. */
 const MOST_REASONS = 100;
 const LONGEST_REASON = 2048;
+/** Of what all targets of one gateway offer: it is held in memory whole while the gateway is used. */
+const MOST_BYTES = 64 * 1024 * 1024;
+const TOO_MUCH: Problem = {
+  severity: 'error',
+  message: `All tools of a gateway together may have ${MOST_BYTES / 1024 / 1024} MiB as JSON. Put this target behind a gateway of its own, or give it a smaller document.`,
+};
 const TIMEOUT_SECONDS = 120;
 
 /** Makes the tools of targets in the background. */
@@ -76,8 +82,10 @@ export class TargetMaking {
         empty && found.some(isError)
           ? undefined
           : await compareTools(tx, arn, { tools: offers.tools, byOwner: status !== 'SYNCHRONIZING' });
-      const failed = compared === undefined;
-      const refused = failed && !empty ? [EVER_NEW] : [];
+      const bytes = Buffer.byteLength(JSON.stringify(offers)) + (await bytesOfOthers(tx, gatewayArnOf(arn), arn));
+      const tooMuch = !empty && bytes > MOST_BYTES;
+      const failed = compared === undefined || tooMuch;
+      const refused = tooMuch ? [TOO_MUCH] : failed && !empty ? [EVER_NEW] : [];
       const problems = [...refused, ...(compared ?? (await changedTools(tx, arn))), ...found];
       const data: TargetData = failed
         ? { ...current.data, live, wanted, status: FAILED[status] ?? 'FAILED', statusReasons: reasons(problems) }
@@ -119,7 +127,8 @@ function reasons(problems: readonly Problem[]): string[] {
   const sorted = problems.toSorted((a, b) => Number(a.severity === 'warning') - Number(b.severity === 'warning'));
   const texts = sorted.map(({ message, where, line }) => {
     const at = [where, line === undefined ? undefined : `line ${line}`].filter((one) => one !== undefined).join(', ');
-    return (at === '' ? message : `${at}: ${message}`).slice(0, LONGEST_REASON);
+    // Some of it was written by backends: not every text can be stored.
+    return plainText(at === '' ? message : `${at}: ${message}`, LONGEST_REASON);
   });
   if (texts.length <= MOST_REASONS) return texts;
   return [...texts.slice(0, MOST_REASONS - 1), `… and ${texts.length - MOST_REASONS + 1} more`];

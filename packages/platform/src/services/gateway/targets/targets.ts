@@ -108,7 +108,15 @@ export class Targets {
   /** SYNCHRONIZING: what an MCP server offers is asked anew. Rejects with ResourceNotFoundException, ValidationException, and ConflictException while its tools are being made. */
   async synchronize(gateway: Gateway, id: string): Promise<Target> {
     const before = await this.get(gateway, id);
-    const definition = before.live ?? before.wanted;
+    // Looked at with what is there when it is written: an update may come between.
+    return this.#change(gateway, before, undefined, (current) => {
+      const wanted = this.#synchronizable(id, current);
+      return { ...current, wanted, revision: current.revision + 1, status: 'SYNCHRONIZING' };
+    });
+  }
+
+  #synchronizable(id: string, { live, wanted, status }: TargetData): TargetDefinition {
+    const definition = live ?? wanted;
     const kind = definition && kindOf(definition, this.#deps.kinds);
     if (!definition || kind?.type !== 'MCP_SERVER')
       throw errors.validation(`The target ${id} is no MCP server: its tools are those of its document.`, {
@@ -119,14 +127,11 @@ export class Targets {
         `The target ${id} is not synchronized: its tools are asked for with each request, or given by its mcpToolSchema.`,
         { remedy: 'Change it with UpdateGatewayTarget.' },
       );
-    if (before.status === 'CREATING' || before.status === 'UPDATING')
+    if (status === 'CREATING' || status === 'UPDATING')
       throw errors.conflict(`The tools of the target ${id} are being made just now.`, {
         remedy: 'Synchronize it once it is READY.',
       });
-    return this.#change(gateway, before, undefined, (current) => ({
-      ...{ ...current, wanted: definition, revision: current.revision + 1 },
-      status: 'SYNCHRONIZING',
-    }));
+    return definition;
   }
 
   /** In the order of creation; `after` is `next` of the page before. */
@@ -185,15 +190,15 @@ export class Targets {
     refuseUnserved(input, TARGET_FIELDS);
     const { description, targetConfiguration, metadataConfiguration, credentialProviderConfigurations = [] } = input;
     const definition = { description, targetConfiguration, metadataConfiguration, credentialProviderConfigurations };
-    const header = unpassable(metadataConfiguration);
-    if (header !== undefined)
+    const never = unpassable(metadataConfiguration);
+    if (never)
       throw errors.invalidField(
-        'metadataConfiguration.allowedRequestHeaders',
-        `must not name ${header}, which is the platform’s, the connection’s or a credential’s`,
+        `metadataConfiguration.${never.list}`,
+        `must not name ${never.name}, which is the platform’s, the connection’s or a credential’s`,
       );
     const kind = kindOf(definition, kinds);
     await kind.check?.(definition, gateway);
-    await credentials.check(definition, gateway, kind.type);
+    await credentials.check(definition, gateway, ctx);
     return { definition, document: await documents.read(kind.document?.(definition), ctx) };
   }
 }

@@ -152,6 +152,16 @@ describe('arguments', () => {
     expect(problems({ pattern: '^(?!x)' }, 'x')).toEqual([]);
   });
 
+  it('spend on a pattern what it takes: large ones against long texts end the check, wherever they stand', () => {
+    const large = 'a[ab]{480}c';
+    const long = 'ab'.repeat(500_000);
+    const costly = [{ path: '', message: 'takes too long to be checked against its schema' }];
+    expect(compileArguments({ pattern: large })(long)).toEqual(costly);
+    expect(compileArguments({ patternProperties: { [large]: true } })({ [long]: 1 })).toEqual(costly);
+    // The control: what schemas usually have is checked.
+    expect(compileArguments({ items: { pattern: '^[a-z]{1,20}$' } })(Array(500).fill('abcdefgh'))).toEqual([]);
+  });
+
   it('have at most 20 problems named', () => {
     expect(
       problems(

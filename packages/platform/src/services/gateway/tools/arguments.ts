@@ -137,7 +137,7 @@ class Check {
       if (typeof maxLength === 'number' && length > maxLength)
         this.#say(path, `must have at most ${maxLength} characters, not ${length}`);
     }
-    if (typeof pattern === 'string' && this.#pattern(pattern)?.test(value) === false)
+    if (typeof pattern === 'string' && !this.#matches(pattern, value))
       this.#say(path, `must match the pattern ${shown(pattern)}`);
   }
 
@@ -210,7 +210,7 @@ class Check {
     }
     for (const [pattern, of] of entriesOf(schema.patternProperties)) {
       this.#spend(1);
-      if (this.#pattern(pattern)?.test(name) === false) continue;
+      if (!this.#matches(pattern, name)) continue;
       known = true;
       this.#check(of, value, inside);
     }
@@ -265,6 +265,14 @@ class Check {
     const conforms = !this.#failed;
     this.#failed = before;
     return conforms;
+  }
+
+  /** Whether a text matches; so it does where the pattern is one that is left to the backend. A long text and a large pattern cost accordingly. */
+  #matches(source: string, text: string): boolean {
+    const pattern = this.#pattern(source);
+    if (!pattern) return true;
+    this.#spend(Math.ceil((text.length * pattern.size) / 4));
+    return pattern.test(text);
   }
 
   #pattern(source: string): SearchPattern | undefined {

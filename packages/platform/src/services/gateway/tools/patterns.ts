@@ -4,7 +4,7 @@ import { LinearPattern, UnsupportedPatternError } from '@agentplatform/contract'
 const MOST_STEPS = 1000;
 
 /** A pattern that matches anywhere in a text, as JSON Schema has it. */
-export type SearchPattern = Pick<LinearPattern, 'test'>;
+export type SearchPattern = Pick<LinearPattern, 'test' | 'size'>;
 
 /**
  * A `pattern` of a schema, matched in linear time (ADR 21). Undefined for one that cannot be: what looks around, refers back or is too long.

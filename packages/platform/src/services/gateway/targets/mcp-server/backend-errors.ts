@@ -10,6 +10,7 @@ import { OutboundError } from '../../../../kernel/outbound/index.ts';
 import type { Mask } from '../../http-tools/index.ts';
 import { BackendError } from '../../outbound/backend-error.ts';
 import { ToolError } from '../../tool-error.ts';
+import { plainText } from '../../tools/plain-text.ts';
 import { HandshakeTimeout } from './backend-connection.ts';
 import { NO_RESULT } from './backend-transport.ts';
 import { masked } from './masked.ts';
@@ -38,7 +39,7 @@ function protocolError(error: ProtocolError, mask: Mask): Error {
   const { code, message } = error;
   if (code === NO_RESULT.code && message === NO_RESULT.message)
     return new BackendError('The server ended its answer without a result.');
-  const text = mask.text(message).slice(0, LONGEST_EXCERPT);
+  const text = plainText(mask.text(message), LONGEST_EXCERPT);
   if (error instanceof UrlElicitationRequiredError && error.elicitations.every(({ url }) => /^https?:\/\//i.test(url)))
     return new UrlElicitationRequiredError(masked(error.elicitations, mask), text);
   return new ProtocolError(code, text);
@@ -60,6 +61,6 @@ function refused(status: number, text: string, mask: Mask): Error {
 }
 
 function excerpt(text: string, mask: Mask): string {
-  const shown = mask.text(text).slice(0, LONGEST_EXCERPT).trim();
+  const shown = plainText(mask.text(text), LONGEST_EXCERPT);
   return shown === '' ? '' : ` It says: ${shown}`;
 }

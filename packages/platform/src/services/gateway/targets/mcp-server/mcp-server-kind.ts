@@ -13,6 +13,7 @@ import type {
   ReadResourceResult,
 } from '@modelcontextprotocol/server';
 import type { Clock } from '../../../../kernel/clock.ts';
+import { Timers } from '../../../../kernel/timers.ts';
 import type { Gateway } from '../../gateways/gateway.ts';
 import { createMask } from '../../http-tools/index.ts';
 import { BackendError } from '../../outbound/backend-error.ts';
@@ -66,8 +67,16 @@ export class McpServerKind implements TargetKind {
   readonly type = 'MCP_SERVER';
   readonly #deps: McpServerKindDeps;
 
+  readonly #farewellTimers: Timers;
+
   constructor(deps: McpServerKindDeps) {
     this.#deps = deps;
+    this.#farewellTimers = new Timers(deps.clock);
+  }
+
+  /** Waits for no farewell any more. */
+  close(): void {
+    this.#farewellTimers.close();
   }
 
   document(definition: TargetDefinition): control.ApiSchemaConfiguration | undefined {
@@ -201,7 +210,7 @@ export class McpServerKind implements TargetKind {
     } finally {
       cancel();
       // A backend that is to be told that nobody waits any more is told by a request of its own.
-      if (ends.aborted) clock.after(FAREWELL_MS, () => exchange.end());
+      if (ends.aborted) this.#farewellTimers.after(FAREWELL_MS, () => exchange.end());
       else exchange.end();
     }
   }

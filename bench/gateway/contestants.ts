@@ -58,7 +58,10 @@ const call = (name: string): string =>
 export async function openContest(): Promise<Contest> {
   const ends: (() => Promise<unknown>)[] = [];
   const backendPort = await freePort();
-  const backend = await startChild(process.execPath, [join(import.meta.dirname, 'backend-child.ts'), String(backendPort)]);
+  const backend = await startChild(process.execPath, [
+    join(import.meta.dirname, 'backend-child.ts'),
+    String(backendPort),
+  ]);
   ends.push(() => backend.end());
   const url = `http://127.0.0.1:${backendPort}`;
   await answers(backendPort);

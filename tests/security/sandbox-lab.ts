@@ -20,7 +20,7 @@ import { testStage } from '../../packages/platform/src/kernel/sandbox/testing/te
 const execute = promisify(execFile);
 
 /** What both providers that isolate can be given. */
-type LabOptions = Partial<Pick<OciProviderOptions, 'nft' | 'nameserver' | 'run' | 'poolSize' | 'door'>>;
+type LabOptions = Partial<Pick<OciProviderOptions, 'nft' | 'nameserver' | 'run' | 'poolSize' | 'sandboxEndpoint'>>;
 type MakeProvider = (
   options: LabOptions & Pick<OciProviderOptions, 'dataDir' | 'stage' | 'clock' | 'log'>,
 ) => SandboxProvider;

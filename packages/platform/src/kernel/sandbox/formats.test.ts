@@ -191,7 +191,7 @@ describe('record of a sandbox', () => {
       allowCidrs: ['10.0.0.0/8'],
       hostPorts: [1],
       endpoints: [{ host: 'a.test', addresses: ['10.1.2.3'], port: 80 }],
-      door: true,
+      sandboxEndpoint: true,
     },
     firstId: 2_000_224_256,
     openFiles: 64,

@@ -4,7 +4,7 @@ import { HELPER_ENV } from '../processes/index.ts';
 import { startExec } from './exec-handle.ts';
 import type { StagedSpec } from './host-stage.ts';
 import { mergeEnv } from './oci-spec.ts';
-import { DOOR_ADDRESS, type ExecHandle, type ExecOptions } from './sandbox.ts';
+import { type ExecHandle, type ExecOptions, SANDBOX_ENDPOINT_ADDRESS } from './sandbox.ts';
 
 export interface HostCommand {
   command: string[];
@@ -19,7 +19,7 @@ export interface HostCommand {
  */
 export function hostCommand(
   spec: StagedSpec,
-  place: { temp: string; port: number; door?: number | undefined },
+  place: { temp: string; port: number; sandboxEndpoint?: number | undefined },
 ): HostCommand {
   const { rootfs, config } = spec.image;
   const inImage = (path: string): string => {
@@ -31,7 +31,10 @@ export function hostCommand(
     name,
     value
       .replaceAll(/\b(?:platform|host\.docker)\.internal\b/g, '127.0.0.1')
-      .replaceAll(`http://${DOOR_ADDRESS}`, place.door === undefined ? '' : `http://127.0.0.1:${place.door}`),
+      .replaceAll(
+        `http://${SANDBOX_ENDPOINT_ADDRESS}`,
+        place.sandboxEndpoint === undefined ? '' : `http://127.0.0.1:${place.sandboxEndpoint}`,
+      ),
   ]);
   const env = mergeEnv([`PATH=${HELPER_ENV.PATH}`, ...config.env, `HOME=${place.temp}`, `TMPDIR=${place.temp}`], {
     ...Object.fromEntries(given),

@@ -10,12 +10,12 @@ export { OciProvider } from './oci-provider.ts';
 export { ReservedMemory } from './reserved-memory.ts';
 export * from './sandbox.ts';
 export {
-  DOOR_ADDRESS,
   type ExecHandle,
   type LogLine,
   NEVER_RAN,
   type NetworkPolicy,
   type ProbeReport,
+  SANDBOX_ENDPOINT_ADDRESS,
   type Sandbox,
   SandboxError,
   type SandboxExit,

@@ -19,8 +19,8 @@ export interface NetworkOptions {
   registryDir: string;
   /** The host's resolver; read from /etc/resolv.conf when not given. */
   nameserver?: Nameserver;
-  /** Port of 127.0.0.1 behind `DOOR_ADDRESS`. */
-  door?: number | undefined;
+  /** Port of 127.0.0.1 behind `SANDBOX_ENDPOINT_ADDRESS`. */
+  sandboxEndpoint?: number | undefined;
 }
 
 /** An interface of the host that leads to one sandbox. */
@@ -53,7 +53,7 @@ export class SandboxNetwork {
         subnet: subnet.cidr,
         gateway: subnet.gateway,
         nameserver: network.#nameserver,
-        door: options.door,
+        sandboxEndpoint: options.sandboxEndpoint,
       }),
     );
     return network;
@@ -76,7 +76,8 @@ export class SandboxNetwork {
 
   /** Opens what `policy` names. */
   async open(hostInterface: string, policy: NetworkPolicy): Promise<void> {
-    const toLoopback = policy.door || policy.hostPorts.length > 0 || this.#nameserver?.address.startsWith('127.');
+    const toLoopback =
+      policy.sandboxEndpoint || policy.hostPorts.length > 0 || this.#nameserver?.address.startsWith('127.');
     // A packet that we translate to 127.0.0.1 is dropped on arrival otherwise. What the sandbox itself addresses to 127/8 the table drops first.
     if (toLoopback) await this.#sysctl(hostInterface, 'route_localnet', '1');
     await this.#enforce(policyRules(this.#options.instance.prefix, hostInterface, policy));

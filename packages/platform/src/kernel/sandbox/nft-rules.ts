@@ -1,4 +1,4 @@
-import { DOOR_ADDRESS, type NetworkPolicy } from './sandbox.ts';
+import { type NetworkPolicy, SANDBOX_ENDPOINT_ADDRESS } from './sandbox.ts';
 
 export interface Nameserver {
   address: string;
@@ -11,8 +11,8 @@ export interface FirewallOptions {
   gateway: string;
   /** Where questions to port 53 of the gateway go; undefined when the host has no IPv4 resolver. */
   nameserver: Nameserver | undefined;
-  /** Port of 127.0.0.1 behind the door for sandboxes; undefined when there is none. */
-  door?: number | undefined;
+  /** Port of 127.0.0.1 behind the sandbox endpoint; undefined when there is none. */
+  sandboxEndpoint?: number | undefined;
 }
 
 /** Not the public internet (IANA special-purpose registry): closed unless a policy opens a range by name. */
@@ -40,7 +40,7 @@ const MAX_CONNECTIONS = 2048;
  * The whole table as one transaction, which can be run again: rules are replaced, the sets of known interfaces stay. What is not
  * allowed by name is refused; a sandbox whose interface is not in the sets has no network at all.
  */
-export function baseRules({ table, subnet, gateway, nameserver, door }: FirewallOptions): string {
+export function baseRules({ table, subnet, gateway, nameserver, sandboxEndpoint }: FirewallOptions): string {
   const t = `inet ${table}`;
   const refuse = 'reject with icmpx type admin-prohibited';
   const flood = `ct state new add @flows { ip saddr ct count over ${MAX_CONNECTIONS} } ${refuse}`;
@@ -65,9 +65,11 @@ export function baseRules({ table, subnet, gateway, nameserver, door }: Firewall
             ]
           : []),
         `ip daddr ${gateway} iifname . tcp dport @hostports dnat ip to 127.0.0.1`,
-        ...(door === undefined
+        ...(sandboxEndpoint === undefined
           ? []
-          : [`iifname @doors ip daddr ${DOOR_ADDRESS} tcp dport 80 dnat ip to 127.0.0.1:${door}`]),
+          : [
+              `iifname @doors ip daddr ${SANDBOX_ENDPOINT_ADDRESS} tcp dport 80 dnat ip to 127.0.0.1:${sandboxEndpoint}`,
+            ]),
       ],
     },
     inward: {
@@ -77,7 +79,9 @@ export function baseRules({ table, subnet, gateway, nameserver, door }: Firewall
         'ct state established,related accept',
         flood,
         'ct status dnat ip daddr 127.0.0.1 iifname . tcp dport @hostports accept',
-        ...(door === undefined ? [] : [`ct status dnat ip daddr 127.0.0.1 iifname @doors tcp dport ${door} accept`]),
+        ...(sandboxEndpoint === undefined
+          ? []
+          : [`ct status dnat ip daddr 127.0.0.1 iifname @doors tcp dport ${sandboxEndpoint} accept`]),
         ...resolver(nameserver),
         'iifname . ip daddr @allowed accept',
         'iifname . ip daddr . tcp dport @endpoints accept',
@@ -106,6 +110,7 @@ export function baseRules({ table, subnet, gateway, nameserver, door }: Firewall
       rules: [`ip saddr ${subnet} oifname != @members masquerade`],
     },
   };
+  // `doors` holds who may reach the sandbox endpoint. It keeps that name: sandboxes that outlived an update of the platform are in it.
   const sets = [
     `add set ${t} members { type ifname; }`,
     `add set ${t} restricted { type ifname; }`,
@@ -157,7 +162,7 @@ function elements(ifname: string, policy: NetworkPolicy): [set: string, element:
   const name = `"${ifname}"`;
   return [
     ...(policy.egress === 'restricted' ? [['restricted', name] satisfies [string, string]] : []),
-    ...(policy.door ? [['doors', name] satisfies [string, string]] : []),
+    ...(policy.sandboxEndpoint ? [['doors', name] satisfies [string, string]] : []),
     ...policy.hostPorts.map((port): [string, string] => ['hostports', `${name} . ${port}`]),
     ...(policy.endpoints ?? []).flatMap(({ addresses, port }) =>
       addresses.map((address): [string, string] => ['endpoints', `${name} . ${address} . ${port}`]),

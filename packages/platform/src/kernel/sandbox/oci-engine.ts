@@ -31,8 +31,8 @@ export interface OciProviderOptions {
   nft?: string;
   cniDir?: string;
   nameserver?: Nameserver;
-  /** Port of 127.0.0.1 that sandboxes with a door reach the platform by; asked when the first one is made. */
-  door?: () => number | undefined;
+  /** Port of 127.0.0.1 that sandboxes reach the sandbox endpoint by; asked when the first one is made. */
+  sandboxEndpoint?: () => number | undefined;
   /** Network namespaces kept ready (default 2). */
   poolSize?: number;
   /** First id of the host for sandboxes, a multiple of 65,536, and how many ranges of as many there are from there on. */
@@ -118,7 +118,7 @@ export async function openEngine(options: OciProviderOptions, run: RunCommand): 
     cniDir,
     registryDir,
     nameserver,
-    door: options.door?.(),
+    sandboxEndpoint: options.sandboxEndpoint?.(),
   });
   await endLeftHelpers(instance.sandboxes);
   const ranges = await IdRanges.open({

@@ -34,8 +34,8 @@ export interface ProcessProviderOptions {
   acceptNoIsolation: true;
   /** Bytes of a process's log that are kept (default 4 MiB). */
   logBytes?: number;
-  /** Port of 127.0.0.1 that an agent with a door reaches the platform by. */
-  door?: () => number | undefined;
+  /** Port of 127.0.0.1 that agents reach the sandbox endpoint by. */
+  sandboxEndpoint?: () => number | undefined;
 }
 
 /** What this provider cannot hold a sandbox to. */
@@ -155,7 +155,7 @@ export class ProcessProvider implements SandboxProvider {
     const port = await freePort();
     const temp = tempOf(dir);
     await mkdir(temp, { mode: 0o700 });
-    const { command, cwd, env } = hostCommand(spec, { temp, port, door: this.#options.door?.() });
+    const { command, cwd, env } = hostCommand(spec, { temp, port, sandboxEndpoint: this.#options.sandboxEndpoint?.() });
     await mkdir(cwd, { recursive: true });
     const logBytes = String(this.#options.logBytes ?? 4 * 1024 * 1024);
     const [file, ...args] = limited(spec.limits.openFiles, [

@@ -24,6 +24,7 @@ export function networkPolicy(value: unknown): NetworkPolicy {
       addresses: items(endpoint, 'addresses').map(String),
       port: Number(property(endpoint, 'port')),
     })),
-    door: property(value, 'door') === true,
+    // Records of before 2026-11-23 call it `door`.
+    sandboxEndpoint: property(value, 'sandboxEndpoint') === true || property(value, 'door') === true,
   };
 }

@@ -31,8 +31,8 @@ export interface DockerProviderOptions {
   dockerRuntime?: string;
   nft?: string;
   nameserver?: Nameserver;
-  /** Port of 127.0.0.1 that sandboxes with a door reach the platform by; asked when the first one is made. */
-  door?: () => number | undefined;
+  /** Port of 127.0.0.1 that sandboxes reach the sandbox endpoint by; asked when the first one is made. */
+  sandboxEndpoint?: () => number | undefined;
   /** Creates at work at once (default 8) and waiting (default 256). */
   creates?: { running: number; waiting: number };
   /** Bytes of a sandbox's log that are kept (default 4 MiB). */
@@ -97,7 +97,7 @@ export async function openDockerEngine(options: DockerProviderOptions, run: RunC
     cniDir: undefined,
     registryDir,
     nameserver: options.nameserver,
-    door: options.door?.(),
+    sandboxEndpoint: options.sandboxEndpoint?.(),
   });
   const networks = new DockerNetworks({ api, firewall, instance });
   await networks.load();

@@ -7,7 +7,7 @@ import { deployAgent } from '../support/deploy.ts';
 import { invokeJson, sessionId } from '../support/invoke.ts';
 import { startTestPlatform } from '../support/platform-process.ts';
 
-/** Connections that the door takes in all: few enough for one sandbox to have them. */
+/** Connections that the endpoint takes in all: few enough for one sandbox to have them. */
 const ALL = 40;
 
 type Ask = (act: object) => Promise<Record<string, unknown>>;
@@ -67,7 +67,7 @@ function attacks(title: string, provider: () => string[]): void {
   });
 }
 
-attacks('the door of sandboxes on oci', () => ['--sandbox', 'oci']);
+attacks('the sandbox endpoint on oci', () => ['--sandbox', 'oci']);
 
 describe('with a daemon', () => {
   let daemon: DockerDaemon;
@@ -75,7 +75,7 @@ describe('with a daemon', () => {
     daemon = await DockerDaemon.start();
   });
   afterAll(() => daemon.stop());
-  attacks('the door of sandboxes on docker', () => [
+  attacks('the sandbox endpoint on docker', () => [
     '--sandbox',
     'docker',
     '--sandbox-docker-socket',
@@ -84,5 +84,5 @@ describe('with a daemon', () => {
 });
 
 const lacking = lacksGvisor();
-if (lacking) it('the door of sandboxes on gVisor', (context) => context.skip(lacking));
-else attacks('the door of sandboxes on gVisor', () => ['--sandbox', 'oci', '--sandbox-oci-runtime', RUNSC]);
+if (lacking) it('the sandbox endpoint on gVisor', (context) => context.skip(lacking));
+else attacks('the sandbox endpoint on gVisor', () => ['--sandbox', 'oci', '--sandbox-oci-runtime', RUNSC]);

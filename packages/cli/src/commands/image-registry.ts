@@ -8,8 +8,8 @@ import { isInteractive, type Terminal } from '../terminal/terminal.ts';
 import { printDone } from './iam-request.ts';
 
 /** What the platform asks private registries with when it fetches an agent's image. */
-export function registryCommand(terminal: Terminal) {
-  return commandGroup('registry', 'Give the platform the credentials of private image registries.', [
+export function imageRegistryCommand(terminal: Terminal) {
+  return commandGroup('image-registry', 'Give the platform the credentials of private image registries.', [
     loginCommand(terminal),
     logoutCommand(terminal),
   ]);
@@ -22,10 +22,10 @@ function loginCommand(terminal: Terminal) {
       'The platform keeps them encrypted, for this account, and never gives them back. It uses them when it fetches an image ' +
       'of that registry, and does not check them now. They replace what was stored for that registry before.',
     examples: [
-      { does: 'be asked for the password', line: 'agentcore registry login ghcr.io --username ada' },
+      { does: 'be asked for the password', line: 'agentcore image-registry login ghcr.io --username ada' },
       {
         does: 'in a script; the password is not seen in the list of processes',
-        line: 'agentcore registry login registry.example.com:5000 --username ci --password-stdin < password.txt',
+        line: 'agentcore image-registry login registry.example.com:5000 --username ci --password-stdin < password.txt',
       },
     ],
   })
@@ -48,7 +48,9 @@ function loginCommand(terminal: Terminal) {
 function logoutCommand(terminal: Terminal) {
   return platformCommand('logout', {
     summary: 'Forget the credentials of a registry.',
-    examples: [{ does: 'images of ghcr.io are fetched without a name', line: 'agentcore registry logout ghcr.io' }],
+    examples: [
+      { does: 'images of ghcr.io are fetched without a name', line: 'agentcore image-registry logout ghcr.io' },
+    ],
   })
     .argument('<host>', 'the registry, as it was given to login')
     .action(async (host, options) => {

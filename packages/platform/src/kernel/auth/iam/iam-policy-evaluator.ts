@@ -1,7 +1,7 @@
-import type { ContextLookup } from './policy-condition.ts';
-import type { Policy, Statement } from './policy-document.ts';
-import type { PrincipalIdentity, PrincipalMatch } from './policy-principal.ts';
-import type { Variables } from './policy-text.ts';
+import type { ContextLookup } from './iam-policy-condition.ts';
+import type { Policy, Statement } from './iam-policy-document.ts';
+import type { PrincipalIdentity, PrincipalMatch } from './iam-policy-principal.ts';
+import type { Variables } from './iam-policy-text.ts';
 
 /** What is asked of policies. */
 export interface AccessRequest {

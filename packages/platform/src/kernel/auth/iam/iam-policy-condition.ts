@@ -1,6 +1,6 @@
 import { namespaceKey } from '../../namespace-key.ts';
 import { operators } from './condition-operators.ts';
-import type { Variables } from './policy-text.ts';
+import type { Variables } from './iam-policy-text.ts';
 
 /** The values of a condition key in the request, by lower-case key; `undefined` when the request has none. */
 export type ContextLookup = (key: string) => readonly string[] | undefined;

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parsePolicy } from './policy-document.ts';
-import { evaluate } from './policy-evaluator.ts';
-import type { PrincipalIdentity } from './policy-principal.ts';
-import { compileTemplate, parseTemplate } from './policy-text.ts';
+import { parsePolicy } from './iam-policy-document.ts';
+import { evaluate } from './iam-policy-evaluator.ts';
+import type { PrincipalIdentity } from './iam-policy-principal.ts';
+import { compileTemplate, parseTemplate } from './iam-policy-text.ts';
 
 const ACCOUNT = '111122223333';
 const USER: PrincipalIdentity = {

@@ -1,8 +1,8 @@
 import { errors } from '@agentplatform/contract';
 import { compileArn } from './condition-operators.ts';
-import { type CompiledCondition, compileCondition } from './policy-condition.ts';
-import { compilePrincipals, type PrincipalMatch, type PrincipalTest } from './policy-principal.ts';
-import { compileTemplate, parseTemplate, type Template, type Variables } from './policy-text.ts';
+import { type CompiledCondition, compileCondition } from './iam-policy-condition.ts';
+import { compilePrincipals, type PrincipalMatch, type PrincipalTest } from './iam-policy-principal.ts';
+import { compileTemplate, parseTemplate, type Template, type Variables } from './iam-policy-text.ts';
 
 /** What hangs on a principal, on a resource, or on a role (who may assume it). */
 export type PolicyKind = 'identity' | 'resource' | 'trust';

@@ -31,7 +31,8 @@ export async function codeImage(deps: CodeImageDeps, input: CodeInput): Promise<
   const { store } = deps;
   if (!(await orMissing(stat(input.zip)))) throw new ImageError('not-found', 'The zip of the code is not there.');
   const runtime = codeRuntime(input.runtime);
-  const items = await readZip(input.zip, store.limits);
+  using zip = await readZip(input.zip, store.limits);
+  const { items } = zip;
   const command = codeCommand(runtime, input.entryPoint, items);
   await checkNativeModules(items, deps.machine);
   const minor = /^PYTHON_3_(\d+)$/.exec(runtime.name)?.[1];

@@ -40,7 +40,7 @@ export async function codeImage(deps: CodeImageDeps, input: CodeInput): Promise<
 
   const base = await store.readImage((await deps.bases.ensure(runtime.base, input.signal)).digest);
   const entries: LayerEntry[] = [{ type: 'directory', path: TASK, mode: 0o755, ...AGENT }, ...items.map(toEntry)];
-  return deps.usage.during(input.accountId, layerBytes(entries), async () => {
+  return await deps.usage.during(input.accountId, layerBytes(entries), async () => {
     const layer = await writeLayer(store.blobs, entries, input.signal);
     const digest = await writeImage(store, {
       platform: base.config.platform,

@@ -14,13 +14,20 @@ import { readZip, type ZipItem } from './zip.ts';
 
 const LIMITS = { zipBytes: 1_000_000, zipUnpackedBytes: 2_000_000, zipEntries: 100 };
 
-async function read(bytes: Uint8Array, limits = LIMITS): Promise<ZipItem[]> {
+async function withZip<T>(bytes: Uint8Array, work: (items: ZipItem[]) => Promise<T>, limits = LIMITS): Promise<T> {
   const path = join(await tempDir(), 'code.zip');
   writeFileSync(path, bytes);
   using zip = await readZip(path, limits);
-  // Content is only checked when it is read.
-  for (const item of zip.items) if (item.type === 'file') for await (const _chunk of item.open());
-  return zip.items;
+  return await work(zip.items);
+}
+
+function read(bytes: Uint8Array, limits = LIMITS): Promise<ZipItem[]> {
+  const readAll = async (items: ZipItem[]): Promise<ZipItem[]> => {
+    // Content is only checked when it is read.
+    for (const item of items) if (item.type === 'file') for await (const _chunk of item.open());
+    return items;
+  };
+  return withZip(bytes, readAll, limits);
 }
 
 describe('readZip', () => {
@@ -228,7 +235,7 @@ describe('compiled modules', () => {
     return bytes;
   };
   const check = async (entries: RawZipEntry[], architecture: string) =>
-    checkNativeModules(await read(rawZip(entries)), { os: 'linux', architecture });
+    withZip(rawZip(entries), (items) => checkNativeModules(items, { os: 'linux', architecture }));
 
   it('only for another architecture are refused, naming both; one that fits is enough', async () => {
     const arm = { name: 'numpy/core.cpython-312.so', content: elf(183) };

@@ -1,0 +1,1 @@
+export type { FunctionAnswer, FunctionCall, FunctionCaller } from './function-caller.ts';

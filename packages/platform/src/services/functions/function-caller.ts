@@ -10,7 +10,7 @@ export interface FunctionCall {
   /** The event; at most 6 MiB as JSON. */
   payload: DocumentValue;
   /** What the function finds as `context.client_context.custom` (Python) and `context.clientContext.custom` (Node.js). */
-  clientContext?: { custom: Readonly<Record<string, string>> };
+  clientContext?: { custom: Readonly<Record<string, DocumentValue>> };
   /** Aborted when nobody waits for the answer any more; the function is ended then. */
   signal: AbortSignal;
 }

@@ -132,6 +132,23 @@ describe('a function as a target', () => {
     await client.close();
   });
 
+  it('that answers what is no JSON has failed', async () => {
+    const garbage = `
+import { ServerResponse } from 'node:http';
+const end = ServerResponse.prototype.end;
+ServerResponse.prototype.end = function (body) { end.call(this, String(body).includes('Healthy') ? body : '<html>'); };
+export const handler = async () => 'harmless';`;
+    const arn = await newFunction(functions, platform, 'garbage', { files: { 'index.mjs': garbage } });
+    const { id, url } = await gateway();
+    await target(id, arn);
+    const client = await connectMcp(url, { fetch: signingFetch(platform) });
+    expect(await client.callTool({ name: 'words___fail', arguments: {} })).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('The answer is no JSON') }],
+    });
+    await client.close();
+  });
+
   it('may have its tool schema in a bucket; what the model does not know is left out', async () => {
     const arn = await newFunction(functions, platform, 'bucket', { files: { 'index.mjs': NODE } });
     const odd = { name: 'odd', description: 'x', inputSchema: { type: 'object', additionalProperties: false } };

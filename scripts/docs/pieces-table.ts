@@ -18,7 +18,7 @@ const PIECES: Record<string, { name: string; what: string }> = {
   },
   gateways: {
     name: '[Gateway](docs/guides/gateway.md)',
-    what: 'APIs and MCP servers as tools of one MCP address, with credentials that agents never see',
+    what: 'APIs, MCP servers and [functions](docs/guides/gateway.md#functions) as tools of one MCP address, with credentials that agents never see',
   },
   resourcepolicy: { name: 'Resource policies', what: 'who may call one runtime, endpoint or memory' },
   tags: { name: 'Tags', what: 'tags of resources' },

@@ -243,3 +243,19 @@ describe('who may', () => {
     expect((await signedFetch(platform, { method: 'GET', path })).status).toBe(200);
   });
 });
+
+it('code beyond the quota of the account is refused, and what was there before still runs', async () => {
+  const small = await startTestPlatform({ args: ['--sandbox', 'process', '--quotas-image-bytes-per-account', '4MiB'] });
+  const own = lambdaClient(small);
+  try {
+    await newFunction(own, small, 'small', { files });
+    const large = { ...files, 'large.bin': 'x'.repeat(6_000_000) };
+    await expect(newFunction(own, small, 'large', { files: large })).rejects.toMatchObject({
+      name: 'CodeStorageExceededException',
+    });
+    expect(await invokeFunction(own, 'small', 1)).toEqual({ error: undefined, value: { got: 1 } });
+  } finally {
+    own.destroy();
+    await small.dispose();
+  }
+});

@@ -24,10 +24,10 @@ import { networkInterfaces } from 'node:os';
 // Every file that can be read and holds the text.
 function search(folder, text, found = []) {
   let entries = [];
-  try { entries = readdirSync(folder, { withFileTypes: true }); } catch {}
+  try { entries = readdirSync(folder || '/', { withFileTypes: true }); } catch {}
   for (const entry of entries) {
     const path = folder + '/' + entry.name;
-    if (entry.isDirectory()) { if (!/^\\/(sys|usr|lib)$/.test(path)) search(path, text, found); continue; }
+    if (entry.isDirectory()) { if (!/^\\/(sys|usr|lib|proc\\/[^/]+\\/.+)$/.test(path)) search(path, text, found); continue; }
     if (path.startsWith('/proc/') && !/^\\/proc\\/\\d+\\/(environ|cmdline)$/.test(path)) continue;
     try { if (readFileSync(path).includes(text)) found.push(path); } catch {}
   }

@@ -27,7 +27,7 @@ function search(folder, text, found = []) {
   try { entries = readdirSync(folder || '/', { withFileTypes: true }); } catch {}
   for (const entry of entries) {
     const path = folder + '/' + entry.name;
-    if (entry.isDirectory()) { if (!/^\\/(sys|usr|lib|proc\\/[^/]+\\/.+)$/.test(path)) search(path, text, found); continue; }
+    if (entry.isDirectory()) { if (!/^\\/(dev|sys|usr|lib|proc\\/[^/]+\\/.+)$/.test(path)) search(path, text, found); continue; }
     if (path.startsWith('/proc/') && !/^\\/proc\\/\\d+\\/(environ|cmdline)$/.test(path)) continue;
     try { if (readFileSync(path).includes(text)) found.push(path); } catch {}
   }

@@ -18,7 +18,7 @@ const PIECES: Record<string, { name: string; what: string }> = {
   },
   gateways: {
     name: '[Gateway](docs/guides/gateway.md)',
-    what: 'APIs and MCP servers as tools behind one MCP endpoint; agents never see the credentials',
+    what: 'APIs, MCP servers and [functions](docs/guides/gateway.md#functions) as tools behind one MCP endpoint; agents never see the credentials',
   },
   resourcepolicy: { name: 'Resource policies', what: 'who may call one runtime, endpoint or memory' },
   tags: { name: 'Tags', what: 'tags on resources' },

@@ -33,7 +33,7 @@ export async function codeImage(deps: CodeImageDeps, input: CodeInput): Promise<
   const runtime = codeRuntime(input.runtime);
   using zip = await readZip(input.zip, store.limits);
   const { items } = zip;
-  const command = codeCommand(runtime, input.entryPoint, items);
+  const command = input.entryPoint ? codeCommand(runtime, input.entryPoint, items) : [runtime.interpreter];
   await checkNativeModules(items, deps.machine);
   const minor = /^PYTHON_3_(\d+)$/.exec(runtime.name)?.[1];
   if (minor !== undefined) checkPythonAbi(items, Number(minor));

@@ -197,7 +197,7 @@ export class Targets {
         `must not name ${never.name}, which is the platform’s, the connection’s or a credential’s`,
       );
     const kind = kindOf(definition, kinds);
-    await kind.check?.(definition, gateway);
+    await kind.check?.(definition, gateway, ctx);
     await credentials.check(definition, gateway, ctx);
     return { definition, document: await documents.read(kind.document?.(definition), ctx) };
   }

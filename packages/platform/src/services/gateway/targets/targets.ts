@@ -31,6 +31,8 @@ export interface TargetsDeps {
   credentials: Pick<TargetCredentials, 'check'>;
   gatewayOf(arn: string): Promise<Gateway | undefined>;
   newIdSuffix(): string;
+  /** Told when tools were stored. */
+  onTools(): void;
 }
 
 /** Of a gateway. */

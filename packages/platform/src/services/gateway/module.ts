@@ -1,4 +1,5 @@
 import { createJwtAuthenticator, createOidcDiscovery } from '../../kernel/auth/index.ts';
+import { embedderOf } from '../../kernel/embeddings/index.ts';
 import { originOf } from '../../kernel/http/index.ts';
 import { objectReader } from '../../kernel/objects/index.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
@@ -19,6 +20,8 @@ export const module: ServiceModule<'gateway', GatewayServiceOperation, 'identity
       readObject: objectReader(kernel.objects),
       roleMay: kernel.iam.roleMay,
       refusalOf: (url) => refusalOf(outbound, url),
+      // A process of its own: what memory embeds waits for no tool, and neither holds up a call.
+      openEmbedder: embedderOf(config, kernel, { threads: 1, textsAtOnce: 4, yields: true }),
       newIdSuffix: kernel.identifiers.suffix,
       // What runs in a sandbox reaches the platform by an address of its own, and no other.
       originOf: (req) => (req.socket.localPort === reach.sandboxPort ? originOf(req) : (publicUrl ?? originOf(req))),

@@ -42,7 +42,7 @@ beforeEach(() => {
     secrets: [SECRET],
   };
   calls = new HttpCalls({
-    ...{ outbound, guard: new TargetGuard({ clock: systemClock }) },
+    ...{ outbound, guard: new TargetGuard({ clock: systemClock, changes: { subscribe: () => undefined } }) },
     credentials: { of: async () => credential },
   });
 });

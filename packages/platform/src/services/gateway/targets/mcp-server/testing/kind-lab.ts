@@ -34,7 +34,13 @@ export function openKindLab({ clock = systemClock, allowPrivate = ['127.0.0.0/8'
   let credential = NOTHING;
   const credentials = { of: async () => credential };
   const kind = new McpServerKind({
-    ...{ clock, connections, credentials, guard: new TargetGuard({ clock }), refusalOf: async () => undefined },
+    ...{
+      clock,
+      connections,
+      credentials,
+      guard: new TargetGuard({ clock, changes: { subscribe: () => undefined } }),
+      refusalOf: async () => undefined,
+    },
   });
   /** What is asked of a target, by a caller whose request brought these headers. */
   const request = (target: LiveTarget, more: Asked = {}): TargetRequest => {

@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UpdateAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore-control';
+import { DeleteFunctionCommand, UpdateFunctionCodeCommand } from '@aws-sdk/client-lambda';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent, untilReady } from '../support/deploy.ts';
+import { invokeFunction, lambdaClient, newFunction, zipOf } from '../support/functions.ts';
 import { invokeJson, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
@@ -42,6 +44,30 @@ async function pooled(count: number): Promise<void> {
 }
 
 describe('sandboxes that stand ready', () => {
+  it('are there for functions, too, and go with the code that they were made for', async () => {
+    const client = lambdaClient(platform);
+    const files = (version: number) => ({
+      'index.mjs': `export const handler = ({ ms = 0 }) => new Promise((done) => setTimeout(done, ms, ${version}));`,
+    });
+    const FunctionName = 'pooled';
+    await newFunction(client, platform, FunctionName, { files: files(1) });
+    expect((await invokeFunction(client, FunctionName)).value).toBe(1);
+    await pooled(1);
+    const before = await sandboxes();
+    expect(before).toHaveLength(2);
+    const both = await Promise.all([1, 2].map(() => invokeFunction(client, FunctionName, { ms: 1500 })));
+    expect(both.map(({ value }) => value)).toEqual([1, 1]);
+    // Each event had one of those that were there.
+    expect(await sandboxes()).toEqual(expect.arrayContaining(before));
+    await client.send(new UpdateFunctionCodeCommand({ FunctionName, ZipFile: zipOf(files(2)) }));
+    await expect.poll(sandboxes, { timeout: 60_000 }).toEqual([]);
+    expect((await invokeFunction(client, FunctionName)).value).toBe(2);
+    await pooled(1);
+    await client.send(new DeleteFunctionCommand({ FunctionName }));
+    await expect.poll(sandboxes, { timeout: 60_000 }).toEqual([]);
+    client.destroy();
+  });
+
   it('become sessions of their version: fresh, with its environment, one each; a new version has its own', async () => {
     const { arn, id, ...runtime } = await deployAgent(platform, clients, {
       folder,

@@ -66,7 +66,7 @@ export function functionPlan(fn: PlatformFunction, deps: FunctionPlanDeps): Sess
         command: COMMANDS[functionRuntime(fn.runtime)?.host ?? 'node'],
         env: { ...environmentOf(fn, deps.region), ...deps.roleEnvironment(role), ...fn.environment },
         volumes: [],
-        network: { ...deps.network, door: true },
+        network: { ...deps.network, sandboxEndpoint: true },
         limits: { ...deps.limits, memoryBytes: memoryMiB * MIB + OVERHEAD_BYTES },
         labels: { kind: FUNCTION_SESSIONS, function: arn, revision },
       };

@@ -3,12 +3,14 @@ import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Iam, JwtAuthenticator } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import type { OpenEmbedder } from '../../kernel/embeddings/index.ts';
 import type { PassService, RouteSet } from '../../kernel/http/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { objectReader } from '../../kernel/objects/index.ts';
 import type { Outbound } from '../../kernel/outbound/index.ts';
 import type { RequestContext, Service } from '../../kernel/service.ts';
 import type { Changes, Database } from '../../kernel/storage/index.ts';
+import type { FunctionCaller } from '../functions/index.ts';
 import type { IdentityPort } from '../identity/index.ts';
 import type { SecretsPort } from '../secrets/index.ts';
 import { GatewayTools } from './gateway-tools.ts';
@@ -24,10 +26,11 @@ import { Resources } from './mcp/resources.ts';
 import { ToolCalls } from './mcp/tool-calls.ts';
 import { TargetCredentials } from './outbound/target-credentials.ts';
 import { TargetGuard } from './outbound/target-guard.ts';
-import { ToolSearch } from './search/index.ts';
+import { ToolSearch, ToolVectors } from './search/index.ts';
 import { documentKinds } from './targets/document-kinds.ts';
 import { Documents } from './targets/documents.ts';
 import { HttpCalls } from './targets/http-calls.ts';
+import { LambdaKind } from './targets/lambda/index.ts';
 import { BackendConnections, McpServerKind } from './targets/mcp-server/index.ts';
 import type { TargetKinds } from './targets/target-kinds.ts';
 import { type TargetOperation, targetOperations } from './targets/target-operations.ts';
@@ -45,11 +48,14 @@ export interface GatewayServiceDeps {
   paginator: Paginator;
   identity: Pick<IdentityPort, 'link' | 'unlink' | 'arnOf' | 'credentials'>;
   secrets: Pick<SecretsPort, 'read'>;
+  functions: FunctionCaller;
   jwt: JwtAuthenticator;
   outbound: Outbound;
   readObject: ReturnType<typeof objectReader>;
   roleMay: Iam['roleMay'];
   roleExists(arn: string): Promise<boolean>;
+  /** Absent: search is by words alone. */
+  openEmbedder?: OpenEmbedder | undefined;
   refusalOf(url: string): Promise<string | undefined>;
   newIdSuffix(): string;
   region: string;
@@ -82,11 +88,17 @@ export function createGatewayService(
   const kinds: TargetKinds = {
     ...documentKinds({ ...deps, calls: new HttpCalls({ ...deps, credentials, guard }) }),
     mcpServer,
+    lambda: new LambdaKind({ ...deps, guard }),
   };
   const documents = new Documents(deps);
-  const targets = new Targets({ ...deps, kinds, documents, credentials, gatewayOf: (arn) => gateways.load(arn) });
+  const vectors = new ToolVectors(deps);
+  const targets = new Targets({
+    ...{ ...deps, kinds, documents, credentials },
+    gatewayOf: (arn) => gateways.load(arn),
+    onTools: () => vectors.wake(),
+  });
   const tools = new GatewayTools({ ...deps, gateways, targets });
-  const search = new ToolSearch();
+  const search = new ToolSearch({ ...deps, vectors });
   const asked = new AskedTargets({ ...deps, kinds });
   const servers = new McpServers({
     ...{ ...deps, tools, asked, kinds },
@@ -97,7 +109,7 @@ export function createGatewayService(
   return {
     operations: {
       ...gatewayOperations({
-        ...{ ...deps, gateways },
+        ...{ ...deps, gateways, vectors },
         gatewayUrl: (id, ctx) => `${deps.addressFor(ctx)}${mcpPath(id)}`,
         workloadArn: (accountId, name) => identity.arnOf(accountId, name),
       }),
@@ -106,8 +118,9 @@ export function createGatewayService(
     passes: [new GatewayRequests({ ...deps, tools, servers })],
     routes: [resourceMetadataRoutes({ ...deps, tools })],
     port: undefined,
-    start: async () => undefined,
+    start: () => vectors.start(),
     stop: async () => {
+      await vectors.stop();
       mcpServer.close();
       await servers.close();
       await connections.close();

@@ -49,3 +49,8 @@ export function mcpPath(gatewayId: string): string {
 export function versionsOf({ definition: { protocolConfiguration } }: Pick<Gateway, 'definition'>): readonly string[] {
   return protocolConfiguration?.mcp.supportedVersions ?? MCP_VERSIONS;
 }
+
+/** Whether a gateway has the tool that finds tools. */
+export function searches({ definition: { protocolConfiguration } }: Pick<Gateway, 'definition'>): boolean {
+  return protocolConfiguration?.mcp.searchType === 'SEMANTIC';
+}

@@ -119,6 +119,8 @@ export class Gateways {
     const { database, identity } = this.#deps;
     const arn = this.arnOf(accountId, id);
     await database.transaction(async (tx) => {
+      // A target that is being made waits for this, or this for it (`Targets.create`).
+      await tx.query('SELECT FROM resources WHERE arn = $1 FOR UPDATE', [arn]);
       const [held] = await tx.query<{ count: number }>(
         'SELECT count(*)::int AS count FROM resources WHERE account_id = $1 AND parent = $2 AND kind = $3',
         [accountId, arn, TARGET_KIND],

@@ -21,6 +21,8 @@ export interface TargetMakingDeps {
   kinds: TargetKinds;
   store: ResourceStore<TargetData>;
   gatewayOf(arn: string): Promise<Gateway | undefined>;
+  /** Told when tools were stored. */
+  onTools(): void;
 }
 
 /** One revision of a target. */
@@ -99,6 +101,7 @@ export class TargetMaking {
       if (!failed) await writeOffers(tx, arn, offers);
       await writeDocument(tx, arn, undefined);
     });
+    this.#deps.onTools();
   }
 }
 

@@ -44,8 +44,8 @@ export function describeCut({ version, at, place }: TlsCut): string {
 }
 
 const HEADER = 5;
-/** How long a handshake may take that comes to no record more, in ms. */
-const PATIENCE_MS = 300;
+/** How long a server may take for its part of the handshake, in ms. */
+const PATIENCE_MS = 5000;
 
 /** Shakes hands over `socket`, agrees on `alpn` where there is one, and sends the message as far as the cut; resolves then, the socket still open, with whether it came to it. */
 export async function sendSecurely(socket: Socket, message: Buffer, cut: TlsCut, alpn?: string): Promise<boolean> {
@@ -67,7 +67,8 @@ export async function sendSecurely(socket: Socket, message: Buffer, cut: TlsCut,
     minVersion: cut.version,
     maxVersion: cut.version,
   });
-  secure.on('error', resolve).once('secureConnect', () => secure.write(message));
+  // When all is said, no record more comes.
+  secure.on('error', resolve).once('secureConnect', () => secure.write(message, () => resolve()));
   const patience = setTimeout(resolve, PATIENCE_MS);
   socket.once('close', resolve);
   await done;

@@ -1,4 +1,5 @@
 import type {
+  ApiSchemaConfiguration,
   CreateGatewayTargetRequest,
   CredentialProviderConfiguration,
 } from '@aws-sdk/client-bedrock-agentcore-control';
@@ -11,6 +12,7 @@ import { type Connection, findConnection } from '../platform/connection.ts';
 import { addGateway, addTarget, findGateway } from '../platform/gateways.ts';
 import { type ProviderKind, showProvider } from '../platform/identity.ts';
 import { harmless, note, type Terminal, typed } from '../terminal/terminal.ts';
+import { accessOf } from './gateway-access.ts';
 import { printDone } from './iam-request.ts';
 
 /** `agentcore add gateway` and `agentcore add target`. */
@@ -51,31 +53,24 @@ function gatewayCommand(terminal: Terminal) {
     .option('--scope <scope...>', 'with --jwt: tokens must have one of these')
     .option('--open', 'take every request, without credentials')
     .option('--search', 'add a tool that finds tools')
+    .option('--explain-errors', 'tell callers what went wrong in the platform, too')
     .option('--description <text>', 'what it is for')
     .option('--role <arn>', 'the role that it acts in (default: the default role)')
-    .action(async (name, { jwt, audience, client: clients, scope, open, search, description, role, ...options }) => {
-      if (jwt !== undefined && open)
-        throw new CliError('usage', 'A gateway takes tokens or everybody: --jwt or --open, not both.');
-      if (jwt === undefined && (audience ?? clients ?? scope))
-        throw new CliError('usage', '--audience, --client and --scope judge tokens, and need --jwt.');
-      const connection = await findConnection(terminal, options);
-      const customJWTAuthorizer = {
-        discoveryUrl: jwt,
-        allowedAudience: audience,
-        allowedClients: clients,
-        allowedScopes: scope,
-      };
-      const made = await addGateway(await controlClient(connection), {
-        ...{ name, description, roleArn: roleOf(connection, role) },
-        authorizerType: jwt !== undefined ? 'CUSTOM_JWT' : open ? 'NONE' : 'AWS_IAM',
-        ...(jwt !== undefined && { authorizerConfiguration: { customJWTAuthorizer } }),
-        ...(search && { protocolConfiguration: { mcp: { searchType: 'SEMANTIC' } } }),
-      });
-      printDone(terminal, options.json, made, `${name} is added.\n${made.gatewayUrl}`);
-      if (open) note(terminal, 'Everybody who reaches the platform can use its targets.');
-      if (!options.json)
-        note(terminal, typed(terminal, `Add an API: agentcore add target NAME --gateway ${name} --openapi FILE`));
-    });
+    .action(
+      async (name, { jwt, audience, client, scope, open, search, explainErrors, description, role, ...options }) => {
+        const access = accessOf({ jwt, audience, client, scope, open }) ?? { authorizerType: 'AWS_IAM' };
+        const connection = await findConnection(terminal, options);
+        const made = await addGateway(await controlClient(connection), {
+          ...{ name, description, roleArn: roleOf(connection, role), ...access },
+          ...(explainErrors && { exceptionLevel: 'DEBUG' }),
+          ...(search && { protocolConfiguration: { mcp: { searchType: 'SEMANTIC' } } }),
+        });
+        printDone(terminal, options.json, made, `${name} is added.\n${made.gatewayUrl}`);
+        if (open) note(terminal, 'Everybody who reaches the platform can use its targets.');
+        if (!options.json)
+          note(terminal, typed(terminal, `Add an API: agentcore add target NAME --gateway ${name} --openapi FILE`));
+      },
+    );
 }
 
 function targetCommand(terminal: Terminal) {
@@ -100,6 +95,8 @@ function targetCommand(terminal: Terminal) {
     .option('--openapi <document>', 'file, http(s) address or s3:// location of an OpenAPI document')
     .option('--smithy <document>', 'the same of a Smithy model, as JSON')
     .option('--mcp <url>', 'address of an MCP server')
+    .option('--dynamic', 'with --mcp: ask the server for its tools with each request, as the caller')
+    .option('--tools <document>', 'with --mcp: file or s3:// location of its tools as JSON, instead of asking it')
     .option('--description <text>', 'what it is for')
     .option('--api-key <provider>', 'name of the API key provider')
     .option('--key-name <name>', 'header or query parameter of the key')
@@ -137,20 +134,26 @@ function targetCommand(terminal: Terminal) {
     });
 }
 
-type Sources = { openapi?: string; smithy?: string; mcp?: string };
+type Sources = { openapi?: string; smithy?: string; mcp?: string; dynamic?: true; tools?: string };
 
 async function configurationOf(
   connection: Connection,
   terminal: Terminal,
-  { openapi, smithy, mcp }: Sources,
+  { openapi, smithy, mcp, dynamic, tools }: Sources,
 ): Promise<CreateGatewayTargetRequest['targetConfiguration']> {
   if ([openapi, smithy, mcp].filter((one) => one !== undefined).length !== 1)
     throw new CliError('usage', 'Say what the target is: one of --openapi, --smithy and --mcp.');
-  if (mcp !== undefined) return { mcp: { mcpServer: { endpoint: mcp } } };
-  const from = openapi ?? smithy ?? '';
-  const schema = from.startsWith('s3://')
-    ? { s3: { uri: from } }
-    : await schemaOf(connection, await readApiDocument(from, terminal.cwd, terminal.signal), terminal.signal);
+  if (mcp === undefined && (dynamic ?? tools)) throw new CliError('usage', '--dynamic and --tools are of --mcp.');
+  const schemaFrom = async (from: string): Promise<ApiSchemaConfiguration> =>
+    from.startsWith('s3://')
+      ? { s3: { uri: from } }
+      : schemaOf(connection, await readApiDocument(from, terminal.cwd, terminal.signal), terminal.signal);
+  if (mcp !== undefined) {
+    const listing = dynamic && { listingMode: 'DYNAMIC' as const };
+    const mcpToolSchema = tools === undefined ? undefined : await schemaFrom(tools);
+    return { mcp: { mcpServer: { endpoint: mcp, ...listing, ...(mcpToolSchema && { mcpToolSchema }) } } };
+  }
+  const schema = await schemaFrom(openapi ?? smithy ?? '');
   return { mcp: openapi === undefined ? { smithyModel: schema } : { openApiSchema: schema } };
 }
 

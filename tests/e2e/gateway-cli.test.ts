@@ -184,7 +184,7 @@ it('says what is missing', async () => {
     [['add', 'target', 'x', '--openapi', 'none.yaml'], 'cannot be read', 2],
     [['add', 'gateway', 'x', '--audience', 'a'], '--jwt', 2],
     [['add', 'gateway', 'x', '--jwt', 'https://id.example/.well-known/openid-configuration', '--open'], 'not both', 2],
-    [['add', 'target', 'x', '--openapi', 'pets.yaml', '--dynamic'], '--dynamic and --tools are of --mcp', 2],
+    [['add', 'target', 'x', '--openapi', 'pets.yaml', '--dynamic'], '--dynamic is of --mcp', 2],
     [['gateway', 'synchronize', '--gateway', 'pets'], 'no MCP server to ask', 4],
     [['gateway', 'call', 'pets___getPet', '7'], 'JSON object', 2],
     [['gateway', 'show', '--gateway', 'none'], 'agentcore gateway list', 4],

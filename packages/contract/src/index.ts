@@ -12,6 +12,7 @@ export {
   outputProblems,
 } from './codec/codec.ts';
 export { encodeError } from './codec/error-encoder.ts';
+export { holdsTooMuch } from './codec/json-values.ts';
 export type { WireResponse } from './codec/response-encoder.ts';
 export type { WireRequest } from './codec/wire-request.ts';
 export type { CoverageEntry, CoverageReport, PieceCoverage } from './coverage.ts';
@@ -27,7 +28,7 @@ export { LinearPattern } from './linear/linear-pattern.ts';
 export { UnsupportedPatternError } from './linear/pattern-syntax.ts';
 export type { Plane } from './model.ts';
 export type { Operation } from './operation.ts';
-export type { PageScope, Paginator } from './pagination.ts';
+export type { ListInput, PageScope, Paginator, WantedPage } from './pagination.ts';
 export { createPaginator } from './pagination.ts';
 export type { Relaxation } from './relaxations.ts';
 export { relaxations } from './relaxations.ts';

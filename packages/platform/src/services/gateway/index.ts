@@ -10,6 +10,7 @@ import type { objectReader } from '../../kernel/objects/index.ts';
 import type { Outbound } from '../../kernel/outbound/index.ts';
 import type { RequestContext, Service } from '../../kernel/service.ts';
 import type { Changes, Database } from '../../kernel/storage/index.ts';
+import type { FunctionCaller } from '../functions/index.ts';
 import type { IdentityPort } from '../identity/index.ts';
 import type { SecretsPort } from '../secrets/index.ts';
 import { GatewayTools } from './gateway-tools.ts';
@@ -29,6 +30,7 @@ import { ToolSearch, ToolVectors } from './search/index.ts';
 import { documentKinds } from './targets/document-kinds.ts';
 import { Documents } from './targets/documents.ts';
 import { HttpCalls } from './targets/http-calls.ts';
+import { LambdaKind } from './targets/lambda/index.ts';
 import { BackendConnections, McpServerKind } from './targets/mcp-server/index.ts';
 import type { TargetKinds } from './targets/target-kinds.ts';
 import { type TargetOperation, targetOperations } from './targets/target-operations.ts';
@@ -46,6 +48,7 @@ export interface GatewayServiceDeps {
   paginator: Paginator;
   identity: Pick<IdentityPort, 'link' | 'unlink' | 'arnOf' | 'credentials'>;
   secrets: Pick<SecretsPort, 'read'>;
+  functions: FunctionCaller;
   jwt: JwtAuthenticator;
   outbound: Outbound;
   readObject: ReturnType<typeof objectReader>;
@@ -85,6 +88,7 @@ export function createGatewayService(
   const kinds: TargetKinds = {
     ...documentKinds({ ...deps, calls: new HttpCalls({ ...deps, credentials, guard }) }),
     mcpServer,
+    lambda: new LambdaKind({ ...deps, guard }),
   };
   const documents = new Documents(deps);
   const vectors = new ToolVectors(deps);

@@ -9,13 +9,13 @@ import pino from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { systemClock } from '../../clock.ts';
 import { identify, runCommand } from '../../processes/index.ts';
-import { listGroups, readCgroupLayout } from '../cgroups.ts';
+import { listGroups, readCgroupLayout } from '../host/cgroups.ts';
+import { instancePlaces } from '../host/instance.ts';
+import { leaseFile } from '../host/lease-file.ts';
 import type { PreparedImage } from '../host-stage.ts';
-import { instancePlaces } from '../instance.ts';
-import { items } from '../json-path.ts';
-import { leaseFile } from '../lease-file.ts';
+import { readClaims } from '../network/subnets.ts';
+import { items } from '../records/json-path.ts';
 import type { Sandbox } from '../sandbox.ts';
-import { readClaims } from '../subnets.ts';
 import { ask } from '../testing/ask.ts';
 import { DockerDaemon } from '../testing/docker-daemon.ts';
 import { rivalFor } from '../testing/rival.ts';
@@ -178,7 +178,7 @@ it('what a platform left whose data directory is gone is removed before another 
   await expectNoTrace('gone');
   expect(sandbox.address(8080).host.startsWith(subnet.cidr.replace(/\d+\.\d+\/22$/, ''))).toBe(true);
   // Rules of the dead platform would drop what is answered.
-  await until(async () => (await ask(sandbox.address(8080))) === 'pong\n');
+  await until(async () => (await ask(sandbox.address(8080))) === 'pong\n', 60_000);
   await sandbox.stop({ graceMs: 100 });
   await rival.close();
 });

@@ -62,16 +62,12 @@ export function gatewayOperations({
     },
     ListGateways: {
       resource: every,
-      async handle({ maxResults, nextToken }, { accountId }) {
-        const scope = { operation: 'ListGateways', accountId } as const;
-        const { items, next } = await gateways.list(accountId, {
-          limit: maxResults ?? PAGE_SIZE,
-          after: nextToken === undefined ? undefined : String(paginator.decode(scope, nextToken)),
-        });
-        return {
-          items: items.map(summary),
-          nextToken: next === undefined ? undefined : paginator.encode(scope, next),
-        };
+      async handle(input, { accountId }) {
+        const scope = { operation: 'ListGateways', accountId };
+        const { items, nextToken } = await paginator.page(scope, { ...input, size: PAGE_SIZE }, (page) =>
+          gateways.list(accountId, page),
+        );
+        return { items: items.map(summary), nextToken };
       },
     },
     DeleteGateway: {

@@ -6,9 +6,9 @@ import type { RequestContext } from '../../../kernel/service.ts';
 import {
   type Database,
   DuplicateResourceError,
+  fromResource,
   MissingResourceError,
   type Page,
-  type Resource,
   ResourceStore,
 } from '../../../kernel/storage/index.ts';
 import type { IdentityPort } from '../../identity/index.ts';
@@ -200,8 +200,4 @@ function missing(id: string): Error {
   return errors.resourceNotFound(`There is no gateway ${id} in this account.`, {
     remedy: 'ListGateways shows those that there are.',
   });
-}
-
-function fromResource({ arn, accountId, id, name, data, createdAt, updatedAt }: Resource<GatewayData>): Gateway {
-  return { ...data, arn, accountId, id, name, createdAt: createdAt.getTime(), updatedAt: updatedAt.getTime() };
 }

@@ -180,6 +180,7 @@ function askingOf(
   const progressToken = request._meta?.progressToken;
   return {
     caller,
+    messageId: request.id,
     signal: AbortSignal.any([request.signal, gone]),
     ...(progressToken !== undefined && {
       progress: (progress) =>

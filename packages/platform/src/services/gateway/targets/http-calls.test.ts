@@ -52,7 +52,7 @@ function call(name = 'one', live: Partial<TargetDefinition> = {}, query = '') {
   const target = { arn: `arn:${name}`, name, live } as LiveTarget;
   const caller = { headers: { 'x-tenant': 'a' }, query: new URLSearchParams(query) } as unknown as ToolCaller;
   const { signal } = new AbortController();
-  return calls.call({ gateway: {} as Gateway, target, tool, arguments: {}, caller, signal });
+  return calls.call({ gateway: {} as Gateway, target, tool, arguments: {}, caller, messageId: 1, signal });
 }
 
 it('sends the credential and what the lists name, the credential last', async () => {

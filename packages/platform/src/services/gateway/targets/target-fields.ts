@@ -26,7 +26,7 @@ export const TARGET_FIELDS: FieldTable<
   'targetConfiguration.mcp.mcpServer.mcpToolSchema.inlinePayload': 'served',
   'targetConfiguration.mcp.mcpServer.listingMode': 'served',
   'targetConfiguration.mcp.mcpServer.resourcePriority': 'served',
-  'targetConfiguration.mcp.lambda': 'needs functions, which are not built yet',
+  'targetConfiguration.mcp.lambda': 'served',
   'targetConfiguration.mcp.apiGateway': 'is not built yet; give its exported document as openApiSchema',
   'targetConfiguration.mcp.connector': 'is not built yet',
   'targetConfiguration.http': TRAFFIC,

@@ -16,7 +16,7 @@ import type { TargetCredentials } from '../outbound/target-credentials.ts';
 import { writeDocument } from '../tables.ts';
 import type { Documents } from './documents.ts';
 import { unpassable } from './propagated.ts';
-import { fromResource, TARGET_KIND, type Target, type TargetData, type TargetDefinition } from './target.ts';
+import { TARGET_KIND, type Target, type TargetData, type TargetDefinition, targetFrom } from './target.ts';
 import { TARGET_FIELDS } from './target-fields.ts';
 import { kindOf, type TargetKinds } from './target-kinds.ts';
 import { TargetMaking } from './target-making.ts';
@@ -70,8 +70,8 @@ export class Targets {
         await this.#hold(gateway, tx);
         const row = { arn, accountId, id, name, data, parent: gateway.arn };
         const resource = await this.#store.within(tx).create(row);
-        await this.#make(fromResource(resource), document, tx);
-        return fromResource(resource);
+        await this.#make(targetFrom(resource), document, tx);
+        return targetFrom(resource);
       });
       this.#queue.look();
       return made;
@@ -90,7 +90,7 @@ export class Targets {
     const found = await this.#store.get(
       resourceArn('gateway-target', { region: this.#deps.region, accountId }, gateway.id, id),
     );
-    if (found) return fromResource(found);
+    if (found) return targetFrom(found);
     throw missing(gateway, id);
   }
 
@@ -146,7 +146,7 @@ export class Targets {
       ...{ accountId, parent, limit },
       ...(after === undefined ? {} : { after }),
     });
-    return { items: items.map(fromResource), ...next };
+    return { items: items.map(targetFrom), ...next };
   }
 
   /** All of a gateway. */
@@ -171,8 +171,8 @@ export class Targets {
       const changed = await this.#deps.database.transaction(async (tx) => {
         await this.#refuseMore(gateway.accountId, tx);
         const resource = await this.#store.within(tx).modify(before.arn, ({ data }) => change(data));
-        await this.#make(fromResource(resource), document, tx);
-        return fromResource(resource);
+        await this.#make(targetFrom(resource), document, tx);
+        return targetFrom(resource);
       });
       this.#queue.look();
       return changed;
@@ -226,7 +226,7 @@ export class Targets {
         `must not name ${never.name}, which is the platform’s, the connection’s or a credential’s`,
       );
     const kind = kindOf(definition, kinds);
-    await kind.check?.(definition, gateway);
+    await kind.check?.(definition, gateway, ctx);
     await credentials.check(definition, gateway, ctx);
     return { definition, document: await documents.read(kind.document?.(definition), ctx) };
   }

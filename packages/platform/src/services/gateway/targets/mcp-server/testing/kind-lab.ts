@@ -49,7 +49,7 @@ export function openKindLab({ clock = systemClock, allowPrivate = ['127.0.0.0/8'
       principal: { kind: 'anonymous', accountId: ACCOUNT, acceptedBy: GATEWAY_ARN, address: undefined },
       ...{ requestId: 'request', headers, query: new URLSearchParams() },
     };
-    return { gateway, target, caller, signal: new AbortController().signal, ...rest };
+    return { gateway, target, caller, messageId: 1, signal: new AbortController().signal, ...rest };
   };
   return {
     ...{ kind, changes, request },

@@ -8,6 +8,9 @@ export interface Answered {
   bytes: number;
 }
 
+/** Of a server that is measured: longer than any answer takes. */
+const SILENT_MS = 30_000;
+
 interface Waiting {
   resolve(answer: Answered): void;
   reject(error: Error): void;
@@ -26,13 +29,25 @@ export class Connection {
   /** Bytes of body to come; -1 while the head is not whole, Infinity when chunked. */
   #expected = -1;
   #tail = '';
+  /** Why nothing can be sent any more: the other side may close between two requests. */
+  #ended: Error | undefined;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
     socket.setNoDelay(true);
+    socket.setTimeout(SILENT_MS, () => socket.destroy(new Error(`no answer within ${SILENT_MS / 1000} s`)));
     socket.on('data', (part: Buffer) => this.#receive(part));
-    const failed = (error?: Error): void => this.#waiting?.reject(error ?? new Error('the connection was closed'));
-    socket.on('error', failed).on('close', () => failed());
+    const failed = (error: Error): void => {
+      this.#ended ??= error;
+      this.#waiting?.reject(this.#ended);
+    };
+    socket.on('error', failed).on('close', () => failed(new Error('the connection was closed')));
+    socket.on('end', () => failed(new Error('the other side has closed the connection')));
+  }
+
+  /** Whether another request can be sent. */
+  get open(): boolean {
+    return this.#ended === undefined;
   }
 
   static async open(host: string, port: number): Promise<Connection> {
@@ -41,8 +56,9 @@ export class Connection {
     return new Connection(socket);
   }
 
-  /** Sends one request and waits for its whole answer. Rejects unless that is 200. One at a time. */
+  /** Sends one request and waits for its whole answer. Rejects unless that is 200, and when nothing comes for half a minute. One at a time. */
   send(request: Buffer): Promise<Answered> {
+    if (this.#ended) return Promise.reject(this.#ended);
     this.#head = '';
     this.#tail = '';
     this.#firstByteAt = 0;

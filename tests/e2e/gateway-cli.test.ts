@@ -5,7 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { agentcoreInside, type Ended } from '../../packages/cli/test/agentcore.ts';
+import { startModernBackend } from '../../packages/platform/src/services/gateway/targets/mcp-server/testing/backends.ts';
+import {
+  modernServer,
+  type Stock,
+} from '../../packages/platform/src/services/gateway/targets/mcp-server/testing/stock.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+
+const tool = (name: string) => ({ name, description: `Does ${name}.`, inputSchema: { type: 'object' as const } });
 
 let platform: TestPlatform;
 let backend: Server;
@@ -69,10 +76,12 @@ it('makes tools of a document in one step, lists, calls and finds them', async (
   });
   const failed = await cli(['gateway', 'call', 'pets___getPet', '{"id": "0"}']);
   expect([failed.code, failed.stdout]).toEqual([1, expect.stringContaining('404')]);
-  expect(await good(['gateway', 'search', 'look up a pet'])).toContain('pets___getPet');
-  expect(await good(['gateway', 'show'])).toMatch(
-    /gatewayUrl +http.*TARGET +TYPE +STATUS\npets +OPEN_API_SCHEMA +READY/s,
+  expect(await good(['gateway', 'search', 'look up a pet'])).toMatch(
+    /pets___getPet.*by its words: no embedding model/s,
   );
+  const shown = await good(['gateway', 'show']);
+  expect(shown).toMatch(/gatewayUrl +http.*TARGET +TYPE +STATUS\npets +openApiSchema +READY/s);
+  expect(shown).toMatch(/no embedding model is set up.*pets: .*operationId/s);
 });
 
 it('adds a gateway and a target with a key, and removes them', async () => {
@@ -89,6 +98,79 @@ it('adds a gateway and a target with a key, and removes them', async () => {
   expect(await good(['gateway', 'list', '--json'])).not.toContain('zoo');
 });
 
+it('changes of a gateway what is named, and nothing else', async () => {
+  await good(['add', 'gateway', 'farm', '--description', 'of animals', '--explain-errors']);
+  const shown = async () => JSON.parse(await good(['gateway', 'show', '--gateway', 'farm', '--json']));
+  const before = await shown();
+  expect(before).toMatchObject({ exceptionLevel: 'DEBUG', authorizerType: 'AWS_IAM', description: 'of animals' });
+  await good(['gateway', 'update', 'farm', '--search', '--open']);
+  const changed = { authorizerType: 'NONE', protocolConfiguration: { mcp: { searchType: 'SEMANTIC' } } };
+  const { updatedAt: _, statusReasons: __, ...after } = await shown();
+  const { updatedAt: ___, ...kept } = before;
+  expect(after).toEqual({ ...kept, ...changed });
+  await good(['gateway', 'update', 'farm', '--no-search', '--no-explain-errors', '--signed']);
+  const { exceptionLevel, protocolConfiguration, authorizerType } = await shown();
+  expect([exceptionLevel, protocolConfiguration?.mcp?.searchType, authorizerType]).toEqual([
+    undefined,
+    undefined,
+    'AWS_IAM',
+  ]);
+  await good(['gateway', 'remove', 'farm']);
+});
+
+it('adds an MCP server with tools of a file, or that is asked each time, and asks it anew', async () => {
+  let stock: Stock = { tools: [tool('first')] };
+  const backend = await startModernBackend(() => modernServer(stock));
+  await good(['add', 'gateway', 'servers']);
+  const add = (name: string, ...more: string[]) =>
+    good(['add', 'target', name, '--gateway', 'servers', '--mcp', backend.url, ...more]);
+  const names = async () =>
+    JSON.parse(await good(['gateway', 'tools', '--gateway', 'servers', '--json'])).map(
+      ({ name }: { name: string }) => name,
+    );
+  await add('asked');
+  await add('live', '--dynamic');
+  await writeFile(join(dir, 'tools.json'), JSON.stringify({ tools: [tool('written')] }));
+  await add('fixed', '--tools', 'tools.json');
+  expect(await names()).toEqual(['asked___first', 'fixed___written', 'live___first']);
+  stock = { tools: [tool('second')] };
+  const synchronized = await good(['gateway', 'synchronize', '--gateway', 'servers', '--target', 'asked']);
+  expect(synchronized).toContain('asked is READY.');
+  await expect.poll(names).toEqual(['asked___second', 'fixed___written', 'live___second']);
+  await good(['gateway', 'remove', 'servers']);
+  await backend.close();
+});
+
+it('imports a document of several files, and one from an address with relative servers and files', async () => {
+  const operation =
+    "get: { operationId: list, responses: { '200': { description: ok } }, parameters: [{ $ref: 'parts.yaml#/Kind' }] }";
+  const parts = 'Kind: { name: kind, in: query, schema: { enum: [cat, dog] } }';
+  const api = (server: string) =>
+    `openapi: 3.0.3\ninfo: { title: t, version: '1' }\nservers: [{ url: '${server}' }]\npaths: { /pets: { ${operation} } }\n`;
+  const served = new Map([
+    ['/docs/remote.yaml', api('../v2')],
+    ['/docs/parts.yaml', parts],
+  ]);
+  const web = createServer((req, res) => void res.end(served.get(req.url ?? '') ?? JSON.stringify({ url: req.url })));
+  await new Promise<void>((done) => web.listen(0, '127.0.0.1', done));
+  const url = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;
+  await writeFile(join(dir, 'local.yaml'), api(`${url}/v1`));
+  await writeFile(join(dir, 'parts.yaml'), parts);
+  for (const [from, name, path] of [
+    ['local.yaml', 'local', '/v1/pets?kind=cat'],
+    [`${url}/docs/remote.yaml`, 'remote', '/v2/pets?kind=cat'],
+  ] as const) {
+    await good(['gateway', 'import', from]);
+    const called = await good(['gateway', 'call', `${name}___list`, '{"kind":"cat"}', '--gateway', name]);
+    expect(called).toContain(path);
+    const wrong = await cli(['gateway', 'call', `${name}___list`, '{"kind":"cow"}', '--gateway', name]);
+    expect(wrong).toMatchObject({ code: 1, stdout: expect.stringContaining('/kind') });
+    await good(['gateway', 'remove', name]);
+  }
+  web.closeAllConnections();
+  web.close();
+});
+
 it('calls a gateway that is open without a signature', async () => {
   await good(['add', 'gateway', 'park', '--open']);
   await good(['add', 'target', 'pets', '--gateway', 'park', '--openapi', 'pets.yaml']);
@@ -102,6 +184,8 @@ it('says what is missing', async () => {
     [['add', 'target', 'x', '--openapi', 'none.yaml'], 'cannot be read', 2],
     [['add', 'gateway', 'x', '--audience', 'a'], '--jwt', 2],
     [['add', 'gateway', 'x', '--jwt', 'https://id.example/.well-known/openid-configuration', '--open'], 'not both', 2],
+    [['add', 'target', 'x', '--openapi', 'pets.yaml', '--dynamic'], '--dynamic is of --mcp', 2],
+    [['gateway', 'synchronize', '--gateway', 'pets'], 'no MCP server to ask', 4],
     [['gateway', 'call', 'pets___getPet', '7'], 'JSON object', 2],
     [['gateway', 'show', '--gateway', 'none'], 'agentcore gateway list', 4],
   ];

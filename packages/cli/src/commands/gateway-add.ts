@@ -1,4 +1,5 @@
 import type {
+  ApiSchemaConfiguration,
   CreateGatewayTargetRequest,
   CredentialProviderConfiguration,
 } from '@aws-sdk/client-bedrock-agentcore-control';
@@ -13,6 +14,7 @@ import { addGateway, addTarget, findGateway } from '../platform/gateways.ts';
 import { type ProviderKind, showProvider } from '../platform/identity.ts';
 import { harmless, note, type Terminal, typed } from '../terminal/terminal.ts';
 import { addFunctionCommand } from './function-add.ts';
+import { accessOf } from './gateway-access.ts';
 import { printDone } from './iam-request.ts';
 
 /** `agentcore add gateway`, `agentcore add target` and `agentcore add function`. */
@@ -54,31 +56,24 @@ function gatewayCommand(terminal: Terminal) {
     .option('--scope <scope...>', 'with --jwt: tokens must have one of these')
     .option('--open', 'take every request, without credentials')
     .option('--search', 'add a tool that finds tools')
+    .option('--explain-errors', 'tell callers what went wrong in the platform, too')
     .option('--description <text>', 'what it is for')
     .option('--role <arn>', 'the role that it acts in (default: the default role)')
-    .action(async (name, { jwt, audience, client: clients, scope, open, search, description, role, ...options }) => {
-      if (jwt !== undefined && open)
-        throw new CliError('usage', 'A gateway takes tokens or everybody: --jwt or --open, not both.');
-      if (jwt === undefined && (audience ?? clients ?? scope))
-        throw new CliError('usage', '--audience, --client and --scope judge tokens, and need --jwt.');
-      const connection = await findConnection(terminal, options);
-      const customJWTAuthorizer = {
-        discoveryUrl: jwt,
-        allowedAudience: audience,
-        allowedClients: clients,
-        allowedScopes: scope,
-      };
-      const made = await addGateway(await controlClient(connection), {
-        ...{ name, description, roleArn: roleOf(connection, role) },
-        authorizerType: jwt !== undefined ? 'CUSTOM_JWT' : open ? 'NONE' : 'AWS_IAM',
-        ...(jwt !== undefined && { authorizerConfiguration: { customJWTAuthorizer } }),
-        ...(search && { protocolConfiguration: { mcp: { searchType: 'SEMANTIC' } } }),
-      });
-      printDone(terminal, options.json, made, `${name} is added.\n${made.gatewayUrl}`);
-      if (open) note(terminal, 'Everybody who reaches the platform can use its targets.');
-      if (!options.json)
-        note(terminal, typed(terminal, `Add an API: agentcore add target NAME --gateway ${name} --openapi FILE`));
-    });
+    .action(
+      async (name, { jwt, audience, client, scope, open, search, explainErrors, description, role, ...options }) => {
+        const access = accessOf({ jwt, audience, client, scope, open }) ?? { authorizerType: 'AWS_IAM' };
+        const connection = await findConnection(terminal, options);
+        const made = await addGateway(await controlClient(connection), {
+          ...{ name, description, roleArn: roleOf(connection, role), ...access },
+          ...(explainErrors && { exceptionLevel: 'DEBUG' }),
+          ...(search && { protocolConfiguration: { mcp: { searchType: 'SEMANTIC' } } }),
+        });
+        printDone(terminal, options.json, made, `${name} is added.\n${made.gatewayUrl}`);
+        if (open) note(terminal, 'Everybody who reaches the platform can use its targets.');
+        if (!options.json)
+          note(terminal, typed(terminal, `Add an API: agentcore add target NAME --gateway ${name} --openapi FILE`));
+      },
+    );
 }
 
 function targetCommand(terminal: Terminal) {
@@ -104,8 +99,12 @@ function targetCommand(terminal: Terminal) {
     .option('--openapi <document>', 'file, http(s) address or s3:// location of an OpenAPI document')
     .option('--smithy <document>', 'the same of a Smithy model, as JSON')
     .option('--mcp <url>', 'address of an MCP server')
+    .option('--dynamic', 'with --mcp: ask the server for its tools with each request, as the caller')
     .option('--function <name>', 'name or ARN of a function, with --tools')
-    .option('--tools <file>', 'file or s3:// location of the tool schema of a function: a JSON list of tools')
+    .option(
+      '--tools <file>',
+      'file or s3:// location of the tools as a JSON list: of a function, or of an MCP server that is not to be asked',
+    )
     .option('--description <text>', 'what it is for')
     .option('--api-key <provider>', 'name of the API key provider')
     .option('--key-name <name>', 'header or query parameter of the key')
@@ -143,23 +142,29 @@ function targetCommand(terminal: Terminal) {
     });
 }
 
-type Sources = { openapi?: string; smithy?: string; mcp?: string; function?: string; tools?: string };
+type Sources = { openapi?: string; smithy?: string; mcp?: string; dynamic?: true; function?: string; tools?: string };
 
 async function configurationOf(
   connection: Connection,
   terminal: Terminal,
-  { openapi, smithy, mcp, function: name, tools }: Sources,
+  { openapi, smithy, mcp, dynamic, function: name, tools }: Sources,
 ): Promise<CreateGatewayTargetRequest['targetConfiguration']> {
   if ([openapi, smithy, mcp, name].filter((one) => one !== undefined).length !== 1)
     throw new CliError('usage', 'Say what the target is: one of --openapi, --smithy, --mcp and --function.');
-  if ((name === undefined) !== (tools === undefined))
+  if (mcp === undefined && dynamic) throw new CliError('usage', '--dynamic is of --mcp.');
+  if (mcp === undefined && (name === undefined) !== (tools === undefined))
     throw new CliError('usage', 'A function needs its tools, and tools their function: --function NAME --tools FILE.');
   if (name !== undefined) return { mcp: { lambda: await functionTarget(connection, terminal, name, tools ?? '') } };
-  if (mcp !== undefined) return { mcp: { mcpServer: { endpoint: mcp } } };
-  const from = openapi ?? smithy ?? '';
-  const schema = from.startsWith('s3://')
-    ? { s3: { uri: from } }
-    : await schemaOf(connection, await readApiDocument(from, terminal.cwd, terminal.signal), terminal.signal);
+  const schemaFrom = async (from: string): Promise<ApiSchemaConfiguration> =>
+    from.startsWith('s3://')
+      ? { s3: { uri: from } }
+      : schemaOf(connection, await readApiDocument(from, terminal.cwd, terminal.signal), terminal.signal);
+  if (mcp !== undefined) {
+    const listing = dynamic && { listingMode: 'DYNAMIC' as const };
+    const mcpToolSchema = tools === undefined ? undefined : await schemaFrom(tools);
+    return { mcp: { mcpServer: { endpoint: mcp, ...listing, ...(mcpToolSchema && { mcpToolSchema }) } } };
+  }
+  const schema = await schemaFrom(openapi ?? smithy ?? '');
   return { mcp: openapi === undefined ? { smithyModel: schema } : { openApiSchema: schema } };
 }
 

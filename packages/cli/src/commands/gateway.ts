@@ -1,13 +1,15 @@
 import { text as readText } from 'node:stream/consumers';
+import type { TargetConfiguration } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CliError } from '../cli-error.ts';
 import { commandGroup, platformCommand } from '../command.ts';
 import { controlClient } from '../platform/clients.ts';
 import { findConnection } from '../platform/connection.ts';
 import { gatewayClient } from '../platform/gateway-client.ts';
-import { findGateway, listGateways, listTargets, removeFromGateway } from '../platform/gateways.ts';
+import { findGateway, listGateways, removeFromGateway, showTargets, synchronizeTargets } from '../platform/gateways.ts';
 import { columns, harmless, note, print, printJson, type Terminal, typed } from '../terminal/terminal.ts';
 import { importCommand } from './gateway-import.ts';
-import { printDone, printList, printMembers } from './iam-request.ts';
+import { updateCommand } from './gateway-update.ts';
+import { fieldOf, printDone, printList, printMembers } from './iam-request.ts';
 
 /** Tools behind one address. */
 export function gatewayCommand(terminal: Terminal) {
@@ -15,6 +17,8 @@ export function gatewayCommand(terminal: Terminal) {
     importCommand(terminal),
     listCommand(terminal),
     showCommand(terminal),
+    updateCommand(terminal),
+    synchronizeCommand(terminal),
     toolsCommand(terminal),
     callCommand(terminal),
     searchCommand(terminal),
@@ -45,7 +49,7 @@ function listCommand(terminal: Terminal) {
 function showCommand(terminal: Terminal) {
   return gatewayOption(
     platformCommand('show', {
-      summary: 'Show a gateway: its address, who comes in, and its targets.',
+      summary: 'Show a gateway: its address, who comes in, its targets, and what is to be said of them.',
       examples: [
         { does: 'the only one', line: 'agentcore gateway show' },
         { does: 'its address in a script', line: 'agentcore gateway show --gateway shop --json | jq -r .gatewayUrl' },
@@ -54,7 +58,7 @@ function showCommand(terminal: Terminal) {
   ).action(async ({ gateway: wanted, ...options }) => {
     const client = await controlClient(await findConnection(terminal, options));
     const { $metadata: _, ...gateway } = { $metadata: undefined, ...(await findGateway(client, wanted)) };
-    const targets = await listTargets(client, gateway.gatewayId ?? '');
+    const targets = await showTargets(client, gateway.gatewayId ?? '');
     if (options.json) return printJson(terminal, { ...gateway, targets });
     printMembers(terminal, false, gateway, [
       'name',
@@ -64,14 +68,48 @@ function showCommand(terminal: Terminal) {
       'status',
       'description',
     ]);
+    for (const reason of gateway.statusReasons ?? []) note(terminal, harmless(reason));
     if (targets.length === 0)
       return note(terminal, typed(terminal, 'It has no target yet. Add one: agentcore add target NAME --openapi FILE'));
-    const rows = targets.map(({ name, targetType, status }) =>
-      [name ?? '', targetType ?? '', status ?? ''].map(harmless),
+    const rows = targets.map(({ name, targetConfiguration, status }) =>
+      [name ?? '', typeOf(targetConfiguration), status ?? ''].map(harmless),
     );
     print(terminal, '');
     for (const line of columns([['TARGET', 'TYPE', 'STATUS'], ...rows])) print(terminal, line);
+    for (const { name, statusReasons = [] } of targets)
+      for (const reason of statusReasons) note(terminal, harmless(`${name}: ${reason}`));
   });
+}
+
+/** What a target is, as its configuration calls it. */
+function typeOf(configuration: TargetConfiguration | undefined): string {
+  const [kind = ''] = Object.keys(configuration?.mcp ?? configuration ?? {});
+  return kind;
+}
+
+function synchronizeCommand(terminal: Terminal) {
+  return gatewayOption(
+    platformCommand('synchronize', {
+      summary: 'Ask the MCP servers of a gateway anew for their tools, prompts and resources.',
+      examples: [
+        { does: 'all of them', line: 'agentcore gateway synchronize' },
+        { does: 'one of them', line: 'agentcore gateway synchronize --target docs' },
+      ],
+    }),
+  )
+    .option('--target <name>', 'only this target')
+    .action(async ({ gateway: wanted, target, ...options }) => {
+      const client = await controlClient(await findConnection(terminal, options));
+      const { gatewayId: gatewayIdentifier = '' } = await findGateway(client, wanted);
+      const targets = await synchronizeTargets(client, { gatewayIdentifier, target }, terminal.signal);
+      if (options.json) printJson(terminal, { targets });
+      for (const { name, status, statusReasons = [] } of targets) {
+        if (!options.json) print(terminal, harmless(`${name} is ${status}.`));
+        for (const reason of statusReasons) note(terminal, harmless(`${name}: ${reason}`));
+      }
+      if (targets.some(({ status }) => status !== 'READY'))
+        throw new CliError('failure', 'Not every server could be asked: what it offered before stays.');
+    });
 }
 
 function toolsCommand(terminal: Terminal) {
@@ -141,6 +179,8 @@ function searchCommand(terminal: Terminal) {
         printList(terminal, options.json, structuredContent, {
           ...{ member: 'tools', fields: ['name', 'description'], none: 'No tool fits.' },
         });
+        const said = fieldOf(structuredContent, 'note');
+        if (typeof said === 'string') note(terminal, harmless(said));
       } finally {
         await client.close();
       }

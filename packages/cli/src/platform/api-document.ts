@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { basename, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { ApiSchemaConfiguration } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CliError } from '../cli-error.ts';
 import { objectClient } from './clients.ts';
 import type { Connection } from './connection.ts';
+import { wholeDocument } from './whole-document.ts';
 
 const BUCKET = 'agentplatform-deploy';
 /** What a call to the platform carries; larger documents go through the object storage. */
@@ -20,11 +22,14 @@ export interface ApiDocument {
 export async function readApiDocument(from: string, cwd: string, signal: AbortSignal): Promise<ApiDocument> {
   const name = basename(from.replace(/[?#].*$/, '')).replace(/\.(json|ya?ml)$/i, '');
   try {
-    if (!/^https?:\/\//i.test(from)) return { text: await readFile(new URL(from, `file://${cwd}/`), 'utf8'), name };
-    const answer = await fetch(from, { signal });
+    const isAddress = /^https?:\/\//i.test(from);
+    const at = isAddress ? new URL(from) : pathToFileURL(resolve(cwd, from));
+    if (!isAddress) return { text: await wholeDocument(await readFile(at, 'utf8'), at), name };
+    const answer = await fetch(at, { signal });
     if (!answer.ok) throw new Error(`it answers ${answer.status}`);
-    return { text: await answer.text(), name };
+    return { text: await wholeDocument(await answer.text(), new URL(answer.url)), name };
   } catch (error) {
+    if (error instanceof CliError) throw error;
     const message = error instanceof Error ? error.message : String(error);
     throw new CliError('usage', `The document ${from} cannot be read: ${message}`, undefined, { cause: error });
   }

@@ -5,7 +5,9 @@ import type {
   CreateGatewayTargetRequest,
   GatewaySummary,
   GetGatewayResponse,
+  GetGatewayTargetRequest,
   GetGatewayTargetResponse,
+  UpdateGatewayRequest,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CliError } from '../cli-error.ts';
 
@@ -49,6 +51,16 @@ export async function addGateway(
   return made;
 }
 
+/** Replaces what a gateway is. */
+export async function updateGateway(
+  client: BedrockAgentCoreControlClient,
+  wish: UpdateGatewayRequest,
+): Promise<GetGatewayResponse> {
+  const { UpdateGatewayCommand } = await import('@aws-sdk/client-bedrock-agentcore-control');
+  const { $metadata: _, ...updated } = await client.send(new UpdateGatewayCommand(wish));
+  return updated;
+}
+
 /** Adds a target and waits until its tools are made, or could not be: its status says which. */
 export async function addTarget(
   client: BedrockAgentCoreControlClient,
@@ -58,14 +70,62 @@ export async function addTarget(
   const sdk = await import('@aws-sdk/client-bedrock-agentcore-control');
   const { gatewayIdentifier } = wish;
   const { targetId } = await client.send(new sdk.CreateGatewayTargetCommand(wish), { abortSignal: signal });
+  return settledTarget(client, { gatewayIdentifier, targetId }, signal);
+}
+
+/** The target once its tools are made, or could not be: its status says which. */
+async function settledTarget(
+  client: BedrockAgentCoreControlClient,
+  which: GetGatewayTargetRequest,
+  signal: AbortSignal,
+): Promise<GetGatewayTargetResponse> {
+  const { GetGatewayTargetCommand } = await import('@aws-sdk/client-bedrock-agentcore-control');
   for (;;) {
-    const { $metadata: _, ...target } = await client.send(
-      new sdk.GetGatewayTargetCommand({ gatewayIdentifier, targetId }),
-      { abortSignal: signal },
-    );
+    const { $metadata: _, ...target } = await client.send(new GetGatewayTargetCommand(which), { abortSignal: signal });
     if (!UNDER_WAY.has(target.status ?? '')) return target;
     await sleep(ASK_EVERY_MS, undefined, { signal });
   }
+}
+
+/** Has MCP servers asked anew for what they offer, and waits until that is stored. Rejects with a `CliError` where there is none to ask. */
+export async function synchronizeTargets(
+  client: BedrockAgentCoreControlClient,
+  { gatewayIdentifier, target }: { gatewayIdentifier: string; target: string | undefined },
+  signal: AbortSignal,
+): Promise<GetGatewayTargetResponse[]> {
+  const sdk = await import('@aws-sdk/client-bedrock-agentcore-control');
+  const servers = (await listTargets(client, gatewayIdentifier)).filter(
+    ({ name, targetId, targetType, listingMode }) =>
+      target === undefined
+        ? targetType === 'MCP_SERVER' && listingMode !== 'DYNAMIC'
+        : name === target || targetId === target,
+  );
+  if (servers.length === 0)
+    throw new CliError(
+      'notFound',
+      target === undefined ? 'The gateway has no MCP server to ask.' : `The gateway has no target ${target}.`,
+      'See which there are: agentcore gateway show',
+    );
+  const settled: GetGatewayTargetResponse[] = [];
+  for (const { targetId = '' } of servers) {
+    await client.send(new sdk.SynchronizeGatewayTargetsCommand({ gatewayIdentifier, targetIdList: [targetId] }));
+    settled.push(await settledTarget(client, { gatewayIdentifier, targetId }, signal));
+  }
+  return settled;
+}
+
+/** The targets of a gateway, each with all that is to be said of it. */
+export async function showTargets(
+  client: BedrockAgentCoreControlClient,
+  gatewayIdentifier: string,
+): Promise<GetGatewayTargetResponse[]> {
+  const { GetGatewayTargetCommand } = await import('@aws-sdk/client-bedrock-agentcore-control');
+  const shown: GetGatewayTargetResponse[] = [];
+  for (const { targetId } of await listTargets(client, gatewayIdentifier)) {
+    const { $metadata: _, ...target } = await client.send(new GetGatewayTargetCommand({ gatewayIdentifier, targetId }));
+    shown.push(target);
+  }
+  return shown;
 }
 
 /** The targets of a gateway. */

@@ -1,0 +1,53 @@
+import { platformCommand } from '../command.ts';
+import { controlClient } from '../platform/clients.ts';
+import { findConnection } from '../platform/connection.ts';
+import { findGateway, updateGateway } from '../platform/gateways.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+import { accessOf } from './gateway-access.ts';
+import { printDone } from './iam-request.ts';
+
+/** `agentcore gateway update`: what no flag names stays as it is. */
+export function updateCommand(terminal: Terminal) {
+  return platformCommand('update', {
+    summary: 'Change a gateway: who comes in, and what it offers.',
+    details: 'What is not named stays as it is. Its address and its targets stay, too.',
+    examples: [
+      { does: 'add the tool that finds tools', line: 'agentcore gateway update shop --search' },
+      {
+        does: 'take tokens from now on',
+        line: 'agentcore gateway update shop --jwt https://id.example.com/.well-known/openid-configuration --audience shop',
+      },
+    ],
+  })
+    .argument('<gateway>', 'its name or id')
+    .option('--jwt <discovery-url>', 'take bearer tokens of the identity provider with this discovery document')
+    .option('--audience <audience...>', 'with --jwt: tokens must be for one of these')
+    .option('--client <id...>', 'with --jwt: tokens must be issued to one of these clients')
+    .option('--scope <scope...>', 'with --jwt: tokens must have one of these')
+    .option('--open', 'take every request, without credentials')
+    .option('--signed', 'take signed requests')
+    .option('--search', 'add a tool that finds tools')
+    .option('--no-search', 'take it away')
+    .option('--explain-errors', 'tell callers what went wrong in the platform, too')
+    .option('--no-explain-errors', 'tell them no more of it than that')
+    .option('--description <text>', 'what it is for')
+    .option('--role <arn>', 'the role that it acts in')
+    .action(async (wanted, { search, explainErrors, description, role, ...flags }) => {
+      const access = accessOf(flags);
+      const client = await controlClient(await findConnection(terminal, flags));
+      const { name, gatewayId, protocolConfiguration, ...before } = await findGateway(client, wanted);
+      const { searchType, ...mcp } = protocolConfiguration?.mcp ?? {};
+      const wish = search ?? searchType !== undefined;
+      const updated = await updateGateway(client, {
+        ...{ gatewayIdentifier: gatewayId, name, roleArn: role ?? before.roleArn, protocolType: before.protocolType },
+        description: description ?? before.description,
+        ...(access ?? {
+          authorizerType: before.authorizerType,
+          authorizerConfiguration: before.authorizerConfiguration,
+        }),
+        exceptionLevel: (explainErrors ?? before.exceptionLevel === 'DEBUG') ? 'DEBUG' : undefined,
+        protocolConfiguration: { mcp: { ...mcp, ...(wish && { searchType: 'SEMANTIC' }) } },
+      });
+      printDone(terminal, flags.json, updated, `${name} is updated.\n${updated.gatewayUrl}`);
+    });
+}

@@ -115,6 +115,13 @@ function targetCommand(terminal: Terminal) {
     )
     .option('--scope <scope...>', 'scopes to ask for')
     .option('--pass-token', 'hand the token of the caller on')
+    .option('--as-role', 'sign requests in the name of the gateway’s role')
+    .option('--as-caller', 'sign requests in the name of who calls: for MCP servers on this platform')
+    .option(
+      '--sign-for <service>',
+      'the service that requests are signed for, such as s3 (with --mcp default: bedrock-agentcore)',
+    )
+    .option('--sign-region <region>', 'the region that they are signed for (default: that of the platform)')
     .action(async (name, options) => {
       const connection = await findConnection(terminal, options);
       const client = await controlClient(connection);
@@ -154,7 +161,7 @@ async function configurationOf(
   return { mcp: openapi === undefined ? { smithyModel: schema } : { openApiSchema: schema } };
 }
 
-interface CredentialFlags {
+interface CredentialFlags extends Pick<Sources, 'openapi' | 'mcp'> {
   apiKey?: string;
   keyName?: string;
   keyIn?: 'header' | 'query';
@@ -163,6 +170,21 @@ interface CredentialFlags {
   grant?: 'client-credentials' | 'token-exchange' | 'authorization-code';
   scope?: string[];
   passToken?: true;
+  asRole?: true;
+  asCaller?: true;
+  signFor?: string;
+  signRegion?: string;
+}
+
+/** Of the kinds whose documents do not say which service they are, the target does. */
+function signedAs({ asRole, signFor, signRegion, openapi, mcp }: CredentialFlags): CredentialProviderConfiguration {
+  const credentialProviderType = asRole ? 'GATEWAY_IAM_ROLE' : 'CALLER_IAM_CREDENTIALS';
+  if (signFor === undefined && openapi !== undefined)
+    throw new CliError('usage', 'Say for which service the requests are signed: --sign-for.');
+  const named = signFor ?? (mcp === undefined ? undefined : 'bedrock-agentcore');
+  if (named === undefined) return { credentialProviderType };
+  const iamCredentialProvider = { service: named, ...(signRegion !== undefined && { region: signRegion }) };
+  return { credentialProviderType, credentialProvider: { iamCredentialProvider } };
 }
 
 const GRANTS = {
@@ -176,8 +198,12 @@ async function credentialsOf(
   arnOf: (kind: ProviderKind, name: string) => Promise<string>,
 ): Promise<CredentialProviderConfiguration[]> {
   const { apiKey, keyName, keyIn, keyPrefix, oauth, grant = 'client-credentials', scope = [], passToken } = flags;
-  if ([apiKey, oauth, passToken].filter((one) => one !== undefined).length > 1)
-    throw new CliError('usage', 'A target takes one credential: --api-key, --oauth or --pass-token.');
+  if ([apiKey, oauth, passToken, flags.asRole, flags.asCaller].filter((one) => one !== undefined).length > 1)
+    throw new CliError(
+      'usage',
+      'A target takes one credential: --api-key, --oauth, --pass-token, --as-role or --as-caller.',
+    );
+  if (flags.asRole || flags.asCaller) return [signedAs(flags)];
   if (passToken) return [{ credentialProviderType: 'JWT_PASSTHROUGH' }];
   if (apiKey !== undefined) {
     const apiKeyCredentialProvider = {

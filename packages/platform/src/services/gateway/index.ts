@@ -22,6 +22,7 @@ import { Prompts } from './mcp/prompts.ts';
 import { resourceMetadataRoutes } from './mcp/resource-metadata.ts';
 import { Resources } from './mcp/resources.ts';
 import { ToolCalls } from './mcp/tool-calls.ts';
+import { BackendSigning } from './outbound/backend-signing.ts';
 import { TargetCredentials } from './outbound/target-credentials.ts';
 import { TargetGuard } from './outbound/target-guard.ts';
 import { ToolSearch } from './search/index.ts';
@@ -49,6 +50,11 @@ export interface GatewayServiceDeps {
   outbound: Outbound;
   readObject: ReturnType<typeof objectReader>;
   roleMay: Iam['roleMay'];
+  roles: Pick<Iam, 'issueRoleCredentials' | 'issueForwarded'>;
+  /** Where this platform is reached. */
+  ownAddresses(): readonly string[];
+  /** Path of the file with what roles have at other services. */
+  roleCredentials: string | undefined;
   roleExists(arn: string): Promise<boolean>;
   refusalOf(url: string): Promise<string | undefined>;
   newIdSuffix(): string;
@@ -75,12 +81,13 @@ export function createGatewayService(
     ...deps,
     readSecret: async (arn, caller) => (await secrets.read(arn, undefined, caller)).value,
   });
-  const credentials = new TargetCredentials(deps);
+  const signing = new BackendSigning(deps);
+  const credentials = new TargetCredentials({ ...deps, signing });
   const guard = new TargetGuard(deps);
   const connections = new BackendConnections(deps);
-  const mcpServer = new McpServerKind({ ...deps, connections, credentials, guard });
+  const mcpServer = new McpServerKind({ ...deps, connections, credentials, guard, signing });
   const kinds: TargetKinds = {
-    ...documentKinds({ ...deps, calls: new HttpCalls({ ...deps, credentials, guard }) }),
+    ...documentKinds({ ...deps, calls: new HttpCalls({ ...deps, credentials, guard }), signing }),
     mcpServer,
   };
   const documents = new Documents(deps);

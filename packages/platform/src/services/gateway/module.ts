@@ -18,6 +18,9 @@ export const module: ServiceModule<'gateway', GatewayServiceOperation, 'identity
       jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }), clock }),
       readObject: objectReader(kernel.objects),
       roleMay: kernel.iam.roleMay,
+      roles: kernel.iam,
+      ownAddresses: () => [publicUrl, reach.endpoint].filter((one) => one !== undefined),
+      roleCredentials: config.gateway.roleCredentials,
       refusalOf: (url) => refusalOf(outbound, url),
       newIdSuffix: kernel.identifiers.suffix,
       // What runs in a sandbox reaches the platform by an address of its own, and no other.

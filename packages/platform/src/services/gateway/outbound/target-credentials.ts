@@ -4,25 +4,20 @@ import type { Caller } from '../../../kernel/service.ts';
 import type { IdentityPort, OauthCredentialRequest, WorkloadUser } from '../../identity/index.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import type { LiveTarget, TargetDefinition } from '../targets/target.ts';
+import { authorizerProblem } from './authorizer-problem.ts';
+import type { BackendSigning } from './backend-signing.ts';
 import { ConsentNeeded } from './consent-needed.ts';
+import { type Credential, NO_CREDENTIAL } from './credential.ts';
+import { type CredentialRules, rulesProblem } from './credential-rules.ts';
 
 export interface TargetCredentialsDeps {
   identity: Pick<IdentityPort, 'credentials'>;
   roleMay: Iam['roleMay'];
-}
-
-/** What goes with a request to a target. */
-export interface Credential {
-  headers: Readonly<Record<string, string>>;
-  query: readonly (readonly [name: string, value: string])[];
-  /** What of it nobody may read in an answer. */
-  secrets: readonly string[];
+  signing: Pick<BackendSigning, 'asRole' | 'asCaller'>;
 }
 
 const NOBODY_ASKS =
   'need mcpServer.mcpToolSchema or listingMode DYNAMIC: the gateway asks for the tools by itself, and has no user then';
-
-const NOTHING: Credential = { headers: {}, query: [], secrets: [] };
 
 /** Flows of Identity by the wire's grants of targets. */
 const FLOWS: Record<control.OAuthGrantType, OauthCredentialRequest['flow']> = {
@@ -45,29 +40,25 @@ export class TargetCredentials {
    */
   async check(
     { credentialProviderConfigurations: given, targetConfiguration }: TargetDefinition,
-    gateway: Gateway,
-    caller: Caller,
+    { gateway, caller, rules }: { gateway: Gateway; caller: Caller; rules: CredentialRules },
   ): Promise<void> {
     const field = 'credentialProviderConfigurations';
     const problem = (message: string): Error => errors.invalidField(field, message);
     const [configuration, ...more] = given;
-    if (!configuration) return;
     if (more.length > 0) throw problem('must have one entry: a request carries one credential');
+    const unfit =
+      rulesProblem(configuration, rules) ??
+      authorizerProblem({ credentialProviderConfigurations: given }, gateway.definition);
+    if (unfit !== undefined) throw problem(unfit);
+    if (!configuration) return;
     const { credentialProviderType: kind, credentialProvider } = configuration;
-    const withTokens = gateway.definition.authorizerConfiguration !== undefined;
-    if (kind === 'GATEWAY_IAM_ROLE' || kind === 'CALLER_IAM_CREDENTIALS')
-      throw problem(`of type ${kind} are not built yet; use API_KEY, OAUTH or JWT_PASSTHROUGH`);
     const { mcpToolSchema, listingMode, endpoint } = targetConfiguration.mcp?.mcpServer ?? {};
     const asksItself = endpoint !== undefined && !mcpToolSchema && listingMode !== 'DYNAMIC';
-    if (kind === 'JWT_PASSTHROUGH') {
-      if (asksItself) throw problem(`of type JWT_PASSTHROUGH ${NOBODY_ASKS}`);
-      if (!withTokens) throw problem('of type JWT_PASSTHROUGH need a gateway whose callers bring a JWT');
-      return;
-    }
-    if (gateway.definition.authorizerType === 'AUTHENTICATE_ONLY')
-      throw problem(
-        'must be of type JWT_PASSTHROUGH, or none, where the gateway only authenticates: every user of the identity provider could use any other',
-      );
+    if (asksItself && (kind === 'JWT_PASSTHROUGH' || kind === 'CALLER_IAM_CREDENTIALS'))
+      throw problem(`of type ${kind} ${NOBODY_ASKS}`);
+    if (kind === 'JWT_PASSTHROUGH' || kind === 'CALLER_IAM_CREDENTIALS') return;
+    // Whoever adds a target says what is signed: that is as good as having the role.
+    if (kind === 'GATEWAY_IAM_ROLE') return caller.require('iam:PassRole', gateway.definition.roleArn);
     const { apiKeyCredentialProvider: key, oauthCredentialProvider: oauth } = credentialProvider ?? {};
     const named = kind === 'API_KEY' ? key : oauth;
     const member = kind === 'API_KEY' ? 'apiKeyCredentialProvider' : 'oauthCredentialProvider';
@@ -76,10 +67,6 @@ export class TargetCredentials {
     if ((await this.#deps.identity.credentials.kindOf(gateway.accountId, named.providerArn)) !== wanted)
       throw problem(
         `names no ${kind === 'API_KEY' ? 'API key' : 'OAuth2'} credential provider of this account: ${named.providerArn}`,
-      );
-    if (oauth?.grantType && oauth.grantType !== 'CLIENT_CREDENTIALS' && !withTokens)
-      throw problem(
-        `with grantType ${oauth.grantType} need a gateway whose callers bring a JWT: without one nobody is known to act for`,
       );
     if (oauth?.grantType && oauth.grantType !== 'CLIENT_CREDENTIALS' && asksItself)
       throw problem(`with grantType ${oauth.grantType} ${NOBODY_ASKS}`);
@@ -99,9 +86,20 @@ export class TargetCredentials {
     gateway: Gateway,
     { principal, signal }: { principal: Principal | undefined; signal: AbortSignal },
   ): Promise<Credential> {
-    if (!configuration) return NOTHING;
-    const { apiKeyCredentialProvider: key, oauthCredentialProvider: oauth } = configuration.credentialProvider ?? {};
-    if (configuration.credentialProviderType === 'JWT_PASSTHROUGH') {
+    if (!configuration) return NO_CREDENTIAL;
+    const { credentialProviderType: type, credentialProvider } = configuration;
+    const {
+      apiKeyCredentialProvider: key,
+      oauthCredentialProvider: oauth,
+      iamCredentialProvider: iam,
+    } = credentialProvider ?? {};
+    if (type === 'GATEWAY_IAM_ROLE') return this.#deps.signing.asRole(gateway, iam);
+    if (type === 'CALLER_IAM_CREDENTIALS') {
+      if (principal?.kind !== 'iam')
+        throw errors.unauthorized('The target is called as its caller, who signed nothing.');
+      return this.#deps.signing.asCaller(principal, iam);
+    }
+    if (type === 'JWT_PASSTHROUGH') {
       if (principal?.kind !== 'oauth')
         throw errors.unauthorized('The target takes the token of its caller, who brought none.');
       return bearerOf(principal.token);
@@ -109,7 +107,7 @@ export class TargetCredentials {
     const bearer = bearerFor(gateway, principal);
     const caller = this.#roleOf(gateway);
     if (key) return placed(key, await this.#deps.identity.credentials.apiKey({ ...key, bearer, caller }));
-    if (!oauth) return NOTHING;
+    if (!oauth) return NO_CREDENTIAL;
     const { providerArn, scopes, customParameters, grantType = 'CLIENT_CREDENTIALS', defaultReturnUrl } = oauth;
     const flow = FLOWS[grantType];
     const given = await this.#deps.identity.credentials.oauth2Token({

@@ -64,6 +64,7 @@ function compileModel(document: ReadDocument, options: SmithyOptions, limits: Co
     service,
     protocol,
     endpoint: endpointOf(service, options),
+    signingName: signingName(service),
     input: new SmithySchemas(model, protocol, 'input', limits.description),
     output: new SmithySchemas(model, protocol, 'output', limits.description),
     limits,
@@ -87,14 +88,12 @@ function compileModel(document: ReadDocument, options: SmithyOptions, limits: Co
     leftOut.push({ operation: localName(id), why: 'The name of the target leaves no room for names of tools.' });
     return [];
   });
-  const signing = signingName(service);
   return {
     tools,
     problems: [...document.problems, ...leftOutProblems(leftOut, ids, document), ...problems],
     operations: ids.length,
     leftOut,
     credentials: [],
-    ...(signing === undefined ? {} : { signingName: signing }),
   };
 }
 

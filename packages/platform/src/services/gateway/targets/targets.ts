@@ -12,6 +12,7 @@ import {
 } from '../../../kernel/storage/index.ts';
 import { refuseUnserved } from '../fields.ts';
 import type { Gateway } from '../gateways/gateway.ts';
+import { USUAL_CREDENTIALS } from '../outbound/credential-rules.ts';
 import type { TargetCredentials } from '../outbound/target-credentials.ts';
 import { writeDocument } from '../tables.ts';
 import type { Documents } from './documents.ts';
@@ -198,7 +199,7 @@ export class Targets {
       );
     const kind = kindOf(definition, kinds);
     await kind.check?.(definition, gateway);
-    await credentials.check(definition, gateway, ctx);
+    await credentials.check(definition, { gateway, caller: ctx, rules: kind.credentials ?? USUAL_CREDENTIALS });
     return { definition, document: await documents.read(kind.document?.(definition), ctx) };
   }
 }

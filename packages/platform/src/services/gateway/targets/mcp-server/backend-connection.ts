@@ -2,7 +2,7 @@ import { Client } from '@modelcontextprotocol/client';
 import type { Clock } from '../../../../kernel/clock.ts';
 import type { Outbound } from '../../../../kernel/outbound/index.ts';
 import { untilAborted } from '../../../../kernel/until-aborted.ts';
-import type { Credential } from '../../outbound/target-credentials.ts';
+import type { Credential } from '../../outbound/credential.ts';
 import { BackendTransport } from './backend-transport.ts';
 import { Exchange } from './exchange.ts';
 

@@ -2,7 +2,7 @@ import type { FetchLike } from '@modelcontextprotocol/client';
 import type { Outbound, OutboundResponse } from '../../../../kernel/outbound/index.ts';
 import { createMask } from '../../http-tools/index.ts';
 import { BackendError } from '../../outbound/backend-error.ts';
-import type { Credential } from '../../outbound/target-credentials.ts';
+import type { Credential } from '../../outbound/credential.ts';
 import { currentExchange, type Exchange } from './exchange.ts';
 
 export interface BackendFetchDeps {
@@ -29,10 +29,13 @@ export function backendFetch({ outbound, credential, onAnswer }: BackendFetchDep
     const exchange = currentExchange();
     try {
       exchange?.countRequest();
-      const answer = await outbound.fetch(addressOf(input, credential, exchange), {
-        method,
-        headers: { ...exchange?.headers, ...headers, ...credential.headers },
-        ...(typeof init.body === 'string' && { body: init.body }),
+      const body = typeof init.body === 'string' ? init.body : undefined;
+      const all = { ...exchange?.headers, ...headers, ...credential.headers };
+      const unsigned = { method, url: addressOf(input, credential, exchange), headers: all, body };
+      const sent = (await credential.sign?.(unsigned)) ?? unsigned;
+      const answer = await outbound.fetch(sent.url, {
+        ...{ method, headers: sent.headers },
+        ...(body !== undefined && { body }),
         ...boundsOf(exchange, init.signal ?? undefined),
         redirects: 0,
       });

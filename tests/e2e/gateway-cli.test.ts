@@ -107,6 +107,16 @@ it('adds targets that are called with signatures', async () => {
   expect((await add('two', '--openapi', 'pets.yaml', '--as-role', '--as-caller')).stderr).toContain('one credential');
 });
 
+it('adds a REST API of which the exported document is at hand', async () => {
+  await good(['add', 'gateway', 'stages']);
+  const flags = ['--gateway', 'stages', '--rest-api', 'a1b2c3', '--openapi', 'pets.yaml'];
+  await good(['add', 'target', 'pets', ...flags, '--take', 'GET /pets/*']);
+  expect(await good(['gateway', 'call', 'pets___getPet', '{"id": "7"}', '--gateway', 'stages'])).toContain('Rex');
+  expect((await cli(['add', 'target', 'more', ...flags, '--take', 'FETCH /pets'])).stderr).toContain(
+    'names no operations',
+  );
+});
+
 it('adds a gateway and a target with a key, and removes them', async () => {
   await good(['identity', 'add', 'api-key', 'pet-key'], 'canary-key-of-the-cli');
   expect(await good(['add', 'gateway', 'zoo'])).toMatch(/zoo is added\.\nhttp/);

@@ -134,6 +134,26 @@ async function target(
   return settledTarget(clients, gatewayIdentifier, targetId);
 }
 
+/** Who has signed a request to the server of the test, as far as it knows keys: the platform's own verifier shares nothing with its signer. */
+async function signerOf(
+  { method = '', url: rawUrl = '', rawHeaders }: IncomingMessage,
+  { service, region }: { service: string; region: string },
+): Promise<string> {
+  const authenticator = createAuthenticator({
+    ...{ clock: systemClock, region },
+    keys: {
+      find: (accessKeyId, token) =>
+        accessKeyId === FILE_KEYS.accessKeyId && token === undefined
+          ? {
+              secretAccessKey: FILE_KEYS.secretAccessKey,
+              principal: { kind: 'iam', accountId: '1', arn: 'arn:role', accessKeyId, tags: {} },
+            }
+          : undefined,
+    },
+  });
+  return (await authenticator.authenticate({ method, rawUrl, rawHeaders, service })).principal.arn;
+}
+
 const textOf = (result: object): string =>
   (result as { content: { text?: string }[] }).content.map(({ text }) => text).join();
 
@@ -172,24 +192,10 @@ describe('a target that is called with the gateway’s role', () => {
     const { id, url } = await gateway();
     await target(id, objectsAt(foreignUrl), byRole({ service: 'objects', region: 'eu-test-1' }));
     const client = await connectMcp(url, { fetch: signingFetch(platform) });
-    const authenticator = createAuthenticator({
-      ...{ clock: systemClock, region: 'eu-test-1' },
-      keys: {
-        find: (accessKeyId, token) =>
-          accessKeyId === FILE_KEYS.accessKeyId && token === undefined
-            ? {
-                secretAccessKey: FILE_KEYS.secretAccessKey,
-                principal: { kind: 'iam', accountId: '1', arn: 'arn:role', accessKeyId, tags: {} },
-              }
-            : undefined,
-      },
-    });
     answerWith = ({ headers }) => ({ status: 200, text: `you sent ${headers.authorization}` });
     const result = await client.callTool({ name: 'behind___search', arguments: { q: ['a b', 'c+d'], body: { x: 1 } } });
     const { request } = seen.at(-1) ?? expect.unreachable();
-    const { method = '', url: rawUrl = '', rawHeaders } = request;
-    const { principal } = await authenticator.authenticate({ method, rawUrl, rawHeaders, service: 'objects' });
-    expect(principal.arn).toBe('arn:role');
+    expect(await signerOf(request, { service: 'objects', region: 'eu-test-1' })).toBe('arn:role');
     // What it echoes tells nobody a signature that could be used again.
     const [, signature = 'none'] = /Signature=([0-9a-f]{64})/.exec(request.headers.authorization ?? '') ?? [];
     expect(textOf(result)).toContain('you sent');
@@ -317,5 +323,76 @@ describe('a target that is called as its caller', () => {
     await expect(target(id, { mcpServer: { endpoint, listingMode: 'DYNAMIC' } }, byCaller())).rejects.toThrow(
       /AWS_IAM/,
     );
+  });
+});
+
+describe('a stage of a REST API', () => {
+  const filters = [{ filterPath: '/pets/*', methods: ['GET' as const] }];
+  const apiGateway = (more: object = {}) => ({
+    apiGateway: { restApiId: 'a1b2c3', stage: 'prod', apiGatewayToolConfiguration: { toolFilters: filters }, ...more },
+  });
+
+  beforeAll(async () => {
+    const responses = { 200: { description: 'ok' } };
+    const petId = { name: 'petId', in: 'path', required: true, schema: { type: 'string' } };
+    const proxy = { name: 'proxy', in: 'path', required: true, schema: { type: 'string' } };
+    const key = { type: 'apiKey', in: 'header', name: 'x-api-key' };
+    const exported = {
+      openapi: '3.0.1',
+      info: { title: 'pets', version: '2026-11-23T00:00:00Z' },
+      servers: [{ url: `${foreignUrl}/{basePath}`, variables: { basePath: { default: 'prod' } } }],
+      components: { securitySchemes: { key } },
+      paths: {
+        '/pets/{petId}': {
+          get: { parameters: [petId], responses, security: [{ key: [] }] },
+          delete: { operationId: 'removePet', parameters: [petId], responses },
+          'x-amazon-apigateway-any-method': { responses },
+        },
+        '/pets/{proxy+}': { get: { operationId: 'proxied', parameters: [proxy], responses } },
+      },
+    };
+    const Bucket = 'agentplatform-rest-apis';
+    await clients.s3.send(new CreateBucketCommand({ Bucket }));
+    await clients.s3.send(new PutObjectCommand({ Bucket, Key: 'a1b2c3/prod.json', Body: JSON.stringify(exported) }));
+  });
+
+  it('gives the tools that its filters take, by the names of its overrides, and is called by the role', async () => {
+    const { id, url } = await gateway();
+    const toolOverrides = [{ path: '/pets/{petId}', method: 'GET' as const, name: 'getPet', description: 'One pet' }];
+    const apiGatewayToolConfiguration = { toolFilters: filters, toolOverrides };
+    const made = await target(id, apiGateway({ apiGatewayToolConfiguration }), byRole());
+    expect(made).toMatchObject({
+      status: 'READY',
+      targetConfiguration: { mcp: apiGateway({ apiGatewayToolConfiguration }) },
+    });
+    const client = await connectMcp(url, { fetch: signingFetch(platform) });
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name, description }) => [name, description])).toEqual([['behind___getPet', 'One pet']]);
+    answerWith = () => ({ status: 200, text: 'Rex' });
+    expect(textOf(await client.callTool({ name: 'behind___getPet', arguments: { petId: '7' } }))).toBe('Rex');
+    const { request } = seen.at(-1) ?? expect.unreachable();
+    expect(request.url).toBe('/prod/pets/7');
+    expect(await signerOf(request, { service: 'execute-api', region: platform.ready.region })).toBe('arn:role');
+    await client.close();
+  });
+
+  it('says which filters and overrides mean nothing, and refuses by name what it cannot be', async () => {
+    const { id } = await gateway();
+    const apiGatewayToolConfiguration = { toolFilters: [{ filterPath: '/none', methods: ['GET' as const] }] };
+    const idle = await target(id, apiGateway({ apiGatewayToolConfiguration }), byRole());
+    expect(idle).toMatchObject({ status: 'FAILED', statusReasons: [expect.stringContaining('filter GET /none')] });
+    await expect(target(id, apiGateway({ stage: 'beta' }), byRole())).rejects.toThrow(
+      /is not there: .*a1b2c3\/beta.json/,
+    );
+    await expect(target(id, apiGateway({ restApiId: '../open' }), byRole())).rejects.toThrow(/restApiId has letters/);
+    await expect(target(id, apiGateway(), [{ credentialProviderType: 'JWT_PASSTHROUGH' }])).rejects.toThrow(
+      /JWT_PASSTHROUGH are not for this kind of target; it takes API_KEY, GATEWAY_IAM_ROLE/,
+    );
+    const credentials = await newUser(platform, 'blind', [
+      { Effect: 'Allow', Action: ['bedrock-agentcore:*GatewayTarget', 'iam:PassRole'], Resource: '*' },
+    ]);
+    const own = clientsOf(platform, { credentials });
+    await expect(target(id, apiGateway(), byRole(), own)).rejects.toThrow(/s3:GetObject/);
+    own.close();
   });
 });

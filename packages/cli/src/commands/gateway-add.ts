@@ -1,11 +1,12 @@
 import type {
+  ApiGatewayToolFilter,
   CreateGatewayTargetRequest,
   CredentialProviderConfiguration,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { Option } from '@commander-js/extra-typings';
 import { CliError } from '../cli-error.ts';
 import { commandGroup, platformCommand } from '../command.ts';
-import { readApiDocument, schemaOf } from '../platform/api-document.ts';
+import { putDocument, readApiDocument, schemaOf } from '../platform/api-document.ts';
 import { controlClient } from '../platform/clients.ts';
 import { type Connection, findConnection } from '../platform/connection.ts';
 import { addGateway, addTarget, findGateway } from '../platform/gateways.ts';
@@ -100,6 +101,12 @@ function targetCommand(terminal: Terminal) {
     .option('--openapi <document>', 'file, http(s) address or s3:// location of an OpenAPI document')
     .option('--smithy <document>', 'the same of a Smithy model, as JSON')
     .option('--mcp <url>', 'address of an MCP server')
+    .option(
+      '--rest-api <id>',
+      'a REST API of API Gateway; with --openapi its exported document is put where it is looked for',
+    )
+    .option('--stage <name>', 'with --rest-api: its stage (default: prod)')
+    .option('--take <operations...>', 'with --rest-api: what becomes tools, such as "GET,POST /pets/*" (default: all)')
     .option('--description <text>', 'what it is for')
     .option('--api-key <provider>', 'name of the API key provider')
     .option('--key-name <name>', 'header or query parameter of the key')
@@ -144,15 +151,30 @@ function targetCommand(terminal: Terminal) {
     });
 }
 
-type Sources = { openapi?: string; smithy?: string; mcp?: string };
+interface Sources {
+  openapi?: string;
+  smithy?: string;
+  mcp?: string;
+  restApi?: string;
+  stage?: string;
+  take?: string[];
+}
 
 async function configurationOf(
   connection: Connection,
   terminal: Terminal,
-  { openapi, smithy, mcp }: Sources,
+  { openapi, smithy, mcp, restApi, stage = 'prod', take }: Sources,
 ): Promise<CreateGatewayTargetRequest['targetConfiguration']> {
-  if ([openapi, smithy, mcp].filter((one) => one !== undefined).length !== 1)
-    throw new CliError('usage', 'Say what the target is: one of --openapi, --smithy and --mcp.');
+  if (restApi !== undefined && smithy === undefined && mcp === undefined) {
+    if (openapi !== undefined) {
+      const { text } = await readApiDocument(openapi, terminal.cwd, terminal.signal);
+      await putDocument(connection, { bucket: REST_APIS, key: `${restApi}/${stage}.json`, text }, terminal.signal);
+    }
+    const toolFilters = (take ?? ['* /*']).map(toolFilter);
+    return { mcp: { apiGateway: { restApiId: restApi, stage, apiGatewayToolConfiguration: { toolFilters } } } };
+  }
+  if ([openapi, smithy, mcp, restApi].filter((one) => one !== undefined).length !== 1)
+    throw new CliError('usage', 'Say what the target is: one of --openapi, --smithy, --mcp and --rest-api.');
   if (mcp !== undefined) return { mcp: { mcpServer: { endpoint: mcp } } };
   const from = openapi ?? smithy ?? '';
   const schema = from.startsWith('s3://')
@@ -161,7 +183,24 @@ async function configurationOf(
   return { mcp: openapi === undefined ? { smithyModel: schema } : { openApiSchema: schema } };
 }
 
-interface CredentialFlags extends Pick<Sources, 'openapi' | 'mcp'> {
+/** Where the platform looks for exported documents unless its setting gateway.restApis says otherwise. */
+const REST_APIS = 'agentplatform-rest-apis';
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const;
+
+function toolFilter(text: string): ApiGatewayToolFilter {
+  const [, named = '', filterPath = ''] = /^(\*|[A-Za-z,]+) (\/\S*)$/.exec(text) ?? [];
+  const wanted = named.toUpperCase().split(',');
+  const methods = METHODS.filter((method) => named === '*' || wanted.includes(method));
+  if (filterPath === '' || (named !== '*' && methods.length !== wanted.length))
+    throw new CliError(
+      'usage',
+      `"${text}" names no operations.`,
+      'Write methods and a path: --take "GET,POST /pets/*"',
+    );
+  return { filterPath, methods };
+}
+
+interface CredentialFlags extends Pick<Sources, 'openapi' | 'mcp' | 'restApi'> {
   apiKey?: string;
   keyName?: string;
   keyIn?: 'header' | 'query';
@@ -177,9 +216,16 @@ interface CredentialFlags extends Pick<Sources, 'openapi' | 'mcp'> {
 }
 
 /** Of the kinds whose documents do not say which service they are, the target does. */
-function signedAs({ asRole, signFor, signRegion, openapi, mcp }: CredentialFlags): CredentialProviderConfiguration {
+function signedAs({
+  asRole,
+  signFor,
+  signRegion,
+  openapi,
+  mcp,
+  restApi,
+}: CredentialFlags): CredentialProviderConfiguration {
   const credentialProviderType = asRole ? 'GATEWAY_IAM_ROLE' : 'CALLER_IAM_CREDENTIALS';
-  if (signFor === undefined && openapi !== undefined)
+  if (signFor === undefined && openapi !== undefined && restApi === undefined)
     throw new CliError('usage', 'Say for which service the requests are signed: --sign-for.');
   const named = signFor ?? (mcp === undefined ? undefined : 'bedrock-agentcore');
   if (named === undefined) return { credentialProviderType };

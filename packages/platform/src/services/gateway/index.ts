@@ -55,6 +55,8 @@ export interface GatewayServiceDeps {
   ownAddresses(): readonly string[];
   /** Path of the file with what roles have at other services. */
   roleCredentials: string | undefined;
+  /** Where exported documents of REST APIs are, such as `s3://bucket/prefix`. */
+  restApis: string;
   roleExists(arn: string): Promise<boolean>;
   refusalOf(url: string): Promise<string | undefined>;
   newIdSuffix(): string;

@@ -20,7 +20,7 @@ export const module: ServiceModule<'gateway', GatewayServiceOperation, 'identity
       roleMay: kernel.iam.roleMay,
       roles: kernel.iam,
       ownAddresses: () => [publicUrl, reach.endpoint].filter((one) => one !== undefined),
-      roleCredentials: config.gateway.roleCredentials,
+      ...config.gateway,
       refusalOf: (url) => refusalOf(outbound, url),
       newIdSuffix: kernel.identifiers.suffix,
       // What runs in a sandbox reaches the platform by an address of its own, and no other.

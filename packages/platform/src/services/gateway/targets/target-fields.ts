@@ -21,7 +21,7 @@ export const TARGET_FIELDS: FieldTable<
   'targetConfiguration.mcp.mcpServer.listingMode': 'served',
   'targetConfiguration.mcp.mcpServer.resourcePriority': 'served',
   'targetConfiguration.mcp.lambda': 'needs functions, which are not built yet',
-  'targetConfiguration.mcp.apiGateway': 'is not built yet; give its exported document as openApiSchema',
+  'targetConfiguration.mcp.apiGateway': 'served',
   'targetConfiguration.mcp.connector': 'is not built yet',
   'targetConfiguration.http': TRAFFIC,
   'targetConfiguration.inference': TRAFFIC,

@@ -117,6 +117,15 @@ it('adds a REST API of which the exported document is at hand', async () => {
   );
 });
 
+it('adds a part of the platform as tools', async () => {
+  await good(['add', 'gateway', 'own']);
+  const flags = ['--gateway', 'own', '--connector', 'agentcore-memory', '--as-role'];
+  await good(['add', 'target', 'notes', ...flags, '--enable', 'listEvents', '--set', 'memoryId=notes-0123456789']);
+  expect(await good(['gateway', 'tools', '--gateway', 'own'])).toContain('notes___listEvents');
+  expect((await cli(['add', 'target', 'more', ...flags])).stderr).toContain('parameterValues.memoryId');
+  expect((await cli(['add', 'target', 'more', ...flags, '--set', 'a=b'])).stderr).toContain('--enable');
+});
+
 it('adds a gateway and a target with a key, and removes them', async () => {
   await good(['identity', 'add', 'api-key', 'pet-key'], 'canary-key-of-the-cli');
   expect(await good(['add', 'gateway', 'zoo'])).toMatch(/zoo is added\.\nhttp/);

@@ -1,5 +1,6 @@
 import type {
   ApiGatewayToolFilter,
+  ConnectorTargetConfiguration,
   CreateGatewayTargetRequest,
   CredentialProviderConfiguration,
 } from '@aws-sdk/client-bedrock-agentcore-control';
@@ -107,6 +108,15 @@ function targetCommand(terminal: Terminal) {
     )
     .option('--stage <name>', 'with --rest-api: its stage (default: prod)')
     .option('--take <operations...>', 'with --rest-api: what becomes tools, such as "GET,POST /pets/*" (default: all)')
+    .option(
+      '--connector <id>',
+      'a part of the platform: agentcore-memory or agentcore-code-interpreter (with --as-role)',
+    )
+    .option('--enable <tools...>', 'with --connector: the tools that it has (default: all)')
+    .option(
+      '--set <values...>',
+      'with --enable: what the target fixes for these tools, such as memoryId=notes-0123456789',
+    )
     .option('--description <text>', 'what it is for')
     .option('--api-key <provider>', 'name of the API key provider')
     .option('--key-name <name>', 'header or query parameter of the key')
@@ -158,12 +168,15 @@ interface Sources {
   restApi?: string;
   stage?: string;
   take?: string[];
+  connector?: string;
+  enable?: string[];
+  set?: string[];
 }
 
 async function configurationOf(
   connection: Connection,
   terminal: Terminal,
-  { openapi, smithy, mcp, restApi, stage = 'prod', take }: Sources,
+  { openapi, smithy, mcp, restApi, stage = 'prod', take, ...more }: Sources,
 ): Promise<CreateGatewayTargetRequest['targetConfiguration']> {
   if (restApi !== undefined && smithy === undefined && mcp === undefined) {
     if (openapi !== undefined) {
@@ -173,14 +186,37 @@ async function configurationOf(
     const toolFilters = (take ?? ['* /*']).map(toolFilter);
     return { mcp: { apiGateway: { restApiId: restApi, stage, apiGatewayToolConfiguration: { toolFilters } } } };
   }
-  if ([openapi, smithy, mcp, restApi].filter((one) => one !== undefined).length !== 1)
-    throw new CliError('usage', 'Say what the target is: one of --openapi, --smithy, --mcp and --rest-api.');
+  const connector = connectorOf(more);
+  if (connector && [openapi, smithy, mcp, restApi].every((one) => one === undefined)) return { mcp: { connector } };
+  if ([openapi, smithy, mcp, restApi, connector].filter((one) => one !== undefined).length !== 1)
+    throw new CliError(
+      'usage',
+      'Say what the target is: one of --openapi, --smithy, --mcp, --rest-api and --connector.',
+    );
   if (mcp !== undefined) return { mcp: { mcpServer: { endpoint: mcp } } };
   const from = openapi ?? smithy ?? '';
   const schema = from.startsWith('s3://')
     ? { s3: { uri: from } }
     : await schemaOf(connection, await readApiDocument(from, terminal.cwd, terminal.signal), terminal.signal);
   return { mcp: openapi === undefined ? { smithyModel: schema } : { openApiSchema: schema } };
+}
+
+function connectorOf({ connector, enable, set = [] }: Sources): ConnectorTargetConfiguration | undefined {
+  if (connector === undefined) return undefined;
+  if (set.length > 0 && !enable) throw new CliError('usage', 'Say for which tools --set is: --enable.');
+  const parameterValues = Object.fromEntries(
+    set.map((text): [string, string] => {
+      const at = text.indexOf('=');
+      if (at < 1) throw new CliError('usage', `"${text}" sets nothing.`, 'Write NAME=VALUE.');
+      return [text.slice(0, at), text.slice(at + 1)];
+    }),
+  );
+  const configurations = set.length > 0 ? enable?.map((name) => ({ name, parameterValues })) : undefined;
+  return {
+    source: { connectorId: connector },
+    ...(enable && { enabled: enable }),
+    ...(configurations && { configurations }),
+  };
 }
 
 /** Where the platform looks for exported documents unless its setting gateway.restApis says otherwise. */

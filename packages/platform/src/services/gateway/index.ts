@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import type { Iam, JwtAuthenticator } from '../../kernel/auth/index.ts';
+import type { AccessKeyStore, Iam, JwtAuthenticator } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import type { PassService, RouteSet } from '../../kernel/http/index.ts';
+import type { OperationCalls, PassService, RouteSet } from '../../kernel/http/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { objectReader } from '../../kernel/objects/index.ts';
 import type { Outbound } from '../../kernel/outbound/index.ts';
@@ -26,6 +26,7 @@ import { BackendSigning } from './outbound/backend-signing.ts';
 import { TargetCredentials } from './outbound/target-credentials.ts';
 import { TargetGuard } from './outbound/target-guard.ts';
 import { ToolSearch } from './search/index.ts';
+import { ConnectorKind } from './targets/connectors/index.ts';
 import { documentKinds } from './targets/document-kinds.ts';
 import { Documents } from './targets/documents.ts';
 import { HttpCalls } from './targets/http-calls.ts';
@@ -51,6 +52,8 @@ export interface GatewayServiceDeps {
   readObject: ReturnType<typeof objectReader>;
   roleMay: Iam['roleMay'];
   roles: Pick<Iam, 'issueRoleCredentials' | 'issueForwarded'>;
+  keys: AccessKeyStore;
+  calls: Pick<OperationCalls, 'call'>;
   /** Where this platform is reached. */
   ownAddresses(): readonly string[];
   /** Path of the file with what roles have at other services. */
@@ -91,6 +94,7 @@ export function createGatewayService(
   const kinds: TargetKinds = {
     ...documentKinds({ ...deps, calls: new HttpCalls({ ...deps, credentials, guard }), signing }),
     mcpServer,
+    connector: new ConnectorKind({ ...deps, guard }),
   };
   const documents = new Documents(deps);
   const targets = new Targets({ ...deps, kinds, documents, credentials, gatewayOf: (arn) => gateways.load(arn) });

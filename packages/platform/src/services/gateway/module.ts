@@ -19,6 +19,7 @@ export const module: ServiceModule<'gateway', GatewayServiceOperation, 'identity
       readObject: objectReader(kernel.objects),
       roleMay: kernel.iam.roleMay,
       roles: kernel.iam,
+      keys: kernel.iam.keys,
       ownAddresses: () => [publicUrl, reach.endpoint].filter((one) => one !== undefined),
       ...config.gateway,
       refusalOf: (url) => refusalOf(outbound, url),

@@ -22,7 +22,7 @@ export const TARGET_FIELDS: FieldTable<
   'targetConfiguration.mcp.mcpServer.resourcePriority': 'served',
   'targetConfiguration.mcp.lambda': 'needs functions, which are not built yet',
   'targetConfiguration.mcp.apiGateway': 'served',
-  'targetConfiguration.mcp.connector': 'is not built yet',
+  'targetConfiguration.mcp.connector': 'served',
   'targetConfiguration.http': TRAFFIC,
   'targetConfiguration.inference': TRAFFIC,
   credentialProviderConfigurations: 'served',

@@ -131,6 +131,7 @@ function targetCommand(terminal: Terminal) {
       ] as const),
     )
     .option('--scope <scope...>', 'scopes to ask for')
+    .option('--return-url <url>', 'with authorization-code: where the application confirms whose consent it was')
     .option('--pass-token', 'hand the token of the caller on')
     .option('--as-role', 'sign requests in the name of the gateway’s role')
     .option('--as-caller', 'sign requests in the name of who calls: for MCP servers on this platform')
@@ -153,7 +154,10 @@ function targetCommand(terminal: Terminal) {
           ...{ gatewayIdentifier, name, description: options.description, targetConfiguration },
           ...(credentialProviderConfigurations.length > 0 && { credentialProviderConfigurations }),
         },
-        terminal.signal,
+        {
+          signal: terminal.signal,
+          onLink: (url) => note(terminal, `Its tools are listed once somebody has allowed it: ${harmless(url)}`),
+        },
       );
       printDone(terminal, options.json, target, `${name} is ${target.status}.`);
       for (const reason of target.statusReasons ?? []) note(terminal, harmless(reason));
@@ -244,6 +248,7 @@ interface CredentialFlags extends Pick<Sources, 'openapi' | 'mcp' | 'restApi'> {
   oauth?: string;
   grant?: 'client-credentials' | 'token-exchange' | 'authorization-code';
   scope?: string[];
+  returnUrl?: string;
   passToken?: true;
   asRole?: true;
   asCaller?: true;
@@ -301,6 +306,7 @@ async function credentialsOf(
     providerArn: await arnOf('oauth2', oauth),
     scopes: scope,
     grantType: GRANTS[grant],
+    ...(flags.returnUrl !== undefined && { defaultReturnUrl: flags.returnUrl }),
   };
   return [{ credentialProviderType: 'OAUTH', credentialProvider: { oauthCredentialProvider } }];
 }

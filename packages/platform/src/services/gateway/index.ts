@@ -23,6 +23,7 @@ import { resourceMetadataRoutes } from './mcp/resource-metadata.ts';
 import { Resources } from './mcp/resources.ts';
 import { ToolCalls } from './mcp/tool-calls.ts';
 import { BackendSigning } from './outbound/backend-signing.ts';
+import { ListingConsents } from './outbound/listing-consents.ts';
 import { TargetCredentials } from './outbound/target-credentials.ts';
 import { TargetGuard } from './outbound/target-guard.ts';
 import { ToolSearch } from './search/index.ts';
@@ -97,7 +98,15 @@ export function createGatewayService(
     connector: new ConnectorKind({ ...deps, guard }),
   };
   const documents = new Documents(deps);
-  const targets = new Targets({ ...deps, kinds, documents, credentials, gatewayOf: (arn) => gateways.load(arn) });
+  const consents = new ListingConsents({ ...deps, credentials });
+  const targets = new Targets({
+    ...deps,
+    kinds,
+    documents,
+    credentials,
+    consents,
+    gatewayOf: (arn) => gateways.load(arn),
+  });
   const tools = new GatewayTools({ ...deps, gateways, targets });
   const search = new ToolSearch();
   const asked = new AskedTargets({ ...deps, kinds });

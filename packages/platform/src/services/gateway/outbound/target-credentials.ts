@@ -1,4 +1,4 @@
-import { type control, errors } from '@agentplatform/contract';
+import { type control, type data, errors } from '@agentplatform/contract';
 import type { Iam, Principal } from '../../../kernel/auth/index.ts';
 import type { Caller } from '../../../kernel/service.ts';
 import type { IdentityPort, OauthCredentialRequest, WorkloadUser } from '../../identity/index.ts';
@@ -68,7 +68,7 @@ export class TargetCredentials {
       throw problem(
         `names no ${kind === 'API_KEY' ? 'API key' : 'OAuth2'} credential provider of this account: ${named.providerArn}`,
       );
-    if (oauth?.grantType && oauth.grantType !== 'CLIENT_CREDENTIALS' && asksItself)
+    if (oauth?.grantType === 'TOKEN_EXCHANGE' && asksItself)
       throw problem(`with grantType ${oauth.grantType} ${NOBODY_ASKS}`);
     await caller.require(
       `bedrock-agentcore:${kind === 'API_KEY' ? 'GetResourceApiKey' : 'GetResourceOauth2Token'}`,
@@ -81,7 +81,7 @@ export class TargetCredentials {
    * the wire's errors.
    */
   async of(
-    target: Pick<LiveTarget, 'name'>,
+    target: Pick<LiveTarget, 'name' | 'consent'>,
     { credentialProviderConfigurations: [configuration] }: TargetDefinition,
     gateway: Gateway,
     { principal, signal }: { principal: Principal | undefined; signal: AbortSignal },
@@ -104,7 +104,7 @@ export class TargetCredentials {
         throw errors.unauthorized('The target takes the token of its caller, who brought none.');
       return bearerOf(principal.token);
     }
-    const bearer = bearerFor(gateway, principal);
+    const bearer = principal ? bearerFor(gateway, principal) : listingBearer(gateway, target.consent?.userId);
     const caller = this.#roleOf(gateway);
     if (key) return placed(key, await this.#deps.identity.credentials.apiKey({ ...key, bearer, caller }));
     if (!oauth) return NO_CREDENTIAL;
@@ -116,6 +116,21 @@ export class TargetCredentials {
     });
     if (given.accessToken !== undefined) return bearerOf(given.accessToken);
     throw new ConsentNeeded(target.name, given.authorizationUrl ?? '', given.sessionUri ?? '');
+  }
+
+  /** The token with which a target's tools are listed, or where a person consents to it. Rejects as Identity does. */
+  async consent(
+    gateway: Gateway,
+    { credentialProviderConfigurations: [configuration] }: TargetDefinition,
+    { userId, sessionUri, signal }: { userId: string; sessionUri: string | undefined; signal: AbortSignal },
+  ): Promise<data.GetResourceOauth2TokenResponse> {
+    const oauth = configuration?.credentialProvider?.oauthCredentialProvider;
+    if (!oauth) throw new Error('a target without a provider of tokens');
+    const { providerArn, scopes, customParameters, defaultReturnUrl: returnUrl } = oauth;
+    return this.#deps.identity.credentials.oauth2Token({
+      ...{ providerArn, scopes, customParameters, returnUrl, sessionUri, signal },
+      ...{ flow: 'USER_FEDERATION', bearer: listingBearer(gateway, userId), caller: this.#roleOf(gateway) },
+    });
   }
 
   /** The gateway's role as a caller. */
@@ -132,12 +147,17 @@ export class TargetCredentials {
   }
 }
 
-/** The workload of a gateway, for the subject of its caller's token. */
-function bearerFor(
+/** The workload of a gateway for itself, by the name that stands for it where a person consented. */
+function listingBearer(
   { accountId, id: workload }: Gateway,
-  principal: Principal | undefined,
+  userId: string | undefined,
 ): OauthCredentialRequest['bearer'] {
-  if (principal?.kind !== 'oauth' || principal.subject === '') return { accountId, workload, user: undefined };
+  return { accountId, workload, user: userId === undefined ? undefined : { kind: 'id', id: userId } };
+}
+
+/** The workload of a gateway, for the subject of its caller's token. */
+function bearerFor({ accountId, id: workload }: Gateway, principal: Principal): OauthCredentialRequest['bearer'] {
+  if (principal.kind !== 'oauth' || principal.subject === '') return { accountId, workload, user: undefined };
   const { vouchedBy, subject, token, discoveryUrl } = principal;
   const user: WorkloadUser = { kind: 'token', issuer: vouchedBy, subject };
   return { accountId, workload, user, subjectToken: { token, discoveryUrl } };

@@ -1,5 +1,6 @@
 import type { control } from '@agentplatform/contract';
 import type { Resource } from '../../../kernel/storage/index.ts';
+import type { ListingConsent } from '../outbound/listing-consents.ts';
 
 /** In the table `resources`; a target's parent is its gateway. */
 export const TARGET_KIND = 'gateway-target';
@@ -22,6 +23,8 @@ export interface TargetData {
   revision: number;
   /** Milliseconds since the epoch. */
   synchronizedAt?: number | undefined;
+  /** Present where a person consents to the listing of its tools. */
+  consent?: ListingConsent | undefined;
 }
 
 /** One API behind a gateway, whose operations are tools (spec: Target). */
@@ -34,6 +37,17 @@ export interface Target extends TargetData {
   name: string;
   createdAt: number;
   updatedAt: number;
+}
+
+/** While a person has to consent, before its tools can be made. */
+const PENDING: readonly control.TargetStatus[] = [
+  'CREATE_PENDING_AUTH',
+  'UPDATE_PENDING_AUTH',
+  'SYNCHRONIZE_PENDING_AUTH',
+];
+
+export function awaitsConsent({ status }: Pick<TargetData, 'status'>): boolean {
+  return PENDING.includes(status);
 }
 
 /** A target that can be called. */

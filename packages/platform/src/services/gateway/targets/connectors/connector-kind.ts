@@ -8,7 +8,6 @@ import type { CredentialRules } from '../../outbound/credential-rules.ts';
 import type { TargetGuard } from '../../outbound/target-guard.ts';
 import { ToolError } from '../../tool-error.ts';
 import { compileArguments, type JsonObject, type Tool } from '../../tools/index.ts';
-import { isObject } from '../../tools/json-pointer.ts';
 import type { JsonSchema } from '../../tools/tool.ts';
 import { checkArguments } from '../check-arguments.ts';
 import type { TargetDefinition } from '../target.ts';
@@ -183,12 +182,13 @@ function shown(
 ): Tool {
   const fixed = valuesOf(configuration);
   const overrides = new Map((configuration?.parameterOverrides ?? []).map((one) => [one.path.slice(1), one]));
-  const visible = Object.entries(inputSchema.properties).filter(
+  const all: Readonly<Record<string, JsonObject>> = inputSchema.properties;
+  const visible = Object.entries(all).filter(
     ([parameter]) => !Object.hasOwn(fixed, parameter) && overrides.get(parameter)?.visible !== false,
   );
   const properties = visible.map(([parameter, schema]): [string, JsonSchema] => {
     const told = overrides.get(parameter)?.description;
-    return [parameter, told !== undefined && isObject(schema) ? { ...schema, description: told } : schema];
+    return [parameter, told === undefined ? schema : { ...schema, description: told }];
   });
   const names = new Set(visible.map(([parameter]) => parameter));
   const required = (inputSchema.required ?? []).filter((parameter) => names.has(parameter));

@@ -53,14 +53,14 @@ export async function addGateway(
 export async function addTarget(
   client: BedrockAgentCoreControlClient,
   wish: CreateGatewayTargetRequest,
-  { signal, onLink }: { signal: AbortSignal; onLink: (url: string) => void },
+  { signal, onLink }: { signal: AbortSignal; onLink?: (url: string) => void },
 ): Promise<GetGatewayTargetResponse> {
   const sdk = await import('@aws-sdk/client-bedrock-agentcore-control');
   const { gatewayIdentifier } = wish;
   const made = await client.send(new sdk.CreateGatewayTargetCommand(wish), { abortSignal: signal });
   const { targetId, authorizationData } = made;
   const link = authorizationData?.oauth2?.authorizationUrl;
-  if (link !== undefined) onLink(link);
+  if (link !== undefined) onLink?.(link);
   for (;;) {
     const { $metadata: _, ...target } = await client.send(
       new sdk.GetGatewayTargetCommand({ gatewayIdentifier, targetId }),

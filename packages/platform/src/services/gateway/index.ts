@@ -1,7 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import type { AccessKeyStore, Iam, JwtAuthenticator } from '../../kernel/auth/index.ts';
+import {
+  type AccessKeyStore,
+  type CertificateAuthorityDeps,
+  certificateAuthority,
+  type Iam,
+  type JwtAuthenticator,
+} from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { OperationCalls, PassService, RouteSet } from '../../kernel/http/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
@@ -83,10 +89,9 @@ export function createGatewayService(
   deps: GatewayServiceDeps,
 ): Service<GatewayServiceOperation> & { passes: readonly PassService[]; routes: readonly RouteSet[] } {
   const { identity, secrets } = deps;
-  const gateways = new Gateways({
-    ...deps,
-    readSecret: async (arn, caller) => (await secrets.read(arn, undefined, caller)).value,
-  });
+  const readSecret: CertificateAuthorityDeps['readSecret'] = async (arn, caller) =>
+    (await secrets.read(arn, undefined, caller)).value;
+  const gateways = new Gateways({ ...deps, readSecret });
   const signing = new BackendSigning(deps);
   const credentials = new TargetCredentials({ ...deps, signing });
   const guard = new TargetGuard(deps);
@@ -100,12 +105,9 @@ export function createGatewayService(
   const documents = new Documents(deps);
   const consents = new ListingConsents({ ...deps, credentials });
   const targets = new Targets({
-    ...deps,
-    kinds,
-    documents,
-    credentials,
-    consents,
-    gatewayOf: (arn) => gateways.load(arn),
+    ...{ ...deps, kinds, documents, credentials, consents, gatewayOf: (arn) => gateways.load(arn) },
+    certificateAuthority: (named, ctx) =>
+      certificateAuthority(named, 'certificateConfigurations', ctx, { ...deps, readSecret }),
   });
   const tools = new GatewayTools({ ...deps, gateways, targets });
   const search = new ToolSearch();

@@ -33,8 +33,10 @@ export function documentKinds({
   signing,
   restApis,
 }: DocumentKindsDeps): Record<DocumentKind, TargetKind> {
-  const resolve = async (url: string, signal: AbortSignal): Promise<string> => {
-    const answer = await outbound.apart().fetch(url, { signal, maxBytes: MAX_FILE_BYTES, timeoutMs: FILE_TIMEOUT_MS });
+  const resolve = async (url: string, ca: string | undefined, signal: AbortSignal): Promise<string> => {
+    const answer = await outbound
+      .apart()
+      .fetch(url, { ca, signal, maxBytes: MAX_FILE_BYTES, timeoutMs: FILE_TIMEOUT_MS });
     if (answer.status === 200) return answer.text();
     answer.body.destroy();
     throw new Error(`${url} answered ${answer.status}`);
@@ -60,7 +62,7 @@ export function documentKinds({
     ...{ kind: 'openapi', input: { text } },
     options: {
       ...{ target: target.name, credentials: placesOf(definition), ...(selection && { selection }) },
-      resolve: (url) => resolve(url, signal),
+      resolve: (url) => resolve(url, definition.certificateAuthority, signal),
     },
   });
   return {

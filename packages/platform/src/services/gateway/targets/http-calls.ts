@@ -58,7 +58,7 @@ export class HttpCalls {
       ...credential.query,
     ]);
     return this.#deps.guard.run(target, () =>
-      this.#send(tool, request, { propagated: more.headers, credential, signal }),
+      this.#send(tool, request, { propagated: more.headers, credential, ca: target.live.certificateAuthority, signal }),
     );
   }
 
@@ -68,8 +68,9 @@ export class HttpCalls {
     {
       propagated,
       credential,
+      ca,
       signal,
-    }: { propagated: Record<string, string>; credential: Credential; signal: AbortSignal },
+    }: { propagated: Record<string, string>; credential: Credential; ca: string | undefined; signal: AbortSignal },
   ): Promise<CallToolResult> {
     const unsigned = { method, url, headers: { ...propagated, ...headers, ...credential.headers }, body };
     const signed = await credential.sign?.({ ...unsigned, service: tool.http.service });
@@ -81,7 +82,7 @@ export class HttpCalls {
       .fetch(sent.url, {
         ...{ method, headers: sent.headers },
         ...(body && { body }),
-        ...{ signal, timeoutMs: TIMEOUT_MS, maxBytes: MAX_ANSWER_BYTES, redirects: redirectsOf(secrets) },
+        ...{ ca, signal, timeoutMs: TIMEOUT_MS, maxBytes: MAX_ANSWER_BYTES, redirects: redirectsOf(secrets) },
       })
       .catch((error: unknown) => {
         throw masked(error, secrets);

@@ -31,5 +31,5 @@ export const TARGET_FIELDS: FieldTable<
   'metadataConfiguration.allowedQueryParameters': 'served',
   'metadataConfiguration.allowedResponseHeaders': 'is not offered: a result of a tool has no headers',
   privateEndpoint: PRIVATE,
-  certificateConfigurations: 'is not built yet',
+  certificateConfigurations: 'served',
 };

@@ -84,7 +84,7 @@ export function targetOperations({
 
 function view(target: Target): control.GetGatewayTargetResponse {
   const { gatewayArn, id: targetId, name, status, statusReasons, synchronizedAt, createdAt, updatedAt } = target;
-  const { credentialProviderConfigurations, ...definition } = definitionOf(target);
+  const { credentialProviderConfigurations, certificateAuthority: _, ...definition } = definitionOf(target);
   return {
     ...{ gatewayArn, targetId, name, status, ...definition, credentialProviderConfigurations, protocolType: 'MCP' },
     ...(statusReasons.length > 0 && { statusReasons }),

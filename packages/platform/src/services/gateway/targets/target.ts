@@ -8,8 +8,12 @@ export const TARGET_KIND = 'gateway-target';
 /** The members of a create or update call that are kept, and given back as they came. */
 export type TargetDefinition = Pick<
   control.CreateGatewayTargetRequest,
-  'description' | 'targetConfiguration' | 'metadataConfiguration'
-> & { credentialProviderConfigurations: control.CredentialProviderConfiguration[] };
+  'description' | 'targetConfiguration' | 'metadataConfiguration' | 'certificateConfigurations'
+> & {
+  credentialProviderConfigurations: control.CredentialProviderConfiguration[];
+  /** PEM of the authority of the target's certificates, as it was when it was named; no part of the wire. */
+  certificateAuthority?: string | undefined;
+};
 
 /** What is kept of a target beside its names. */
 export interface TargetData {

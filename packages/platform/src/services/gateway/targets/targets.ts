@@ -39,6 +39,11 @@ export interface TargetsDeps {
   documents: Documents;
   credentials: Pick<TargetCredentials, 'check'>;
   consents: ListingConsents;
+  /** PEM of a private authority; undefined when none is named. Rejects with ValidationException and AccessDeniedException. */
+  certificateAuthority(
+    named: readonly control.CertificateConfiguration[] | undefined,
+    ctx: RequestContext,
+  ): Promise<string | undefined>;
   gatewayOf(arn: string): Promise<Gateway | undefined>;
   newIdSuffix(): string;
 }
@@ -208,8 +213,13 @@ export class Targets {
   ): Promise<{ definition: TargetDefinition; document: string | undefined }> {
     const { kinds, documents, credentials } = this.#deps;
     refuseUnserved(input, TARGET_FIELDS);
-    const { description, targetConfiguration, metadataConfiguration, credentialProviderConfigurations = [] } = input;
-    const definition = { description, targetConfiguration, metadataConfiguration, credentialProviderConfigurations };
+    const { description, targetConfiguration, metadataConfiguration, certificateConfigurations } = input;
+    const { credentialProviderConfigurations = [] } = input;
+    const definition: TargetDefinition = {
+      ...{ description, targetConfiguration, metadataConfiguration, credentialProviderConfigurations },
+      certificateConfigurations,
+      certificateAuthority: await this.#deps.certificateAuthority(certificateConfigurations, ctx),
+    };
     const never = unpassable(metadataConfiguration);
     if (never)
       throw errors.invalidField(

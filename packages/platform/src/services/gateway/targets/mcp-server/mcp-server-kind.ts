@@ -221,7 +221,13 @@ export class McpServerKind implements TargetKind {
     const { timeoutMs, ...bounds } = cost;
     const exchange = new Exchange({ ...bounds, ...sent });
     const { endpoint } = configurationOf(definition);
-    const place = { targetArn: target.arn, revision: target.revision, endpoint, credential };
+    const place = {
+      targetArn: target.arn,
+      revision: target.revision,
+      endpoint,
+      credential,
+      ca: definition.certificateAuthority,
+    };
     const late = new AbortController();
     const cancel = clock.after(timeoutMs, () => late.abort());
     const ends = AbortSignal.any([signal, late.signal]);

@@ -159,7 +159,9 @@ function endpointOf(service: ModelShape, { endpoint, region }: SmithyOptions): s
       : undefined;
   const url = endpoint ?? host;
   if (url === undefined || !URL.canParse(url))
-    throw new BrokenModelError('Where the service is, neither its target nor its model says.');
+    throw new BrokenModelError(
+      'Where the service is, its model does not say: it has neither aws.api#service nor aws.auth#sigv4. Give an OpenAPI document with servers instead.',
+    );
   const { origin, pathname } = new URL(url);
   return `${origin}${pathname.endsWith('/') ? pathname.slice(0, -1) : pathname}`;
 }

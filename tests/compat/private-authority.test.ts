@@ -1,9 +1,5 @@
-import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { CreateBucketCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -11,6 +7,7 @@ import {
   startPrivateProvider,
 } from '../../packages/platform/src/kernel/auth/testing/private-provider.ts';
 import { type Boto, botoOf, codeDefinition, python, readyRuntime } from '../support/boto3.ts';
+import { selfSigned } from '../support/certificates.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { newUser } from '../support/iam.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
@@ -24,20 +21,6 @@ let boto: Boto;
 let definition: object;
 let provider: PrivateProvider;
 let authorities: Record<'ours' | 'other' | 'leaf', { key: string; cert: string }>;
-
-/** A certificate that vouches for itself, made by OpenSSL. */
-async function selfSigned(...extensions: string[]): Promise<{ key: string; cert: string }> {
-  const dir = await mkdtemp(join(tmpdir(), 'private-authority-'));
-  try {
-    const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
-    const made = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', key, '-out', cert];
-    const named = ['-subj', '/CN=private', ...extensions.flatMap((one) => ['-addext', one])];
-    await promisify(execFile)('openssl', [...made, ...named]);
-    return { key: await readFile(key, 'utf8'), cert: await readFile(cert, 'utf8') };
-  } finally {
-    await rm(dir, { recursive: true });
-  }
-}
 
 beforeAll(async () => {
   const [ours, other, leaf] = await Promise.all([

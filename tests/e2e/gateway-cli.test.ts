@@ -84,6 +84,57 @@ it('makes tools of a document in one step, lists, calls and finds them', async (
   expect(shown).toMatch(/no embedding model is set up.*pets: .*operationId/s);
 });
 
+it('adds targets that are called with signatures', async () => {
+  await good(['add', 'gateway', 'signed']);
+  const add = (name: string, ...flags: string[]) =>
+    cli(['add', 'target', name, '--gateway', 'signed', ...flags, '--json']);
+  const made = await add(
+    'pets',
+    '--openapi',
+    'pets.yaml',
+    '--as-role',
+    '--sign-for',
+    's3',
+    '--sign-region',
+    'eu-west-1',
+  );
+  expect(JSON.parse(made.stdout)).toMatchObject({
+    status: 'READY',
+    credentialProviderConfigurations: [
+      {
+        credentialProviderType: 'GATEWAY_IAM_ROLE',
+        credentialProvider: { iamCredentialProvider: { service: 's3', region: 'eu-west-1' } },
+      },
+    ],
+    statusReasons: expect.arrayContaining([expect.stringContaining('gateway.roleCredentials')]),
+  });
+  const { endpoint } = platform.ready;
+  expect((await add('inner', '--mcp', `${endpoint}/gateways/none-0123456789/mcp`, '--as-caller')).stderr).toContain(
+    'only where it is a runtime of this platform',
+  );
+  expect((await add('none', '--openapi', 'pets.yaml', '--as-role')).stderr).toContain('--sign-for');
+  expect((await add('two', '--openapi', 'pets.yaml', '--as-role', '--as-caller')).stderr).toContain('one credential');
+});
+
+it('adds a REST API of which the exported document is at hand', async () => {
+  await good(['add', 'gateway', 'stages']);
+  const flags = ['--gateway', 'stages', '--rest-api', 'a1b2c3', '--openapi', 'pets.yaml'];
+  await good(['add', 'target', 'pets', ...flags, '--take', 'GET /pets/*']);
+  expect(await good(['gateway', 'call', 'pets___getPet', '{"id": "7"}', '--gateway', 'stages'])).toContain('Rex');
+  expect((await cli(['add', 'target', 'more', ...flags, '--take', 'FETCH /pets'])).stderr).toContain(
+    'names no operations',
+  );
+});
+
+it('adds a part of the platform as tools', async () => {
+  await good(['add', 'gateway', 'own']);
+  const flags = ['--gateway', 'own', '--connector', 'agentcore-memory', '--as-role'];
+  await good(['add', 'target', 'notes', ...flags, '--enable', 'listEvents', '--set', 'memoryId=notes-0123456789']);
+  expect(await good(['gateway', 'tools', '--gateway', 'own'])).toContain('notes___listEvents');
+  expect((await cli(['add', 'target', 'more', ...flags])).stderr).toContain('parameterValues.memoryId');
+  expect((await cli(['add', 'target', 'more', ...flags, '--set', 'a=b'])).stderr).toContain('--enable');
+});
+
 it('adds a gateway and a target with a key, and removes them', async () => {
   await good(['identity', 'add', 'api-key', 'pet-key'], 'canary-key-of-the-cli');
   expect(await good(['add', 'gateway', 'zoo'])).toMatch(/zoo is added\.\nhttp/);

@@ -370,7 +370,7 @@ describe('what goes out', () => {
     const { credentialProviderArn: providerArn = '' } = await clients.control.send(
       new GetOauth2CredentialProviderCommand({ name: 'orders' }),
     );
-    const { id, url } = await gateway(withTokens());
+    const { id, url, made } = await gateway(withTokens());
     const oauthCredentialProvider = { providerArn, scopes: ['openid'], grantType: 'TOKEN_EXCHANGE' as const };
     const credentialProviderConfigurations = [
       { credentialProviderType: 'OAUTH' as const, credentialProvider: { oauthCredentialProvider } },
@@ -386,6 +386,17 @@ describe('what goes out', () => {
       expect(decodeJwt(sent)).toMatchObject({ sub: user });
       await client.close();
     }
+    // Nor once its callers bring none any more.
+    const { gatewayIdentifier, name = '', roleArn } = { gatewayIdentifier: id, ...made };
+    for (const authorizerType of ['AWS_IAM', 'NONE'] as const)
+      await expect(
+        clients.control.send(new UpdateGatewayCommand({ gatewayIdentifier, name, roleArn, authorizerType })),
+      ).rejects.toThrow(
+        /authorizerType does not fit the target shop.*TOKEN_EXCHANGE need a gateway whose callers bring/,
+      );
+    await clients.control.send(
+      new UpdateGatewayCommand({ gatewayIdentifier, name, roleArn, authorizerType: 'CUSTOM_JWT', ...withTokens() }),
+    );
     // Without a JWT there is nobody to exchange a token of.
     const { id: signed } = await gateway();
     await expect(target(signed, { credentialProviderConfigurations })).rejects.toThrow(

@@ -1,12 +1,14 @@
 import type {
+  ApiGatewayToolFilter,
   ApiSchemaConfiguration,
+  ConnectorTargetConfiguration,
   CreateGatewayTargetRequest,
   CredentialProviderConfiguration,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { Option } from '@commander-js/extra-typings';
 import { CliError } from '../cli-error.ts';
 import { commandGroup, platformCommand } from '../command.ts';
-import { readApiDocument, schemaOf } from '../platform/api-document.ts';
+import { putDocument, readApiDocument, schemaOf } from '../platform/api-document.ts';
 import { controlClient } from '../platform/clients.ts';
 import { type Connection, findConnection } from '../platform/connection.ts';
 import { functionTarget } from '../platform/functions.ts';
@@ -105,6 +107,21 @@ function targetCommand(terminal: Terminal) {
       '--tools <file>',
       'file or s3:// location of the tools as a JSON list: of a function, or of an MCP server that is not to be asked',
     )
+    .option(
+      '--rest-api <id>',
+      'a REST API of API Gateway; with --openapi its exported document is put where it is looked for',
+    )
+    .option('--stage <name>', 'with --rest-api: its stage (default: prod)')
+    .option('--take <operations...>', 'with --rest-api: what becomes tools, such as "GET,POST /pets/*" (default: all)')
+    .option(
+      '--connector <id>',
+      'a part of the platform: agentcore-memory or agentcore-code-interpreter (with --as-role)',
+    )
+    .option('--enable <tools...>', 'with --connector: the tools that it has (default: all)')
+    .option(
+      '--set <values...>',
+      'with --enable: what the target fixes for these tools, such as memoryId=notes-0123456789',
+    )
     .option('--description <text>', 'what it is for')
     .option('--api-key <provider>', 'name of the API key provider')
     .option('--key-name <name>', 'header or query parameter of the key')
@@ -119,7 +136,15 @@ function targetCommand(terminal: Terminal) {
       ] as const),
     )
     .option('--scope <scope...>', 'scopes to ask for')
+    .option('--return-url <url>', 'with authorization-code: where the application confirms whose consent it was')
     .option('--pass-token', 'hand the token of the caller on')
+    .option('--as-role', 'sign requests in the name of the gateway’s role')
+    .option('--as-caller', 'sign requests in the name of who calls: for MCP servers on this platform')
+    .option(
+      '--sign-for <service>',
+      'the service that requests are signed for, such as s3 (with --mcp default: bedrock-agentcore)',
+    )
+    .option('--sign-region <region>', 'the region that they are signed for (default: that of the platform)')
     .action(async (name, options) => {
       const connection = await findConnection(terminal, options);
       const client = await controlClient(connection);
@@ -134,7 +159,10 @@ function targetCommand(terminal: Terminal) {
           ...{ gatewayIdentifier, name, description: options.description, targetConfiguration },
           ...(credentialProviderConfigurations.length > 0 && { credentialProviderConfigurations }),
         },
-        terminal.signal,
+        {
+          signal: terminal.signal,
+          onLink: (url) => note(terminal, `Its tools are listed once somebody has allowed it: ${harmless(url)}`),
+        },
       );
       printDone(terminal, options.json, target, `${name} is ${target.status}.`);
       for (const reason of target.statusReasons ?? []) note(terminal, harmless(reason));
@@ -142,19 +170,46 @@ function targetCommand(terminal: Terminal) {
     });
 }
 
-type Sources = { openapi?: string; smithy?: string; mcp?: string; dynamic?: true; function?: string; tools?: string };
+interface Sources {
+  openapi?: string;
+  smithy?: string;
+  mcp?: string;
+  dynamic?: true;
+  function?: string;
+  tools?: string;
+  restApi?: string;
+  stage?: string;
+  take?: string[];
+  connector?: string;
+  enable?: string[];
+  set?: string[];
+}
 
 async function configurationOf(
   connection: Connection,
   terminal: Terminal,
-  { openapi, smithy, mcp, dynamic, function: name, tools }: Sources,
+  { openapi, smithy, mcp, dynamic, function: name, tools, restApi, stage = 'prod', take, ...more }: Sources,
 ): Promise<CreateGatewayTargetRequest['targetConfiguration']> {
-  if ([openapi, smithy, mcp, name].filter((one) => one !== undefined).length !== 1)
-    throw new CliError('usage', 'Say what the target is: one of --openapi, --smithy, --mcp and --function.');
+  const connector = connectorOf(more);
+  const given = [restApi ?? openapi, smithy, mcp, name, connector].filter((one) => one !== undefined);
+  if (given.length !== 1)
+    throw new CliError(
+      'usage',
+      'Say what the target is: one of --openapi, --smithy, --mcp, --function, --rest-api and --connector.',
+    );
   if (mcp === undefined && dynamic) throw new CliError('usage', '--dynamic is of --mcp.');
   if (mcp === undefined && (name === undefined) !== (tools === undefined))
     throw new CliError('usage', 'A function needs its tools, and tools their function: --function NAME --tools FILE.');
+  if (connector) return { mcp: { connector } };
   if (name !== undefined) return { mcp: { lambda: await functionTarget(connection, terminal, name, tools ?? '') } };
+  if (restApi !== undefined) {
+    if (openapi !== undefined) {
+      const { text } = await readApiDocument(openapi, terminal.cwd, terminal.signal);
+      await putDocument(connection, { bucket: REST_APIS, key: `${restApi}/${stage}.json`, text }, terminal.signal);
+    }
+    const toolFilters = (take ?? ['* /*']).map(toolFilter);
+    return { mcp: { apiGateway: { restApiId: restApi, stage, apiGatewayToolConfiguration: { toolFilters } } } };
+  }
   const schemaFrom = async (from: string): Promise<ApiSchemaConfiguration> =>
     from.startsWith('s3://')
       ? { s3: { uri: from } }
@@ -168,7 +223,42 @@ async function configurationOf(
   return { mcp: openapi === undefined ? { smithyModel: schema } : { openApiSchema: schema } };
 }
 
-interface CredentialFlags {
+function connectorOf({ connector, enable, set = [] }: Sources): ConnectorTargetConfiguration | undefined {
+  if (connector === undefined) return undefined;
+  if (set.length > 0 && !enable) throw new CliError('usage', 'Say for which tools --set is: --enable.');
+  const parameterValues = Object.fromEntries(
+    set.map((text): [string, string] => {
+      const at = text.indexOf('=');
+      if (at < 1) throw new CliError('usage', `"${text}" sets nothing.`, 'Write NAME=VALUE.');
+      return [text.slice(0, at), text.slice(at + 1)];
+    }),
+  );
+  const configurations = set.length > 0 ? enable?.map((name) => ({ name, parameterValues })) : undefined;
+  return {
+    source: { connectorId: connector },
+    ...(enable && { enabled: enable }),
+    ...(configurations && { configurations }),
+  };
+}
+
+/** Where the platform looks for exported documents unless its setting gateway.restApis says otherwise. */
+const REST_APIS = 'agentplatform-rest-apis';
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const;
+
+function toolFilter(text: string): ApiGatewayToolFilter {
+  const [, named = '', filterPath = ''] = /^(\*|[A-Za-z,]+) (\/\S*)$/.exec(text) ?? [];
+  const wanted = named.toUpperCase().split(',');
+  const methods = METHODS.filter((method) => named === '*' || wanted.includes(method));
+  if (filterPath === '' || (named !== '*' && methods.length !== wanted.length))
+    throw new CliError(
+      'usage',
+      `"${text}" names no operations.`,
+      'Write methods and a path: --take "GET,POST /pets/*"',
+    );
+  return { filterPath, methods };
+}
+
+interface CredentialFlags extends Pick<Sources, 'openapi' | 'mcp' | 'restApi'> {
   apiKey?: string;
   keyName?: string;
   keyIn?: 'header' | 'query';
@@ -176,7 +266,30 @@ interface CredentialFlags {
   oauth?: string;
   grant?: 'client-credentials' | 'token-exchange' | 'authorization-code';
   scope?: string[];
+  returnUrl?: string;
   passToken?: true;
+  asRole?: true;
+  asCaller?: true;
+  signFor?: string;
+  signRegion?: string;
+}
+
+/** Of the kinds whose documents do not say which service they are, the target does. */
+function signedAs({
+  asRole,
+  signFor,
+  signRegion,
+  openapi,
+  mcp,
+  restApi,
+}: CredentialFlags): CredentialProviderConfiguration {
+  const credentialProviderType = asRole ? 'GATEWAY_IAM_ROLE' : 'CALLER_IAM_CREDENTIALS';
+  if (signFor === undefined && openapi !== undefined && restApi === undefined)
+    throw new CliError('usage', 'Say for which service the requests are signed: --sign-for.');
+  const named = signFor ?? (mcp === undefined ? undefined : 'bedrock-agentcore');
+  if (named === undefined) return { credentialProviderType };
+  const iamCredentialProvider = { service: named, ...(signRegion !== undefined && { region: signRegion }) };
+  return { credentialProviderType, credentialProvider: { iamCredentialProvider } };
 }
 
 const GRANTS = {
@@ -190,8 +303,12 @@ async function credentialsOf(
   arnOf: (kind: ProviderKind, name: string) => Promise<string>,
 ): Promise<CredentialProviderConfiguration[]> {
   const { apiKey, keyName, keyIn, keyPrefix, oauth, grant = 'client-credentials', scope = [], passToken } = flags;
-  if ([apiKey, oauth, passToken].filter((one) => one !== undefined).length > 1)
-    throw new CliError('usage', 'A target takes one credential: --api-key, --oauth or --pass-token.');
+  if ([apiKey, oauth, passToken, flags.asRole, flags.asCaller].filter((one) => one !== undefined).length > 1)
+    throw new CliError(
+      'usage',
+      'A target takes one credential: --api-key, --oauth, --pass-token, --as-role or --as-caller.',
+    );
+  if (flags.asRole || flags.asCaller) return [signedAs(flags)];
   if (passToken) return [{ credentialProviderType: 'JWT_PASSTHROUGH' }];
   if (apiKey !== undefined) {
     const apiKeyCredentialProvider = {
@@ -207,6 +324,7 @@ async function credentialsOf(
     providerArn: await arnOf('oauth2', oauth),
     scopes: scope,
     grantType: GRANTS[grant],
+    ...(flags.returnUrl !== undefined && { defaultReturnUrl: flags.returnUrl }),
   };
   return [{ credentialProviderType: 'OAUTH', credentialProvider: { oauthCredentialProvider } }];
 }

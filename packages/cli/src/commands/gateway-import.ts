@@ -51,7 +51,7 @@ export function importCommand(terminal: Terminal) {
       const target = await addTarget(
         client,
         { ...wish, targetConfiguration: { mcp: { openApiSchema } } },
-        terminal.signal,
+        { signal: terminal.signal },
       );
       const { statusReasons = [], status } = target;
       if (options.json) printJson(terminal, { gatewayId, gatewayUrl, target });

@@ -42,15 +42,23 @@ export async function schemaOf(
   signal: AbortSignal,
 ): Promise<ApiSchemaConfiguration> {
   if (Buffer.byteLength(text) <= MOST_INLINE) return { inlinePayload: text };
+  const key = `documents/${name}-${createHash('sha256').update(text).digest('hex')}`;
+  await putDocument(connection, { bucket: BUCKET, key, text }, signal);
+  return { s3: { uri: `s3://${BUCKET}/${key}` } };
+}
+
+/** Puts a document into a bucket of the platform, which is made where it is missing. */
+export async function putDocument(
+  connection: Connection,
+  { bucket: Bucket, key: Key, text: Body }: { bucket: string; key: string; text: string },
+  signal: AbortSignal,
+): Promise<void> {
   const { CreateBucketCommand, PutObjectCommand } = await import('@aws-sdk/client-s3');
   const client = await objectClient(connection);
-  const key = `documents/${name}-${createHash('sha256').update(text).digest('hex')}`;
-  const put = (): Promise<unknown> =>
-    client.send(new PutObjectCommand({ Bucket: BUCKET, Key: key, Body: text }), { abortSignal: signal });
+  const put = (): Promise<unknown> => client.send(new PutObjectCommand({ Bucket, Key, Body }), { abortSignal: signal });
   await put().catch(async (error: unknown) => {
     if (!(error instanceof Error) || error.name !== 'NoSuchBucket') throw error;
-    await client.send(new CreateBucketCommand({ Bucket: BUCKET }), { abortSignal: signal });
+    await client.send(new CreateBucketCommand({ Bucket }), { abortSignal: signal });
     await put();
   });
-  return { s3: { uri: `s3://${BUCKET}/${key}` } };
 }

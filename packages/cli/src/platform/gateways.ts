@@ -13,7 +13,7 @@ import { CliError } from '../cli-error.ts';
 
 const ASK_EVERY_MS = 300;
 /** While the platform makes tools of a document or asks a server for them. */
-const UNDER_WAY = new Set(['CREATING', 'UPDATING', 'SYNCHRONIZING']);
+const UNDER_WAY = new Set(['CREATING', 'UPDATING', 'SYNCHRONIZING', 'CREATE_PENDING_AUTH', 'UPDATE_PENDING_AUTH']);
 
 /** All gateways, in the order of their making. */
 export async function listGateways(client: BedrockAgentCoreControlClient): Promise<GatewaySummary[]> {
@@ -61,15 +61,18 @@ export async function updateGateway(
   return updated;
 }
 
-/** Adds a target and waits until its tools are made, or could not be: its status says which. */
+/** Adds a target and waits until its tools are made, or could not be: its status says which. `onLink` is told where a person has to consent first. */
 export async function addTarget(
   client: BedrockAgentCoreControlClient,
   wish: CreateGatewayTargetRequest,
-  signal: AbortSignal,
+  { signal, onLink }: { signal: AbortSignal; onLink?: (url: string) => void },
 ): Promise<GetGatewayTargetResponse> {
   const sdk = await import('@aws-sdk/client-bedrock-agentcore-control');
   const { gatewayIdentifier } = wish;
-  const { targetId } = await client.send(new sdk.CreateGatewayTargetCommand(wish), { abortSignal: signal });
+  const made = await client.send(new sdk.CreateGatewayTargetCommand(wish), { abortSignal: signal });
+  const { targetId, authorizationData } = made;
+  const link = authorizationData?.oauth2?.authorizationUrl;
+  if (link !== undefined) onLink?.(link);
   return settledTarget(client, { gatewayIdentifier, targetId }, signal);
 }
 

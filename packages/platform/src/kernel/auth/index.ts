@@ -14,6 +14,7 @@ export { evaluate } from './iam/iam-policy-evaluator.ts';
 export type { Role, User } from './iam/iam-records.ts';
 export { createMemoryIamStore } from './iam/iam-store.ts';
 export type { Sealer } from './iam/ports.ts';
+export type { SessionCredentials } from './iam/role-sessions.ts';
 export { CREDENTIALS_PATH, SandboxCredentials, type SandboxRole } from './iam/sandbox-credentials.ts';
 export { createSqlIamStore, iamMigrations } from './iam/sql-iam-store.ts';
 export { createJwtAuthenticator, type JwtAuthenticator } from './jwt.ts';
@@ -21,6 +22,12 @@ export { checkConfiguration } from './jwt-rules.ts';
 export { createOidcDiscovery } from './oidc-discovery.ts';
 export { assumedRoleArn, ownerOf } from './owner-of.ts';
 export type { AnonymousPrincipal, IamPrincipal, OAuthPrincipal, Principal } from './principal.ts';
+export {
+  type SignedOutboundRequest,
+  type SigningCredentials,
+  signRequest,
+  type UnsignedRequest,
+} from './sign-request.ts';
 export { isSignedFor } from './signed-for.ts';
 export {
   type AccessKeyStore,

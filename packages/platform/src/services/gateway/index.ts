@@ -1,10 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import type { Iam, JwtAuthenticator } from '../../kernel/auth/index.ts';
+import {
+  type AccessKeyStore,
+  type CertificateAuthorityDeps,
+  certificateAuthority,
+  type Iam,
+  type JwtAuthenticator,
+} from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { OpenEmbedder } from '../../kernel/embeddings/index.ts';
-import type { PassService, RouteSet } from '../../kernel/http/index.ts';
+import type { OperationCalls, PassService, RouteSet } from '../../kernel/http/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { objectReader } from '../../kernel/objects/index.ts';
 import type { Outbound } from '../../kernel/outbound/index.ts';
@@ -24,9 +30,12 @@ import { Prompts } from './mcp/prompts.ts';
 import { resourceMetadataRoutes } from './mcp/resource-metadata.ts';
 import { Resources } from './mcp/resources.ts';
 import { ToolCalls } from './mcp/tool-calls.ts';
+import { BackendSigning } from './outbound/backend-signing.ts';
+import { ListingConsents } from './outbound/listing-consents.ts';
 import { TargetCredentials } from './outbound/target-credentials.ts';
 import { TargetGuard } from './outbound/target-guard.ts';
 import { ToolSearch, ToolVectors } from './search/index.ts';
+import { ConnectorKind } from './targets/connectors/index.ts';
 import { documentKinds } from './targets/document-kinds.ts';
 import { Documents } from './targets/documents.ts';
 import { HttpCalls } from './targets/http-calls.ts';
@@ -53,6 +62,15 @@ export interface GatewayServiceDeps {
   outbound: Outbound;
   readObject: ReturnType<typeof objectReader>;
   roleMay: Iam['roleMay'];
+  roles: Pick<Iam, 'issueRoleCredentials' | 'issueForwarded'>;
+  keys: AccessKeyStore;
+  calls: Pick<OperationCalls, 'call'>;
+  /** Where this platform is reached. */
+  ownAddresses(): readonly string[];
+  /** Path of the file with what roles have at other services. */
+  roleCredentials: string | undefined;
+  /** Where exported documents of REST APIs are, such as `s3://bucket/prefix`. */
+  restApis: string;
   roleExists(arn: string): Promise<boolean>;
   /** Absent: search is by words alone. */
   openEmbedder?: OpenEmbedder | undefined;
@@ -77,24 +95,27 @@ export function createGatewayService(
   deps: GatewayServiceDeps,
 ): Service<GatewayServiceOperation> & { passes: readonly PassService[]; routes: readonly RouteSet[] } {
   const { identity, secrets } = deps;
-  const gateways = new Gateways({
-    ...deps,
-    readSecret: async (arn, caller) => (await secrets.read(arn, undefined, caller)).value,
-  });
-  const credentials = new TargetCredentials(deps);
+  const readSecret: CertificateAuthorityDeps['readSecret'] = async (arn, caller) =>
+    (await secrets.read(arn, undefined, caller)).value;
+  const gateways = new Gateways({ ...deps, readSecret });
+  const signing = new BackendSigning(deps);
+  const credentials = new TargetCredentials({ ...deps, signing });
   const guard = new TargetGuard(deps);
   const connections = new BackendConnections(deps);
-  const mcpServer = new McpServerKind({ ...deps, connections, credentials, guard });
+  const mcpServer = new McpServerKind({ ...deps, connections, credentials, guard, signing });
   const kinds: TargetKinds = {
-    ...documentKinds({ ...deps, calls: new HttpCalls({ ...deps, credentials, guard }) }),
+    ...documentKinds({ ...deps, calls: new HttpCalls({ ...deps, credentials, guard }), signing }),
     mcpServer,
     lambda: new LambdaKind({ ...deps, guard }),
+    connector: new ConnectorKind({ ...deps, guard }),
   };
   const documents = new Documents(deps);
   const vectors = new ToolVectors(deps);
+  const consents = new ListingConsents({ ...deps, credentials });
   const targets = new Targets({
-    ...{ ...deps, kinds, documents, credentials },
-    gatewayOf: (arn) => gateways.load(arn),
+    ...{ ...deps, kinds, documents, credentials, consents, gatewayOf: (arn) => gateways.load(arn) },
+    certificateAuthority: (named, ctx) =>
+      certificateAuthority(named, 'certificateConfigurations', ctx, { ...deps, readSecret }),
     onTools: () => vectors.wake(),
   });
   const tools = new GatewayTools({ ...deps, gateways, targets });

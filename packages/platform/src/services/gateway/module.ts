@@ -19,6 +19,10 @@ export const module: ServiceModule<'gateway', GatewayServiceOperation, 'identity
       jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }), clock }),
       readObject: objectReader(kernel.objects),
       roleMay: kernel.iam.roleMay,
+      roles: kernel.iam,
+      keys: kernel.iam.keys,
+      ownAddresses: () => [publicUrl, reach.endpoint].filter((one) => one !== undefined),
+      ...config.gateway,
       refusalOf: (url) => refusalOf(outbound, url),
       // A process of its own: what memory embeds waits for no tool, and neither holds up a call.
       openEmbedder: embedderOf(config, kernel, { threads: 1, textsAtOnce: 4, yields: true }),

@@ -27,6 +27,8 @@ export interface OauthCredentialRequest extends CredentialRequest {
   customParameters?: Readonly<Record<string, string>> | undefined;
   /** Where a person is sent back to after he has consented. */
   returnUrl?: string | undefined;
+  /** A consent that was begun: what has become of it. */
+  sessionUri?: string | undefined;
   signal: AbortSignal;
 }
 
@@ -61,14 +63,14 @@ export class WorkloadCredentials {
   /** A token, or where a person gives consent. Rejects as GetResourceOauth2Token does. */
   async oauth2Token(request: OauthCredentialRequest): Promise<data.GetResourceOauth2TokenResponse> {
     const { providers, machine, exchanged, federation } = this.#deps;
-    const { providerArn, bearer, caller, flow, signal, customParameters = {}, returnUrl } = request;
+    const { providerArn, bearer, caller, flow, signal, customParameters = {}, returnUrl, sessionUri } = request;
     await this.#authorize('GetResourceOauth2Token', request);
     const provider = await providers.get(bearer.accountId, nameIn(providerArn));
     const asked = { provider, bearer, scopes: asSet(request.scopes), resources: [], audiences: [], customParameters };
     try {
       if (flow === 'M2M') return { accessToken: await machine(asked, caller, signal) };
       if (flow === 'ON_BEHALF_OF_TOKEN_EXCHANGE') return { accessToken: await exchanged.get(asked, caller, signal) };
-      const call = { sessionUri: undefined, returnUrl, customState: undefined, forceAuthentication: false };
+      const call = { sessionUri, returnUrl, customState: undefined, forceAuthentication: false };
       return await federation.get(asked, call, { caller, signal });
     } catch (error) {
       throw toWireError(error);

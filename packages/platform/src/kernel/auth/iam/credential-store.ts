@@ -1,12 +1,13 @@
 import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../clock.ts';
 import { Lru } from '../../lru.ts';
+import type { IamPrincipal } from '../principal.ts';
 import type { AccessKeyStore, Credential } from '../sigv4.ts';
 import type { IamDirectory } from './iam-directory.ts';
 import { roleSessionArn, rootArn } from './iam-ids.ts';
 import type { AccessKey } from './iam-records.ts';
 import type { Sealer } from './ports.ts';
-import type { SessionClaims, SessionTokens } from './session-tokens.ts';
+import type { KeySessionClaims, RoleSessionClaims, SessionTokens } from './session-tokens.ts';
 
 export interface CredentialStoreDeps {
   directory: IamDirectory;
@@ -29,41 +30,56 @@ export const secretContext = (accessKeyId: string): string => `iam/access-key/${
  */
 export function createCredentialStore(deps: CredentialStoreDeps): AccessKeyStore {
   const opened = new Lru<string, { sealed: string; credential: Credential }>(10_000);
-  const sessions = new Lru<string, { claims: SessionClaims; credential: Credential }>(10_000);
+  const sessions = new Lru<string, { claims: RoleSessionClaims; credential: Credential }>(10_000);
   const { accountId } = deps;
 
-  function longLived(key: AccessKey): Credential | undefined | Promise<Credential> {
-    const { accessKeyId, userName } = key;
+  /** Whose key it is, while it counts. */
+  function principalOf({ accessKeyId, userName, active }: AccessKey): IamPrincipal | undefined {
     const user = userName === undefined ? undefined : deps.directory.state.users.get(userName);
-    if (!key.active || (userName !== undefined && !user)) return undefined;
+    if (!active || (userName !== undefined && !user)) return undefined;
+    const arn = user ? user.arn : rootArn(accountId);
+    return { kind: 'iam', accountId, arn, accessKeyId, tags: user?.tags ?? NO_TAGS };
+  }
+
+  function longLived(key: AccessKey): Credential | undefined | Promise<Credential> {
+    const { accessKeyId } = key;
+    const principal = principalOf(key);
+    if (!principal) return undefined;
     const known = opened.get(accessKeyId);
-    if (known && known.sealed === key.sealedSecret && known.credential.principal.tags === (user?.tags ?? NO_TAGS)) {
+    if (known && known.sealed === key.sealedSecret && known.credential.principal.tags === principal.tags) {
       return known.credential;
     }
     return deps.sealer.open(key.sealedSecret, secretContext(accessKeyId)).then((secretAccessKey) => {
-      const arn = user ? user.arn : rootArn(accountId);
-      const principal = { kind: 'iam', accountId, arn, accessKeyId, tags: user?.tags ?? NO_TAGS } as const;
       const credential = { secretAccessKey, principal };
       opened.set(accessKeyId, { sealed: key.sealedSecret, credential });
       return credential;
     });
   }
 
+  /** As whoever has the key, while it counts. */
+  function asKey({ ofKey, secretAccessKey }: KeySessionClaims): Credential | undefined {
+    const key = deps.directory.state.accessKeys.get(ofKey);
+    const principal = key && principalOf(key);
+    return principal && { secretAccessKey, principal };
+  }
+
   function shortLived(accessKeyId: string, token: string): Credential | undefined {
-    let session = sessions.get(token);
-    if (!session) {
-      const claims = deps.tokens.open(token);
-      if (!claims) return undefined;
-      const { secretAccessKey, roleName, sessionName, tags, sandboxId } = claims;
-      const arn = roleSessionArn(accountId, roleName, sessionName);
-      const principal = { kind: 'iam', accountId, arn, accessKeyId: claims.accessKeyId, tags, sandboxId } as const;
-      session = { claims, credential: { secretAccessKey, principal } };
-      sessions.set(token, session);
-    }
-    const { claims, credential } = session;
-    if (claims.accessKeyId !== accessKeyId) return undefined;
+    const claims = sessions.get(token)?.claims ?? deps.tokens.open(token);
+    if (claims?.accessKeyId !== accessKeyId) return undefined;
     if (claims.expiresAt <= deps.clock.now()) {
       throw errors.expiredToken('The security token included in the request is expired.');
+    }
+    return 'ofKey' in claims ? asKey(claims) : asRole(claims, token);
+  }
+
+  function asRole(claims: RoleSessionClaims, token: string): Credential | undefined {
+    let credential = sessions.get(token)?.credential;
+    if (!credential) {
+      const { accessKeyId, secretAccessKey, roleName, sessionName, tags, sandboxId } = claims;
+      const arn = roleSessionArn(accountId, roleName, sessionName);
+      const principal = { kind: 'iam', accountId, arn, accessKeyId, tags, sandboxId } as const;
+      credential = { secretAccessKey, principal };
+      sessions.set(token, { claims, credential });
     }
     if (claims.sandboxId !== undefined && !deps.sandboxLives(claims.sandboxId)) {
       throw errors.expiredToken('The session that the security token was issued to has ended.');

@@ -463,6 +463,50 @@ describe('role sessions', () => {
   });
 });
 
+describe('credentials that stand for who asks', () => {
+  const FIVE_MINUTES = 300_000;
+
+  it('are those of a user: neither his secret nor longer than five minutes nor his key', async () => {
+    const ann = await user('ann', policy(INVOKE));
+    const issued = iam.issueForwarded(ann);
+    expect(await find(issued.accessKeyId, issued.sessionToken)).toEqual(ann);
+    expect(issued.expiresAt).toBe(clock.now() + FIVE_MINUTES);
+    const own = await iam.keys.find(ann.accessKeyId, undefined);
+    expect(own?.secretAccessKey).toBeDefined();
+    expect(issued.secretAccessKey).not.toBe(own?.secretAccessKey);
+    // Forwarded once more by whoever got them: the same.
+    const again = await find(issued.accessKeyId, issued.sessionToken);
+    expect(again && iam.issueForwarded(again).sessionToken).toBeDefined();
+    await iam.admin.setAccessKeyActive('ann', ann.accessKeyId, false);
+    expect(await find(issued.accessKeyId, issued.sessionToken)).toBeUndefined();
+    await iam.admin.setAccessKeyActive('ann', ann.accessKeyId, true);
+    expect(await find(issued.accessKeyId, issued.sessionToken)).toBeDefined();
+    await clock.advance(FIVE_MINUTES);
+    await expect(find(issued.accessKeyId, issued.sessionToken)).rejects.toMatchObject({
+      code: 'ExpiredTokenException',
+    });
+  });
+
+  it('are those of a session of a role, with its tags, and end with its sandbox', async () => {
+    const live = new Set(['sandbox-1']);
+    iam = await open({ sandboxLives: (id) => live.has(id) });
+    const session = { roleArn: iam.defaultRoleArn, sessionName: 'agent-1', tags: { run: '7' }, sandboxId: 'sandbox-1' };
+    const { accessKeyId, sessionToken } = iam.issueRoleCredentials(session);
+    const agent = await find(accessKeyId, sessionToken);
+    if (!agent) throw new Error('no principal');
+    const issued = iam.issueForwarded(agent);
+    expect(await find(issued.accessKeyId, issued.sessionToken)).toEqual({ ...agent, accessKeyId: issued.accessKeyId });
+    live.clear();
+    await expect(find(issued.accessKeyId, issued.sessionToken)).rejects.toThrow(/has ended/);
+  });
+
+  it('are given for nobody who is gone', async () => {
+    const ann = await user('ann');
+    await iam.admin.deleteAccessKey('ann', ann.accessKeyId);
+    expect(() => iam.issueForwarded(ann)).toThrow(/is no more/);
+  });
+});
+
 describe('the administration refuses', () => {
   it('names, documents and doubles', async () => {
     const { admin } = iam;

@@ -39,7 +39,21 @@ export interface RoleSessions {
   assumeRole(caller: IamPrincipal, request: RoleSessionRequest): RoleCredentials;
   /** What the platform itself hands to an agent: the role must trust `bedrock-agentcore.amazonaws.com`. */
   issueRoleCredentials(request: RoleSessionRequest): RoleCredentials;
+  /**
+   * Fresh credentials of somebody who was authenticated just now, for what the platform does as him. They say nothing of his own secret, and end
+   * after five minutes, with his key or role, or with his sandbox. Throws AccessDeniedException for one who is gone.
+   */
+  issueForwarded(principal: IamPrincipal): SessionCredentials;
 }
+
+/** Short-lived credentials. */
+export type SessionCredentials = Pick<
+  RoleCredentials,
+  'accessKeyId' | 'secretAccessKey' | 'sessionToken' | 'expiresAt'
+>;
+
+/** As long as the clock of a signature may be off. */
+const FORWARDED_MS = 300_000;
 
 export interface RoleSessionsDeps {
   directory: IamDirectory;
@@ -116,8 +130,27 @@ export function createRoleSessions(deps: RoleSessionsDeps): RoleSessions {
     return { ...secret, sessionToken, expiresAt, arn, assumedRoleId: `${roleId}:${sessionName}` };
   }
 
+  function issueForwarded({ arn, accessKeyId: ofKey, tags, sandboxId }: IamPrincipal): SessionCredentials {
+    const issuedAt = deps.clock.now();
+    const expiresAt = issuedAt + FORWARDED_MS;
+    const secret = { accessKeyId: newId('ASIA', deps.random), secretAccessKey: newSecret(deps.random) };
+    const [, roleName, sessionName = ''] = /:assumed-role\/([^/]+)\/(.+)$/.exec(arn) ?? [];
+    const { roles, accessKeys } = deps.directory.state;
+    const role = roleName === undefined ? undefined : roles.get(roleName);
+    if (roleName === undefined ? !accessKeys.has(ofKey) : !role)
+      throw errors.accessDenied(`User: ${arn} is no more.`, { remedy: 'Sign with credentials that still count.' });
+    const session = { ...secret, issuedAt, expiresAt };
+    const sessionToken = deps.tokens.seal(
+      role
+        ? { ...session, roleName: role.roleName, roleId: role.roleId, sessionName, tags, sandboxId }
+        : { ...session, ofKey },
+    );
+    return { ...secret, sessionToken, expiresAt };
+  }
+
   return {
     assumeRole: issue,
+    issueForwarded,
     issueRoleCredentials: (request) => issue(platform, request),
   };
 }

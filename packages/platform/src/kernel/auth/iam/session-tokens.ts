@@ -2,19 +2,31 @@ import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { RandomBytes } from './ports.ts';
 
 /** What a session token holds; whoever has the platform's key can read it without asking the database. */
-export interface SessionClaims {
+export type SessionClaims = RoleSessionClaims | KeySessionClaims;
+
+interface Session {
   accessKeyId: string;
   secretAccessKey: string;
+  /** Milliseconds since the epoch. */
+  issuedAt: number;
+  expiresAt: number;
+}
+
+/** A session of a role. */
+export interface RoleSessionClaims extends Session {
   roleName: string;
   /** Of the role as it was assumed: a role made anew under the same name is another. */
   roleId: string;
   sessionName: string;
   tags: Record<string, string>;
-  /** Milliseconds since the epoch. */
-  issuedAt: number;
-  expiresAt: number;
   /** Sandbox without which they count for nothing. */
   sandboxId?: string | undefined;
+}
+
+/** Acts as whoever has a long-lived key, for as long as that counts. */
+export interface KeySessionClaims extends Session {
+  /** Id of that key. */
+  ofKey: string;
 }
 
 const VERSION = 1;

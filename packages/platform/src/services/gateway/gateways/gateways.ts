@@ -13,7 +13,8 @@ import {
 } from '../../../kernel/storage/index.ts';
 import type { IdentityPort } from '../../identity/index.ts';
 import { refuseUnserved } from '../fields.ts';
-import { TARGET_KIND } from '../targets/target.ts';
+import { authorizerProblem } from '../outbound/authorizer-problem.ts';
+import { TARGET_KIND, type TargetDefinition } from '../targets/target.ts';
 import { checkGateway } from './check-gateway.ts';
 import { GATEWAY_KIND, type Gateway, type GatewayData, type GatewayDefinition } from './gateway.ts';
 import { GATEWAY_FIELDS } from './gateway-fields.ts';
@@ -29,6 +30,9 @@ export interface GatewaysDeps extends CertificateAuthorityDeps {
   newIdSuffix(): string;
   log: Logger;
 }
+
+/** Of a definition that is not there, null. */
+type Credentials = TargetDefinition['credentialProviderConfigurations'] | null;
 
 /** In the definition of a target. */
 const LISTING_MODE = ['targetConfiguration', 'mcp', 'mcpServer', 'listingMode'];
@@ -98,6 +102,7 @@ export class Gateways {
     if (name !== before) throw errors.invalidField('name', `cannot be changed: the gateway is called ${before}`);
     const data = await this.#check(input, ctx);
     if (data.definition.protocolConfiguration?.mcp.searchType !== undefined) await this.#refuseAskedTargets(arn);
+    await this.#refuseLostCredentials(arn, data.definition);
     try {
       return fromResource(await this.#store.modify(arn, () => data));
     } catch (error) {
@@ -145,6 +150,28 @@ export class Gateways {
         'protocolConfiguration.mcp.searchType',
         `must not be given: the target ${asked.name} has listingMode DYNAMIC, and what is not stored cannot be searched`,
       );
+  }
+
+  /** Rejects with ValidationException for an authorizer with which a target's credentials could not be had any more. */
+  async #refuseLostCredentials(arn: string, definition: GatewayDefinition): Promise<void> {
+    const targets = await this.#deps.database.query<{ name: string; given: Credentials[] }>(
+      `SELECT name, jsonb_build_array(data #> '{live,credentialProviderConfigurations}', data #> '{wanted,credentialProviderConfigurations}') AS given
+       FROM resources WHERE parent = $1 AND kind = $2 ORDER BY name`,
+      [arn, TARGET_KIND],
+    );
+    for (const { name, given } of targets)
+      for (const credentialProviderConfigurations of given) {
+        const problem = authorizerProblem(
+          { credentialProviderConfigurations: credentialProviderConfigurations ?? [] },
+          definition,
+        );
+        if (problem !== undefined)
+          throw errors.invalidField(
+            'authorizerType',
+            `does not fit the target ${name}, whose credentialProviderConfigurations ${problem}`,
+            { remedy: 'Change or delete the target first.' },
+          );
+      }
   }
 
   /** Rejects with ValidationException, and AccessDeniedException for a role or a certificate that is not the caller's to use. */

@@ -10,8 +10,6 @@ export interface Compiled {
   leftOut: { operation: string; why: string }[];
   /** Where the document's security schemes have credentials. */
   credentials: CredentialPlace[];
-  /** The service name of AWS signatures, where the document is a model that names it. */
-  signingName?: string;
 }
 
 /** What becomes of a document that cannot be read at all. */

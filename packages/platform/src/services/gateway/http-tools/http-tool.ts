@@ -70,6 +70,8 @@ export interface HttpTemplate {
   /** Begins with a slash; a parameter stands in braces. */
   path: string;
   parameters: HttpParameter[];
+  /** The service of AWS that it is for, as signatures name it, where the document says so. */
+  service?: string;
   /** Query parameters and headers that are the same for each call. */
   query?: [name: string, value: string][];
   headers?: { [name: string]: string };

@@ -1,29 +1,24 @@
-import { type control, errors } from '@agentplatform/contract';
+import { type control, type data, errors } from '@agentplatform/contract';
 import type { Iam, Principal } from '../../../kernel/auth/index.ts';
 import type { Caller } from '../../../kernel/service.ts';
 import type { IdentityPort, OauthCredentialRequest, WorkloadUser } from '../../identity/index.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import type { LiveTarget, TargetDefinition } from '../targets/target.ts';
+import { authorizerProblem } from './authorizer-problem.ts';
+import type { BackendSigning } from './backend-signing.ts';
 import { ConsentNeeded } from './consent-needed.ts';
+import { type Credential, NO_CREDENTIAL } from './credential.ts';
+import { type CredentialRules, rulesProblem } from './credential-rules.ts';
 import { gatewayRole } from './gateway-role.ts';
 
 export interface TargetCredentialsDeps {
   identity: Pick<IdentityPort, 'credentials'>;
   roleMay: Iam['roleMay'];
-}
-
-/** What goes with a request to a target. */
-export interface Credential {
-  headers: Readonly<Record<string, string>>;
-  query: readonly (readonly [name: string, value: string])[];
-  /** What of it nobody may read in an answer. */
-  secrets: readonly string[];
+  signing: Pick<BackendSigning, 'asRole' | 'asCaller'>;
 }
 
 const NOBODY_ASKS =
   'need mcpServer.mcpToolSchema or listingMode DYNAMIC: the gateway asks for the tools by itself, and has no user then';
-
-const NOTHING: Credential = { headers: {}, query: [], secrets: [] };
 
 /** Flows of Identity by the wire's grants of targets. */
 const FLOWS: Record<control.OAuthGrantType, OauthCredentialRequest['flow']> = {
@@ -46,33 +41,25 @@ export class TargetCredentials {
    */
   async check(
     { credentialProviderConfigurations: given, targetConfiguration }: TargetDefinition,
-    gateway: Gateway,
-    caller: Caller,
+    { gateway, caller, rules }: { gateway: Gateway; caller: Caller; rules: CredentialRules },
   ): Promise<void> {
     const field = 'credentialProviderConfigurations';
     const problem = (message: string): Error => errors.invalidField(field, message);
     const [configuration, ...more] = given;
-    if (!configuration) return;
     if (more.length > 0) throw problem('must have one entry: a request carries one credential');
+    const unfit =
+      rulesProblem(configuration, rules) ??
+      authorizerProblem({ credentialProviderConfigurations: given }, gateway.definition);
+    if (unfit !== undefined) throw problem(unfit);
+    if (!configuration) return;
     const { credentialProviderType: kind, credentialProvider } = configuration;
-    if (targetConfiguration.mcp?.lambda) {
-      if (kind === 'GATEWAY_IAM_ROLE' && !credentialProvider) return;
-      throw problem('must be of type GATEWAY_IAM_ROLE, or none: a function is called as the role of the gateway');
-    }
-    const withTokens = gateway.definition.authorizerConfiguration !== undefined;
-    if (kind === 'GATEWAY_IAM_ROLE' || kind === 'CALLER_IAM_CREDENTIALS')
-      throw problem(`of type ${kind} are not built yet; use API_KEY, OAUTH or JWT_PASSTHROUGH`);
     const { mcpToolSchema, listingMode, endpoint } = targetConfiguration.mcp?.mcpServer ?? {};
     const asksItself = endpoint !== undefined && !mcpToolSchema && listingMode !== 'DYNAMIC';
-    if (kind === 'JWT_PASSTHROUGH') {
-      if (asksItself) throw problem(`of type JWT_PASSTHROUGH ${NOBODY_ASKS}`);
-      if (!withTokens) throw problem('of type JWT_PASSTHROUGH need a gateway whose callers bring a JWT');
-      return;
-    }
-    if (gateway.definition.authorizerType === 'AUTHENTICATE_ONLY')
-      throw problem(
-        'must be of type JWT_PASSTHROUGH, or none, where the gateway only authenticates: every user of the identity provider could use any other',
-      );
+    if (asksItself && (kind === 'JWT_PASSTHROUGH' || kind === 'CALLER_IAM_CREDENTIALS'))
+      throw problem(`of type ${kind} ${NOBODY_ASKS}`);
+    if (kind === 'JWT_PASSTHROUGH' || kind === 'CALLER_IAM_CREDENTIALS') return;
+    // Whoever adds a target says what is signed: that is as good as having the role.
+    if (kind === 'GATEWAY_IAM_ROLE') return caller.require('iam:PassRole', gateway.definition.roleArn);
     const { apiKeyCredentialProvider: key, oauthCredentialProvider: oauth } = credentialProvider ?? {};
     const named = kind === 'API_KEY' ? key : oauth;
     const member = kind === 'API_KEY' ? 'apiKeyCredentialProvider' : 'oauthCredentialProvider';
@@ -82,11 +69,7 @@ export class TargetCredentials {
       throw problem(
         `names no ${kind === 'API_KEY' ? 'API key' : 'OAuth2'} credential provider of this account: ${named.providerArn}`,
       );
-    if (oauth?.grantType && oauth.grantType !== 'CLIENT_CREDENTIALS' && !withTokens)
-      throw problem(
-        `with grantType ${oauth.grantType} need a gateway whose callers bring a JWT: without one nobody is known to act for`,
-      );
-    if (oauth?.grantType && oauth.grantType !== 'CLIENT_CREDENTIALS' && asksItself)
+    if (oauth?.grantType === 'TOKEN_EXCHANGE' && asksItself)
       throw problem(`with grantType ${oauth.grantType} ${NOBODY_ASKS}`);
     await caller.require(
       `bedrock-agentcore:${kind === 'API_KEY' ? 'GetResourceApiKey' : 'GetResourceOauth2Token'}`,
@@ -99,22 +82,33 @@ export class TargetCredentials {
    * the wire's errors.
    */
   async of(
-    target: Pick<LiveTarget, 'name'>,
+    target: Pick<LiveTarget, 'name' | 'consent'>,
     { credentialProviderConfigurations: [configuration] }: TargetDefinition,
     gateway: Gateway,
     { principal, signal }: { principal: Principal | undefined; signal: AbortSignal },
   ): Promise<Credential> {
-    if (!configuration) return NOTHING;
-    const { apiKeyCredentialProvider: key, oauthCredentialProvider: oauth } = configuration.credentialProvider ?? {};
-    if (configuration.credentialProviderType === 'JWT_PASSTHROUGH') {
+    if (!configuration) return NO_CREDENTIAL;
+    const { credentialProviderType: type, credentialProvider } = configuration;
+    const {
+      apiKeyCredentialProvider: key,
+      oauthCredentialProvider: oauth,
+      iamCredentialProvider: iam,
+    } = credentialProvider ?? {};
+    if (type === 'GATEWAY_IAM_ROLE') return this.#deps.signing.asRole(gateway, iam);
+    if (type === 'CALLER_IAM_CREDENTIALS') {
+      if (principal?.kind !== 'iam')
+        throw errors.unauthorized('The target is called as its caller, who signed nothing.');
+      return this.#deps.signing.asCaller(principal, iam);
+    }
+    if (type === 'JWT_PASSTHROUGH') {
       if (principal?.kind !== 'oauth')
         throw errors.unauthorized('The target takes the token of its caller, who brought none.');
       return bearerOf(principal.token);
     }
-    const bearer = bearerFor(gateway, principal);
+    const bearer = principal ? bearerFor(gateway, principal) : listingBearer(gateway, target.consent?.userId);
     const caller = gatewayRole(gateway, this.#deps.roleMay);
     if (key) return placed(key, await this.#deps.identity.credentials.apiKey({ ...key, bearer, caller }));
-    if (!oauth) return NOTHING;
+    if (!oauth) return NO_CREDENTIAL;
     const { providerArn, scopes, customParameters, grantType = 'CLIENT_CREDENTIALS', defaultReturnUrl } = oauth;
     const flow = FLOWS[grantType];
     const given = await this.#deps.identity.credentials.oauth2Token({
@@ -124,14 +118,38 @@ export class TargetCredentials {
     if (given.accessToken !== undefined) return bearerOf(given.accessToken);
     throw new ConsentNeeded(target.name, given.authorizationUrl ?? '', given.sessionUri ?? '');
   }
+
+  /** The token with which a target's tools are listed, or where a person consents to it. Rejects as Identity does. */
+  async consent(
+    gateway: Gateway,
+    { credentialProviderConfigurations: [configuration] }: TargetDefinition,
+    { userId, sessionUri, signal }: { userId: string; sessionUri: string | undefined; signal: AbortSignal },
+  ): Promise<data.GetResourceOauth2TokenResponse> {
+    const oauth = configuration?.credentialProvider?.oauthCredentialProvider;
+    if (!oauth) throw new Error('a target without a provider of tokens');
+    const { providerArn, scopes, customParameters, defaultReturnUrl: returnUrl } = oauth;
+    return this.#deps.identity.credentials.oauth2Token({
+      ...{ providerArn, scopes, customParameters, returnUrl, sessionUri, signal },
+      ...{
+        flow: 'USER_FEDERATION',
+        bearer: listingBearer(gateway, userId),
+        caller: gatewayRole(gateway, this.#deps.roleMay),
+      },
+    });
+  }
+}
+
+/** The workload of a gateway for itself, by the name that stands for it where a person consented. */
+function listingBearer(
+  { accountId, id: workload }: Gateway,
+  userId: string | undefined,
+): OauthCredentialRequest['bearer'] {
+  return { accountId, workload, user: userId === undefined ? undefined : { kind: 'id', id: userId } };
 }
 
 /** The workload of a gateway, for the subject of its caller's token. */
-function bearerFor(
-  { accountId, id: workload }: Gateway,
-  principal: Principal | undefined,
-): OauthCredentialRequest['bearer'] {
-  if (principal?.kind !== 'oauth' || principal.subject === '') return { accountId, workload, user: undefined };
+function bearerFor({ accountId, id: workload }: Gateway, principal: Principal): OauthCredentialRequest['bearer'] {
+  if (principal.kind !== 'oauth' || principal.subject === '') return { accountId, workload, user: undefined };
   const { vouchedBy, subject, token, discoveryUrl } = principal;
   const user: WorkloadUser = { kind: 'token', issuer: vouchedBy, subject };
   return { accountId, workload, user, subjectToken: { token, discoveryUrl } };

@@ -79,10 +79,11 @@ function sent(text: string, args: JsonObject): HttpRequest & { text: string } {
 
 describe('a Smithy model', () => {
   it('gives tools with the text of its documentation, and the name that its signatures have', () => {
-    const { tools, operations, leftOut, signingName } = compile(
+    const { tools, operations, leftOut } = compile(
       model('restJson1', structure({}), { operation: { 'smithy.api#readonly': {} } }),
     );
-    expect({ operations, leftOut, signingName }).toEqual({ operations: 1, leftOut: [], signingName: 'svc' });
+    expect({ operations, leftOut }).toEqual({ operations: 1, leftOut: [] });
+    expect(tools[0]?.http.service).toBe('svc');
     expect(tools).toMatchObject([
       {
         name: 'Do',

@@ -64,6 +64,7 @@ function compileModel(document: ReadDocument, options: SmithyOptions, limits: Co
     service,
     protocol,
     endpoint: endpointOf(service, options),
+    signingName: signingName(service),
     input: new SmithySchemas(model, protocol, 'input', limits.description),
     output: new SmithySchemas(model, protocol, 'output', limits.description),
     limits,
@@ -87,14 +88,12 @@ function compileModel(document: ReadDocument, options: SmithyOptions, limits: Co
     leftOut.push({ operation: localName(id), why: 'The name of the target leaves no room for names of tools.' });
     return [];
   });
-  const signing = signingName(service);
   return {
     tools,
     problems: [...document.problems, ...leftOutProblems(leftOut, ids, document), ...problems],
     operations: ids.length,
     leftOut,
     credentials: [],
-    ...(signing === undefined ? {} : { signingName: signing }),
   };
 }
 
@@ -160,7 +159,9 @@ function endpointOf(service: ModelShape, { endpoint, region }: SmithyOptions): s
       : undefined;
   const url = endpoint ?? host;
   if (url === undefined || !URL.canParse(url))
-    throw new BrokenModelError('Where the service is, neither its target nor its model says.');
+    throw new BrokenModelError(
+      'Where the service is, its model does not say: it has neither aws.api#service nor aws.auth#sigv4. Give an OpenAPI document with servers instead.',
+    );
   const { origin, pathname } = new URL(url);
   return `${origin}${pathname.endsWith('/') ? pathname.slice(0, -1) : pathname}`;
 }

@@ -15,6 +15,8 @@ export interface SmithyOperationDeps {
   protocol: Protocol;
   /** Where the service is, without a closing slash. */
   endpoint: string;
+  /** Of the service, in AWS signatures. */
+  signingName: string | undefined;
   input: SmithySchemas;
   output: SmithySchemas;
   limits: { inputSchemaBytes: number; outputSchemaBytes: number; description: number };
@@ -39,6 +41,7 @@ export function compileSmithyOperation(id: string, deps: SmithyOperationDeps): O
     server: withHostPrefix(deps.endpoint, operation),
     path: path.replaceAll('+}', '}'),
     parameters,
+    ...(deps.signingName === undefined ? {} : { service: deps.signingName }),
     ...(query.length > 0 ? { query } : {}),
     ...(deps.protocol.name === 'awsJson'
       ? { headers: { 'x-amz-target': `${localName(deps.service.id)}.${localName(id)}` } }

@@ -5,7 +5,7 @@ import { systemClock } from '../../../kernel/clock.ts';
 import { createOutbound, type Outbound } from '../../../kernel/outbound/index.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import { compileOpenApi } from '../openapi/index.ts';
-import type { Credential } from '../outbound/target-credentials.ts';
+import type { Credential } from '../outbound/credential.ts';
 import { TARGET_LIMITS, TargetGuard } from '../outbound/target-guard.ts';
 import type { Tool } from '../tools/index.ts';
 import { HttpCalls } from './http-calls.ts';

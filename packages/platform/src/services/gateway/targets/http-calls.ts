@@ -8,7 +8,8 @@ import {
   RefusedArgumentError,
   readAnswer,
 } from '../http-tools/index.ts';
-import type { Credential, TargetCredentials } from '../outbound/target-credentials.ts';
+import type { Credential } from '../outbound/credential.ts';
+import type { TargetCredentials } from '../outbound/target-credentials.ts';
 import type { TargetGuard } from '../outbound/target-guard.ts';
 import { ToolError } from '../tool-error.ts';
 import type { JsonObject } from '../tools/index.ts';
@@ -57,7 +58,7 @@ export class HttpCalls {
       ...credential.query,
     ]);
     return this.#deps.guard.run(target, () =>
-      this.#send(tool, request, { propagated: more.headers, credential, signal }),
+      this.#send(tool, request, { propagated: more.headers, credential, ca: target.live.certificateAuthority, signal }),
     );
   }
 
@@ -67,22 +68,26 @@ export class HttpCalls {
     {
       propagated,
       credential,
+      ca,
       signal,
-    }: { propagated: Record<string, string>; credential: Credential; signal: AbortSignal },
+    }: { propagated: Record<string, string>; credential: Credential; ca: string | undefined; signal: AbortSignal },
   ): Promise<CallToolResult> {
+    const unsigned = { method, url, headers: { ...propagated, ...headers, ...credential.headers }, body };
+    const signed = await credential.sign?.({ ...unsigned, service: tool.http.service });
+    const secrets = signed ? [...credential.secrets, signed.signature] : credential.secrets;
+    const sent = signed ?? unsigned;
     // Apart: the bound of calls at once is the guard's for each target, and none that targets share.
     const answer = await this.#deps.outbound
       .apart()
-      .fetch(url, {
-        method,
-        headers: { ...propagated, ...headers, ...credential.headers },
+      .fetch(sent.url, {
+        ...{ method, headers: sent.headers },
         ...(body && { body }),
-        ...{ signal, timeoutMs: TIMEOUT_MS, maxBytes: MAX_ANSWER_BYTES, redirects: redirectsOf(credential) },
+        ...{ ca, signal, timeoutMs: TIMEOUT_MS, maxBytes: MAX_ANSWER_BYTES, redirects: redirectsOf(secrets) },
       })
       .catch((error: unknown) => {
-        throw masked(error, credential);
+        throw masked(error, secrets);
       });
-    return { ...(await readAnswer(tool, answer, { maxBytes: MAX_ANSWER_BYTES, mask: credential.secrets })) };
+    return { ...(await readAnswer(tool, answer, { maxBytes: MAX_ANSWER_BYTES, mask: secrets })) };
   }
 }
 
@@ -101,12 +106,12 @@ function appendQuery(url: URL, pairs: readonly (readonly [string, string])[]): v
 }
 
 /** A credential goes to the address that the document names, and nowhere else. */
-function redirectsOf({ secrets }: Credential): number {
+function redirectsOf(secrets: readonly string[]): number {
   return secrets.length > 0 ? 0 : 5;
 }
 
 /** Nothing that a credential is a part of is told. */
-function masked(error: unknown, { secrets }: Credential): unknown {
+function masked(error: unknown, secrets: readonly string[]): unknown {
   if (!(error instanceof Error) || secrets.length === 0) return error;
   error.message = createMask(secrets).text(error.message);
   return error;

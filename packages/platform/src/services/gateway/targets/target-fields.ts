@@ -27,8 +27,8 @@ export const TARGET_FIELDS: FieldTable<
   'targetConfiguration.mcp.mcpServer.listingMode': 'served',
   'targetConfiguration.mcp.mcpServer.resourcePriority': 'served',
   'targetConfiguration.mcp.lambda': 'served',
-  'targetConfiguration.mcp.apiGateway': 'is not built yet; give its exported document as openApiSchema',
-  'targetConfiguration.mcp.connector': 'is not built yet',
+  'targetConfiguration.mcp.apiGateway': 'served',
+  'targetConfiguration.mcp.connector': 'served',
   'targetConfiguration.http': TRAFFIC,
   'targetConfiguration.inference': TRAFFIC,
   credentialProviderConfigurations: 'served',
@@ -48,5 +48,5 @@ export const TARGET_FIELDS: FieldTable<
   'metadataConfiguration.allowedQueryParameters': 'served',
   'metadataConfiguration.allowedResponseHeaders': 'is not offered: a result of a tool has no headers',
   privateEndpoint: PRIVATE,
-  certificateConfigurations: 'is not built yet',
+  certificateConfigurations: 'served',
 };

@@ -9,6 +9,7 @@ import type {
 import type { Principal } from '../../../kernel/auth/index.ts';
 import type { Caller } from '../../../kernel/service.ts';
 import type { Gateway } from '../gateways/gateway.ts';
+import type { CredentialRules } from '../outbound/credential-rules.ts';
 import type { Problem, Tool } from '../tools/index.ts';
 import type { Offers } from './offers.ts';
 import type { LiveTarget, Target, TargetDefinition } from './target.ts';
@@ -72,6 +73,8 @@ export interface MadeTools extends Pick<Offers, 'tools'>, Partial<Omit<Offers, '
 /** What the platform does with one kind of target. */
 export interface TargetKind {
   type: control.TargetType;
+  /** What such a target is called with; the usual, unless said. */
+  credentials?: CredentialRules;
   /** The document that a definition of this kind names, if it names one. */
   document?(definition: TargetDefinition): control.ApiSchemaConfiguration | undefined;
   /** Throws ValidationException for what the model's constraints do not say, and AccessDeniedException for what is not the caller's to use. */

@@ -5,12 +5,13 @@ import type { JobQueue, JobRun, Jobs } from '../../../kernel/jobs/index.ts';
 import { OutboundError } from '../../../kernel/outbound/index.ts';
 import { type Database, MissingResourceError, type ResourceStore } from '../../../kernel/storage/index.ts';
 import type { Gateway } from '../gateways/gateway.ts';
+import type { ListingConsents } from '../outbound/listing-consents.ts';
 import { bytesOfOthers, readDocument, writeDocument, writeOffers } from '../tables.ts';
 import { ToolError } from '../tool-error.ts';
 import { type Problem, plainText } from '../tools/index.ts';
 import { changedTools, compareTools, EVER_NEW } from './changed-tools.ts';
 import type { Offers } from './offers.ts';
-import { gatewayArnOf, type TargetData, targetFrom } from './target.ts';
+import { awaitsConsent, gatewayArnOf, type TargetData, targetFrom } from './target.ts';
 import type { MadeTools } from './target-kind.ts';
 import { kindOf, type TargetKinds } from './target-kinds.ts';
 
@@ -20,6 +21,7 @@ export interface TargetMakingDeps {
   jobs: Jobs;
   kinds: TargetKinds;
   store: ResourceStore<TargetData>;
+  consents: ListingConsents;
   gatewayOf(arn: string): Promise<Gateway | undefined>;
   /** Told when tools were stored. */
   onTools(): void;
@@ -41,6 +43,7 @@ const TOO_MUCH: Problem = {
   message: `All tools of a gateway together may have ${MOST_BYTES / 1024 / 1024} MiB as JSON. Put this target behind a gateway of its own, or give it a smaller document.`,
 };
 const TIMEOUT_SECONDS = 120;
+const LOOK_AGAIN_MS = 2_000;
 
 /** Makes the tools of targets in the background. */
 export class TargetMaking {
@@ -58,16 +61,30 @@ export class TargetMaking {
     });
   }
 
-  async #run({ data, signal }: JobRun<Making>): Promise<void> {
-    const { database, store, kinds, gatewayOf } = this.#deps;
+  async #run(job: JobRun<Making>): Promise<void> {
+    const { data, signal } = job;
+    const { database, store, kinds, consents, gatewayOf } = this.#deps;
     const found = await store.get(data.arn);
     if (found?.data.revision !== data.revision || !found.data.wanted) return;
     const gateway = await gatewayOf(gatewayArnOf(data.arn));
     if (!gateway) return;
     const definition = found.data.wanted;
+    if (awaitsConsent(found.data) && found.data.consent) {
+      const state = await consents.stateOf(gateway, found.data.consent, definition, signal);
+      if (state === 'awaited') return this.#later(job);
+      if (state !== 'given') return this.#end(data, { problems: [{ severity: 'error', message: state.failure }] });
+    }
     const document = await readDocument(database, data.arn);
     const source = { gateway, target: targetFrom(found), definition, document, signal };
     await this.#end(data, await kindOf(definition, kinds).makeTools(source));
+  }
+
+  /** Looks again in a moment whether the person has consented. */
+  async #later({ data, end }: JobRun<Making>): Promise<void> {
+    const startAfter = new Date(this.#deps.clock.now() + LOOK_AGAIN_MS);
+    await this.#deps.database.transaction(async (tx) => {
+      if (await end(tx)) await this.queue.enqueue(data, { key: data.arn, startAfter, within: tx });
+    });
   }
 
   /** Ends the making: with the tools there are, or with none and the reasons. A target that is gone or wanted otherwise by now stays as it is. */
@@ -78,12 +95,12 @@ export class TargetMaking {
     await database.transaction(async (tx) => {
       const current = await store.within(tx).get(arn);
       if (!current || current.data.revision !== revision) return;
-      const { live, wanted, status } = current.data;
+      const { live, wanted, status, consent } = current.data;
       const empty = Object.values(offers).every(({ length }) => length === 0);
       const compared =
         empty && found.some(isError)
           ? undefined
-          : await compareTools(tx, arn, { tools: offers.tools, byOwner: status !== 'SYNCHRONIZING' });
+          : await compareTools(tx, arn, { tools: offers.tools, byOwner: !BY_ITSELF.includes(status) });
       const bytes = Buffer.byteLength(JSON.stringify(offers)) + (await bytesOfOthers(tx, gatewayArnOf(arn), arn));
       const tooMuch = !empty && bytes > MOST_BYTES;
       const failed = compared === undefined || tooMuch;
@@ -91,7 +108,10 @@ export class TargetMaking {
       const problems = [...refused, ...(compared ?? (await changedTools(tx, arn))), ...found];
       const data: TargetData = failed
         ? { ...current.data, live, wanted, status: FAILED[status] ?? 'FAILED', statusReasons: reasons(problems) }
-        : { live: wanted, status: 'READY', statusReasons: reasons(problems), revision, synchronizedAt: clock.now() };
+        : {
+            ...{ live: wanted, status: 'READY', statusReasons: reasons(problems), revision },
+            ...{ synchronizedAt: clock.now(), consent: consent && { userId: consent.userId } },
+          };
       try {
         await store.within(tx).update(arn, current.version, data);
       } catch (error) {
@@ -109,7 +129,13 @@ const FAILED: Partial<Record<TargetData['status'], TargetData['status']>> = {
   CREATING: 'FAILED',
   UPDATING: 'UPDATE_UNSUCCESSFUL',
   SYNCHRONIZING: 'SYNCHRONIZE_UNSUCCESSFUL',
+  CREATE_PENDING_AUTH: 'FAILED',
+  UPDATE_PENDING_AUTH: 'UPDATE_UNSUCCESSFUL',
+  SYNCHRONIZE_PENDING_AUTH: 'SYNCHRONIZE_UNSUCCESSFUL',
 };
+
+/** What is made then is not what the owner has seen. */
+const BY_ITSELF: readonly TargetData['status'][] = ['SYNCHRONIZING', 'SYNCHRONIZE_PENDING_AUTH'];
 
 function isError({ severity }: Problem): boolean {
   return severity === 'error';

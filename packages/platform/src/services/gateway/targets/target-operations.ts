@@ -1,7 +1,7 @@
 import type { control, Paginator } from '@agentplatform/contract';
 import type { HandlersOf, RequestContext } from '../../../kernel/service.ts';
 import type { Gateways } from '../gateways/gateways.ts';
-import { definitionOf, type Target } from './target.ts';
+import { awaitsConsent, definitionOf, type Target } from './target.ts';
 import { kindOf, type TargetKinds } from './target-kinds.ts';
 import type { Targets } from './targets.ts';
 
@@ -68,10 +68,10 @@ export function targetOperations({
     },
     SynchronizeGatewayTargets: {
       resource,
-      async handle({ gatewayIdentifier, targetIdList }, { accountId }) {
+      async handle({ gatewayIdentifier, targetIdList }, { accountId, signal }) {
         const gateway = await gateways.get(accountId, gatewayIdentifier);
         const changed: Target[] = [];
-        for (const id of targetIdList) changed.push(await targets.synchronize(gateway, id));
+        for (const id of targetIdList) changed.push(await targets.synchronize(gateway, id, signal));
         return { targets: changed.map(view) };
       },
     },
@@ -80,13 +80,21 @@ export function targetOperations({
 
 function view(target: Target): control.GetGatewayTargetResponse {
   const { gatewayArn, id: targetId, name, status, statusReasons, synchronizedAt, createdAt, updatedAt } = target;
-  const { credentialProviderConfigurations, ...definition } = definitionOf(target);
+  const { credentialProviderConfigurations, certificateAuthority: _, ...definition } = definitionOf(target);
   return {
     ...{ gatewayArn, targetId, name, status, ...definition, credentialProviderConfigurations, protocolType: 'MCP' },
     ...(statusReasons.length > 0 && { statusReasons }),
+    ...authorizationOf(target),
     ...(synchronizedAt !== undefined && { lastSynchronizedAt: new Date(synchronizedAt) }),
     ...{ createdAt: new Date(createdAt), updatedAt: new Date(updatedAt) },
   };
+}
+
+/** Where a person consents, while that is awaited. */
+function authorizationOf(target: Target): Pick<control.GetGatewayTargetResponse, 'authorizationData'> {
+  const { consent } = target;
+  if (!awaitsConsent(target) || consent?.url === undefined) return {};
+  return { authorizationData: { oauth2: { authorizationUrl: consent.url, userId: consent.userId } } };
 }
 
 function summary(target: Target, kinds: TargetKinds): control.TargetSummary {

@@ -1,5 +1,6 @@
 import type { control } from '@agentplatform/contract';
 import { fromResource, type Resource } from '../../../kernel/storage/index.ts';
+import type { ListingConsent } from '../outbound/listing-consents.ts';
 
 /** In the table `resources`; a target's parent is its gateway. */
 export const TARGET_KIND = 'gateway-target';
@@ -7,8 +8,12 @@ export const TARGET_KIND = 'gateway-target';
 /** The members of a create or update call that are kept, and given back as they came. */
 export type TargetDefinition = Pick<
   control.CreateGatewayTargetRequest,
-  'description' | 'targetConfiguration' | 'metadataConfiguration'
-> & { credentialProviderConfigurations: control.CredentialProviderConfiguration[] };
+  'description' | 'targetConfiguration' | 'metadataConfiguration' | 'certificateConfigurations'
+> & {
+  credentialProviderConfigurations: control.CredentialProviderConfiguration[];
+  /** PEM of the authority of the target's certificates, as it was when it was named; no part of the wire. */
+  certificateAuthority?: string | undefined;
+};
 
 /** What is kept of a target beside its names. */
 export interface TargetData {
@@ -22,6 +27,8 @@ export interface TargetData {
   revision: number;
   /** Milliseconds since the epoch. */
   synchronizedAt?: number | undefined;
+  /** Present where a person consents to the listing of its tools. */
+  consent?: ListingConsent | undefined;
 }
 
 /** One API behind a gateway, whose operations are tools (spec: Target). */
@@ -34,6 +41,17 @@ export interface Target extends TargetData {
   name: string;
   createdAt: number;
   updatedAt: number;
+}
+
+/** While a person has to consent, before its tools can be made. */
+const PENDING: readonly control.TargetStatus[] = [
+  'CREATE_PENDING_AUTH',
+  'UPDATE_PENDING_AUTH',
+  'SYNCHRONIZE_PENDING_AUTH',
+];
+
+export function awaitsConsent({ status }: Pick<TargetData, 'status'>): boolean {
+  return PENDING.includes(status);
 }
 
 /** A target that can be called. */

@@ -12,11 +12,20 @@ import {
 } from '../../../kernel/storage/index.ts';
 import { refuseUnserved } from '../fields.ts';
 import type { Gateway } from '../gateways/gateway.ts';
+import { USUAL_CREDENTIALS } from '../outbound/credential-rules.ts';
+import type { ListingConsents } from '../outbound/listing-consents.ts';
 import type { TargetCredentials } from '../outbound/target-credentials.ts';
 import { writeDocument } from '../tables.ts';
 import type { Documents } from './documents.ts';
 import { unpassable } from './propagated.ts';
-import { TARGET_KIND, type Target, type TargetData, type TargetDefinition, targetFrom } from './target.ts';
+import {
+  awaitsConsent,
+  TARGET_KIND,
+  type Target,
+  type TargetData,
+  type TargetDefinition,
+  targetFrom,
+} from './target.ts';
 import { TARGET_FIELDS } from './target-fields.ts';
 import { kindOf, type TargetKinds } from './target-kinds.ts';
 import { TargetMaking } from './target-making.ts';
@@ -29,6 +38,12 @@ export interface TargetsDeps {
   kinds: TargetKinds;
   documents: Documents;
   credentials: Pick<TargetCredentials, 'check'>;
+  consents: ListingConsents;
+  /** PEM of a private authority; undefined when none is named. Rejects with ValidationException and AccessDeniedException. */
+  certificateAuthority(
+    named: readonly control.CertificateConfiguration[] | undefined,
+    ctx: RequestContext,
+  ): Promise<string | undefined>;
   gatewayOf(arn: string): Promise<Gateway | undefined>;
   newIdSuffix(): string;
   /** Told when tools were stored. */
@@ -56,7 +71,7 @@ export class Targets {
     this.#queue = new TargetMaking({ ...deps, store: this.#store }).queue;
   }
 
-  /** CREATING; its tools come. Rejects with ConflictException when the name is taken, and as `#check`. */
+  /** CREATING, or CREATE_PENDING_AUTH where a person has to consent; its tools come. Rejects with ConflictException when the name is taken, and as `#check`. */
   async create(gateway: Gateway, input: control.CreateGatewayTargetRequest, ctx: RequestContext): Promise<Target> {
     const { database, region, newIdSuffix } = this.#deps;
     const { accountId } = ctx;
@@ -64,7 +79,9 @@ export class Targets {
     const id = newIdSuffix();
     const name = input.name ?? `target-${id}`;
     const arn = resourceArn('gateway-target', { region, accountId }, gateway.id, id);
-    const data: TargetData = { wanted: definition, status: 'CREATING', statusReasons: [], revision: 1 };
+    const consent = await this.#deps.consents.begin(gateway, { id }, definition, ctx.signal);
+    const status = consent?.url === undefined ? 'CREATING' : 'CREATE_PENDING_AUTH';
+    const data: TargetData = { wanted: definition, status, statusReasons: [], revision: 1, consent };
     try {
       const made = await database.transaction(async (tx) => {
         await this.#hold(gateway, tx);
@@ -104,19 +121,23 @@ export class Targets {
         `cannot be changed: the target is called ${before.name}, and so its tools begin`,
       );
     const { definition, document } = await this.#check(gateway, input, ctx);
+    const consent = await this.#deps.consents.begin(gateway, before, definition, ctx.signal);
+    const awaited = consent?.url !== undefined;
     return this.#change(gateway, before, document, ({ live, revision, synchronizedAt }) => ({
-      ...{ live, wanted: definition, statusReasons: [], revision: revision + 1, synchronizedAt },
-      status: live ? 'UPDATING' : 'CREATING',
+      ...{ live, wanted: definition, statusReasons: [], revision: revision + 1, synchronizedAt, consent },
+      status: live ? (awaited ? 'UPDATE_PENDING_AUTH' : 'UPDATING') : awaited ? 'CREATE_PENDING_AUTH' : 'CREATING',
     }));
   }
 
   /** SYNCHRONIZING: what an MCP server offers is asked anew. Rejects with ResourceNotFoundException, ValidationException, and ConflictException while its tools are being made. */
-  async synchronize(gateway: Gateway, id: string): Promise<Target> {
+  async synchronize(gateway: Gateway, id: string, signal: AbortSignal): Promise<Target> {
     const before = await this.get(gateway, id);
+    const consent = await this.#deps.consents.begin(gateway, before, this.#synchronizable(id, before), signal);
+    const status = consent?.url === undefined ? 'SYNCHRONIZING' : 'SYNCHRONIZE_PENDING_AUTH';
     // Looked at with what is there when it is written: an update may come between.
     return this.#change(gateway, before, undefined, (current) => {
       const wanted = this.#synchronizable(id, current);
-      return { ...current, wanted, revision: current.revision + 1, status: 'SYNCHRONIZING' };
+      return { ...current, wanted, revision: current.revision + 1, status, consent };
     });
   }
 
@@ -132,6 +153,10 @@ export class Targets {
         `The target ${id} is not synchronized: its tools are asked for with each request, or given by its mcpToolSchema.`,
         { remedy: 'Change it with UpdateGatewayTarget.' },
       );
+    if (awaitsConsent({ status }))
+      throw errors.conflict(`The target ${id} waits for a consent.`, {
+        remedy: 'Consent at the authorizationUrl of GetGatewayTarget, or wait until it runs out.',
+      });
     if (status === 'CREATING' || status === 'UPDATING')
       throw errors.conflict(`The tools of the target ${id} are being made just now.`, {
         remedy: 'Synchronize it once it is READY.',
@@ -217,8 +242,13 @@ export class Targets {
   ): Promise<{ definition: TargetDefinition; document: string | undefined }> {
     const { kinds, documents, credentials } = this.#deps;
     refuseUnserved(input, TARGET_FIELDS);
-    const { description, targetConfiguration, metadataConfiguration, credentialProviderConfigurations = [] } = input;
-    const definition = { description, targetConfiguration, metadataConfiguration, credentialProviderConfigurations };
+    const { description, targetConfiguration, metadataConfiguration, certificateConfigurations } = input;
+    const { credentialProviderConfigurations = [] } = input;
+    const definition: TargetDefinition = {
+      ...{ description, targetConfiguration, metadataConfiguration, credentialProviderConfigurations },
+      certificateConfigurations,
+      certificateAuthority: await this.#deps.certificateAuthority(certificateConfigurations, ctx),
+    };
     const never = unpassable(metadataConfiguration);
     if (never)
       throw errors.invalidField(
@@ -227,7 +257,7 @@ export class Targets {
       );
     const kind = kindOf(definition, kinds);
     await kind.check?.(definition, gateway, ctx);
-    await credentials.check(definition, gateway, ctx);
+    await credentials.check(definition, { gateway, caller: ctx, rules: kind.credentials ?? USUAL_CREDENTIALS });
     return { definition, document: await documents.read(kind.document?.(definition), ctx) };
   }
 }

@@ -5,6 +5,7 @@ import type { Caller } from '../../../../kernel/service.ts';
 import type { FunctionCaller } from '../../../functions/index.ts';
 import type { Gateway } from '../../gateways/gateway.ts';
 import { structuredResult } from '../../http-tools/index.ts';
+import type { CredentialRules } from '../../outbound/credential-rules.ts';
 import { gatewayRole } from '../../outbound/gateway-role.ts';
 import type { TargetGuard } from '../../outbound/target-guard.ts';
 import { ToolError } from '../../tool-error.ts';
@@ -29,6 +30,8 @@ const EXCERPT = 2_000;
 /** Targets that are functions (spec: Target): a tool schema says which tools one has, and it is called in the name of the gateway's role. */
 export class LambdaKind implements TargetKind {
   readonly type = 'LAMBDA';
+  /** A function is called as the role of the gateway, with this type and without any. */
+  readonly credentials: CredentialRules = { types: ['GATEWAY_IAM_ROLE'], service: 'known' };
   readonly #deps: LambdaKindDeps;
 
   constructor(deps: LambdaKindDeps) {

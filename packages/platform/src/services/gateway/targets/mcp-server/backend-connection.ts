@@ -2,7 +2,7 @@ import { Client } from '@modelcontextprotocol/client';
 import type { Clock } from '../../../../kernel/clock.ts';
 import type { Outbound } from '../../../../kernel/outbound/index.ts';
 import { untilAborted } from '../../../../kernel/until-aborted.ts';
-import type { Credential } from '../../outbound/target-credentials.ts';
+import type { Credential } from '../../outbound/credential.ts';
 import { BackendTransport } from './backend-transport.ts';
 import { Exchange } from './exchange.ts';
 
@@ -13,6 +13,8 @@ export interface BackendPlace {
   revision: number;
   endpoint: string;
   credential: Credential;
+  /** PEM of an authority that its certificates are believed by, beside the usual ones. */
+  ca?: string | undefined;
 }
 
 export interface BackendConnectionDeps {
@@ -38,12 +40,12 @@ export class BackendConnection {
 
   /** Agrees on a version: 2026-07-28, else those before it. Rejects with what went wrong first on the way. */
   static async open(
-    { endpoint, credential }: BackendPlace,
+    { endpoint, credential, ca }: BackendPlace,
     sent: Pick<Exchange, 'headers' | 'query'>,
     { outbound, clock, version }: BackendConnectionDeps,
   ): Promise<BackendConnection> {
     // Its own bound of calls at once: no other target waits for them.
-    const transport = new BackendTransport(new URL(endpoint), { outbound: outbound.apart(), credential });
+    const transport = new BackendTransport(new URL(endpoint), { outbound: outbound.apart(), credential, ca });
     const client = new Client(
       { name: 'agentplatform-gateway', version },
       { versionNegotiation: { mode: 'auto' }, inputRequired: { autoFulfill: false } },

@@ -82,7 +82,7 @@ export class BackendConnections {
   }
 
   async #acquire(place: BackendPlace, exchange: Exchange, signal: AbortSignal): Promise<Pooled> {
-    const base = digest([place.targetArn, place.revision, place.endpoint, place.credential]);
+    const base = digest([place.targetArn, place.revision, place.endpoint, place.credential, place.ca]);
     const sent = digest([exchange.headers, exchange.query]);
     for (;;) {
       signal.throwIfAborted();

@@ -2,13 +2,15 @@ import type { FetchLike } from '@modelcontextprotocol/client';
 import type { Outbound, OutboundResponse } from '../../../../kernel/outbound/index.ts';
 import { createMask } from '../../http-tools/index.ts';
 import { BackendError } from '../../outbound/backend-error.ts';
-import type { Credential } from '../../outbound/target-credentials.ts';
+import type { Credential } from '../../outbound/credential.ts';
 import { currentExchange, type Exchange } from './exchange.ts';
 
 export interface BackendFetchDeps {
   /** The guard: who makes a target names addresses. */
   outbound: Pick<Outbound, 'fetch'>;
   credential: Credential;
+  /** PEM of an authority that its certificates are believed by, beside the usual ones. */
+  ca?: string | undefined;
   /** Told whether the answer to what is sent now is a stream of events. */
   onAnswer?(streams: boolean): void;
 }
@@ -20,7 +22,7 @@ const ASIDE = { maxBytes: 64 * 1024, timeoutMs: 5_000 };
 const WITHOUT_BODY = [204, 205, 304];
 
 /** `fetch` as the client package has it, through the guard and with the credential. A redirect is refused where there is a credential. */
-export function backendFetch({ outbound, credential, onAnswer }: BackendFetchDeps): FetchLike {
+export function backendFetch({ outbound, credential, ca, onAnswer }: BackendFetchDeps): FetchLike {
   return async (input, init = {}) => {
     const headers = Object.fromEntries(new Headers(init.headers));
     const method = init.method ?? 'GET';
@@ -29,12 +31,15 @@ export function backendFetch({ outbound, credential, onAnswer }: BackendFetchDep
     const exchange = currentExchange();
     try {
       exchange?.countRequest();
-      const answer = await outbound.fetch(addressOf(input, credential, exchange), {
-        method,
-        headers: { ...exchange?.headers, ...headers, ...credential.headers },
-        ...(typeof init.body === 'string' && { body: init.body }),
+      const body = typeof init.body === 'string' ? init.body : undefined;
+      const all = { ...exchange?.headers, ...headers, ...credential.headers };
+      const unsigned = { method, url: addressOf(input, credential, exchange), headers: all, body };
+      const sent = (await credential.sign?.(unsigned)) ?? unsigned;
+      const answer = await outbound.fetch(sent.url, {
+        ...{ method, headers: sent.headers },
+        ...(body !== undefined && { body }),
         ...boundsOf(exchange, init.signal ?? undefined),
-        redirects: 0,
+        ...{ ca, redirects: 0 },
       });
       refuseRedirect(answer, credential);
       const streams = /^\s*text\/event-stream(?:[;\s]|$)/i.test(String(answer.headers['content-type'] ?? ''));

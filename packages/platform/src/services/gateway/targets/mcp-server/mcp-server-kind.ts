@@ -17,7 +17,10 @@ import { Timers } from '../../../../kernel/timers.ts';
 import type { Gateway } from '../../gateways/gateway.ts';
 import { createMask } from '../../http-tools/index.ts';
 import { BackendError } from '../../outbound/backend-error.ts';
-import type { Credential, TargetCredentials } from '../../outbound/target-credentials.ts';
+import type { BackendSigning } from '../../outbound/backend-signing.ts';
+import type { Credential } from '../../outbound/credential.ts';
+import { type CredentialRules, USUAL_CREDENTIALS } from '../../outbound/credential-rules.ts';
+import type { TargetCredentials } from '../../outbound/target-credentials.ts';
 import type { TargetGuard } from '../../outbound/target-guard.ts';
 import { ToolError } from '../../tool-error.ts';
 import type { JsonObject, JsonObjectSchema } from '../../tools/index.ts';
@@ -47,6 +50,7 @@ export interface McpServerKindDeps {
   connections: Pick<BackendConnections, 'use'>;
   credentials: Pick<TargetCredentials, 'of'>;
   guard: Pick<TargetGuard, 'run'>;
+  signing: Pick<BackendSigning, 'isOwn' | 'refusalOf'>;
   /** Why the platform will not call an address; undefined when it may. */
   refusalOf(url: string): Promise<string | undefined>;
 }
@@ -57,6 +61,8 @@ const CALL = { timeoutMs: 300_000, maxBytes: 6 * 1024 * 1024, maxRequests: 40 };
 const LISTS = { timeoutMs: 45_000, maxBytes: 16 * 1024 * 1024, maxRequests: 900 };
 /** While a client waits for the list of a gateway: the lists of other targets wait with it. */
 const ASKED_LISTS = { ...LISTS, timeoutMs: 10_000 };
+/** Of an agent or MCP server on this platform, as it is invoked. */
+const RUNTIME_PATH = /\/runtimes\/[^/]+\/invocations$/;
 /** After a caller went away, for the backend to be told so. */
 const FAREWELL_MS = 5_000;
 
@@ -65,6 +71,10 @@ type Cost = typeof CALL;
 /** Targets that are MCP servers (spec: Target): what they offer is listed anew at each synchronization, or asked for with each request. */
 export class McpServerKind implements TargetKind {
   readonly type = 'MCP_SERVER';
+  readonly credentials: CredentialRules = {
+    types: [...USUAL_CREDENTIALS.types, 'CALLER_IAM_CREDENTIALS'],
+    service: 'named',
+  };
   readonly #deps: McpServerKindDeps;
 
   readonly #farewellTimers: Timers;
@@ -92,6 +102,8 @@ export class McpServerKind implements TargetKind {
     const field = 'targetConfiguration.mcp.mcpServer';
     const refusal = await this.#deps.refusalOf(endpoint);
     if (refusal) throw errors.invalidField(`${field}.endpoint`, refusal);
+    const unsigned = await this.#unsigned(definition, gateway);
+    if (unsigned) throw errors.invalidField(`${field}.endpoint`, unsigned);
     if (!this.isAsked(definition)) return;
     if (mcpToolSchema)
       throw errors.invalidField(`${field}.mcpToolSchema`, 'must not be given where listingMode is DYNAMIC');
@@ -106,6 +118,21 @@ export class McpServerKind implements TargetKind {
         `${field}.listingMode`,
         'must not be DYNAMIC where a person has to consent: the tools could not be listed before',
       );
+  }
+
+  /** Why requests to it would not be signed as its credentials say. */
+  async #unsigned(definition: TargetDefinition, gateway: Gateway): Promise<string | undefined> {
+    const { endpoint } = configurationOf(definition);
+    const { signing } = this.#deps;
+    const [credential] = definition.credentialProviderConfigurations;
+    if (credential?.credentialProviderType === 'GATEWAY_IAM_ROLE') {
+      const refusal = await signing.refusalOf(gateway, endpoint);
+      return refusal && `is not called with the gateway's role: ${refusal}`;
+    }
+    if (credential?.credentialProviderType !== 'CALLER_IAM_CREDENTIALS') return undefined;
+    // Whoever adds a target says what is called: as a caller that is an agent's invocation and nothing else.
+    if (signing.isOwn(endpoint) && RUNTIME_PATH.test(new URL(endpoint).pathname)) return undefined;
+    return 'is called with CALLER_IAM_CREDENTIALS only where it is a runtime of this platform: …/runtimes/ARN/invocations';
   }
 
   async makeTools({ definition, document, gateway, target, signal }: ToolSource): Promise<MadeTools> {
@@ -194,7 +221,13 @@ export class McpServerKind implements TargetKind {
     const { timeoutMs, ...bounds } = cost;
     const exchange = new Exchange({ ...bounds, ...sent });
     const { endpoint } = configurationOf(definition);
-    const place = { targetArn: target.arn, revision: target.revision, endpoint, credential };
+    const place = {
+      targetArn: target.arn,
+      revision: target.revision,
+      endpoint,
+      credential,
+      ca: definition.certificateAuthority,
+    };
     const late = new AbortController();
     const cancel = clock.after(timeoutMs, () => late.abort());
     const ends = AbortSignal.any([signal, late.signal]);

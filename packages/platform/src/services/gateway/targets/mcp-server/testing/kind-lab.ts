@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../../../../../kernel/clock.ts';
 import { createOutbound } from '../../../../../kernel/outbound/index.ts';
 import { ToldChanges } from '../../../../../kernel/storage/testing/told-changes.ts';
 import type { Gateway } from '../../../gateways/gateway.ts';
-import type { Credential } from '../../../outbound/target-credentials.ts';
+import type { Credential } from '../../../outbound/credential.ts';
 import { TargetGuard } from '../../../outbound/target-guard.ts';
 import type { LiveTarget } from '../../target.ts';
 import type { MadeTools, TargetRequest, ToolCaller } from '../../target-kind.ts';
@@ -41,6 +41,7 @@ export function openKindLab({ clock = systemClock, allowPrivate = ['127.0.0.0/8'
       guard: new TargetGuard({ clock, changes: { subscribe: () => undefined } }),
       refusalOf: async () => undefined,
     },
+    signing: { isOwn: () => false, refusalOf: async () => undefined },
   });
   /** What is asked of a target, by a caller whose request brought these headers. */
   const request = (target: LiveTarget, more: Asked = {}): TargetRequest => {

@@ -1,0 +1,119 @@
+import type { control } from '@agentplatform/contract';
+import type { Iam, IamPrincipal, SessionCredentials, SigningCredentials } from '../../../kernel/auth/index.ts';
+import { signRequest } from '../../../kernel/auth/index.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { Lru } from '../../../kernel/lru.ts';
+import type { Gateway } from '../gateways/gateway.ts';
+import { ToolError } from '../tool-error.ts';
+import type { Credential } from './credential.ts';
+import { coversHost, type RoleKeys, readRoleKeys } from './role-keys.ts';
+
+export interface BackendSigningDeps {
+  roles: Pick<Iam, 'issueRoleCredentials' | 'issueForwarded'>;
+  /** Where this platform is reached, such as `https://agents.example.com`: what it issues itself goes nowhere else. */
+  ownAddresses(): readonly string[];
+  /** Path of the file with what roles have at other services. */
+  roleCredentials: string | undefined;
+  region: string;
+  clock: Pick<Clock, 'now'>;
+}
+
+type Scope = Partial<control.IamCredentialProvider>;
+
+/** Session of a gateway's role, in seconds: the shortest that there is. */
+const ROLE_SECONDS = 900;
+const LONGEST_SESSION_NAME = 64;
+const MOST_SESSIONS = 1_000;
+
+/**
+ * Signs requests to backends (SigV4). Requests to this platform are signed with short-lived credentials that it issues; those to another host only with
+ * keys that the operator gave the role for that very host. Whoever makes a target names its host, so nothing else may be signed for it.
+ */
+export class BackendSigning {
+  readonly #deps: BackendSigningDeps;
+  readonly #sessions = new Lru<string, { session: SessionCredentials; until: number }>(MOST_SESSIONS);
+
+  constructor(deps: BackendSigningDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether the address is one of this platform. */
+  isOwn(url: string): boolean {
+    if (!URL.canParse(url)) return false;
+    const { origin, pathname } = new URL(url);
+    return this.#deps.ownAddresses().some((address) => {
+      const own = new URL(address);
+      // Behind a proxy the rest of the host may be somebody else's.
+      return own.origin === origin && pathname.startsWith(`${own.pathname.replace(/\/$/, '')}/`);
+    });
+  }
+
+  /** Why requests to that address are not signed in the name of a gateway's role; undefined when they are. */
+  async refusalOf({ definition: { roleArn } }: Gateway, url: string): Promise<string | undefined> {
+    if (this.isOwn(url)) return undefined;
+    const keys = await this.#keysOf(roleArn);
+    return keys && coversHost(keys, new URL(url)) ? undefined : noKeys(roleArn, url);
+  }
+
+  /** In the name of the gateway's role. Rejects with AccessDeniedException for a role that does not trust the platform. */
+  async asRole({ arn, id, definition: { roleArn } }: Gateway, scope: Scope = {}): Promise<Credential> {
+    const sessionName = `gateway-${id}`.slice(0, LONGEST_SESSION_NAME);
+    const session = this.#session(`${roleArn} ${arn}`, () =>
+      this.#deps.roles.issueRoleCredentials({ roleArn, sessionName, sourceArn: arn, ttlSeconds: ROLE_SECONDS }),
+    );
+    const keys = await this.#keysOf(roleArn);
+    return this.#credential(scope, [session, keys], (url) => {
+      if (this.isOwn(url.href)) return session;
+      if (keys && coversHost(keys, url)) return keys;
+      throw new ToolError(noKeys(roleArn, url.href));
+    });
+  }
+
+  /** In the name of who calls, at this platform alone. Rejects with AccessDeniedException for one who is gone. */
+  asCaller(principal: IamPrincipal, scope: Scope = {}): Credential {
+    const { arn, accessKeyId, sandboxId, tags } = principal;
+    const session = this.#session(JSON.stringify([arn, accessKeyId, sandboxId, tags]), () =>
+      this.#deps.roles.issueForwarded(principal),
+    );
+    return this.#credential(scope, [session], (url) => {
+      if (this.isOwn(url.href)) return session;
+      throw new ToolError(`Requests to ${url.host} are not signed in the name of callers: it is not this platform.`);
+    });
+  }
+
+  #credential(
+    { service: given, region = this.#deps.region }: Scope,
+    all: readonly (SigningCredentials | undefined)[],
+    keysFor: (url: URL) => SigningCredentials,
+  ): Credential {
+    return {
+      ...{ headers: {}, query: [] },
+      secrets: all.flatMap((keys) => (keys ? [keys.secretAccessKey, keys.sessionToken ?? ''] : [])).filter(Boolean),
+      sign: async (request) => {
+        const service = given ?? request.service;
+        if (service === undefined)
+          throw new ToolError('The request is not signed: its document does not say for which service it is.');
+        return signRequest(request, keysFor(request.url), { service, region, at: this.#deps.clock.now() });
+      },
+    };
+  }
+
+  /** Kept until half of its time is over: connections to MCP servers last as long as their credential. */
+  #session(key: string, issue: () => SessionCredentials): SessionCredentials {
+    const now = this.#deps.clock.now();
+    const known = this.#sessions.get(key);
+    if (known && known.until > now) return known.session;
+    const session = issue();
+    this.#sessions.set(key, { session, until: (now + session.expiresAt) / 2 });
+    return session;
+  }
+
+  #keysOf(roleArn: string): Promise<RoleKeys | undefined> {
+    return readRoleKeys(this.#deps.roleCredentials, roleArn.slice(roleArn.lastIndexOf('/') + 1));
+  }
+}
+
+function noKeys(roleArn: string, url: string): string {
+  const { host } = new URL(url);
+  return `Requests to ${host} are not signed: the role ${roleArn} has no keys for that host. The operator gives it some in the file of the setting gateway.roleCredentials.`;
+}

@@ -1,0 +1,1 @@
+export { ConnectorKind } from './connector-kind.ts';

@@ -26,7 +26,6 @@ const TARGET = 'suite';
 const NO_COMPLETIONS = 'A gateway completes no arguments; it says so among its capabilities, as the original.';
 const NO_SUBSCRIPTIONS =
   'A gateway tells of no change of one resource; it says so among its capabilities, as the original.';
-const NO_SESSIONS = 'Without a session no client of this version can be asked.';
 
 /** The versions, a server of each behind the gateway, and the checks that the gateway does not pass, each with the reason. */
 const ERAS: [version: string, start: () => Promise<Backend>, failing: Readonly<Record<string, string>>][] = [
@@ -38,12 +37,6 @@ const ERAS: [version: string, start: () => Promise<Backend>, failing: Readonly<R
       'completion-complete: completion-complete': NO_COMPLETIONS,
       'resources-subscribe: resources-subscribe': NO_SUBSCRIPTIONS,
       'resources-unsubscribe: resources-unsubscribe': NO_SUBSCRIPTIONS,
-      'elicitation-sep1034-defaults: elicitation-sep1034-general': NO_SESSIONS,
-      'elicitation-sep1330-enums: elicitation-sep1330-general': NO_SESSIONS,
-      'logging-set-level: logging-set-level': NO_SESSIONS,
-      'tools-call-elicitation: tools-call-elicitation': NO_SESSIONS,
-      'tools-call-sampling: tools-call-sampling': NO_SESSIONS,
-      'tools-call-with-logging: tools-call-with-logging': NO_SESSIONS,
     },
   ],
 ];
@@ -92,6 +85,7 @@ async function unprefixed(version: string, endpoint: string): Promise<Unprefixed
   const { gatewayId: gatewayIdentifier = '', gatewayUrl = '' } = await clients.control.send(
     new CreateGatewayCommand({
       ...{ name: `suite-${version}`, roleArn, protocolType: 'MCP', authorizerType: 'NONE' },
+      protocolConfiguration: { mcp: { sessionConfiguration: {} } },
     }),
   );
   const { targetId = '' } = await clients.control.send(

@@ -18,6 +18,7 @@ import { Gateways } from './gateways/gateways.ts';
 import { AskedTargets } from './mcp/asked-targets.ts';
 import { GatewayRequests } from './mcp/mcp-requests.ts';
 import { McpServers } from './mcp/mcp-servers.ts';
+import type { SessionLife } from './mcp/mcp-sessions.ts';
 import { Prompts } from './mcp/prompts.ts';
 import { resourceMetadataRoutes } from './mcp/resource-metadata.ts';
 import { Resources } from './mcp/resources.ts';
@@ -50,6 +51,7 @@ export interface GatewayServiceDeps {
   readObject: ReturnType<typeof objectReader>;
   roleMay: Iam['roleMay'];
   roleExists(arn: string): Promise<boolean>;
+  life: SessionLife;
   refusalOf(url: string): Promise<string | undefined>;
   newIdSuffix(): string;
   region: string;
@@ -89,7 +91,7 @@ export function createGatewayService(
   const search = new ToolSearch();
   const asked = new AskedTargets({ ...deps, kinds });
   const servers = new McpServers({
-    ...{ ...deps, tools, asked, kinds },
+    ...{ ...deps, tools, asked, kinds, onSessionEnd: (id) => connections.endSession(id) },
     calls: new ToolCalls({ ...deps, kinds, asked, search }),
     prompts: new Prompts({ ...deps, kinds, asked }),
     resources: new Resources({ ...deps, kinds, asked }),

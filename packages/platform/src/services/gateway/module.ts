@@ -18,6 +18,7 @@ export const module: ServiceModule<'gateway', GatewayServiceOperation, 'identity
       jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }), clock }),
       readObject: objectReader(kernel.objects),
       roleMay: kernel.iam.roleMay,
+      life: kernel.lease,
       refusalOf: (url) => refusalOf(outbound, url),
       newIdSuffix: kernel.identifiers.suffix,
       // What runs in a sandbox reaches the platform by an address of its own, and no other.

@@ -17,7 +17,7 @@ export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | key
   'protocolConfiguration.mcp.supportedVersions': 'served',
   'protocolConfiguration.mcp.instructions': 'served',
   'protocolConfiguration.mcp.searchType': 'served',
-  'protocolConfiguration.mcp.sessionConfiguration': 'is not offered: a gateway keeps no sessions of MCP',
+  'protocolConfiguration.mcp.sessionConfiguration': 'served',
   'protocolConfiguration.mcp.streamingConfiguration': 'served',
   'protocolConfiguration.mcp.disableMcpListToolsPagination': 'served',
   authorizerType: 'served',

@@ -49,3 +49,22 @@ export function mcpPath(gatewayId: string): string {
 export function versionsOf({ definition: { protocolConfiguration } }: Pick<Gateway, 'definition'>): readonly string[] {
   return protocolConfiguration?.mcp.supportedVersions ?? MCP_VERSIONS;
 }
+
+/** Whether answers may be streams, on which progress is told before the result. */
+export function streams({ definition: { protocolConfiguration } }: Pick<Gateway, 'definition'>): boolean {
+  return protocolConfiguration?.mcp.streamingConfiguration?.enableResponseStreaming ?? true;
+}
+
+/** Whether clients of the older versions have sessions: where the owner has asked for them, as with the original. */
+export function hasSessions({ definition: { protocolConfiguration } }: Pick<Gateway, 'definition'>): boolean {
+  return protocolConfiguration?.mcp.sessionConfiguration !== undefined;
+}
+
+/** As the original has it where the owner does not say. */
+const SESSION_TIMEOUT_SECONDS = 3_600;
+
+/** How long a session lasts, from its beginning, whatever is done in it. */
+export function sessionTimeoutMs({ definition: { protocolConfiguration } }: Pick<Gateway, 'definition'>): number {
+  const { sessionTimeoutInSeconds = SESSION_TIMEOUT_SECONDS } = protocolConfiguration?.mcp.sessionConfiguration ?? {};
+  return sessionTimeoutInSeconds * 1000;
+}

@@ -109,7 +109,10 @@ export class GatewayRequests implements PassService {
     }
   }
 
-  async #pass({ req, requestId, principal, body, signal }: Passing, open: OpenGateway): Promise<UpstreamResponse> {
+  async #pass(
+    { req, requestId, principal, signedHeaders, body, signal }: Passing,
+    open: OpenGateway,
+  ): Promise<UpstreamResponse> {
     const { authorizerType } = open.gateway.definition;
     if (principal.kind === 'iam' && authorizerType !== 'AWS_IAM')
       throw errors.accessDenied(
@@ -118,6 +121,8 @@ export class GatewayRequests implements PassService {
           remedy: 'Send a bearer token of its identity provider, or no credentials where it is open.',
         },
       );
+    const { servers } = this.#deps;
+    servers.locate(open.gateway, sessionOf(req, signedHeaders));
     const bytes = body === undefined ? undefined : await readAll(body);
     const url = this.#addressOf(req);
     const request = new Request(url, {
@@ -127,8 +132,9 @@ export class GatewayRequests implements PassService {
       ...(bytes && { body: bytes }),
     });
     const caller = { principal, requestId, headers: req.headers, query: url.searchParams };
-    const answer = await this.#deps.servers.of(open.gateway).answer(request, caller);
-    const headers = { ...Object.fromEntries(answer.headers), 'cache-control': 'no-store' };
+    const answer = await servers.of(open.gateway).answer({ request, body: bytes && jsonOf(bytes) }, caller);
+    const { connection: _, ...answered } = Object.fromEntries(answer.headers);
+    const headers = { ...answered, 'cache-control': 'no-store' };
     return { status: answer.status, headers, body: answer.body ? PushBody.from(answer.body) : PushBody.of('') };
   }
 }
@@ -158,12 +164,33 @@ function withinBounds(bytes: number, body: Uint8Array): Uint8Array {
   return body;
 }
 
+/** Undefined for what is no JSON: the protocol's package says so to the client. */
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+const SESSION_HEADER = 'mcp-session-id';
+
+/** The session that a request names. Throws InvalidSignatureException where who was given a presigned URL has added it. */
+function sessionOf({ headers }: IncomingMessage, signed: ReadonlySet<string> | undefined): string | undefined {
+  const id = headers[SESSION_HEADER];
+  if (id === undefined || typeof id !== 'string') return undefined;
+  if (signed === undefined || signed.has(SESSION_HEADER)) return id;
+  throw errors.invalidSignature(`The header ${SESSION_HEADER} must be signed: it says whose session is meant.`, {
+    remedy: 'Add the header before the request is signed.',
+  });
+}
+
 /** What MCP reads; credentials stay here. */
 const READ = [
   'accept',
   'content-type',
   'mcp-protocol-version',
-  'mcp-session-id',
+  SESSION_HEADER,
   'mcp-method',
   'mcp-name',
   'last-event-id',

@@ -150,7 +150,6 @@ describe.skipIf(!python)('boto3, unmodified, pointed here by its environment', (
     });
     for (const [key, product] of [
       ['dynamodb', 'Amazon DynamoDB'],
-      ['lambda', 'AWS Lambda'],
       ['ecr', 'Amazon ECR'],
       ['secrets', 'AWS Secrets Manager'],
     ] as const)

@@ -21,6 +21,8 @@ export interface Boto {
   data(...calls: [operation: string, input: object][]): Promise<BotoAnswer[]>;
   /** The same of the control plane. */
   control(...calls: [operation: string, input: object][]): Promise<BotoAnswer[]>;
+  /** The same of functions (`lambda`). */
+  functions(...calls: [operation: string, input: object][]): Promise<BotoAnswer[]>;
 }
 
 export const python = await testPython();
@@ -31,8 +33,12 @@ export function botoOf(platform: TestPlatform, env: Record<string, string> = {})
     const input = calls.map(([operation, members]) => ({ service, operation, input: members }));
     return (await python?.run(script, input, { ...platform.env, ...env })) as BotoAnswer[];
   };
-  const [data, control] = [call('bedrock-agentcore'), call('bedrock-agentcore-control')];
-  return { data: (...calls) => data(calls), control: (...calls) => control(calls) };
+  const [data, control, functions] = [call('bedrock-agentcore'), call('bedrock-agentcore-control'), call('lambda')];
+  return {
+    data: (...calls) => data(calls),
+    control: (...calls) => control(calls),
+    functions: (...calls) => functions(calls),
+  };
 }
 
 /** The members of `CreateAgentRuntime` that deploy a folder of Node code. */

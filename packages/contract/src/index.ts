@@ -12,6 +12,7 @@ export {
   outputProblems,
 } from './codec/codec.ts';
 export { encodeError } from './codec/error-encoder.ts';
+export { holdsTooMuch } from './codec/json-values.ts';
 export type { WireResponse } from './codec/response-encoder.ts';
 export type { WireRequest } from './codec/wire-request.ts';
 export type { CoverageEntry, CoverageReport, PieceCoverage } from './coverage.ts';

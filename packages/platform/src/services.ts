@@ -3,6 +3,7 @@ import { manifest as audit } from './services/audit/manifest.ts';
 import { manifest as bedrockRuntime } from './services/bedrock-runtime/manifest.ts';
 import { manifest as codeInterpreter } from './services/code-interpreter/manifest.ts';
 import { manifest as containerRegistry } from './services/container-registry/manifest.ts';
+import { manifest as functions } from './services/functions/manifest.ts';
 import { manifest as gateway } from './services/gateway/manifest.ts';
 import { manifest as iam } from './services/iam/manifest.ts';
 import { manifest as identity } from './services/identity/manifest.ts';
@@ -29,6 +30,7 @@ export const services = [
   runtime,
   codeInterpreter,
   memory,
+  functions,
   gateway,
   bedrockRuntime,
 ] as const;

@@ -29,7 +29,8 @@ export interface CodeInput {
   /** Path of the zip on this host. */
   zip: string;
   runtime: string;
-  entryPoint: string[];
+  /** Absent: the image's command is the interpreter, and who makes sandboxes of it says what that runs. */
+  entryPoint?: string[];
   /** Whose code it is, to whose quota the image counts. */
   accountId?: string;
   signal?: AbortSignal;

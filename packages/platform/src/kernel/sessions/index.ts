@@ -5,6 +5,7 @@ export { connectTo, disconnect } from './sandbox-connection.ts';
 export { HeldElsewhereError, NotHeldError } from './server-hold.ts';
 export { ServerLease } from './server-lease.ts';
 export { type Lease, Session } from './session.ts';
+export { sessionLogs } from './session-logs.ts';
 export type { PortSpan, SessionKey } from './session-plan.ts';
 export { SessionQuotaError } from './session-quota.ts';
 export type { ServerHolder, SessionAddress, SessionRow } from './session-store.ts';

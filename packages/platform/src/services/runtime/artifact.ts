@@ -1,32 +1,19 @@
-import { createWriteStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { type control, errors, type ServiceError } from '@agentplatform/contract';
+import type { control } from '@agentplatform/contract';
 import {
   ImageError,
   type Images,
+  imageProblem,
   type RegistryCredentials,
   type ResolvedImage,
   repositoryArn,
+  withZip,
+  type ZipsDeps,
 } from '../../kernel/images/index.ts';
 
-/** An object of an `s3://` place as a stream, and its length in bytes; undefined when it does not exist. */
-export type ReadObject = (
-  accountId: string,
-  place: { bucket: string; key: string; versionId?: string },
-  signal: AbortSignal,
-) => Promise<{ body: Readable; bytes: number } | undefined>;
-
-export interface ArtifactDeps {
+export interface ArtifactDeps extends ZipsDeps {
   images: Images;
-  readObject: ReadObject;
   /** Credentials that the account stored for the registry of an image. */
   registryCredentials(accountId: string, uri: string): Promise<RegistryCredentials | undefined>;
-  temporaryDirectory: string;
-  /** Largest zip of code, bytes. */
-  maxZipBytes: number;
 }
 
 type Artifact = control.AgentRuntimeArtifact;
@@ -65,56 +52,17 @@ export async function resolveArtifact(
 }
 
 async function resolveCode(
-  code: control.CodeConfiguration,
+  { code, runtime, entryPoint }: control.CodeConfiguration,
   accountId: string,
   deps: ArtifactDeps,
   signal: AbortSignal,
 ): Promise<ResolvedImage> {
-  const place = code.code.s3;
-  const location = {
-    bucket: place.bucket,
-    key: place.prefix,
-    ...(place.versionId ? { versionId: place.versionId } : {}),
-  };
-  const object = await deps.readObject(accountId, location, signal);
+  const { bucket, prefix: key, versionId } = code.s3;
+  const place = { bucket, key, ...(versionId ? { versionId } : {}) };
   const field = 'agentRuntimeArtifact.codeConfiguration.code.s3';
-  if (!object)
-    throw errors.invalidField(
-      field,
-      `names s3://${place.bucket}/${place.prefix}, where nothing is; upload the zip first`,
-    );
-  const { body, bytes } = object;
-  if (bytes > deps.maxZipBytes) {
-    body.destroy();
-    throw tooLarge(field, deps.maxZipBytes);
-  }
-  const directory = await mkdtemp(join(deps.temporaryDirectory, 'code-'));
-  try {
-    const zip = join(directory, 'code.zip');
-    // A store that is not our own may send more than it said.
-    await deps.images.reserve(accountId, bytes, () =>
-      pipeline(body, (chunks) => atMost(chunks, deps.maxZipBytes, field), createWriteStream(zip), { signal }),
-    );
-    return await deps.images.fromCode({ zip, runtime: code.runtime, entryPoint: code.entryPoint, accountId, signal });
-  } finally {
-    body.destroy();
-    await rm(directory, { recursive: true, force: true });
-  }
-}
-
-async function* atMost(chunks: AsyncIterable<Uint8Array>, maxBytes: number, field: string): AsyncGenerator<Uint8Array> {
-  let bytes = 0;
-  for await (const chunk of chunks) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw tooLarge(field, maxBytes);
-    yield chunk;
-  }
-}
-
-function tooLarge(field: string, maxBytes: number): ServiceError {
-  return errors.quota(`${field}: the zip has more than ${maxBytes} bytes, which is the most that is allowed.`, {
-    remedy: 'Leave out what the agent does not need, or raise images.maxZipBytes.',
-  });
+  return withZip(place, { accountId, field, signal }, deps, (zip) =>
+    deps.images.fromCode({ zip, runtime, entryPoint, accountId, signal }),
+  );
 }
 
 /** The field of a call that names an artifact, for errors. */
@@ -122,22 +70,4 @@ export function fieldOf(artifact: Artifact): string {
   return artifact.containerConfiguration
     ? 'agentRuntimeArtifact.containerConfiguration.containerUri'
     : 'agentRuntimeArtifact.codeConfiguration';
-}
-
-/** An image's problem as the wire's error, at the field of the call that it is about. */
-export function imageProblem(error: ImageError, field: string): ServiceError {
-  switch (error.reason) {
-    case 'too-large':
-    case 'quota':
-      return errors.quota(`${field}: ${error.message}`, { cause: error });
-    case 'unauthorized':
-      return errors.accessDenied(`${field}: ${error.message}`, { cause: error });
-    case 'storage':
-      return errors.unavailable(error.message, { cause: error });
-    default:
-      return errors.validation(`${field}: ${error.message}`, {
-        fieldList: [{ name: field, message: error.message }],
-        cause: error,
-      });
-  }
 }

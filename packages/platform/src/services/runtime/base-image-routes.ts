@@ -3,12 +3,13 @@ import { closeSignal, type KnownCall, type RouteSet, readMembers, SIGNED } from 
 import {
   ImageError,
   type ImagesRoom,
+  imageProblem,
   isRepositoryName,
   machinePlatform,
   mountLayers,
   repositoryArn,
 } from '../../kernel/images/index.ts';
-import { imageProblem, rightsFor } from './artifact.ts';
+import { rightsFor } from './artifact.ts';
 import type { RegistryCredentialsStore } from './registry-credentials.ts';
 
 export interface BaseImageDeps {

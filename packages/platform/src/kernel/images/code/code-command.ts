@@ -24,8 +24,15 @@ export const CODE_RUNTIMES: readonly CodeRuntime[] = [
     // Dependencies lie beside the code (`pip install --target`).
     env: { PATH, PYTHONPATH: '/var/task', PYTHONUNBUFFERED: '1' },
   })),
-  { name: 'NODE_22', base: 'node:22', language: 'node', interpreter: 'node', env: { PATH } },
+  node('22'),
 ];
+
+/** Those of functions, which the wire names otherwise (`functions/function-runtimes.ts`). */
+const OTHER_RUNTIMES: readonly CodeRuntime[] = [node('24')];
+
+function node(major: string): CodeRuntime {
+  return { name: `NODE_${major}`, base: `node:${major}`, language: 'node', interpreter: 'node', env: { PATH } };
+}
 
 const SCRIPTS = { python: /\.py$/, node: /\.[cm]?[jt]s$/ };
 const INTERPRETERS = { python: /^python(3(\.\d+)?)?$/, node: /^node$/ };
@@ -36,7 +43,7 @@ const RUN_INSTRUMENT =
 
 /** Throws `ImageError('runtime-unavailable')` naming those that exist. */
 export function codeRuntime(name: string): CodeRuntime {
-  const runtime = CODE_RUNTIMES.find((known) => known.name === name);
+  const runtime = [...CODE_RUNTIMES, ...OTHER_RUNTIMES].find((known) => known.name === name);
   if (runtime) return runtime;
   const names = CODE_RUNTIMES.map((known) => known.name).join(', ');
   throw new ImageError('runtime-unavailable', `"${name.slice(0, 60)}" is not a code runtime; there are ${names}.`);

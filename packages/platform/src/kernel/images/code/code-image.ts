@@ -32,7 +32,7 @@ export async function codeImage(deps: CodeImageDeps, input: CodeInput): Promise<
   if (!(await orMissing(stat(input.zip)))) throw new ImageError('not-found', 'The zip of the code is not there.');
   const runtime = codeRuntime(input.runtime);
   const items = await readZip(input.zip, store.limits);
-  const command = codeCommand(runtime, input.entryPoint, items);
+  const command = input.entryPoint ? codeCommand(runtime, input.entryPoint, items) : [runtime.interpreter];
   await checkNativeModules(items, deps.machine);
   const minor = /^PYTHON_3_(\d+)$/.exec(runtime.name)?.[1];
   if (minor !== undefined) checkPythonAbi(items, Number(minor));

@@ -5,6 +5,7 @@ import type { IdentityPort, OauthCredentialRequest, WorkloadUser } from '../../i
 import type { Gateway } from '../gateways/gateway.ts';
 import type { LiveTarget, TargetDefinition } from '../targets/target.ts';
 import { ConsentNeeded } from './consent-needed.ts';
+import { gatewayRole } from './gateway-role.ts';
 
 export interface TargetCredentialsDeps {
   identity: Pick<IdentityPort, 'credentials'>;
@@ -107,7 +108,7 @@ export class TargetCredentials {
       return bearerOf(principal.token);
     }
     const bearer = bearerFor(gateway, principal);
-    const caller = this.#roleOf(gateway);
+    const caller = gatewayRole(gateway, this.#deps.roleMay);
     if (key) return placed(key, await this.#deps.identity.credentials.apiKey({ ...key, bearer, caller }));
     if (!oauth) return NOTHING;
     const { providerArn, scopes, customParameters, grantType = 'CLIENT_CREDENTIALS', defaultReturnUrl } = oauth;
@@ -118,19 +119,6 @@ export class TargetCredentials {
     });
     if (given.accessToken !== undefined) return bearerOf(given.accessToken);
     throw new ConsentNeeded(target.name, given.authorizationUrl ?? '', given.sessionUri ?? '');
-  }
-
-  /** The gateway's role as a caller. */
-  #roleOf({ accountId, definition: { roleArn } }: Gateway): Caller {
-    return {
-      accountId,
-      require: async (action, resource) => {
-        if (this.#deps.roleMay(roleArn, action, resource)) return;
-        throw errors.accessDenied(`The role of the gateway, ${roleArn}, may not ${action} on ${resource}.`, {
-          remedy: 'Give the role a policy that allows it: agentcore iam put-policy.',
-        });
-      },
-    };
   }
 }
 

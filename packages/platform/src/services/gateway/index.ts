@@ -9,6 +9,7 @@ import type { objectReader } from '../../kernel/objects/index.ts';
 import type { Outbound } from '../../kernel/outbound/index.ts';
 import type { RequestContext, Service } from '../../kernel/service.ts';
 import type { Changes, Database } from '../../kernel/storage/index.ts';
+import type { FunctionCaller } from '../functions/index.ts';
 import type { IdentityPort } from '../identity/index.ts';
 import type { SecretsPort } from '../secrets/index.ts';
 import { GatewayTools } from './gateway-tools.ts';
@@ -16,6 +17,7 @@ import { mcpPath } from './gateways/gateway.ts';
 import { type GatewayOperation, gatewayOperations } from './gateways/gateway-operations.ts';
 import { Gateways } from './gateways/gateways.ts';
 import { AskedTargets } from './mcp/asked-targets.ts';
+import { Interceptors } from './mcp/interceptors.ts';
 import { GatewayRequests } from './mcp/mcp-requests.ts';
 import { McpServers } from './mcp/mcp-servers.ts';
 import type { SessionLife } from './mcp/mcp-sessions.ts';
@@ -46,6 +48,7 @@ export interface GatewayServiceDeps {
   paginator: Paginator;
   identity: Pick<IdentityPort, 'link' | 'unlink' | 'arnOf' | 'credentials'>;
   secrets: Pick<SecretsPort, 'read'>;
+  functions: FunctionCaller;
   jwt: JwtAuthenticator;
   outbound: Outbound;
   readObject: ReturnType<typeof objectReader>;
@@ -90,6 +93,7 @@ export function createGatewayService(
   const tools = new GatewayTools({ ...deps, gateways, targets });
   const search = new ToolSearch();
   const asked = new AskedTargets({ ...deps, kinds });
+  const interceptors = new Interceptors(deps);
   const servers = new McpServers({
     ...{ ...deps, tools, asked, kinds, onSessionEnd: (id) => connections.endSession(id) },
     calls: new ToolCalls({ ...deps, kinds, asked, search }),
@@ -105,7 +109,7 @@ export function createGatewayService(
       }),
       ...targetOperations({ ...deps, gateways, targets, kinds }),
     },
-    passes: [new GatewayRequests({ ...deps, tools, servers })],
+    passes: [new GatewayRequests({ ...deps, tools, servers, interceptors })],
     routes: [resourceMetadataRoutes({ ...deps, tools })],
     port: undefined,
     start: async () => undefined,

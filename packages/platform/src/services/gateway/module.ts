@@ -6,15 +6,15 @@ import type { ServiceModule } from '../../service-module.ts';
 import { createGatewayService, type GatewayServiceOperation, gatewayMigrations } from './index.ts';
 
 /** Gateways, and the MCP endpoint of each. */
-export const module: ServiceModule<'gateway', GatewayServiceOperation, 'identity' | 'secrets'> = {
-  needs: ['identity', 'secrets'],
+export const module: ServiceModule<'gateway', GatewayServiceOperation, 'functions' | 'identity' | 'secrets'> = {
+  needs: ['functions', 'identity', 'secrets'],
   migrations: gatewayMigrations,
-  create(kernel, { identity, secrets }) {
+  create(kernel, { functions, identity, secrets }) {
     const { config, reach, outbound, clock } = kernel;
     const publicUrl = config.publicUrl?.replace(/\/$/, '');
     return createGatewayService({
       ...kernel,
-      ...{ identity, secrets, outbound: outbound.apart() },
+      ...{ functions, identity, secrets, outbound: outbound.apart() },
       jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }), clock }),
       readObject: objectReader(kernel.objects),
       roleMay: kernel.iam.roleMay,

@@ -2,7 +2,6 @@ import type { control } from '@agentplatform/contract';
 import type { FieldTable } from '../fields.ts';
 
 const WITHOUT_POLICY = 'needs Policy, which is not built yet';
-const WITHOUT_FUNCTIONS = 'needs functions, which are not built yet';
 const PRIVATE = 'is not offered here; open the private range with --allow-private-egress instead';
 
 /** Every field of CreateGateway and UpdateGateway: served, or why it is refused. */
@@ -34,11 +33,12 @@ export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | key
   'authorizerConfiguration.customJWTAuthorizer.allowedWorkloadConfiguration':
     'is not offered: name the callers by allowedClients or customClaims',
   kmsKeyArn: 'is not offered: what a gateway keeps has no secrets, and those of its providers are in the token vault',
-  interceptorConfigurations: WITHOUT_FUNCTIONS,
+  interceptorConfigurations: 'served',
   policyEngineConfiguration: WITHOUT_POLICY,
   exceptionLevel: 'served',
   tags: 'served',
-  domainOverride: 'is not offered: the address of the platform is the setting publicUrl',
-  customTransformConfiguration: WITHOUT_FUNCTIONS,
+  domainOverride: 'served',
+  customTransformConfiguration:
+    'is not offered: nothing says what its function is given; interceptorConfigurations changes requests and answers',
   wafConfiguration: 'is not offered here',
 };

@@ -13,6 +13,8 @@ export type GatewayDefinition = Pick<
   | 'authorizerType'
   | 'authorizerConfiguration'
   | 'exceptionLevel'
+  | 'interceptorConfigurations'
+  | 'domainOverride'
 >;
 
 /** What is kept of a gateway beside its names. */
@@ -50,9 +52,18 @@ export function versionsOf({ definition: { protocolConfiguration } }: Pick<Gatew
   return protocolConfiguration?.mcp.supportedVersions ?? MCP_VERSIONS;
 }
 
-/** Whether answers may be streams, on which progress is told before the result. */
-export function streams({ definition: { protocolConfiguration } }: Pick<Gateway, 'definition'>): boolean {
-  return protocolConfiguration?.mcp.streamingConfiguration?.enableResponseStreaming ?? true;
+/** Whether answers may be streams, on which progress is told before the result. What an interceptor is to see first is whole. */
+export function streams(gateway: Pick<Gateway, 'definition'>): boolean {
+  const { streamingConfiguration } = gateway.definition.protocolConfiguration?.mcp ?? {};
+  return (streamingConfiguration?.enableResponseStreaming ?? true) && interceptorAt(gateway, 'RESPONSE') === undefined;
+}
+
+/** The interceptor of a gateway at that point: it has one at most. */
+export function interceptorAt(
+  { definition: { interceptorConfigurations = [] } }: Pick<Gateway, 'definition'>,
+  point: control.GatewayInterceptionPoint,
+): control.GatewayInterceptorConfiguration | undefined {
+  return interceptorConfigurations.find(({ interceptionPoints }) => interceptionPoints.includes(point));
 }
 
 /** Whether clients of the older versions have sessions: where the owner has asked for them, as with the original. */

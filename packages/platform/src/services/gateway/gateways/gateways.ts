@@ -182,6 +182,8 @@ function definitionOf({
   authorizerType,
   authorizerConfiguration,
   exceptionLevel,
+  interceptorConfigurations,
+  domainOverride,
 }: control.CreateGatewayRequest | control.UpdateGatewayRequest): GatewayDefinition {
   return {
     description,
@@ -191,6 +193,8 @@ function definitionOf({
     authorizerType,
     authorizerConfiguration,
     exceptionLevel,
+    interceptorConfigurations,
+    domainOverride,
   };
 }
 

@@ -25,3 +25,23 @@ export function whenAnswered(answer: Response, done: () => void): Response {
   });
   return new Response(watched, { status, headers });
 }
+
+/** The same answer, once the first part of its body is there. */
+export async function whenBegun({ body, status, headers }: Response): Promise<Response> {
+  if (!body) return new Response(null, { status, headers });
+  const reader = body.getReader();
+  const first = await reader.read();
+  const begun = new ReadableStream<Uint8Array>({
+    start(controller) {
+      if (first.done) controller.close();
+      else controller.enqueue(first.value);
+    },
+    async pull(controller) {
+      const part = await reader.read();
+      if (part.done) controller.close();
+      else controller.enqueue(part.value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  return new Response(begun, { status, headers });
+}

@@ -11,13 +11,19 @@ import {
   type UpstreamResponse,
 } from '../../../kernel/http/index.ts';
 import type { GatewayTools, OpenGateway } from '../gateway-tools.ts';
-import { GATEWAYS_PATH } from '../gateways/gateway.ts';
+import { GATEWAYS_PATH, mcpPath } from '../gateways/gateway.ts';
+import type { ToolCaller } from '../targets/target-kind.ts';
+import type { JsonObject } from '../tools/index.ts';
+import { isObject } from '../tools/json-pointer.ts';
+import { whenBegun } from './answer-body.ts';
+import type { Interceptors } from './interceptors.ts';
 import type { McpServers } from './mcp-servers.ts';
 import { advertisedScopes, metadataUrl } from './resource-metadata.ts';
 
 export interface McpRequestsDeps {
   tools: GatewayTools;
   servers: McpServers;
+  interceptors: Interceptors;
   jwt: JwtAuthenticator;
   region: string;
   /** Of the owner: gateways are his. */
@@ -125,18 +131,65 @@ export class GatewayRequests implements PassService {
     servers.locate(open.gateway, sessionOf(req, signedHeaders));
     const bytes = body === undefined ? undefined : await readAll(body);
     const url = this.#addressOf(req);
-    const request = new Request(url, {
-      method: req.method ?? 'POST',
-      headers: headersOf(req),
-      signal,
-      ...(bytes && { body: bytes }),
-    });
-    const caller = { principal, requestId, headers: req.headers, query: url.searchParams };
-    const answer = await servers.of(open.gateway).answer({ request, body: bytes && jsonOf(bytes) }, caller);
+    const passedBack: Record<string, string> = {};
+    const caller: ToolCaller = {
+      ...{ principal, requestId, headers: req.headers, query: url.searchParams },
+      passBack: (headers) => void Object.assign(passedBack, headers),
+    };
+    const asked = { req, url, signal, open, caller };
+    const answer = await headOf(await this.#answer(asked, bytes), open);
     const { connection: _, ...answered } = Object.fromEntries(answer.headers);
-    const headers = { ...answered, 'cache-control': 'no-store' };
+    const headers = { ...passedBack, ...answered, 'cache-control': 'no-store' };
     return { status: answer.status, headers, body: answer.body ? PushBody.from(answer.body) : PushBody.of('') };
   }
+
+  /** Through the interceptors of the gateway, where it has any and there is a message. */
+  #answer({ req, url, signal, open, caller }: Asked, bytes: Uint8Array | undefined): Promise<Response> {
+    const { servers, interceptors } = this.#deps;
+    const { gateway } = open;
+    const method = req.method ?? 'POST';
+    const body = bytes && jsonOf(bytes);
+    const serve = (headers: Headers, sent: Uint8Array | undefined, parsed: unknown, by: ToolCaller) => {
+      const request = new Request(url, { method, headers, signal, ...(sent && { body: sent }) });
+      return servers.of(gateway).answer({ request, body: parsed }, by);
+    };
+    const headers = headersOf(req);
+    const intercepted = (gateway.definition.interceptorConfigurations ?? []).length > 0 && body !== undefined;
+    if (!intercepted) return serve(headers, bytes, body, caller);
+    if (!isObject(body)) return Promise.resolve(refusedBatch());
+    const rawBody = textOf(bytes ?? new Uint8Array());
+    const message = { body, rawBody, path: mcpPath(gateway.id), caller, signal };
+    return interceptors.around(gateway, message, (changed, more) => {
+      describe(headers, changed);
+      const by = { ...caller, headers: { ...caller.headers, ...more } };
+      return serve(headers, Buffer.from(JSON.stringify(changed)), changed, by);
+    });
+  }
+}
+
+interface Asked {
+  req: IncomingMessage;
+  url: URL;
+  signal: AbortSignal;
+  open: OpenGateway;
+  caller: ToolCaller;
+}
+
+/** Once it is known what of the answers of targets goes with it, where that is asked for. */
+async function headOf(answer: Response, { targets }: OpenGateway): Promise<Response> {
+  return targets.some(({ live }) => live.metadataConfiguration?.allowedResponseHeaders) ? whenBegun(answer) : answer;
+}
+
+/** What a message has of headers that say what is in it (MCP 2026-07-28): of a changed message they are others. */
+function describe(headers: Headers, { method, params }: JsonObject): void {
+  if (headers.has('mcp-method') && typeof method === 'string') headers.set('mcp-method', method);
+  const name = isObject(params) ? (params.name ?? params.uri) : undefined;
+  if (headers.has('mcp-name') && typeof name === 'string') headers.set('mcp-name', name);
+}
+
+function refusedBatch(): Response {
+  const error = { code: -32600, message: 'A gateway with interceptors takes one message at a time' };
+  return Response.json({ jsonrpc: '2.0', error, id: null }, { status: 400 });
 }
 
 function arnOf(home: { region: string; accountId: string }, id: string): string {
@@ -167,10 +220,14 @@ function withinBounds(bytes: number, body: Uint8Array): Uint8Array {
 /** Undefined for what is no JSON: the protocol's package says so to the client. */
 function jsonOf(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
+    return JSON.parse(textOf(bytes));
   } catch {
     return undefined;
   }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
 const SESSION_HEADER = 'mcp-session-id';

@@ -27,6 +27,7 @@ import { McpSessions, type SessionLife } from './mcp-sessions.ts';
 import type { Prompts } from './prompts.ts';
 import type { Resources } from './resources.ts';
 import type { ToolCalls } from './tool-calls.ts';
+import { wholeAnswer } from './whole-answer.ts';
 
 export interface McpServersDeps {
   tools: GatewayTools;
@@ -174,6 +175,7 @@ export class McpServers {
         if (sessions && (await isLegacyRequest(request, body)))
           return this.#sessions.answer({ request, body, authInfo }, { gateway, caller, newServer: newSession });
         const serve = (asked: Request): Promise<Response> => handler.fetch(asked, { authInfo, ...parsed });
+        if (older && !streams(gateway) && (await isLegacyRequest(request, body))) return whole(await serve(request));
         return listens.isOne(body) ? listens.serve(request, body, ownerOf(caller.principal), serve) : serve(request);
       },
     };
@@ -249,6 +251,12 @@ export class McpServers {
 
 /** In a list of tools: the targets that did not tell theirs. */
 const SILENT_META_KEY = 'agentplatform/silent-targets';
+
+/** As JSON, also where the protocol's package would stream. */
+async function whole(answer: Response): Promise<Response> {
+  if (!answer.headers.get('content-type')?.startsWith('text/event-stream')) return answer;
+  return Response.json(await wholeAnswer(answer), { status: answer.status });
+}
 
 /** Rejects where it was deleted meanwhile. */
 async function found(tools: Pick<GatewayTools, 'find'>, arn: string): Promise<OpenGateway> {

@@ -13,7 +13,7 @@ import type { TargetGuard } from '../outbound/target-guard.ts';
 import { ToolError } from '../tool-error.ts';
 import type { JsonObject } from '../tools/index.ts';
 import { checkArguments } from './check-arguments.ts';
-import { propagated } from './propagated.ts';
+import { passedBack, propagated } from './propagated.ts';
 import type { ToolCall } from './target-kind.ts';
 
 export interface HttpCallsDeps {
@@ -57,7 +57,7 @@ export class HttpCalls {
       ...credential.query,
     ]);
     return this.#deps.guard.run(target, () =>
-      this.#send(tool, request, { propagated: more.headers, credential, signal }),
+      this.#send(tool, request, { propagated: more.headers, credential, call }),
     );
   }
 
@@ -67,8 +67,8 @@ export class HttpCalls {
     {
       propagated,
       credential,
-      signal,
-    }: { propagated: Record<string, string>; credential: Credential; signal: AbortSignal },
+      call: { signal, caller, target },
+    }: { propagated: Record<string, string>; credential: Credential; call: ToolCall },
   ): Promise<CallToolResult> {
     // Apart: the bound of calls at once is the guard's for each target, and none that targets share.
     const answer = await this.#deps.outbound
@@ -82,6 +82,7 @@ export class HttpCalls {
       .catch((error: unknown) => {
         throw masked(error, credential);
       });
+    caller.passBack?.(passedBack(target.live.metadataConfiguration, answer.headers, createMask(credential.secrets)));
     return { ...(await readAnswer(tool, answer, { maxBytes: MAX_ANSWER_BYTES, mask: credential.secrets })) };
   }
 }

@@ -21,6 +21,8 @@ export interface ToolCaller {
   /** Of the request to the gateway, names in small letters. */
   headers: Readonly<Record<string, string | string[] | undefined>>;
   query: URLSearchParams;
+  /** Adds these headers of a target's answer to that of the gateway, while none of it is sent. */
+  passBack?(headers: Readonly<Record<string, string>>): void;
 }
 
 /** What a client says that it can be asked for. */

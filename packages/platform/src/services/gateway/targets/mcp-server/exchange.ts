@@ -29,6 +29,8 @@ export class Exchange {
   #lines = 0;
   /** What went wrong on the way first: the protocol's package tells less of it. */
   failure: unknown;
+  /** Of the answer that came last. */
+  answered: Readonly<Record<string, string | string[] | undefined>> = {};
 
   constructor(options: ExchangeOptions) {
     this.headers = options.headers ?? {};

@@ -23,7 +23,7 @@ import { ToolError } from '../../tool-error.ts';
 import type { JsonObject, JsonObjectSchema } from '../../tools/index.ts';
 import { isObject } from '../../tools/json-pointer.ts';
 import { checkArguments } from '../check-arguments.ts';
-import { propagated } from '../propagated.ts';
+import { passedBack, propagated } from '../propagated.ts';
 import type { Target, TargetDefinition } from '../target.ts';
 import type {
   AskedPrompt,
@@ -177,9 +177,11 @@ export class McpServerKind implements TargetKind {
     const sent = propagated(target.live.metadataConfiguration, caller);
     const mask = createMask(credential.secrets);
     const onprogress = progress && ((told: Parameters<typeof progress>[0]) => progress(masked(told, mask)));
+    const onAnswer = (headers: Exchange['answered']): void =>
+      caller.passBack?.(passedBack(target.live.metadataConfiguration, headers, mask));
     return this.#deps.guard.run(target, async () => {
       const client = session && withoutSecrets(session, mask);
-      const asked = { target, definition: target.live, credential, sent, client, signal, cost };
+      const asked = { target, definition: target.live, credential, sent, client, signal, cost, onAnswer };
       const result = await this.#exchange(asked, ({ connection, options }) =>
         work({ connection, options: { ...options, ...(onprogress && { onprogress }) } }),
       );
@@ -189,7 +191,7 @@ export class McpServerKind implements TargetKind {
 
   /** Rejects with the signal's reason once it aborts, else with what `backendError` makes of what went wrong. */
   async #exchange<T>(
-    { target, definition, credential, sent, client, signal, cost }: AskedExchange,
+    { target, definition, credential, sent, client, signal, cost, onAnswer }: AskedExchange,
     work: (way: Way) => Promise<T>,
   ): Promise<T> {
     const { connections, clock } = this.#deps;
@@ -202,9 +204,11 @@ export class McpServerKind implements TargetKind {
     const ends = AbortSignal.any([signal, late.signal]);
     const options: RequestOptions = { signal: ends, timeout: timeoutMs, allowInputRequired: true };
     try {
-      return await connections.use(place, exchange, ends, (connection) =>
+      const result = await connections.use(place, exchange, ends, (connection) =>
         exchange.during(() => work({ connection, options })),
       );
+      onAnswer?.(exchange.answered);
+      return result;
     } catch (error) {
       signal.throwIfAborted();
       if (late.signal.aborted) throw new BackendError(`The server did not answer within ${timeoutMs / 1000} s.`);
@@ -225,6 +229,8 @@ interface AskedExchange {
   /** What of the caller's request goes along. */
   sent: Pick<Exchange, 'headers' | 'query'>;
   client?: SessionClient | undefined;
+  /** Told the headers of the last answer. */
+  onAnswer?: (headers: Exchange['answered']) => void;
   signal: AbortSignal;
   cost: Cost;
 }

@@ -1,37 +1,11 @@
-import {
-  CreateGatewayCommand,
-  CreateGatewayTargetCommand,
-  type McpServerTargetConfiguration,
-} from '@aws-sdk/client-bedrock-agentcore-control';
 import type { ClientCapabilities } from '@modelcontextprotocol/client';
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ElicitRequestSchema, ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js';
-import { type ElicitResult, type InputRequiredResult, inputRequired } from '@modelcontextprotocol/server';
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import type { ElicitResult } from '@modelcontextprotocol/server';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type OidcServer, startOidcServer } from '../../packages/platform/src/kernel/auth/testing/oidc-server.ts';
-import {
-  type Backend,
-  startModernBackend,
-  startSessionBackend,
-} from '../../packages/platform/src/services/gateway/targets/mcp-server/testing/backends.ts';
-import {
-  modernServer,
-  sessionServer,
-  type ToolRun,
-} from '../../packages/platform/src/services/gateway/targets/mcp-server/testing/stock.ts';
-import { type Clients, clientsOf } from '../support/clients.ts';
-import { connectMcp, settledTarget, signingFetch } from '../support/gateway.ts';
-import { newRole } from '../support/iam.ts';
-import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
-
-const AUDIENCE = 'urn:flows';
-const PAGE = 1_000;
-const TOOLS = ['count', 'form', 'link', 'wait'].map((name) => ({
-  ...{ name, description: `Does ${name}.`, inputSchema: { type: 'object' } },
-}));
-const SCHEMA = { type: 'object' as const, properties: { name: { type: 'string' as const } } };
-const LINK = 'https://sign-in.example/now';
+import { type FlowGateways, LINK, PAGE, REST, SCHEMA, startFlowGateways } from '../support/flow-gateways.ts';
+import { connectMcp, signingFetch } from '../support/gateway.ts';
 
 /** What a client does in each of the flows, whichever it is. */
 interface Flows {
@@ -105,90 +79,21 @@ const CLIENTS = [
   { client: '2.x, in a session', connect: newClient('legacy'), backends: ['newer', 'older'] },
   { client: '1.x, in a session', connect: oldClient, backends: ['newer', 'older'] },
 ];
-const CASES = CLIENTS.flatMap((one) => ['signed', 'by token'].map((how) => ({ ...one, how })));
+const CASES = CLIENTS.flatMap((one) => (['signed', 'by token'] as const).map((how) => ({ ...one, how })));
 
-let platform: TestPlatform;
-let clients: Clients;
-let provider: OidcServer;
-let roleArn: string;
-const urls: Record<string, string> = {};
-const backends: Backend[] = [];
-/** Told by `wait`, of each backend in turn. */
-const begun: (() => void)[] = [];
-const ended: (() => void)[] = [];
-
-async function run({ name, signal, progress, input, ask }: ToolRun): Promise<object | InputRequiredResult> {
-  if (name === 'count') for (const one of [1, 2, 3]) await progress(one);
-  if (name === 'wait') {
-    const over = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-    begun.shift()?.();
-    await over;
-    ended.shift()?.();
-  }
-  if (name !== 'form' && name !== 'link') return { content: [{ type: 'text', text: `did ${name}` }] };
-  const asking =
-    name === 'form'
-      ? { mode: 'form', message: 'Who?', requestedSchema: SCHEMA }
-      : { mode: 'url', message: 'Sign in.', url: LINK, elicitationId: 'sign-in' };
-  const said = (text: unknown): object => ({ content: [{ type: 'text', text: JSON.stringify(text) }] });
-  if (ask) return said(await ask({ method: 'elicitation/create', params: asking }, ElicitResultSchema));
-  if (input?.inputResponses) return said(input.inputResponses);
-  const request =
-    name === 'form'
-      ? inputRequired.elicit({ message: 'Who?', requestedSchema: SCHEMA })
-      : inputRequired.elicitUrl({ message: 'Sign in.', url: LINK });
-  return inputRequired({ inputRequests: { who: request } });
-}
-
-async function newGateway(how: string): Promise<string> {
-  const customJWTAuthorizer = { discoveryUrl: provider.discoveryUrl, allowedAudience: [AUDIENCE] };
-  const { gatewayId: gatewayIdentifier = '', gatewayUrl = '' } = await clients.control.send(
-    new CreateGatewayCommand({
-      ...{ name: `flows-${how.replace(' ', '-')}`, roleArn, protocolType: 'MCP' },
-      ...(how === 'signed'
-        ? { authorizerType: 'AWS_IAM' }
-        : { authorizerType: 'CUSTOM_JWT', authorizerConfiguration: { customJWTAuthorizer } }),
-      protocolConfiguration: { mcp: { sessionConfiguration: { sessionTimeoutInSeconds: 900 } } },
-    }),
-  );
-  const add = async (name: string, mcpServer: McpServerTargetConfiguration): Promise<void> => {
-    const input = { gatewayIdentifier, name, targetConfiguration: { mcp: { mcpServer } } };
-    const { targetId = '' } = await clients.control.send(new CreateGatewayTargetCommand(input));
-    expect(await settledTarget(clients, gatewayIdentifier, targetId)).toMatchObject({ status: 'READY' });
-  };
-  const [newer, older] = backends;
-  await add('newer', { endpoint: newer?.url ?? '' });
-  await add('older', { endpoint: older?.url ?? '' });
-  const tools = Array.from({ length: PAGE + 10 }, (_, i) => ({ ...TOOLS[0], name: `tool${i}` }));
-  const mcpToolSchema = { inlinePayload: JSON.stringify({ tools }) };
-  await add('many', { endpoint: newer?.url ?? '', mcpToolSchema });
-  return gatewayUrl;
-}
+let flows: FlowGateways;
 
 beforeAll(async () => {
-  provider = await startOidcServer();
-  platform = await startTestPlatform({ args: ['--allow-private-egress', '127.0.0.0/8'] });
-  clients = clientsOf(platform);
-  roleArn = await newRole(platform, 'flows', [{ Effect: 'Allow', Action: 'bedrock-agentcore:*', Resource: '*' }]);
-  backends.push(await startModernBackend(() => modernServer({ tools: TOOLS, run })));
-  backends.push(await startSessionBackend(() => sessionServer({ tools: TOOLS, run })));
-  for (const how of ['signed', 'by token']) urls[how] = await newGateway(how);
+  flows = await startFlowGateways();
 });
-
-afterAll(async () => {
-  clients?.close();
-  await platform?.dispose();
-  await provider?.close();
-  await Promise.all(backends.map((one) => one.close()));
-});
+afterAll(() => flows?.close());
 
 describe.each(CASES)('client $client, $how', ({ connect, how, backends: asked }) => {
   let client: Flows;
 
   beforeAll(async () => {
-    const by =
-      how === 'signed' ? { fetch: signingFetch(platform) } : { token: await provider.token({ resource: AUDIENCE }) };
-    client = await connect(urls[how] ?? '', by);
+    const by = how === 'signed' ? { fetch: signingFetch(flows.platform) } : { token: await flows.token() };
+    client = await connect(flows.urls[how], by);
   });
   afterAll(() => client?.close());
 
@@ -199,7 +104,7 @@ describe.each(CASES)('client $client, $how', ({ connect, how, backends: asked })
     const second = await client.listPage(first.nextCursor);
     expect(second.nextCursor).toBeUndefined();
     const names = new Set([...first.tools, ...second.tools].map(({ name }) => name));
-    expect(names.size).toBe(PAGE + 10 + 2 * TOOLS.length);
+    expect(names.size).toBe(PAGE + REST);
   });
 
   describe.each(asked)('and a server that is %s', (backend) => {
@@ -222,14 +127,13 @@ describe.each(CASES)('client $client, $how', ({ connect, how, backends: asked })
     });
 
     it('ends a call at the server by cancelling it', async () => {
-      const started = new Promise<void>((resolve) => begun.push(resolve));
-      const over = new Promise<void>((resolve) => ended.push(resolve));
+      const { begun, ended } = flows.nextWait();
       const cancel = new AbortController();
       const waiting = client.call(`${backend}___wait`, { signal: cancel.signal });
-      await started;
+      await begun;
       cancel.abort();
       await expect(waiting).rejects.toThrow();
-      await over;
+      await ended;
     });
   });
 });

@@ -92,7 +92,8 @@ it('clients are told of changed tools, and servers keep a session for each of th
   const ofClient = [...backend.sessions.keys()];
   await addMcpServer(clients, gatewayId, 'second', { endpoint: backend.url });
   await changed;
-  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('second___add');
+  const names = async (): Promise<string[]> => (await client.listTools()).tools.map(({ name }) => name);
+  await expect.poll(names, { timeout: 20_000 }).toContain('second___add');
   await client.callTool({ name: 'first___add', arguments: {} });
   expect([...backend.sessions.keys()]).toEqual(expect.arrayContaining(ofClient));
   await client.close();
@@ -111,4 +112,14 @@ it('without sessionConfiguration there are none any more', async () => {
     .toBeNull();
   expect((await postMcp(url, PING, { fetch: own, [SESSION]: id })).status).toBe(200);
   await stream.text();
+});
+
+it('a batch is taken where the version has batches', async () => {
+  const { gatewayUrl = '' } = await clients.control.send(
+    new CreateGatewayCommand({ ...definition, name: 'batches', protocolConfiguration: { mcp: {} } }),
+  );
+  const batch = Array.from({ length: 5 }, (_, id) => ({ ...PING, id }));
+  expect((await postMcp(gatewayUrl, batch, { fetch: own })).status).toBe(200);
+  const later = await postMcp(gatewayUrl, batch, { fetch: own, 'mcp-protocol-version': '2025-06-18' });
+  expect(later).toMatchObject({ status: 400, json: { error: { code: -32600 } } });
 });

@@ -13,7 +13,7 @@ import type { FunctionCaller } from '../functions/index.ts';
 import type { IdentityPort } from '../identity/index.ts';
 import type { SecretsPort } from '../secrets/index.ts';
 import { GatewayTools } from './gateway-tools.ts';
-import { mcpPath } from './gateways/gateway.ts';
+import { domainsOf, mcpPath } from './gateways/gateway.ts';
 import { type GatewayOperation, gatewayOperations } from './gateways/gateway-operations.ts';
 import { Gateways } from './gateways/gateways.ts';
 import { AskedTargets } from './mcp/asked-targets.ts';
@@ -104,7 +104,10 @@ export function createGatewayService(
     operations: {
       ...gatewayOperations({
         ...{ ...deps, gateways },
-        gatewayUrl: (id, ctx) => `${deps.addressFor(ctx)}${mcpPath(id)}`,
+        gatewayUrl: (gateway, ctx) => {
+          const [domain] = inSandbox(ctx) ? [] : domainsOf(gateway);
+          return `${domain === undefined ? deps.addressFor(ctx) : `https://${domain}`}${mcpPath(gateway.id)}`;
+        },
         workloadArn: (accountId, name) => identity.arnOf(accountId, name),
       }),
       ...targetOperations({ ...deps, gateways, targets, kinds }),
@@ -119,4 +122,9 @@ export function createGatewayService(
       await connections.close();
     },
   };
+}
+
+/** It reaches the platform by an address of its own, and no other. */
+function inSandbox({ principal }: RequestContext): boolean {
+  return principal.kind === 'iam' && principal.sandboxId !== undefined;
 }

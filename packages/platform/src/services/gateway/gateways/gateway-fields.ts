@@ -31,7 +31,7 @@ export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | key
   'authorizerConfiguration.customJWTAuthorizer.privateEndpoint': PRIVATE,
   'authorizerConfiguration.customJWTAuthorizer.privateEndpointOverrides': PRIVATE,
   'authorizerConfiguration.customJWTAuthorizer.allowedWorkloadConfiguration':
-    'is not offered: name the callers by allowedClients or customClaims',
+    'is for runtimes that gateways call, as with the original; name the callers by allowedClients or customClaims',
   kmsKeyArn: 'is not offered: what a gateway keeps has no secrets, and those of its providers are in the token vault',
   interceptorConfigurations: 'served',
   policyEngineConfiguration: WITHOUT_POLICY,

@@ -47,6 +47,19 @@ export function mcpPath(gatewayId: string): string {
   return `${GATEWAYS_PATH}/${gatewayId}/mcp`;
 }
 
+/** The domains by which a gateway is reached beside the platform's own address, that which it is told by first; in small letters. */
+export function domainsOf({ definition: { domainOverride } }: Pick<Gateway, 'definition'>): string[] {
+  if (!domainOverride) return [];
+  const { defaultDomain, alternateDomains = [] } = domainOverride;
+  return [defaultDomain, ...alternateDomains].map((domain) => domain.toLowerCase());
+}
+
+/** Where a gateway is for who reaches it by that `Host`: at a domain of its own, which has TLS before it, else at the platform's address. */
+export function originAt(gateway: Pick<Gateway, 'definition'>, host = '', platform: string): string {
+  const name = host.toLowerCase().replace(/:443$/, '');
+  return domainsOf(gateway).includes(name) ? `https://${name}` : platform;
+}
+
 /** The versions of MCP that a gateway speaks. */
 export function versionsOf({ definition: { protocolConfiguration } }: Pick<Gateway, 'definition'>): readonly string[] {
   return protocolConfiguration?.mcp.supportedVersions ?? MCP_VERSIONS;

@@ -11,7 +11,7 @@ import {
   type UpstreamResponse,
 } from '../../../kernel/http/index.ts';
 import type { GatewayTools, OpenGateway } from '../gateway-tools.ts';
-import { GATEWAYS_PATH, mcpPath } from '../gateways/gateway.ts';
+import { GATEWAYS_PATH, type Gateway, mcpPath, originAt, versionsOf } from '../gateways/gateway.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
 import type { JsonObject } from '../tools/index.ts';
 import { isObject } from '../tools/json-pointer.ts';
@@ -79,7 +79,7 @@ export class GatewayRequests implements PassService {
     const { accountId, arn: resource, id, definition, certificateAuthority } = gateway;
     const { authorizerType, authorizerConfiguration } = definition;
     if (authorizerType === 'NONE') {
-      this.#fromHere(req);
+      this.#fromHere(req, gateway);
       return { kind: 'anonymous', accountId, acceptedBy: resource, address: addressKey(req.socket.remoteAddress) };
     }
     const configuration = authorizerConfiguration?.customJWTAuthorizer;
@@ -87,7 +87,7 @@ export class GatewayRequests implements PassService {
       throw errors.missingAuthentication(`The gateway ${id} takes signed requests: sign for bedrock-agentcore.`);
     return this.#deps.jwt.authenticate(token, {
       ...{ accountId, resource, configuration, certificateAuthority },
-      resourceMetadataUrl: metadataUrl(this.#deps.originOf(req), id),
+      resourceMetadataUrl: metadataUrl(originAt(gateway, req.headers.host, this.#deps.originOf(req)), id),
       advertisedScopes: advertisedScopes(gateway),
     });
   }
@@ -96,9 +96,9 @@ export class GatewayRequests implements PassService {
    * A page of somewhere else, opened by a person who reaches this address, calls no open gateway; nor does one whose name was made to lead here
    * (DNS rebinding): a name counts only where the configuration says it.
    */
-  #fromHere(req: IncomingMessage): void {
-    const { origin } = req.headers;
-    if (origin === undefined) return;
+  #fromHere(req: IncomingMessage, gateway: Gateway): void {
+    const { origin, host } = req.headers;
+    if (origin === undefined || origin === originAt(gateway, host, '')) return;
     const here = this.#addressOf(req);
     const named = this.#deps.publicUrl !== undefined || here.hostname === 'localhost';
     const address = isIP(here.hostname.replace(/^\[|\]$/g, '')) !== 0;
@@ -116,7 +116,7 @@ export class GatewayRequests implements PassService {
   }
 
   async #pass(
-    { req, requestId, principal, signedHeaders, body, signal }: Passing,
+    { req, requestId, principal, body, signal, countMore }: Passing,
     open: OpenGateway,
   ): Promise<UpstreamResponse> {
     const { authorizerType } = open.gateway.definition;
@@ -128,27 +128,29 @@ export class GatewayRequests implements PassService {
         },
       );
     const { servers } = this.#deps;
-    servers.locate(open.gateway, sessionOf(req, signedHeaders));
+    servers.locate(open.gateway, req.headers[SESSION_HEADER]);
     const bytes = body === undefined ? undefined : await readAll(body);
     const url = this.#addressOf(req);
+    const message = bytes && jsonOf(bytes);
+    if (Array.isArray(message)) {
+      if (!takesBatches(req, open.gateway)) return upstream(refusal('This version of MCP takes one message at a time'));
+      countMore(message.length - 1);
+    }
     const passedBack: Record<string, string> = {};
     const caller: ToolCaller = {
       ...{ principal, requestId, headers: req.headers, query: url.searchParams },
       passBack: (headers) => void Object.assign(passedBack, headers),
     };
     const asked = { req, url, signal, open, caller };
-    const answer = await headOf(await this.#answer(asked, bytes), open);
-    const { connection: _, ...answered } = Object.fromEntries(answer.headers);
-    const headers = { ...passedBack, ...answered, 'cache-control': 'no-store' };
-    return { status: answer.status, headers, body: answer.body ? PushBody.from(answer.body) : PushBody.of('') };
+    const answer = await headOf(await this.#answer(asked, bytes, message), open);
+    return upstream(answer, passedBack);
   }
 
   /** Through the interceptors of the gateway, where it has any and there is a message. */
-  #answer({ req, url, signal, open, caller }: Asked, bytes: Uint8Array | undefined): Promise<Response> {
+  #answer({ req, url, signal, open, caller }: Asked, bytes: Uint8Array | undefined, body: unknown): Promise<Response> {
     const { servers, interceptors } = this.#deps;
     const { gateway } = open;
     const method = req.method ?? 'POST';
-    const body = bytes && jsonOf(bytes);
     const serve = (headers: Headers, sent: Uint8Array | undefined, parsed: unknown, by: ToolCaller) => {
       const request = new Request(url, { method, headers, signal, ...(sent && { body: sent }) });
       return servers.of(gateway).answer({ request, body: parsed }, by);
@@ -156,7 +158,7 @@ export class GatewayRequests implements PassService {
     const headers = headersOf(req);
     const intercepted = (gateway.definition.interceptorConfigurations ?? []).length > 0 && body !== undefined;
     if (!intercepted) return serve(headers, bytes, body, caller);
-    if (!isObject(body)) return Promise.resolve(refusedBatch());
+    if (!isObject(body)) return Promise.resolve(refusal('A gateway with interceptors takes one message at a time'));
     const rawBody = textOf(bytes ?? new Uint8Array());
     const message = { body, rawBody, path: mcpPath(gateway.id), caller, signal };
     return interceptors.around(gateway, message, (changed, more) => {
@@ -187,9 +189,22 @@ function describe(headers: Headers, { method, params }: JsonObject): void {
   if (headers.has('mcp-name') && typeof name === 'string') headers.set('mcp-name', name);
 }
 
-function refusedBatch(): Response {
-  const error = { code: -32600, message: 'A gateway with interceptors takes one message at a time' };
-  return Response.json({ jsonrpc: '2.0', error, id: null }, { status: 400 });
+function refusal(message: string): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code: -32600, message }, id: null }, { status: 400 });
+}
+
+/** The one version that has batches; its clients do not say it in a header, which came later. */
+const WITH_BATCHES = '2025-03-26';
+
+function takesBatches({ headers }: IncomingMessage, gateway: Gateway): boolean {
+  const { 'mcp-protocol-version': version = WITH_BATCHES } = headers;
+  return version === WITH_BATCHES && versionsOf(gateway).includes(WITH_BATCHES);
+}
+
+function upstream(answer: Response, more: Record<string, string> = {}): UpstreamResponse {
+  const { connection: _, ...answered } = Object.fromEntries(answer.headers);
+  const headers = { ...more, ...answered, 'cache-control': 'no-store' };
+  return { status: answer.status, headers, body: answer.body ? PushBody.from(answer.body) : PushBody.of('') };
 }
 
 function arnOf(home: { region: string; accountId: string }, id: string): string {
@@ -231,16 +246,6 @@ function textOf(bytes: Uint8Array): string {
 }
 
 const SESSION_HEADER = 'mcp-session-id';
-
-/** The session that a request names. Throws InvalidSignatureException where who was given a presigned URL has added it. */
-function sessionOf({ headers }: IncomingMessage, signed: ReadonlySet<string> | undefined): string | undefined {
-  const id = headers[SESSION_HEADER];
-  if (id === undefined || typeof id !== 'string') return undefined;
-  if (signed === undefined || signed.has(SESSION_HEADER)) return id;
-  throw errors.invalidSignature(`The header ${SESSION_HEADER} must be signed: it says whose session is meant.`, {
-    remedy: 'Add the header before the request is signed.',
-  });
-}
 
 /** What MCP reads; credentials stay here. */
 const READ = [

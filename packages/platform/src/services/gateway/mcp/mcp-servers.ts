@@ -115,8 +115,8 @@ export class McpServers {
   }
 
   /** Throws HeldElsewhereError where a request belongs to a session that another server has. */
-  locate(gateway: Gateway, sessionId: string | undefined): void {
-    if (sessionId !== undefined && hasSessions(gateway)) this.#sessions.locate(sessionId);
+  locate(gateway: Gateway, sessionId: string | string[] | undefined): void {
+    if (typeof sessionId === 'string' && hasSessions(gateway)) this.#sessions.locate(sessionId);
   }
 
   /** Its streams end at once, its calls when they are done. */

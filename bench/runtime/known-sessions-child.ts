@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { type Clock, systemClock } from '../../packages/platform/src/kernel/clock.ts';
-import { ownedSandbox } from '../../packages/platform/src/kernel/sandbox/owned-sandbox.ts';
+import { ownedSandbox } from '../../packages/platform/src/kernel/sandbox/owner/owned-sandbox.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
 import { pingHealth } from '../../packages/platform/src/kernel/sessions/health.ts';
 import type { SessionStore } from '../../packages/platform/src/kernel/sessions/session-store.ts';

@@ -106,12 +106,12 @@ describe('an image among the files of the server', () => {
 });
 
 describe('an image in a private registry', () => {
-  /** `agentcore registry …` as an operator runs it; resolves with its exit status. */
+  /** `agentcore image-registry …` as an operator runs it; resolves with its exit status. */
   async function registryCommand(line: string[], password = ''): Promise<number | string | null | undefined> {
     const main = join(import.meta.dirname, '../../packages/cli/bin/agentcore.mjs');
     return new Promise((resolve) => {
       const env = { ...process.env, ...platform.env };
-      const child = execFile(process.execPath, [main, 'registry', ...line], { env }, (error) =>
+      const child = execFile(process.execPath, [main, 'image-registry', ...line], { env }, (error) =>
         resolve(error ? error.code : 0),
       );
       child.stdin?.end(password);

@@ -7,7 +7,7 @@ import { GetAgentRuntimeCommand, UpdateAgentRuntimeCommand } from '@aws-sdk/clie
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentcore, type Ended } from '../../packages/cli/test/agentcore.ts';
 import { runCommand } from '../../packages/platform/src/kernel/processes/run-command.ts';
-import { instancePlaces } from '../../packages/platform/src/kernel/sandbox/instance.ts';
+import { instancePlaces } from '../../packages/platform/src/kernel/sandbox/host/instance.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent, untilReady } from '../support/deploy.ts';
 import { assumeNewRole, newUser } from '../support/iam.ts';

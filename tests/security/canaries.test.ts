@@ -21,7 +21,7 @@ import {
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runCommand } from '../../packages/platform/src/kernel/processes/run-command.ts';
-import { instancePlaces } from '../../packages/platform/src/kernel/sandbox/instance.ts';
+import { instancePlaces } from '../../packages/platform/src/kernel/sandbox/host/instance.ts';
 import { OtlpReceiver } from '../../packages/platform/src/kernel/telemetry/testing/otlp-receiver.ts';
 import { Browser } from '../../packages/platform/src/services/identity/flows/testing/browser.ts';
 import {

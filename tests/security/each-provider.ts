@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { DockerProvider } from '../../packages/platform/src/kernel/sandbox/docker/docker-provider.ts';
-import { OciProvider } from '../../packages/platform/src/kernel/sandbox/oci-provider.ts';
+import { OciProvider } from '../../packages/platform/src/kernel/sandbox/oci/oci-provider.ts';
 import { DockerDaemon } from '../../packages/platform/src/kernel/sandbox/testing/docker-daemon.ts';
 import { lacksGvisor, RUNSC } from '../../packages/platform/src/kernel/sandbox/testing/gvisor.ts';
 import { type OpenLab, SandboxLab } from './sandbox-lab.ts';

@@ -4,7 +4,11 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommand } from '../../packages/platform/src/kernel/processes/run-command.ts';
-import { DOOR_ADDRESS, type NetworkPolicy, type Sandbox } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
+import {
+  type NetworkPolicy,
+  SANDBOX_ENDPOINT_ADDRESS,
+  type Sandbox,
+} from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
 import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.ts';
 import {
   at,
@@ -32,7 +36,7 @@ export function networkAttacks(title: string, open: OpenLab, { ownStack = false 
     let lab: SandboxLab;
     let world: World;
     let resolver: Resolver;
-    let door: { port: number; close(): void };
+    let endpoint: { port: number; close(): void };
 
     const withSandbox = async (
       network: NetworkPolicy,
@@ -49,8 +53,11 @@ export function networkAttacks(title: string, open: OpenLab, { ownStack = false 
 
     beforeAll(async () => {
       resolver = await openResolver();
-      door = await openDoor();
-      lab = await open({ nameserver: { address: '127.0.0.1', port: resolver.port }, door: () => door.port });
+      endpoint = await openSandboxEndpoint();
+      lab = await open({
+        nameserver: { address: '127.0.0.1', port: resolver.port },
+        sandboxEndpoint: () => endpoint.port,
+      });
       world = await openWorld(join(lab.dir, 'world'));
       // The control for every address of the world: from the host all of them answer.
       for (const address of Object.values(WORLD)) {
@@ -61,7 +68,7 @@ export function networkAttacks(title: string, open: OpenLab, { ownStack = false 
       await world?.close();
       await lab?.close();
       resolver?.socket.close();
-      door?.close();
+      endpoint?.close();
     });
 
     it('the internet, but no private, shared or link-local address', async () => {
@@ -205,17 +212,17 @@ export function networkAttacks(title: string, open: OpenLab, { ownStack = false 
       }
     });
 
-    it('the door, when its policy has one, and is known there by its own address', async () => {
-      // The control: the door answers whoever reaches it.
-      expect((await host('busybox', 'nc', '-w', '2', '127.0.0.1', String(door.port))).out).toBe('127.0.0.1');
+    it('the sandbox endpoint, when its policy has one, and is known there by its own address', async () => {
+      // The control: the endpoint answers whoever reaches it.
+      expect((await host('busybox', 'nc', '-w', '2', '127.0.0.1', String(endpoint.port))).out).toBe('127.0.0.1');
       const checks = [closed, restricted].flatMap((policy) => [
-        withSandbox({ ...policy, door: true }, async (sandbox) => {
-          expect(await reach(sandbox, DOOR_ADDRESS, 80)).toBe(sandbox.address(80).host);
-          const others = at([DOOR_ADDRESS, '127.0.0.1', 'platform.internal'], door.port);
+        withSandbox({ ...policy, sandboxEndpoint: true }, async (sandbox) => {
+          expect(await reach(sandbox, SANDBOX_ENDPOINT_ADDRESS, 80)).toBe(sandbox.address(80).host);
+          const others = at([SANDBOX_ENDPOINT_ADDRESS, '127.0.0.1', 'platform.internal'], endpoint.port);
           expect(await reachAny(sandbox, others)).toEqual([]);
         }),
         withSandbox(policy, async (sandbox) => {
-          expect(await reachAny(sandbox, [[DOOR_ADDRESS, 80]])).toEqual([]);
+          expect(await reachAny(sandbox, [[SANDBOX_ENDPOINT_ADDRESS, 80]])).toEqual([]);
         }),
       ]);
       await Promise.all(checks);
@@ -379,7 +386,7 @@ async function openResolver(): Promise<Resolver> {
 }
 
 /** A listener that says who has come. */
-async function openDoor(): Promise<{ port: number; close(): void }> {
+async function openSandboxEndpoint(): Promise<{ port: number; close(): void }> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.end(socket.remoteAddress ?? '');

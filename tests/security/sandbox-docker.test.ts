@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DockerApi } from '../../packages/platform/src/kernel/sandbox/docker/docker-api.ts';
 import { DockerProvider } from '../../packages/platform/src/kernel/sandbox/docker/docker-provider.ts';
 import { INSTANCE_LABEL } from '../../packages/platform/src/kernel/sandbox/docker/docker-record.ts';
-import { instancePlaces } from '../../packages/platform/src/kernel/sandbox/instance.ts';
-import { items, property } from '../../packages/platform/src/kernel/sandbox/json-path.ts';
+import { instancePlaces } from '../../packages/platform/src/kernel/sandbox/host/instance.ts';
+import { items, property } from '../../packages/platform/src/kernel/sandbox/records/json-path.ts';
 import { DockerDaemon } from '../../packages/platform/src/kernel/sandbox/testing/docker-daemon.ts';
 import { SandboxLab, shell } from './sandbox-lab.ts';
 

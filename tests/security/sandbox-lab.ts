@@ -7,10 +7,10 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import pino from 'pino';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
+import { instancePlaces } from '../../packages/platform/src/kernel/sandbox/host/instance.ts';
 import type { PreparedImage } from '../../packages/platform/src/kernel/sandbox/host-stage.ts';
-import { instancePlaces } from '../../packages/platform/src/kernel/sandbox/instance.ts';
-import type { OciProviderOptions } from '../../packages/platform/src/kernel/sandbox/oci-engine.ts';
-import { OciProvider } from '../../packages/platform/src/kernel/sandbox/oci-provider.ts';
+import type { OciProviderOptions } from '../../packages/platform/src/kernel/sandbox/oci/oci-engine.ts';
+import { OciProvider } from '../../packages/platform/src/kernel/sandbox/oci/oci-provider.ts';
 import type { Sandbox, SandboxProvider } from '../../packages/platform/src/kernel/sandbox/sandbox.ts';
 import { busyboxImage } from '../../packages/platform/src/kernel/sandbox/testing/rootfs.ts';
 import { runIn } from '../../packages/platform/src/kernel/sandbox/testing/sandbox-contract.ts';
@@ -20,7 +20,7 @@ import { testStage } from '../../packages/platform/src/kernel/sandbox/testing/te
 const execute = promisify(execFile);
 
 /** What both providers that isolate can be given. */
-type LabOptions = Partial<Pick<OciProviderOptions, 'nft' | 'nameserver' | 'run' | 'poolSize' | 'door'>>;
+type LabOptions = Partial<Pick<OciProviderOptions, 'nft' | 'nameserver' | 'run' | 'poolSize' | 'sandboxEndpoint'>>;
 type MakeProvider = (
   options: LabOptions & Pick<OciProviderOptions, 'dataDir' | 'stage' | 'clock' | 'log'>,
 ) => SandboxProvider;

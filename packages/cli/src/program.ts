@@ -11,12 +11,12 @@ import { gatewayCommand } from './commands/gateway.ts';
 import { addCommand } from './commands/gateway-add.ts';
 import { iamCommand } from './commands/iam.ts';
 import { identityCommand } from './commands/identity.ts';
+import { imageRegistryCommand } from './commands/image-registry.ts';
 import { invokeCommand } from './commands/invoke.ts';
 import { keyCommand } from './commands/key.ts';
 import { listCommand } from './commands/list.ts';
 import { logsCommand } from './commands/logs.ts';
 import { memoryCommand } from './commands/memory.ts';
-import { registryCommand } from './commands/registry.ts';
 import { secretCommand } from './commands/secret.ts';
 import { shellCommand } from './commands/shell.ts';
 import { statusCommand } from './commands/status.ts';
@@ -56,7 +56,7 @@ export function createProgram(terminal: Terminal): Command {
   program.addCommand(secretCommand(terminal));
   program.addCommand(keyCommand(terminal));
   program.addCommand(identityCommand(terminal));
-  program.addCommand(registryCommand(terminal));
+  program.addCommand(imageRegistryCommand(terminal));
   program.addCommand(iamCommand(terminal));
   program.hook('preAction', (_, { registeredArguments, args }) => {
     // As from a variable of a shell that is not set; none of them means anything by it.

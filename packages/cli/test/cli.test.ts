@@ -1074,7 +1074,7 @@ describe('an argument that only the platform knows to be wrong', () => {
     ['iam', 'set-trust', 'r', '-'],
     ['iam', 'put-policy', 'a/b', '-', '--user', 'ada'],
     ['iam', 'validate-policy', '-'],
-    ['registry', 'login', 'a/b', '--username', 'ada', '--password-stdin'],
+    ['image-registry', 'login', 'a/b', '--username', 'ada', '--password-stdin'],
     ['memory', 'create', 'a/b'],
     ['memory', 'records', 'a/b'],
     ['invoke', '{}', '--agent', 'plain', '--qualifier', 'a/b'],
@@ -1200,10 +1200,10 @@ describe('key', () => {
   });
 });
 
-describe('registry', () => {
+describe('image-registry', () => {
   it('hands the platform what was piped in, and prints no password', async () => {
     platform.on(/^PUT /, (_, response) => response.writeHead(204).end());
-    const line = ['registry', 'login', 'localhost:5000', '--username', 'ada', '--password-stdin'];
+    const line = ['image-registry', 'login', 'localhost:5000', '--username', 'ada', '--password-stdin'];
     expect(await inside(line, 's3 cret\n')).toEqual({
       code: 0,
       stdout: 'Images of localhost:5000 are fetched as ada from now on.\n',
@@ -1220,10 +1220,10 @@ describe('registry', () => {
 
   it('forgets them, and ends with 4 when there were none', async () => {
     platform.on(/^DELETE .*ghcr/, (_, response) => response.writeHead(204).end());
-    expect((await inside(['registry', 'logout', 'ghcr.io'])).stdout).toBe(
+    expect((await inside(['image-registry', 'logout', 'ghcr.io'])).stdout).toBe(
       'The credentials for ghcr.io are forgotten.\n',
     );
-    expect((await inside(['registry', 'logout', 'quay.io'])).code).toBe(4);
+    expect((await inside(['image-registry', 'logout', 'quay.io'])).code).toBe(4);
   });
 
   it.each([
@@ -1233,7 +1233,7 @@ describe('registry', () => {
     [['login', 'ghcr.io', '-u', 'ada', '--password-stdin'], 'is empty'],
     [['login', 'ghcr.io', '-u', 'ada', '--password', 'x'], 'unknown option'],
   ])('refuses %j', async (line, text) => {
-    const ended = await inside(['registry', ...line]);
+    const ended = await inside(['image-registry', ...line]);
     expect([ended.code, ended.stdout]).toEqual([2, '']);
     expect(ended.stderr).toContain(text);
     expect(platform.seen).toHaveLength(0);

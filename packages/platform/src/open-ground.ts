@@ -82,7 +82,7 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
 
   const reach: Ground['reach'] = {};
   const stage = new LocalStage();
-  const isolation = sandboxOptions(config, { stage, door: () => reach.sandboxPort, clock, log });
+  const isolation = sandboxOptions(config, { stage, sandboxEndpoint: () => reach.sandboxPort, clock, log });
   const choose = () => createSandboxProvider({ ...isolation, provider: config.sandbox.provider });
   const { provider: chosen, report } = await choose();
   const left = new LeftSandboxes(async () => (await choose()).provider, log);

@@ -16,7 +16,7 @@ const JUDGED_BY_HAND: Record<string, number> = {
   'platform/src/kernel/http/writes.ts': 1,
   'platform/src/kernel/objects/object-store.ts': 1,
   'platform/src/kernel/processes/command-failure.ts': 1,
-  'platform/src/kernel/sandbox/host-process.ts': 1,
+  'platform/src/kernel/sandbox/process/host-process.ts': 1,
   'platform/src/kernel/telemetry/redact.ts': 4,
   'platform/src/open-lease.ts': 1,
   'platform/src/services/code-interpreter/interpreter-images.ts': 1,
@@ -30,7 +30,7 @@ const JUDGED_BY_HAND: Record<string, number> = {
 const OF_THE_OPERATOR = [
   'platform/src/config/telemetry.ts',
   'platform/src/kernel/images/architecture.ts',
-  'platform/src/kernel/sandbox/runtime-cli.ts',
+  'platform/src/kernel/sandbox/oci/runtime-cli.ts',
 ];
 
 /** The regular expressions of a source text. */

@@ -3,10 +3,10 @@ import type { Config } from './config.ts';
 import type { Clock } from './kernel/clock.ts';
 import type { HostStage } from './kernel/sandbox/host-stage.ts';
 
-/** The settings of isolation as the kernel's providers take them; `stage` finds images and volumes; `door` gives the port that sandboxes may reach, once it is open. */
+/** The settings of isolation as the kernel's providers take them; `stage` finds images and volumes; `sandboxEndpoint` gives the port that sandboxes reach the platform by, once it is open. */
 export function sandboxOptions(
   { data, sandbox }: Pick<Config, 'data' | 'sandbox'>,
-  parts: { stage: HostStage; door(): number | undefined; clock: Clock; log: Logger },
+  parts: { stage: HostStage; sandboxEndpoint(): number | undefined; clock: Clock; log: Logger },
 ) {
   return {
     dataDir: data,

@@ -1,8 +1,8 @@
 import type { DockerProviderOptions } from './docker/docker-engine.ts';
 import { DockerProvider } from './docker/docker-provider.ts';
-import type { OciProviderOptions } from './oci-engine.ts';
-import { OciProvider } from './oci-provider.ts';
-import { ProcessProvider } from './process-provider.ts';
+import type { OciProviderOptions } from './oci/oci-engine.ts';
+import { OciProvider } from './oci/oci-provider.ts';
+import { ProcessProvider } from './process/process-provider.ts';
 import { type ProbeReport, SandboxError, type SandboxProvider } from './sandbox.ts';
 
 export type ProbeProvidersOptions = OciProviderOptions & DockerProviderOptions;

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseCniResult } from './cni.ts';
-import { resolveImageUser } from './image-user.ts';
-import { mergeEnv, ociConfig } from './oci-spec.ts';
-import { readRecord, type SandboxRecord, writeRecord } from './sandbox-record.ts';
-import { seccompProfile } from './seccomp.ts';
+import { parseCniResult } from './network/cni.ts';
+import { resolveImageUser } from './oci/image-user.ts';
+import { mergeEnv, ociConfig } from './oci/oci-spec.ts';
+import { seccompProfile } from './oci/seccomp.ts';
+import { readRecord, type SandboxRecord, writeRecord } from './records/sandbox-record.ts';
 import { smallSpec, smallStaged } from './testing/small-spec.ts';
 
 async function inTemp<T>(run: (dir: string) => Promise<T>): Promise<T> {
@@ -191,7 +191,7 @@ describe('record of a sandbox', () => {
       allowCidrs: ['10.0.0.0/8'],
       hostPorts: [1],
       endpoints: [{ host: 'a.test', addresses: ['10.1.2.3'], port: 80 }],
-      door: true,
+      sandboxEndpoint: true,
     },
     firstId: 2_000_224_256,
     openFiles: 64,

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { LEAST_DISK_BYTES } from './disk-bytes.ts';
+import { LEAST_DISK_BYTES } from './host/disk-bytes.ts';
 import type { Sandbox, SandboxProvider } from './sandbox.ts';
 
 /** The sandboxes that an earlier server left running, before this one takes them up: one of them may have filled the disk meanwhile. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type LogPart, lastLines, lastText } from './log-file.ts';
+import { type LogPart, lastLines, lastText } from './exec/log-file.ts';
 import {
   type ExecHandle,
   type ExecOptions,

@@ -34,9 +34,9 @@ export type Volume =
 
 /**
  * Where a sandbox finds the platform itself, on port 80: an address that AWS SDKs take credentials of a container from. It leads
- * to the door that the provider was opened with, and only for a sandbox whose policy says so.
+ * to the port that the provider was opened with, and only for a sandbox whose policy says so.
  */
-export const DOOR_ADDRESS = '169.254.170.2';
+export const SANDBOX_ENDPOINT_ADDRESS = '169.254.170.2';
 
 /** One service that a sandbox may reach over TCP, wherever it is. */
 export interface NetworkEndpoint {
@@ -56,8 +56,8 @@ export interface NetworkPolicy {
   hostPorts: number[];
   /** Single services that are open besides, on private addresses, too; absent for none. */
   endpoints?: NetworkEndpoint[];
-  /** Opens `DOOR_ADDRESS`. */
-  door?: boolean;
+  /** Opens `SANDBOX_ENDPOINT_ADDRESS`. */
+  sandboxEndpoint?: boolean;
 }
 
 /** What a sandbox is to be, in words that mean the same on every machine: plain data, with no path of the platform's own machine in it. */

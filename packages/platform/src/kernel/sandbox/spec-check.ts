@@ -1,9 +1,9 @@
 import { lstat, readFile, realpath } from 'node:fs/promises';
 import { isAbsolute, normalize } from 'node:path';
 import { isIpv4Cidr } from '../is-cidr.ts';
-import { unescapeMount } from './cgroups.ts';
+import { unescapeMount } from './host/cgroups.ts';
 import type { StagedSpec } from './host-stage.ts';
-import { isEndpointAddress } from './network-endpoint.ts';
+import { isEndpointAddress } from './network/network-endpoint.ts';
 import { type NetworkEndpoint, SandboxError, type SandboxSpec } from './sandbox.ts';
 
 const MIB = 1024 * 1024;

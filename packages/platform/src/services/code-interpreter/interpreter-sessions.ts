@@ -225,7 +225,10 @@ export class InterpreterSessions {
         env: { AGENTPLATFORM_PIDS_LIMIT: String(limits.pids), ...this.#roleEnvironment(interpreter, id) },
         volumes: [],
         // Whatever its network is: what the role may do is for its policies to say.
-        network: { ...networks.policy(interpreter.network), door: interpreter.executionRoleArn !== undefined },
+        network: {
+          ...networks.policy(interpreter.network),
+          sandboxEndpoint: interpreter.executionRoleArn !== undefined,
+        },
         limits,
         labels: { kind: 'code-interpreter', interpreter: interpreter.arn },
       }),

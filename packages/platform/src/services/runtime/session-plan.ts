@@ -87,7 +87,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
         ...(snapshot ? { snapshot } : {}),
         ...('files' in own ? { files: own.files } : {}),
         volumes: deps.fileSystems.volumes(definition),
-        network: { ...(await openEgress(deps.network, environment.endpoints, deps.egress)), door: !ownKeys },
+        network: { ...(await openEgress(deps.network, environment.endpoints, deps.egress)), sandboxEndpoint: !ownKeys },
         limits: { ...deps.limits, reservedMemoryBytes: reservedMemoryOf(definition) },
         labels: {
           kind: 'runtime',

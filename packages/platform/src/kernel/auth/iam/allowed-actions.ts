@@ -1,4 +1,4 @@
-import { type Policy, parsePolicy } from './policy-document.ts';
+import { type Policy, parsePolicy } from './iam-policy-document.ts';
 
 /** The documents of all resources. */
 export interface AllResourcePolicies {

@@ -5,10 +5,10 @@ import type { Principal } from '../principal.ts';
 import { AllowedActions, type AllResourcePolicies } from './allowed-actions.ts';
 import type { IamDirectory } from './iam-directory.ts';
 import { roleArn, rootArn } from './iam-ids.ts';
-import type { ContextLookup } from './policy-condition.ts';
-import { type Policy, type PolicyKind, parsePolicy } from './policy-document.ts';
-import { type AccessRequest, evaluate, type Verdict } from './policy-evaluator.ts';
-import type { PrincipalIdentity } from './policy-principal.ts';
+import type { ContextLookup } from './iam-policy-condition.ts';
+import { type Policy, type PolicyKind, parsePolicy } from './iam-policy-document.ts';
+import { type AccessRequest, evaluate, type Verdict } from './iam-policy-evaluator.ts';
+import type { PrincipalIdentity } from './iam-policy-principal.ts';
 
 export interface AuthorizationRequest {
   principal: Principal | ServicePrincipal;

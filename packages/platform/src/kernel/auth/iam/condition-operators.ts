@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import { compileTemplate, parseTemplate, splitTemplate, type Template, type Variables } from './policy-text.ts';
+import { compileTemplate, parseTemplate, splitTemplate, type Template, type Variables } from './iam-policy-text.ts';
 
 /** Tests one value of the request against one value of the policy. */
 export type ValueTest = (actual: string, variables: Variables) => boolean;

@@ -3,8 +3,8 @@ import type { Clock } from '../../clock.ts';
 import { secretContext } from './credential-store.ts';
 import { activeRootKeys, type IamDirectory, type IamState } from './iam-directory.ts';
 import { DEFAULT_ROLE, newId, newSecret, roleArn, userArn } from './iam-ids.ts';
+import { type PolicyKind, parsePolicy } from './iam-policy-document.ts';
 import type { AccessKey, IamChange, Role, User } from './iam-records.ts';
-import { type PolicyKind, parsePolicy } from './policy-document.ts';
 import type { RandomBytes, Sealer } from './ports.ts';
 
 export interface IamAdminDeps {

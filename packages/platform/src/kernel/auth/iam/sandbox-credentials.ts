@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../clock.ts';
 import { Lru } from '../../lru.ts';
-import { DOOR_ADDRESS, type Sandbox } from '../../sandbox/index.ts';
+import { SANDBOX_ENDPOINT_ADDRESS, type Sandbox } from '../../sandbox/index.ts';
 import type { RoleCredentials, RoleSessions } from './role-sessions.ts';
 
 /** Who runs in a sandbox, and as what. */
@@ -48,8 +48,8 @@ export class SandboxCredentials {
   /** What makes an AWS SDK in the sandbox call this platform as the role, with no configuration of its own. */
   environment(role: SandboxRole): Record<string, string> {
     return {
-      AWS_ENDPOINT_URL: `http://${DOOR_ADDRESS}`,
-      AWS_CONTAINER_CREDENTIALS_FULL_URI: `http://${DOOR_ADDRESS}${CREDENTIALS_PATH}`,
+      AWS_ENDPOINT_URL: `http://${SANDBOX_ENDPOINT_ADDRESS}`,
+      AWS_CONTAINER_CREDENTIALS_FULL_URI: `http://${SANDBOX_ENDPOINT_ADDRESS}${CREDENTIALS_PATH}`,
       AWS_CONTAINER_AUTHORIZATION_TOKEN: this.token(role),
     };
   }

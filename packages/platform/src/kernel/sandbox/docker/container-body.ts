@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { StagedSpec } from '../host-stage.ts';
-import type { ImageUser } from '../image-user.ts';
-import { MASKED_PATHS, ociProcess, READONLY_PATHS, shmBytes } from '../oci-spec.ts';
-import { underInit, withInit } from '../sandbox-init.ts';
-import { seccompProfile } from '../seccomp.ts';
+import type { ImageUser } from '../oci/image-user.ts';
+import { MASKED_PATHS, ociProcess, READONLY_PATHS, shmBytes } from '../oci/oci-spec.ts';
+import { underInit, withInit } from '../oci/sandbox-init.ts';
+import { seccompProfile } from '../oci/seccomp.ts';
 import type { RootEntries } from './docker-root.ts';
 import { type SecretFile, withSecretFile } from './secret-file.ts';
 

@@ -1,6 +1,6 @@
 import { Agent, type IncomingMessage, type RequestOptions, request } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
-import { property } from '../json-path.ts';
+import { property } from '../records/json-path.ts';
 
 /** What the daemon answered instead of what was asked for. */
 export class DockerError extends Error {

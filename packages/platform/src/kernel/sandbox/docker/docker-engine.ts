@@ -2,17 +2,17 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../../clock.ts';
 import type { RunCommand } from '../../processes/index.ts';
-import { type CgroupLayout, groupDirectory, listGroups, readCgroupLayout, removeGroup } from '../cgroups.ts';
+import { type CgroupLayout, groupDirectory, listGroups, readCgroupLayout, removeGroup } from '../host/cgroups.ts';
+import { type Instance, openInstance, registryPlace } from '../host/instance.ts';
+import { isGone } from '../host/is-gone.ts';
+import { collectLapsed } from '../host/lapsed.ts';
+import { leaseFile } from '../host/lease-file.ts';
 import type { HostStage } from '../host-stage.ts';
-import { type Instance, openInstance, registryPlace } from '../instance.ts';
-import { isGone } from '../is-gone.ts';
-import { items, property } from '../json-path.ts';
-import { collectLapsed } from '../lapsed.ts';
-import { leaseFile } from '../lease-file.ts';
-import { SandboxNetwork } from '../network.ts';
-import { Nft } from '../nft.ts';
-import type { Nameserver } from '../nft-rules.ts';
-import { OCI_DEFAULTS } from '../oci-engine.ts';
+import { SandboxNetwork } from '../network/network.ts';
+import { Nft } from '../network/nft.ts';
+import type { Nameserver } from '../network/nft-rules.ts';
+import { OCI_DEFAULTS } from '../oci/oci-engine.ts';
+import { items, property } from '../records/json-path.ts';
 import { SandboxError } from '../sandbox.ts';
 import { DockerApi, DockerError } from './docker-api.ts';
 import { DockerNetworks, networksOf, removeNetwork } from './docker-network.ts';
@@ -31,8 +31,8 @@ export interface DockerProviderOptions {
   dockerRuntime?: string;
   nft?: string;
   nameserver?: Nameserver;
-  /** Port of 127.0.0.1 that sandboxes with a door reach the platform by; asked when the first one is made. */
-  door?: () => number | undefined;
+  /** Port of 127.0.0.1 that sandboxes reach the sandbox endpoint by; asked when the first one is made. */
+  sandboxEndpoint?: () => number | undefined;
   /** Creates at work at once (default 8) and waiting (default 256). */
   creates?: { running: number; waiting: number };
   /** Bytes of a sandbox's log that are kept (default 4 MiB). */
@@ -97,7 +97,7 @@ export async function openDockerEngine(options: DockerProviderOptions, run: RunC
     cniDir: undefined,
     registryDir,
     nameserver: options.nameserver,
-    door: options.door?.(),
+    sandboxEndpoint: options.sandboxEndpoint?.(),
   });
   const networks = new DockerNetworks({ api, firewall, instance });
   await networks.load();

@@ -1,7 +1,7 @@
 import { type Duplex, PassThrough, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { property } from '../json-path.ts';
-import { inControlGroup, siblingsOf, signalGroupOf } from '../process-group.ts';
+import { inControlGroup, siblingsOf, signalGroupOf } from '../exec/process-group.ts';
+import { property } from '../records/json-path.ts';
 import { type ExecHandle, type ExecOptions, NEVER_RAN, SandboxError } from '../sandbox.ts';
 import { type DockerApi, DockerError } from './docker-api.ts';
 import { FrameReader } from './docker-frames.ts';

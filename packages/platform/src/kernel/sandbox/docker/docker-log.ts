@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { LineSplitter, type LogPart } from '../log-file.ts';
+import { LineSplitter, type LogPart } from '../exec/log-file.ts';
 import type { LogLine } from '../sandbox.ts';
 import type { DockerApi } from './docker-api.ts';
 import { FrameReader } from './docker-frames.ts';

@@ -1,9 +1,9 @@
 import { access } from 'node:fs/promises';
-import type { Instance } from '../instance.ts';
-import { items, property } from '../json-path.ts';
-import type { SandboxNetwork } from '../network.ts';
+import type { Instance } from '../host/instance.ts';
+import type { SandboxNetwork } from '../network/network.ts';
+import { dotted } from '../network/subnets.ts';
+import { items, property } from '../records/json-path.ts';
 import { type NetworkPolicy, SandboxError } from '../sandbox.ts';
-import { dotted } from '../subnets.ts';
 import { type DockerApi, DockerError } from './docker-api.ts';
 import { DATA_LABEL, INSTANCE_LABEL } from './docker-record.ts';
 

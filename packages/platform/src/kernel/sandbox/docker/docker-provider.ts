@@ -1,12 +1,12 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { identify, type RunCommand, runCommand } from '../../processes/index.ts';
-import { readUsage, removeGroup } from '../cgroups.ts';
 import { CreateQueue } from '../create-queue.ts';
-import { diskBytes } from '../disk-bytes.ts';
+import { readUsage, removeGroup } from '../host/cgroups.ts';
+import { diskBytes } from '../host/disk-bytes.ts';
 import type { StagedSpec } from '../host-stage.ts';
-import { property } from '../json-path.ts';
 import type { ProvidedSandbox } from '../provided-sandbox.ts';
+import { property } from '../records/json-path.ts';
 import {
   type NetworkPolicy,
   type ProbeReport,

@@ -21,7 +21,7 @@ const record: fc.Arbitrary<DockerRecord> = fc.record({
     endpoints: fc.array(
       fc.record({ host: fc.domain(), addresses: fc.array(fc.ipV4()), port: fc.nat(65_535) }, { noNullPrototype: true }),
     ),
-    door: fc.boolean(),
+    sandboxEndpoint: fc.boolean(),
   }),
 });
 

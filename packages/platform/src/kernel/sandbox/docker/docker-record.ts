@@ -1,5 +1,5 @@
-import { property } from '../json-path.ts';
-import { networkPolicy, text, texts } from '../record-fields.ts';
+import { property } from '../records/json-path.ts';
+import { networkPolicy, text, texts } from '../records/record-fields.ts';
 import type { NetworkPolicy } from '../sandbox.ts';
 
 /** What a later server must know of a container to take it over or to remove it; kept in the container's labels. */

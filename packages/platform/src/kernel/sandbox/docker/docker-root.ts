@@ -2,9 +2,9 @@ import { mkdir, readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunCommand } from '../../processes/index.ts';
-import { unescapeMount } from '../cgroups.ts';
-import type { Instance } from '../instance.ts';
-import { type MountRequest, makeRoot } from '../owner.ts';
+import { unescapeMount } from '../host/cgroups.ts';
+import type { Instance } from '../host/instance.ts';
+import { type MountRequest, makeRoot } from '../owner/owner.ts';
 import { SandboxError } from '../sandbox.ts';
 
 /** Made by the engine itself in every container. */

@@ -1,7 +1,7 @@
 import { type Clock, sleep } from '../../clock.ts';
 import { isAlive, type ProcessIdentity, signalProcess } from '../../processes/index.ts';
-import { property } from '../json-path.ts';
 import { ProvidedSandbox, type SandboxParts } from '../provided-sandbox.ts';
+import { property } from '../records/json-path.ts';
 import type { SandboxExit } from '../sandbox.ts';
 import { type DockerApi, DockerError } from './docker-api.ts';
 import { execInContainer } from './docker-exec.ts';

@@ -1,11 +1,11 @@
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { identify, type ProcessIdentity, type RunCommand } from '../../processes/index.ts';
+import { inControlGroup } from '../exec/process-group.ts';
 import type { StagedSpec } from '../host-stage.ts';
-import { type ImageUser, resolveImageUser } from '../image-user.ts';
-import { property } from '../json-path.ts';
-import { commandOf, ociProcess } from '../oci-spec.ts';
-import { inControlGroup } from '../process-group.ts';
+import { type ImageUser, resolveImageUser } from '../oci/image-user.ts';
+import { commandOf, ociProcess } from '../oci/oci-spec.ts';
+import { property } from '../records/json-path.ts';
 import { SandboxError } from '../sandbox.ts';
 import { containerBody } from './container-body.ts';
 import { cgroupOf, type DockerEngine } from './docker-engine.ts';

@@ -5,7 +5,7 @@
 use strict;
 use warnings;
 
-require(__FILE__ =~ s{[^/]*$}{../owner-parts.pl}r);
+require(__FILE__ =~ s{[^/]*$}{../owner/owner-parts.pl}r);
 
 my ($lease, $pid_file, $group) = @ARGV;
 $SIG{PIPE} = 'IGNORE';

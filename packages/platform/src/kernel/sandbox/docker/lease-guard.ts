@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../clock.ts';
 import { HELPER_ENV } from '../../processes/index.ts';
 import { Timers } from '../../timers.ts';
-import { isGone } from '../is-gone.ts';
+import { isGone } from '../host/is-gone.ts';
 import { SandboxError } from '../sandbox.ts';
 
 const SCRIPT = fileURLToPath(new URL('./lease-guard.pl', import.meta.url));

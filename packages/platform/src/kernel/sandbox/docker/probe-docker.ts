@@ -1,9 +1,9 @@
 import { access } from 'node:fs/promises';
 import type { RunCommand } from '../../processes/index.ts';
-import { items, property } from '../json-path.ts';
-import { ownerSupports } from '../owner.ts';
+import { INIT_PROGRAM } from '../oci/sandbox-init.ts';
+import { ownerSupports } from '../owner/owner.ts';
+import { items, property } from '../records/json-path.ts';
 import type { ProbeReport } from '../sandbox.ts';
-import { INIT_PROGRAM } from '../sandbox-init.ts';
 import { DockerApi } from './docker-api.ts';
 
 export interface DockerProbeOptions {

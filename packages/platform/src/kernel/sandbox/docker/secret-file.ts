@@ -1,6 +1,6 @@
 import { chown, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ImageUser } from '../image-user.ts';
+import type { ImageUser } from '../oci/image-user.ts';
 
 /** Where a container finds it; a name that images do not use. */
 const INSIDE = '/.agentplatform-secrets';

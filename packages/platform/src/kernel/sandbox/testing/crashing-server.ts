@@ -2,7 +2,7 @@
 import pino from 'pino';
 import { systemClock } from '../../clock.ts';
 import { DockerProvider } from '../docker/docker-provider.ts';
-import { OciProvider } from '../oci-provider.ts';
+import { OciProvider } from '../oci/oci-provider.ts';
 import { busyboxImage } from './rootfs.ts';
 import { smallSpec } from './small-spec.ts';
 import { testStage } from './test-stage.ts';

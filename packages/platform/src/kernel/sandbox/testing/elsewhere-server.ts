@@ -1,7 +1,7 @@
 /** The other side of `ElsewhereProvider`: a provider in a mount namespace of its own, asked by messages. */
 import pino from 'pino';
 import { systemClock } from '../../clock.ts';
-import { OciProvider } from '../oci-provider.ts';
+import { OciProvider } from '../oci/oci-provider.ts';
 import { type ExecHandle, type Sandbox, SandboxError } from '../sandbox.ts';
 import type { Ask, Described, ElsewhereSetting, FromProvider, ToProvider } from './elsewhere-protocol.ts';
 import { TestStage } from './test-stage.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { Subnet } from '../subnets.ts';
+import type { Subnet } from '../network/subnets.ts';
 
 /** A data directory below `parent` that is offered the block first, as `claimSubnet` chooses. */
 export function rivalFor({ base }: Subnet, parent: string): string {

@@ -6,8 +6,8 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommand } from '../../processes/index.ts';
+import { leaseFile } from '../host/lease-file.ts';
 import type { PreparedImage } from '../host-stage.ts';
-import { leaseFile } from '../lease-file.ts';
 import {
   type ExecHandle,
   NEVER_RAN,

@@ -2,8 +2,8 @@ import { readdir, readFile, realpath } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
 import { join } from 'node:path';
 import { runCommand } from '../../processes/index.ts';
-import { listGroups, readCgroupLayout } from '../cgroups.ts';
-import { instancePlaces } from '../instance.ts';
+import { listGroups, readCgroupLayout } from '../host/cgroups.ts';
+import { instancePlaces } from '../host/instance.ts';
 
 /** Everything on the machine that carries the names of the platform at `dataDir`, which may be gone; makes nothing. */
 export async function traces(dataDir: string) {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
@@ -26,6 +27,7 @@ import { connectConsentProvider, consentTo } from '../support/consent-platform.t
 import { connectMcp, settledTarget, signingFetch } from '../support/gateway.ts';
 import { newUser, setPolicy } from '../support/iam.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { signedFetch } from '../support/signed-fetch.ts';
 
 let platform: TestPlatform;
 let clients: Clients;
@@ -312,6 +314,59 @@ describe('who comes in', () => {
     expect(status).toBe(403);
     expect(platform.log()).toContain('without inbound authorization');
     await client.close();
+  });
+});
+
+describe('a gateway with domains of its own', () => {
+  const domainOverride = { default: 'tools.example.com', alternateDomains: ['Other.example.com'] };
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+
+  /** The client of JavaScript does not know the field yet. */
+  async function newGateway(more: object): Promise<{ gatewayUrl: string; domainOverride: object }> {
+    const content = { name: `tools-${++named}`, roleArn: platform.ready.defaultRoleArn, domainOverride, ...more };
+    const answer = await signedFetch(platform, { method: 'POST', path: '/gateways/', content });
+    expect(answer.status).toBe(202);
+    return answer.json() as Promise<{ gatewayUrl: string; domainOverride: object }>;
+  }
+
+  /** The answer at that path to who comes by that name. */
+  async function by(host: string, path: string, more: Record<string, string> = {}, body?: object) {
+    const { port } = new URL(platform.ready.endpoint);
+    const method = body ? 'POST' : 'GET';
+    const asking = request({ port, host: '127.0.0.1', path, method, headers: { ...headers, ...more, host } });
+    asking.end(body && JSON.stringify(body));
+    const [answer] = (await once(asking, 'response')) as [IncomingMessage];
+    let text = '';
+    for await (const part of answer) text += part;
+    return { status: answer.statusCode, challenge: String(answer.headers['www-authenticate']), text };
+  }
+
+  it('is told by the first, and tells who comes by one of them so', async () => {
+    const made = await newGateway(withTokens());
+    expect(made.domainOverride).toEqual(domainOverride);
+    const { origin, pathname } = new URL(made.gatewayUrl);
+    expect(origin).toBe('https://tools.example.com');
+    const metadata = `/.well-known/oauth-protected-resource${pathname}`;
+    for (const [host, at] of [
+      ['tools.example.com', 'https://tools.example.com'],
+      ['other.example.com:443', 'https://other.example.com'],
+      ['evil.example.com', 'http://evil.example.com'],
+    ] as const) {
+      const refused = await by(host, pathname, {}, {});
+      expect(refused.status).toBe(401);
+      expect(refused.challenge.includes(`resource_metadata="${at}${metadata}"`)).toBe(true);
+      expect(JSON.parse((await by(host, metadata)).text).resource).toBe(`${at}${pathname}`);
+    }
+  });
+
+  it('takes requests of pages at its domains where it is open, and of no others', async () => {
+    const { pathname } = new URL((await newGateway({ authorizerType: 'NONE' })).gatewayUrl);
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    const asked = async (host: string, origin: string): Promise<number | undefined> =>
+      (await by(host, pathname, { origin }, message)).status;
+    expect(await asked('tools.example.com', 'https://tools.example.com')).toBe(200);
+    expect(await asked('tools.example.com', 'https://evil.example.com')).toBe(403);
+    expect(await asked('evil.example.com', 'https://evil.example.com')).toBe(403);
   });
 });
 

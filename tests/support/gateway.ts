@@ -1,5 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { GetGatewayTargetCommand, type GetGatewayTargetCommandOutput } from '@aws-sdk/client-bedrock-agentcore-control';
+import {
+  CreateGatewayTargetCommand,
+  type CreateGatewayTargetCommandInput,
+  GetGatewayTargetCommand,
+  type GetGatewayTargetCommandOutput,
+  type McpServerTargetConfiguration,
+} from '@aws-sdk/client-bedrock-agentcore-control';
 import { Client, type ClientCapabilities, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { Sha256 } from '../../bench/support/signed-requests.ts';
@@ -60,4 +66,40 @@ export async function settledTarget(
     if (!/^(CREATING|UPDATING|SYNCHRONIZING)$/.test(target.status ?? '')) return target;
     await delay(50);
   }
+}
+
+/** Adds an MCP server to a gateway as a target, once its tools are made. */
+export async function addMcpServer(
+  clients: Clients,
+  gatewayIdentifier: string,
+  name: string,
+  mcpServer: McpServerTargetConfiguration,
+  more: Partial<CreateGatewayTargetCommandInput> = {},
+): Promise<GetGatewayTargetCommandOutput> {
+  const input = { gatewayIdentifier, name, targetConfiguration: { mcp: { mcpServer } }, ...more };
+  const { targetId = '' } = await clients.control.send(new CreateGatewayTargetCommand(input));
+  const target = await settledTarget(clients, gatewayIdentifier, targetId);
+  if (target.status !== 'READY') throw new Error(`${name} is ${target.status}: ${target.statusReasons?.join('; ')}`);
+  return target;
+}
+
+/** One message to a gateway as it is, without a client. */
+export async function postMcp(url: string, body: unknown, { fetch: own = fetch, ...headers }: PostHeaders = {}) {
+  const answer = await own(url, {
+    method: 'POST',
+    headers: {
+      ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+    },
+    body: JSON.stringify(body),
+  });
+  const text = await answer.text();
+  const [, event] = /^data: (.+)$/m.exec(text) ?? [];
+  const json: unknown = text === '' ? undefined : JSON.parse(event ?? text);
+  return { status: answer.status, headers: answer.headers, type: answer.headers.get('content-type'), json };
+}
+
+interface PostHeaders {
+  fetch?: typeof fetch;
+  [header: string]: unknown;
 }

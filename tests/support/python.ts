@@ -21,6 +21,11 @@ export interface Python {
 export async function testPython(): Promise<Python | undefined> {
   const path = process.env.AGENTPLATFORM_TEST_PYTHONPATH ?? (await pythonPackages(root));
   if (path === undefined) return undefined;
+  return pythonWith(path);
+}
+
+/** The machine's Python 3 with the packages of that folder. */
+export function pythonWith(path: string): Python {
   const env = { PYTHONPATH: path, PYTHONDONTWRITEBYTECODE: '1' };
   return {
     env,

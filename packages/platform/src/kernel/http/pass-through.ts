@@ -45,6 +45,8 @@ export interface Passing extends Entered {
   signal: AbortSignal;
   onGone: OnGone;
   span: Span;
+  /** So many more requests came within this one: each counts, and has its record. Throws ThrottlingException. */
+  countMore(requests: number): void;
 }
 
 export interface PassThroughDeps extends StagesDeps {
@@ -71,6 +73,8 @@ interface Passage {
   /** What its caller asks to do, once that is read. */
   operation: string;
   body: Uint8Array | Readable | undefined;
+  /** It is one, or that many in one. */
+  requests: number;
 }
 
 /**
@@ -114,7 +118,7 @@ class PassThrough {
     const metrics = this.#deps.metrics.request(operation);
     const began = this.#deps.clock.monotonic();
     const entering = this.#entry.begin(operation, req, this.#deps.newRequestId(), closeSignal(res));
-    const passage: Passage = { entering, res, operation, body: undefined };
+    const passage: Passage = { entering, res, operation, body: undefined, requests: 1 };
     metrics.began();
     let failure: ServiceError | undefined;
     try {
@@ -125,7 +129,7 @@ class PassThrough {
     letGo(passage);
     const status = res.destroyed && !res.headersSent ? CLIENT_LEFT : res.statusCode;
     metrics.ended(status, (this.#deps.clock.monotonic() - began) / 1000);
-    this.#stages.record(entering, passage.operation, status, failure);
+    for (let i = 0; i < passage.requests; i++) this.#stages.record(entering, passage.operation, status, failure);
     this.#stages.finish(entering, status, failure?.code);
   }
 
@@ -139,7 +143,13 @@ class PassThrough {
       signal.addEventListener('abort', run, { once: true });
       return () => signal.removeEventListener('abort', run);
     };
-    const passing = { ...entered, req, requestId, body: passage.body, signal, onGone, span };
+    const countMore = (requests: number): void => {
+      for (let i = 0; i < requests; i++) {
+        this.#stages.know(entering, entered.principal);
+        passage.requests++;
+      }
+    };
+    const passing = { ...entered, req, requestId, body: passage.body, signal, onGone, span, countMore };
     const { status, headers, body } = await request.pass(passing).catch((error: unknown) => {
       if (!(error instanceof HeldElsewhereError)) throw error;
       return this.#forward(error, entering, passing);

@@ -8,7 +8,7 @@ export { type Lease, Session } from './session.ts';
 export { sessionLogs } from './session-logs.ts';
 export type { PortSpan, SessionKey } from './session-plan.ts';
 export { SessionQuotaError } from './session-quota.ts';
-export type { SessionAddress, SessionRow } from './session-store.ts';
+export type { ServerHolder, SessionAddress, SessionRow } from './session-store.ts';
 export { type SessionPlan, Sessions, type SessionsOptions, type SessionVolumes } from './sessions.ts';
 export { createSqlServerStore } from './sql-server-store.ts';
 export { createSqlSessionStore } from './sql-session-store.ts';

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import { LapseWatch } from './lapse-watch.ts';
 import type { ServerHold } from './server-hold.ts';
 import type { ServerRecord, ServerStore } from './server-store.ts';
+import type { ServerHolder } from './session-store.ts';
 
 export interface ServerLeaseDeps {
   store: ServerStore;
@@ -33,8 +34,8 @@ export class ServerLease implements ServerHold {
   #address: string | undefined;
   #onLost: () => Promise<void> = async () => undefined;
   #onLeft: (serverId: string, epoch: number) => void = () => undefined;
-  /** Epochs of the other servers, as they were at the last beat. */
-  #others = new Map<string, number>();
+  /** The other servers, as they were at the last beat. */
+  #others = new Map<string, ServerRecord>();
   #beaten = false;
   #losing: Promise<void> | undefined;
   #cancelBeat: (() => void) | undefined;
@@ -57,6 +58,13 @@ export class ServerLease implements ServerHold {
   /** Whether this server knows that no other one was there at its last beat. */
   get alone(): boolean {
     return !this.#deps.shared || (this.#beaten && this.#others.size === 0);
+  }
+
+  /** The other server whose life has that number, as far as this one knew at its last beat. No two lives have one number. */
+  other(epoch: number): ServerHolder | undefined {
+    for (const { serverId, address, ...server } of this.#others.values())
+      if (server.epoch === epoch) return { serverId, epoch, address };
+    return undefined;
   }
 
   held(): boolean {
@@ -135,9 +143,9 @@ export class ServerLease implements ServerHold {
     await this.#renewed(began);
     const others = servers.filter((server) => server.serverId !== serverId);
     for (const lapsed of this.#watch.observe(others, clock.monotonic())) await this.#take(lapsed);
-    const now = new Map(others.map((server) => [server.serverId, server.epoch]));
-    for (const [id, epoch] of this.#others) {
-      const current = now.get(id);
+    const now = new Map(others.map((server) => [server.serverId, server]));
+    for (const [id, { epoch }] of this.#others) {
+      const current = now.get(id)?.epoch;
       // It may have lived more than once since the last beat. Of one that is not there a new life may have begun by now.
       if (current !== epoch) this.#onLeft(id, current === undefined ? epoch : current - 1);
     }

@@ -20,12 +20,14 @@ import type { FunctionCaller } from '../functions/index.ts';
 import type { IdentityPort } from '../identity/index.ts';
 import type { SecretsPort } from '../secrets/index.ts';
 import { GatewayTools } from './gateway-tools.ts';
-import { mcpPath } from './gateways/gateway.ts';
+import { domainsOf, mcpPath } from './gateways/gateway.ts';
 import { type GatewayOperation, gatewayOperations } from './gateways/gateway-operations.ts';
 import { Gateways } from './gateways/gateways.ts';
 import { AskedTargets } from './mcp/asked-targets.ts';
+import { Interceptors } from './mcp/interceptors.ts';
 import { GatewayRequests } from './mcp/mcp-requests.ts';
 import { McpServers } from './mcp/mcp-servers.ts';
+import type { SessionLife } from './mcp/mcp-sessions.ts';
 import { Prompts } from './mcp/prompts.ts';
 import { resourceMetadataRoutes } from './mcp/resource-metadata.ts';
 import { Resources } from './mcp/resources.ts';
@@ -74,6 +76,7 @@ export interface GatewayServiceDeps {
   roleExists(arn: string): Promise<boolean>;
   /** Absent: search is by words alone. */
   openEmbedder?: OpenEmbedder | undefined;
+  life: SessionLife;
   refusalOf(url: string): Promise<string | undefined>;
   newIdSuffix(): string;
   region: string;
@@ -121,8 +124,9 @@ export function createGatewayService(
   const tools = new GatewayTools({ ...deps, gateways, targets });
   const search = new ToolSearch({ ...deps, vectors });
   const asked = new AskedTargets({ ...deps, kinds });
+  const interceptors = new Interceptors(deps);
   const servers = new McpServers({
-    ...{ ...deps, tools, asked, kinds },
+    ...{ ...deps, tools, asked, kinds, onSessionEnd: (id) => connections.endSession(id) },
     calls: new ToolCalls({ ...deps, kinds, asked, search }),
     prompts: new Prompts({ ...deps, kinds, asked }),
     resources: new Resources({ ...deps, kinds, asked }),
@@ -131,12 +135,15 @@ export function createGatewayService(
     operations: {
       ...gatewayOperations({
         ...{ ...deps, gateways, vectors },
-        gatewayUrl: (id, ctx) => `${deps.addressFor(ctx)}${mcpPath(id)}`,
+        gatewayUrl: (gateway, ctx) => {
+          const [domain] = inSandbox(ctx) ? [] : domainsOf(gateway);
+          return `${domain === undefined ? deps.addressFor(ctx) : `https://${domain}`}${mcpPath(gateway.id)}`;
+        },
         workloadArn: (accountId, name) => identity.arnOf(accountId, name),
       }),
       ...targetOperations({ ...deps, gateways, targets, kinds }),
     },
-    passes: [new GatewayRequests({ ...deps, tools, servers })],
+    passes: [new GatewayRequests({ ...deps, tools, servers, interceptors })],
     routes: [resourceMetadataRoutes({ ...deps, tools })],
     port: undefined,
     start: () => vectors.start(),
@@ -147,4 +154,9 @@ export function createGatewayService(
       await connections.close();
     },
   };
+}
+
+/** It reaches the platform by an address of its own, and no other. */
+function inSandbox({ principal }: RequestContext): boolean {
+  return principal.kind === 'iam' && principal.sandboxId !== undefined;
 }

@@ -7,10 +7,10 @@ import type { ServiceModule } from '../../service-module.ts';
 import { createGatewayService, type GatewayServiceOperation, gatewayMigrations } from './index.ts';
 
 /** Gateways, and the MCP endpoint of each. */
-export const module: ServiceModule<'gateway', GatewayServiceOperation, 'identity' | 'secrets' | 'functions'> = {
-  needs: ['identity', 'secrets', 'functions'],
+export const module: ServiceModule<'gateway', GatewayServiceOperation, 'functions' | 'identity' | 'secrets'> = {
+  needs: ['functions', 'identity', 'secrets'],
   migrations: gatewayMigrations,
-  create(kernel, { identity, secrets, functions }) {
+  create(kernel, { functions, identity, secrets }) {
     const { config, reach, outbound, clock } = kernel;
     const publicUrl = config.publicUrl?.replace(/\/$/, '');
     return createGatewayService({
@@ -19,6 +19,7 @@ export const module: ServiceModule<'gateway', GatewayServiceOperation, 'identity
       jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }), clock }),
       readObject: objectReader(kernel.objects),
       roleMay: kernel.iam.roleMay,
+      life: kernel.lease,
       roles: kernel.iam,
       keys: kernel.iam.keys,
       ownAddresses: () => [publicUrl, reach.endpoint].filter((one) => one !== undefined),

@@ -7,6 +7,7 @@ export function checkGateway({
   authorizerType,
   authorizerConfiguration,
   protocolConfiguration,
+  interceptorConfigurations = [],
 }: GatewayDefinition): void {
   const rules = authorizerConfiguration?.customJWTAuthorizer;
   const judged = authorizerType === 'CUSTOM_JWT' || authorizerType === 'AUTHENTICATE_ONLY';
@@ -27,4 +28,10 @@ export function checkGateway({
         `protocolConfiguration.mcp.supportedVersions[${i}]`,
         `must be one of ${MCP_VERSIONS.join(', ')}`,
       );
+  const points = interceptorConfigurations.flatMap(({ interceptionPoints }) => interceptionPoints);
+  if (new Set(points).size < points.length)
+    throw errors.invalidField(
+      'interceptorConfigurations',
+      'must have one interceptor at most for REQUEST and one for RESPONSE',
+    );
 }

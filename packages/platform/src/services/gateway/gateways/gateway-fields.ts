@@ -2,7 +2,6 @@ import type { control } from '@agentplatform/contract';
 import type { FieldTable } from '../fields.ts';
 
 const WITHOUT_POLICY = 'needs Policy, which is not built yet';
-const WITHOUT_FUNCTIONS = 'needs functions, which are not built yet';
 const PRIVATE = 'is not offered here; open the private range with --allow-private-egress instead';
 
 /** Every field of CreateGateway and UpdateGateway: served, or why it is refused. */
@@ -17,7 +16,7 @@ export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | key
   'protocolConfiguration.mcp.supportedVersions': 'served',
   'protocolConfiguration.mcp.instructions': 'served',
   'protocolConfiguration.mcp.searchType': 'served',
-  'protocolConfiguration.mcp.sessionConfiguration': 'is not offered: a gateway keeps no sessions of MCP',
+  'protocolConfiguration.mcp.sessionConfiguration.sessionTimeoutInSeconds': 'served',
   'protocolConfiguration.mcp.streamingConfiguration.enableResponseStreaming': 'served',
   'protocolConfiguration.mcp.disableMcpListToolsPagination': 'served',
   authorizerType: 'served',
@@ -40,13 +39,14 @@ export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | key
   'authorizerConfiguration.customJWTAuthorizer.privateEndpoint': PRIVATE,
   'authorizerConfiguration.customJWTAuthorizer.privateEndpointOverrides': PRIVATE,
   'authorizerConfiguration.customJWTAuthorizer.allowedWorkloadConfiguration':
-    'is not offered: name the callers by allowedClients or customClaims',
+    'is for runtimes that gateways call, as with the original; name the callers by allowedClients or customClaims',
   kmsKeyArn: 'is not offered: what a gateway keeps has no secrets, and those of its providers are in the token vault',
-  interceptorConfigurations: WITHOUT_FUNCTIONS,
+  interceptorConfigurations: 'served',
   policyEngineConfiguration: WITHOUT_POLICY,
   exceptionLevel: 'served',
   tags: 'served',
-  domainOverride: 'is not offered: the address of the platform is the setting publicUrl',
-  customTransformConfiguration: WITHOUT_FUNCTIONS,
+  domainOverride: 'served',
+  customTransformConfiguration:
+    'is not offered: nothing says what its function is given; interceptorConfigurations changes requests and answers',
   wafConfiguration: 'is not offered here',
 };

@@ -12,7 +12,7 @@ export interface GatewayOperationsDeps {
   vectors: Pick<ToolVectors, 'shortcoming' | 'wake'>;
   paginator: Paginator;
   /** Where MCP clients reach a gateway. */
-  gatewayUrl(id: string, ctx: RequestContext): string;
+  gatewayUrl(gateway: Gateway, ctx: RequestContext): string;
   /** ARN of the workload identity of that name. */
   workloadArn(accountId: string, name: string): string;
 }
@@ -31,7 +31,7 @@ export function gatewayOperations({
   const one = ({ gatewayIdentifier: id }: { gatewayIdentifier: string }, { accountId }: RequestContext) =>
     gateways.arnOf(accountId, id);
   const view = (gateway: Gateway, ctx: RequestContext): control.GetGatewayResponse => ({
-    ...{ gatewayArn: gateway.arn, gatewayId: gateway.id, gatewayUrl: gatewayUrl(gateway.id, ctx) },
+    ...{ gatewayArn: gateway.arn, gatewayId: gateway.id, gatewayUrl: gatewayUrl(gateway, ctx) },
     ...{ name: gateway.name, status: 'READY', ...gateway.definition },
     workloadIdentityDetails: { workloadIdentityArn: workloadArn(gateway.accountId, gateway.id) },
     ...{ createdAt: new Date(gateway.createdAt), updatedAt: new Date(gateway.updatedAt) },

@@ -13,6 +13,8 @@ export type GatewayDefinition = Pick<
   | 'authorizerType'
   | 'authorizerConfiguration'
   | 'exceptionLevel'
+  | 'interceptorConfigurations'
+  | 'domainOverride'
 >;
 
 /** What is kept of a gateway beside its names. */
@@ -45,6 +47,19 @@ export function mcpPath(gatewayId: string): string {
   return `${GATEWAYS_PATH}/${gatewayId}/mcp`;
 }
 
+/** The domains by which a gateway is reached beside the platform's own address, that which it is told by first; in small letters. */
+export function domainsOf({ definition: { domainOverride } }: Pick<Gateway, 'definition'>): string[] {
+  if (!domainOverride) return [];
+  const { defaultDomain, alternateDomains = [] } = domainOverride;
+  return [defaultDomain, ...alternateDomains].map((domain) => domain.toLowerCase());
+}
+
+/** Where a gateway is for who reaches it by that `Host`: at a domain of its own, which has TLS before it, else at the platform's address. */
+export function originAt(gateway: Pick<Gateway, 'definition'>, host = '', platform: string): string {
+  const name = host.toLowerCase().replace(/:443$/, '');
+  return domainsOf(gateway).includes(name) ? `https://${name}` : platform;
+}
+
 /** The versions of MCP that a gateway speaks. */
 export function versionsOf({ definition: { protocolConfiguration } }: Pick<Gateway, 'definition'>): readonly string[] {
   return protocolConfiguration?.mcp.supportedVersions ?? MCP_VERSIONS;
@@ -53,4 +68,32 @@ export function versionsOf({ definition: { protocolConfiguration } }: Pick<Gatew
 /** Whether a gateway has the tool that finds tools. */
 export function searches({ definition: { protocolConfiguration } }: Pick<Gateway, 'definition'>): boolean {
   return protocolConfiguration?.mcp.searchType === 'SEMANTIC';
+}
+
+/** Whether answers may be streams, on which progress is told before the result. What an interceptor is to see first is whole. */
+export function streams(gateway: Pick<Gateway, 'definition'>): boolean {
+  const { streamingConfiguration } = gateway.definition.protocolConfiguration?.mcp ?? {};
+  return (streamingConfiguration?.enableResponseStreaming ?? true) && interceptorAt(gateway, 'RESPONSE') === undefined;
+}
+
+/** The interceptor of a gateway at that point: it has one at most. */
+export function interceptorAt(
+  { definition: { interceptorConfigurations = [] } }: Pick<Gateway, 'definition'>,
+  point: control.GatewayInterceptionPoint,
+): control.GatewayInterceptorConfiguration | undefined {
+  return interceptorConfigurations.find(({ interceptionPoints }) => interceptionPoints.includes(point));
+}
+
+/** Whether clients of the older versions have sessions: where the owner has asked for them, as with the original. */
+export function hasSessions({ definition: { protocolConfiguration } }: Pick<Gateway, 'definition'>): boolean {
+  return protocolConfiguration?.mcp.sessionConfiguration !== undefined;
+}
+
+/** As the original has it where the owner does not say. */
+const SESSION_TIMEOUT_SECONDS = 3_600;
+
+/** How long a session lasts, from its beginning, whatever is done in it. */
+export function sessionTimeoutMs({ definition: { protocolConfiguration } }: Pick<Gateway, 'definition'>): number {
+  const { sessionTimeoutInSeconds = SESSION_TIMEOUT_SECONDS } = protocolConfiguration?.mcp.sessionConfiguration ?? {};
+  return sessionTimeoutInSeconds * 1000;
 }

@@ -211,6 +211,8 @@ function definitionOf({
   authorizerType,
   authorizerConfiguration,
   exceptionLevel,
+  interceptorConfigurations,
+  domainOverride,
 }: control.CreateGatewayRequest | control.UpdateGatewayRequest): GatewayDefinition {
   return {
     description,
@@ -220,6 +222,8 @@ function definitionOf({
     authorizerType,
     authorizerConfiguration,
     exceptionLevel,
+    interceptorConfigurations,
+    domainOverride,
   };
 }
 

@@ -11,13 +11,19 @@ import {
   type UpstreamResponse,
 } from '../../../kernel/http/index.ts';
 import type { GatewayTools, OpenGateway } from '../gateway-tools.ts';
-import { GATEWAYS_PATH } from '../gateways/gateway.ts';
+import { GATEWAYS_PATH, type Gateway, mcpPath, originAt, versionsOf } from '../gateways/gateway.ts';
+import type { ToolCaller } from '../targets/target-kind.ts';
+import type { JsonObject } from '../tools/index.ts';
+import { isObject } from '../tools/json-pointer.ts';
+import { whenBegun } from './answer-body.ts';
+import type { Interceptors } from './interceptors.ts';
 import type { McpServers } from './mcp-servers.ts';
 import { advertisedScopes, metadataUrl } from './resource-metadata.ts';
 
 export interface McpRequestsDeps {
   tools: GatewayTools;
   servers: McpServers;
+  interceptors: Interceptors;
   jwt: JwtAuthenticator;
   region: string;
   /** Of the owner: gateways are his. */
@@ -73,7 +79,7 @@ export class GatewayRequests implements PassService {
     const { accountId, arn: resource, id, definition, certificateAuthority } = gateway;
     const { authorizerType, authorizerConfiguration } = definition;
     if (authorizerType === 'NONE') {
-      this.#fromHere(req);
+      this.#fromHere(req, gateway);
       return { kind: 'anonymous', accountId, acceptedBy: resource, address: addressKey(req.socket.remoteAddress) };
     }
     const configuration = authorizerConfiguration?.customJWTAuthorizer;
@@ -81,7 +87,7 @@ export class GatewayRequests implements PassService {
       throw errors.missingAuthentication(`The gateway ${id} takes signed requests: sign for bedrock-agentcore.`);
     return this.#deps.jwt.authenticate(token, {
       ...{ accountId, resource, configuration, certificateAuthority },
-      resourceMetadataUrl: metadataUrl(this.#deps.originOf(req), id),
+      resourceMetadataUrl: metadataUrl(originAt(gateway, req.headers.host, this.#deps.originOf(req)), id),
       advertisedScopes: advertisedScopes(gateway),
     });
   }
@@ -90,9 +96,9 @@ export class GatewayRequests implements PassService {
    * A page of somewhere else, opened by a person who reaches this address, calls no open gateway; nor does one whose name was made to lead here
    * (DNS rebinding): a name counts only where the configuration says it.
    */
-  #fromHere(req: IncomingMessage): void {
-    const { origin } = req.headers;
-    if (origin === undefined) return;
+  #fromHere(req: IncomingMessage, gateway: Gateway): void {
+    const { origin, host } = req.headers;
+    if (origin === undefined || origin === originAt(gateway, host, '')) return;
     const here = this.#addressOf(req);
     const named = this.#deps.publicUrl !== undefined || here.hostname === 'localhost';
     const address = isIP(here.hostname.replace(/^\[|\]$/g, '')) !== 0;
@@ -109,7 +115,10 @@ export class GatewayRequests implements PassService {
     }
   }
 
-  async #pass({ req, requestId, principal, body, signal }: Passing, open: OpenGateway): Promise<UpstreamResponse> {
+  async #pass(
+    { req, requestId, principal, body, signal, countMore }: Passing,
+    open: OpenGateway,
+  ): Promise<UpstreamResponse> {
     const { authorizerType } = open.gateway.definition;
     if (principal.kind === 'iam' && authorizerType !== 'AWS_IAM')
       throw errors.accessDenied(
@@ -118,19 +127,84 @@ export class GatewayRequests implements PassService {
           remedy: 'Send a bearer token of its identity provider, or no credentials where it is open.',
         },
       );
+    const { servers } = this.#deps;
+    servers.locate(open.gateway, req.headers[SESSION_HEADER]);
     const bytes = body === undefined ? undefined : await readAll(body);
     const url = this.#addressOf(req);
-    const request = new Request(url, {
-      method: req.method ?? 'POST',
-      headers: headersOf(req),
-      signal,
-      ...(bytes && { body: bytes }),
-    });
-    const caller = { principal, requestId, headers: req.headers, query: url.searchParams };
-    const answer = await this.#deps.servers.of(open.gateway).answer(request, caller);
-    const headers = { ...Object.fromEntries(answer.headers), 'cache-control': 'no-store' };
-    return { status: answer.status, headers, body: answer.body ? PushBody.from(answer.body) : PushBody.of('') };
+    const message = bytes && jsonOf(bytes);
+    if (Array.isArray(message)) {
+      if (!takesBatches(req, open.gateway)) return upstream(refusal('This version of MCP takes one message at a time'));
+      countMore(message.length - 1);
+    }
+    const passedBack: Record<string, string> = {};
+    const caller: ToolCaller = {
+      ...{ principal, requestId, headers: req.headers, query: url.searchParams },
+      passBack: (headers) => void Object.assign(passedBack, headers),
+    };
+    const asked = { req, url, signal, open, caller };
+    const answer = await headOf(await this.#answer(asked, bytes, message), open);
+    return upstream(answer, passedBack);
   }
+
+  /** Through the interceptors of the gateway, where it has any and there is a message. */
+  #answer({ req, url, signal, open, caller }: Asked, bytes: Uint8Array | undefined, body: unknown): Promise<Response> {
+    const { servers, interceptors } = this.#deps;
+    const { gateway } = open;
+    const method = req.method ?? 'POST';
+    const serve = (headers: Headers, sent: Uint8Array | undefined, parsed: unknown, by: ToolCaller) => {
+      const request = new Request(url, { method, headers, signal, ...(sent && { body: sent }) });
+      return servers.of(gateway).answer({ request, body: parsed }, by);
+    };
+    const headers = headersOf(req);
+    const intercepted = (gateway.definition.interceptorConfigurations ?? []).length > 0 && body !== undefined;
+    if (!intercepted) return serve(headers, bytes, body, caller);
+    if (!isObject(body)) return Promise.resolve(refusal('A gateway with interceptors takes one message at a time'));
+    const rawBody = textOf(bytes ?? new Uint8Array());
+    const message = { body, rawBody, path: mcpPath(gateway.id), caller, signal };
+    return interceptors.around(gateway, message, (changed, more) => {
+      describe(headers, changed);
+      const by = { ...caller, headers: { ...caller.headers, ...more } };
+      return serve(headers, Buffer.from(JSON.stringify(changed)), changed, by);
+    });
+  }
+}
+
+interface Asked {
+  req: IncomingMessage;
+  url: URL;
+  signal: AbortSignal;
+  open: OpenGateway;
+  caller: ToolCaller;
+}
+
+/** Once it is known what of the answers of targets goes with it, where that is asked for. */
+async function headOf(answer: Response, { targets }: OpenGateway): Promise<Response> {
+  return targets.some(({ live }) => live.metadataConfiguration?.allowedResponseHeaders) ? whenBegun(answer) : answer;
+}
+
+/** What a message has of headers that say what is in it (MCP 2026-07-28): of a changed message they are others. */
+function describe(headers: Headers, { method, params }: JsonObject): void {
+  if (headers.has('mcp-method') && typeof method === 'string') headers.set('mcp-method', method);
+  const name = isObject(params) ? (params.name ?? params.uri) : undefined;
+  if (headers.has('mcp-name') && typeof name === 'string') headers.set('mcp-name', name);
+}
+
+function refusal(message: string): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code: -32600, message }, id: null }, { status: 400 });
+}
+
+/** The one version that has batches; its clients do not say it in a header, which came later. */
+const WITH_BATCHES = '2025-03-26';
+
+function takesBatches({ headers }: IncomingMessage, gateway: Gateway): boolean {
+  const { 'mcp-protocol-version': version = WITH_BATCHES } = headers;
+  return version === WITH_BATCHES && versionsOf(gateway).includes(WITH_BATCHES);
+}
+
+function upstream(answer: Response, more: Record<string, string> = {}): UpstreamResponse {
+  const { connection: _, ...answered } = Object.fromEntries(answer.headers);
+  const headers = { ...more, ...answered, 'cache-control': 'no-store' };
+  return { status: answer.status, headers, body: answer.body ? PushBody.from(answer.body) : PushBody.of('') };
 }
 
 function arnOf(home: { region: string; accountId: string }, id: string): string {
@@ -158,12 +232,27 @@ function withinBounds(bytes: number, body: Uint8Array): Uint8Array {
   return body;
 }
 
+/** Undefined for what is no JSON: the protocol's package says so to the client. */
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(textOf(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+}
+
+const SESSION_HEADER = 'mcp-session-id';
+
 /** What MCP reads; credentials stay here. */
 const READ = [
   'accept',
   'content-type',
   'mcp-protocol-version',
-  'mcp-session-id',
+  SESSION_HEADER,
   'mcp-method',
   'mcp-name',
   'last-event-id',

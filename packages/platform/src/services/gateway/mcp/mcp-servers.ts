@@ -1,25 +1,33 @@
 import {
   type AuthInfo,
-  type BaseContext,
-  CLIENT_CAPABILITIES_META_KEY,
   createMcpHandler,
+  isLegacyRequest,
   type McpHttpHandler,
   type McpRequestContext,
+  ProtocolError,
+  ProtocolErrorCode,
   Server,
+  type ServerContext,
 } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
+import { ownerOf } from '../../../kernel/auth/index.ts';
+import type { Clock } from '../../../kernel/clock.ts';
 import type { Changes } from '../../../kernel/storage/index.ts';
+import { Timers } from '../../../kernel/timers.ts';
 import type { GatewayTools, OpenGateway } from '../gateway-tools.ts';
-import { GATEWAY_KIND, type Gateway, versionsOf } from '../gateways/gateway.ts';
+import { GATEWAY_KIND, type Gateway, hasSessions, streams, versionsOf } from '../gateways/gateway.ts';
 import { gatewayArnOf, TARGET_KIND } from '../targets/target.ts';
-import type { Asking, ClientInput, ToolCaller } from '../targets/target-kind.ts';
+import type { Asking, ToolCaller } from '../targets/target-kind.ts';
 import { kindOf, type TargetKinds } from '../targets/target-kinds.ts';
-import { isObject } from '../tools/json-pointer.ts';
 import type { AskedTargets } from './asked-targets.ts';
+import { type Asker, askingOf } from './asking.ts';
 import { listTools } from './list-tools.ts';
+import { ListenStreams } from './listen-streams.ts';
+import { McpSessions, type SessionLife } from './mcp-sessions.ts';
 import type { Prompts } from './prompts.ts';
 import type { Resources } from './resources.ts';
 import type { ToolCalls } from './tool-calls.ts';
+import { wholeAnswer } from './whole-answer.ts';
 
 export interface McpServersDeps {
   tools: GatewayTools;
@@ -29,6 +37,11 @@ export interface McpServersDeps {
   asked: AskedTargets;
   kinds: TargetKinds;
   changes: Changes;
+  clock: Clock;
+  /** This server among those that share the database. */
+  life: SessionLife;
+  /** Told when a session of a client is over. */
+  onSessionEnd(id: string): void;
   /** Of the platform. */
   version: string;
   log: Logger;
@@ -36,18 +49,45 @@ export interface McpServersDeps {
 
 const MODERN = '2026-07-28';
 
+/** No call of a tool takes longer: what ran when a gateway changed has ended by then. */
+const LONGEST_CALL_MS = 330_000;
+
 /** Answers the MCP requests of one gateway. */
 export interface McpAnswerer {
-  answer(request: Request, caller: ToolCaller): Promise<Response>;
+  /** Rejects with HeldElsewhereError for a session of another server. */
+  answer(message: McpMessage, caller: ToolCaller): Promise<Response>;
 }
 
-/** The MCP servers of gateways. What they serve is asked for with each request; only streams of change notifications last. */
+/** A request to a gateway, its body read. */
+export interface McpMessage {
+  request: Request;
+  /** Undefined where there is none that is JSON. */
+  body: unknown;
+}
+
+type Find = () => Promise<OpenGateway>;
+type Ask = (context: ServerContext) => Asking;
+
+interface Served extends McpAnswerer {
+  handler: McpHttpHandler;
+  listens: ListenStreams;
+  /** What of a gateway it was made for. */
+  settings: string;
+}
+
+/** The MCP servers of gateways. What they serve is asked for with each request; only sessions and streams of change notifications last. */
 export class McpServers {
   readonly #deps: McpServersDeps;
-  readonly #open = new Map<string, { handler: McpHttpHandler; settings: string } & McpAnswerer>();
+  readonly #open = new Map<string, Served>();
+  /** Of gateways that have changed or are gone: what they do they end. */
+  readonly #retired = new Set<Served>();
+  readonly #retirementTimers: Timers;
+  readonly #sessions: McpSessions;
 
   constructor(deps: McpServersDeps) {
     this.#deps = deps;
+    this.#retirementTimers = new Timers(deps.clock);
+    this.#sessions = new McpSessions(deps);
     deps.changes.subscribe([GATEWAY_KIND, TARGET_KIND], async (changed) => {
       const keys = changed === 'all' ? [...this.#open.keys()] : changed.map(({ key }) => gatewayArnOf(key));
       for (const arn of new Set(keys)) {
@@ -55,105 +95,151 @@ export class McpServers {
         notify?.toolsChanged();
         notify?.promptsChanged();
         notify?.resourcesChanged();
-        if (notify && !(await deps.tools.find(arn))) this.#end(arn);
+        this.#sessions.tell(arn);
+        if (!notify || (await deps.tools.find(arn))) continue;
+        this.#retire(arn);
+        this.#sessions.endAll(arn);
       }
     });
   }
 
   of(gateway: Gateway): McpAnswerer {
-    const settings = JSON.stringify([versionsOf(gateway), streams(gateway)]);
+    const settings = JSON.stringify([versionsOf(gateway), streams(gateway), hasSessions(gateway)]);
     const known = this.#open.get(gateway.arn);
     if (known?.settings === settings) return known;
-    this.#end(gateway.arn);
+    this.#retire(gateway.arn);
+    if (!hasSessions(gateway)) this.#sessions.endAll(gateway.arn);
     const made = { ...this.#make(gateway), settings };
     this.#open.set(gateway.arn, made);
     return made;
   }
 
-  #end(arn: string): void {
+  /** Throws HeldElsewhereError where a request belongs to a session that another server has. */
+  locate(gateway: Gateway, sessionId: string | string[] | undefined): void {
+    if (typeof sessionId === 'string' && hasSessions(gateway)) this.#sessions.locate(sessionId);
+  }
+
+  /** Its streams end at once, its calls when they are done. */
+  #retire(arn: string): void {
     const known = this.#open.get(arn);
+    if (!known) return;
     this.#open.delete(arn);
-    known?.handler.close().catch((error: unknown) => this.#deps.log.warn({ err: error }, 'streams of MCP did not end'));
-  }
-
-  /** Ends all streams. */
-  async close(): Promise<void> {
-    await Promise.all([...this.#open.values()].map(({ handler }) => handler.close()));
-    this.#open.clear();
-  }
-
-  #make(gateway: Gateway): { handler: McpHttpHandler } & McpAnswerer {
-    const { log } = this.#deps;
-    const callers = new WeakMap<AuthInfo, Known>();
-    const older = versionsOf(gateway).some((version) => version !== MODERN);
-    const handler = createMcpHandler((context) => this.#server(gateway.arn, context, callers), {
-      legacy: older ? 'stateless' : 'reject',
-      responseMode: streams(gateway) ? 'auto' : 'json',
-      onerror: (error) => log.debug({ err: error, gateway: gateway.id }, 'a request of MCP was refused'),
+    known.listens.end();
+    this.#retired.add(known);
+    this.#retirementTimers.after(LONGEST_CALL_MS, () => {
+      this.#retired.delete(known);
+      known.handler.close().catch((error: unknown) => this.#deps.log.warn({ err: error }, 'calls of MCP did not end'));
     });
+  }
+
+  /** Ends all streams and sessions. */
+  async close(): Promise<void> {
+    this.#retirementTimers.close();
+    await this.#sessions.close();
+    const served = [...this.#open.values(), ...this.#retired];
+    await Promise.all(served.map(({ handler }) => handler.close()));
+    this.#open.clear();
+    this.#retired.clear();
+  }
+
+  #make(gateway: Gateway): Omit<Served, 'settings'> {
+    const { log, tools } = this.#deps;
+    const { arn } = gateway;
+    const callers = new WeakMap<AuthInfo, Asker>();
+    const older = versionsOf(gateway).some((version) => version !== MODERN);
+    const sessions = older && hasSessions(gateway);
+    const listens = new ListenStreams();
+    const handler = createMcpHandler(
+      async (context) => {
+        const open = await found(tools, arn);
+        return this.#server(open, async () => open, context, callers);
+      },
+      {
+        legacy: older && !sessions ? 'stateless' : 'reject',
+        responseMode: streams(gateway) ? 'auto' : 'json',
+        onerror: (error) => log.debug({ err: error, gateway: gateway.id }, 'a request of MCP was refused'),
+      },
+    );
+    const newSession = async (): Promise<Server> => {
+      const find = (): Promise<OpenGateway> => found(tools, arn);
+      return this.#server(await find(), find, { era: 'legacy' }, callers, true);
+    };
     return {
-      handler,
-      answer(request, caller) {
+      ...{ handler, listens },
+      answer: async ({ request, body }, caller) => {
         // Handed through as it is, for each version of the protocol; who asks is decided already.
         const authInfo: AuthInfo = { token: '', clientId: '', scopes: [] };
-        callers.set(authInfo, { caller, gone: request.signal });
-        return handler.fetch(request, { authInfo });
+        const gone = request.signal;
+        callers.set(authInfo, { caller, gone });
+        const parsed = body === undefined ? {} : { parsedBody: body };
+        if (sessions && (await isLegacyRequest(request, body)))
+          return this.#sessions.answer({ request, body, authInfo }, { gateway, caller, newServer: newSession });
+        const serve = (asked: Request): Promise<Response> => handler.fetch(asked, { authInfo, ...parsed });
+        if (older && !streams(gateway) && (await isLegacyRequest(request, body))) return whole(await serve(request));
+        return listens.isOne(body) ? listens.serve(request, body, ownerOf(caller.principal), serve) : serve(request);
       },
     };
   }
 
-  async #server(arn: string, { era, authInfo }: McpRequestContext, callers: WeakMap<AuthInfo, Known>): Promise<Server> {
-    const { tools, version } = this.#deps;
-    const known = authInfo && callers.get(authInfo);
-    const open = await tools.find(arn);
-    if (!known || !open) throw new Error('a request of MCP without its caller or its gateway');
-    const { name, definition } = open.gateway;
+  /** A server of one request, or of a session: that one finds the gateway anew with each of its requests. */
+  #server(
+    now: OpenGateway,
+    find: Find,
+    { era }: Pick<McpRequestContext, 'era'>,
+    callers: WeakMap<AuthInfo, Asker>,
+    session = false,
+  ): Server {
+    const { name, definition } = now.gateway;
     const { instructions } = definition.protocolConfiguration?.mcp ?? {};
     // Without a session an older client has no stream on which it could be told.
-    const told = { listChanged: era === 'modern' };
-    const more = this.#hasMore(open) ? { prompts: told, resources: told } : {};
+    const told = { listChanged: era === 'modern' || session };
+    const more = session || this.#hasMore(now) ? { prompts: told, resources: told } : {};
     const server = new Server(
-      { name, version },
+      { name, version: this.#deps.version },
       {
-        capabilities: { tools: told, ...more },
+        capabilities: { tools: told, ...more, ...(session && { logging: {} }) },
         ...(instructions !== undefined && { instructions }),
-        supportedProtocolVersions: [...versionsOf(open.gateway)],
+        supportedProtocolVersions: [...versionsOf(now.gateway)],
       },
     );
-    const asking = ({ mcpReq }: BaseContext): Asking => askingOf(mcpReq, { ...known, era });
-    this.#serveTools(server, open, asking);
-    if (this.#hasMore(open)) this.#servePromptsAndResources(server, open, asking);
+    const asking = (context: ServerContext): Asking => {
+      const asker = context.http?.authInfo && callers.get(context.http.authInfo);
+      if (!asker) throw new Error('a request of MCP without its caller');
+      return askingOf(context, asker, era, session ? { server, gateway: now.gateway } : undefined);
+    };
+    this.#serveTools(server, find, asking);
+    if (session || this.#hasMore(now)) this.#servePromptsAndResources(server, find, asking);
     return server;
   }
 
-  #serveTools(server: Server, open: OpenGateway, asking: (context: BaseContext) => Asking): void {
+  #serveTools(server: Server, find: Find, asking: Ask): void {
     const { calls, asked } = this.#deps;
     server.setRequestHandler('tools/list', async ({ params }, context) => {
-      const seen = await asked.seen(open, asking(context));
+      const seen = await asked.seen(await find(), asking(context));
       const page = listTools(seen.open, params?.cursor);
       return seen.silent.length > 0 ? { ...page, _meta: { [SILENT_META_KEY]: seen.silent } } : page;
     });
-    server.setRequestHandler('tools/call', ({ params }, context) =>
-      calls.call(open, { ...asking(context), name: params.name, arguments: params.arguments ?? {} }),
+    server.setRequestHandler('tools/call', async ({ params }, context) =>
+      calls.call(await find(), { ...asking(context), name: params.name, arguments: params.arguments ?? {} }),
     );
   }
 
-  #servePromptsAndResources(server: Server, open: OpenGateway, asking: (context: BaseContext) => Asking): void {
+  #servePromptsAndResources(server: Server, find: Find, asking: Ask): void {
     const { prompts, resources } = this.#deps;
-    server.setRequestHandler('prompts/list', ({ params }, context) =>
-      prompts.list(open, params?.cursor, asking(context)),
+    server.setRequestHandler('prompts/list', async ({ params }, context) =>
+      prompts.list(await find(), params?.cursor, asking(context)),
     );
-    server.setRequestHandler('prompts/get', ({ params: { name, arguments: args } }, context) =>
-      prompts.get(open, { name, arguments: args }, asking(context)),
+    server.setRequestHandler('prompts/get', async ({ params: { name, arguments: args } }, context) =>
+      prompts.get(await find(), { name, arguments: args }, asking(context)),
     );
-    server.setRequestHandler('resources/list', ({ params }, context) =>
-      resources.list(open, params?.cursor, asking(context)),
+    server.setRequestHandler('resources/list', async ({ params }, context) =>
+      resources.list(await find(), params?.cursor, asking(context)),
     );
-    server.setRequestHandler('resources/templates/list', ({ params }, context) =>
-      resources.listTemplates(open, params?.cursor, asking(context)),
+    server.setRequestHandler('resources/templates/list', async ({ params }, context) =>
+      resources.listTemplates(await find(), params?.cursor, asking(context)),
     );
-    server.setRequestHandler('resources/read', ({ params }, context) =>
-      resources.read(open, params.uri, asking(context)),
+    server.setRequestHandler('resources/read', async ({ params }, context) =>
+      resources.read(await find(), params.uri, asking(context)),
     );
   }
 
@@ -163,49 +249,18 @@ export class McpServers {
   }
 }
 
-/** Who makes a request. */
-interface Known {
-  caller: ToolCaller;
-  /** Aborted when the client hangs up. */
-  gone: AbortSignal;
-}
-
 /** In a list of tools: the targets that did not tell theirs. */
 const SILENT_META_KEY = 'agentplatform/silent-targets';
 
-function askingOf(
-  request: BaseContext['mcpReq'],
-  { caller, gone, era }: Known & Pick<McpRequestContext, 'era'>,
-): Asking {
-  const progressToken = request._meta?.progressToken;
-  return {
-    caller,
-    messageId: request.id,
-    signal: AbortSignal.any([request.signal, gone]),
-    ...(progressToken !== undefined && {
-      progress: (progress) =>
-        void request
-          .notify({ method: 'notifications/progress', params: { ...progress, progressToken } })
-          // Who went away is told no more.
-          .catch(() => undefined),
-    }),
-    ...(era === 'modern' && {
-      input: {
-        capabilities: capabilitiesOf(request.envelope ?? {}),
-        responses: request.inputResponses,
-        state: request.requestState<string>(),
-      },
-    }),
-  };
+/** As JSON, also where the protocol's package would stream. */
+async function whole(answer: Response): Promise<Response> {
+  if (!answer.headers.get('content-type')?.startsWith('text/event-stream')) return answer;
+  return Response.json(await wholeAnswer(answer), { status: answer.status });
 }
 
-/** What the client says that it can be asked for. */
-function capabilitiesOf(envelope: object): ClientInput['capabilities'] {
-  const said: unknown = Reflect.get(envelope, CLIENT_CAPABILITIES_META_KEY);
-  return isObject(said) ? said : {};
-}
-
-/** Whether answers may be streams, on which progress is told before the result. */
-function streams({ definition }: Gateway): boolean {
-  return definition.protocolConfiguration?.mcp.streamingConfiguration?.enableResponseStreaming ?? true;
+/** Rejects where it was deleted meanwhile. */
+async function found(tools: Pick<GatewayTools, 'find'>, arn: string): Promise<OpenGateway> {
+  const open = await tools.find(arn);
+  if (open) return open;
+  throw new ProtocolError(ProtocolErrorCode.InvalidRequest, 'There is no such gateway any more.');
 }

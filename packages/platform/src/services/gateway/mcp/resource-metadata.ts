@@ -3,7 +3,7 @@ import { errors, resourceArn } from '@agentplatform/contract';
 import { issuerOf } from '../../../kernel/auth/index.ts';
 import type { RouteSet } from '../../../kernel/http/index.ts';
 import type { GatewayTools } from '../gateway-tools.ts';
-import { type Gateway, mcpPath } from '../gateways/gateway.ts';
+import { type Gateway, mcpPath, originAt } from '../gateways/gateway.ts';
 
 export interface ResourceMetadataDeps {
   tools: GatewayTools;
@@ -45,7 +45,7 @@ export function resourceMetadataRoutes({ tools, region, accountId, originOf }: R
           if (!found || !rules) throw errors.resourceNotFound(`There is no gateway ${id} that takes bearer tokens.`);
           reply.header('access-control-allow-origin', '*');
           return {
-            resource: `${originOf(request.raw)}${mcpPath(id)}`,
+            resource: `${originAt(found.gateway, request.raw.headers.host, originOf(request.raw))}${mcpPath(id)}`,
             authorization_servers: [issuerOf(rules.discoveryUrl)],
             bearer_methods_supported: ['header'],
             resource_name: found.gateway.name,

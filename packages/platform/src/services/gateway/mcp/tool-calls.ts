@@ -1,6 +1,7 @@
 import {
   type CallToolResult,
   type InputRequiredResult,
+  MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
 } from '@modelcontextprotocol/server';
@@ -51,6 +52,7 @@ export class ToolCalls {
       return await kindOf(target.live, kinds).call({ ...asked, gateway, target, tool });
     } catch (error) {
       signal.throwIfAborted();
+      if (isForClient(error, asked)) throw error;
       const text = failureText(error, { gateway, name, requestId: caller.requestId }, log);
       return { isError: true, content: [{ type: 'text', text }] };
     }
@@ -65,6 +67,15 @@ export class ToolCalls {
     if (target) return { target, tool: { ...UNSEEN, name: split.name } };
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${listed.slice(0, 200)}`);
   }
+}
+
+/** What a backend says to the client, and to no model: that it lacks a capability, or that what it sent back of a question is not what was asked. */
+function isForClient(error: unknown, { input }: Asking): error is ProtocolError {
+  if (!(error instanceof ProtocolError)) return false;
+  const answers = input?.state !== undefined || input?.responses !== undefined;
+  return (
+    error instanceof MissingRequiredClientCapabilityError || (answers && error.code === ProtocolErrorCode.InvalidParams)
+  );
 }
 
 const UNSEEN: Omit<GatewayTool['tool'], 'name'> = {

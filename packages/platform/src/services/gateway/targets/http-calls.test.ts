@@ -47,10 +47,10 @@ beforeEach(() => {
   });
 });
 
-function call(name = 'one', live: Partial<TargetDefinition> = {}, query = '') {
+function call(name = 'one', live: Partial<TargetDefinition> = {}, query = '', passBack?: ToolCaller['passBack']) {
   // What a call reads of them.
   const target = { arn: `arn:${name}`, name, live } as LiveTarget;
-  const caller = { headers: { 'x-tenant': 'a' }, query: new URLSearchParams(query) } as unknown as ToolCaller;
+  const caller = { headers: { 'x-tenant': 'a' }, query: new URLSearchParams(query), passBack } as unknown as ToolCaller;
   const { signal } = new AbortController();
   return calls.call({ gateway: {} as Gateway, target, tool, arguments: {}, caller, messageId: 1, signal });
 }
@@ -98,4 +98,13 @@ it('tells nothing of the credential that a backend repeats', async () => {
   const text = JSON.stringify(await call());
   expect(text).toContain('403');
   expect(text).not.toContain(SECRET);
+});
+
+it('passes the headers of the answer back that the list names, without the credential', async () => {
+  listener = (_req, res) => res.setHeader('x-quota', '7').setHeader('x-token', `is ${SECRET}`).end('{}');
+  const back: object[] = [];
+  await call('back', { metadataConfiguration: { allowedResponseHeaders: ['X-Quota', 'x-token'] } }, '', (headers) =>
+    back.push(headers),
+  );
+  expect(back).toEqual([{ 'x-quota': '7', 'x-token': expect.not.stringContaining(SECRET) }]);
 });

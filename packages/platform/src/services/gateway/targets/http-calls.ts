@@ -14,7 +14,7 @@ import type { TargetGuard } from '../outbound/target-guard.ts';
 import { ToolError } from '../tool-error.ts';
 import type { JsonObject } from '../tools/index.ts';
 import { checkArguments } from './check-arguments.ts';
-import { propagated } from './propagated.ts';
+import { passedBack, propagated } from './propagated.ts';
 import type { ToolCall } from './target-kind.ts';
 
 export interface HttpCallsDeps {
@@ -58,7 +58,7 @@ export class HttpCalls {
       ...credential.query,
     ]);
     return this.#deps.guard.run(target, () =>
-      this.#send(tool, request, { propagated: more.headers, credential, ca: target.live.certificateAuthority, signal }),
+      this.#send(tool, request, { propagated: more.headers, credential, call }),
     );
   }
 
@@ -68,9 +68,8 @@ export class HttpCalls {
     {
       propagated,
       credential,
-      ca,
-      signal,
-    }: { propagated: Record<string, string>; credential: Credential; ca: string | undefined; signal: AbortSignal },
+      call: { signal, caller, target },
+    }: { propagated: Record<string, string>; credential: Credential; call: ToolCall },
   ): Promise<CallToolResult> {
     const unsigned = { method, url, headers: { ...propagated, ...headers, ...credential.headers }, body };
     const signed = await credential.sign?.({ ...unsigned, service: tool.http.service });
@@ -82,11 +81,18 @@ export class HttpCalls {
       .fetch(sent.url, {
         ...{ method, headers: sent.headers },
         ...(body && { body }),
-        ...{ ca, signal, timeoutMs: TIMEOUT_MS, maxBytes: MAX_ANSWER_BYTES, redirects: redirectsOf(secrets) },
+        ...{
+          ca: target.live.certificateAuthority,
+          signal,
+          timeoutMs: TIMEOUT_MS,
+          maxBytes: MAX_ANSWER_BYTES,
+          redirects: redirectsOf(secrets),
+        },
       })
       .catch((error: unknown) => {
         throw masked(error, secrets);
       });
+    caller.passBack?.(passedBack(target.live.metadataConfiguration, answer.headers, createMask(secrets)));
     return { ...(await readAnswer(tool, answer, { maxBytes: MAX_ANSWER_BYTES, mask: secrets })) };
   }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { propagated, unpassable } from './propagated.ts';
+import { createMask } from '../http-tools/index.ts';
+import { passedBack, propagated, unpassable } from './propagated.ts';
 
 const caller = {
   principal: { kind: 'anonymous' as const, accountId: '111122223333', acceptedBy: 'arn', address: undefined },
@@ -45,4 +46,34 @@ describe('what of the caller’s request goes on', () => {
   it('is any other header that a list names', () => {
     expect(unpassable({ allowedRequestHeaders: ['x-tenant', 'accept-language'] })).toBeUndefined();
   });
+});
+
+describe('what of a target’s answer goes back', () => {
+  const mask = createMask(['hidden']);
+  const answered = {
+    'x-quota': '7',
+    'x-many': ['a', 'b'],
+    'x-token': 'is hidden',
+    'x-other': '8',
+    'set-cookie': ['a=b'],
+  };
+
+  it('is what the list names, without what a credential is part of', () => {
+    const lists = { allowedResponseHeaders: ['X-Quota', 'x-many', 'x-token', 'x-none'] };
+    expect(passedBack(lists, answered, mask)).toEqual({
+      ...{ 'x-quota': '7', 'x-many': 'a, b' },
+      'x-token': expect.not.stringContaining('hidden'),
+    });
+    expect(passedBack(undefined, answered, mask)).toEqual({});
+  });
+
+  it.each(['Set-Cookie', 'Content-Type', 'Mcp-Session-Id', 'Connection', 'Access-Control-Allow-Origin'])(
+    'is never %s, and a list that names it is refused',
+    (name) => {
+      const lists = { allowedResponseHeaders: ['x-quota', name] };
+      expect(unpassable(lists)).toEqual({ list: 'allowedResponseHeaders', name });
+      const all = { ...answered, [name.toLowerCase()]: 'a' };
+      expect(passedBack(lists, all, mask)).toEqual({ 'x-quota': '7' });
+    },
+  );
 });

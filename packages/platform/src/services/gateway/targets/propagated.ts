@@ -1,9 +1,14 @@
 import type { control } from '@agentplatform/contract';
+import type { Mask } from '../http-tools/index.ts';
 import type { ToolCaller } from './target-kind.ts';
 
 /** Headers that no list passes on: they are the platform's, the connection's or a credential's. */
 const NEVER =
   /^(?:authorization|proxy-.*|cookie|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|content-type|content-encoding|accept-encoding|x-amz.*|x-amzn.*|amz-sdk-.*|mcp-.*|x-agentplatform-.*)$/;
+
+/** Headers of answers that no list passes back: they are the gateway's, the connection's, or set something for the whole platform at its client. */
+const NEVER_BACK =
+  /^(?:set-cookie2?|www-authenticate|proxy-.*|connection|keep-alive|trailer|transfer-encoding|upgrade|alt-svc|clear-site-data|strict-transport-security|content-.*|access-control-.*|cache-control|x-amzn?-.*|mcp-.*|x-agentplatform-.*)$/;
 
 /** Of the signature of a presigned URL: who had them could send the request again. */
 const OF_SIGNATURE = /^x-amz-/i;
@@ -12,11 +17,28 @@ const OF_SIGNATURE = /^x-amz-/i;
 export function unpassable({
   allowedRequestHeaders = [],
   allowedQueryParameters = [],
+  allowedResponseHeaders = [],
 }: control.MetadataConfiguration = {}): { list: keyof control.MetadataConfiguration; name: string } | undefined {
   const header = allowedRequestHeaders.find((name) => NEVER.test(name.toLowerCase()));
   if (header !== undefined) return { list: 'allowedRequestHeaders', name: header };
   const parameter = allowedQueryParameters.find((name) => OF_SIGNATURE.test(name));
-  return parameter === undefined ? undefined : { list: 'allowedQueryParameters', name: parameter };
+  if (parameter !== undefined) return { list: 'allowedQueryParameters', name: parameter };
+  const back = allowedResponseHeaders.find((name) => NEVER_BACK.test(name.toLowerCase()));
+  return back === undefined ? undefined : { list: 'allowedResponseHeaders', name: back };
+}
+
+/** What of the headers of a target's answer goes back to the caller, as its list names it, without what a credential is part of. */
+export function passedBack(
+  { allowedResponseHeaders = [] }: control.MetadataConfiguration = {},
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  mask: Pick<Mask, 'text'>,
+): Record<string, string> {
+  const passed: Record<string, string> = {};
+  for (const name of allowedResponseHeaders.map((one) => one.toLowerCase())) {
+    const value = NEVER_BACK.test(name) ? undefined : headers[name];
+    if (value !== undefined) passed[name] = mask.text(Array.isArray(value) ? value.join(', ') : value);
+  }
+  return passed;
 }
 
 /** What of the caller's request goes on to a target, as its lists name it. */

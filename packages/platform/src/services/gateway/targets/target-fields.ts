@@ -46,7 +46,7 @@ export const TARGET_FIELDS: FieldTable<
   metadataConfiguration: 'served',
   'metadataConfiguration.allowedRequestHeaders': 'served',
   'metadataConfiguration.allowedQueryParameters': 'served',
-  'metadataConfiguration.allowedResponseHeaders': 'is not offered: a result of a tool has no headers',
+  'metadataConfiguration.allowedResponseHeaders': 'served',
   privateEndpoint: PRIVATE,
   certificateConfigurations: 'served',
 };

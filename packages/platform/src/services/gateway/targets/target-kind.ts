@@ -3,8 +3,10 @@ import type {
   CallToolResult,
   GetPromptResult,
   InputRequiredResult,
+  LoggingMessageNotification,
   Progress,
   ReadResourceResult,
+  ResultTypeMap,
 } from '@modelcontextprotocol/server';
 import type { Principal } from '../../../kernel/auth/index.ts';
 import type { Caller } from '../../../kernel/service.ts';
@@ -21,13 +23,39 @@ export interface ToolCaller {
   /** Of the request to the gateway, names in small letters. */
   headers: Readonly<Record<string, string | string[] | undefined>>;
   query: URLSearchParams;
+  /** Adds these headers of a target's answer to that of the gateway, while none of it is sent. */
+  passBack?(headers: Readonly<Record<string, string>>): void;
 }
 
-/** What a client of 2026-07-28 can be asked for in an answer, and what it says to what it was asked before. */
+/** What a client says that it can be asked for. */
+export interface ClientCapabilities {
+  elicitation?: unknown;
+  sampling?: unknown;
+  roots?: unknown;
+}
+
+/** What a client can be asked for in an answer, and what it says to what it was asked before. */
 export interface ClientInput {
-  capabilities: { elicitation?: unknown; sampling?: unknown; roots?: unknown };
+  capabilities: ClientCapabilities;
   responses: Record<string, unknown> | undefined;
   state: string | undefined;
+}
+
+/** What servers of the older versions ask clients for. */
+export type ClientRequest = 'elicitation/create' | 'sampling/createMessage' | 'roots/list';
+
+/** The client of a session of the older versions, which can be asked and told while its request is under way. */
+export interface SessionClient {
+  /** Of the session. */
+  id: string;
+  capabilities: ClientCapabilities;
+  /** Rejects with what the client refuses with, and once the signal aborts. */
+  ask(
+    request: { method: ClientRequest; params: Record<string, unknown> },
+    signal: AbortSignal,
+  ): Promise<ResultTypeMap[ClientRequest]>;
+  /** Passes a message for the log on, where it is of a level that the client wants. */
+  log(message: LoggingMessageNotification['params']): void;
 }
 
 /** What of a request to a gateway concerns its targets. */
@@ -39,8 +67,9 @@ export interface Asking {
   signal: AbortSignal;
   /** Tells the client of progress; absent where it did not ask to be told. */
   progress?: ((progress: Progress) => void) | undefined;
-  /** Absent for clients before 2026-07-28: a gateway has no session in which they could be asked. */
+  /** Absent for clients before 2026-07-28 without a session: they could not be asked. */
   input?: ClientInput | undefined;
+  session?: SessionClient | undefined;
 }
 
 /** What is asked of one target. */

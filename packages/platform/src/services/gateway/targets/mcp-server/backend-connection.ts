@@ -1,10 +1,13 @@
-import { Client } from '@modelcontextprotocol/client';
+import { Client, type ClientOptions, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/client';
 import type { Clock } from '../../../../kernel/clock.ts';
 import type { Outbound } from '../../../../kernel/outbound/index.ts';
 import { untilAborted } from '../../../../kernel/until-aborted.ts';
 import type { Credential } from '../../outbound/credential.ts';
+import type { JsonObject } from '../../tools/index.ts';
+import { isObject } from '../../tools/json-pointer.ts';
+import type { ClientCapabilities, ClientRequest } from '../target-kind.ts';
 import { BackendTransport } from './backend-transport.ts';
-import { Exchange } from './exchange.ts';
+import { currentExchange, Exchange } from './exchange.ts';
 
 /** Where a connection leads, and as whom. */
 export interface BackendPlace {
@@ -41,18 +44,23 @@ export class BackendConnection {
   /** Agrees on a version: 2026-07-28, else those before it. Rejects with what went wrong first on the way. */
   static async open(
     { endpoint, credential, ca }: BackendPlace,
-    sent: Pick<Exchange, 'headers' | 'query'>,
+    { headers, query, client: asked }: Pick<Exchange, 'headers' | 'query' | 'client'>,
     { outbound, clock, version }: BackendConnectionDeps,
   ): Promise<BackendConnection> {
     // Its own bound of calls at once: no other target waits for them.
     const transport = new BackendTransport(new URL(endpoint), { outbound: outbound.apart(), credential, ca });
     const client = new Client(
       { name: 'agentplatform-gateway', version },
-      { versionNegotiation: { mode: 'auto' }, inputRequired: { autoFulfill: false } },
+      {
+        versionNegotiation: { mode: 'auto' },
+        inputRequired: { autoFulfill: false },
+        capabilities: served(asked?.capabilities),
+      },
     );
+    passOn(client, asked?.capabilities);
     // What fails, fails the request that it belongs to.
     client.onerror = () => undefined;
-    const exchange = new Exchange({ ...HANDSHAKE, headers: sent.headers, query: sent.query });
+    const exchange = new Exchange({ ...HANDSHAKE, headers, query });
     const late = new AbortController();
     const cancel = clock.after(HANDSHAKE_TIMEOUT_MS, () => late.abort(new HandshakeTimeout()));
     try {
@@ -80,6 +88,41 @@ export class BackendConnection {
 
   async close(): Promise<void> {
     await this.client.close().catch(() => undefined);
+  }
+}
+
+/** What servers of the older versions may ask for, by the capability of the client. */
+const REQUESTS: Readonly<Record<keyof ClientCapabilities, ClientRequest>> = {
+  elicitation: 'elicitation/create',
+  sampling: 'sampling/createMessage',
+  roots: 'roots/list',
+};
+
+/** What a server is told that it can ask for. That the list of roots has changed is not passed on. */
+function served({ elicitation, sampling, roots }: ClientCapabilities = {}): NonNullable<ClientOptions['capabilities']> {
+  return {
+    ...(isObject(elicitation) && { elicitation: modes(elicitation) }),
+    ...(isObject(sampling) && { sampling: sampling.tools === undefined ? {} : { tools: {} } }),
+    ...(roots !== undefined && { roots: {} }),
+  };
+}
+
+/** Who names no mode has forms. */
+function modes({ form, url }: JsonObject): Record<string, Record<string, never>> {
+  return { ...((form !== undefined || url === undefined) && { form: {} }), ...(url !== undefined && { url: {} }) };
+}
+
+/** Passes what the server asks and says on to the client whose request it is at work on. */
+function passOn(client: Client, capabilities: ClientCapabilities = {}): void {
+  client.setNotificationHandler('notifications/message', ({ params }) => currentExchange()?.client?.log(params));
+  for (const name of ['elicitation', 'sampling', 'roots'] as const) {
+    if (capabilities[name] === undefined) continue;
+    const method = REQUESTS[name];
+    client.setRequestHandler(method, ({ params = {} }, { mcpReq }) => {
+      const asked = currentExchange()?.client;
+      if (asked) return asked.ask({ method, params }, mcpReq.signal);
+      throw new ProtocolError(ProtocolErrorCode.InvalidRequest, 'There is no client that could be asked now.');
+    });
   }
 }
 

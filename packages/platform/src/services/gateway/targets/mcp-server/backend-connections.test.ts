@@ -1,9 +1,11 @@
+import { ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../../../kernel/fake-clock.ts';
 import { TARGET_KIND } from '../target.ts';
+import type { SessionClient } from '../target-kind.ts';
 import { startSessionBackend } from './testing/backends.ts';
 import { bearer, type KindLab, mcpTarget, openKindLab } from './testing/kind-lab.ts';
-import { sessionServer } from './testing/stock.ts';
+import { sessionServer, type ToolRun } from './testing/stock.ts';
 
 let clock: FakeClock;
 let lab: KindLab;
@@ -83,4 +85,31 @@ it('all are closed at the end, and their sessions ended', async () => {
   await lab.connections.close();
   expect(backend.sessions.size).toBe(0);
   await expect(lab.call(mcpTarget(backend.url), 'a')).rejects.toThrow();
+});
+
+it('each session of a client has one of its own, as long as it lasts; a question reaches the client whose call it is', async () => {
+  await backend.close();
+  const form = { mode: 'form', message: 'Who?', requestedSchema: { type: 'object', properties: {} } };
+  const run = async ({ ask }: ToolRun): Promise<object> => {
+    const answer = await ask?.({ method: 'elicitation/create', params: form }, ElicitResultSchema);
+    return { content: [{ type: 'text', text: JSON.stringify(answer) }] };
+  };
+  backend = await startSessionBackend(() => sessionServer({ run }));
+  const target = mcpTarget(backend.url);
+  const session = (id: string, who: string): SessionClient => ({
+    ...{ id, capabilities: { elicitation: {} }, log: () => undefined },
+    ask: async () => ({ action: 'accept', content: { who } }),
+  });
+  const [ada, bob] = [session('a', 'Ada'), session('b', 'Bob')];
+  const asked = async (client: SessionClient): Promise<string> =>
+    JSON.stringify(await lab.call(target, 'a', {}, { session: client }));
+  expect(await Promise.all([asked(ada), asked(bob), asked(ada)])).toEqual(
+    ['Ada', 'Bob', 'Ada'].map((who) => expect.stringContaining(who)),
+  );
+  expect(backend.sessions.size).toBe(2);
+  await clock.advance(1_000_000);
+  expect(lab.connections.size).toBe(2);
+  lab.connections.endSession('a');
+  await sessions(1);
+  expect(await asked(bob)).toContain('Bob');
 });

@@ -19,8 +19,11 @@ const IDLE_MS = 300_000;
 interface Pooled {
   key: string;
   targetArn: string;
-  /** What of its first caller's request went along with the handshake. */
+  /** What of its first caller's request went along with the handshake, and his session. */
   sent: string;
+  sessionId: string | undefined;
+  /** The server keeps a session for it, which is that of one session here. */
+  bound: boolean;
   opening: Promise<BackendConnection>;
   users: number;
   /** No longer in the pool: closed once nobody uses it. */
@@ -67,6 +70,11 @@ export class BackendConnections {
     }
   }
 
+  /** A session of a client is over, and with it those of servers that were opened for it. */
+  endSession(id: string): void {
+    for (const one of [...this.#pooled.values()]) if (one.sessionId === id) this.#retire(one);
+  }
+
   get size(): number {
     return this.#pooled.size;
   }
@@ -83,7 +91,7 @@ export class BackendConnections {
 
   async #acquire(place: BackendPlace, exchange: Exchange, signal: AbortSignal): Promise<Pooled> {
     const base = digest([place.targetArn, place.revision, place.endpoint, place.credential, place.ca]);
-    const sent = digest([exchange.headers, exchange.query]);
+    const sent = digest([exchange.headers, exchange.query, exchange.client?.id]);
     for (;;) {
       signal.throwIfAborted();
       if (this.#closed) throw new Error('the connections to backends are closed');
@@ -92,6 +100,7 @@ export class BackendConnections {
       this.#hold(one);
       try {
         const connection = await untilAborted(one.opening, signal);
+        one.bound = connection.hasSession && one.sessionId !== undefined;
         if (!connection.hasSession || one.sent === sent) {
           if (connection.hasSession && one.key === base) this.#keepApart(one, base);
           return one;
@@ -108,7 +117,10 @@ export class BackendConnections {
   #open(key: string, place: BackendPlace, exchange: Exchange, sent: string): Pooled {
     this.#makeRoom(place.targetArn);
     const opening = BackendConnection.open(place, exchange, this.#deps);
-    const one: Pooled = { key, targetArn: place.targetArn, sent, opening, users: 0, retired: false };
+    const one: Pooled = {
+      ...{ key, targetArn: place.targetArn, sent, opening, users: 0, retired: false },
+      ...{ sessionId: exchange.client?.id, bound: false },
+    };
     this.#pooled.set(key, one);
     opening.catch(() => this.#retire(one));
     return one;
@@ -143,7 +155,7 @@ export class BackendConnections {
     one.users--;
     if (one.users > 0) return;
     if (one.retired) this.#end(one);
-    else one.cancelIdle = this.#deps.clock.after(IDLE_MS, () => this.#retire(one));
+    else if (!one.bound) one.cancelIdle = this.#deps.clock.after(IDLE_MS, () => this.#retire(one));
   }
 
   #retire(one: Pooled): void {

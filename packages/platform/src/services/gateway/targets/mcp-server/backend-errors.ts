@@ -1,5 +1,6 @@
 import {
   InsufficientScopeError,
+  MissingRequiredClientCapabilityError,
   ProtocolError,
   SdkError,
   SdkErrorCode,
@@ -42,6 +43,11 @@ function protocolError(error: ProtocolError, mask: Mask): Error {
   const text = plainText(mask.text(message), LONGEST_EXCERPT);
   if (error instanceof UrlElicitationRequiredError && error.elicitations.every(({ url }) => /^https?:\/\//i.test(url)))
     return new UrlElicitationRequiredError(masked(error.elicitations, mask), text);
+  if (error instanceof MissingRequiredClientCapabilityError)
+    return new MissingRequiredClientCapabilityError(
+      { requiredCapabilities: masked(error.requiredCapabilities, mask) },
+      text,
+    );
   return new ProtocolError(code, text);
 }
 

@@ -42,6 +42,7 @@ export function backendFetch({ outbound, credential, ca, onAnswer }: BackendFetc
         ...{ ca, redirects: 0 },
       });
       refuseRedirect(answer, credential);
+      if (exchange) exchange.answered = answer.headers;
       const streams = /^\s*text\/event-stream(?:[;\s]|$)/i.test(String(answer.headers['content-type'] ?? ''));
       onAnswer?.(streams);
       return responseOf(answer, exchange, streams);

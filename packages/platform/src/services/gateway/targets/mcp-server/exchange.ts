@@ -1,7 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { OutboundError } from '../../../../kernel/outbound/index.ts';
+import type { SessionClient } from '../target-kind.ts';
 
 export interface ExchangeOptions {
+  /** Whom a server of an older version may ask and tell meanwhile. */
+  client?: SessionClient | undefined;
   /** Beside the credential. */
   headers?: Readonly<Record<string, string>>;
   query?: readonly (readonly [name: string, value: string])[];
@@ -18,6 +21,7 @@ const LINE_FEED = 10;
 export class Exchange {
   readonly headers: Readonly<Record<string, string>>;
   readonly query: readonly (readonly [name: string, value: string])[];
+  readonly client: SessionClient | undefined;
   readonly #over = new AbortController();
   readonly #most: ExchangeOptions;
   #requests = 0;
@@ -25,10 +29,13 @@ export class Exchange {
   #lines = 0;
   /** What went wrong on the way first: the protocol's package tells less of it. */
   failure: unknown;
+  /** Of the answer that came last. */
+  answered: Readonly<Record<string, string | string[] | undefined>> = {};
 
   constructor(options: ExchangeOptions) {
     this.headers = options.headers ?? {};
     this.query = options.query ?? [];
+    this.client = options.client;
     this.#most = options;
   }
 

@@ -15,7 +15,7 @@ import type {
 import type { Clock } from '../../../../kernel/clock.ts';
 import { Timers } from '../../../../kernel/timers.ts';
 import type { Gateway } from '../../gateways/gateway.ts';
-import { createMask } from '../../http-tools/index.ts';
+import { createMask, type Mask } from '../../http-tools/index.ts';
 import { BackendError } from '../../outbound/backend-error.ts';
 import type { BackendSigning } from '../../outbound/backend-signing.ts';
 import type { Credential } from '../../outbound/credential.ts';
@@ -26,12 +26,13 @@ import { ToolError } from '../../tool-error.ts';
 import type { JsonObject, JsonObjectSchema } from '../../tools/index.ts';
 import { isObject } from '../../tools/json-pointer.ts';
 import { checkArguments } from '../check-arguments.ts';
-import { propagated } from '../propagated.ts';
+import { passedBack, propagated } from '../propagated.ts';
 import type { Target, TargetDefinition } from '../target.ts';
 import type {
   AskedPrompt,
   ClientInput,
   MadeTools,
+  SessionClient,
   TargetKind,
   TargetRequest,
   ToolCall,
@@ -194,7 +195,7 @@ export class McpServerKind implements TargetKind {
 
   /** In the name of the caller, within the bounds of the target. */
   async #forward<T extends object>(
-    { gateway, target, caller, signal, progress }: TargetRequest,
+    { gateway, target, caller, signal, progress, session }: TargetRequest,
     cost: Cost,
     work: (way: Way) => Promise<T>,
   ): Promise<T> {
@@ -203,8 +204,11 @@ export class McpServerKind implements TargetKind {
     const sent = propagated(target.live.metadataConfiguration, caller);
     const mask = createMask(credential.secrets);
     const onprogress = progress && ((told: Parameters<typeof progress>[0]) => progress(masked(told, mask)));
+    const onAnswer = (headers: Exchange['answered']): void =>
+      caller.passBack?.(passedBack(target.live.metadataConfiguration, headers, mask));
     return this.#deps.guard.run(target, async () => {
-      const asked = { target, definition: target.live, credential, sent, signal, cost };
+      const client = session && withoutSecrets(session, mask);
+      const asked = { target, definition: target.live, credential, sent, client, signal, cost, onAnswer };
       const result = await this.#exchange(asked, ({ connection, options }) =>
         work({ connection, options: { ...options, ...(onprogress && { onprogress }) } }),
       );
@@ -214,12 +218,12 @@ export class McpServerKind implements TargetKind {
 
   /** Rejects with the signal's reason once it aborts, else with what `backendError` makes of what went wrong. */
   async #exchange<T>(
-    { target, definition, credential, sent, signal, cost }: AskedExchange,
+    { target, definition, credential, sent, client, signal, cost, onAnswer }: AskedExchange,
     work: (way: Way) => Promise<T>,
   ): Promise<T> {
     const { connections, clock } = this.#deps;
     const { timeoutMs, ...bounds } = cost;
-    const exchange = new Exchange({ ...bounds, ...sent });
+    const exchange = new Exchange({ ...bounds, ...sent, client });
     const { endpoint } = configurationOf(definition);
     const place = {
       targetArn: target.arn,
@@ -233,9 +237,11 @@ export class McpServerKind implements TargetKind {
     const ends = AbortSignal.any([signal, late.signal]);
     const options: RequestOptions = { signal: ends, timeout: timeoutMs, allowInputRequired: true };
     try {
-      return await connections.use(place, exchange, ends, (connection) =>
+      const result = await connections.use(place, exchange, ends, (connection) =>
         exchange.during(() => work({ connection, options })),
       );
+      onAnswer?.(exchange.answered);
+      return result;
     } catch (error) {
       signal.throwIfAborted();
       if (late.signal.aborted) throw new BackendError(`The server did not answer within ${timeoutMs / 1000} s.`);
@@ -255,6 +261,9 @@ interface AskedExchange {
   credential: Credential;
   /** What of the caller's request goes along. */
   sent: Pick<Exchange, 'headers' | 'query'>;
+  client?: SessionClient | undefined;
+  /** Told the headers of the last answer. */
+  onAnswer?: (headers: Exchange['answered']) => void;
   signal: AbortSignal;
   cost: Cost;
 }
@@ -272,6 +281,15 @@ function configurationOf({ targetConfiguration }: TargetDefinition): control.Mcp
 
 function isEmpty({ tools, prompts = [], resources = [], templates = [] }: MadeTools): boolean {
   return tools.length + prompts.length + resources.length + templates.length === 0;
+}
+
+/** Neither asked nor told what a credential is part of. */
+function withoutSecrets(client: SessionClient, mask: Mask): SessionClient {
+  return {
+    ...client,
+    ask: (request, signal) => client.ask(masked(request, mask), signal),
+    log: (message) => client.log(masked(message, mask)),
+  };
 }
 
 /** A schema that was stored as JSON: no member of it is undefined. */
@@ -307,7 +325,7 @@ function withoutServer<T extends object>(result: T): T {
 function passable<T>(result: T, input: ClientInput | undefined): T {
   if (input === undefined && isInputRequiredResult(result))
     throw new ToolError(
-      'The server asks for input before it answers, which only clients of MCP 2026-07-28 can be asked for here.',
+      'The server asks for input before it answers, which only clients of MCP 2026-07-28 and those in a session can be asked for here.',
     );
   return result;
 }

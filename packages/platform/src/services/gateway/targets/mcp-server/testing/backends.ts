@@ -35,9 +35,14 @@ export async function startBackend(listener: RequestListener): Promise<Backend> 
 }
 
 /** A server of 2026-07-28, stateless, of the official package; it answers older clients too when it is told so. */
-export function startModernBackend(make: () => Server, legacy: 'stateless' | 'reject' = 'reject'): Promise<Backend> {
+export function startModernBackend(
+  make: () => Server,
+  legacy: 'stateless' | 'reject' = 'reject',
+  more: Record<string, string> = {},
+): Promise<Backend> {
   const handler = createMcpHandler(make, { legacy });
   return startBackend((req, res) => {
+    for (const [name, value] of Object.entries(more)) res.setHeader(name, value);
     void answer(req, res, (request) => handler.fetch(request));
   });
 }

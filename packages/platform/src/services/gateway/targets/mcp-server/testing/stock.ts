@@ -1,6 +1,7 @@
 import { Server as OldServer } from '@modelcontextprotocol/sdk/server/index.js';
 import {
   CallToolRequestSchema,
+  type ElicitResultSchema,
   GetPromptRequestSchema,
   ListPromptsRequestSchema,
   ListResourcesRequestSchema,
@@ -22,6 +23,8 @@ export interface ToolRun {
   signal: AbortSignal;
   /** Tells the client of progress, where it asked to be told. */
   progress(progress: number): Promise<void>;
+  /** Asks the client; of the versions before 2026-07-28 alone. */
+  ask?(request: object, schema: typeof ElicitResultSchema): Promise<object>;
   /** Of 2026-07-28 alone. */
   input?: Pick<ServerContext['mcpReq'], 'inputResponses' | 'requestState'>;
 }
@@ -75,10 +78,12 @@ export function sessionServer({ tools = [], prompts = [], resources = [], templa
   );
   server.setRequestHandler(GetPromptRequestSchema, ({ params }) => gotten(params.name));
   server.setRequestHandler(ReadResourceRequestSchema, ({ params }) => read(params.uri));
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, sendNotification }) => {
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, sendNotification, sendRequest }) => {
     const progressToken = params._meta?.progressToken;
     const result = await run?.({
       ...{ name: params.name, arguments: params.arguments ?? {}, signal },
+      // What a server asks need not be what its types say.
+      ask: (request, schema) => sendRequest(request as never, schema),
       async progress(progress) {
         if (progressToken === undefined) return;
         await sendNotification({ method: 'notifications/progress', params: { progressToken, progress } });

@@ -1,0 +1,34 @@
+import type { DocumentValue } from '@agentplatform/contract';
+import { HOP_BY_HOP } from '../../../kernel/hop-by-hop.ts';
+import type { ToolCaller } from '../targets/target-kind.ts';
+import { isObject } from '../tools/json-pointer.ts';
+
+/** Between servers of the platform, and of no concern to anybody else. */
+const OF_PLATFORM = /^x-agentplatform-/;
+/** A header as RFC 9110 has it. */
+const NAME = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
+const VALUE = /^[\t\x20-\x7e]*$/;
+/** The gateway's own in each answer. */
+const OWN = new Set(['content-length', 'content-type', 'mcp-session-id', 'cache-control', 'x-amzn-requestid']);
+
+/** The headers of a request as an interceptor sees them: named as in the original's guide. */
+export function interceptorHeaders(headers: ToolCaller['headers']): Record<string, string> {
+  const seen: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined || OF_PLATFORM.test(name)) continue;
+    const shown = name.replace(/(^|-)[a-z]/g, (letters) => letters.toUpperCase());
+    seen[shown] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return seen;
+}
+
+/** The headers that a function gives, their names in small letters; what is no header, and what the gateway itself says, is left out. */
+export function passedHeaders(given: DocumentValue | undefined): Record<string, string> {
+  const passed: Record<string, string> = {};
+  for (const [given_, value] of Object.entries(isObject(given) ? given : {})) {
+    const name = given_.toLowerCase();
+    const fits = typeof value === 'string' && NAME.test(name) && VALUE.test(value);
+    if (fits && !OWN.has(name) && !HOP_BY_HOP.has(name) && !OF_PLATFORM.test(name)) passed[name] = value;
+  }
+  return passed;
+}

@@ -1,0 +1,186 @@
+import { type control, type DocumentValue, ServiceError } from '@agentplatform/contract';
+import type { Logger } from 'pino';
+import type { Iam } from '../../../kernel/auth/index.ts';
+import type { FunctionCaller } from '../../functions/index.ts';
+import { type Gateway, interceptorAt } from '../gateways/gateway.ts';
+import { gatewayRole } from '../outbound/gateway-role.ts';
+import type { ToolCaller } from '../targets/target-kind.ts';
+import type { JsonObject } from '../tools/index.ts';
+import { isObject } from '../tools/json-pointer.ts';
+import { interceptorHeaders, passedHeaders } from './interceptor-headers.ts';
+import { wholeAnswer } from './whole-answer.ts';
+
+export interface InterceptorsDeps {
+  functions: FunctionCaller;
+  roleMay: Iam['roleMay'];
+  log: Logger;
+}
+
+/** A message of MCP on its way to a gateway. */
+export interface Intercepted {
+  body: JsonObject;
+  /** As it came. */
+  rawBody: string;
+  path: string;
+  caller: ToolCaller;
+  signal: AbortSignal;
+}
+
+/** What an interceptor would have the gateway answer. */
+interface InterceptedAnswer {
+  status: number;
+  headers: Record<string, string>;
+  /** Undefined where there is none. */
+  body: DocumentValue | undefined;
+}
+
+/** The message as it goes on, or the answer that takes its place. */
+type RequestOutcome = { body: JsonObject; headers: Record<string, string> } | { answer: InterceptedAnswer };
+
+const VERSION = '1.0';
+const JSON_RPC_INTERNAL_ERROR = -32603;
+
+/** Functions of a gateway's owner that see each message before its targets do, and each answer before its client does. What goes wrong in them ends the request. */
+export class Interceptors {
+  readonly #deps: InterceptorsDeps;
+
+  constructor(deps: InterceptorsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Answers a message by `serve`, with the interceptors of the gateway before and behind it. */
+  async around(
+    gateway: Gateway,
+    message: Intercepted,
+    serve: (body: JsonObject, headers: Record<string, string>) => Promise<Response>,
+  ): Promise<Response> {
+    try {
+      const outcome = await this.#request(gateway, message);
+      if ('answer' in outcome) return responseOf(await this.#response(gateway, message, outcome.answer));
+      const { body, headers } = outcome;
+      const answer = await serve(body, headers);
+      // A stream of change notifications has no end.
+      if (!interceptorAt(gateway, 'RESPONSE') || body.method === 'subscriptions/listen') return answer;
+      const whole = await wholeAnswer(answer);
+      const said = { status: answer.status, headers: Object.fromEntries(answer.headers), body: whole };
+      return responseOf(whole === undefined ? said : await this.#response(gateway, { ...message, body }, said));
+    } catch (error) {
+      if (!(error instanceof InterceptorFailure)) throw error;
+      return responseOf(failureAnswer(gateway, message.body.id, error));
+    }
+  }
+
+  async #request(gateway: Gateway, message: Intercepted): Promise<RequestOutcome> {
+    const unchanged = { body: message.body, headers: {} };
+    const interceptor = interceptorAt(gateway, 'REQUEST');
+    if (!interceptor) return unchanged;
+    const { transformedGatewayRequest: request, transformedGatewayResponse: response } = await this.#invoke(
+      gateway,
+      interceptor,
+      requestPart(interceptor, message),
+      message,
+    );
+    if (isObject(response)) return { answer: answerOf(response, undefined) };
+    if (!isObject(request)) return unchanged;
+    const { body = message.body } = request;
+    if (!isObject(body)) throw new InterceptorFailure('it gives a body that is no message');
+    return { body, headers: passedHeaders(request.headers) };
+  }
+
+  async #response(gateway: Gateway, message: Intercepted, answer: InterceptedAnswer): Promise<InterceptedAnswer> {
+    const interceptor = interceptorAt(gateway, 'RESPONSE');
+    if (!interceptor) return answer;
+    const hidden = interceptor.inputConfiguration?.payloadFilter?.exclude.some(
+      ({ field }) => field === 'RESPONSE_BODY',
+    );
+    const event = {
+      ...requestPart(interceptor, message),
+      gatewayResponse: {
+        statusCode: answer.status,
+        headers: answer.headers,
+        body: hidden ? null : (answer.body ?? null),
+      },
+    };
+    const { transformedGatewayResponse: response } = await this.#invoke(gateway, interceptor, event, message);
+    return isObject(response) ? answerOf(response, answer) : answer;
+  }
+
+  async #invoke(
+    gateway: Gateway,
+    { interceptor }: control.GatewayInterceptorConfiguration,
+    mcp: JsonObject,
+    { caller, signal }: Intercepted,
+  ): Promise<JsonObject> {
+    const arn = interceptor.lambda?.arn ?? '';
+    const { functions, roleMay, log } = this.#deps;
+    const { requestId } = caller;
+    try {
+      const payload = { interceptorInputVersion: VERSION, mcp };
+      const answer = await functions.invoke({ arn, payload, signal, caller: gatewayRole(gateway, roleMay) });
+      if (answer.outcome === 'failed')
+        throw new InterceptorFailure(`it failed with ${answer.errorType}: ${answer.errorMessage}`);
+      return outputOf(answer.value);
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn({ err: error, requestId, gateway: gateway.id, arn }, 'an interceptor failed, and the request with it');
+      if (error instanceof InterceptorFailure) throw error;
+      if (error instanceof ServiceError) throw new InterceptorFailure(error.message, { cause: error });
+      throw error;
+    }
+  }
+}
+
+/** An interceptor could not be asked, or answered what is no answer. */
+class InterceptorFailure extends Error {
+  override readonly name = 'InterceptorFailure';
+}
+
+/** What a client is told of it: why, only where the owner wants that told. */
+function failureAnswer({ definition }: Gateway, id: unknown, failure: InterceptorFailure): InterceptedAnswer {
+  const debug = definition.exceptionLevel === 'DEBUG';
+  const message = debug
+    ? `An interceptor of the gateway fails: ${failure.message}`
+    : 'An interceptor of the gateway fails.';
+  const known = typeof id === 'string' || typeof id === 'number' ? id : null;
+  return {
+    status: 500,
+    headers: {},
+    body: { jsonrpc: '2.0', id: known, error: { code: JSON_RPC_INTERNAL_ERROR, message } },
+  };
+}
+
+function requestPart(
+  { inputConfiguration }: control.GatewayInterceptorConfiguration,
+  { body, rawBody, path, caller }: Intercepted,
+): JsonObject {
+  const headers = inputConfiguration?.passRequestHeaders ? { headers: interceptorHeaders(caller.headers) } : {};
+  return {
+    rawGatewayRequest: { body: rawBody },
+    gatewayRequest: { path, httpMethod: 'POST', ...headers, body },
+  };
+}
+
+function outputOf(value: DocumentValue): JsonObject {
+  if (!isObject(value) || value.interceptorOutputVersion !== VERSION)
+    throw new InterceptorFailure(`it does not answer with interceptorOutputVersion ${VERSION}`);
+  if (!isObject(value.mcp)) throw new InterceptorFailure('its answer has no member mcp');
+  return value.mcp;
+}
+
+/** What is not said stays as it was. */
+function answerOf(said: JsonObject, before: InterceptedAnswer | undefined): InterceptedAnswer {
+  const { statusCode = before?.status ?? 200, body } = said;
+  if (typeof statusCode !== 'number' || !Number.isInteger(statusCode) || statusCode < 200 || statusCode > 599)
+    throw new InterceptorFailure('it gives a statusCode that is none');
+  return {
+    status: statusCode,
+    headers: { ...before?.headers, ...passedHeaders(said.headers) },
+    body: body === undefined || body === null ? before?.body : body,
+  };
+}
+
+function responseOf({ status, headers, body }: InterceptedAnswer): Response {
+  const { 'content-type': _, ...rest } = headers;
+  if (body === undefined) return new Response(null, { status, headers: rest });
+  return new Response(JSON.stringify(body), { status, headers: { ...rest, 'content-type': 'application/json' } });
+}

@@ -22,12 +22,18 @@ function membersOf(name: string): Record<string, { shape: string }> | undefined 
   return type === 'structure' || type === 'union' ? members : undefined;
 }
 
-/** The leaves of a request that have no line of their own, but for those below a field that is refused whole. */
-function leavesWithoutLine(name: string, path: string, table: Readonly<Record<string, string>>): string[] {
+/** The leaves of a request that have no line of their own, but for those below a field that is refused whole. What is inside of itself is a leaf there. */
+function leavesWithoutLine(
+  name: string,
+  path: string,
+  table: Readonly<Record<string, string>>,
+  around: readonly string[] = [],
+): string[] {
   return Object.entries(membersOf(name) ?? {}).flatMap(([member, { shape }]): string[] => {
     const at = path === '' ? member : `${path}.${member}`;
     if (Object.hasOwn(table, at) && table[at] !== 'served') return [];
-    if (Object.keys(membersOf(shape) ?? {}).length > 0) return leavesWithoutLine(shape, at, table);
+    if (Object.keys(membersOf(shape) ?? {}).length > 0 && !around.includes(shape))
+      return leavesWithoutLine(shape, at, table, [...around, shape]);
     return Object.hasOwn(table, at) ? [] : [at];
   });
 }

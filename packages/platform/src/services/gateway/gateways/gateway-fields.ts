@@ -41,11 +41,15 @@ export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | key
   'authorizerConfiguration.customJWTAuthorizer.allowedWorkloadConfiguration':
     'is for runtimes that gateways call, as with the original; name the callers by allowedClients or customClaims',
   kmsKeyArn: 'is not offered: what a gateway keeps has no secrets, and those of its providers are in the token vault',
-  interceptorConfigurations: 'served',
+  'interceptorConfigurations.interceptor.lambda.arn': 'served',
+  'interceptorConfigurations.interceptionPoints': 'served',
+  'interceptorConfigurations.inputConfiguration.passRequestHeaders': 'served',
+  'interceptorConfigurations.inputConfiguration.payloadFilter.exclude.field': 'served',
   policyEngineConfiguration: WITHOUT_POLICY,
   exceptionLevel: 'served',
   tags: 'served',
-  domainOverride: 'served',
+  'domainOverride.defaultDomain': 'served',
+  'domainOverride.alternateDomains': 'served',
   customTransformConfiguration:
     'is not offered: nothing says what its function is given; interceptorConfigurations changes requests and answers',
   wafConfiguration: 'is not offered here',

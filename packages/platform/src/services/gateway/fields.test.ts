@@ -15,11 +15,22 @@ const model = JSON.parse(
 ) as { planes: { control: { shapes: Record<string, Shape> } } };
 const { shapes } = model.planes.control;
 
-/** What is inside of a structure, and of a list of structures; undefined for a leaf. */
-function membersOf(name: string): Record<string, { shape: string }> | undefined {
+/** What is inside of a structure, and of a list of structures. */
+function insideOf(name: string): Record<string, { shape: string }> | undefined {
   const { type, member, members } = shapes[name] ?? {};
-  if (type === 'list') return member && membersOf(member.shape);
+  if (type === 'list') return member && insideOf(member.shape);
   return type === 'structure' || type === 'union' ? members : undefined;
+}
+
+/** Whether a shape has itself inside, as a schema has: it is one thing, however deep. */
+function isEndless(name: string, above: readonly string[] = []): boolean {
+  if (above.includes(name)) return name === above[0];
+  return Object.values(insideOf(name) ?? {}).some(({ shape }) => isEndless(shape, [...above, name]));
+}
+
+/** As `insideOf`; undefined for a leaf. */
+function membersOf(name: string): Record<string, { shape: string }> | undefined {
+  return isEndless(name) ? undefined : insideOf(name);
 }
 
 /** The leaves of a request that have no line of their own, but for those below a field that is refused whole. */

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withSection } from '../../scripts/docs/pages.ts';
-import type { Machine } from '../support/machine.ts';
+import { busyNote, type Machine, takenOn } from '../support/machine.ts';
 import { rounded } from '../support/statistics.ts';
 import type { TransferResults } from './file-transfer.ts';
 import type { LiveResults } from './live-sessions.ts';
@@ -83,9 +83,7 @@ function tableOf(rows: string[][]): string {
 export async function keepResults(results: CodeInterpreterResults): Promise<void> {
   await mkdir(dirname(resultsFile), { recursive: true });
   await writeFile(resultsFile, `${JSON.stringify(results, undefined, 2)}\n`);
-  const { cpu, cores, memoryGiB, kernel, node, loadAtStart } = results.machine;
-  const busy = loadAtStart > cores / 2 ? ' **The machine was busy with other work: the times are too high.**' : '';
-  const taken = `Taken ${results.at.slice(0, 10)} on ${cpu}, ${cores} cores, ${memoryGiB} GiB, Linux ${kernel}, Node ${node}; load ${loadAtStart} at the start.${busy}`;
+  const taken = `${takenOn(results.at, results.machine)}.${busyNote(results.machine, 'the times are too high')}`;
   const text = `${taken}\n\n${table(results)}`;
   await writeFile(page, withSection(await readFile(page, 'utf8'), 'code-interpreter', text));
 }

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withSection } from '../../scripts/docs/pages.ts';
 import { embeddingModel } from '../../tests/support/embedding-model.ts';
-import { type Machine, thisMachine } from '../support/machine.ts';
+import { type Machine, takenOn, thisMachine } from '../support/machine.ts';
 import { type Budget, budgets } from './budgets.ts';
 import { type EmbeddingsFootprint, measureEmbeddings } from './measured-embeddings.ts';
 import { measureStart, type StartFootprint } from './measured-start.ts';
@@ -109,13 +109,8 @@ function budgetRow({ piece, idleMb, peakMb }: Budget, idle?: number, peak?: numb
 }
 
 async function keep(results: FootprintResults): Promise<void> {
-  const { cpu, cores, memoryGiB, kernel, node, loadAtStart } = results.machine;
   const options = results.args.length === 0 ? '' : ` Started with \`${results.args.join(' ')}\`.`;
-  const section = [
-    `Taken ${results.at.slice(0, 10)} on ${cpu}, ${cores} cores, ${memoryGiB} GiB, Linux ${kernel}, Node ${node}; load ${loadAtStart} at the start.${options}`,
-    '',
-    tables(results),
-  ].join('\n');
+  const section = [`${takenOn(results.at, results.machine)}.${options}`, '', tables(results)].join('\n');
   await mkdir(dirname(resultsFile), { recursive: true });
   await writeFile(resultsFile, `${JSON.stringify(results, undefined, 2)}\n`);
   await writeFile(docsPage, withSection(await readFile(docsPage, 'utf8'), 'footprint', section));

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withSection } from '../../scripts/docs/pages.ts';
-import type { Machine } from '../support/machine.ts';
+import { type Machine, takenOn } from '../support/machine.ts';
 import { rounded } from '../support/statistics.ts';
 import type { Measured } from './throughput.ts';
 
@@ -34,7 +34,6 @@ export function table({ measured }: GatewayResults): string {
 export async function keepResults(results: GatewayResults): Promise<void> {
   await mkdir(dirname(resultsFile), { recursive: true });
   await writeFile(resultsFile, `${JSON.stringify(results, undefined, 2)}\n`);
-  const { cpu, cores, memoryGiB, kernel, node, loadAtStart } = results.machine;
-  const taken = `Taken ${results.at.slice(0, 10)} on ${cpu}, ${cores} cores, ${memoryGiB} GiB, Linux ${kernel}, Node ${node}; load ${loadAtStart} at the start.`;
+  const taken = `${takenOn(results.at, results.machine)}.`;
   await writeFile(page, withSection(await readFile(page, 'utf8'), 'gateway', `${taken}\n\n${table(results)}`));
 }

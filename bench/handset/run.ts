@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { browserRuntime } from '../../packages/handset/tools/copy-vendor.ts';
 import { withSection } from '../../scripts/docs/pages.ts';
-import { type Machine, thisMachine } from '../support/machine.ts';
+import { busyNote, type Machine, takenOn, thisMachine } from '../support/machine.ts';
 import { median, percentile, rounded } from '../support/statistics.ts';
 import { installBrunch } from './brunch.ts';
 import { publishTo } from './published.ts';
@@ -218,11 +218,8 @@ function table({ fullBuild, oneFile, manyFiles, coldStart }: HandsetResults): st
 }
 
 async function keep(results: HandsetResults): Promise<void> {
-  const { cpu, cores, memoryGiB, kernel, node, tools, loadAtStart } = results.machine;
-  const versions = Object.entries(tools).map(([name, version]) => `${name} ${version}`);
-  const busy = loadAtStart > cores / 2 ? ' **The machine was busy with other work: these numbers are too high.**' : '';
   const section = [
-    `Taken ${results.at.slice(0, 10)} on ${cpu}, ${cores} cores, ${memoryGiB} GiB, Linux ${kernel}, Node ${node}, ${versions.join(', ')}; load ${loadAtStart} at the start.${busy}`,
+    `${takenOn(results.at, results.machine)}.${busyNote(results.machine)}`,
     '',
     table(results),
     '',

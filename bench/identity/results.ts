@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withSection } from '../../scripts/docs/pages.ts';
-import type { Machine } from '../support/machine.ts';
+import { busyNote, type Machine, takenOn } from '../support/machine.ts';
 import { rounded } from '../support/statistics.ts';
 import type { TokenTimes } from './cached-token.ts';
 import type { VerificationTimes } from './jwt-verification.ts';
@@ -64,11 +64,6 @@ export function table({ tokens, verification, waiters }: IdentityResults): strin
 export async function keepResults(results: IdentityResults): Promise<void> {
   await mkdir(dirname(resultsFile), { recursive: true });
   await writeFile(resultsFile, `${JSON.stringify(results, undefined, 2)}\n`);
-  const { cpu, cores, memoryGiB, kernel, node, loadAtStart } = results.machine;
-  const busy =
-    loadAtStart > cores / 2
-      ? ' **The machine was busy with other work: times are too high, and ratios are those of turns beside each other.**'
-      : '';
-  const taken = `Taken ${results.at.slice(0, 10)} on ${cpu}, ${cores} cores, ${memoryGiB} GiB, Linux ${kernel}, Node ${node}; load ${loadAtStart} at the start.${busy}`;
+  const taken = `${takenOn(results.at, results.machine)}.${busyNote(results.machine, 'times are too high, and ratios are those of turns beside each other')}`;
   await writeFile(page, withSection(await readFile(page, 'utf8'), 'identity', `${taken}\n\n${table(results)}`));
 }

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withSection } from '../../scripts/docs/pages.ts';
-import type { Machine } from '../support/machine.ts';
+import { busyNote, type Machine, takenOn } from '../support/machine.ts';
 import { rounded } from '../support/statistics.ts';
 import type { LargeResults } from './large.ts';
 import type { Mem0Results } from './mem0.ts';
@@ -126,22 +126,14 @@ function section(results: MemoryResults): string {
   if (platform) {
     const peer = mem0 ? `mem0 ${mem0.version} on a local qdrant` : 'without mem0';
     said.push(
-      `${taken(platform.at, platform.machine)}, ${peer}, embeddings by ${platform.model} for both.${busy(platform.machine)}`,
+      `${takenOn(platform.at, platform.machine)}, ${peer}, embeddings by ${platform.model} for both.${busyNote(platform.machine)}`,
     );
   }
   if (large) {
     const { embedded, indexSeconds } = large;
     said.push(
-      `PostgreSQL with pgvector ${large.pgvector}: ${taken(large.at, large.machine)}; ${embedded.toLocaleString('en')} sentences embedded, the rest perturbed, the graph built in ${Math.round(indexSeconds)} s.${busy(large.machine)}`,
+      `PostgreSQL with pgvector ${large.pgvector}: ${takenOn(large.at, large.machine)}; ${embedded.toLocaleString('en')} sentences embedded, the rest perturbed, the graph built in ${Math.round(indexSeconds)} s.${busyNote(large.machine)}`,
     );
   }
   return [...said.flatMap((paragraph) => [paragraph, '']), table(results)].join('\n');
-}
-
-function taken(at: string, { cpu, cores, memoryGiB, kernel, node, loadAtStart }: Machine): string {
-  return `Taken ${at.slice(0, 10)} on ${cpu}, ${cores} cores, ${memoryGiB} GiB, Linux ${kernel}, Node ${node}, load ${loadAtStart} at the start`;
-}
-
-function busy({ loadAtStart, cores }: Machine): string {
-  return loadAtStart > cores / 2 ? ' **The machine was busy with other work: these numbers are too high.**' : '';
 }

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withSection } from '../../scripts/docs/pages.ts';
-import type { Machine } from '../support/machine.ts';
+import { busyNote, type Machine, takenOn } from '../support/machine.ts';
 import { rounded } from '../support/statistics.ts';
 import type { ColdStart } from './cold-start.ts';
 import type { Contestant } from './contestants.ts';
@@ -133,14 +133,8 @@ export async function keepResults(results: RuntimeResults): Promise<void> {
 }
 
 function section(results: RuntimeResults): string {
-  const { cpu, cores, memoryGiB, kernel, node, tools, loadAtStart } = results.machine;
-  const versions = Object.entries(tools).map(([name, version]) => `${name} ${version}`);
-  const busy =
-    loadAtStart > cores / 2
-      ? ' **The machine was busy with other work: these numbers are too high and will be replaced.**'
-      : '';
   return [
-    `Taken ${results.at.slice(0, 10)} on ${cpu}, ${cores} cores, ${memoryGiB} GiB, Linux ${kernel}, Node ${node}, ${versions.join(', ')}; load ${loadAtStart} at the start.${busy}`,
+    `${takenOn(results.at, results.machine)}.${busyNote(results.machine, 'these numbers are too high and will be replaced')}`,
     '',
     table(results),
   ].join('\n');

@@ -28,6 +28,17 @@ export function thisMachine(tools: Record<string, string[]>): Machine {
   };
 }
 
+/** When and where figures were taken, for the line above them; without a full stop. `at`: ISO 8601. */
+export function takenOn(at: string, { cpu, cores, memoryGiB, kernel, node, tools, loadAtStart }: Machine): string {
+  const versions = Object.entries(tools).map(([name, version]) => `, ${name} ${version}`);
+  return `Taken ${at.slice(0, 10)} on ${cpu}, ${cores} cores, ${memoryGiB} GiB, Linux ${kernel}, Node ${node}${versions.join('')}; load ${loadAtStart} at the start`;
+}
+
+/** What is to be said of figures that were taken beside other work, after a full stop; nothing of others. */
+export function busyNote({ loadAtStart, cores }: Machine, so = 'these numbers are too high'): string {
+  return loadAtStart > cores / 2 ? ` **The machine was busy with other work: ${so}.**` : '';
+}
+
 /** The first number with a point in what the command prints. */
 function versionOf([file = '', ...args]: string[]): string {
   try {

@@ -14,14 +14,14 @@ const PIECES: Record<string, { name: string; what: string }> = {
   memories: { name: '[Memory](docs/guides/memory.md)', what: 'events, long-term records, search by meaning' },
   identities: {
     name: '[Identity](docs/guides/identity.md)',
-    what: 'workload identities; keys and OAuth tokens from a vault, for the agent itself and for people who consent; payments: stored credentials',
+    what: 'workload identities; API keys and OAuth tokens from a vault, for the agent and for users who consent; credentials of payment services',
   },
   gateways: {
     name: '[Gateway](docs/guides/gateway.md)',
-    what: 'APIs and MCP servers as tools of one MCP address, with credentials that agents never see',
+    what: 'APIs, MCP servers and [functions](docs/guides/gateway.md#functions) as tools behind one MCP endpoint; agents never see the credentials',
   },
   resourcepolicy: { name: 'Resource policies', what: 'who may call one runtime, endpoint or memory' },
-  tags: { name: 'Tags', what: 'tags of resources' },
+  tags: { name: 'Tags', what: 'tags on resources' },
 };
 
 /** The pieces of the contract for `README.md`: how much of each that is begun is built, and the names of the others. */
@@ -34,7 +34,7 @@ export function piecesTable({ pieces, built, total }: Pick<CoverageReport, 'piec
       return [name, what, `${piece.built} of ${piece.total}`];
     });
   const others = Object.keys(pieces).filter((id) => pieces[id]?.built === 0);
-  return `${table(['piece', 'what it is', 'operations built'], rows)}
+  return `${table(['service', 'what it does', 'operations built'], rows)}
 
-${built} of ${total} operations are built. Not begun: ${others.join(', ')}.`;
+${built} of ${total} operations are built. Nothing is built yet of: ${others.join(', ')}.`;
 }

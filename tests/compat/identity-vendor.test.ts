@@ -1,11 +1,10 @@
 import { join, resolve } from 'node:path';
-import { InvokeAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore';
 import { CreateApiKeyCredentialProviderCommand } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ConsentProvider } from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
 import { pythonPackages } from '../../scripts/test/python-packages.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
-import { connectConsentProvider, consentTo } from '../support/consent-platform.ts';
+import { connectConsentProvider, federationOf } from '../support/consent-platform.ts';
 import { deployPythonAgent } from '../support/deploy.ts';
 import { invokeText, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
@@ -32,25 +31,7 @@ afterAll(async () => {
   await provider?.close();
 });
 
-/** What the agent streams about that user's token; whoever is led to a page consents there. */
-async function federation(user: string): Promise<{ url?: string; token?: string; page?: string }> {
-  const { response } = await clients.data.send(
-    new InvokeAgentRuntimeCommand({
-      agentRuntimeArn: arn,
-      runtimeSessionId: sessionId(user),
-      runtimeUserId: user,
-      payload: Buffer.from(JSON.stringify({ do: 'federation', user })),
-    }),
-  );
-  const seen: { url?: string; token?: string; page?: string } = {};
-  let text = '';
-  for await (const chunk of response?.transformToWebStream() ?? []) {
-    text += Buffer.from(chunk).toString();
-    for (const [, event = ''] of text.matchAll(/^data: (.+)\n\n/gm)) Object.assign(seen, JSON.parse(event));
-    if (seen.url !== undefined) seen.page ??= await consentTo(seen.url);
-  }
-  return seen;
-}
+const federation = (user: string) => federationOf(clients, arn, user);
 
 describe.skipIf(!packages)("the vendor's Python decorators, unmodified, in a sandbox", () => {
   it('hand over an API key, and to nobody but the agent', async () => {

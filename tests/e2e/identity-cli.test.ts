@@ -85,11 +85,9 @@ describe('agentcore identity', () => {
     expect(await good(['list', '--json'])).toBe('[]\n');
   });
 
-  it('adds OAuth2 clients of vendors and of servers of one’s own, with the return address to register', async () => {
+  it('adds OAuth2 clients of vendors and of servers of one’s own, with the redirect URI to register', async () => {
     const drive = await identity(['add', 'oauth2', 'drive', '--vendor', 'Google', '--client-id', 'id'], 'secret');
-    expect(drive.stderr).toMatch(
-      /return address at its server: {2}http\S+\/identities\/oauth2\/callback\/[0-9a-f-]{36}/,
-    );
+    expect(drive.stderr).toMatch(/redirect URI at its server: {2}http\S+\/identities\/oauth2\/callback\/[0-9a-f-]{36}/);
     const server = ['--issuer', provider.issuer, '--authorization-endpoint', `${provider.issuer}/auth`];
     const more = [...server, '--token-endpoint', `${provider.issuer}/token`];
     await good(['add', 'oauth2', 'told', '--client-id', provider.clientId, ...more], provider.clientSecret);

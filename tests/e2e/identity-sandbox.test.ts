@@ -1,7 +1,6 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { InvokeAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore';
 import {
   type CreateAgentRuntimeCommandInput,
   CreateApiKeyCredentialProviderCommand,
@@ -12,7 +11,7 @@ import { bundleCode } from '../../packages/cli/src/package/bundle-code.ts';
 import type { ConsentProvider } from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
 import { pythonPackages } from '../../scripts/test/python-packages.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
-import { connectConsentProvider, consentTo } from '../support/consent-platform.ts';
+import { connectConsentProvider, federationOf } from '../support/consent-platform.ts';
 import { deployAgent, deployPythonAgent } from '../support/deploy.ts';
 import { invokeText, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
@@ -66,9 +65,7 @@ async function stagePython(): Promise<(settings: Settings) => Promise<{ arn: str
 
 interface Told {
   key?: string;
-  url?: string;
   token?: string;
-  page?: string;
   headers?: string[];
 }
 
@@ -118,25 +115,7 @@ for (const { sdk, stage, missing } of SDKS)
       return { sub: payload.sub, aud: payload.aud, scope: payload.scope };
     }
 
-    /** What the agent streams about that user's token; whoever is led to a page consents there. */
-    async function federation(user: string): Promise<Told> {
-      const { response } = await clients.data.send(
-        new InvokeAgentRuntimeCommand({
-          agentRuntimeArn: signed,
-          runtimeSessionId: sessionId(user),
-          runtimeUserId: user,
-          payload: Buffer.from(JSON.stringify({ do: 'federation', user })),
-        }),
-      );
-      const seen: Told = {};
-      let text = '';
-      for await (const chunk of response?.transformToWebStream() ?? []) {
-        text += Buffer.from(chunk).toString();
-        for (const [, event = ''] of text.matchAll(/^data: (.+)\n\n/gm)) Object.assign(seen, JSON.parse(event));
-        if (seen.url !== undefined) seen.page ??= await consentTo(seen.url);
-      }
-      return seen;
-    }
+    const federation = (user: string) => federationOf(clients, signed, user);
 
     it('hands over an API key, and to nobody but the agent', async () => {
       expect(await ask('key')).toEqual({ key: KEY });

@@ -59,7 +59,8 @@ const ANSWERS: readonly Answer[] = [
     ],
   },
   {
-    whose: 'the gateway’s, and a document or credential provider that it names is used only by who may use it',
+    whose:
+      'the gateway’s, and a document, credential provider or function that it names is used only by who may use it',
     heldBy: ['e2e/gateway.test.ts'],
     byDefault: [],
     else: ['CreateGatewayTarget', 'UpdateGatewayTarget'],
@@ -113,8 +114,11 @@ const ANSWERS: readonly Answer[] = [
   },
 ];
 
-/** What the default role may do that is no operation that is served: a WebSocket, and what another part will serve. */
-const NO_OPERATION = ['bedrock-agentcore:InvokeAgentRuntimeWithWebSocketStream', 'bedrock-agentcore:InvokeGateway'];
+/** What the default role may do that is no operation of the contract: a WebSocket, and what routes serve. */
+const NO_OPERATION = [
+  ...['bedrock-agentcore:InvokeAgentRuntimeWithWebSocketStream', 'bedrock-agentcore:InvokeGateway'],
+  'lambda:InvokeFunction',
+];
 
 const unserved: ReadonlySet<OperationName> = new Set(notImplemented);
 const served = Object.values(operations).filter(({ name }) => !unserved.has(name));

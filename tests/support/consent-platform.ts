@@ -1,3 +1,4 @@
+import { InvokeAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore';
 import {
   CreateOauth2CredentialProviderCommand,
   GetOauth2CredentialProviderCommand,
@@ -11,6 +12,7 @@ import {
   startConsentProvider,
 } from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
 import type { Clients } from './clients.ts';
+import { sessionId } from './invoke.ts';
 
 /**
  * A real authorization server, and a credential provider of that name that leads to it. The platform must be allowed to call 127.0.0.0/8.
@@ -50,4 +52,33 @@ export async function consentTo(url: string): Promise<string> {
   const { location } = await browser.decide(url);
   const { answer } = await browser.follow(location ?? '');
   return (await answer?.text()) ?? '';
+}
+
+/** What an agent has said of a user's token. */
+export interface FederationTold {
+  /** Where it has led the user, who consented there. */
+  url?: string;
+  /** The text of the last page that he saw. */
+  page?: string;
+  token?: string;
+}
+
+/** Has an agent ask for that user's token (`{ do: 'federation', user }`), hears what it streams of that, and consents where it leads to a page. */
+export async function federationOf({ data }: Clients, agentRuntimeArn: string, user: string): Promise<FederationTold> {
+  const { response } = await data.send(
+    new InvokeAgentRuntimeCommand({
+      agentRuntimeArn,
+      runtimeSessionId: sessionId(user),
+      runtimeUserId: user,
+      payload: Buffer.from(JSON.stringify({ do: 'federation', user })),
+    }),
+  );
+  const told: FederationTold = {};
+  let text = '';
+  for await (const chunk of response?.transformToWebStream() ?? []) {
+    text += Buffer.from(chunk).toString();
+    for (const [, event = ''] of text.matchAll(/^data: (.+)\n\n/gm)) Object.assign(told, JSON.parse(event));
+    if (told.url !== undefined) told.page ??= await consentTo(told.url);
+  }
+  return told;
 }

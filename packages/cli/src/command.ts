@@ -40,7 +40,7 @@ export function platformCommand(name: string, text: CommandText) {
   return command(name, text)
     .option(
       '--endpoint <url>',
-      'address of the platform (default: AWS_ENDPOINT_URL, else the one whose AWS_SHARED_CREDENTIALS_FILE is set, else the nearest .agentplatform/connection.json)',
+      'address of the platform (default: AWS_ENDPOINT_URL, else the platform whose credentials file AWS_SHARED_CREDENTIALS_FILE names, else the nearest .agentplatform/connection.json)',
     )
     .option('--profile <name>', 'profile in the shared credentials file to sign with');
 }

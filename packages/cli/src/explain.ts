@@ -25,6 +25,7 @@ const byErrorName: Record<string, { reason: ExitReason; remedy?: string }> = {
   RuntimeClientError: { reason: 'agentFailed', remedy: 'See what it printed with: agentcore logs' },
   // The platform knows more rules for names, ids and documents than this program: what it refuses was typed wrong all the same.
   ValidationException: { reason: 'usage' },
+  InvalidParameterValueException: { reason: 'usage' },
   InvalidInputException: { reason: 'usage' },
   ConflictException: { reason: 'failure', remedy: 'Something else is changing it; try again in a moment.' },
 };

@@ -7,6 +7,7 @@ import { destroyCommand } from './commands/destroy.ts';
 import { devCommand } from './commands/dev.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { envCommand } from './commands/env.ts';
+import { functionCommand } from './commands/function.ts';
 import { gatewayCommand } from './commands/gateway.ts';
 import { addCommand } from './commands/gateway-add.ts';
 import { iamCommand } from './commands/iam.ts';
@@ -52,6 +53,7 @@ export function createProgram(terminal: Terminal): Command {
   for (const make of commands) program.addCommand(make(terminal));
   program.addCommand(addCommand(terminal));
   program.addCommand(gatewayCommand(terminal));
+  program.addCommand(functionCommand(terminal));
   program.addCommand(memoryCommand(terminal));
   program.addCommand(secretCommand(terminal));
   program.addCommand(keyCommand(terminal));

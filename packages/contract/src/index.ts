@@ -28,7 +28,7 @@ export { LinearPattern } from './linear/linear-pattern.ts';
 export { UnsupportedPatternError } from './linear/pattern-syntax.ts';
 export type { Plane } from './model.ts';
 export type { Operation } from './operation.ts';
-export type { PageScope, Paginator } from './pagination.ts';
+export type { ListInput, PageScope, Paginator, WantedPage } from './pagination.ts';
 export { createPaginator } from './pagination.ts';
 export type { Relaxation } from './relaxations.ts';
 export { relaxations } from './relaxations.ts';

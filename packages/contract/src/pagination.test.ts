@@ -1,11 +1,42 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ServiceError } from './errors.ts';
-import { createPaginator } from './pagination.ts';
+import { createPaginator, type WantedPage } from './pagination.ts';
 import type { DocumentValue } from './wire-types.ts';
 
 const paginator = createPaginator(Buffer.alloc(32, 7));
 const scope = { operation: 'ListEvents', accountId: '123456789012', filter: { memoryId: 'm', actorId: 'a' } } as const;
+
+describe('a page', () => {
+  const letters = ['a', 'b', 'c', 'd', 'e'];
+  const list = async ({ limit, after }: WantedPage<string>) => {
+    const from = after === undefined ? 0 : letters.indexOf(after) + 1;
+    const items = letters.slice(from, from + limit);
+    return { items, next: from + limit < letters.length ? items.at(-1) : undefined };
+  };
+
+  it('goes on where the one before has ended, with as many items as are asked for, or as usual', async () => {
+    const first = await paginator.page(scope, { size: 3 }, list);
+    expect(first.items).toEqual(['a', 'b', 'c']);
+    const { nextToken } = first;
+    expect(await paginator.page(scope, { size: 3, nextToken }, list)).toEqual({
+      items: ['d', 'e'],
+      nextToken: undefined,
+    });
+    expect((await paginator.page(scope, { size: 3, maxResults: 1, nextToken }, list)).items).toEqual(['d']);
+    expect(await paginator.page(scope, { size: 3, maxResults: 5 }, list)).toEqual({
+      items: letters,
+      nextToken: undefined,
+    });
+  });
+
+  it('begins with no token of another scope', async () => {
+    const { nextToken } = await paginator.page(scope, { size: 3 }, list);
+    await expect(paginator.page({ ...scope, filter: 'other' }, { size: 3, nextToken }, list)).rejects.toThrow(
+      ServiceError,
+    );
+  });
+});
 
 describe('page tokens', () => {
   it('give back their cursor in their own scope', () => {

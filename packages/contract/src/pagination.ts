@@ -9,7 +9,21 @@ export interface PageScope {
   operation: string;
   accountId: string;
   /** The part of the input that decides what is listed, e.g. `{ memoryId, actorId }`; not maxResults. */
-  filter?: DocumentValue;
+  filter?: DocumentValue | undefined;
+}
+
+/** The part of the input of an operation that lists. */
+export interface ListInput {
+  maxResults?: number | undefined;
+  nextToken?: string | undefined;
+}
+
+/** The page that is asked for. */
+export interface WantedPage<Cursor = DocumentValue> {
+  /** Items at most. */
+  limit: number;
+  /** Where to go on; undefined for the first page. */
+  after: Cursor | undefined;
 }
 
 export interface Paginator {
@@ -17,6 +31,21 @@ export interface Paginator {
   encode(scope: PageScope, cursor: DocumentValue): string;
   /** The cursor inside a token; throws a ValidationException when the token is not one of ours for this scope. */
   decode(scope: PageScope, token: string): DocumentValue;
+  /**
+   * What the input of an operation that lists asks for, `size` items where it names no number; `token` is that of the page after this one,
+   * and of no page undefined. Throws as `decode`.
+   */
+  wanted(
+    scope: PageScope,
+    input: ListInput,
+    size: number,
+  ): WantedPage & { token(next: DocumentValue | undefined): string | undefined };
+  /** One page of what `list` lists by cursors that are texts, with the token of the next one. Rejects as `decode` throws and as `list` does. */
+  page<Item>(
+    scope: PageScope,
+    input: ListInput & { size: number },
+    list: (page: WantedPage<string>) => Promise<{ items: Item[]; next?: string | undefined }>,
+  ): Promise<{ items: Item[]; nextToken: string | undefined }>;
 }
 
 const tagBytes = 16;
@@ -36,7 +65,7 @@ export function createPaginator(key: Uint8Array): Paginator {
       .subarray(0, tagBytes);
   }
 
-  return {
+  const paginator: Paginator = {
     encode(scope, cursor) {
       const text = Buffer.from(JSON.stringify(cursor));
       return Buffer.concat([seal(scope, text), text]).toString('base64url');
@@ -52,5 +81,18 @@ export function createPaginator(key: Uint8Array): Paginator {
         throw errors.invalidField('nextToken', 'is not a token that this operation gave for these parameters');
       return JSON.parse(cursor.toString('utf8'));
     },
+    wanted(scope, { maxResults: limit, nextToken }, size) {
+      return {
+        limit: limit ?? size,
+        after: nextToken === undefined ? undefined : paginator.decode(scope, nextToken),
+        token: (next) => (next === undefined ? undefined : paginator.encode(scope, next)),
+      };
+    },
+    async page(scope, input, list) {
+      const { limit, after, token } = paginator.wanted(scope, input, input.size);
+      const { items, next } = await list({ limit, after: after === undefined ? undefined : String(after) });
+      return { items, nextToken: token(next) };
+    },
   };
+  return paginator;
 }

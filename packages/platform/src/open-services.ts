@@ -31,10 +31,10 @@ export class Services {
 
   private constructor(open: readonly OpenService[]) {
     this.#open = open;
-    for (const { parts } of open) if (parts.sessionKind) this.#kinds.set(parts.sessionKind.name, parts.sessionKind);
+    for (const { name, parts } of open) this.#addKind(name, parts.sessionKind);
   }
 
-  /** Makes each after those that it needs. Throws when one needs what is not made before it. */
+  /** Makes each after those that it needs. Throws when one needs what is not made before it, or has what another one has. */
   static async open(kernel: Kernel, services: readonly LoadedService[]): Promise<Services> {
     const open: OpenService[] = [];
     const ports: Record<string, unknown> = {};
@@ -48,6 +48,14 @@ export class Services {
     const made = new Services(open);
     kernel.calls.serve(made.operations());
     return made;
+  }
+
+  /** Sessions are told apart by their kind alone: of two of one name, one would take up those of the other. */
+  #addKind(service: string, kind: SessionKind | undefined): void {
+    if (!kind) return;
+    if (this.#kinds.has(kind.name))
+      throw new Error(`the kind of sessions ${kind.name} is declared twice, the second time by ${service}`);
+    this.#kinds.set(kind.name, kind);
   }
 
   /** Handlers of all operations. Throws when two services serve the same one. */

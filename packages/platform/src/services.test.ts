@@ -200,5 +200,20 @@ it('is refused where it needs what comes later, or serves what another serves', 
   expect(await at([...services, toy, twin])).toMatchObject({
     message: 'GetGateway is served twice, the second time by twin',
   });
+  const rival = declareService({
+    name: 'rival',
+    load: async () => ({
+      module: {
+        create: () => ({
+          operations: {},
+          port: undefined,
+          sessionKind: { name: 'runtime', planOf: async () => undefined },
+        }),
+      },
+    }),
+  });
+  expect(await at([...services, rival])).toMatchObject({
+    message: 'the kind of sessions runtime is declared twice, the second time by rival',
+  });
   expect(await at(services)).toBeUndefined();
 });

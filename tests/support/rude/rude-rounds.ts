@@ -6,7 +6,7 @@ import { cpuSecondsOf } from './server-state.ts';
 
 export interface RoundsOptions {
   /** Whether to go on, asked before each round of attempts. */
-  goOn(attempts: number): boolean;
+  goOn(account: RoundsAccount): boolean;
   onRound?(account: RoundsAccount): void;
   /** So much of a core the clients and the server take together, on the whole; as much as there is without it. */
   cores?: number;
@@ -28,6 +28,8 @@ export interface Victim {
 
 export interface RoundsAccount {
   attempts: number;
+  /** How many routes there are; each has its turn before one has another. */
+  routes: number;
   /** After these the server answered as before. */
   held: number;
   /** How often the server ended. */
@@ -52,11 +54,11 @@ export async function rudeRounds(victim: Victim, options: RoundsOptions): Promis
   const { random, messages, routes, goOn, onRound } = options;
   const rude = new RudeClient(random);
   const ways: Record<string, number> = {};
-  const account = { attempts: 0, held: 0, exits: 0, unhandled: 0, mostCpuSeconds: 0 };
+  const account = { attempts: 0, routes: routes.length, held: 0, exits: 0, unhandled: 0, mostCpuSeconds: 0 };
   const told: RoundsAccount = Object.assign(account, { ways, cuts: rude.cuts, suspects: [] });
   const pace = await Pace.from(victim.pid, options.cores);
   const main = Number(new URL(victim.endpoint).port);
-  while (account.exits === 0 && goOn(account.attempts)) {
+  while (account.exits === 0 && goOn(told)) {
     const round: Promise<Attempt>[] = [];
     for (let n = 0; n < ROUND; n += 1) {
       const message = await messages.make(routes[(account.attempts + n) % routes.length] ?? random.pick(routes));

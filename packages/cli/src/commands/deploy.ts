@@ -21,15 +21,15 @@ export function deployCommand(terminal: Terminal) {
   return platformCommand('deploy', {
     summary: 'Deploy the agent in this folder.',
     details:
-      'Packages the folder, uploads it, and makes the agent runtime or its next version. What has not changed is not deployed again. The runtime keeps every setting that agentcore.json does not name.',
+      'Packages the folder, uploads it, and creates the agent runtime or its next version. An unchanged agent is not deployed again. The runtime keeps every setting that agentcore.json does not name.',
     examples: [
       { does: 'deploy the agent in this folder', line: 'agentcore deploy' },
       {
-        does: 'deploy, and give what came of it to a program',
+        does: 'deploy, and pass the ARN to a script',
         line: 'agentcore deploy --json | jq -r .agentRuntimeArn',
       },
       {
-        does: 'with a key that was set with agentcore secret set, as an environment variable',
+        does: 'give the agent a secret as an environment variable (agentcore secret set)',
         line: 'agentcore deploy --secret OPENAI_API_KEY',
       },
       {
@@ -51,7 +51,7 @@ export function deployCommand(terminal: Terminal) {
     .addOption(
       new Option(
         '--builder <name>',
-        'who builds a Containerfile (default: docker or buildah if it works here, else none, which can do all but RUN)',
+        'what builds a Containerfile (default: docker or buildah if one works here, else none: no RUN, no second FROM)',
       ).choices(builders),
     )
     .action(async (options) => {

@@ -8,16 +8,19 @@ import { commandGroup, platformCommand } from '../command.ts';
 import { readApiDocument, schemaOf } from '../platform/api-document.ts';
 import { controlClient } from '../platform/clients.ts';
 import { type Connection, findConnection } from '../platform/connection.ts';
+import { functionTarget } from '../platform/functions.ts';
 import { addGateway, addTarget, findGateway } from '../platform/gateways.ts';
 import { type ProviderKind, showProvider } from '../platform/identity.ts';
 import { harmless, note, type Terminal, typed } from '../terminal/terminal.ts';
+import { addFunctionCommand } from './function-add.ts';
 import { printDone } from './iam-request.ts';
 
-/** `agentcore add gateway` and `agentcore add target`. */
+/** `agentcore add gateway`, `agentcore add target` and `agentcore add function`. */
 export function addCommand(terminal: Terminal) {
-  return commandGroup('add', 'Add a gateway, or an API behind one.', [
+  return commandGroup('add', 'Add a gateway, an API behind one, or a function.', [
     gatewayCommand(terminal),
     targetCommand(terminal),
+    addFunctionCommand(terminal),
   ]);
 }
 
@@ -85,6 +88,7 @@ function targetCommand(terminal: Terminal) {
     examples: [
       { does: 'an OpenAPI document', line: 'agentcore add target orders --openapi orders.yaml' },
       { does: 'an MCP server', line: 'agentcore add target docs --mcp https://docs.example.com/mcp' },
+      { does: 'a function', line: 'agentcore add target words --function words --tools tools.json' },
       {
         does: 'with an API key in a header',
         line: 'agentcore add target orders --openapi orders.yaml --api-key orders-key --key-name X-Api-Key',
@@ -100,6 +104,8 @@ function targetCommand(terminal: Terminal) {
     .option('--openapi <document>', 'file, http(s) address or s3:// location of an OpenAPI document')
     .option('--smithy <document>', 'the same of a Smithy model, as JSON')
     .option('--mcp <url>', 'address of an MCP server')
+    .option('--function <name>', 'name or ARN of a function, with --tools')
+    .option('--tools <file>', 'file or s3:// location of the tool schema of a function: a JSON list of tools')
     .option('--description <text>', 'what it is for')
     .option('--api-key <provider>', 'name of the API key provider')
     .option('--key-name <name>', 'header or query parameter of the key')
@@ -137,15 +143,18 @@ function targetCommand(terminal: Terminal) {
     });
 }
 
-type Sources = { openapi?: string; smithy?: string; mcp?: string };
+type Sources = { openapi?: string; smithy?: string; mcp?: string; function?: string; tools?: string };
 
 async function configurationOf(
   connection: Connection,
   terminal: Terminal,
-  { openapi, smithy, mcp }: Sources,
+  { openapi, smithy, mcp, function: name, tools }: Sources,
 ): Promise<CreateGatewayTargetRequest['targetConfiguration']> {
-  if ([openapi, smithy, mcp].filter((one) => one !== undefined).length !== 1)
-    throw new CliError('usage', 'Say what the target is: one of --openapi, --smithy and --mcp.');
+  if ([openapi, smithy, mcp, name].filter((one) => one !== undefined).length !== 1)
+    throw new CliError('usage', 'Say what the target is: one of --openapi, --smithy, --mcp and --function.');
+  if ((name === undefined) !== (tools === undefined))
+    throw new CliError('usage', 'A function needs its tools, and tools their function: --function NAME --tools FILE.');
+  if (name !== undefined) return { mcp: { lambda: await functionTarget(connection, terminal, name, tools ?? '') } };
   if (mcp !== undefined) return { mcp: { mcpServer: { endpoint: mcp } } };
   const from = openapi ?? smithy ?? '';
   const schema = from.startsWith('s3://')

@@ -27,9 +27,9 @@ function apiKeyCommand(terminal: Terminal) {
       },
     ],
   })
-    .argument('<name>', 'name that agents ask by')
-    .option('--secret-arn <arn>', 'a secret that holds it, in the place of a key that is given')
-    .option('--json-key <key>', 'where in the JSON of that secret it is')
+    .argument('<name>', 'name of the provider, by which agents ask for it')
+    .option('--secret-arn <arn>', 'ARN of a secret that holds the key, instead of entering the key')
+    .option('--json-key <key>', 'name of the value in the secret’s JSON')
     .action(async (name, { secretArn, jsonKey, ...flags }) => {
       const secret = secretOf(secretArn, jsonKey);
       const given = secret
@@ -43,41 +43,41 @@ function apiKeyCommand(terminal: Terminal) {
 
 function oauth2Command(terminal: Terminal) {
   return platformCommand('oauth2', {
-    summary: 'Add an OAuth2 client by which agents get tokens.',
+    summary: 'Add an OAuth2 client that agents get tokens with.',
     details:
-      'The client secret is read from standard input or asked for, is stored encrypted, and is never shown. What is printed is the return ' +
-      'address: the server at which the client is registered must be told it, or users cannot consent.',
+      'The client secret is read from standard input or asked for, is stored encrypted, and is never shown. The command prints the ' +
+      'redirect URI. Register it at the authorization server, or users cannot consent.',
     examples: [
       {
-        does: 'of a server that says where it is (OpenID Connect Discovery, RFC 8414)',
+        does: 'a server with a discovery document (OpenID Connect Discovery, RFC 8414)',
         line: 'agentcore identity add oauth2 orders --client-id agents --discovery-url https://id.example.com/.well-known/openid-configuration',
       },
       {
-        does: 'of a vendor that the platform knows, with the secret from a file',
+        does: 'a vendor that the platform knows, with the client secret from a file',
         line: 'agentcore identity add oauth2 drive --vendor google --client-id 123.apps.example < secret.txt',
       },
       {
-        does: 'of a vendor whose every customer has a server',
+        does: 'a vendor where every customer has a server of its own',
         line: 'agentcore identity add oauth2 staff --vendor okta --issuer https://acme.okta.example --client-id agents',
       },
     ],
   })
-    .argument('<name>', 'name that agents ask by')
-    .requiredOption('--client-id <id>', 'of the client at that server')
+    .argument('<name>', 'name of the provider, by which agents ask for it')
+    .requiredOption('--client-id <id>', 'client id at the authorization server')
     .option('--vendor <vendor>', 'google, github, microsoft, okta, … (default: custom)', 'custom')
-    .option('--discovery-url <url>', 'of a custom server')
-    .option('--issuer <url>', 'of a server without that, or of your own server at a vendor')
-    .option('--authorization-endpoint <url>', 'beside --issuer')
-    .option('--token-endpoint <url>', 'beside --issuer')
+    .option('--discovery-url <url>', 'discovery URL of a custom authorization server')
+    .option('--issuer <url>', 'issuer of a server without a discovery URL, or of your tenant at a vendor such as Okta')
+    .option('--authorization-endpoint <url>', 'authorization endpoint; with --issuer')
+    .option('--token-endpoint <url>', 'token endpoint; with --issuer')
     .option('--tenant <id>', 'id or domain of a tenant of Microsoft')
     .addOption(
-      new Option('--client-authentication <method>', 'of a custom server').choices([
+      new Option('--client-authentication <method>', 'how the client authenticates at a custom server').choices([
         'CLIENT_SECRET_BASIC',
         'CLIENT_SECRET_POST',
       ] as const),
     )
-    .option('--secret-arn <arn>', 'a secret that holds the client secret, in the place of one that is given')
-    .option('--json-key <key>', 'where in the JSON of that secret it is')
+    .option('--secret-arn <arn>', 'ARN of a secret that holds the client secret, instead of entering it')
+    .option('--json-key <key>', 'name of the value in the secret’s JSON')
     .action(async (name, { json, debug: _, endpoint, profile, vendor: named, secretArn, jsonKey, ...server }) => {
       const vendor = vendorOf(named);
       const secret = secretOf(secretArn, jsonKey);
@@ -96,7 +96,7 @@ function oauth2Command(terminal: Terminal) {
       const made = await addOauth2(client, oauth2Request({ ...server, ...given, name, vendor }));
       printDone(terminal, json, made, `${name} is added.\n${made.credentialProviderArn}`);
       if (json) return;
-      note(terminal, `Register this return address at its server:  ${made.callbackUrl}`);
+      note(terminal, `Register this redirect URI at its server:  ${made.callbackUrl}`);
       note(terminal, typed(terminal, `Then look whether it works:  agentcore identity test-provider ${name}`));
     });
 }

@@ -24,9 +24,9 @@ export function grantsCommand(terminal: Terminal) {
       },
     ],
   })
-    .option('--user <id>', 'a user, by the id that your application gave')
-    .option('--issuer <url>', 'beside --subject: who names the user')
-    .option('--subject <subject>', 'beside --issuer: a user by his subject there')
+    .option('--user <id>', 'grants of this user, by the id that your application uses')
+    .option('--issuer <url>', 'with --subject: issuer of the user’s tokens')
+    .option('--subject <subject>', 'with --issuer: subject of the user at that issuer')
     .option('--provider <name>', 'an OAuth2 credential provider')
     .option('--workload <name>', 'an agent, by the name of its workload identity')
     .action(async ({ user, issuer, subject, provider, workload, ...flags }) => {
@@ -65,7 +65,7 @@ export function revokeCommand(terminal: Terminal) {
   return platformCommand('revoke', {
     summary: 'Take back what a user has allowed an agent.',
     details:
-      'It ends here at once, and its provider is told where that can be. The next time the agent needs it, the user is asked again.',
+      'The grant ends at once. The platform also tells the provider, if the provider supports revocation. The next time the agent needs access, the user is asked again.',
     examples: [
       { does: 'one, by the id that `agentcore identity grants` shows', line: 'agentcore identity revoke grant-Zm9v' },
       {

@@ -20,12 +20,12 @@ const REMEDIES: Readonly<Record<string, string>> = {
 /** `agentcore identity test-provider`: which step of a provider's flow fails, and why. */
 export function testProviderCommand(terminal: Terminal) {
   return platformCommand('test-provider', {
-    summary: 'Walk the flow of an OAuth2 provider, and say which step fails and why.',
+    summary: 'Try the flow of an OAuth2 provider step by step, and show which step fails and why.',
     details:
       'The platform asks the provider’s server as it does for an agent: discovery, TLS, metadata, token endpoint, client authentication, ' +
-      'scopes. The token that it gets is thrown away. A client that serves users alone gets none, which is no failure.',
+      'scopes. The token that it gets is thrown away. A client that is only for users gets no token; that is not a failure.',
     examples: [
-      { does: 'up to the client', line: 'agentcore identity test-provider orders' },
+      { does: 'test without scopes', line: 'agentcore identity test-provider orders' },
       {
         does: 'also the scopes that an agent asks for',
         line: 'agentcore identity test-provider orders --scope read --scope write',
@@ -33,7 +33,7 @@ export function testProviderCommand(terminal: Terminal) {
     ],
   })
     .argument('<name>', 'name of the provider')
-    .option('--scope <scope...>', 'what to ask for')
+    .option('--scope <scope...>', 'scopes to ask for')
     .action(async (name, { scope: scopes = [], ...flags }) => {
       const path = `/identity/oauth2-providers/${segment(name)}/test`;
       const request = { method: 'POST', path, body: { scopes }, signal: terminal.signal } as const;

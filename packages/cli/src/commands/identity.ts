@@ -45,10 +45,10 @@ function listCommand(terminal: Terminal) {
 function showCommand(terminal: Terminal) {
   return platformCommand('show', {
     summary: 'Show a credential provider. The secret is never shown.',
-    details: 'The callback URL of an OAuth2 provider is the return address that its server must be told.',
+    details: 'The callback URL of an OAuth2 provider is the redirect URI to register at its server.',
     examples: [
       { does: 'what is known of it', line: 'agentcore identity show orders' },
-      { does: 'its return address in a script', line: 'agentcore identity show orders --json | jq -r .callbackUrl' },
+      { does: 'its redirect URI in a script', line: 'agentcore identity show orders --json | jq -r .callbackUrl' },
     ],
   })
     .argument('<name>', 'name of the provider')
@@ -73,9 +73,9 @@ const MEMBERS = [
 
 function removeCommand(terminal: Terminal) {
   return platformCommand('remove', {
-    summary: 'Remove a credential provider, with its secret and the tokens that came of it.',
+    summary: 'Remove a credential provider, with its secret and all tokens from it.',
     examples: [
-      { does: 'agents get nothing of it any more', line: 'agentcore identity remove search' },
+      { does: 'agents get no more credentials from it', line: 'agentcore identity remove search' },
       { does: 'where both kinds have that name', line: 'agentcore identity remove search --kind oauth2' },
     ],
   })
@@ -92,5 +92,7 @@ function removeCommand(terminal: Terminal) {
 
 function kindOption() {
   const kinds: ProviderKind[] = ['api-key', 'oauth2'];
-  return new Option('--kind <kind>', 'of the two, where both have that name').choices(kinds as ['api-key', 'oauth2']);
+  return new Option('--kind <kind>', 'kind of the provider, if both kinds have that name').choices(
+    kinds as ['api-key', 'oauth2'],
+  );
 }

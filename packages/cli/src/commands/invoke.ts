@@ -20,13 +20,13 @@ export function invokeCommand(terminal: Terminal) {
   return platformCommand('invoke', {
     summary: 'Call an agent and show its answer as it comes.',
     details:
-      'The payload is a JSON object. With "-", or without a payload in a pipe, it is read from standard input. Without --session a new session ' +
+      'The payload is a JSON object. With "-", or without a payload when input is piped, it is read from standard input. Without --session a new session ' +
       'begins, and its id is written to stderr. The answer goes to stdout.',
     examples: [
       { does: 'call the agent in this folder in a new session', line: `agentcore invoke '{"prompt":"hi"}'` },
       { does: 'go on in the session of the last call', line: `agentcore invoke --prompt "and then?" --continue` },
       { does: 'call an agent by name', line: `agentcore invoke '{"prompt":"hi"}' --agent my_agent` },
-      { does: 'call the one that agentcore dev runs', line: `agentcore invoke '{"prompt":"hi"}' --local` },
+      { does: 'call the agent that agentcore dev runs', line: `agentcore invoke '{"prompt":"hi"}' --local` },
     ],
   })
     .argument('[payload]', 'JSON object for the agent')

@@ -30,22 +30,36 @@ export function logsCommand(terminal: Terminal) {
         query: { ...(options.session ? { session: options.session } : {}), ...(options.follow ? { follow: '1' } : {}) },
         signal: terminal.signal,
       });
-      if (!response.body) return;
-      let any = false;
-      try {
-        for await (const line of linesOf(response.body)) {
-          if (line === '') continue;
-          any = true;
-          print(terminal, options.json ? line : shown(terminal, line, options.times));
-        }
-      } catch (error) {
-        // Ctrl-C is how following ends, not a failure.
-        if (!(options.follow && terminal.signal.aborted)) throw error;
-      }
-      if (any || options.follow) return;
+      if ((await printLog(terminal, response, options)) || options.follow) return;
       if (options.session !== undefined) await requireSession(connection, { id, name }, options.session);
       if (!options.json) note(terminal, 'Nothing was printed yet.');
     });
+}
+
+export interface LogFlags {
+  json?: true;
+  follow?: true;
+  times: boolean;
+}
+
+/** Prints a log as the platform sends it, until its end or Ctrl-C. Resolves with whether there was anything. */
+export async function printLog(
+  terminal: Terminal,
+  { body }: Pick<Response, 'body'>,
+  { json, follow, times }: LogFlags,
+): Promise<boolean> {
+  let any = false;
+  try {
+    for await (const line of body ? linesOf(body) : []) {
+      if (line === '') continue;
+      any = true;
+      print(terminal, json ? line : shown(terminal, line, times));
+    }
+  } catch (error) {
+    // Ctrl-C is how following ends, not a failure.
+    if (!(follow && terminal.signal.aborted)) throw error;
+  }
+  return any;
 }
 
 /** Rejects with a `CliError` (notFound) when a session that printed nothing is not alive either, as far as the user may know. */

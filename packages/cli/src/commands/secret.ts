@@ -27,9 +27,9 @@ function setCommand(terminal: Terminal) {
     details:
       'The platform keeps it encrypted and never shows it. An agent gets it as an environment variable of that name when agentcore.json ' +
       'names it in "secrets" (agentcore deploy --secret NAME). New sessions get a new value. Running sessions keep the old one. ' +
-      'Credential providers read it by its ARN and a key of the JSON that it holds.',
+      'A credential provider can read it, too: store JSON, and give the provider the ARN and the name in the JSON.',
     examples: [
-      { does: 'be asked for the value', line: 'agentcore secret set OPENAI_API_KEY' },
+      { does: 'type the value at a prompt', line: 'agentcore secret set OPENAI_API_KEY' },
       { does: 'from a file or a password manager', line: 'agentcore secret set OPENAI_API_KEY < key.txt' },
       { does: 'for one agent alone', line: 'agentcore secret set OPENAI_API_KEY --runtime my_agent' },
       {
@@ -82,8 +82,8 @@ function showCommand(terminal: Terminal) {
 
 function deleteCommand(terminal: Terminal) {
   return secretSubcommand('delete', {
-    summary: 'Forget a secret.',
-    details: 'New sessions of agents that use it do not start until it is set again.',
+    summary: 'Delete a secret.',
+    details: 'Agents that use it start no new sessions until it is set again.',
     examples: [{ does: 'forget it', line: 'agentcore secret delete OPENAI_API_KEY' }],
   })
     .argument('<name>', 'name of the secret')
@@ -96,7 +96,7 @@ function deleteCommand(terminal: Terminal) {
 function secretSubcommand(name: string, words: Parameters<typeof platformCommand>[1]) {
   return platformCommand(name, words).option(
     '--runtime <name>',
-    'the agent that alone gets it, by name, id or ARN (default: any agent of the account)',
+    'for this agent alone; name, id or ARN (default: for every agent of the account)',
   );
 }
 

@@ -1,5 +1,6 @@
 import type { BedrockAgentCoreClient } from '@aws-sdk/client-bedrock-agentcore';
 import type { BedrockAgentCoreControlClient } from '@aws-sdk/client-bedrock-agentcore-control';
+import type { LambdaClient } from '@aws-sdk/client-lambda';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { Connection } from './connection.ts';
 import { credentialsOf } from './credentials.ts';
@@ -16,6 +17,12 @@ export async function controlClient(connection: Connection): Promise<BedrockAgen
 export async function dataClient(connection: Connection): Promise<BedrockAgentCoreClient> {
   const { BedrockAgentCoreClient } = await import('@aws-sdk/client-bedrock-agentcore');
   return new BedrockAgentCoreClient({ ...common(connection), maxAttempts: 1 });
+}
+
+/** The platform's functions; no retries, because an event may already have been handled. */
+export async function functionClient(connection: Connection): Promise<LambdaClient> {
+  const { LambdaClient } = await import('@aws-sdk/client-lambda');
+  return new LambdaClient({ ...common(connection), maxAttempts: 1 });
 }
 
 /** The platform's object storage. */

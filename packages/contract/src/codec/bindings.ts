@@ -1,6 +1,6 @@
 import { type MemberDef, shapeIn } from '../model.ts';
 import type { PlaneCodec } from './planes.ts';
-import { splitHeader, type TextReader, textReader } from './text-values.ts';
+import { type TextReader, textReader } from './text-values.ts';
 import { reportAt, type Walk } from './walk.ts';
 import { decodePercent, type WireRequest } from './wire-request.ts';
 
@@ -24,15 +24,9 @@ export function bindingOf(codec: PlaneCodec, name: string, member: MemberDef): B
   switch (member.location) {
     case 'uri':
       return label(name, wire, read);
-    case 'header': {
-      const dates = shapeIn(codec.model, target.shape).type === 'timestamp';
-      return header(
-        name,
-        wire.toLowerCase(),
-        read,
-        element === undefined ? undefined : (text) => splitHeader(text, dates),
-      );
-    }
+    case 'header':
+      if (element !== undefined) throw new Error(`${name} is a list in a header, which nothing here reads`);
+      return header(name, wire.toLowerCase(), read);
     case 'headers':
       return prefixHeaders(name, wire.toLowerCase());
     case 'querystring':
@@ -76,17 +70,10 @@ function headerText(headers: WireRequest['headers'], name: string): string | und
   return Array.isArray(value) ? value.join(', ') : value;
 }
 
-function header(
-  name: string,
-  wire: string,
-  read: TextReader,
-  split: ((text: string) => string[]) | undefined,
-): Binding {
+function header(name: string, wire: string, read: TextReader): Binding {
   return ({ headers }, input, walk) => {
     const text = headerText(headers, wire);
-    if (text === undefined) return;
-    if (split === undefined) readInto(input, name, text, read, walk);
-    else readList(input, name, split(text), read, walk);
+    if (text !== undefined) readInto(input, name, text, read, walk);
   };
 }
 

@@ -46,44 +46,7 @@ export function headerText(value: unknown, member: MemberDef, format: TimestampF
   if (member.jsonvalue) return Buffer.from(JSON.stringify(value)).toString('base64');
   if (value instanceof Date) return String(formatTimestamp(value, member.timestampFormat ?? format ?? 'rfc822'));
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
-  if (Array.isArray(value)) {
-    // The comma within an HTTP date is known to readers and not quoted.
-    const part = (item: unknown): string => headerText(item, member, format);
-    return value.map((item) => (item instanceof Date ? part(item) : quoteIfNeeded(part(item)))).join(', ');
-  }
+  if (Array.isArray(value)) throw new TypeError('A list cannot travel in a header');
   if (isRecord(value)) throw new TypeError('A structure cannot travel in a header');
   return String(value);
-}
-
-const quoteIfNeeded = (text: string): string => (/[",]/.test(text) ? `"${text.replace(/(["\\])/g, '\\$1')}"` : text);
-
-/** The elements of a list in a header: separated by commas, quoted where they hold one. HTTP dates carry one comma each. */
-export function splitHeader(text: string, dates: boolean): string[] {
-  if (dates && text.includes(' GMT')) return (text.match(/[^,]+,[^,]+/g) ?? []).map((part) => part.trim());
-  const parts: string[] = [];
-  let mayClose = true;
-  // Walked by hand: a regular expression for quoted parts is slow on hostile text.
-  for (let at = 0; at < text.length; ) {
-    const comma = text.indexOf(',', at);
-    const start = at + (/^[ \t]*/.exec(text.slice(at, at + 64))?.[0].length ?? 0);
-    const end = mayClose && text[start] === '"' ? quotedEnd(text, start) : undefined;
-    // A quote that is never closed is text; looking again for each further one would take quadratic time.
-    if (text[start] === '"' && end === undefined) mayClose = false;
-    const stop = end === undefined ? comma : text.indexOf(',', end);
-    const part = text.slice(at, stop < 0 ? undefined : stop).trim();
-    if (end !== undefined) parts.push(text.slice(start + 1, end - 1).replace(/\\(.)/g, '$1'));
-    else if (part !== '') parts.push(part);
-    if (stop < 0) break;
-    at = stop + 1;
-  }
-  return parts;
-}
-
-/** The place behind the quote that closes the one at `start`, if there is one. */
-function quotedEnd(text: string, start: number): number | undefined {
-  for (let at = start + 1; at < text.length; at++) {
-    if (text[at] === '\\') at++;
-    else if (text[at] === '"') return at + 1;
-  }
-  return undefined;
 }

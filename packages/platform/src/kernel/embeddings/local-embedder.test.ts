@@ -1,5 +1,5 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { QueueFullError } from '../bounded-queue.ts';
@@ -90,6 +90,22 @@ it('tells whoever waits for it when its process is killed, and nobody else', asy
   await expect(under).rejects.toMatchObject({ name: 'ModelError', message: expect.stringContaining('SIGKILL') });
   expect(await behind).toHaveLength(1);
   expect(pidOf()).not.toBe(first);
+});
+
+it('that yields runs behind all else, and gives others their turn after as many texts as it is told', async () => {
+  await embedder.embed(['a dog']);
+  expect(getPriority(pidOf())).toBe(getPriority());
+  const yielding = await openLocalEmbedder({ directory, clock, threads: 1, textsAtOnce: 2, yields: true });
+  try {
+    const done: string[] = [];
+    const many = yielding.embed(Array.from({ length: 40 }, () => LONG)).then(() => done.push('many'));
+    const one = yielding.embed(['a dog']).then(() => done.push('one'));
+    await Promise.all([many, one]);
+    expect(done).toEqual(['one', 'many']);
+    expect(getPriority(yielding.pid ?? 0)).toBeGreaterThan(getPriority());
+  } finally {
+    await yielding.close();
+  }
 });
 
 it('ends a process that does not answer', async () => {

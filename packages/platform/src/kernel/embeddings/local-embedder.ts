@@ -14,6 +14,10 @@ export interface LocalEmbedderOptions {
   clock: Clock;
   /** Threads that one run may use. */
   threads?: number;
+  /** Texts after which others have their turn. */
+  textsAtOnce?: number;
+  /** Everything else on the machine that wants the processor has it first. */
+  yields?: boolean;
 }
 
 const FILES = ['tokenizer.json', 'tokenizer_config.json', 'model.safetensors'];
@@ -65,8 +69,9 @@ class LocalEmbedder implements Embedder {
 
   async embed(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> {
     const vectors: Float32Array[] = [];
-    for (let start = 0; start < texts.length; start += TEXTS_AT_ONCE) {
-      const portion = texts.slice(start, start + TEXTS_AT_ONCE);
+    const { textsAtOnce = TEXTS_AT_ONCE } = this.#options;
+    for (let start = 0; start < texts.length; start += textsAtOnce) {
+      const portion = texts.slice(start, start + textsAtOnce);
       vectors.push(
         ...(await orAborted(
           this.#queue.run(() => this.#run(portion), signal),
@@ -100,8 +105,8 @@ class LocalEmbedder implements Embedder {
 
   #started(): SentenceModelProcess {
     if (!this.#process?.alive) {
-      const { directory, threads = 2 } = this.#options;
-      this.#process = new SentenceModelProcess(directory, threads);
+      const { directory, threads = 2, yields = false } = this.#options;
+      this.#process = new SentenceModelProcess(directory, { threads, yields });
     }
     return this.#process;
   }

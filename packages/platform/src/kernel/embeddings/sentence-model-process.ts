@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { ModelError } from '../models/index.ts';
 
@@ -22,7 +23,7 @@ export class SentenceModelProcess {
   #end: string | undefined;
   #waiting: PromiseWithResolvers<Float32Array[]> | undefined;
 
-  constructor(directory: string, threads: number) {
+  constructor(directory: string, { threads, yields }: { threads: number; yields: boolean }) {
     const child = spawn(process.execPath, [WORKER, directory, String(threads)], {
       // In a session of its own: Ctrl-C at the server's terminal is for the server, which ends it in its turn.
       detached: true,
@@ -33,6 +34,7 @@ export class SentenceModelProcess {
     });
     this.#child = child;
     this.pid = child.pid;
+    if (yields && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
     this.ended = new Promise((resolve) => {
       const end = (how: string): void => {
         this.#end ??= `the process of the embedding model ended (${how})`;

@@ -3,7 +3,6 @@ export { type AuditRecord, nameOf } from './audit-record.ts';
 export { AuditTrail } from './audit-trail.ts';
 export { OperationCalls } from './calls.ts';
 export type { Entered, EntryRequest, Resources } from './entry.ts';
-export { connectionOptions, HOP_BY_HOP } from './hop-by-hop.ts';
 export { INERT_HEADERS, mayRun } from './inert.ts';
 export { originOf } from './origin-of.ts';
 export { type Passing, type PassRequest, type PassService, passThrough } from './pass-through.ts';

@@ -28,7 +28,7 @@ import { SharedTrees, type SharedTreesDeps } from './trees/shared-trees.ts';
 export { machinePlatform } from './architecture.ts';
 export { type BaseProgress, Bases } from './bases/bases.ts';
 export { writeImage } from './code/write-image.ts';
-export { type ReadObject, withZip, type ZipsDeps } from './code/zip-object.ts';
+export { withZip, type ZipsDeps } from './code/zip-object.ts';
 export { directoryEntries, type LayerEntry, writeLayer } from './formats/layer.ts';
 export { imageProblem } from './image-problem.ts';
 export {

@@ -36,11 +36,16 @@ export class HybridSearch<Filter, Vector> {
 
   /** At most `topK`, best first; by words alone when the model does not answer within five seconds. */
   async search(filter: Filter, query: string, topK: number): Promise<Hit[]> {
+    return (await this.find(filter, query, topK)).hits;
+  }
+
+  /** As `search`, and whether it was by words alone. */
+  async find(filter: Filter, query: string, topK: number): Promise<{ hits: Hit[]; byWords: boolean }> {
     const { log } = this.#deps;
     const vectors = this.#deps.vectors?.current;
     const pool = Math.max(POOL, topK * 2);
     const words = this.#deps.words(filter, query, pool);
-    if (!vectors) return (await words).slice(0, topK);
+    if (!vectors) return { hits: (await words).slice(0, topK), byWords: true };
     const [byWords, near] = await Promise.all([
       words,
       nearest(vectors, filter, query, pool).catch((error: unknown) => {
@@ -48,10 +53,10 @@ export class HybridSearch<Filter, Vector> {
         return undefined;
       }),
     ]);
-    if (!near) return byWords.slice(0, topK);
+    if (!near) return { hits: byWords.slice(0, topK), byWords: true };
     const missing = byWords.map(({ id }) => id).filter((id) => !near.hits.some((hit) => hit.id === id));
     const cosines = missing.length === 0 ? new Map<string, number>() : await vectors.cosines(missing, near.vector);
-    return fuse(byWords, near.hits, cosines).slice(0, topK);
+    return { hits: fuse(byWords, near.hits, cosines).slice(0, topK), byWords: false };
   }
 }
 

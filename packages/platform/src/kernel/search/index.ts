@@ -1,6 +1,6 @@
 export { fuse } from './fuse.ts';
 export type { Hit } from './hit.ts';
-export type { HybridSearchDeps } from './hybrid-search.ts';
+export type { HybridSearchDeps, VectorSearch } from './hybrid-search.ts';
 export { HybridSearch } from './hybrid-search.ts';
 export { lexicalSearch } from './lexical-search.ts';
 export type { SearchedTable } from './searched-table.ts';

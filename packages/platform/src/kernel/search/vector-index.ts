@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
-import type { Embedder } from '../embeddings/index.ts';
-import { ModelError } from '../models/index.ts';
+import { type Embedder, embedEach } from '../embeddings/index.ts';
 import { type Database, keepStatistics } from '../storage/index.ts';
 import type { Hit } from './hit.ts';
 import type { VectorSearch } from './hybrid-search.ts';
@@ -223,7 +222,11 @@ export class VectorIndex<Filter> implements VectorSearch<Filter, string> {
       `SELECT id, ${text} AS text, ${hash} AS hash FROM ${table.name} WHERE needs_vector AND ${table.currentSql('')} ORDER BY ${order} LIMIT ${BATCH}`,
     );
     if (rows.length === 0) return false;
-    const vectors = await this.#vectorsOf(rows.map((row) => row.text));
+    const vectors = await embedEach(
+      this.#deps.embedder,
+      rows.map((row) => row.text),
+      this.#stopping.signal,
+    );
     const answered = rows.map((row, index) => ({ id: row.id, hash: row.hash, vector: vectors[index] }));
     const made = answered.flatMap(({ id, hash, vector }) =>
       vector ? [{ id, hash, embedding: sqlVector(vector) }] : [],
@@ -252,28 +255,6 @@ export class VectorIndex<Filter> implements VectorSearch<Filter, string> {
       [JSON.stringify(made)],
     );
     return true;
-  }
-
-  /**
-   * One vector for each text, undefined for a text that the model refuses while it takes another: it would keep all that come after it
-   * waiting. Rejects when the model cannot be asked, or takes nothing at all.
-   */
-  async #vectorsOf(texts: readonly string[]): Promise<(Float32Array | undefined)[]> {
-    const vectors = await this.#halved(texts);
-    // Is it the texts, or the model?
-    if (vectors.every((vector) => vector === undefined)) await this.embed('dimension', this.#stopping.signal);
-    return vectors;
-  }
-
-  async #halved(texts: readonly string[]): Promise<(Float32Array | undefined)[]> {
-    try {
-      return await this.#deps.embedder.embed(texts, this.#stopping.signal);
-    } catch (error) {
-      if (!(error instanceof ModelError && error.refused)) throw error;
-      if (texts.length === 1) return [undefined];
-      const middle = Math.ceil(texts.length / 2);
-      return [...(await this.#halved(texts.slice(0, middle))), ...(await this.#halved(texts.slice(middle)))];
-    }
   }
 
   /** Vectors of rows that are gone, and the tables of models that are no longer used. */

@@ -11,6 +11,7 @@ export {
   DirectoryInUseError,
   StorageFullError,
 } from './errors.ts';
+export { fromResource, timesOf } from './from-resource.ts';
 export { IdempotencyConflictError, IdempotencyPendingError, IdempotencyStore } from './idempotency-store.ts';
 export { Known } from './known.ts';
 export type { Migration } from './migrations.ts';

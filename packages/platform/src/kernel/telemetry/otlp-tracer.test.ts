@@ -166,6 +166,33 @@ it('counts what the receiver refuses, and asks again only where that is of use',
   expect(partial.dropped).toBe(1);
 });
 
+it('drops and counts a span that cannot be encoded, and sends those beside it', async () => {
+  const clock = new FakeClock();
+  const tracer = tracerOf({ clock });
+  const work = (name: string, attribute: 'sound' | 'odd' = 'sound'): void => {
+    const span = tracer.work(name);
+    // Of no type that an attribute has, as from a place that the compiler does not see.
+    span.set('attribute', attribute === 'odd' ? JSON.parse('{}') : 'sound');
+    span.end();
+  };
+  work('before');
+  work('never to be encoded', 'odd');
+  work('after');
+  await clock.advance(1000);
+  await expect.poll(() => receiver.spans.map(({ name }) => name)).toEqual(['before', 'after']);
+  await expect.poll(() => tracer.dropped).toBe(1);
+  // Nothing is asked for again, and what comes then goes out.
+  work('alone', 'odd');
+  await clock.advance(1000);
+  await expect.poll(() => tracer.dropped).toBe(2);
+  work('next');
+  await clock.advance(1000);
+  await expect.poll(() => receiver.spans.at(-1)?.name).toBe('next');
+  expect(receiver.requests.length).toBe(2);
+  await tracer.close();
+  expect(tracer.dropped).toBe(2);
+});
+
 it('stops within its time when the receiver never answers', async () => {
   const silent = createServer(() => undefined);
   silent.listen(0, '127.0.0.1');

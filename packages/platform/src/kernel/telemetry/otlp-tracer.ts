@@ -75,25 +75,47 @@ function sender({
   headers,
   resource,
   outbound,
+  log,
 }: OtlpTracerDeps): (spans: readonly RecordedSpan[]) => Promise<Sent> {
   const url = `${trimEnd(endpoint, '/')}/v1/traces`;
   const encode = traceEncoder(resource);
-  return async (spans) => {
+  return async (given) => {
+    const { body, lost } = encodable(encode, given);
+    if (lost > 0) log.warn({ lost }, 'spans that cannot be encoded are dropped');
+    if (!body) return { accepted: true, refused: lost };
     try {
       const answer = await outbound.fetch(url, {
         method: 'POST',
         headers: { ...headers, 'content-type': 'application/x-protobuf' },
-        body: encode(spans),
+        body,
         timeoutMs: SEND_MS,
         maxBytes: MAX_ANSWER_BYTES,
         redirects: 0,
       });
       const bytes = await answer.bytes();
-      if (answer.status < 300) return { accepted: true, refused: refusedIn(bytes) };
+      if (answer.status < 300) return { accepted: true, refused: lost + refusedIn(bytes) };
       // What it says may repeat what it was sent.
       return { accepted: false, later: LATER.has(answer.status), why: `status ${answer.status}` };
     } catch (error) {
       return { accepted: false, later: true, why: error instanceof Error ? error.message : String(error) };
     }
   };
+}
+
+/** The body of a request, and how many spans are not in it, for they can never be encoded; none when that is all of them. */
+function encodable(
+  encode: (spans: readonly RecordedSpan[]) => Uint8Array,
+  spans: readonly RecordedSpan[],
+): { body: Uint8Array | undefined; lost: number } {
+  const tried = (some: readonly RecordedSpan[]): Uint8Array | undefined => {
+    try {
+      return encode(some);
+    } catch {
+      return undefined;
+    }
+  };
+  const all = tried(spans);
+  if (all) return { body: all, lost: 0 };
+  const sound = spans.filter((span) => tried([span]));
+  return { body: sound.length > 0 ? tried(sound) : undefined, lost: spans.length - sound.length };
 }

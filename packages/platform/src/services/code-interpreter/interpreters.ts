@@ -2,7 +2,7 @@ import { type control, errors } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/index.ts';
-import { type Database, DuplicateResourceError, type Resource, ResourceStore } from '../../kernel/storage/index.ts';
+import { type Database, DuplicateResourceError, fromResource, ResourceStore } from '../../kernel/storage/index.ts';
 import { BUILT_IN, INTERPRETER_KIND, type Interpreter, interpreterArn } from './interpreter.ts';
 import type { Networks } from './networks.ts';
 
@@ -134,9 +134,4 @@ export function refuseUnsupported(call: {
         remedy: 'Leave it out and bring files in by writeFiles.',
       });
   }
-}
-
-function fromResource(found: Resource<Kept>): Interpreter {
-  const { arn, id, accountId, name, data, createdAt, updatedAt } = found;
-  return { arn, id, accountId, name, ...data, createdAt: createdAt.getTime(), updatedAt: updatedAt.getTime() };
 }

@@ -1,4 +1,4 @@
-import { type control, type data, type OperationName, type Paginator, ServiceError } from '@agentplatform/contract';
+import { type control, type data, type Paginator, ServiceError } from '@agentplatform/contract';
 import { ownerOf } from '../../kernel/auth/index.ts';
 import type { HandlersOf, RequestContext } from '../../kernel/service.ts';
 import { type Interpreter, interpreterArn, interpreterIdOf } from './interpreter.ts';
@@ -53,14 +53,6 @@ export function codeInterpreterOperations(deps: CodeInterpreterOperationsDeps): 
     administers: () => may(ctx, ADMINISTER, arn),
   });
 
-  const page = (operation: OperationName, input: { nextToken?: string }, ctx: RequestContext, filter: string) => {
-    const scope = { operation, accountId: ctx.accountId, filter };
-    return {
-      after: input.nextToken === undefined ? undefined : String(paginator.decode(scope, input.nextToken)),
-      token: (next: string | undefined) => (next === undefined ? undefined : paginator.encode(scope, next)),
-    };
-  };
-
   return {
     CreateCodeInterpreter: {
       resource: any,
@@ -81,20 +73,22 @@ export function codeInterpreterOperations(deps: CodeInterpreterOperationsDeps): 
     ListCodeInterpreters: {
       resource: any,
       async handle(input, ctx) {
-        const { after, token } = page('ListCodeInterpreters', input, ctx, input.type ?? '');
-        const limit = input.maxResults ?? PAGE_SIZE;
-        const builtIn = input.type === 'CUSTOM' || after !== undefined ? [] : [interpreters.builtIn(ctx.accountId)];
-        if (input.type === 'SYSTEM') return { codeInterpreterSummaries: builtIn.map(summary) };
-        const room = limit - builtIn.length;
-        if (room === 0) return { codeInterpreterSummaries: builtIn.map(summary), nextToken: token(AFTER_BUILT_IN) };
-        const own = await interpreters.list(ctx.accountId, {
-          limit: room,
-          after: after === AFTER_BUILT_IN ? undefined : after,
-        });
-        return {
-          codeInterpreterSummaries: [...builtIn, ...own.items].map(summary),
-          nextToken: token(own.next),
-        };
+        const { accountId } = ctx;
+        const scope = { operation: 'ListCodeInterpreters', accountId, filter: input.type ?? '' };
+        const { items, nextToken } = await paginator.page(
+          scope,
+          { ...input, size: PAGE_SIZE },
+          async ({ limit, after }) => {
+            const builtIn = input.type === 'CUSTOM' || after !== undefined ? [] : [interpreters.builtIn(accountId)];
+            if (input.type === 'SYSTEM') return { items: builtIn };
+            const room = limit - builtIn.length;
+            if (room === 0) return { items: builtIn, next: AFTER_BUILT_IN };
+            const place = after === AFTER_BUILT_IN ? undefined : after;
+            const own = await interpreters.list(accountId, { limit: room, after: place });
+            return { items: [...builtIn, ...own.items], next: own.next };
+          },
+        );
+        return { codeInterpreterSummaries: items.map(summary), nextToken };
       },
     },
     DeleteCodeInterpreter: {
@@ -134,15 +128,13 @@ export function codeInterpreterOperations(deps: CodeInterpreterOperationsDeps): 
       async handle(input, ctx) {
         const interpreter = await find(input, ctx);
         const filter = `${interpreter.id} ${input.status ?? ''}`;
-        const { after, token } = page('ListCodeInterpreterSessions', input, ctx, filter);
-        const { items, next } = await sessions.list(interpreter, callerOf(interpreter, ctx), {
-          limit: input.maxResults ?? PAGE_SIZE,
-          after,
-          status: input.status,
-        });
+        const scope = { operation: 'ListCodeInterpreterSessions', accountId: ctx.accountId, filter };
+        const { items, nextToken } = await paginator.page(scope, { ...input, size: PAGE_SIZE }, (page) =>
+          sessions.list(interpreter, callerOf(interpreter, ctx), { ...page, status: input.status }),
+        );
         return {
           items: items.map((record) => sessionSummary(record, interpreter, sessions.isLive(record))),
-          nextToken: token(next),
+          nextToken,
         };
       },
     },

@@ -1,4 +1,4 @@
-import { errors } from '@agentplatform/contract';
+import { errors, ServiceError } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import { requestUpstream, type UpstreamResponse } from '../../kernel/http/index.ts';
 import { SandboxError } from '../../kernel/sandbox/index.ts';
@@ -75,6 +75,7 @@ export class FunctionEvents {
       return await read(answer, event, signal);
     } catch (error) {
       event.signal.throwIfAborted();
+      if (error instanceof ServiceError) throw error;
       return { ...(await explained(error, lease, fn, event, ending.signal)), sandbox: 'spent' };
     } finally {
       cancel();

@@ -16,7 +16,7 @@ import { FunctionSandboxes } from './function-sandboxes.ts';
 import { Functions } from './functions.ts';
 import { lambdaRoutes } from './lambda-routes.ts';
 
-export type { FunctionAnswer, FunctionCall, FunctionCaller } from './function-caller.ts';
+export type { FunctionCaller } from './function-caller.ts';
 export { FUNCTION_SESSIONS } from './function-plan.ts';
 
 export interface FunctionsServiceDeps extends FunctionImagesDeps, Omit<FunctionPlanDeps, 'stage'> {

@@ -3,6 +3,7 @@ import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Iam, JwtAuthenticator } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import type { OpenEmbedder } from '../../kernel/embeddings/index.ts';
 import type { PassService, RouteSet } from '../../kernel/http/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { objectReader } from '../../kernel/objects/index.ts';
@@ -27,10 +28,11 @@ import { Resources } from './mcp/resources.ts';
 import { ToolCalls } from './mcp/tool-calls.ts';
 import { TargetCredentials } from './outbound/target-credentials.ts';
 import { TargetGuard } from './outbound/target-guard.ts';
-import { ToolSearch } from './search/index.ts';
+import { ToolSearch, ToolVectors } from './search/index.ts';
 import { documentKinds } from './targets/document-kinds.ts';
 import { Documents } from './targets/documents.ts';
 import { HttpCalls } from './targets/http-calls.ts';
+import { LambdaKind } from './targets/lambda/index.ts';
 import { BackendConnections, McpServerKind } from './targets/mcp-server/index.ts';
 import type { TargetKinds } from './targets/target-kinds.ts';
 import { type TargetOperation, targetOperations } from './targets/target-operations.ts';
@@ -55,6 +57,8 @@ export interface GatewayServiceDeps {
   roleMay: Iam['roleMay'];
   roleExists(arn: string): Promise<boolean>;
   life: SessionLife;
+  /** Absent: search is by words alone. */
+  openEmbedder?: OpenEmbedder | undefined;
   refusalOf(url: string): Promise<string | undefined>;
   newIdSuffix(): string;
   region: string;
@@ -87,11 +91,17 @@ export function createGatewayService(
   const kinds: TargetKinds = {
     ...documentKinds({ ...deps, calls: new HttpCalls({ ...deps, credentials, guard }) }),
     mcpServer,
+    lambda: new LambdaKind({ ...deps, guard }),
   };
   const documents = new Documents(deps);
-  const targets = new Targets({ ...deps, kinds, documents, credentials, gatewayOf: (arn) => gateways.load(arn) });
+  const vectors = new ToolVectors(deps);
+  const targets = new Targets({
+    ...{ ...deps, kinds, documents, credentials },
+    gatewayOf: (arn) => gateways.load(arn),
+    onTools: () => vectors.wake(),
+  });
   const tools = new GatewayTools({ ...deps, gateways, targets });
-  const search = new ToolSearch();
+  const search = new ToolSearch({ ...deps, vectors });
   const asked = new AskedTargets({ ...deps, kinds });
   const interceptors = new Interceptors(deps);
   const servers = new McpServers({
@@ -103,7 +113,7 @@ export function createGatewayService(
   return {
     operations: {
       ...gatewayOperations({
-        ...{ ...deps, gateways },
+        ...{ ...deps, gateways, vectors },
         gatewayUrl: (gateway, ctx) => {
           const [domain] = inSandbox(ctx) ? [] : domainsOf(gateway);
           return `${domain === undefined ? deps.addressFor(ctx) : `https://${domain}`}${mcpPath(gateway.id)}`;
@@ -115,8 +125,9 @@ export function createGatewayService(
     passes: [new GatewayRequests({ ...deps, tools, servers, interceptors })],
     routes: [resourceMetadataRoutes({ ...deps, tools })],
     port: undefined,
-    start: async () => undefined,
+    start: () => vectors.start(),
     stop: async () => {
+      await vectors.stop();
       mcpServer.close();
       await servers.close();
       await connections.close();

@@ -1,4 +1,5 @@
 import { createJwtAuthenticator, createOidcDiscovery } from '../../kernel/auth/index.ts';
+import { embedderOf } from '../../kernel/embeddings/index.ts';
 import { originOf } from '../../kernel/http/index.ts';
 import { objectReader } from '../../kernel/objects/index.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
@@ -6,20 +7,22 @@ import type { ServiceModule } from '../../service-module.ts';
 import { createGatewayService, type GatewayServiceOperation, gatewayMigrations } from './index.ts';
 
 /** Gateways, and the MCP endpoint of each. */
-export const module: ServiceModule<'gateway', GatewayServiceOperation, 'functions' | 'identity' | 'secrets'> = {
-  needs: ['functions', 'identity', 'secrets'],
+export const module: ServiceModule<'gateway', GatewayServiceOperation, 'identity' | 'secrets' | 'functions'> = {
+  needs: ['identity', 'secrets', 'functions'],
   migrations: gatewayMigrations,
-  create(kernel, { functions, identity, secrets }) {
+  create(kernel, { identity, secrets, functions }) {
     const { config, reach, outbound, clock } = kernel;
     const publicUrl = config.publicUrl?.replace(/\/$/, '');
     return createGatewayService({
       ...kernel,
-      ...{ functions, identity, secrets, outbound: outbound.apart() },
+      ...{ identity, secrets, functions, outbound: outbound.apart() },
       jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }), clock }),
       readObject: objectReader(kernel.objects),
       roleMay: kernel.iam.roleMay,
       life: kernel.lease,
       refusalOf: (url) => refusalOf(outbound, url),
+      // A process of its own: what memory embeds waits for no tool, and neither holds up a call.
+      openEmbedder: embedderOf(config, kernel, { threads: 1, textsAtOnce: 4, yields: true }),
       newIdSuffix: kernel.identifiers.suffix,
       // What runs in a sandbox reaches the platform by an address of its own, and no other.
       originOf: (req) => (req.socket.localPort === reach.sandboxPort ? originOf(req) : (publicUrl ?? originOf(req))),

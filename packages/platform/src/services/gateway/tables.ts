@@ -1,5 +1,6 @@
 import type { Executor, Migration } from '../../kernel/storage/index.ts';
 import { NO_OFFERS, type Offers } from './targets/offers.ts';
+import { digestOf } from './tools/index.ts';
 
 /** Gateways and targets stand in the table `resources`; their tools, of which a document may bring thousands, and drafts of documents stand here. */
 export const gatewayMigrations: readonly Migration[] = [
@@ -38,16 +39,36 @@ export const gatewayMigrations: readonly Migration[] = [
         PRIMARY KEY (target_arn, name)
       );`,
   },
+  {
+    id: 'gateway/0003-vectors',
+    sql: `
+      /* Of the text that is searched by its meaning; null until somebody looks at tools that were stored before. */
+      ALTER TABLE gateway_tools ADD COLUMN digest text;
+      CREATE TABLE gateway_tool_vectors (
+        target_arn text NOT NULL REFERENCES resources (arn) ON DELETE CASCADE,
+        digest text NOT NULL,
+        model text NOT NULL,
+        /* 32-bit numbers; null where the model refuses the text. */
+        vector bytea,
+        PRIMARY KEY (target_arn, digest)
+      );`,
+  },
 ];
 
-/** Replaces what a target offers. */
+/** Replaces what a target offers. The vectors of texts that no tool has any more go; the others stay. */
 export async function writeOffers(tx: Executor, targetArn: string, { tools, ...others }: Offers): Promise<void> {
   await tx.execute('DELETE FROM gateway_tools WHERE target_arn = $1', [targetArn]);
   await tx.execute('DELETE FROM gateway_offers WHERE target_arn = $1', [targetArn]);
   await tx.execute(
-    `INSERT INTO gateway_tools (target_arn, position, tool)
-     SELECT $1, ordinality, tool FROM jsonb_array_elements($2::jsonb) WITH ORDINALITY AS t (tool, ordinality)`,
-    [targetArn, JSON.stringify(tools)],
+    `INSERT INTO gateway_tools (target_arn, position, tool, digest)
+     SELECT $1, ordinality, tool, $3::jsonb ->> (ordinality - 1)::int
+     FROM jsonb_array_elements($2::jsonb) WITH ORDINALITY AS t (tool, ordinality)`,
+    [targetArn, JSON.stringify(tools), JSON.stringify(tools.map(digestOf))],
+  );
+  await tx.execute(
+    `DELETE FROM gateway_tool_vectors v WHERE target_arn = $1 AND NOT EXISTS (
+       SELECT FROM gateway_tools t WHERE t.target_arn = $1 AND t.digest = v.digest)`,
+    [targetArn],
   );
   await tx.execute(
     `INSERT INTO gateway_offers (target_arn, kind, position, offer)

@@ -51,6 +51,22 @@ describeDatabases('memory', [...storageMigrations, ...jobMigrations, ...memoryMi
     expect(await findRecord(database(), 'other', 'a', new Date())).toBeUndefined();
   });
 
+  it('confirms a record that came from no event without one', async () => {
+    const place = { strategyId: 'without events' };
+    const insert = (id: string, eventIds: string[]) =>
+      database().transaction((tx) => {
+        const one = record(id, 'Likes oars.', { ...place, eventIds });
+        return applyChanges(tx, [{ kind: 'insert', record: one, supersedes: [] }], now);
+      });
+    const known = async () => (await findRecord(database(), 'm', 'none', new Date()))?.eventIds;
+    await insert('none', []);
+    await insert('again', []);
+    expect(await known()).toEqual([]);
+    // The control: what confirms it by an event is written down.
+    await insert('by an event', ['1#e']);
+    expect(await known()).toEqual(['1#e']);
+  });
+
   const made: Record<string, number> = {};
   /** What stands, with the events it came from, after one batch in which all of it was said by one person. */
   const saidAtOnce = async (actorId: string, said: string[], extractor = localExtractor) => {

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
+import type { OpenEmbedder } from '../../kernel/embeddings/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { Model, Models, Reranker } from '../../kernel/models/index.ts';
 import type { Topics } from '../../kernel/notifications/index.ts';
@@ -14,7 +15,7 @@ import { localExtractor } from './extraction/local-extractor.ts';
 import { createModelExtractor } from './extraction/model-extractor.ts';
 import { ExtractionJobs } from './extraction-jobs.ts';
 import { Housekeeping } from './housekeeping.ts';
-import { LateVectorIndex, type OpenEmbedder } from './late-vector-index.ts';
+import { LateVectorIndex } from './late-vector-index.ts';
 import { Memories } from './memories.ts';
 import { MemoryQuota, type MemoryQuotaLimits } from './memory-quota.ts';
 import { meterModel } from './model-usage.ts';
@@ -22,7 +23,6 @@ import { type MemoryOperation, memoryOperations } from './operations.ts';
 import { Records } from './records.ts';
 import { Retrieval } from './retrieval.ts';
 
-export type { OpenEmbedder } from './late-vector-index.ts';
 export type { MemoryQuotaLimits } from './memory-quota.ts';
 export { memoryMigrations } from './tables.ts';
 

@@ -1,9 +1,9 @@
+import { embedderOf } from '../../kernel/embeddings/index.ts';
 import { createReranker, modelEndpoint } from '../../kernel/models/index.ts';
 import { createTopics } from '../../kernel/notifications/index.ts';
 import { objectWriter } from '../../kernel/objects/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
 import { createMemoryService, type MemoryPort, memoryMigrations } from './index.ts';
-import { embedderOf } from './open-embedder.ts';
 import type { MemoryOperation } from './operations.ts';
 import { memoryQuotas } from './quota-limits.ts';
 

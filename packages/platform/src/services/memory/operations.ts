@@ -1,4 +1,10 @@
-import { type DocumentValue, errors, type OperationName, type Paginator } from '@agentplatform/contract';
+import {
+  type DocumentValue,
+  errors,
+  type ListInput,
+  type OperationName,
+  type Paginator,
+} from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import { nameOf } from '../../kernel/http/index.ts';
 import type { HandlersOf, RequestContext } from '../../kernel/service.ts';
@@ -90,20 +96,8 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
     actorId: input.actorId,
     sessionId: input.sessionId,
   });
-  const page = (
-    operation: OperationName,
-    input: { maxResults?: number; nextToken?: string },
-    ctx: RequestContext,
-    filter: DocumentValue,
-  ) => {
-    const scope = { operation, accountId: ctx.accountId, filter };
-    return {
-      limit: input.maxResults ?? PAGE_SIZE,
-      after: input.nextToken === undefined ? undefined : paginator.decode(scope, input.nextToken),
-      token: (next: DocumentValue | undefined) =>
-        next === undefined ? {} : { nextToken: paginator.encode(scope, next) },
-    };
-  };
+  const page = (operation: OperationName, input: ListInput, { accountId }: RequestContext, filter: DocumentValue) =>
+    paginator.wanted({ operation, accountId, filter }, input, PAGE_SIZE);
   const textOf = (cursor: DocumentValue | undefined): string | undefined =>
     cursor === undefined ? undefined : String(cursor);
   const filterOf = (value: unknown): DocumentValue => JSON.parse(JSON.stringify(value ?? null));
@@ -129,7 +123,7 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
         const summaries = items.map(({ arn, id, createdAt, updatedAt }) => {
           return { arn, id, status: 'ACTIVE' as const, createdAt, updatedAt };
         });
-        return { memories: summaries, ...token(next) };
+        return { memories: summaries, nextToken: token(next) };
       },
     },
     UpdateMemory: {
@@ -180,7 +174,7 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
         const found = await events.list(sessionOf(memory, input), filter, request.limit, textOf(request.after));
         return {
           events: found.events.map((event) => eventView(event, memory.id, includePayloads)),
-          ...request.token(found.next),
+          nextToken: request.token(found.next),
         };
       },
     },
@@ -202,7 +196,7 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
         const actors = found.slice(0, limit);
         return {
           actorSummaries: actors.map((actorId) => ({ actorId })),
-          ...token(found.length > limit ? actors.at(-1) : undefined),
+          nextToken: token(found.length > limit ? actors.at(-1) : undefined),
         };
       },
     },
@@ -227,7 +221,7 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
         const last = sessions.at(-1);
         return {
           sessionSummaries: sessions.map((session) => ({ ...session, actorId })),
-          ...token(found.length > limit && last ? [last.createdAt.getTime(), last.sessionId] : undefined),
+          nextToken: token(found.length > limit && last ? [last.createdAt.getTime(), last.sessionId] : undefined),
         };
       },
     },
@@ -296,7 +290,7 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
         const shown = found.slice(0, limit);
         return {
           memoryRecordSummaries: shown.map(recordView),
-          ...token(found.length > limit ? shown.at(-1)?.id : undefined),
+          nextToken: token(found.length > limit ? shown.at(-1)?.id : undefined),
         };
       },
     },
@@ -313,7 +307,7 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
         const end = start + (input.maxResults ?? found.length);
         return {
           memoryRecordSummaries: found.slice(start, end).map(({ record, score }) => ({ ...recordView(record), score })),
-          ...request.token(end < found.length ? end : undefined),
+          nextToken: request.token(end < found.length ? end : undefined),
         };
       },
     },
@@ -331,7 +325,7 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
         const asked = filterOf([memory.id, input.filter]);
         const { limit, after, token } = page('ListMemoryExtractionJobs', input, ctx, asked);
         const { items, next } = await jobs.listFailed(memory.id, input.filter ?? {}, limit, textOf(after));
-        return { jobs: items, ...token(next) };
+        return { jobs: items, nextToken: token(next) };
       },
     },
     StartMemoryExtractionJob: {

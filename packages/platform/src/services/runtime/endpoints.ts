@@ -1,8 +1,8 @@
-import { type control, errors } from '@agentplatform/contract';
+import { type control, errors, type WantedPage } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import { DuplicateResourceError } from '../../kernel/storage/index.ts';
 import { DEFAULT_ENDPOINT, endpointArn, type Runtime, type RuntimeEndpoint } from './runtime.ts';
-import type { Page, PageRequest, RuntimeFamily, RuntimeStore } from './runtime-store.ts';
+import type { Page, RuntimeFamily, RuntimeStore } from './runtime-store.ts';
 import type { Runtimes } from './runtimes.ts';
 
 export interface EndpointsDeps {
@@ -83,7 +83,7 @@ export class Endpoints {
   }
 
   /** By name; `after` is the last name of the page before. */
-  async list(runtimeId: string, accountId: string, page: PageRequest): Promise<Page<RuntimeEndpoint>> {
+  async list(runtimeId: string, accountId: string, page: WantedPage<string>): Promise<Page<RuntimeEndpoint>> {
     const { endpoints } = await this.#deps.runtimes.family(runtimeId, accountId);
     const rest = endpoints
       .filter((e) => page.after === undefined || e.name > page.after)

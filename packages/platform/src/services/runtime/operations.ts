@@ -1,5 +1,4 @@
-import type { OperationName, Paginator } from '@agentplatform/contract';
-import { errors } from '@agentplatform/contract';
+import { errors, type Paginator } from '@agentplatform/contract';
 import type { OAuthPrincipal } from '../../kernel/auth/index.ts';
 import type { HandlersOf, OperationHandler, RequestContext } from '../../kernel/service.ts';
 import type { Lease, Sessions } from '../../kernel/sessions/index.ts';
@@ -16,7 +15,6 @@ import { requireSigned } from './require-signed.ts';
 import { requireToken } from './require-token.ts';
 import { requireUser } from './require-user.ts';
 import { endpointArn, type Runtime, runtimeArn } from './runtime.ts';
-import type { PageRequest } from './runtime-store.ts';
 import type { Runtimes } from './runtimes.ts';
 import { endpointView, identity, runtimeSummary, runtimeView } from './views.ts';
 
@@ -69,21 +67,6 @@ export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<Runti
     endpointArn(arnOf(input.agentRuntimeId, ctx), input.endpointName);
   const named = (input: { agentRuntimeArn: string; qualifier?: string; accountId?: string }, ctx: RequestContext) =>
     namedArns(input, ctx);
-
-  const page = (
-    operation: OperationName,
-    input: { maxResults?: number; nextToken?: string },
-    ctx: RequestContext,
-    filter?: string,
-  ): PageRequest & { token(next: string | undefined): string | undefined } => {
-    const scope = { operation, accountId: ctx.accountId, ...(filter === undefined ? {} : { filter }) };
-    const after = input.nextToken === undefined ? undefined : String(paginator.decode(scope, input.nextToken));
-    return {
-      limit: input.maxResults ?? PAGE_SIZE,
-      after,
-      token: (next) => (next === undefined ? undefined : paginator.encode(scope, next)),
-    };
-  };
 
   const targetOf = async (
     input: { agentRuntimeArn: string; qualifier?: string; accountId?: string },
@@ -157,17 +140,22 @@ export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<Runti
     ListAgentRuntimes: {
       resource: anyRuntime,
       async handle(input, ctx) {
-        const request = page('ListAgentRuntimes', input, ctx);
-        const { items, next } = await runtimes.list(ctx.accountId, request);
-        return { agentRuntimes: items.map(runtimeSummary), nextToken: request.token(next) };
+        const scope = { operation: 'ListAgentRuntimes', accountId: ctx.accountId };
+        const { items, nextToken } = await paginator.page(scope, { ...input, size: PAGE_SIZE }, (page) =>
+          runtimes.list(ctx.accountId, page),
+        );
+        return { agentRuntimes: items.map(runtimeSummary), nextToken };
       },
     },
     ListAgentRuntimeVersions: {
       resource: oneRuntime,
       async handle(input, ctx) {
-        const request = page('ListAgentRuntimeVersions', input, ctx, input.agentRuntimeId);
-        const { items, next } = await runtimes.versions(input.agentRuntimeId, ctx.accountId, request);
-        return { agentRuntimes: items.map(runtimeSummary), nextToken: request.token(next) };
+        const { agentRuntimeId: filter } = input;
+        const scope = { operation: 'ListAgentRuntimeVersions', accountId: ctx.accountId, filter };
+        const { items, nextToken } = await paginator.page(scope, { ...input, size: PAGE_SIZE }, (page) =>
+          runtimes.versions(input.agentRuntimeId, ctx.accountId, page),
+        );
+        return { agentRuntimes: items.map(runtimeSummary), nextToken };
       },
     },
     DeleteAgentRuntime: {
@@ -208,9 +196,12 @@ export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<Runti
     ListAgentRuntimeEndpoints: {
       resource: oneRuntime,
       async handle(input, ctx) {
-        const request = page('ListAgentRuntimeEndpoints', input, ctx, input.agentRuntimeId);
-        const { items, next } = await endpoints.list(input.agentRuntimeId, ctx.accountId, request);
-        return { runtimeEndpoints: items.map(endpointView), nextToken: request.token(next) };
+        const { agentRuntimeId: filter } = input;
+        const scope = { operation: 'ListAgentRuntimeEndpoints', accountId: ctx.accountId, filter };
+        const { items, nextToken } = await paginator.page(scope, { ...input, size: PAGE_SIZE }, (page) =>
+          endpoints.list(input.agentRuntimeId, ctx.accountId, page),
+        );
+        return { runtimeEndpoints: items.map(endpointView), nextToken };
       },
     },
     DeleteAgentRuntimeEndpoint: {

@@ -1,14 +1,10 @@
+import type { WantedPage } from '@agentplatform/contract';
 import type { Runtime, RuntimeEndpoint, RuntimeVersion } from './runtime.ts';
 
 export interface Page<T> {
   items: T[];
   /** Where the next page begins; undefined on the last. */
   next: string | undefined;
-}
-
-export interface PageRequest {
-  limit: number;
-  after: string | undefined;
 }
 
 /** A runtime with everything that hangs on it. */
@@ -33,7 +29,7 @@ export interface RuntimeStore {
   deleteEndpoint(endpoint: RuntimeEndpoint): Promise<void>;
   deleteRuntime(runtime: Runtime): Promise<void>;
   load(runtimeId: string): Promise<RuntimeFamily | undefined>;
-  list(accountId: string, page: PageRequest): Promise<Page<Runtime>>;
+  list(accountId: string, page: WantedPage<string>): Promise<Page<Runtime>>;
   /** Digests of the images that any version may still start sandboxes from. */
   imageDigests(): Promise<string[]>;
   /** Runtimes with a version or endpoint that was being prepared or deleted when the server ended. */

@@ -1,4 +1,4 @@
-import { type control, errors } from '@agentplatform/contract';
+import { type control, errors, type WantedPage } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import { type CertificateAuthorityDeps, certificateAuthority } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
@@ -24,7 +24,7 @@ import {
   type RuntimeVersion,
   runtimeArn,
 } from './runtime.ts';
-import type { Page, PageRequest, RuntimeFamily, RuntimeStore } from './runtime-store.ts';
+import type { Page, RuntimeFamily, RuntimeStore } from './runtime-store.ts';
 import { warmUpRoute } from './warm-up.ts';
 
 export interface RuntimesDeps extends CertificateAuthorityDeps {
@@ -170,7 +170,7 @@ export class Runtimes {
     return { ...version, runtime: family.runtime };
   }
 
-  async list(accountId: string, page: PageRequest): Promise<Page<RuntimeVersion & { runtime: Runtime }>> {
+  async list(accountId: string, page: WantedPage<string>): Promise<Page<RuntimeVersion & { runtime: Runtime }>> {
     const { items, next } = await this.#deps.store.list(accountId, page);
     const newest = await Promise.all(items.map((runtime) => this.get(runtime.id, accountId).catch(() => undefined)));
     return { items: newest.filter((version) => version !== undefined), next };
@@ -180,7 +180,7 @@ export class Runtimes {
   async versions(
     runtimeId: string,
     accountId: string,
-    page: PageRequest,
+    page: WantedPage<string>,
   ): Promise<Page<RuntimeVersion & { runtime: Runtime }>> {
     const { runtime, versions } = await this.family(runtimeId, accountId);
     const rest = versions

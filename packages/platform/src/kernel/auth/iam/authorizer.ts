@@ -132,12 +132,12 @@ export function createAuthorizer(deps: AuthorizerDeps): Authorizer {
     if (resource.effect === 'Allow' && resource.match === 'direct') {
       return answer(true, request, 'the resource policy allows it', resource);
     }
-    if (request.principal.kind === 'oauth' && belongs(request.resource, request.principal.acceptedBy)) {
-      return answer(true, request, "the resource's own authorizer accepted the token", resource);
-    }
-    if (request.principal.kind === 'anonymous' && belongs(request.resource, request.principal.acceptedBy)) {
-      return answer(true, request, 'the resource is open to everybody', resource);
-    }
+    const { principal } = request;
+    if (
+      (principal.kind === 'oauth' || principal.kind === 'anonymous') &&
+      belongs(request.resource, principal.acceptedBy)
+    )
+      return answer(true, request, ACCEPTED[principal.kind], resource);
     return answer(false, request, 'no policy allows it', resource);
   }
 
@@ -169,6 +169,12 @@ export function createAuthorizer(deps: AuthorizerDeps): Authorizer {
   };
   return { authorize: closed('resource'), authorizeTrust: closed('trust'), allowsSomewhere };
 }
+
+/** Why the resource itself lets somebody in whom no policy names. */
+const ACCEPTED = {
+  oauth: "the resource's own authorizer accepted the token",
+  anonymous: 'the resource is open to everybody',
+};
 
 /** Whether the resource is `owner`, or below it as an endpoint is below its runtime. */
 function belongs(resource: string, owner: string | undefined): boolean {

@@ -29,6 +29,7 @@ const FORMER: ReadonlySet<string> = new Set([
   '974aae7fdafe3e661498a1a45b0c308064b5ceb5d98a55a3a28d10ceb9130255',
   '608f7b234a9d2ebb15925b0bce7e5ca407467203fb02aec24d4dbe956108fff9',
   'bdaf6087152b6b0c236cda8a01ad19fac9c62331732bd0c1237c0f72c0cca3d5',
+  'c3b455ce0f76049f100831c77324ae3a9bd83a94093d75fd1b9afa9c91efd821',
 ]);
 
 function digestOf(text = ''): string {
@@ -155,6 +156,7 @@ const DATA_PLANE = JSON.stringify({
         'bedrock-agentcore:StopCodeInterpreterSession',
         'bedrock:InvokeModel',
         'bedrock:InvokeModelWithResponseStream',
+        'lambda:InvokeFunction',
       ],
       Resource: '*',
     },

@@ -48,6 +48,8 @@ export async function startOidcServer(alg = 'RS256'): Promise<OidcServer> {
           ...(nextAlg === 'RS256' ? {} : { id_token_signed_response_alg: nextAlg }),
         },
       ],
+      // The provider's own choice is shorter.
+      enabledJWA: { idTokenSigningAlgValues: ['RS256', nextAlg] },
       scopes: ['read', 'write'],
       extraTokenClaims: () => ({ team: 'red', roles: ['ops', 'dev'] }),
       features: {

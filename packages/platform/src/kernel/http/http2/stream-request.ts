@@ -1,7 +1,7 @@
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { type Duplex, duplexPair, pipeline } from 'node:stream';
-import { HOP_BY_HOP } from '../hop-by-hop.ts';
+import { HOP_BY_HOP } from '../../hop-by-hop.ts';
 
 /** Where the client of a stream is. */
 export interface Peer {

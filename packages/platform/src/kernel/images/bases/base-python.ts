@@ -1,5 +1,6 @@
 import { open, readFile, realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { orMissing } from '../../system-error.ts';
 import { type LayerEntry, textFile } from '../formats/layer.ts';
 import { type Planned, planFile } from '../formats/planned.ts';
@@ -64,17 +65,13 @@ async function planPip(python: PythonInterpreter): Promise<Planned[]> {
   const site = python.debian ? 'usr/lib/python3/dist-packages' : `usr/lib/python${python.version}/site-packages`;
   const plans: Planned[] = [];
   if (python.pipWheel !== undefined) {
+    // Two megabytes: its content is kept, and the file is not held open until the layer is written.
     const version = await versionOf(python.pipWheel);
-    for (const file of await readZip(python.pipWheel, WHEEL_LIMITS)) {
+    using wheel = await readZip(python.pipWheel, WHEEL_LIMITS);
+    for (const file of wheel.items) {
       if (file.type !== 'file') continue;
-      const entry: LayerEntry = {
-        type: 'file',
-        path: `${site}/${file.path}`,
-        mode: 0o644,
-        size: file.size,
-        open: file.open,
-        ...ROOT,
-      };
+      const content = await buffer(file.open());
+      const entry = textFile(`${site}/${file.path}`, content, ROOT);
       plans.push({ entry, version });
     }
   } else {

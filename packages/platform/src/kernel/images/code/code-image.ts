@@ -31,7 +31,8 @@ export async function codeImage(deps: CodeImageDeps, input: CodeInput): Promise<
   const { store } = deps;
   if (!(await orMissing(stat(input.zip)))) throw new ImageError('not-found', 'The zip of the code is not there.');
   const runtime = codeRuntime(input.runtime);
-  const items = await readZip(input.zip, store.limits);
+  using zip = await readZip(input.zip, store.limits);
+  const { items } = zip;
   const command = input.entryPoint ? codeCommand(runtime, input.entryPoint, items) : [runtime.interpreter];
   await checkNativeModules(items, deps.machine);
   const minor = /^PYTHON_3_(\d+)$/.exec(runtime.name)?.[1];
@@ -39,7 +40,7 @@ export async function codeImage(deps: CodeImageDeps, input: CodeInput): Promise<
 
   const base = await store.readImage((await deps.bases.ensure(runtime.base, input.signal)).digest);
   const entries: LayerEntry[] = [{ type: 'directory', path: TASK, mode: 0o755, ...AGENT }, ...items.map(toEntry)];
-  return deps.usage.during(input.accountId, layerBytes(entries), async () => {
+  return await deps.usage.during(input.accountId, layerBytes(entries), async () => {
     const layer = await writeLayer(store.blobs, entries, input.signal);
     const digest = await writeImage(store, {
       platform: base.config.platform,

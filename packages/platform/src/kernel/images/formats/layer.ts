@@ -1,8 +1,8 @@
+import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { lstat, readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { type Pack, pack } from 'tar-stream';
+import { type Header, type Pack, pack } from 'tar-stream';
 import type { Descriptor } from '../manifest.ts';
 import { MEDIA } from '../media-types.ts';
 import type { BlobStore } from '../store/blob-store.ts';
@@ -33,10 +33,15 @@ export async function writeLayer(
   signal?: AbortSignal,
 ): Promise<Descriptor> {
   const packer = pack();
-  const filled = fill(packer, complete(entries)).catch((error: unknown) =>
-    packer.destroy(error instanceof Error ? error : new Error(String(error))),
+  let unreadable: unknown;
+  const filled = fill(packer, complete(entries)).catch((error: unknown) => {
+    unreadable = error;
+    packer.destroy();
+  });
+  const info = await blobs.put(
+    bytesOf(packer, () => unreadable),
+    { maxBytes: Number.MAX_SAFE_INTEGER, signal },
   );
-  const info = await blobs.put(bytesOf(packer), { maxBytes: Number.MAX_SAFE_INTEGER, signal });
   await filled;
   return { mediaType: MEDIA.ociLayerTar, ...info };
 }
@@ -56,7 +61,7 @@ export function textFile(
   mode = 0o644,
 ): LayerEntry {
   const bytes = Buffer.from(content);
-  return { type: 'file', path, mode, ...owner, size: bytes.length, open: () => once(bytes) };
+  return { type: 'file', path, mode, ...owner, size: bytes.length, open: () => whole(bytes) };
 }
 
 export function hostFile(
@@ -124,32 +129,39 @@ function complete(entries: readonly LayerEntry[]): LayerEntry[] {
 
 async function fill(packer: Pack, entries: readonly LayerEntry[]): Promise<void> {
   for (const entry of entries) {
-    const header = { uid: entry.uid, gid: entry.gid, mtime: EVERY_MTIME };
-    await new Promise<void>((resolve, reject) => {
-      const done = (error?: Error | null): void => (error ? reject(error) : resolve());
-      // An entry tells its error twice: to the callback, and as an event that must not go unheard.
-      if (entry.type === 'file') {
-        const sink = packer.entry(
-          { ...header, name: entry.path, mode: entry.mode, size: entry.size, type: 'file' },
-          done,
-        );
-        pipeline(entry.open(), sink).catch(reject);
-      } else if (entry.type === 'symlink') {
-        const link = { ...header, name: entry.path, mode: 0o777, type: 'symlink', linkname: entry.target } as const;
-        packer.entry(link, done).on('error', reject);
-      } else {
-        const directory = { ...header, name: `${entry.path}/`, mode: entry.mode, type: 'directory' } as const;
-        packer.entry(directory, done).on('error', reject);
-      }
-    });
+    const written = Promise.withResolvers<void>();
+    const done = (error?: Error | null): void => (error ? written.reject(error) : written.resolve());
+    const sink = packer.entry(headerOf(entry), done);
+    // It tells its error twice: to the callback, and as an event that must not go unheard.
+    sink.on('error', written.reject);
+    written.promise.catch(() => undefined);
+    if (entry.type === 'file') {
+      // By hand: Node's pipeline never settles when such a source fails and its sink is of tar-stream.
+      for await (const chunk of entry.open())
+        if (!sink.write(chunk)) await Promise.race([once(sink, 'drain'), written.promise]);
+      sink.end(undefined);
+    }
+    await written.promise;
   }
   packer.finalize();
 }
 
-async function* bytesOf(packer: Pack): AsyncGenerator<Uint8Array> {
-  for await (const chunk of packer) if (chunk instanceof Uint8Array) yield chunk;
+function headerOf(entry: LayerEntry): Partial<Header> & { name: string } {
+  const header = { uid: entry.uid, gid: entry.gid, mtime: EVERY_MTIME, type: entry.type };
+  if (entry.type === 'symlink') return { ...header, name: entry.path, mode: 0o777, linkname: entry.target };
+  if (entry.type === 'directory') return { ...header, name: `${entry.path}/`, mode: entry.mode };
+  return { ...header, name: entry.path, mode: entry.mode, size: entry.size };
 }
 
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+/** What was packed; throws what `failure` gives where the packing ended early. */
+async function* bytesOf(packer: Pack, failure: () => unknown): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of packer) if (chunk instanceof Uint8Array) yield chunk;
+  } catch (error) {
+    throw failure() ?? error;
+  }
+}
+
+async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }

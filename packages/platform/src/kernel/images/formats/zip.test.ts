@@ -14,13 +14,20 @@ import { readZip, type ZipItem } from './zip.ts';
 
 const LIMITS = { zipBytes: 1_000_000, zipUnpackedBytes: 2_000_000, zipEntries: 100 };
 
-async function read(bytes: Uint8Array, limits = LIMITS): Promise<ZipItem[]> {
+async function withZip<T>(bytes: Uint8Array, work: (items: ZipItem[]) => Promise<T>, limits = LIMITS): Promise<T> {
   const path = join(await tempDir(), 'code.zip');
   writeFileSync(path, bytes);
-  const items = await readZip(path, limits);
-  // Content is only checked when it is read.
-  for (const item of items) if (item.type === 'file') for await (const _chunk of item.open());
-  return items;
+  using zip = await readZip(path, limits);
+  return await work(zip.items);
+}
+
+function read(bytes: Uint8Array, limits = LIMITS): Promise<ZipItem[]> {
+  const readAll = async (items: ZipItem[]): Promise<ZipItem[]> => {
+    // Content is only checked when it is read.
+    for (const item of items) if (item.type === 'file') for await (const _chunk of item.open());
+    return items;
+  };
+  return withZip(bytes, readAll, limits);
 }
 
 describe('readZip', () => {
@@ -56,7 +63,8 @@ describe('readZip', () => {
     zip.addBuffer(Buffer.from('x'), 'a.py', { forceZip64Format: true });
     zip.end({ forceZip64Format: true, comment: '' });
     await pipeline(zip.outputStream, createWriteStream(path));
-    expect((await readZip(path, LIMITS)).map((item) => item.path)).toEqual(['a.py']);
+    using zip64 = await readZip(path, LIMITS);
+    expect(zip64.items.map((item) => item.path)).toEqual(['a.py']);
   });
 
   it.each<[string, RawZipEntry[], string]>([
@@ -113,7 +121,8 @@ describe('readZip', () => {
     writeFileSync(path, rawZip(Array.from({ length: 200 }, (_, i) => ({ name: `${below}f${i}` }))));
     const steps = vi.spyOn(String.prototype, 'lastIndexOf');
     try {
-      expect(await readZip(path, { ...LIMITS, zipEntries: 1000 })).toHaveLength(400);
+      using zip = await readZip(path, { ...LIMITS, zipEntries: 1000 });
+      expect(zip.items).toHaveLength(400);
       // Each name on its way up, to its end, would be 40,000.
       expect(steps.mock.calls.filter(([what]) => what === '/').length).toBeLessThan(2000);
     } finally {
@@ -140,7 +149,8 @@ describe('readZip', () => {
         for (const [at, value] of changes) bytes[at] = value;
         writeFileSync(join(dir, 'z'), bytes);
         try {
-          for (const item of await readZip(join(dir, 'z'), LIMITS)) {
+          using zip = await readZip(join(dir, 'z'), LIMITS);
+          for (const item of zip.items) {
             expect(item.path.split('/')).not.toContain('..');
             expect(item.path.startsWith('/')).toBe(false);
             if (item.type === 'file') for await (const _chunk of item.open());
@@ -225,7 +235,7 @@ describe('compiled modules', () => {
     return bytes;
   };
   const check = async (entries: RawZipEntry[], architecture: string) =>
-    checkNativeModules(await read(rawZip(entries)), { os: 'linux', architecture });
+    withZip(rawZip(entries), (items) => checkNativeModules(items, { os: 'linux', architecture }));
 
   it('only for another architecture are refused, naming both; one that fits is enough', async () => {
     const arm = { name: 'numpy/core.cpython-312.so', content: elf(183) };

@@ -30,12 +30,18 @@ const LONGEST_REASON = 500;
 /** As deep as an image may be. */
 const DEEPEST = 250;
 
+/** An open zip. Its items can be read until it is disposed of. */
+export interface Zip extends Disposable {
+  /** Sorted by path. */
+  items: ZipItem[];
+}
+
 /**
- * Lists what a zip holds (zip64 too), sorted by path. Refuses with `ImageError`: names that lead out, links that lead out,
+ * Opens a zip (zip64 too) and lists what it holds. Refuses with `ImageError`: names that lead out, links that lead out,
  * duplicates, encryption, unknown compression, special files, and more than `limits` allow. Content is read again at each
- * `open`, which checks its length and CRC; the file must stay until then.
+ * `open`, which checks its length and CRC.
  */
-export async function readZip(path: string, limits: ZipLimits): Promise<ZipItem[]> {
+export async function readZip(path: string, limits: ZipLimits): Promise<Zip> {
   const info = await stat(path);
   if (info.size > limits.zipBytes) {
     throw new ImageError(
@@ -56,7 +62,7 @@ export async function readZip(path: string, limits: ZipLimits): Promise<ZipItem[
           `The zip unpacks to more than ${describeBytes(limits.zipUnpackedBytes)}, which is the most that is allowed.`,
         );
       }
-      const item = await readItem(zip, entry, path);
+      const item = await readItem(zip, entry);
       const known = items.get(item.path);
       // Tools write a directory more than once; a second file of one name has no right content.
       if (known && !(known.type === 'directory' && item.type === 'directory'))
@@ -64,11 +70,10 @@ export async function readZip(path: string, limits: ZipLimits): Promise<ZipItem[
       items.set(item.path, item);
       if (items.size > limits.zipEntries) throw tooMany(limits);
     }
-    return checkParents(items, limits);
+    return { items: checkParents(items, limits), [Symbol.dispose]: () => zip.close() };
   } catch (error) {
-    throw zipError(error);
-  } finally {
     zip.close();
+    throw zipError(error);
   }
 }
 
@@ -87,7 +92,7 @@ async function openZip(path: string): Promise<ZipFile> {
   }
 }
 
-async function readItem(zip: ZipFile, entry: Entry, zipPath: string): Promise<ZipItem> {
+async function readItem(zip: ZipFile, entry: Entry): Promise<ZipItem> {
   const raw = entry.fileName;
   const name = normalise(raw);
   if (entry.isEncrypted()) throw invalid(`${show(raw)} is encrypted; zip it without a password`);
@@ -104,7 +109,7 @@ async function readItem(zip: ZipFile, entry: Entry, zipPath: string): Promise<Zi
     path: name,
     executable: (mode & 0o111) !== 0,
     size: entry.uncompressedSize,
-    open: () => readAgain(zipPath, entry),
+    open: () => content(zip, entry),
   };
 }
 
@@ -120,8 +125,7 @@ async function readTarget(zip: ZipFile, entry: Entry, name: string): Promise<str
   return target;
 }
 
-async function* readAgain(path: string, entry: Entry): AsyncGenerator<Uint8Array> {
-  const zip = await openZip(path);
+async function* content(zip: ZipFile, entry: Entry): AsyncGenerator<Uint8Array> {
   try {
     let sum = 0;
     for await (const chunk of await zip.openReadStreamPromise(entry)) {
@@ -131,8 +135,6 @@ async function* readAgain(path: string, entry: Entry): AsyncGenerator<Uint8Array
     if (sum !== entry.crc32) throw invalid(`${show(entry.fileName)} is damaged (its checksum is wrong)`);
   } catch (error) {
     throw zipError(error);
-  } finally {
-    zip.close();
   }
 }
 

@@ -178,7 +178,7 @@ it('what a platform left whose data directory is gone is removed before another 
   await expectNoTrace('gone');
   expect(sandbox.address(8080).host.startsWith(subnet.cidr.replace(/\d+\.\d+\/22$/, ''))).toBe(true);
   // Rules of the dead platform would drop what is answered.
-  await until(async () => (await ask(sandbox.address(8080))) === 'pong\n');
+  await until(async () => (await ask(sandbox.address(8080))) === 'pong\n', 60_000);
   await sandbox.stop({ graceMs: 100 });
   await rival.close();
 });

@@ -74,7 +74,7 @@ describe('what a platform leaves whose data directory is gone', () => {
     const command = ['/bin/busybox', 'nc', '-ll', '-p', '8080', '-e', '/bin/echo', 'pong'];
     const sandbox = await rival.create(smallSpec(image, 'answers', { command }));
     expect(await claimOf(rivalFor(subnet, dir))).toEqual(subnet);
-    await until(async () => (await ask(sandbox.address(8080))) === 'pong\n');
+    await until(async () => (await ask(sandbox.address(8080))) === 'pong\n', 60_000);
     expect(await hasTable(dead.prefix)).toBe(false);
     expect(await exists(`/sys/class/net/${bridge}`)).toBe(false);
     expect(await exists(dead.run)).toBe(false);
@@ -85,7 +85,7 @@ describe('what a platform leaves whose data directory is gone', () => {
     await nft.apply(baseRules({ table: dead.prefix, subnet: cidr, gateway, nameserver: undefined }));
     expect(await ask(sandbox.address(8080))).toBeUndefined();
     await nft.apply(`delete table inet ${dead.prefix}\n`);
-    await until(async () => (await ask(sandbox.address(8080))) === 'pong\n');
+    await until(async () => (await ask(sandbox.address(8080))) === 'pong\n', 60_000);
     await sandbox.stop();
     await rival.close();
   });

@@ -216,7 +216,7 @@ export function sandboxContract(name: string, fixture: ContractFixture): void {
       const sandbox = await create(
         'exec /bin/busybox nc -ll -p $(echo $PORT 8080 | busybox cut -d" " -f1) -e /bin/echo pong',
       );
-      await until(async () => (await ask(sandbox.address(8080))) === 'pong\n');
+      await until(async () => (await ask(sandbox.address(8080))) === 'pong\n', 60_000);
       await sandbox.stop();
       expect(await ask(sandbox.address(8080))).toBeUndefined();
     });

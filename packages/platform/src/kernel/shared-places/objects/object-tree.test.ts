@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startS3, type TestS3 } from '../../../services/s3/testing/s3-server.ts';
-import { createS3Store, ObjectError, type ObjectStore } from '../../objects/index.ts';
+import { LowDiskError } from '../../disk-room.ts';
+import { createS3Store, guardedStore, ObjectError, type ObjectStore } from '../../objects/index.ts';
 import { until } from '../../sandbox/testing/until.ts';
 import { ObjectTree } from './object-tree.ts';
 
@@ -46,6 +47,24 @@ describe.each(['the embedded store', 'an S3 endpoint'])('objects of %s as files'
   afterAll(async () => {
     await s3.stop();
     await rm(dir, { recursive: true, force: true });
+  });
+
+  it('take nothing new while the disk of the store is nearly full, and can be read and removed', async () => {
+    let low = false;
+    const need = (): void => {
+      if (low) throw new LowDiskError({ free: 0 }, 1);
+    };
+    const guarded = open('a/b', guardedStore(store, need));
+    await writeFile(join(dir, 'local/7'), 'new');
+    await guarded.store('before', '7');
+    low = true;
+    await expect(guarded.store('x', '7')).rejects.toMatchObject({ errno: 'ENOSPC' });
+    await expect(guarded.create('x')).rejects.toMatchObject({ errno: 'ENOSPC' });
+    expect(await guarded.stat('before')).toMatchObject({ kind: 'file' });
+    await guarded.unlink('before');
+    low = false;
+    await guarded.store('x', '7');
+    expect(await names('')).toEqual(['x file']);
   });
 
   it('are those below the prefix, whichever client wrote them', async () => {

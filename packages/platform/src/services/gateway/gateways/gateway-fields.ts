@@ -17,7 +17,7 @@ export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | key
   'protocolConfiguration.mcp.instructions': 'served',
   'protocolConfiguration.mcp.searchType': 'served',
   'protocolConfiguration.mcp.sessionConfiguration': 'served',
-  'protocolConfiguration.mcp.streamingConfiguration': 'served',
+  'protocolConfiguration.mcp.streamingConfiguration.enableResponseStreaming': 'served',
   'protocolConfiguration.mcp.disableMcpListToolsPagination': 'served',
   authorizerType: 'served',
   authorizerConfiguration: 'served',
@@ -26,8 +26,16 @@ export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | key
   'authorizerConfiguration.customJWTAuthorizer.allowedClients': 'served',
   'authorizerConfiguration.customJWTAuthorizer.allowedScopes': 'served',
   'authorizerConfiguration.customJWTAuthorizer.advertisedScopeMapping': 'served',
-  'authorizerConfiguration.customJWTAuthorizer.customClaims': 'served',
-  'authorizerConfiguration.customJWTAuthorizer.certificateConfigurations': 'served',
+  'authorizerConfiguration.customJWTAuthorizer.customClaims.inboundTokenClaimName': 'served',
+  'authorizerConfiguration.customJWTAuthorizer.customClaims.inboundTokenClaimValueType': 'served',
+  'authorizerConfiguration.customJWTAuthorizer.customClaims.authorizingClaimMatchValue.claimMatchValue.matchValueString':
+    'served',
+  'authorizerConfiguration.customJWTAuthorizer.customClaims.authorizingClaimMatchValue.claimMatchValue.matchValueStringList':
+    'served',
+  'authorizerConfiguration.customJWTAuthorizer.customClaims.authorizingClaimMatchValue.claimMatchOperator': 'served',
+  'authorizerConfiguration.customJWTAuthorizer.certificateConfigurations.s3.uri': 'served',
+  'authorizerConfiguration.customJWTAuthorizer.certificateConfigurations.s3.bucketOwnerAccountId': 'served',
+  'authorizerConfiguration.customJWTAuthorizer.certificateConfigurations.secretsManager.secretArn': 'served',
   'authorizerConfiguration.customJWTAuthorizer.privateEndpoint': PRIVATE,
   'authorizerConfiguration.customJWTAuthorizer.privateEndpointOverrides': PRIVATE,
   'authorizerConfiguration.customJWTAuthorizer.allowedWorkloadConfiguration':

@@ -1,6 +1,7 @@
 import type { control, Paginator } from '@agentplatform/contract';
 import type { HandlersOf, RequestContext } from '../../../kernel/service.ts';
-import type { Gateway } from './gateway.ts';
+import type { ToolVectors } from '../search/index.ts';
+import { type Gateway, searches } from './gateway.ts';
 import type { Gateways } from './gateways.ts';
 
 /** What this file serves. */
@@ -8,6 +9,7 @@ export type GatewayOperation = 'CreateGateway' | 'GetGateway' | 'UpdateGateway' 
 
 export interface GatewayOperationsDeps {
   gateways: Gateways;
+  vectors: Pick<ToolVectors, 'shortcoming' | 'wake'>;
   paginator: Paginator;
   /** Where MCP clients reach a gateway. */
   gatewayUrl(gateway: Gateway, ctx: RequestContext): string;
@@ -20,6 +22,7 @@ const PAGE_SIZE = 100;
 /** The operations on gateways. */
 export function gatewayOperations({
   gateways,
+  vectors,
   paginator,
   gatewayUrl,
   workloadArn,
@@ -37,21 +40,34 @@ export function gatewayOperations({
     CreateGateway: { resource: every, handle: async (input, ctx) => view(await gateways.create(input, ctx), ctx) },
     GetGateway: {
       resource: one,
-      handle: async ({ gatewayIdentifier: id }, ctx) => view(await gateways.get(ctx.accountId, id), ctx),
+      async handle({ gatewayIdentifier: id }, ctx) {
+        const gateway = await gateways.get(ctx.accountId, id);
+        const shortcoming = searches(gateway) ? await vectors.shortcoming(gateway) : undefined;
+        return {
+          ...view(gateway, ctx),
+          ...(shortcoming !== undefined && {
+            statusReasons: [`Search goes by words, not by meaning: ${shortcoming}.`],
+          }),
+        };
+      },
     },
-    UpdateGateway: { resource: one, handle: async (input, ctx) => view(await gateways.update(input, ctx), ctx) },
+    UpdateGateway: {
+      resource: one,
+      async handle(input, ctx) {
+        const updated = await gateways.update(input, ctx);
+        // It may have search now.
+        vectors.wake();
+        return view(updated, ctx);
+      },
+    },
     ListGateways: {
       resource: every,
-      async handle({ maxResults, nextToken }, { accountId }) {
-        const scope = { operation: 'ListGateways', accountId } as const;
-        const { items, next } = await gateways.list(accountId, {
-          limit: maxResults ?? PAGE_SIZE,
-          after: nextToken === undefined ? undefined : String(paginator.decode(scope, nextToken)),
-        });
-        return {
-          items: items.map(summary),
-          nextToken: next === undefined ? undefined : paginator.encode(scope, next),
-        };
+      async handle(input, { accountId }) {
+        const scope = { operation: 'ListGateways', accountId };
+        const { items, nextToken } = await paginator.page(scope, { ...input, size: PAGE_SIZE }, (page) =>
+          gateways.list(accountId, page),
+        );
+        return { items: items.map(summary), nextToken };
       },
     },
     DeleteGateway: {

@@ -92,3 +92,8 @@ export function sessionTimeoutMs({ definition: { protocolConfiguration } }: Pick
   const { sessionTimeoutInSeconds = SESSION_TIMEOUT_SECONDS } = protocolConfiguration?.mcp.sessionConfiguration ?? {};
   return sessionTimeoutInSeconds * 1000;
 }
+
+/** Whether a gateway has the tool that finds tools. */
+export function searches({ definition: { protocolConfiguration } }: Pick<Gateway, 'definition'>): boolean {
+  return protocolConfiguration?.mcp.searchType === 'SEMANTIC';
+}

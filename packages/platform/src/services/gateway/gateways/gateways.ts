@@ -6,9 +6,9 @@ import type { RequestContext } from '../../../kernel/service.ts';
 import {
   type Database,
   DuplicateResourceError,
+  fromResource,
   MissingResourceError,
   type Page,
-  type Resource,
   ResourceStore,
 } from '../../../kernel/storage/index.ts';
 import type { IdentityPort } from '../../identity/index.ts';
@@ -119,6 +119,8 @@ export class Gateways {
     const { database, identity } = this.#deps;
     const arn = this.arnOf(accountId, id);
     await database.transaction(async (tx) => {
+      // A target that is being made waits for this, or this for it (`Targets.create`).
+      await tx.query('SELECT FROM resources WHERE arn = $1 FOR UPDATE', [arn]);
       const [held] = await tx.query<{ count: number }>(
         'SELECT count(*)::int AS count FROM resources WHERE account_id = $1 AND parent = $2 AND kind = $3',
         [accountId, arn, TARGET_KIND],
@@ -202,8 +204,4 @@ function missing(id: string): Error {
   return errors.resourceNotFound(`There is no gateway ${id} in this account.`, {
     remedy: 'ListGateways shows those that there are.',
   });
-}
-
-function fromResource({ arn, accountId, id, name, data, createdAt, updatedAt }: Resource<GatewayData>): Gateway {
-  return { ...data, arn, accountId, id, name, createdAt: createdAt.getTime(), updatedAt: updatedAt.getTime() };
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { HOP_BY_HOP } from '../../../kernel/http/index.ts';
+import { HOP_BY_HOP } from '../../../kernel/hop-by-hop.ts';
 import { buildRequest } from './build-request.ts';
 import { isReservedHeader } from './header-rules.ts';
 import type { HttpBody, HttpParameter, HttpTemplate } from './http-tool.ts';

@@ -1,18 +1,9 @@
+import { HOP_BY_HOP } from '../../../kernel/hop-by-hop.ts';
 import { RefusedArgumentError } from './refused-argument.ts';
 
-/**
- * Headers that belong to the connection, to credentials and signatures, or to whoever stands between; no argument sets them. Small letters.
- * Those of the connection are the kernel's `HOP_BY_HOP` (a test compares): the thread that compiles documents is not to load the HTTP server.
- */
+/** Headers that belong to the connection, to credentials and signatures, or to whoever stands between; no argument sets them. Small letters. */
 const NOT_OF_ARGUMENTS: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-  'expect',
+  ...HOP_BY_HOP,
   'authorization',
   'cookie',
   'set-cookie',

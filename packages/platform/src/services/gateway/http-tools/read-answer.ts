@@ -2,7 +2,7 @@ import type { DocumentValue } from '@agentplatform/contract';
 import { compileArguments } from '../tools/arguments.ts';
 import { isDeeperThan } from '../tools/depth.ts';
 import { isObject } from '../tools/json-pointer.ts';
-import type { JsonObject } from '../tools/tool.ts';
+import type { JsonObject, Tool } from '../tools/tool.ts';
 import type { HttpTool } from './http-tool.ts';
 import { createMask, type Mask } from './mask.ts';
 import { AnswerTooLongError, readBody, UnreadableAnswerError } from './read-body.ts';
@@ -148,7 +148,16 @@ function textResult(tool: HttpTool, bytes: Buffer, type: ContentType, mask: Mask
   const masked = mask.value(value);
   // Numbers keep all their digits in the backend's own text; only where an escaped secret hid in it, it is written anew.
   const text = masked === value && !isXml(type.name) ? mask.text(raw) : JSON.stringify(masked);
-  const structured = tool.http.answer.wrapped === true || !isObject(masked) ? { result: masked } : masked;
+  return structuredResult(tool, masked, { text, wrapped: tool.http.answer.wrapped === true });
+}
+
+/** JSON as a result: as its text and as a structure, which is wrapped where it is no object; an error where it breaks the tool's output schema. */
+export function structuredResult(
+  tool: Tool,
+  value: DocumentValue,
+  { text, wrapped }: { text: string; wrapped: boolean },
+): ToolResult {
+  const structured = wrapped || !isObject(value) ? { result: value } : value;
   const problem = tool.outputSchema && compileArguments(tool.outputSchema, { mostSteps: MOST_STEPS })(structured)[0];
   if (problem && !problem.message.startsWith('takes too long'))
     return notAsDocumented(`${problem.path} ${problem.message}`, text);

@@ -36,6 +36,7 @@ export function askingOf(
   const capabilities = asks ? (session.server.getClientCapabilities() ?? {}) : capabilitiesOf(mcpReq.envelope ?? {});
   return {
     caller,
+    messageId: mcpReq.id,
     signal: AbortSignal.any([mcpReq.signal, gone]),
     ...(progressToken !== undefined && {
       progress: (progress) =>

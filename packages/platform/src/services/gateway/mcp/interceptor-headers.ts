@@ -1,5 +1,5 @@
 import type { DocumentValue } from '@agentplatform/contract';
-import { HOP_BY_HOP } from '../../../kernel/http/index.ts';
+import { HOP_BY_HOP } from '../../../kernel/hop-by-hop.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
 import { isObject } from '../tools/json-pointer.ts';
 

@@ -1,8 +1,9 @@
 import type { ListToolsResult } from '@modelcontextprotocol/server';
 import type { OpenGateway } from '../gateway-tools.ts';
+import { searches } from '../gateways/gateway.ts';
 import { listedTool } from './listed-tool.ts';
 import { pageOf } from './page.ts';
-import { SEARCH_TOOL, searches } from './search-tool.ts';
+import { SEARCH_TOOL } from './search-tool.ts';
 
 /** A page of the tools of a gateway. Throws InvalidParams for what is no cursor. */
 export function listTools(open: OpenGateway, cursor: string | undefined): ListToolsResult {

@@ -2,6 +2,8 @@ import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import type { Offered } from '../gateway-tools.ts';
 
 const PAGE_SIZE = 1_000;
+/** Of a page as JSON, beyond which it takes no more: clients and proxies bound what they read. */
+const PAGE_BYTES = 4 * 1024 * 1024;
 /** The longest URI, as base64. */
 const LONGEST_CURSOR = 4_096;
 
@@ -16,7 +18,7 @@ export interface Page<One> {
  */
 export function pageOf<One extends Offered>(all: readonly One[], cursor: string | undefined, whole = false): Page<One> {
   const from = cursor === undefined ? 0 : firstAfter(all, listedIn(cursor));
-  const items = all.slice(from, whole ? undefined : from + PAGE_SIZE);
+  const items = all.slice(from, whole ? undefined : endOf(all, from));
   const last = items.at(-1);
   if (!last || from + items.length >= all.length) return { items };
   return { items, nextCursor: Buffer.from(last.listed).toString('base64url') };
@@ -36,4 +38,29 @@ function firstAfter(all: readonly Offered[], listed: string): number {
     else high = middle;
   }
   return low;
+}
+
+/** Where a page ends that begins there: it has one at least. */
+function endOf(all: readonly Offered[], from: number): number {
+  let bytes = 0;
+  for (let end = from; end < Math.min(all.length, from + PAGE_SIZE); end++) {
+    bytes += bytesOf(all[end]);
+    if (bytes > PAGE_BYTES && end > from) return end;
+  }
+  return from + PAGE_SIZE;
+}
+
+/** Counted once for each, however often it is listed. */
+const counted = new WeakMap<Offered, number>();
+
+/** As JSON, with what its target is left out: that is listed nowhere. */
+function bytesOf(one: Offered | undefined): number {
+  if (!one) return 0;
+  let bytes = counted.get(one);
+  if (bytes === undefined) {
+    const { target: _, ...listed } = one;
+    bytes = Buffer.byteLength(JSON.stringify(listed));
+    counted.set(one, bytes);
+  }
+  return bytes;
 }

@@ -1,6 +1,5 @@
 import type { CallToolResult, ListToolsResult } from '@modelcontextprotocol/server';
 import type { OpenGateway } from '../gateway-tools.ts';
-import type { Gateway } from '../gateways/gateway.ts';
 import type { ToolSearch } from '../search/index.ts';
 import { listedTool } from './listed-tool.ts';
 
@@ -24,11 +23,6 @@ export const SEARCH_TOOL: ListToolsResult['tools'][number] = {
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
 };
 
-/** Whether a gateway has it. */
-export function searches({ definition }: Gateway): boolean {
-  return definition.protocolConfiguration?.mcp.searchType === 'SEMANTIC';
-}
-
 export function isSearch(name: string): boolean {
   return NAMES.some((one) => one === name);
 }
@@ -44,11 +38,9 @@ export async function callSearch(
       isError: true,
       content: [{ type: 'text', text: 'The argument "query" must say in words what you want to do.' }],
     };
-  const { found, bywords } = await search.find(open, query, MOST_FOUND);
+  const { found, shortcoming } = await search.find(open, query, MOST_FOUND);
   const tools = found.map(listedTool);
-  const note = bywords
-    ? 'These tools were found by their words alone: the platform has no embedding model now.'
-    : undefined;
+  const note = shortcoming && `Not every tool was compared by its meaning, only by its words: ${shortcoming}.`;
   return {
     content: [{ type: 'text', text: JSON.stringify({ tools, note }) }],
     structuredContent: { tools, ...(note !== undefined && { note }) },

@@ -7,13 +7,14 @@ import {
 } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
 import type { GatewayTool, OpenGateway } from '../gateway-tools.ts';
+import { searches } from '../gateways/gateway.ts';
 import type { ToolSearch } from '../search/index.ts';
 import type { Asking } from '../targets/target-kind.ts';
 import { kindOf, type TargetKinds } from '../targets/target-kinds.ts';
 import { splitName } from '../tools/index.ts';
 import type { AskedTargets } from './asked-targets.ts';
 import { failureText } from './failures.ts';
-import { callSearch, isSearch, searches } from './search-tool.ts';
+import { callSearch, isSearch } from './search-tool.ts';
 
 export interface ToolCallsDeps {
   kinds: TargetKinds;

@@ -55,6 +55,10 @@ export class TargetCredentials {
     if (!configuration) return;
     if (more.length > 0) throw problem('must have one entry: a request carries one credential');
     const { credentialProviderType: kind, credentialProvider } = configuration;
+    if (targetConfiguration.mcp?.lambda) {
+      if (kind === 'GATEWAY_IAM_ROLE' && !credentialProvider) return;
+      throw problem('must be of type GATEWAY_IAM_ROLE, or none: a function is called as the role of the gateway');
+    }
     const withTokens = gateway.definition.authorizerConfiguration !== undefined;
     if (kind === 'GATEWAY_IAM_ROLE' || kind === 'CALLER_IAM_CREDENTIALS')
       throw problem(`of type ${kind} are not built yet; use API_KEY, OAUTH or JWT_PASSTHROUGH`);

@@ -2,18 +2,24 @@ import { ProtocolError } from '@modelcontextprotocol/server';
 import { beforeEach, expect, it } from 'vitest';
 import { FakeClock } from '../../../kernel/fake-clock.ts';
 import { OutboundError } from '../../../kernel/outbound/index.ts';
+import type { Change, Changes } from '../../../kernel/storage/index.ts';
 import { ToolError } from '../tool-error.ts';
 import { BackendError } from './backend-error.ts';
 import { TARGET_LIMITS, TargetGuard } from './target-guard.ts';
 
-const bad = { arn: 'arn:bad', name: 'bad' };
-const good = { arn: 'arn:good', name: 'good' };
+const bad = { arn: 'arn:bad', name: 'bad', accountId: 'one' };
+const good = { arn: 'arn:good', name: 'good', accountId: 'one' };
 let clock: FakeClock;
 let guard: TargetGuard;
+let tell: (changed: Change[] | 'all') => Promise<void>;
+
+const subscribe: Changes['subscribe'] = (_topics, take) => {
+  tell = take;
+};
 
 beforeEach(() => {
   clock = new FakeClock();
-  guard = new TargetGuard({ clock });
+  guard = new TargetGuard({ clock, changes: { subscribe } });
 });
 
 const away = async (): Promise<never> => {
@@ -74,4 +80,35 @@ it('admits so many calls at once, and refuses the next at once', async () => {
   ends.resolve();
   await Promise.all(calls);
   expect(await guard.run(bad, async () => 1)).toBe(1);
+});
+
+it('gives the targets of one account no more calls under way than their share, and others theirs', async () => {
+  const held = Promise.withResolvers<number>();
+  const { inFlight, inFlightOfAccount } = TARGET_LIMITS;
+  const many = Array.from({ length: inFlightOfAccount }, (_, n) => {
+    const at = Math.floor(n / inFlight);
+    return guard.run({ arn: `arn:slow${at}`, name: `slow${at}`, accountId: 'one' }, () => held.promise);
+  });
+  await expect(guard.run(good, async () => 1)).rejects.toThrow(/targets of this account have .* calls under way/);
+  expect(await guard.run({ ...good, arn: 'arn:other', accountId: 'two' }, async () => 1)).toBe(1);
+  held.resolve(1);
+  await Promise.all(many);
+  expect(await guard.run(good, async () => 1)).toBe(1);
+});
+
+it('forgets a target that was changed or deleted, and keeps the count of its calls under way', async () => {
+  await fail(TARGET_LIMITS.failures);
+  expect(guard.size).toBe(1);
+  await tell([{ topic: 'gateway-target', key: 'arn:another' }]);
+  expect(guard.size).toBe(1);
+  await tell([{ topic: 'gateway-target', key: bad.arn }]);
+  expect(guard.size).toBe(0);
+  expect(await guard.run(bad, async () => 1)).toBe(1);
+  const held = Promise.withResolvers<number>();
+  const many = Array.from({ length: TARGET_LIMITS.inFlight }, () => guard.run(bad, () => held.promise));
+  await tell('all');
+  await expect(guard.run(bad, async () => 1)).rejects.toThrow('calls under way');
+  held.resolve(1);
+  await Promise.all(many);
+  expect(guard.size).toBe(0);
 });

@@ -1,17 +1,29 @@
 import { ProtocolError } from '@modelcontextprotocol/server';
 import type { Clock } from '../../../kernel/clock.ts';
 import { OutboundError, type OutboundErrorCode } from '../../../kernel/outbound/index.ts';
+import type { Changes } from '../../../kernel/storage/index.ts';
+import { TARGET_KIND } from '../targets/target.ts';
 import { ToolError } from '../tool-error.ts';
 import { BackendError } from './backend-error.ts';
 
 export interface TargetGuardDeps {
   clock: Pick<Clock, 'monotonic'>;
+  changes: Pick<Changes, 'subscribe'>;
+}
+
+/** What is told of a target. */
+export interface GuardedTarget {
+  arn: string;
+  name: string;
+  accountId: string;
 }
 
 /** What one target is allowed. */
 export const TARGET_LIMITS = {
   /** Calls under way. */
   inFlight: 64,
+  /** Calls under way of all targets of an account together: many slow servers of one take no room of another's. */
+  inFlightOfAccount: 1_024,
   /** Failures in a row after which it is left alone. */
   failures: 5,
   /** For so long, milliseconds; then one call tries whether it is back. */
@@ -35,14 +47,25 @@ export class TargetGuard {
   readonly #clock: Pick<Clock, 'monotonic'>;
   /** Those with calls under way or failures. */
   readonly #states = new Map<string, TargetState>();
+  /** Calls under way, by account. */
+  readonly #accounts = new Map<string, number>();
 
-  constructor({ clock }: TargetGuardDeps) {
+  constructor({ clock, changes }: TargetGuardDeps) {
     this.#clock = clock;
+    changes.subscribe([TARGET_KIND], async (changed) => {
+      for (const arn of changed === 'all' ? [...this.#states.keys()] : changed.map(({ key }) => key)) this.#forget(arn);
+    });
+  }
+
+  /** How many targets something is remembered of. */
+  get size(): number {
+    return this.#states.size;
   }
 
   /** Does the work, or rejects with ToolError at once where the target has too much of it or is left alone. */
-  async run<T>(target: { arn: string; name: string }, work: () => Promise<T>): Promise<T> {
+  async run<T>(target: GuardedTarget, work: () => Promise<T>): Promise<T> {
     const { state, tries } = this.#admit(target);
+    this.#count(target.accountId, 1);
     state.inFlight++;
     try {
       const result = await work();
@@ -52,14 +75,33 @@ export class TargetGuard {
       this.#judge(state, error);
       throw error;
     } finally {
+      this.#count(target.accountId, -1);
       state.inFlight--;
       if (tries) state.trying = false;
       if (state.inFlight === 0 && state.failures === 0) this.#states.delete(target.arn);
     }
   }
 
-  #admit({ arn, name }: { arn: string; name: string }): { state: TargetState; tries: boolean } {
-    const { inFlight, failures } = TARGET_LIMITS;
+  /** A target that is another now, or gone: what its server did before says nothing. */
+  #forget(arn: string): void {
+    const state = this.#states.get(arn);
+    if (!state) return;
+    state.failures = 0;
+    if (state.inFlight === 0) this.#states.delete(arn);
+  }
+
+  #count(accountId: string, more: 1 | -1): void {
+    const underWay = (this.#accounts.get(accountId) ?? 0) + more;
+    if (underWay === 0) this.#accounts.delete(accountId);
+    else this.#accounts.set(accountId, underWay);
+  }
+
+  #admit({ arn, name, accountId }: GuardedTarget): { state: TargetState; tries: boolean } {
+    const { inFlight, inFlightOfAccount, failures } = TARGET_LIMITS;
+    if ((this.#accounts.get(accountId) ?? 0) >= inFlightOfAccount)
+      throw new ToolError(
+        `The targets of this account have ${inFlightOfAccount} calls under way together, which is the most. Call again later.`,
+      );
     let state = this.#states.get(arn);
     if (!state) {
       state = { inFlight: 0, failures: 0, restsUntil: 0, trying: false };

@@ -1,1 +1,2 @@
 export { ToolSearch } from './tool-search.ts';
+export { ToolVectors } from './tool-vectors.ts';

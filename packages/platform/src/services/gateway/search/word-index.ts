@@ -24,13 +24,14 @@ export class WordIndex<Item> {
     this.#meanLength = total / Math.max(1, items.length);
   }
 
-  /** At most so many, best first; those of one score in the order of the list. */
-  find(query: string, limit: number): Item[] {
+  /** At most so many, best first; those of one score in the order of the list. A score is the share of what the query's words can count. */
+  find(query: string, limit: number): { item: Item; score: number }[] {
     const scores = new Map<number, number>();
+    let most = 0;
     for (const word of new Set(wordsOf(query).slice(0, MOST_QUERY_WORDS))) {
-      const postings = this.#postings.get(word);
-      if (!postings) continue;
+      const postings = this.#postings.get(word) ?? [];
       const rarity = Math.log(1 + (this.#items.length - postings.length + 0.5) / (postings.length + 0.5));
+      most += rarity * (K1 + 1);
       for (const { item, count } of postings) {
         const length = (this.#lengths[item] ?? 0) / this.#meanLength;
         const score = (rarity * count * (K1 + 1)) / (count + K1 * (1 - B + B * length));
@@ -40,7 +41,10 @@ export class WordIndex<Item> {
     return [...scores]
       .sort(([i, a], [j, b]) => b - a || i - j)
       .slice(0, limit)
-      .flatMap(([i]) => this.#items[i] ?? []);
+      .flatMap(([i, score]) => {
+        const item = this.#items[i];
+        return item === undefined ? [] : [{ item, score: score / most }];
+      });
   }
 
   #add(item: number, texts: readonly (readonly [string, number])[]): void {
@@ -60,10 +64,17 @@ export class WordIndex<Item> {
 
 const WORD = /[\p{L}\p{N}]+/gu;
 
+/** Words that say nothing of a task; in a short list of tools they would be rare, and count. */
+const EMPTY_WORDS = new Set(
+  'a an and are as at be by can do does for from give has have how i if in is it its many me much my of on or our that the their them then there these this to us was we what when where which who will with you your'.split(
+    ' ',
+  ),
+);
+
 /** The words of a text in small letters; parts of a `camelCaseName` are words, and a plural is its singular. */
 function wordsOf(text: string): string[] {
   const parted = text.replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2').toLowerCase();
-  return (parted.match(WORD) ?? []).map((word) =>
-    word.length > 3 && word.endsWith('s') && !word.endsWith('ss') ? word.slice(0, -1) : word,
-  );
+  return (parted.match(WORD) ?? [])
+    .filter((word) => !EMPTY_WORDS.has(word))
+    .map((word) => (word.length > 3 && word.endsWith('s') && !word.endsWith('ss') ? word.slice(0, -1) : word));
 }

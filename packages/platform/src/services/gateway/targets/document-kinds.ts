@@ -2,9 +2,11 @@ import type { control } from '@agentplatform/contract';
 import type { Outbound } from '../../../kernel/outbound/index.ts';
 import type { CredentialPlace } from '../http-tools/index.ts';
 import { type CompileJob, compileInWorker } from '../openapi/index.ts';
+import type { Problem } from '../tools/index.ts';
+import { isPlain } from '../tools/plain-value.ts';
 import type { HttpCalls } from './http-calls.ts';
 import type { TargetDefinition } from './target.ts';
-import type { TargetKind, ToolSource } from './target-kind.ts';
+import type { MadeTools, TargetKind, ToolSource } from './target-kind.ts';
 
 export interface DocumentKindsDeps {
   calls: HttpCalls;
@@ -37,9 +39,9 @@ export function documentKinds({ calls, outbound, region }: DocumentKindsDeps): R
     return {
       type,
       document: schemaOf,
-      makeTools(source) {
+      async makeTools(source) {
         const text = source.document ?? schemaOf(source.definition)?.inlinePayload ?? '';
-        return compileInWorker(jobOf(text, source), {}, source.signal);
+        return storable(await compileInWorker(jobOf(text, source), {}, source.signal));
       },
       call: (call) => calls.call(call),
     };
@@ -58,6 +60,18 @@ export function documentKinds({ calls, outbound, region }: DocumentKindsDeps): R
       options: { target: target.name, region },
     })),
   };
+}
+
+/** Without the tools that hold text which no database takes, in an enum, a default or a pattern: the others are not lost to them. */
+function storable({ tools, problems, ...others }: MadeTools): MadeTools {
+  const refused = tools.filter((tool) => !isPlain(tool, Number.POSITIVE_INFINITY));
+  const left = refused.map(
+    ({ name }): Problem => ({
+      ...{ severity: 'error', where: name },
+      message: 'It is left out: its schema has U+0000 or half of a character, which cannot be stored.',
+    }),
+  );
+  return { ...others, tools: tools.filter((tool) => !refused.includes(tool)), problems: [...problems, ...left] };
 }
 
 /** Where the target's credential goes: no argument may be sent there. */

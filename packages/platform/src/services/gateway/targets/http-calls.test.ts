@@ -42,7 +42,7 @@ beforeEach(() => {
     secrets: [SECRET],
   };
   calls = new HttpCalls({
-    ...{ outbound, guard: new TargetGuard({ clock: systemClock }) },
+    ...{ outbound, guard: new TargetGuard({ clock: systemClock, changes: { subscribe: () => undefined } }) },
     credentials: { of: async () => credential },
   });
 });
@@ -52,7 +52,7 @@ function call(name = 'one', live: Partial<TargetDefinition> = {}, query = '', pa
   const target = { arn: `arn:${name}`, name, live } as LiveTarget;
   const caller = { headers: { 'x-tenant': 'a' }, query: new URLSearchParams(query), passBack } as unknown as ToolCaller;
   const { signal } = new AbortController();
-  return calls.call({ gateway: {} as Gateway, target, tool, arguments: {}, caller, signal });
+  return calls.call({ gateway: {} as Gateway, target, tool, arguments: {}, caller, messageId: 1, signal });
 }
 
 it('sends the credential and what the lists name, the credential last', async () => {

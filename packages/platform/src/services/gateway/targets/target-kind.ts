@@ -9,6 +9,7 @@ import type {
   ResultTypeMap,
 } from '@modelcontextprotocol/server';
 import type { Principal } from '../../../kernel/auth/index.ts';
+import type { Caller } from '../../../kernel/service.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import type { Problem, Tool } from '../tools/index.ts';
 import type { Offers } from './offers.ts';
@@ -59,6 +60,8 @@ export interface SessionClient {
 /** What of a request to a gateway concerns its targets. */
 export interface Asking {
   caller: ToolCaller;
+  /** Of the request, as the client numbers it. */
+  messageId: string | number;
   /** Aborted when the caller goes away or cancels. */
   signal: AbortSignal;
   /** Tells the client of progress; absent where it did not ask to be told. */
@@ -100,8 +103,8 @@ export interface TargetKind {
   type: control.TargetType;
   /** The document that a definition of this kind names, if it names one. */
   document?(definition: TargetDefinition): control.ApiSchemaConfiguration | undefined;
-  /** Throws ValidationException for what the model's constraints do not say. */
-  check?(definition: TargetDefinition, gateway: Gateway): Promise<void> | void;
+  /** Throws ValidationException for what the model's constraints do not say, and AccessDeniedException for what is not the caller's to use. */
+  check?(definition: TargetDefinition, gateway: Gateway, caller: Caller): Promise<void> | void;
   /** Whether what such a target offers is asked for with each request, and not stored. */
   isAsked?(definition: TargetDefinition): boolean;
   /** What such a target offers to this caller now. Rejects as `call`. */

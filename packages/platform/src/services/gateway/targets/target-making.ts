@@ -10,7 +10,7 @@ import { ToolError } from '../tool-error.ts';
 import { type Problem, plainText } from '../tools/index.ts';
 import { changedTools, compareTools, EVER_NEW } from './changed-tools.ts';
 import type { Offers } from './offers.ts';
-import { fromResource, gatewayArnOf, type TargetData } from './target.ts';
+import { gatewayArnOf, type TargetData, targetFrom } from './target.ts';
 import type { MadeTools } from './target-kind.ts';
 import { kindOf, type TargetKinds } from './target-kinds.ts';
 
@@ -21,6 +21,8 @@ export interface TargetMakingDeps {
   kinds: TargetKinds;
   store: ResourceStore<TargetData>;
   gatewayOf(arn: string): Promise<Gateway | undefined>;
+  /** Told when tools were stored. */
+  onTools(): void;
 }
 
 /** One revision of a target. */
@@ -64,7 +66,7 @@ export class TargetMaking {
     if (!gateway) return;
     const definition = found.data.wanted;
     const document = await readDocument(database, data.arn);
-    const source = { gateway, target: fromResource(found), definition, document, signal };
+    const source = { gateway, target: targetFrom(found), definition, document, signal };
     await this.#end(data, await kindOf(definition, kinds).makeTools(source));
   }
 
@@ -99,6 +101,7 @@ export class TargetMaking {
       if (!failed) await writeOffers(tx, arn, offers);
       await writeDocument(tx, arn, undefined);
     });
+    this.#deps.onTools();
   }
 }
 

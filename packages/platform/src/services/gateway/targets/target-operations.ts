@@ -50,17 +50,13 @@ export function targetOperations({
     },
     ListGatewayTargets: {
       resource,
-      async handle({ gatewayIdentifier, maxResults, nextToken }, { accountId }) {
-        const gateway = await gateways.get(accountId, gatewayIdentifier);
-        const scope = { operation: 'ListGatewayTargets', accountId, gateway: gateway.id } as const;
-        const { items, next } = await targets.list(gateway, {
-          limit: maxResults ?? PAGE_SIZE,
-          after: nextToken === undefined ? undefined : String(paginator.decode(scope, nextToken)),
-        });
-        return {
-          items: items.map((target) => summary(target, kinds)),
-          nextToken: next === undefined ? undefined : paginator.encode(scope, next),
-        };
+      async handle(input, { accountId }) {
+        const gateway = await gateways.get(accountId, input.gatewayIdentifier);
+        const scope = { operation: 'ListGatewayTargets', accountId, filter: gateway.id };
+        const { items, nextToken } = await paginator.page(scope, { ...input, size: PAGE_SIZE }, (page) =>
+          targets.list(gateway, page),
+        );
+        return { items: items.map((target) => summary(target, kinds)), nextToken };
       },
     },
     DeleteGatewayTarget: {

@@ -1,5 +1,5 @@
 import type { control } from '@agentplatform/contract';
-import type { Resource } from '../../../kernel/storage/index.ts';
+import { fromResource, type Resource } from '../../../kernel/storage/index.ts';
 
 /** In the table `resources`; a target's parent is its gateway. */
 export const TARGET_KIND = 'gateway-target';
@@ -56,18 +56,6 @@ export function gatewayArnOf(targetArn: string): string {
 }
 
 /** The target that a row holds. */
-export function fromResource({
-  arn,
-  accountId,
-  id,
-  name,
-  parent,
-  data,
-  createdAt,
-  updatedAt,
-}: Resource<TargetData>): Target {
-  return {
-    ...{ ...data, arn, accountId, id, name, gatewayArn: parent },
-    ...{ createdAt: createdAt.getTime(), updatedAt: updatedAt.getTime() },
-  };
+export function targetFrom(resource: Resource<TargetData>): Target {
+  return { ...fromResource(resource), gatewayArn: resource.parent };
 }

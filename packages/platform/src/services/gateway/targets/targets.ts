@@ -16,7 +16,7 @@ import type { TargetCredentials } from '../outbound/target-credentials.ts';
 import { writeDocument } from '../tables.ts';
 import type { Documents } from './documents.ts';
 import { unpassable } from './propagated.ts';
-import { fromResource, TARGET_KIND, type Target, type TargetData, type TargetDefinition } from './target.ts';
+import { TARGET_KIND, type Target, type TargetData, type TargetDefinition, targetFrom } from './target.ts';
 import { TARGET_FIELDS } from './target-fields.ts';
 import { kindOf, type TargetKinds } from './target-kinds.ts';
 import { TargetMaking } from './target-making.ts';
@@ -31,10 +31,14 @@ export interface TargetsDeps {
   credentials: Pick<TargetCredentials, 'check'>;
   gatewayOf(arn: string): Promise<Gateway | undefined>;
   newIdSuffix(): string;
+  /** Told when tools were stored. */
+  onTools(): void;
 }
 
 /** Of a gateway. */
 const MOST_TARGETS = 1_000;
+/** Targets of an account whose tools are being made at once. */
+const MOST_MAKING = 100;
 
 /** The targets of gateways. Their tools are made by a job: a server that ends meanwhile begins it again. */
 export class Targets {
@@ -63,10 +67,11 @@ export class Targets {
     const data: TargetData = { wanted: definition, status: 'CREATING', statusReasons: [], revision: 1 };
     try {
       const made = await database.transaction(async (tx) => {
+        await this.#hold(gateway, tx);
         const row = { arn, accountId, id, name, data, parent: gateway.arn };
         const resource = await this.#store.within(tx).create(row);
-        await this.#make(fromResource(resource), document, tx);
-        return fromResource(resource);
+        await this.#make(targetFrom(resource), document, tx);
+        return targetFrom(resource);
       });
       this.#queue.look();
       return made;
@@ -85,7 +90,7 @@ export class Targets {
     const found = await this.#store.get(
       resourceArn('gateway-target', { region: this.#deps.region, accountId }, gateway.id, id),
     );
-    if (found) return fromResource(found);
+    if (found) return targetFrom(found);
     throw missing(gateway, id);
   }
 
@@ -141,7 +146,7 @@ export class Targets {
       ...{ accountId, parent, limit },
       ...(after === undefined ? {} : { after }),
     });
-    return { items: items.map(fromResource), ...next };
+    return { items: items.map(targetFrom), ...next };
   }
 
   /** All of a gateway. */
@@ -164,15 +169,39 @@ export class Targets {
   ): Promise<Target> {
     try {
       const changed = await this.#deps.database.transaction(async (tx) => {
+        await this.#refuseMore(gateway.accountId, tx);
         const resource = await this.#store.within(tx).modify(before.arn, ({ data }) => change(data));
-        await this.#make(fromResource(resource), document, tx);
-        return fromResource(resource);
+        await this.#make(targetFrom(resource), document, tx);
+        return targetFrom(resource);
       });
       this.#queue.look();
       return changed;
     } catch (error) {
       throw error instanceof MissingResourceError ? missing(gateway, before.id) : error;
     }
+  }
+
+  /** Keeps the gateway from being deleted until the transaction ends. Rejects with ResourceNotFoundException, and ThrottlingException. */
+  async #hold({ id, arn, accountId }: Gateway, tx: Executor): Promise<void> {
+    const held = await tx.query('SELECT FROM resources WHERE arn = $1 FOR KEY SHARE', [arn]);
+    if (held.length === 0)
+      throw errors.resourceNotFound(`There is no gateway ${id} in this account.`, {
+        remedy: 'ListGateways shows those that there are.',
+      });
+    await this.#refuseMore(accountId, tx);
+  }
+
+  /** One account's documents keep those of others waiting for no more than so many. */
+  async #refuseMore(accountId: string, tx: Executor): Promise<void> {
+    const making = await tx.query(
+      `SELECT FROM resources WHERE account_id = $1 AND kind = $2 AND data ->> 'status' IN ('CREATING', 'UPDATING', 'SYNCHRONIZING')
+       LIMIT $3`,
+      [accountId, TARGET_KIND, MOST_MAKING],
+    );
+    if (making.length >= MOST_MAKING)
+      throw errors.throttling(`${MOST_MAKING} targets of this account are being made just now, which is the most.`, {
+        remedy: 'Try again once some of them are READY.',
+      });
   }
 
   async #make({ arn, revision }: Target, document: string | undefined, tx: Executor): Promise<void> {
@@ -197,7 +226,7 @@ export class Targets {
         `must not name ${never.name}, which is the platform’s, the connection’s or a credential’s`,
       );
     const kind = kindOf(definition, kinds);
-    await kind.check?.(definition, gateway);
+    await kind.check?.(definition, gateway, ctx);
     await credentials.check(definition, gateway, ctx);
     return { definition, document: await documents.read(kind.document?.(definition), ctx) };
   }

@@ -39,16 +39,12 @@ export function portalOperations({ portals, paginator, portalUrl }: PortalOperat
     UpdateConsentPortal: { resource: one, handle: async (input, ctx) => view(await portals.update(input, ctx)) },
     ListConsentPortals: {
       resource: every,
-      async handle({ maxResults, nextToken }, { accountId }) {
-        const scope = { operation: 'ListConsentPortals', accountId } as const;
-        const { items, next } = await portals.list(accountId, {
-          limit: maxResults ?? PAGE_SIZE,
-          after: nextToken === undefined ? undefined : String(paginator.decode(scope, nextToken)),
-        });
-        return {
-          consentPortals: items.map((portal) => summary(portal, portalUrl)),
-          nextToken: next === undefined ? undefined : paginator.encode(scope, next),
-        };
+      async handle(input, { accountId }) {
+        const scope = { operation: 'ListConsentPortals', accountId };
+        const { items, nextToken } = await paginator.page(scope, { ...input, size: PAGE_SIZE }, (page) =>
+          portals.list(accountId, page),
+        );
+        return { consentPortals: items.map((portal) => summary(portal, portalUrl)), nextToken };
       },
     },
     DeleteConsentPortal: {

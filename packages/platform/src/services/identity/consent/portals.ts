@@ -4,9 +4,9 @@ import type { RequestContext } from '../../../kernel/service.ts';
 import {
   type Database,
   DuplicateResourceError,
+  fromResource,
   MissingResourceError,
   type Page,
-  type Resource,
   ResourceStore,
 } from '../../../kernel/storage/index.ts';
 import type { CredentialProviders } from '../providers/credential-providers.ts';
@@ -150,8 +150,4 @@ function missing(id: string): Error {
   return errors.resourceNotFound(`There is no consent portal ${id} in this account.`, {
     remedy: 'ListConsentPortals shows those that there are.',
   });
-}
-
-function fromResource({ arn, accountId, id, name, data, createdAt, updatedAt }: Resource<PortalData>): ConsentPortal {
-  return { ...data, arn, accountId, id, name, createdAt: createdAt.getTime(), updatedAt: updatedAt.getTime() };
 }

@@ -2,7 +2,7 @@ import { type control, errors, type Paginator } from '@agentplatform/contract';
 import type { HandlersOf } from '../../../kernel/service.ts';
 import type { CredentialProvider } from './credential-provider.ts';
 import type { CredentialProviders } from './credential-providers.ts';
-import { providerPage, providerTimes } from './provider-list.ts';
+import { PROVIDERS_A_PAGE, providerTimes } from './provider-list.ts';
 import { type ProviderRightsDeps, providerRights } from './provider-rights.ts';
 import { type GivenSecret, shownSecret } from './provider-secret.ts';
 
@@ -47,8 +47,10 @@ export function apiKeyOperations(deps: ApiKeyOperationsDeps): HandlersOf<ApiKeyO
     ListApiKeyCredentialProviders: {
       resource: list,
       async handle(input, { accountId }) {
-        const scope = { operation: 'ListApiKeyCredentialProviders', accountId } as const;
-        const { items, nextToken } = await providerPage({ providers: apiKeys, paginator }, scope, input);
+        const scope = { operation: 'ListApiKeyCredentialProviders', accountId };
+        const { items, nextToken } = await paginator.page(scope, { ...input, size: PROVIDERS_A_PAGE }, (page) =>
+          apiKeys.list(accountId, page),
+        );
         const credentialProviders = items.map((item) => ({ ...named(item), ...providerTimes(item) }));
         return { credentialProviders, nextToken };
       },

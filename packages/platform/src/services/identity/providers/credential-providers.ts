@@ -12,6 +12,7 @@ import {
   type Page,
   type Resource,
   ResourceStore,
+  timesOf,
   VersionConflictError,
 } from '../../../kernel/storage/index.ts';
 import { type CredentialProvider, PROVIDER_WORDS, type ProviderKind, providerArn } from './credential-provider.ts';
@@ -101,7 +102,7 @@ export class CredentialProviders<Data> {
       return await database.transaction(async (tx) => {
         const made = await this.#store.within(tx).create(row);
         await taken.write(tx);
-        return fromResource(made);
+        return providerFrom(made);
       });
     } catch (error) {
       throw error instanceof DuplicateResourceError ? this.#taken(name, error) : error;
@@ -116,7 +117,7 @@ export class CredentialProviders<Data> {
   /** The same, as it is in the database now. */
   async read(accountId: string, name: string): Promise<CredentialProvider<Data> | undefined> {
     const found = await this.#store.get(this.arnOf(accountId, name));
-    return found && fromResource(found);
+    return found && providerFrom(found);
   }
 
   /** The same; rejects with ResourceNotFoundException. */
@@ -132,7 +133,7 @@ export class CredentialProviders<Data> {
     { limit, after }: { limit: number; after: string | undefined },
   ): Promise<Page<CredentialProvider<Data>>> {
     const { items, ...next } = await this.#store.list({ accountId, limit, ...(after === undefined ? {} : { after }) });
-    return { items: items.map((one) => fromResource(one)), ...next };
+    return { items: items.map((one) => providerFrom(one)), ...next };
   }
 
   /**
@@ -150,7 +151,7 @@ export class CredentialProviders<Data> {
     const arn = this.arnOf(accountId, name);
     const current = await this.#store.get(arn);
     if (!current) throw this.#missing(name);
-    const given = change(fromResource(current));
+    const given = change(providerFrom(current));
     const before = current.data.secrets;
     const taken = await secrets.take({ kind, arn, accountId, name }, given.secrets, { before, caller });
     try {
@@ -158,8 +159,8 @@ export class CredentialProviders<Data> {
         const data = { data: given.data, secrets: { ...before, ...taken.kept } };
         const changed = await this.#store.within(tx).update(arn, current.version, data);
         await taken.write(tx);
-        await beside(tx, fromResource(current), fromResource(changed));
-        return fromResource(changed);
+        await beside(tx, providerFrom(current), providerFrom(changed));
+        return providerFrom(changed);
       });
     } catch (error) {
       if (error instanceof MissingResourceError) throw this.#missing(name);
@@ -179,8 +180,8 @@ export class CredentialProviders<Data> {
       const store = this.#store.within(tx);
       const found = await store.get(arn);
       if (!found || !(await store.delete(arn))) throw this.#missing(name);
-      await secrets.forget(fromResource(found), tx);
-      await beside(tx, fromResource(found));
+      await secrets.forget(providerFrom(found), tx);
+      await beside(tx, providerFrom(found));
     });
   }
 
@@ -207,7 +208,7 @@ export class CredentialProviders<Data> {
   }
 }
 
-function fromResource<Data>(resource: Resource<Kept<Data>>): CredentialProvider<Data> {
-  const { arn, accountId, name, data, tags, createdAt, updatedAt } = resource;
-  return { arn, accountId, name, ...data, tags, createdAt: createdAt.getTime(), updatedAt: updatedAt.getTime() };
+function providerFrom<Data>(resource: Resource<Kept<Data>>): CredentialProvider<Data> {
+  const { arn, accountId, name, data, tags } = resource;
+  return { arn, accountId, name, ...data, tags, ...timesOf(resource) };
 }

@@ -12,7 +12,7 @@ import {
   type Oauth2Settings,
   shownConfig,
 } from './oauth2-provider.ts';
-import { providerPage, providerTimes } from './provider-list.ts';
+import { PROVIDERS_A_PAGE, providerTimes } from './provider-list.ts';
 import { type ProviderRightsDeps, providerRights } from './provider-rights.ts';
 import { shownSecret } from './provider-secret.ts';
 
@@ -110,8 +110,10 @@ export function oauth2ProviderOperations(deps: Oauth2ProviderOperationsDeps): Ha
     ListOauth2CredentialProviders: {
       resource: list,
       async handle(input, { accountId }) {
-        const scope = { operation: 'ListOauth2CredentialProviders', accountId } as const;
-        const { items, nextToken } = await providerPage({ providers, paginator }, scope, input);
+        const scope = { operation: 'ListOauth2CredentialProviders', accountId };
+        const { items, nextToken } = await paginator.page(scope, { ...input, size: PROVIDERS_A_PAGE }, (page) =>
+          providers.list(accountId, page),
+        );
         const credentialProviders = items.map((item) => ({
           name: item.name,
           credentialProviderArn: item.arn,

@@ -6,7 +6,7 @@ import { paymentToken } from '../payments/payment-token.ts';
 import type { CredentialProvider } from './credential-provider.ts';
 import type { CredentialProviders } from './credential-providers.ts';
 import { givenPayment, type PaymentData, shownPayment } from './payment-provider.ts';
-import { providerPage, providerTimes } from './provider-list.ts';
+import { PROVIDERS_A_PAGE, providerTimes } from './provider-list.ts';
 import { type ProviderRightsDeps, providerRights } from './provider-rights.ts';
 
 export interface PaymentOperationsDeps extends ProviderRightsDeps {
@@ -62,8 +62,10 @@ export function paymentOperations(deps: PaymentOperationsDeps): HandlersOf<Payme
     ListPaymentCredentialProviders: {
       resource: list,
       async handle(input, { accountId }) {
-        const scope = { operation: 'ListPaymentCredentialProviders', accountId } as const;
-        const { items, nextToken } = await providerPage({ providers: payments, paginator }, scope, input);
+        const scope = { operation: 'ListPaymentCredentialProviders', accountId };
+        const { items, nextToken } = await paginator.page(scope, { ...input, size: PROVIDERS_A_PAGE }, (page) =>
+          payments.list(accountId, page),
+        );
         return { credentialProviders: items.map((item) => ({ ...named(item), ...providerTimes(item) })), nextToken };
       },
     },

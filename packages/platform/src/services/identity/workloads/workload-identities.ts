@@ -8,6 +8,7 @@ import {
   type Page,
   type Resource,
   ResourceStore,
+  timesOf,
 } from '../../../kernel/storage/index.ts';
 import { WORKLOAD_IDENTITY_KIND, type WorkloadIdentity, workloadIdentityArn } from './workload-identity.ts';
 
@@ -54,7 +55,7 @@ export class WorkloadIdentities {
     const { name, allowedResourceOauth2ReturnUrls = [], tags = {} } = call;
     const arn = this.arnOf(accountId, name);
     try {
-      return fromResource(
+      return identityFrom(
         await this.#store.create({ arn, accountId, id: name, name, data: { allowedResourceOauth2ReturnUrls }, tags }),
       );
     } catch (error) {
@@ -75,7 +76,7 @@ export class WorkloadIdentities {
   /** Undefined when there is none of this name. */
   async find(accountId: string, name: string): Promise<WorkloadIdentity | undefined> {
     const found = await this.#store.get(this.arnOf(accountId, name));
-    return found && fromResource(found);
+    return found && identityFrom(found);
   }
 
   /** The same; rejects with ResourceNotFoundException. */
@@ -97,7 +98,7 @@ export class WorkloadIdentities {
       const changed = await this.#store.modify(this.arnOf(accountId, name), ({ data }) => ({
         allowedResourceOauth2ReturnUrls: wanted ?? data.allowedResourceOauth2ReturnUrls,
       }));
-      return fromResource(changed);
+      return identityFrom(changed);
     } catch (error) {
       throw error instanceof MissingResourceError ? missing(name) : error;
     }
@@ -109,7 +110,7 @@ export class WorkloadIdentities {
     { limit, after }: { limit: number; after: string | undefined },
   ): Promise<Page<WorkloadIdentity>> {
     const { items, ...next } = await this.#store.list({ accountId, limit, ...(after === undefined ? {} : { after }) });
-    return { items: items.map(fromResource), ...next };
+    return { items: items.map(identityFrom), ...next };
   }
 
   /** DeleteWorkloadIdentity; `beside` runs in the same transaction. One that came with a resource goes with it alone; the model has no ConflictException here: it is a ValidationException, reason ResourceConflict. */
@@ -137,7 +138,7 @@ function missing(name: string): Error {
   });
 }
 
-function fromResource({ arn, name, parent, data, createdAt, updatedAt }: Resource<Kept>): WorkloadIdentity {
-  const owner = parent === '' ? undefined : parent;
-  return { arn, name, owner, ...data, createdAt: createdAt.getTime(), updatedAt: updatedAt.getTime() };
+function identityFrom(resource: Resource<Kept>): WorkloadIdentity {
+  const { arn, name, parent, data } = resource;
+  return { arn, name, owner: parent === '' ? undefined : parent, ...data, ...timesOf(resource) };
 }

@@ -69,15 +69,14 @@ export function workloadOperations(deps: WorkloadOperationsDeps): HandlersOf<Wor
     },
     ListWorkloadIdentities: {
       resource: (_input, { accountId }) => directoryArn({ region, accountId }),
-      async handle({ maxResults, nextToken }, { accountId }) {
-        const scope = { operation: 'ListWorkloadIdentities', accountId } as const;
-        const { items, next } = await identities.list(accountId, {
-          limit: maxResults ?? PAGE_SIZE,
-          after: nextToken === undefined ? undefined : String(paginator.decode(scope, nextToken)),
-        });
+      async handle(input, { accountId }) {
+        const scope = { operation: 'ListWorkloadIdentities', accountId };
+        const { items, nextToken } = await paginator.page(scope, { ...input, size: PAGE_SIZE }, (page) =>
+          identities.list(accountId, page),
+        );
         return {
           workloadIdentities: items.map(({ name, arn }) => ({ name, workloadIdentityArn: arn })),
-          nextToken: next === undefined ? undefined : paginator.encode(scope, next),
+          nextToken,
         };
       },
     },

@@ -65,6 +65,8 @@ async function insert(tx: Executor, record: NewRecord, supersedes: readonly stri
 }
 
 async function confirm(tx: Executor, id: string, eventIds: readonly string[]): Promise<void> {
+  // Of nothing there is no aggregate: the column would become NULL.
+  if (eventIds.length === 0) return;
   await tx.execute(
     `UPDATE memory_records SET event_ids = (
        SELECT jsonb_agg(DISTINCT e) FROM jsonb_array_elements(event_ids || $2::jsonb) e) WHERE id = $1`,

@@ -1,11 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import {
-  connectionOptions,
-  HOP_BY_HOP,
-  INERT_HEADERS,
-  mayRun,
-  type UpstreamResponse,
-} from '../../../kernel/http/index.ts';
+import { connectionOptions, HOP_BY_HOP } from '../../../kernel/hop-by-hop.ts';
+import { INERT_HEADERS, mayRun, type UpstreamResponse } from '../../../kernel/http/index.ts';
 import { isTraceHeader, type TraceContext, traceHeaders } from '../../../kernel/telemetry/index.ts';
 import { SESSION_HEADER } from '../container-headers.ts';
 

@@ -5,6 +5,23 @@ import type { JsonObject, JsonSchema } from '../../tools/tool.ts';
 
 const DEEPEST = 4;
 
+/** One text of each format that clients check. */
+const FORMATS: ReadonlyMap<string, string> = new Map([
+  ['date-time', '2026-11-23T10:20:30Z'],
+  ['date', '2026-11-23'],
+  ['time', '10:20:30Z'],
+  ['duration', 'P3D'],
+  ['email', 'ada@example.com'],
+  ['hostname', 'example.com'],
+  ['ipv4', '192.0.2.7'],
+  ['ipv6', '2001:db8::7'],
+  ['uri', 'https://example.com/a?b=c'],
+  ['uri-reference', '/a?b=c'],
+  ['uri-template', 'https://example.com/{id}'],
+  ['uuid', '123e4567-e89b-42d3-a456-426614174000'],
+  ['json-pointer', '/a/b'],
+]);
+
 /** Values of a schema, the same for the same seed: all that is required, and of the rest about half. */
 export class Samples {
   readonly #root: JsonSchema;
@@ -75,9 +92,9 @@ export class Samples {
 
   #array(schema: JsonObject, depth: number): DocumentValue {
     const least = typeof schema.minItems === 'number' ? schema.minItems : 0;
-    const items = Array.from({ length: Math.max(least, depth > DEEPEST ? 0 : 1 + this.#below(2)) }, () =>
-      this.of(schema.items ?? true, depth + 1),
-    );
+    const most = typeof schema.maxItems === 'number' ? schema.maxItems : Number.POSITIVE_INFINITY;
+    const length = Math.min(most, Math.max(least, depth > DEEPEST ? 0 : 1 + this.#below(2)));
+    const items = Array.from({ length }, () => this.of(schema.items ?? true, depth + 1));
     const given = items.filter((item) => item !== undefined);
     return schema.uniqueItems === true
       ? given.filter(
@@ -97,6 +114,13 @@ export class Samples {
         .filter((text) => text.length >= least && text.length <= most && !/[\r\n\0]/.test(text));
       return fc.sample(strings, { seed: this.#below(1_000_000), numRuns: 1 })[0];
     }
+    const formatted = typeof schema.format === 'string' ? FORMATS.get(schema.format) : undefined;
+    if (
+      formatted !== undefined &&
+      formatted.length >= least &&
+      (schema.maxLength === undefined || formatted.length <= most)
+    )
+      return formatted;
     const letters = ['a', 'B', '7', ' ', '/', '?', '&', '=', '#', '%', '+', ',', ';', '"', 'ü', '[', '_'];
     // Neither blanks at the ends, which headers lose, nor dots alone.
     const middle = Array.from(

@@ -1,8 +1,8 @@
 import { type JsonObject, type JsonObjectSchema, type Problem, prefixedName, type Tool } from '../../tools/index.ts';
 import { isObject } from '../../tools/json-pointer.ts';
 import { plainText } from '../../tools/plain-text.ts';
+import { isPlain } from '../../tools/plain-value.ts';
 import type { Prompt, Resource, ResourceTemplate } from '../offers.ts';
-import { isPlain } from './plain-value.ts';
 
 /** As the protocol has names of tools. */
 const NAME = /^[A-Za-z0-9_.-]+$/;

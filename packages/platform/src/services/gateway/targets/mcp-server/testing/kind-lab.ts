@@ -34,7 +34,13 @@ export function openKindLab({ clock = systemClock, allowPrivate = ['127.0.0.0/8'
   let credential = NOTHING;
   const credentials = { of: async () => credential };
   const kind = new McpServerKind({
-    ...{ clock, connections, credentials, guard: new TargetGuard({ clock }), refusalOf: async () => undefined },
+    ...{
+      clock,
+      connections,
+      credentials,
+      guard: new TargetGuard({ clock, changes: { subscribe: () => undefined } }),
+      refusalOf: async () => undefined,
+    },
   });
   /** What is asked of a target, by a caller whose request brought these headers. */
   const request = (target: LiveTarget, more: Asked = {}): TargetRequest => {
@@ -43,7 +49,7 @@ export function openKindLab({ clock = systemClock, allowPrivate = ['127.0.0.0/8'
       principal: { kind: 'anonymous', accountId: ACCOUNT, acceptedBy: GATEWAY_ARN, address: undefined },
       ...{ requestId: 'request', headers, query: new URLSearchParams() },
     };
-    return { gateway, target, caller, signal: new AbortController().signal, ...rest };
+    return { gateway, target, caller, messageId: 1, signal: new AbortController().signal, ...rest };
   };
   return {
     ...{ kind, changes, request },

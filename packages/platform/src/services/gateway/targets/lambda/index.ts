@@ -1,0 +1,1 @@
+export { LambdaKind } from './lambda-kind.ts';

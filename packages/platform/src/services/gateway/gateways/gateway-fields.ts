@@ -41,6 +41,7 @@ export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | key
   'authorizerConfiguration.customJWTAuthorizer.allowedWorkloadConfiguration':
     'is for runtimes that gateways call, as with the original; name the callers by allowedClients or customClaims',
   kmsKeyArn: 'is not offered: what a gateway keeps has no secrets, and those of its providers are in the token vault',
+  interceptorConfigurations: 'served',
   'interceptorConfigurations.interceptor.lambda.arn': 'served',
   'interceptorConfigurations.interceptionPoints': 'served',
   'interceptorConfigurations.inputConfiguration.passRequestHeaders': 'served',
@@ -48,6 +49,7 @@ export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | key
   policyEngineConfiguration: WITHOUT_POLICY,
   exceptionLevel: 'served',
   tags: 'served',
+  domainOverride: 'served',
   'domainOverride.defaultDomain': 'served',
   'domainOverride.alternateDomains': 'served',
   customTransformConfiguration:

@@ -77,6 +77,7 @@ export const TARGET_FIELDS: FieldTable<
   'metadataConfiguration.allowedQueryParameters': 'served',
   'metadataConfiguration.allowedResponseHeaders': 'served',
   privateEndpoint: PRIVATE,
+  certificateConfigurations: 'served',
   'certificateConfigurations.s3.uri': 'served',
   'certificateConfigurations.s3.bucketOwnerAccountId': 'served',
   'certificateConfigurations.secretsManager.secretArn': 'served',

@@ -42,7 +42,8 @@ export function roleOf({ defaultRoleArn }: Connection, role: string | undefined)
 function gatewayCommand(terminal: Terminal) {
   return platformCommand('gateway', {
     summary: 'Add a gateway: one MCP address for the tools of many APIs.',
-    details: 'Callers sign their requests unless --jwt says that they bring tokens of an identity provider.',
+    details:
+      'Callers sign their requests. With --jwt they send tokens of an identity provider instead; with --open they need neither.',
     examples: [
       { does: 'for callers who sign', line: 'agentcore add gateway shop --search' },
       {
@@ -52,15 +53,15 @@ function gatewayCommand(terminal: Terminal) {
     ],
   })
     .argument('<name>', 'letters, digits and -')
-    .option('--jwt <discovery-url>', 'take bearer tokens of the identity provider with this discovery document')
+    .option('--jwt <discovery-url>', 'accept bearer tokens of the identity provider with this discovery URL')
     .option('--audience <audience...>', 'with --jwt: tokens must be for one of these')
     .option('--client <id...>', 'with --jwt: tokens must be issued to one of these clients')
-    .option('--scope <scope...>', 'with --jwt: tokens must have one of these')
-    .option('--open', 'take every request, without credentials')
+    .option('--scope <scope...>', 'with --jwt: tokens must have one of these scopes')
+    .option('--open', 'accept every request, without credentials')
     .option('--search', 'add a tool that finds tools')
     .option('--explain-errors', 'tell callers what went wrong in the platform, too')
     .option('--description <text>', 'what it is for')
-    .option('--role <arn>', 'the role that it acts in (default: the default role)')
+    .option('--role <arn>', 'IAM role of the gateway (default: the platform’s default role)')
     .action(
       async (name, { jwt, audience, client, scope, open, search, explainErrors, description, role, ...options }) => {
         const access = accessOf({ jwt, audience, client, scope, open }) ?? { authorizerType: 'AWS_IAM' };
@@ -80,8 +81,9 @@ function gatewayCommand(terminal: Terminal) {
 
 function targetCommand(terminal: Terminal) {
   return platformCommand('target', {
-    summary: 'Add an API behind a gateway: each of its operations becomes a tool.',
-    details: 'A credential is named by its provider (agentcore identity add); agents never see it.',
+    summary: 'Add an API, an MCP server or a function to a gateway. Each operation of an API becomes a tool.',
+    details:
+      'For an API that needs a credential, name its credential provider (agentcore identity add). Agents never see the credential.',
     examples: [
       { does: 'an OpenAPI document', line: 'agentcore add target orders --openapi orders.yaml' },
       { does: 'an MCP server', line: 'agentcore add target docs --mcp https://docs.example.com/mcp' },
@@ -96,10 +98,10 @@ function targetCommand(terminal: Terminal) {
       },
     ],
   })
-    .argument('<name>', 'letters, digits and -; before the names of its tools')
+    .argument('<name>', 'letters, digits and -; the names of its tools begin with it')
     .option('--gateway <name>', 'name or id of the gateway (default: the only one)')
     .option('--openapi <document>', 'file, http(s) address or s3:// location of an OpenAPI document')
-    .option('--smithy <document>', 'the same of a Smithy model, as JSON')
+    .option('--smithy <document>', 'the same for a Smithy model in JSON')
     .option('--mcp <url>', 'address of an MCP server')
     .option('--dynamic', 'with --mcp: ask the server for its tools with each request, as the caller')
     .option('--function <name>', 'name or ARN of a function, with --tools')
@@ -126,10 +128,10 @@ function targetCommand(terminal: Terminal) {
     .option('--api-key <provider>', 'name of the API key provider')
     .option('--key-name <name>', 'header or query parameter of the key')
     .addOption(new Option('--key-in <place>', 'where the key goes').choices(['header', 'query'] as const))
-    .option('--key-prefix <prefix>', 'before the key, such as Bearer')
+    .option('--key-prefix <prefix>', 'text to put before the key, such as Bearer')
     .option('--oauth <provider>', 'name of the OAuth2 provider')
     .addOption(
-      new Option('--grant <grant>', 'how a token is got').choices([
+      new Option('--grant <grant>', 'how the gateway gets a token').choices([
         'client-credentials',
         'token-exchange',
         'authorization-code',
@@ -137,7 +139,7 @@ function targetCommand(terminal: Terminal) {
     )
     .option('--scope <scope...>', 'scopes to ask for')
     .option('--return-url <url>', 'with authorization-code: where the application confirms whose consent it was')
-    .option('--pass-token', 'hand the token of the caller on')
+    .option('--pass-token', 'pass the caller’s token on to the API')
     .option('--as-role', 'sign requests in the name of the gateway’s role')
     .option('--as-caller', 'sign requests in the name of who calls: for MCP servers on this platform')
     .option(

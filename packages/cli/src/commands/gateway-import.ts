@@ -17,14 +17,14 @@ const nameOf = (text: string): string =>
 /** `agentcore gateway import`: from an API's document to tools that work. */
 export function importCommand(terminal: Terminal) {
   return platformCommand('import', {
-    summary: 'Make tools of an OpenAPI document, in one step.',
+    summary: 'Turn an OpenAPI document into tools, in one step.',
     details:
-      'A gateway is made when there is none of that name; callers sign their requests. Every operation becomes a tool; what is left out is said, with the reason. ' +
+      'Creates the gateway if there is none of that name; its callers sign their requests. Every operation becomes a tool. The command prints what it left out, and why. ' +
       'For an API that asks for credentials add the target by hand: agentcore add target.',
     examples: [
       { does: 'from a file', line: 'agentcore gateway import petstore.yaml' },
       {
-        does: 'from an address, into a gateway that there is',
+        does: 'from an address, into an existing gateway',
         line: 'agentcore gateway import https://api.example.com/openapi.json --gateway shop',
       },
     ],

@@ -28,7 +28,7 @@ export function gatewayCommand(terminal: Terminal) {
 
 /** Where a token for a gateway comes from: no argument, which everybody on the machine could read. */
 const TOKEN_VARIABLE = 'AGENTCORE_GATEWAY_TOKEN';
-const BY_TOKEN = `A gateway that takes tokens gets the one in ${TOKEN_VARIABLE}; any other is called with a signature.`;
+const BY_TOKEN = `If the gateway accepts tokens, the command sends the one in ${TOKEN_VARIABLE}. Otherwise it signs the request.`;
 
 function gatewayOption(made: ReturnType<typeof platformCommand>) {
   return made.option('--gateway <name>', 'name or id of the gateway (default: the only one)');
@@ -37,7 +37,7 @@ function gatewayOption(made: ReturnType<typeof platformCommand>) {
 function listCommand(terminal: Terminal) {
   return platformCommand('list', {
     summary: 'List gateways.',
-    examples: [{ does: 'names, ids and who comes in', line: 'agentcore gateway list' }],
+    examples: [{ does: 'names, ids and how callers authenticate', line: 'agentcore gateway list' }],
   }).action(async (options) => {
     const gateways = await listGateways(await controlClient(await findConnection(terminal, options)));
     const none = typed(terminal, 'There is no gateway yet. Make one: agentcore add gateway NAME');
@@ -147,7 +147,7 @@ function callCommand(terminal: Terminal) {
       ],
     }),
   )
-    .argument('<tool>', 'as the list of tools names it')
+    .argument('<tool>', 'name of the tool, as agentcore gateway tools shows it')
     .argument('[arguments]', 'JSON object; - reads standard input', '{}')
     .action(async (name, text, { gateway: wanted, ...options }) => {
       const given = await argumentsOf(terminal, text);
@@ -191,7 +191,7 @@ function removeCommand(terminal: Terminal) {
   return platformCommand('remove', {
     summary: 'Remove a gateway with its targets, or one target of it.',
     examples: [
-      { does: 'all of it', line: 'agentcore gateway remove shop' },
+      { does: 'the gateway and all its targets', line: 'agentcore gateway remove shop' },
       { does: 'one target', line: 'agentcore gateway remove shop --target orders' },
     ],
   })

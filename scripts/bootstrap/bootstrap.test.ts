@@ -136,7 +136,9 @@ describe('bootstrap', () => {
     child.kill('SIGTERM');
     expect(await written()).toBe('stopping');
     await ended;
-    for (const script of Object.values(scripts)) expect(script).toMatch(/^exec node scripts\/bootstrap\.mjs /);
+    // `image` runs on Windows, too, whose shell knows no exec; docker passes signals on by itself.
+    for (const [name, script] of Object.entries(scripts))
+      if (name !== 'image') expect(script).toMatch(/^exec node scripts\/bootstrap\.mjs /);
   });
 
   it('lets the task know when it is killed itself', async () => {

@@ -16,7 +16,7 @@ export interface LateMountsOptions {
   runBase?: string;
 }
 
-const MAPPED_MOUNT = fileURLToPath(new URL('../sandbox/oci/mapped-mount.pl', import.meta.url));
+const MAPPED_MOUNT = fileURLToPath(new URL('../sandbox/owner/mapped-mount.pl', import.meta.url));
 const CANNOT = 3;
 const UNMOUNT_TRIES = 25;
 const UNMOUNT_WAIT_MS = 200;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { systemClock } from '../clock.ts';
 import { FakeClock } from '../fake-clock.ts';
 import { IdempotencyConflictError, IdempotencyPendingError, IdempotencyStore } from './idempotency-store.ts';
@@ -91,13 +91,37 @@ describeDatabases('idempotency store', storageMigrations, (database) => {
 
   test('a long call keeps its lease', async () => {
     const one = key();
-    const slow = newStore({ leaseMs: 150 }).run(one, parse, async () => {
-      await sleep(500);
-      return 'slow';
+    const clock = new FakeClock();
+    const gate = Promise.withResolvers<string>();
+    const started = Promise.withResolvers<void>();
+    const slow = newStore({ clock }).run(one, parse, () => {
+      started.resolve();
+      return gate.promise;
     });
-    await sleep(300);
-    expect(await newStore({ leaseMs: 150 }).run(one, parse, async () => 'stolen')).toBe('slow');
+    await started.promise;
+    const expires = async (): Promise<number> => {
+      const rows = await database().query<{ at: Date }>(
+        'SELECT expires_at AS at FROM idempotency_records WHERE token = $1',
+        [one.token],
+      );
+      return Number(rows[0]?.at);
+    };
+    // Twice as long as a lease of half a minute, in steps that each bring one renewal.
+    for (let step = 0; step < 6; step++) {
+      const before = await expires();
+      await clock.advance(10_000);
+      await vi.waitFor(async () => expect(await expires()).toBeGreaterThan(before), { timeout: 10_000 });
+    }
+    const other = newStore({ clock }).run(one, parse, async () => 'stolen');
+    gate.resolve('slow');
     expect(await slow).toBe('slow');
+    const pending = Symbol();
+    let answer: string | symbol = pending;
+    while (answer === pending) {
+      await clock.advance(100);
+      answer = await Promise.race([other, sleep(5, pending)]);
+    }
+    expect(answer).toBe('slow');
   });
 
   test('the answer appears together with the rows of the work', async () => {

@@ -2,19 +2,24 @@ import type { control } from '@agentplatform/contract';
 import { describe, expect, it } from 'vitest';
 import { checkDefinition, openPortsOf } from './definition.ts';
 
-const definition = (allowedPorts: control.AllowedPort[]) => ({
+const definition = (
+  allowedPorts: control.AllowedPort[],
+  customJWTAuthorizer?: control.CustomJWTAuthorizerConfiguration,
+) => ({
+  ...(customJWTAuthorizer && { authorizerConfiguration: { customJWTAuthorizer } }),
   agentRuntimeArtifact: { containerConfiguration: { containerUri: 'platform/agent' } },
   roleArn: 'arn:aws:iam::123456789012:role/agent',
   networkConfiguration: { networkMode: 'PUBLIC' } as const,
   allowedPorts,
 });
-const check = (...ports: control.AllowedPort[]) =>
+const checkAll = (given: ReturnType<typeof definition>) =>
   checkDefinition(
-    definition(ports),
+    given,
     { idleSeconds: 900, maxLifetimeSeconds: 28_800 },
     { sessionLifetimeSeconds: 28_800, sandboxMemoryBytes: 2 ** 30 },
     () => undefined,
   );
+const check = (...ports: control.AllowedPort[]) => checkAll(definition(ports));
 const range = (from: number, to: number): control.AllowedPort => ({ portRange: { from, to } });
 
 describe('allowedPorts', () => {
@@ -32,4 +37,20 @@ describe('allowedPorts', () => {
     expect(() => check(range(8000, 9000))).toThrow('8443');
     expect(() => check(range(9001, 9000))).toThrow('must not end below where it begins');
   });
+});
+
+it('authorizers that would let in more than they say are refused, with the field named', () => {
+  const authorizer = {
+    discoveryUrl: 'https://id.example.com/.well-known/openid-configuration',
+    allowedClients: ['web'],
+  };
+  expect(() => checkAll(definition([], authorizer))).not.toThrow();
+  const more = {
+    allowedWorkloadConfiguration: { workloadIdentities: ['gateway-1'] },
+    privateEndpoint: { selfManagedLatticeResource: { resourceConfigurationIdentifier: 'rcfg-1' } },
+  };
+  for (const [field, value] of Object.entries(more))
+    expect(() => checkAll(definition([], { ...authorizer, [field]: value }))).toThrow(
+      `authorizerConfiguration.customJWTAuthorizer.${field} is not offered here`,
+    );
 });

@@ -54,5 +54,5 @@ export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | key
   'domainOverride.alternateDomains': 'served',
   customTransformConfiguration:
     'is not offered: nothing says what its function is given; interceptorConfigurations changes requests and answers',
-  wafConfiguration: 'is not offered here',
+  wafConfiguration: 'is not offered here: put a web application firewall before the platform',
 };

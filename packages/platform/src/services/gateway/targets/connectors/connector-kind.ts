@@ -10,6 +10,7 @@ import { ToolError } from '../../tool-error.ts';
 import { compileArguments, type JsonObject, type Tool } from '../../tools/index.ts';
 import type { JsonSchema } from '../../tools/tool.ts';
 import { checkArguments } from '../check-arguments.ts';
+import { longNames } from '../mcp-server/index.ts';
 import type { TargetDefinition } from '../target.ts';
 import type { MadeTools, TargetKind, ToolCall, ToolSource } from '../target-kind.ts';
 import type { Connector, ConnectorTool } from './connector.ts';
@@ -53,12 +54,12 @@ export class ConnectorKind implements TargetKind {
     }
   }
 
-  async makeTools({ definition }: ToolSource): Promise<MadeTools> {
+  async makeTools({ target, definition }: ToolSource): Promise<MadeTools> {
     const connector = connectorOf(definition);
     const tools = enabledOf(definition, connector).map(([name, tool]) =>
       shown(name, tool, configurationFor(definition, name)),
     );
-    return { tools, problems: [] };
+    return { tools, problems: longNames(tools, target.name) };
   }
 
   async call({ gateway, target, tool, caller, signal, ...call }: ToolCall): Promise<CallToolResult> {

@@ -1,5 +1,6 @@
 import { type JsonObject, type JsonObjectSchema, type Problem, prefixedName, type Tool } from '../../tools/index.ts';
 import { isObject } from '../../tools/json-pointer.ts';
+import { plainSchema } from '../../tools/plain-schema.ts';
 import { plainText } from '../../tools/plain-text.ts';
 import { isPlain } from '../../tools/plain-value.ts';
 import type { Prompt, Resource, ResourceTemplate } from '../offers.ts';
@@ -34,13 +35,13 @@ export function readTools(listed: readonly unknown[], target: string): Read<Tool
     const { inputSchema = { type: 'object' }, outputSchema, title, description } = raw;
     if (!isObjectSchema(inputSchema)) return 'has an inputSchema that is no schema of an object';
     // Newer servers may answer with any value: what is no object is passed on, without a schema.
-    const output = isObjectSchema(outputSchema) ? { outputSchema } : {};
+    const output = isObjectSchema(outputSchema) ? { outputSchema: plainSchema(outputSchema, LONGEST_TEXT) } : {};
     const shown = textOr(title) ?? (isObject(raw.annotations) ? textOr(raw.annotations.title) : undefined);
     return {
       name,
       ...(shown !== undefined && { title: shown }),
       description: textOr(description) ?? '',
-      inputSchema,
+      inputSchema: plainSchema(inputSchema, LONGEST_TEXT),
       ...output,
       hints: hintsOf(raw),
     };

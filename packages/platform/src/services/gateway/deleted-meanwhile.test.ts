@@ -52,6 +52,8 @@ describeDatabases('a gateway that is deleted', [...storageMigrations, ...gateway
         kinds: { mcpServer: kind },
         documents: { read: async () => undefined },
         credentials: { check: async () => undefined },
+        consents: { begin: async () => undefined },
+        certificateAuthority: async () => undefined,
       },
       jobs: { define: () => queue } as unknown as Jobs,
       gatewayOf: (arn: string) => gateways.load(arn),

@@ -32,7 +32,12 @@ export async function openHttp(kernel: Kernel, services: Services): Promise<Door
     newRequestId: identifiers.request,
   });
   const sockets = new SocketPipeline({ ...kernel, services: services.sockets, newRequestId: identifiers.request });
-  const routes = new RoutePipeline({ ...kernel, keys: kernel.iam.keys, newRequestId: identifiers.request });
+  const routes = new RoutePipeline({
+    ...kernel,
+    keys: kernel.iam.keys,
+    needRoom: room.need,
+    newRequestId: identifiers.request,
+  });
   const routesOf = (listener: Listener) => ({
     sets: services.routes.filter(({ listeners = ['everybody'] }) => listeners.includes(listener)),
     pipeline: routes,

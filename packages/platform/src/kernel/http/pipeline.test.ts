@@ -186,7 +186,12 @@ beforeAll(async () => {
     probeMs: 60_000,
     routes: {
       sets: [healthRoutes({ readiness, clock: systemClock, log })],
-      pipeline: new RoutePipeline({ ...common, keys: { find: () => undefined } }),
+      pipeline: new RoutePipeline({
+        ...common,
+        keys: { find: () => undefined },
+        refuseEarly: () => undefined,
+        needRoom: () => undefined,
+      }),
     },
     clock: systemClock,
     log,

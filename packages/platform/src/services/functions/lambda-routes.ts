@@ -36,12 +36,13 @@ export function lambdaRoutes({ functions, events, region, log }: LambdaRoutesDep
     path: string,
     action: string,
     answer: (asked: Asked) => unknown,
-    { body, named = nameOf }: { body?: number; named?: (call: KnownCall) => string } = {},
+    { named = nameOf, ...rules }: { named?: (call: KnownCall) => string } & Pick<KnownRoute, 'body' | 'stores'> = {},
   ): KnownRoute => ({
     method,
     url: `${ROOT}${path}`,
     credentials: { kind: 'signature', service: 'lambda' },
-    ...(body !== undefined && { body }),
+    action: `lambda:${action}`,
+    ...rules,
     ask(call) {
       const { accountId } = call;
       const name = named(call);
@@ -70,7 +71,7 @@ export function lambdaRoutes({ functions, events, region, log }: LambdaRoutesDep
           const made = await functions.create(name, bodyOf(call), caller);
           return call.reply.code(201).send(view(made));
         },
-        { body: MAX_CALL_BYTES, named: created },
+        { body: MAX_CALL_BYTES, named: created, stores: true },
       ),
       route('GET', '/:name', 'GetFunction', async ({ name, caller }) => ({
         Configuration: view(await functions.get(name, caller.accountId)),
@@ -80,15 +81,19 @@ export function lambdaRoutes({ functions, events, region, log }: LambdaRoutesDep
       route('GET', '/:name/configuration', 'GetFunctionConfiguration', async ({ name, caller }) =>
         view(await functions.get(name, caller.accountId)),
       ),
-      route('PUT', '/:name/configuration', 'UpdateFunctionConfiguration', async ({ call, name, caller }) =>
-        view(await functions.updateSettings(name, bodyOf(call), caller)),
+      route(
+        'PUT',
+        '/:name/configuration',
+        'UpdateFunctionConfiguration',
+        async ({ call, name, caller }) => view(await functions.updateSettings(name, bodyOf(call), caller)),
+        { stores: true },
       ),
       route(
         'PUT',
         '/:name/code',
         'UpdateFunctionCode',
         async ({ call, name, caller }) => view(await functions.updateCode(name, bodyOf(call), caller)),
-        { body: MAX_CALL_BYTES },
+        { body: MAX_CALL_BYTES, stores: true },
       ),
       route(
         'POST',

@@ -187,7 +187,7 @@ export function createIdentityService(
   };
 }
 
-/** Providers that the portal's role may get tokens of, by name. Until there are gateways, whose targets name providers, these are what it lists. */
+/** Providers that the portal's role may get tokens of, by name. The targets of the gateways that it names are not read. */
 async function providersOf(
   { accountId, executionRoleArn }: ConsentPortal,
   providers: CredentialProviders<Oauth2Settings>,

@@ -1,4 +1,6 @@
 import { hash } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { errors } from '@agentplatform/contract';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -67,6 +69,33 @@ async function serve(route: Route, deps = DEPS, admit = () => errors.throttling(
 }
 
 describe('a route for known callers', () => {
+  it('refuses who may do it nowhere, and what needs room on a full disk, before it reads a body', async () => {
+    const route = known(() => ({ rights: 'known', answer: () => ({}) }), { action: 'doors:Store', stores: true });
+    const spent: string[] = [];
+    const ask = async (more: Partial<RoutePipelineDeps>) => {
+      const app = Fastify();
+      apps.push(app);
+      await app.register(served([{ name: 'doors', routes: [route] }], { ...DEPS, ...more }, () => undefined));
+      const url = new URL(`${await app.listen({ host: '127.0.0.1', port: 0 })}/known`);
+      // A body that never comes whole: whoever waits for it gives no answer.
+      const socket = connect(Number(url.port), url.hostname);
+      socket.write(`POST /known HTTP/1.1\r\nhost: ${url.host}\r\nx-user: mate\r\ncontent-length: 1000\r\n\r\n{`);
+      const [head] = (await once(socket, 'data', { signal: AbortSignal.timeout(30_000) })) as [Buffer];
+      socket.destroy();
+      return head.toString().split(' ')[1];
+    };
+    const refuseEarly: RoutePipelineDeps['refuseEarly'] = (_principal, action) => {
+      spent.push(action);
+      throw errors.accessDenied('No policy allows it.');
+    };
+    expect(await ask({ refuseEarly })).toBe('403');
+    expect(spent).toEqual(['doors:Store']);
+    const needRoom = () => {
+      throw errors.unavailable('The disk has no room.');
+    };
+    expect(await ask({ needRoom })).toBe('503');
+  });
+
   it('is answered after every stage, in their order, and counts once however much it asks for', async () => {
     const rights = [
       { action: 'doors:Open', resource: 'a' },

@@ -24,6 +24,10 @@ export interface RoutePipelineDeps extends StagesDeps {
   /** What access keys are looked up in that come as user and password. */
   keys: AccessKeyStore;
   spool: Spool;
+  /** Throws AccessDeniedException where no policy lets the principal do the action on anything. */
+  refuseEarly(principal: IamPrincipal, action: string): void;
+  /** Throws ServiceUnavailableException while nothing more may be written. */
+  needRoom(): void;
   metrics: Pick<Metrics, 'request'>;
   newRequestId(): string;
   log: Logger;
@@ -135,7 +139,7 @@ export class RoutePipeline {
 
   async #answer(exchange: RouteExchange, route: Route): Promise<unknown> {
     if (!('open' in route)) {
-      const known = await this.#known(exchange, route.credentials, route.body);
+      const known = await this.#known(exchange, route.credentials, route);
       const asked = await route.ask(known);
       this.#authorize(exchange, known, asked.rights);
       return asked.answer();
@@ -149,7 +153,11 @@ export class RoutePipeline {
   }
 
   /** Who asks, counted, and his verified body. */
-  async #known(exchange: RouteExchange, credentials: Credentials, body: KnownRoute['body'] = MAX_BODY_BYTES) {
+  async #known(
+    exchange: RouteExchange,
+    credentials: Credentials,
+    { body = MAX_BODY_BYTES, action, stores }: Pick<KnownRoute, 'body' | 'action' | 'stores'> = {},
+  ) {
     if (credentials.kind === 'access-key') {
       const principal = await this.#login(exchange.req.headers.authorization);
       this.#stages.know(exchange, principal);
@@ -160,7 +168,11 @@ export class RoutePipeline {
     const late = signed.kind === 'undeclared';
     if (late && body === 'streamed')
       throw errors.validation('Missing required header for this request: x-amz-content-sha256');
-    if (!late) this.#stages.know(exchange, principal);
+    if (!late) {
+      this.#stages.know(exchange, principal);
+      if (action !== undefined) this.#deps.refuseEarly(principal, action);
+    }
+    if (stores) this.#deps.needRoom();
     const bytes = body === 'streamed' ? Buffer.alloc(0) : await this.#whole(exchange, signed, body);
     if (late) this.#stages.know(exchange, principal);
     return this.#call(exchange, principal, bytes, signed);

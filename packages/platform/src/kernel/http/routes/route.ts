@@ -54,6 +54,10 @@ export interface KnownRoute extends Path {
   credentials: Credentials;
   /** Largest body in bytes, which is read and verified whole; `streamed` leaves it to the handler. 64 KiB when absent. */
   body?: number | 'streamed';
+  /** What it asks for (`service:Action`), where that is known before its body: who may do it nowhere has no business sending one. */
+  action?: string;
+  /** Stores something: refused while the disk has no room (503), before its body is read. */
+  stores?: true;
   /** Reads the request of a known caller. Nothing is done before its rights were asked. */
   ask(call: KnownCall): Asked | Promise<Asked>;
 }

@@ -15,6 +15,8 @@ const NOBODY: RoutePipelineDeps = {
   },
   keys: { find: () => undefined },
   authorize: () => undefined,
+  refuseEarly: () => undefined,
+  needRoom: () => undefined,
   rates: { take: () => undefined, refused: () => undefined },
   audit: () => undefined,
   spool: { take: () => Promise.reject(new Error('this test spools nothing')) },

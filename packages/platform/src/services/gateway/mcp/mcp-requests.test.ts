@@ -1,0 +1,124 @@
+import type { IncomingMessage } from 'node:http';
+import type { control, DocumentValue } from '@agentplatform/contract';
+import { pino } from 'pino';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type { JwtAuthenticator, Principal } from '../../../kernel/auth/index.ts';
+import { FakeClock } from '../../../kernel/fake-clock.ts';
+import type { Passing } from '../../../kernel/http/index.ts';
+import type { Changes } from '../../../kernel/storage/index.ts';
+import type { FunctionCaller } from '../../functions/index.ts';
+import { openGateway } from '../gateway-tools.ts';
+import type { Gateway } from '../gateways/gateway.ts';
+import { Interceptors } from './interceptors.ts';
+import { GatewayRequests } from './mcp-requests.ts';
+import { McpServers, type McpServersDeps } from './mcp-servers.ts';
+import type { ToolCalls } from './tool-calls.ts';
+
+const ACCOUNT = '111122223333';
+const ID = 'one-0123456789';
+const ARN = `arn:aws:bedrock-agentcore:us-east-1:${ACCOUNT}:gateway/${ID}`;
+const INTERCEPTED: control.GatewayInterceptorConfiguration = {
+  interceptor: { lambda: { arn: `arn:aws:lambda:us-east-1:${ACCOUNT}:function:guard` } },
+  interceptionPoints: ['REQUEST'],
+};
+const gateway = (interceptorConfigurations: control.GatewayInterceptorConfiguration[] = []): Gateway => ({
+  ...{ arn: ARN, accountId: ACCOUNT, id: ID, name: 'one', createdAt: 0, updatedAt: 0 },
+  definition: { roleArn: 'arn', authorizerType: 'AWS_IAM', interceptorConfigurations },
+});
+const principal: Principal = {
+  ...{ kind: 'iam', accountId: ACCOUNT, arn: `arn:aws:iam::${ACCOUNT}:user/mallory`, accessKeyId: 'M', tags: {} },
+};
+const CALL = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'secret___tool', arguments: {} } };
+const BYTE_ORDER_MARK = '\ufeff';
+
+const call = vi.fn<ToolCalls['call']>(async () => ({ content: [{ type: 'text', text: 'done' }] }));
+const invoke = vi.fn<FunctionCaller['invoke']>();
+const countMore = vi.fn<(messages: number) => void>();
+const says = (mcp: DocumentValue): void =>
+  void invoke.mockResolvedValue({ outcome: 'returned', value: { interceptorOutputVersion: '1.0', mcp } });
+
+/** The endpoint of that gateway alone. */
+function requestsTo(one: Gateway): GatewayRequests {
+  const log = pino({ level: 'silent' });
+  const tools = { find: async () => openGateway(one, [], new Map()) };
+  // What is asked of them here.
+  const servers = new McpServers({
+    ...{ tools, log, kinds: {}, version: '1', clock: new FakeClock(), onSessionEnd: () => undefined },
+    ...{ changes: { subscribe: () => undefined } as unknown as Changes, calls: { call } as unknown as ToolCalls },
+    life: { epoch: 1, other: () => undefined },
+  } as unknown as McpServersDeps);
+  return new GatewayRequests({
+    ...{ servers, region: 'us-east-1', accountId: ACCOUNT, originOf: () => 'http://here', publicUrl: undefined },
+    tools: tools as unknown as McpServersDeps['tools'],
+    interceptors: new Interceptors({ functions: { invoke }, roleMay: () => true, log }),
+    jwt: {} as unknown as JwtAuthenticator,
+  });
+}
+
+interface Sent {
+  at?: Gateway;
+  method?: string;
+  version?: string;
+  text: string;
+}
+
+/** What the gateway answers to a request of that body. */
+async function send({ at = gateway(), method = 'POST', version = '2025-06-18', text }: Sent) {
+  const headers = {
+    ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    'mcp-protocol-version': version,
+  };
+  // What is read of it.
+  const req = { url: `/gateways/${ID}/mcp`, method, rawHeaders: [], socket: {}, headers } as unknown as IncomingMessage;
+  const passing = { req, requestId: 'request', principal, countMore, signal: new AbortController().signal };
+  const { status, body, ...answer } = await requestsTo(at)
+    .read(req)
+    .pass({ ...passing, body: Buffer.from(text) } as unknown as Passing);
+  const parts: Uint8Array[] = [];
+  for await (const part of body) parts.push(part);
+  return { status, headers: answer.headers, text: Buffer.concat(parts).toString() };
+}
+
+beforeEach(() => {
+  for (const one of [call, invoke, countMore]) one.mockClear();
+});
+
+describe('a message that only some would read as JSON', () => {
+  it.each([
+    ['interceptors', gateway([INTERCEPTED]), CALL],
+    ['the rules of batches', gateway(), [CALL, CALL, CALL]],
+  ])('passes by nothing: %s', async (_, at, message) => {
+    says({ transformedGatewayResponse: { statusCode: 403, body: { denied: true } } });
+    const json = JSON.stringify(message);
+    const plain = await send({ at, text: json });
+    expect(plain.status).toBe(Array.isArray(message) ? 400 : 403);
+    const hidden = await send({ at, text: BYTE_ORDER_MARK + json });
+    expect(hidden.status).toBe(400);
+    expect(JSON.parse(hidden.text)).toMatchObject({ id: null, error: { code: -32700 } });
+    expect(call).not.toHaveBeenCalled();
+  });
+
+  it.each(['', '{', BYTE_ORDER_MARK])('is refused here: %j', async (text) => {
+    const { status, text: said } = await send({ text });
+    expect([status, JSON.parse(said).error.code]).toEqual([400, -32700]);
+  });
+
+  it('counts for each of its messages where it is a batch', async () => {
+    const text = JSON.stringify([CALL, { ...CALL, id: 2 }, { ...CALL, id: 3 }]);
+    await send({ version: '2025-03-26', text });
+    expect(countMore).toHaveBeenCalledWith(2);
+    expect(call).toHaveBeenCalledTimes(3);
+    const hidden = await send({ version: '2025-03-26', text: BYTE_ORDER_MARK + text });
+    expect(hidden.status).toBe(400);
+    expect(call).toHaveBeenCalledTimes(3);
+  });
+});
+
+it.each([
+  ['GET', gateway()],
+  ['DELETE', gateway()],
+  ['GET', gateway([INTERCEPTED])],
+])('the body of a %s is no message', async (method, at) => {
+  expect(await send({ at, method, text: '{}' })).toEqual(await send({ at, method, text: '' }));
+  expect(invoke).not.toHaveBeenCalled();
+});

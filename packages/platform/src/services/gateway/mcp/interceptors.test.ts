@@ -100,6 +100,15 @@ describe('an interceptor of answers', () => {
     expect([answer.status, await answer.json()]).toEqual([201, { changed: true }]);
   });
 
+  it.each(['REQUEST' as const, 'RESPONSE' as const])('sets nothing at the client by headers: %s', async (point) => {
+    const kept = { 'set-cookie': 'a=b', location: 'https://a.example', 'access-control-allow-origin': '*', nel: 'a' };
+    const own = { 'content-encoding': 'gzip', 'x-amzn-errortype': 'a', 'mcp-session-id': 'a', 'http2-settings': 'a' };
+    says({ transformedGatewayResponse: { statusCode: 302, body, headers: { 'X-Why': 'because', ...kept, ...own } } });
+    const answer = await around(gateway([at([point])]));
+    expect(answer.status).toBe(302);
+    expect(Object.fromEntries(answer.headers)).toEqual({ 'content-type': 'application/json', 'x-why': 'because' });
+  });
+
   it('keeps what it does not speak of, and what it is not to see', async () => {
     const hides = { passRequestHeaders: false, payloadFilter: { exclude: [{ field: 'RESPONSE_BODY' as const }] } };
     says({ transformedGatewayResponse: { body: null, headers: { 'x-a': 'b' } } });

@@ -7,7 +7,7 @@ import { gatewayRole } from '../outbound/gateway-role.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
 import type { JsonObject } from '../tools/index.ts';
 import { isObject } from '../tools/json-pointer.ts';
-import { interceptorHeaders, passedHeaders } from './interceptor-headers.ts';
+import { answerHeaders, interceptorHeaders, requestHeaders } from './interceptor-headers.ts';
 import { wholeAnswer } from './whole-answer.ts';
 
 export interface InterceptorsDeps {
@@ -84,7 +84,7 @@ export class Interceptors {
     if (!isObject(request)) return unchanged;
     const { body = message.body } = request;
     if (!isObject(body)) throw new InterceptorFailure('it gives a body that is no message');
-    return { body, headers: passedHeaders(request.headers) };
+    return { body, headers: requestHeaders(request.headers) };
   }
 
   async #response(gateway: Gateway, message: Intercepted, answer: InterceptedAnswer): Promise<InterceptedAnswer> {
@@ -174,7 +174,7 @@ function answerOf(said: JsonObject, before: InterceptedAnswer | undefined): Inte
     throw new InterceptorFailure('it gives a statusCode that is none');
   return {
     status: statusCode,
-    headers: { ...before?.headers, ...passedHeaders(said.headers) },
+    headers: { ...before?.headers, ...answerHeaders(said.headers) },
     body: body === undefined || body === null ? before?.body : body,
   };
 }

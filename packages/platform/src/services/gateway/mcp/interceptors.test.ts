@@ -164,6 +164,15 @@ describe.each<Configuration['interceptionPoints']>([['REQUEST'], ['RESPONSE']])(
   },
 );
 
+it.each(['REQUEST' as const, 'RESPONSE' as const])('one that is busy at %s is a reason to come back', async (point) => {
+  invoke.mockRejectedValueOnce(errors.throttling('secret', { retryAfterSeconds: 1.5 }));
+  const answer = await around(gateway([at([point])]));
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '2']);
+  const text = await answer.text();
+  expect(JSON.parse(text)).toMatchObject({ id: 4, error: { code: -32000, message: expect.stringContaining('busy') } });
+  expect(text).not.toContain('secret');
+});
+
 it('a gateway without one asks none', async () => {
   expect(await (await around(gateway([]))).json()).toEqual(RESULT);
   expect(invoke).not.toHaveBeenCalled();

@@ -39,6 +39,8 @@ type RequestOutcome = { body: JsonObject; headers: Record<string, string> } | { 
 
 const VERSION = '1.0';
 const JSON_RPC_INTERNAL_ERROR = -32603;
+/** As where there is no room for a session. */
+const JSON_RPC_BUSY = -32000;
 
 /** Functions of a gateway's owner that see each message before its targets do, and each answer before its client does. What goes wrong in them ends the request. */
 export class Interceptors {
@@ -133,19 +135,25 @@ export class Interceptors {
 /** An interceptor could not be asked, or answered what is no answer. */
 class InterceptorFailure extends Error {
   override readonly name = 'InterceptorFailure';
+
+  /** Set where there are too many events for it at this time. */
+  get busy(): ServiceError | undefined {
+    const { cause } = this;
+    return cause instanceof ServiceError && cause.code === 'ThrottlingException' ? cause : undefined;
+  }
 }
 
 /** What a client is told of it: why, only where the owner wants that told. */
 function failureAnswer({ definition }: Gateway, id: unknown, failure: InterceptorFailure): InterceptedAnswer {
   const debug = definition.exceptionLevel === 'DEBUG';
-  const message = debug
-    ? `An interceptor of the gateway fails: ${failure.message}`
-    : 'An interceptor of the gateway fails.';
+  const { busy } = failure;
+  const problem = `An interceptor of the gateway ${busy ? 'is busy' : 'fails'}`;
+  const message = debug ? `${problem}: ${failure.message}` : `${problem}.`;
   const known = typeof id === 'string' || typeof id === 'number' ? id : null;
   return {
-    status: 500,
-    headers: {},
-    body: { jsonrpc: '2.0', id: known, error: { code: JSON_RPC_INTERNAL_ERROR, message } },
+    status: busy ? 429 : 500,
+    headers: busy ? { 'retry-after': String(Math.ceil(busy.retryAfterSeconds ?? 1)) } : {},
+    body: { jsonrpc: '2.0', id: known, error: { code: busy ? JSON_RPC_BUSY : JSON_RPC_INTERNAL_ERROR, message } },
   };
 }
 

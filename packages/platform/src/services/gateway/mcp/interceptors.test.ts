@@ -109,6 +109,14 @@ describe('an interceptor of answers', () => {
     expect(Object.fromEntries(answer.headers)).toEqual({ 'content-type': 'application/json', 'x-why': 'because' });
   });
 
+  it.each([204, 205, 304])('may say that there is nothing to say: %s', async (statusCode) => {
+    for (const point of ['REQUEST', 'RESPONSE'] as const) {
+      says({ transformedGatewayResponse: { statusCode, body: { a: 'b' } } });
+      const answer = await around(gateway([at([point])]));
+      expect([answer.status, await answer.text()]).toEqual([statusCode, '']);
+    }
+  });
+
   it('keeps what it does not speak of, and what it is not to see', async () => {
     const hides = { passRequestHeaders: false, payloadFilter: { exclude: [{ field: 'RESPONSE_BODY' as const }] } };
     says({ transformedGatewayResponse: { body: null, headers: { 'x-a': 'b' } } });

@@ -187,8 +187,11 @@ function answerOf(said: JsonObject, before: InterceptedAnswer | undefined): Inte
   };
 }
 
+/** Answers of these have no body, whatever an interceptor says. */
+const WITHOUT_BODY: readonly number[] = [204, 205, 304];
+
 function responseOf({ status, headers, body }: InterceptedAnswer): Response {
   const { 'content-type': _, ...rest } = headers;
-  if (body === undefined) return new Response(null, { status, headers: rest });
+  if (body === undefined || WITHOUT_BODY.includes(status)) return new Response(null, { status, headers: rest });
   return new Response(JSON.stringify(body), { status, headers: { ...rest, 'content-type': 'application/json' } });
 }

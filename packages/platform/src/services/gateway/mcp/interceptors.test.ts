@@ -28,6 +28,8 @@ const message = {
     headers: { authorization: 'Bearer t', 'mcp-session-id': 's', 'x-agentplatform-peer': 'secret' },
   },
 };
+/** Nested deeper than can be written as JSON. */
+const DEEP = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000));
 const RESULT = { jsonrpc: '2.0', id: 4, result: { tools: [] } };
 
 const invoke = vi.fn<FunctionCaller['invoke']>();
@@ -157,6 +159,8 @@ describe.each<Configuration['interceptionPoints']>([['REQUEST'], ['RESPONSE']])(
       ['another version', () => says({}, { interceptorOutputVersion: '2.0' })],
       ['no version', () => says({}, {})],
       ['no member mcp', () => says('secret')],
+      ['a message too deep', () => says({ transformedGatewayRequest: { body: { secret: DEEP } } })],
+      ['an answer too deep', () => says({ transformedGatewayResponse: { body: DEEP } })],
       ['no status', () => says({ transformedGatewayResponse: { statusCode: 'secret' } })],
     ])('ends the request, which says why only to who debugs: %s', async (_, goesWrong) => {
       goesWrong();

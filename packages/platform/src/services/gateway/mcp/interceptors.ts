@@ -5,6 +5,7 @@ import type { FunctionCaller } from '../../functions/index.ts';
 import { type Gateway, interceptorAt } from '../gateways/gateway.ts';
 import { gatewayRole } from '../outbound/gateway-role.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
+import { isDeeperThan } from '../tools/depth.ts';
 import type { JsonObject } from '../tools/index.ts';
 import { isObject } from '../tools/json-pointer.ts';
 import { answerHeaders, interceptorHeaders, requestHeaders } from './interceptor-headers.ts';
@@ -38,6 +39,8 @@ interface InterceptedAnswer {
 type RequestOutcome = { body: JsonObject; headers: Record<string, string> } | { answer: InterceptedAnswer };
 
 const VERSION = '1.0';
+/** Of messages on their way through an interceptor, and of what it answers: deeper ones could not be written again. */
+export const MOST_DEPTH = 300;
 const JSON_RPC_INTERNAL_ERROR = -32603;
 /** As where there is no room for a session. */
 const JSON_RPC_BUSY = -32000;
@@ -172,6 +175,8 @@ function outputOf(value: DocumentValue): JsonObject {
   if (!isObject(value) || value.interceptorOutputVersion !== VERSION)
     throw new InterceptorFailure(`it does not answer with interceptorOutputVersion ${VERSION}`);
   if (!isObject(value.mcp)) throw new InterceptorFailure('its answer has no member mcp');
+  if (isDeeperThan(value.mcp, MOST_DEPTH))
+    throw new InterceptorFailure(`its answer is nested deeper than ${MOST_DEPTH} levels`);
   return value.mcp;
 }
 

@@ -122,3 +122,14 @@ it.each([
   expect(await send({ at, method, text: '{}' })).toEqual(await send({ at, method, text: '' }));
   expect(invoke).not.toHaveBeenCalled();
 });
+
+it('a message that is too deep for an interceptor is refused before it', async () => {
+  const nested = (levels: number): string =>
+    JSON.stringify(CALL).replace('"arguments":{}', `"arguments":{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`);
+  says({ transformedGatewayResponse: { statusCode: 403, body: { denied: true } } });
+  expect((await send({ at: gateway([INTERCEPTED]), text: nested(200) })).status).toBe(403);
+  invoke.mockClear();
+  expect((await send({ at: gateway([INTERCEPTED]), text: nested(100_000) })).status).toBe(400);
+  expect(invoke).not.toHaveBeenCalled();
+  expect((await send({ text: nested(100_000) })).status).toBe(200);
+});

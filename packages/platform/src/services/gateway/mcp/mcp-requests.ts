@@ -13,10 +13,11 @@ import {
 import type { GatewayTools, OpenGateway } from '../gateway-tools.ts';
 import { GATEWAYS_PATH, type Gateway, mcpPath, originAt, versionsOf } from '../gateways/gateway.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
+import { isDeeperThan } from '../tools/depth.ts';
 import type { JsonObject } from '../tools/index.ts';
 import { isObject } from '../tools/json-pointer.ts';
 import { whenBegun } from './answer-body.ts';
-import type { Interceptors } from './interceptors.ts';
+import { type Interceptors, MOST_DEPTH } from './interceptors.ts';
 import type { McpServers } from './mcp-servers.ts';
 import { advertisedScopes, metadataUrl } from './resource-metadata.ts';
 
@@ -165,6 +166,8 @@ export class GatewayRequests implements PassService {
     if (!intercepted) return serve(headers, body, caller);
     if (!isObject(body))
       return Promise.resolve(refusal(INVALID_REQUEST, 'A gateway with interceptors takes one message at a time'));
+    if (isDeeperThan(body, MOST_DEPTH))
+      return Promise.resolve(refusal(INVALID_REQUEST, `The message is nested deeper than ${MOST_DEPTH} levels`));
     const message = { body, rawBody: text, path: mcpPath(gateway.id), caller, signal };
     return interceptors.around(gateway, message, (changed, more) => {
       describe(headers, changed);

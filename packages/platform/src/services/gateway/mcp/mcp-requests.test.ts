@@ -4,11 +4,12 @@ import { pino } from 'pino';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JwtAuthenticator, Principal } from '../../../kernel/auth/index.ts';
 import { FakeClock } from '../../../kernel/fake-clock.ts';
-import type { Passing } from '../../../kernel/http/index.ts';
+import type { Passing, UpstreamResponse } from '../../../kernel/http/index.ts';
 import type { Changes } from '../../../kernel/storage/index.ts';
 import type { FunctionCaller } from '../../functions/index.ts';
 import { openGateway } from '../gateway-tools.ts';
 import type { Gateway } from '../gateways/gateway.ts';
+import type { LiveTarget } from '../targets/target.ts';
 import { Interceptors } from './interceptors.ts';
 import { GatewayRequests } from './mcp-requests.ts';
 import { McpServers, type McpServersDeps } from './mcp-servers.ts';
@@ -21,9 +22,9 @@ const INTERCEPTED: control.GatewayInterceptorConfiguration = {
   interceptor: { lambda: { arn: `arn:aws:lambda:us-east-1:${ACCOUNT}:function:guard` } },
   interceptionPoints: ['REQUEST'],
 };
-const gateway = (interceptorConfigurations: control.GatewayInterceptorConfiguration[] = []): Gateway => ({
+const gateway = (interceptorConfigurations: control.GatewayInterceptorConfiguration[] = [], mcp = {}): Gateway => ({
   ...{ arn: ARN, accountId: ACCOUNT, id: ID, name: 'one', createdAt: 0, updatedAt: 0 },
-  definition: { roleArn: 'arn', authorizerType: 'AWS_IAM', interceptorConfigurations },
+  definition: { roleArn: 'arn', authorizerType: 'AWS_IAM', interceptorConfigurations, protocolConfiguration: { mcp } },
 });
 const principal: Principal = {
   ...{ kind: 'iam', accountId: ACCOUNT, arn: `arn:aws:iam::${ACCOUNT}:user/mallory`, accessKeyId: 'M', tags: {} },
@@ -38,9 +39,9 @@ const says = (mcp: DocumentValue): void =>
   void invoke.mockResolvedValue({ outcome: 'returned', value: { interceptorOutputVersion: '1.0', mcp } });
 
 /** The endpoint of that gateway alone. */
-function requestsTo(one: Gateway): GatewayRequests {
+function requestsTo(one: Gateway, targets: readonly LiveTarget[] = []): GatewayRequests {
   const log = pino({ level: 'silent' });
-  const tools = { find: async () => openGateway(one, [], new Map()) };
+  const tools = { find: async () => openGateway(one, targets, new Map()) };
   // What is asked of them here.
   const servers = new McpServers({
     ...{ tools, log, kinds: {}, version: '1', clock: new FakeClock(), onSessionEnd: () => undefined },
@@ -57,26 +58,35 @@ function requestsTo(one: Gateway): GatewayRequests {
 
 interface Sent {
   at?: Gateway;
+  to?: GatewayRequests;
   method?: string;
   version?: string;
+  session?: string;
   text: string;
 }
 
-/** What the gateway answers to a request of that body. */
-async function send({ at = gateway(), method = 'POST', version = '2025-06-18', text }: Sent) {
+/** Sends the gateway a request of that body. */
+async function begin({ at = gateway(), to = requestsTo(at), method = 'POST', version = '2025-06-18', ...sent }: Sent) {
   const headers = {
     ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-    'mcp-protocol-version': version,
+    ...{ 'mcp-protocol-version': version, 'mcp-session-id': sent.session },
   };
   // What is read of it.
   const req = { url: `/gateways/${ID}/mcp`, method, rawHeaders: [], socket: {}, headers } as unknown as IncomingMessage;
   const passing = { req, requestId: 'request', principal, countMore, signal: new AbortController().signal };
-  const { status, body, ...answer } = await requestsTo(at)
-    .read(req)
-    .pass({ ...passing, body: Buffer.from(text) } as unknown as Passing);
+  return to.read(req).pass({ ...passing, body: Buffer.from(sent.text) } as unknown as Passing);
+}
+
+async function textOf(body: UpstreamResponse['body']): Promise<string> {
   const parts: Uint8Array[] = [];
   for await (const part of body) parts.push(part);
-  return { status, headers: answer.headers, text: Buffer.concat(parts).toString() };
+  return Buffer.concat(parts).toString();
+}
+
+/** What the gateway answers. */
+async function send(sent: Sent) {
+  const { body, ...answer } = await begin(sent);
+  return { ...answer, text: await textOf(body) };
 }
 
 beforeEach(() => {
@@ -132,4 +142,18 @@ it('a message that is too deep for an interceptor is refused before it', async (
   expect((await send({ at: gateway([INTERCEPTED]), text: nested(100_000) })).status).toBe(400);
   expect(invoke).not.toHaveBeenCalled();
   expect((await send({ text: nested(100_000) })).status).toBe(200);
+});
+
+it('a stream of changes begins at once, also where targets may say headers of answers', async () => {
+  // What is looked at.
+  const target = { live: { metadataConfiguration: { allowedResponseHeaders: ['x-quota'] } } } as unknown as LiveTarget;
+  const to = requestsTo(gateway([], { sessionConfiguration: {} }), [target]);
+  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
+  const begun = await send({ to, text: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }) });
+  const session = String(begun.headers['mcp-session-id']);
+  const { status, body } = await begin({ to, session, method: 'GET', text: '' });
+  expect(status).toBe(200);
+  await send({ to, session, method: 'DELETE', text: '' });
+  // Nothing came meanwhile, such as what keeps a stream alive.
+  expect(await textOf(body)).toBe('');
 });

@@ -147,8 +147,8 @@ export class GatewayRequests implements PassService {
       passBack: (headers) => void Object.assign(passedBack, headers),
     };
     const asked = { req, url, signal, open, caller, text, message };
-    const answer = await headOf(await this.#answer(asked), open);
-    return upstream(answer, passedBack);
+    const answer = await this.#answer(asked);
+    return upstream(waitsForHeaders(asked) ? await whenBegun(answer) : answer, passedBack);
   }
 
   /** Through the interceptors of the gateway, where it has any and there is a message. */
@@ -189,9 +189,9 @@ interface Asked {
   message: unknown;
 }
 
-/** Once it is known what of the answers of targets goes with it, where that is asked for. */
-async function headOf(answer: Response, { targets }: OpenGateway): Promise<Response> {
-  return targets.some(({ live }) => live.metadataConfiguration?.allowedResponseHeaders) ? whenBegun(answer) : answer;
+/** Whether what targets answer may say headers of this answer, too: they are known once it begins. A stream that answers no message begins when there is news. */
+function waitsForHeaders({ message, open: { targets } }: Asked): boolean {
+  return message !== undefined && targets.some(({ live }) => live.metadataConfiguration?.allowedResponseHeaders);
 }
 
 /** What a message has of headers that say what is in it (MCP 2026-07-28): of a changed message they are others. */

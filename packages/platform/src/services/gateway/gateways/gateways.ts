@@ -13,6 +13,7 @@ import {
 } from '../../../kernel/storage/index.ts';
 import type { IdentityPort } from '../../identity/index.ts';
 import { refuseUnserved } from '../fields.ts';
+import { checkNamedFunction } from '../named-function.ts';
 import { authorizerProblem } from '../outbound/authorizer-problem.ts';
 import { TARGET_KIND, type TargetDefinition } from '../targets/target.ts';
 import { checkGateway } from './check-gateway.ts';
@@ -174,7 +175,7 @@ export class Gateways {
       }
   }
 
-  /** Rejects with ValidationException, and AccessDeniedException for a role or a certificate that is not the caller's to use. */
+  /** Rejects with ValidationException, and AccessDeniedException for a role, a function or a certificate that is not the caller's to use. */
   async #check(
     input: control.CreateGatewayRequest | control.UpdateGatewayRequest,
     ctx: RequestContext,
@@ -185,12 +186,21 @@ export class Gateways {
     await ctx.require('iam:PassRole', definition.roleArn);
     if (!(await this.#deps.roleExists(definition.roleArn)))
       throw errors.invalidField('roleArn', `names a role that does not exist: ${definition.roleArn}`);
+    await this.#checkInterceptors(definition, ctx);
     if (definition.authorizerType === 'NONE')
       this.#deps.log.warn(
         { gateway: input.name },
         'a gateway without inbound authorization: everybody who reaches it uses its targets',
       );
     return { definition, certificateAuthority: await this.#authority(definition, ctx) };
+  }
+
+  async #checkInterceptors({ interceptorConfigurations = [] }: GatewayDefinition, ctx: RequestContext): Promise<void> {
+    const home = { region: this.#deps.region, accountId: ctx.accountId };
+    for (const [i, { interceptor }] of interceptorConfigurations.entries()) {
+      const field = `interceptorConfigurations[${i}].interceptor.lambda.arn`;
+      await checkNamedFunction({ field, arn: interceptor.lambda?.arn ?? '' }, home, ctx);
+    }
   }
 
   async #authority({ authorizerConfiguration }: GatewayDefinition, ctx: RequestContext): Promise<string | undefined> {

@@ -1,5 +1,6 @@
 import type { DocumentValue } from '@agentplatform/contract';
 import { HOP_BY_HOP } from '../../../kernel/hop-by-hop.ts';
+import { goesBack } from '../headers-back.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
 import { isObject } from '../tools/json-pointer.ts';
 
@@ -8,7 +9,7 @@ const OF_PLATFORM = /^x-agentplatform-/;
 /** A header as RFC 9110 has it. */
 const NAME = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
 const VALUE = /^[\t\x20-\x7e]*$/;
-/** The gateway's own in each answer. */
+/** The gateway's own in each message. */
 const OWN = new Set(['content-length', 'content-type', 'mcp-session-id', 'cache-control', 'x-amzn-requestid']);
 
 /** The headers of a request as an interceptor sees them: named as in the original's guide. */
@@ -22,13 +23,21 @@ export function interceptorHeaders(headers: ToolCaller['headers']): Record<strin
   return seen;
 }
 
-/** The headers that a function gives, their names in small letters; what is no header, and what the gateway itself says, is left out. */
-export function passedHeaders(given: DocumentValue | undefined): Record<string, string> {
+/** The headers that a function gives a request, their names in small letters; what is no header, and what the gateway itself says, is left out. */
+export function requestHeaders(given: DocumentValue | undefined): Record<string, string> {
+  return headersOf(given, (name) => !OWN.has(name) && !HOP_BY_HOP.has(name) && !OF_PLATFORM.test(name));
+}
+
+/** The same of an answer: what may not go back to a client is left out, too. */
+export function answerHeaders(given: DocumentValue | undefined): Record<string, string> {
+  return headersOf(given, goesBack);
+}
+
+function headersOf(given: DocumentValue | undefined, passes: (name: string) => boolean): Record<string, string> {
   const passed: Record<string, string> = {};
   for (const [given_, value] of Object.entries(isObject(given) ? given : {})) {
     const name = given_.toLowerCase();
-    const fits = typeof value === 'string' && NAME.test(name) && VALUE.test(value);
-    if (fits && !OWN.has(name) && !HOP_BY_HOP.has(name) && !OF_PLATFORM.test(name)) passed[name] = value;
+    if (typeof value === 'string' && NAME.test(name) && VALUE.test(value) && passes(name)) passed[name] = value;
   }
   return passed;
 }

@@ -28,6 +28,8 @@ const message = {
     headers: { authorization: 'Bearer t', 'mcp-session-id': 's', 'x-agentplatform-peer': 'secret' },
   },
 };
+/** Nested deeper than can be written as JSON. */
+const DEEP = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000));
 const RESULT = { jsonrpc: '2.0', id: 4, result: { tools: [] } };
 
 const invoke = vi.fn<FunctionCaller['invoke']>();
@@ -100,6 +102,23 @@ describe('an interceptor of answers', () => {
     expect([answer.status, await answer.json()]).toEqual([201, { changed: true }]);
   });
 
+  it.each(['REQUEST' as const, 'RESPONSE' as const])('sets nothing at the client by headers: %s', async (point) => {
+    const kept = { 'set-cookie': 'a=b', location: 'https://a.example', 'access-control-allow-origin': '*', nel: 'a' };
+    const own = { 'content-encoding': 'gzip', 'x-amzn-errortype': 'a', 'mcp-session-id': 'a', 'http2-settings': 'a' };
+    says({ transformedGatewayResponse: { statusCode: 302, body, headers: { 'X-Why': 'because', ...kept, ...own } } });
+    const answer = await around(gateway([at([point])]));
+    expect(answer.status).toBe(302);
+    expect(Object.fromEntries(answer.headers)).toEqual({ 'content-type': 'application/json', 'x-why': 'because' });
+  });
+
+  it.each([204, 205, 304])('may say that there is nothing to say: %s', async (statusCode) => {
+    for (const point of ['REQUEST', 'RESPONSE'] as const) {
+      says({ transformedGatewayResponse: { statusCode, body: { a: 'b' } } });
+      const answer = await around(gateway([at([point])]));
+      expect([answer.status, await answer.text()]).toEqual([statusCode, '']);
+    }
+  });
+
   it('keeps what it does not speak of, and what it is not to see', async () => {
     const hides = { passRequestHeaders: false, payloadFilter: { exclude: [{ field: 'RESPONSE_BODY' as const }] } };
     says({ transformedGatewayResponse: { body: null, headers: { 'x-a': 'b' } } });
@@ -140,6 +159,8 @@ describe.each<Configuration['interceptionPoints']>([['REQUEST'], ['RESPONSE']])(
       ['another version', () => says({}, { interceptorOutputVersion: '2.0' })],
       ['no version', () => says({}, {})],
       ['no member mcp', () => says('secret')],
+      ['a message too deep', () => says({ transformedGatewayRequest: { body: { secret: DEEP } } })],
+      ['an answer too deep', () => says({ transformedGatewayResponse: { body: DEEP } })],
       ['no status', () => says({ transformedGatewayResponse: { statusCode: 'secret' } })],
     ])('ends the request, which says why only to who debugs: %s', async (_, goesWrong) => {
       goesWrong();
@@ -154,6 +175,15 @@ describe.each<Configuration['interceptionPoints']>([['REQUEST'], ['RESPONSE']])(
     });
   },
 );
+
+it.each(['REQUEST' as const, 'RESPONSE' as const])('one that is busy at %s is a reason to come back', async (point) => {
+  invoke.mockRejectedValueOnce(errors.throttling('secret', { retryAfterSeconds: 1.5 }));
+  const answer = await around(gateway([at([point])]));
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '2']);
+  const text = await answer.text();
+  expect(JSON.parse(text)).toMatchObject({ id: 4, error: { code: -32000, message: expect.stringContaining('busy') } });
+  expect(text).not.toContain('secret');
+});
 
 it('a gateway without one asks none', async () => {
   expect(await (await around(gateway([]))).json()).toEqual(RESULT);

@@ -5,9 +5,10 @@ import type { FunctionCaller } from '../../functions/index.ts';
 import { type Gateway, interceptorAt } from '../gateways/gateway.ts';
 import { gatewayRole } from '../outbound/gateway-role.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
+import { isDeeperThan } from '../tools/depth.ts';
 import type { JsonObject } from '../tools/index.ts';
 import { isObject } from '../tools/json-pointer.ts';
-import { interceptorHeaders, passedHeaders } from './interceptor-headers.ts';
+import { answerHeaders, interceptorHeaders, requestHeaders } from './interceptor-headers.ts';
 import { wholeAnswer } from './whole-answer.ts';
 
 export interface InterceptorsDeps {
@@ -38,7 +39,11 @@ interface InterceptedAnswer {
 type RequestOutcome = { body: JsonObject; headers: Record<string, string> } | { answer: InterceptedAnswer };
 
 const VERSION = '1.0';
+/** Of messages on their way through an interceptor, and of what it answers: deeper ones could not be written again. */
+export const MOST_DEPTH = 300;
 const JSON_RPC_INTERNAL_ERROR = -32603;
+/** As where there is no room for a session. */
+const JSON_RPC_BUSY = -32000;
 
 /** Functions of a gateway's owner that see each message before its targets do, and each answer before its client does. What goes wrong in them ends the request. */
 export class Interceptors {
@@ -84,7 +89,7 @@ export class Interceptors {
     if (!isObject(request)) return unchanged;
     const { body = message.body } = request;
     if (!isObject(body)) throw new InterceptorFailure('it gives a body that is no message');
-    return { body, headers: passedHeaders(request.headers) };
+    return { body, headers: requestHeaders(request.headers) };
   }
 
   async #response(gateway: Gateway, message: Intercepted, answer: InterceptedAnswer): Promise<InterceptedAnswer> {
@@ -133,19 +138,25 @@ export class Interceptors {
 /** An interceptor could not be asked, or answered what is no answer. */
 class InterceptorFailure extends Error {
   override readonly name = 'InterceptorFailure';
+
+  /** Set where there are too many events for it at this time. */
+  get busy(): ServiceError | undefined {
+    const { cause } = this;
+    return cause instanceof ServiceError && cause.code === 'ThrottlingException' ? cause : undefined;
+  }
 }
 
 /** What a client is told of it: why, only where the owner wants that told. */
 function failureAnswer({ definition }: Gateway, id: unknown, failure: InterceptorFailure): InterceptedAnswer {
   const debug = definition.exceptionLevel === 'DEBUG';
-  const message = debug
-    ? `An interceptor of the gateway fails: ${failure.message}`
-    : 'An interceptor of the gateway fails.';
+  const { busy } = failure;
+  const problem = `An interceptor of the gateway ${busy ? 'is busy' : 'fails'}`;
+  const message = debug ? `${problem}: ${failure.message}` : `${problem}.`;
   const known = typeof id === 'string' || typeof id === 'number' ? id : null;
   return {
-    status: 500,
-    headers: {},
-    body: { jsonrpc: '2.0', id: known, error: { code: JSON_RPC_INTERNAL_ERROR, message } },
+    status: busy ? 429 : 500,
+    headers: busy ? { 'retry-after': String(Math.ceil(busy.retryAfterSeconds ?? 1)) } : {},
+    body: { jsonrpc: '2.0', id: known, error: { code: busy ? JSON_RPC_BUSY : JSON_RPC_INTERNAL_ERROR, message } },
   };
 }
 
@@ -164,6 +175,8 @@ function outputOf(value: DocumentValue): JsonObject {
   if (!isObject(value) || value.interceptorOutputVersion !== VERSION)
     throw new InterceptorFailure(`it does not answer with interceptorOutputVersion ${VERSION}`);
   if (!isObject(value.mcp)) throw new InterceptorFailure('its answer has no member mcp');
+  if (isDeeperThan(value.mcp, MOST_DEPTH))
+    throw new InterceptorFailure(`its answer is nested deeper than ${MOST_DEPTH} levels`);
   return value.mcp;
 }
 
@@ -174,13 +187,16 @@ function answerOf(said: JsonObject, before: InterceptedAnswer | undefined): Inte
     throw new InterceptorFailure('it gives a statusCode that is none');
   return {
     status: statusCode,
-    headers: { ...before?.headers, ...passedHeaders(said.headers) },
+    headers: { ...before?.headers, ...answerHeaders(said.headers) },
     body: body === undefined || body === null ? before?.body : body,
   };
 }
 
+/** Answers of these have no body, whatever an interceptor says. */
+const WITHOUT_BODY: readonly number[] = [204, 205, 304];
+
 function responseOf({ status, headers, body }: InterceptedAnswer): Response {
   const { 'content-type': _, ...rest } = headers;
-  if (body === undefined) return new Response(null, { status, headers: rest });
+  if (body === undefined || WITHOUT_BODY.includes(status)) return new Response(null, { status, headers: rest });
   return new Response(JSON.stringify(body), { status, headers: { ...rest, 'content-type': 'application/json' } });
 }

@@ -13,10 +13,11 @@ import {
 import type { GatewayTools, OpenGateway } from '../gateway-tools.ts';
 import { GATEWAYS_PATH, type Gateway, mcpPath, originAt, versionsOf } from '../gateways/gateway.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
+import { isDeeperThan } from '../tools/depth.ts';
 import type { JsonObject } from '../tools/index.ts';
 import { isObject } from '../tools/json-pointer.ts';
 import { whenBegun } from './answer-body.ts';
-import type { Interceptors } from './interceptors.ts';
+import { type Interceptors, MOST_DEPTH } from './interceptors.ts';
 import type { McpServers } from './mcp-servers.ts';
 import { advertisedScopes, metadataUrl } from './resource-metadata.ts';
 
@@ -129,11 +130,15 @@ export class GatewayRequests implements PassService {
       );
     const { servers } = this.#deps;
     servers.locate(open.gateway, req.headers[SESSION_HEADER]);
-    const bytes = body === undefined ? undefined : await readAll(body);
+    const text = body === undefined ? '' : textOf(await readAll(body));
     const url = this.#addressOf(req);
-    const message = bytes && jsonOf(bytes);
+    // Others than POST bring no message, whatever is in their bodies.
+    const message = req.method === 'POST' ? jsonOf(text) : undefined;
+    if (req.method === 'POST' && message === undefined)
+      return upstream(refusal(PARSE_ERROR, 'Parse error: the body is no JSON'));
     if (Array.isArray(message)) {
-      if (!takesBatches(req, open.gateway)) return upstream(refusal('This version of MCP takes one message at a time'));
+      if (!takesBatches(req, open.gateway))
+        return upstream(refusal(INVALID_REQUEST, 'This version of MCP takes one message at a time'));
       countMore(message.length - 1);
     }
     const passedBack: Record<string, string> = {};
@@ -141,30 +146,33 @@ export class GatewayRequests implements PassService {
       ...{ principal, requestId, headers: req.headers, query: url.searchParams },
       passBack: (headers) => void Object.assign(passedBack, headers),
     };
-    const asked = { req, url, signal, open, caller };
-    const answer = await headOf(await this.#answer(asked, bytes, message), open);
-    return upstream(answer, passedBack);
+    const asked = { req, url, signal, open, caller, text, message };
+    const answer = await this.#answer(asked);
+    return upstream(waitsForHeaders(asked) ? await whenBegun(answer) : answer, passedBack);
   }
 
   /** Through the interceptors of the gateway, where it has any and there is a message. */
-  #answer({ req, url, signal, open, caller }: Asked, bytes: Uint8Array | undefined, body: unknown): Promise<Response> {
+  #answer({ req, url, signal, open, caller, text, message: body }: Asked): Promise<Response> {
     const { servers, interceptors } = this.#deps;
     const { gateway } = open;
     const method = req.method ?? 'POST';
-    const serve = (headers: Headers, sent: Uint8Array | undefined, parsed: unknown, by: ToolCaller) => {
-      const request = new Request(url, { method, headers, signal, ...(sent && { body: sent }) });
-      return servers.of(gateway).answer({ request, body: parsed }, by);
+    // The message as it is here is all that the protocol's package is given: what read it otherwise would see another.
+    const serve = (headers: Headers, message: unknown, by: ToolCaller) => {
+      const request = new Request(url, { method, headers, signal });
+      return servers.of(gateway).answer({ request, body: message }, by);
     };
     const headers = headersOf(req);
     const intercepted = (gateway.definition.interceptorConfigurations ?? []).length > 0 && body !== undefined;
-    if (!intercepted) return serve(headers, bytes, body, caller);
-    if (!isObject(body)) return Promise.resolve(refusal('A gateway with interceptors takes one message at a time'));
-    const rawBody = textOf(bytes ?? new Uint8Array());
-    const message = { body, rawBody, path: mcpPath(gateway.id), caller, signal };
+    if (!intercepted) return serve(headers, body, caller);
+    if (!isObject(body))
+      return Promise.resolve(refusal(INVALID_REQUEST, 'A gateway with interceptors takes one message at a time'));
+    if (isDeeperThan(body, MOST_DEPTH))
+      return Promise.resolve(refusal(INVALID_REQUEST, `The message is nested deeper than ${MOST_DEPTH} levels`));
+    const message = { body, rawBody: text, path: mcpPath(gateway.id), caller, signal };
     return interceptors.around(gateway, message, (changed, more) => {
       describe(headers, changed);
       const by = { ...caller, headers: { ...caller.headers, ...more } };
-      return serve(headers, Buffer.from(JSON.stringify(changed)), changed, by);
+      return serve(headers, changed, by);
     });
   }
 }
@@ -175,11 +183,15 @@ interface Asked {
   signal: AbortSignal;
   open: OpenGateway;
   caller: ToolCaller;
+  /** Of the body. */
+  text: string;
+  /** What the body says; undefined where there is no message. */
+  message: unknown;
 }
 
-/** Once it is known what of the answers of targets goes with it, where that is asked for. */
-async function headOf(answer: Response, { targets }: OpenGateway): Promise<Response> {
-  return targets.some(({ live }) => live.metadataConfiguration?.allowedResponseHeaders) ? whenBegun(answer) : answer;
+/** Whether what targets answer may say headers of this answer, too: they are known once it begins. A stream that answers no message begins when there is news. */
+function waitsForHeaders({ message, open: { targets } }: Asked): boolean {
+  return message !== undefined && targets.some(({ live }) => live.metadataConfiguration?.allowedResponseHeaders);
 }
 
 /** What a message has of headers that say what is in it (MCP 2026-07-28): of a changed message they are others. */
@@ -189,8 +201,12 @@ function describe(headers: Headers, { method, params }: JsonObject): void {
   if (headers.has('mcp-name') && typeof name === 'string') headers.set('mcp-name', name);
 }
 
-function refusal(message: string): Response {
-  return Response.json({ jsonrpc: '2.0', error: { code: -32600, message }, id: null }, { status: 400 });
+/** As JSON-RPC has them. */
+const PARSE_ERROR = -32700;
+const INVALID_REQUEST = -32600;
+
+function refusal(code: number, message: string): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status: 400 });
 }
 
 /** The one version that has batches; its clients do not say it in a header, which came later. */
@@ -232,10 +248,10 @@ function withinBounds(bytes: number, body: Uint8Array): Uint8Array {
   return body;
 }
 
-/** Undefined for what is no JSON: the protocol's package says so to the client. */
-function jsonOf(bytes: Uint8Array): unknown {
+/** Undefined for what is no JSON. */
+function jsonOf(text: string): unknown {
   try {
-    return JSON.parse(textOf(bytes));
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

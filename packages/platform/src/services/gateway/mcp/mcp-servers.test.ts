@@ -10,9 +10,9 @@ import type { AskedCall, ToolCalls } from './tool-calls.ts';
 
 const ACCOUNT = '111122223333';
 const ARN = `arn:aws:bedrock-agentcore:us-east-1:${ACCOUNT}:gateway/one-0123456789`;
-const gateway = (mcp: object): Gateway => ({
+const gateway = (mcp: object, more: Partial<Gateway['definition']> = {}): Gateway => ({
   ...{ arn: ARN, accountId: ACCOUNT, id: 'one-0123456789', name: 'one', createdAt: 0, updatedAt: 0 },
-  definition: { roleArn: 'arn', authorizerType: 'AWS_IAM', protocolConfiguration: { mcp } },
+  definition: { roleArn: 'arn', authorizerType: 'AWS_IAM', protocolConfiguration: { mcp }, ...more },
 });
 const CHANGE = [{ topic: 'gateway-target', key: `${ARN}/target/0123456789` }];
 const caller: ToolCaller = {
@@ -23,6 +23,7 @@ const caller: ToolCaller = {
 let told: (changed: Change[]) => Promise<void>;
 let open: OpenGateway | undefined;
 let clock: FakeClock;
+const onSessionEnd = vi.fn<(id: string) => void>();
 const call = vi.fn<(open: OpenGateway, asked: AskedCall) => Promise<object>>();
 
 function newServers(): McpServers {
@@ -34,7 +35,7 @@ function newServers(): McpServers {
   } as unknown as Changes;
   const deps = {
     ...{ changes, clock, tools: { find: async () => open }, kinds: {}, version: '1' },
-    ...{ calls: { call } as unknown as ToolCalls, onSessionEnd: () => undefined },
+    ...{ calls: { call } as unknown as ToolCalls, onSessionEnd },
     ...{ life: { epoch: 1, other: () => undefined }, log: pino({ level: 'silent' }) },
   } as unknown as McpServersDeps;
   return new McpServers(deps);
@@ -108,3 +109,30 @@ it.each(['changes', 'is deleted'])(
     await servers.close();
   },
 );
+
+it('sessions end when their gateway speaks otherwise: what they stream an interceptor of answers would not see', async () => {
+  const sessions = { sessionConfiguration: {} };
+  const interceptor = { lambda: { arn: 'function' } };
+  const at = (point: 'REQUEST' | 'RESPONSE'): Gateway =>
+    gateway(sessions, { interceptorConfigurations: [{ interceptor, interceptionPoints: [point] }] });
+  const servers = newServers();
+  const post = (one: Gateway, body: object, more: Record<string, string> = {}): Promise<Response> => {
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...more };
+    return servers
+      .of(one)
+      .answer({ request: new Request('http://here/mcp', { method: 'POST', headers }), body }, caller);
+  };
+  const begun = await post(gateway(sessions), {
+    ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+  });
+  await begun.text();
+  const id = begun.headers.get('mcp-session-id') ?? '';
+  const ping = { jsonrpc: '2.0', id: 2, method: 'ping' };
+  const inSession = { 'mcp-session-id': id, 'mcp-protocol-version': '2025-06-18' };
+  const alike = await post(at('REQUEST'), ping, inSession);
+  expect([alike.status, await alike.text()]).toEqual([200, expect.stringContaining('result')]);
+  expect((await post(at('RESPONSE'), ping, inSession)).status).toBe(404);
+  expect(onSessionEnd).toHaveBeenCalledWith(id);
+  await servers.close();
+});

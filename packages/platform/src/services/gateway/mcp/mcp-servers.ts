@@ -108,7 +108,8 @@ export class McpServers {
     const known = this.#open.get(gateway.arn);
     if (known?.settings === settings) return known;
     this.#retire(gateway.arn);
-    if (!hasSessions(gateway)) this.#sessions.endAll(gateway.arn);
+    // They were opened as the gateway spoke before.
+    this.#sessions.endAll(gateway.arn);
     const made = { ...this.#make(gateway), settings };
     this.#open.set(gateway.arn, made);
     return made;

@@ -141,6 +141,16 @@ it('a stream tells of changed lists', async () => {
 });
 
 describe('one caller', () => {
+  it('has no more of them where he opens many at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 100 }, () => send({ body: INITIALIZE })));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(64);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(36);
+    expect(over).toEqual([]);
+    const ids = answers.flatMap(({ headers }) => headers.get('mcp-session-id') ?? []);
+    await Promise.all(answers.map((answer) => answer.text()));
+    for (const id of ids) expect(await statusOf({ id })).toBe(200);
+  });
+
   it('has so many sessions at a gateway; the one that was used longest ago gives way', async () => {
     const ids: string[] = [];
     for (let i = 0; i < 64; i++) ids.push(await begin());

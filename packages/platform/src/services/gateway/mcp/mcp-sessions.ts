@@ -92,7 +92,7 @@ export class McpSessions {
         ? refusal(429, -32000, 'All sessions are in use: end one, or come back later')
         : refusal(400, -32000, 'Bad Request: Mcp-Session-Id header is required');
     }
-    session.users++;
+    if (!opens) session.users++;
     this.#open.delete(session.id);
     this.#open.set(session.id, session);
     const parsed = body === undefined ? {} : { parsedBody: body };
@@ -138,9 +138,10 @@ export class McpSessions {
 
   async #begin({ gateway, caller, newServer }: SessionAsker): Promise<Session | undefined> {
     const holder = ownerOf(caller.principal);
+    const server = await newServer();
+    // Nothing is waited for between this look and the session's place among the others.
     if (!this.#makeRoom(gateway.arn, holder)) return undefined;
     const id = `${this.#deps.life.epoch.toString(36)}.${randomUUID()}`;
-    const server = await newServer();
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
       enableJsonResponse: !streams(gateway),
@@ -154,7 +155,8 @@ export class McpSessions {
         holder,
         server,
         transport,
-        users: 0,
+        // Its `initialize`.
+        users: 1,
         over: false,
       },
       cancelExpiry,

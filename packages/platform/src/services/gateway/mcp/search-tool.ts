@@ -1,6 +1,7 @@
 import type { CallToolResult, ListToolsResult } from '@modelcontextprotocol/server';
 import type { OpenGateway } from '../gateway-tools.ts';
 import type { ToolSearch } from '../search/index.ts';
+import { searchedPart } from '../tools/index.ts';
 import { listedTool } from './listed-tool.ts';
 
 /** As the specification calls it, and as the original does. */
@@ -31,14 +32,14 @@ export function isSearch(name: string): boolean {
 export async function callSearch(
   open: OpenGateway,
   { query }: Record<string, unknown>,
-  search: ToolSearch,
+  search: Pick<ToolSearch, 'find'>,
 ): Promise<CallToolResult> {
   if (typeof query !== 'string' || query.trim() === '')
     return {
       isError: true,
       content: [{ type: 'text', text: 'The argument "query" must say in words what you want to do.' }],
     };
-  const { found, shortcoming } = await search.find(open, query, MOST_FOUND);
+  const { found, shortcoming } = await search.find(open, searchedPart(query), MOST_FOUND);
   const tools = found.map(listedTool);
   const note = shortcoming && `Not every tool was compared by its meaning, only by its words: ${shortcoming}.`;
   return {

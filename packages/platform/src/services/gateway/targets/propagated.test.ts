@@ -67,13 +67,14 @@ describe('what of a target’s answer goes back', () => {
     expect(passedBack(undefined, answered, mask)).toEqual({});
   });
 
-  it.each(['Set-Cookie', 'Content-Type', 'Mcp-Session-Id', 'Connection', 'Access-Control-Allow-Origin'])(
-    'is never %s, and a list that names it is refused',
-    (name) => {
-      const lists = { allowedResponseHeaders: ['x-quota', name] };
-      expect(unpassable(lists)).toEqual({ list: 'allowedResponseHeaders', name });
-      const all = { ...answered, [name.toLowerCase()]: 'a' };
-      expect(passedBack(lists, all, mask)).toEqual({ 'x-quota': '7' });
-    },
-  );
+  it.each([
+    ...['Set-Cookie', 'Content-Type', 'Mcp-Session-Id', 'Connection', 'TE', 'Access-Control-Allow-Origin', 'Refresh'],
+    ...['NEL', 'Report-To', 'Reporting-Endpoints', 'Accept-CH', 'Public-Key-Pins', 'Expect-CT', 'Location', 'Expect'],
+    ...['Service-Worker-Allowed', 'Origin-Agent-Cluster', 'HTTP2-Settings', 'Cross-Origin-Opener-Policy'],
+  ])('is never %s, and a list that names it is refused', (name) => {
+    const lists = { allowedResponseHeaders: ['x-quota', name] };
+    expect(unpassable(lists)).toEqual({ list: 'allowedResponseHeaders', name });
+    const all = { ...answered, [name.toLowerCase()]: 'a' };
+    expect(passedBack(lists, all, mask)).toEqual({ 'x-quota': '7' });
+  });
 });

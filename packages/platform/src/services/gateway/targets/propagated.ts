@@ -1,14 +1,11 @@
 import type { control } from '@agentplatform/contract';
+import { goesBack } from '../headers-back.ts';
 import type { Mask } from '../http-tools/index.ts';
 import type { ToolCaller } from './target-kind.ts';
 
 /** Headers that no list passes on: they are the platform's, the connection's or a credential's. */
 const NEVER =
   /^(?:authorization|proxy-.*|cookie|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|content-type|content-encoding|accept-encoding|x-amz.*|x-amzn.*|amz-sdk-.*|mcp-.*|x-agentplatform-.*)$/;
-
-/** Headers of answers that no list passes back: they are the gateway's, the connection's, or set something for the whole platform at its client. */
-const NEVER_BACK =
-  /^(?:set-cookie2?|www-authenticate|proxy-.*|connection|keep-alive|trailer|transfer-encoding|upgrade|alt-svc|clear-site-data|strict-transport-security|content-.*|access-control-.*|cache-control|x-amzn?-.*|mcp-.*|x-agentplatform-.*)$/;
 
 /** Of the signature of a presigned URL: who had them could send the request again. */
 const OF_SIGNATURE = /^x-amz-/i;
@@ -23,7 +20,7 @@ export function unpassable({
   if (header !== undefined) return { list: 'allowedRequestHeaders', name: header };
   const parameter = allowedQueryParameters.find((name) => OF_SIGNATURE.test(name));
   if (parameter !== undefined) return { list: 'allowedQueryParameters', name: parameter };
-  const back = allowedResponseHeaders.find((name) => NEVER_BACK.test(name.toLowerCase()));
+  const back = allowedResponseHeaders.find((name) => !goesBack(name.toLowerCase()));
   return back === undefined ? undefined : { list: 'allowedResponseHeaders', name: back };
 }
 
@@ -35,7 +32,7 @@ export function passedBack(
 ): Record<string, string> {
   const passed: Record<string, string> = {};
   for (const name of allowedResponseHeaders.map((one) => one.toLowerCase())) {
-    const value = NEVER_BACK.test(name) ? undefined : headers[name];
+    const value = goesBack(name) ? headers[name] : undefined;
     if (value !== undefined) passed[name] = mask.text(Array.isArray(value) ? value.join(', ') : value);
   }
   return passed;

@@ -9,8 +9,13 @@ export interface ToolTexts {
   parameters: string;
 }
 
-/** Models look at some 256 words of a text; what is beyond costs time and is not seen. */
+/** Characters. Models look at some 256 words of a text; what is beyond costs time and is not seen. */
 const LONGEST = 2_000;
+
+/** As much of a text as search looks at. */
+export function searchedPart(text: string): string {
+  return text.slice(0, LONGEST).toWellFormed();
+}
 
 export function toolTexts({ name, title = '', description, inputSchema }: Tool): ToolTexts {
   const parameters = Object.entries(inputSchema.properties ?? {}).map(([parameter, schema]) => {
@@ -24,7 +29,7 @@ export function toolTexts({ name, title = '', description, inputSchema }: Tool):
 export function embeddedText(tool: Tool): string {
   const { name, description, parameters } = toolTexts(tool);
   const words = name.replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2').replace(/[^\p{L}\p{N}]+/gu, ' ');
-  return `${words}. ${description}. ${parameters}`.slice(0, LONGEST).toWellFormed();
+  return searchedPart(`${words}. ${description}. ${parameters}`);
 }
 
 /** Is another when the text is another. */

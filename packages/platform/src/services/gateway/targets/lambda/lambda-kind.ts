@@ -1,10 +1,11 @@
-import { type control, type DocumentValue, errors, parseArn } from '@agentplatform/contract';
+import type { control, DocumentValue } from '@agentplatform/contract';
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { Iam } from '../../../../kernel/auth/index.ts';
 import type { Caller } from '../../../../kernel/service.ts';
 import type { FunctionCaller } from '../../../functions/index.ts';
 import type { Gateway } from '../../gateways/gateway.ts';
 import { structuredResult } from '../../http-tools/index.ts';
+import { checkNamedFunction } from '../../named-function.ts';
 import type { CredentialRules } from '../../outbound/credential-rules.ts';
 import { gatewayRole } from '../../outbound/gateway-role.ts';
 import type { TargetGuard } from '../../outbound/target-guard.ts';
@@ -43,17 +44,9 @@ export class LambdaKind implements TargetKind {
     return s3 && { s3 };
   }
 
-  /** Who names a function that he may not call himself had the gateway's right to it. */
   async check(definition: TargetDefinition, { accountId }: Gateway, caller: Caller): Promise<void> {
-    const { lambdaArn } = configurationOf(definition);
-    const arn = parseArn(lambdaArn);
-    const own = arn?.service === 'lambda' && arn.accountId === accountId && arn.region === this.#deps.region;
-    if (!own || !/^function:[a-zA-Z0-9_-]{1,64}(?::\$LATEST)?$/.test(arn.resource))
-      throw errors.invalidField(
-        `${FIELD}.lambdaArn`,
-        'must be the ARN of a function of this account and region, without a version',
-      );
-    await caller.require('lambda:InvokeFunction', lambdaArn.replace(/:\$LATEST$/, ''));
+    const named = { field: `${FIELD}.lambdaArn`, arn: configurationOf(definition).lambdaArn };
+    await checkNamedFunction(named, { region: this.#deps.region, accountId }, caller);
   }
 
   async makeTools({ definition, document, target }: ToolSource): Promise<MadeTools> {

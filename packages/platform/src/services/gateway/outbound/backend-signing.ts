@@ -52,8 +52,13 @@ export class BackendSigning {
   /** Why requests to that address are not signed in the name of a gateway's role; undefined when they are. */
   async refusalOf({ definition: { roleArn } }: Gateway, url: string): Promise<string | undefined> {
     if (this.ownPath(url) !== undefined) return undefined;
-    const keys = await this.#keysOf(roleArn);
-    return keys && coversHost(keys, new URL(url)) ? undefined : noKeys(roleArn, url);
+    try {
+      const keys = await this.#keysOf(roleArn);
+      return keys && coversHost(keys, new URL(url)) ? undefined : noKeys(roleArn, url);
+    } catch (error) {
+      if (error instanceof ToolError) return error.message;
+      throw error;
+    }
   }
 
   /** In the name of the gateway's role. Rejects with AccessDeniedException for a role that does not trust the platform. */
@@ -62,9 +67,12 @@ export class BackendSigning {
     const session = this.#session(`${roleArn} ${arn}`, () =>
       this.#deps.roles.issueRoleCredentials({ roleArn, sessionName, sourceArn: arn, ttlSeconds: ROLE_SECONDS }),
     );
-    const keys = await this.#keysOf(roleArn);
+    // What is wrong with the file is no matter of requests to this platform.
+    const [read] = await Promise.allSettled([this.#keysOf(roleArn)]);
+    const keys = read.status === 'fulfilled' ? read.value : undefined;
     return this.#credential(scope, [session, keys], (url) => {
       if (this.ownPath(url.href) !== undefined) return session;
+      if (read.status === 'rejected') throw read.reason;
       if (keys && coversHost(keys, url)) return keys;
       throw new ToolError(noKeys(roleArn, url.href));
     });
@@ -110,7 +118,7 @@ export class BackendSigning {
   }
 
   #keysOf(roleArn: string): Promise<RoleKeys | undefined> {
-    return readRoleKeys(this.#deps.roleCredentials, roleArn.slice(roleArn.lastIndexOf('/') + 1));
+    return readRoleKeys(this.#deps.roleCredentials, roleArn);
   }
 }
 

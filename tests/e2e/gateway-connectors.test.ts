@@ -4,11 +4,12 @@ import {
   CreateGatewayCommand,
   CreateGatewayTargetCommand,
   CreateMemoryCommand,
+  type CredentialProviderConfiguration,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { connectMcp, settledTarget, signingFetch } from '../support/gateway.ts';
-import { newRole, newUser } from '../support/iam.ts';
+import { newRole } from '../support/iam.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
 let platform: TestPlatform;
@@ -50,13 +51,15 @@ async function target(
   gatewayIdentifier: string,
   connectorId: string,
   connector: Connector = {},
-  credentialProviderType: 'GATEWAY_IAM_ROLE' | 'CALLER_IAM_CREDENTIALS' | undefined = 'GATEWAY_IAM_ROLE',
+  credentialProviderConfigurations: CredentialProviderConfiguration[] = [
+    { credentialProviderType: 'GATEWAY_IAM_ROLE' },
+  ],
 ) {
   const { targetId = '' } = await clients.control.send(
     new CreateGatewayTargetCommand({
       ...{ gatewayIdentifier, name: 'own' },
       targetConfiguration: { mcp: { connector: { source: { connectorId }, ...connector } } },
-      credentialProviderConfigurations: [{ credentialProviderType }],
+      credentialProviderConfigurations,
     }),
   );
   return settledTarget(clients, gatewayIdentifier, targetId);
@@ -107,26 +110,6 @@ describe('the connector of Memory', () => {
     expect(other.isError).toBe(true);
     expect(textOf(other)).toContain('actorId');
     await client.close();
-  });
-
-  it('has the rights of each caller, where the target is called as him', async () => {
-    const { id, url } = await gateway({ exceptionLevel: 'DEBUG' });
-    const connector = { enabled: ['createEvent', 'listEvents'], configurations: notes() };
-    await target(id, 'agentcore-memory', connector, 'CALLER_IAM_CREDENTIALS');
-    const may = (Action: string) => ({ Effect: 'Allow', Action: `bedrock-agentcore:${Action}`, Resource: '*' });
-    const ada = await newUser(platform, 'ada', [may('InvokeGateway'), may('ListEvents')]);
-    const bob = await newUser(platform, 'bob', [may('InvokeGateway')]);
-    const list = async (credentials: typeof ada) => {
-      const client = await connectMcp(url, { fetch: signingFetch(platform, credentials) });
-      const args = { actorId: 'ada', sessionId: 'diary-of-ada-in-november-2026-0001' };
-      const result = await client.callTool({ name: 'own___listEvents', arguments: args });
-      await client.close();
-      return result;
-    };
-    expect((await list(ada)).isError).not.toBe(true);
-    const refused = await list(bob);
-    expect(refused.isError).toBe(true);
-    expect(textOf(refused)).toMatch(/user\/bob asks for bedrock-agentcore:ListEvents.*no policy allows it/);
   });
 });
 
@@ -196,15 +179,12 @@ describe('a connector is refused by name', () => {
     await expect(target(id, connectorId, connector)).rejects.toThrow(message);
   });
 
-  it('without the credentials of the role or the caller', async () => {
+  it('without the credentials of the role, and with those of the caller', async () => {
     const { id } = await gateway();
-    await expect(
-      clients.control.send(
-        new CreateGatewayTargetCommand({
-          ...{ gatewayIdentifier: id, name: 'own' },
-          targetConfiguration: { mcp: { connector: { source: { connectorId: 'agentcore-code-interpreter' } } } },
-        }),
-      ),
-    ).rejects.toThrow(/are required for this kind of target/);
+    await expect(target(id, 'agentcore-code-interpreter', {}, [])).rejects.toThrow(/are required for this kind/);
+    const asCaller = [{ credentialProviderType: 'CALLER_IAM_CREDENTIALS' as const }];
+    await expect(target(id, 'agentcore-code-interpreter', {}, asCaller)).rejects.toThrow(
+      /CALLER_IAM_CREDENTIALS are not for this kind of target; it takes GATEWAY_IAM_ROLE/,
+    );
   });
 });

@@ -29,7 +29,9 @@ export async function codeSource(call: Members, at: string, caller: Caller): Pro
     throw errors.invalidField(`${at}ZipFile`, 'or S3Bucket with S3Key must be given, and not both');
   if (bucket !== undefined) {
     if (!key) throw errors.invalidField(`${at}S3Key`, 'must be given with S3Bucket');
-    await caller.require('s3:GetObject', `arn:aws:s3:::${bucket}/${key}`);
+    const object = `arn:aws:s3:::${bucket}/${key}`;
+    await caller.require('s3:GetObject', object);
+    if (versionId !== undefined) await caller.require('s3:GetObjectVersion', object);
     return { bucket, key, ...(versionId === undefined ? {} : { versionId }) };
   }
   if (typeof ZipFile !== 'string') throw errors.invalidField(`${at}ZipFile`, 'must be a zip in base64');

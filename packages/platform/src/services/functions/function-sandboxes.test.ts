@@ -21,6 +21,7 @@ const sessions = {
     live.set(key.sessionId, key);
     return lease(key);
   },
+  get: (key: SessionKey) => live.get(key.sessionId),
   tryAcquire: (key: SessionKey) => (live.has(key.sessionId) ? lease(key) : undefined),
   stop: async (key: SessionKey) => live.delete(key.sessionId),
   pool: { retain: (_arn: string, versions: readonly string[]) => retained.push(versions) },
@@ -36,9 +37,9 @@ beforeEach(() => {
   });
 });
 
-const fn = (revision = 'a', updatedAt = 1): PlatformFunction =>
+const fn = (revision = 'a', version = 1, createdAt = 1): PlatformFunction =>
   // What is read of it here.
-  ({ arn: ARN, name: 'f', accountId: '123456789012', revision, updatedAt }) as PlatformFunction;
+  ({ arn: ARN, name: 'f', accountId: '123456789012', revision, version, createdAt }) as PlatformFunction;
 const { signal } = new AbortController();
 const use = async (of = fn(), sandbox: 'good' | 'spent' = 'good'): Promise<string> =>
   (await sandboxes.use(of, signal, async (held) => ({ sandbox, id: sessionOf(held) }))).id;
@@ -109,6 +110,26 @@ describe('the sandboxes of a function', () => {
     sandboxes.retain(ARN, fn('b', 2));
     expect(await use(fn('b', 2))).toBe(kept[0]);
     expect(retained).toEqual([['b']]);
+  });
+
+  it('go by the versions of its row, whatever the clocks of the servers say that change it', async () => {
+    const ofRow = (revision: string, version: number, updatedAt: number) => ({ ...fn(revision, version), updatedAt });
+    await use(ofRow('a', 1, 1));
+    await use(ofRow('b', 2, 6_000));
+    const kept = await use(ofRow('c', 3, 3_000));
+    expect(await use(ofRow('c', 3, 3_000))).toBe(kept);
+    // One that is made anew under the name begins with the first version again.
+    const anew = await use(fn('d', 1, 2));
+    expect(await use(fn('d', 1, 2))).toBe(anew);
+  });
+
+  it('that have ended are forgotten', async () => {
+    const first = await use();
+    sandboxes.retain(ARN, fn());
+    expect(sandboxes.known()).toEqual([ARN]);
+    live.delete(first);
+    sandboxes.retain(ARN, fn());
+    expect(sandboxes.known()).toEqual([]);
   });
 
   it('end with their function, those with an event when it is over', async () => {

@@ -30,8 +30,9 @@ interface Shelf {
   busy: number;
   /** The newest that is known, whose sandboxes alone take events; undefined where the function is gone. */
   revision: string | undefined;
-  /** When that revision came about. */
-  since: number;
+  /** Of the row that was read last. */
+  version: number;
+  createdAt: number;
 }
 
 /** What came of an event as far as its sandbox is concerned: `spent` ones take no other. */
@@ -97,21 +98,21 @@ export class FunctionSandboxes {
   }
 
   #shelfOf(fn: PlatformFunction): Shelf {
-    const { arn, revision, updatedAt } = fn;
+    const { arn, revision, version, createdAt } = fn;
     const known = this.#shelves.get(arn);
     if (known) {
       this.#learn(known, fn);
       return known;
     }
-    const made: Shelf = { idle: [], busy: 0, revision, since: updatedAt };
+    const made: Shelf = { idle: [], busy: 0, revision, version, createdAt };
     this.#shelves.set(arn, made);
     return made;
   }
 
-  /** Whoever has read the function later knows its revision. */
-  #learn(shelf: Shelf, { revision, updatedAt }: PlatformFunction): void {
-    if (updatedAt < shelf.since || revision === shelf.revision) return;
-    shelf.since = updatedAt;
+  /** The later version of the row has the revision, whatever the clocks of servers say; a function that was made anew counts from the beginning. */
+  #learn(shelf: Shelf, { revision, version, createdAt }: PlatformFunction): void {
+    if (revision === shelf.revision || (createdAt === shelf.createdAt && version < shelf.version)) return;
+    Object.assign(shelf, { version, createdAt });
     this.#settle(shelf, revision);
   }
 
@@ -155,6 +156,7 @@ export class FunctionSandboxes {
   }
 
   #forget(arn: string, shelf: Shelf): void {
+    shelf.idle = shelf.idle.filter(({ key }) => this.#deps.sessions.get(key));
     if (shelf.busy === 0 && shelf.idle.length === 0 && this.#shelves.get(arn) === shelf) this.#shelves.delete(arn);
   }
 

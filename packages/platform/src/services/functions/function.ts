@@ -46,8 +46,11 @@ export interface PlatformFunction extends FunctionData {
   arn: string;
   name: string;
   accountId: string;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch; tells a function from an earlier one of its name. */
+  createdAt: number;
   updatedAt: number;
+  /** Counted by the database: one more with each change. */
+  version: number;
 }
 
 interface Home {

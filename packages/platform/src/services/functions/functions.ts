@@ -193,6 +193,7 @@ function taken(name: string, cause?: unknown): Error {
   });
 }
 
-function fromResource({ arn, accountId, name, data, updatedAt }: Resource<FunctionData>): PlatformFunction {
-  return { ...data, arn, accountId, name, updatedAt: updatedAt.getTime() };
+function fromResource({ arn, accountId, name, data, version, ...at }: Resource<FunctionData>): PlatformFunction {
+  const [createdAt, updatedAt] = [at.createdAt.getTime(), at.updatedAt.getTime()];
+  return { ...data, arn, accountId, name, version, createdAt, updatedAt };
 }

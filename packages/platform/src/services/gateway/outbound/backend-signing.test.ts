@@ -47,7 +47,7 @@ afterEach(() => rm(folder, { recursive: true }));
 const keys = (hosts: string): Promise<void> =>
   writeFile(
     file,
-    `# of roles\n[other]\naws_access_key_id = AKIAOTHER\n\n[default]\naws_access_key_id = AKIAFILE\naws_secret_access_key=file/secret+\nhosts = ${hosts}\n`,
+    `# of roles\n[other]\naws_access_key_id = AKIAOTHER\n\n[default]\naws_access_key_id = AKIANAME\naws_secret_access_key = s\nhosts = *.example.com\n\n[${iam.defaultRoleArn}]\naws_access_key_id = AKIAFILE\naws_secret_access_key=file/secret+\nhosts = ${hosts}\n`,
   );
 
 function sent(credential: Credential, address: string, service?: string) {
@@ -108,6 +108,15 @@ it('takes other keys when the file has them, and none when it is gone from it', 
   await expect(sent(credential, 'https://s3.example.com/')).rejects.toThrow(/has no keys/);
   await expect(readRoleKeys(file, 'other')).rejects.toThrow(/needs aws_access_key_id/);
   expect(await readRoleKeys(undefined, 'default')).toBeUndefined();
+});
+
+it('signs for this platform, too, where the file cannot be read, and says of other hosts so without its path', async () => {
+  await rm(file);
+  const credential = await signing.asRole(gateway, { service: 's3' });
+  expect(await whoIs(await sent(credential, `${OWN}/x`), 's3')).toBe(ofRole());
+  const refused = /^The platform cannot read the file of the setting gateway\.roleCredentials\.$/;
+  await expect(sent(credential, 'https://s3.example.com/')).rejects.toThrow(refused);
+  expect(await signing.refusalOf(gateway, 'https://s3.example.com/')).toMatch(refused);
 });
 
 it('signs in the name of a caller at this platform alone', async () => {

@@ -37,22 +37,28 @@ export class BackendSigning {
     this.#deps = deps;
   }
 
-  /** Whether the address is one of this platform. */
-  isOwn(url: string): boolean {
-    if (!URL.canParse(url)) return false;
+  /** The path at this platform that an address leads to, such as `/runtimes/…`; undefined for one elsewhere. */
+  ownPath(url: string): string | undefined {
+    if (!URL.canParse(url)) return undefined;
     const { origin, pathname } = new URL(url);
-    return this.#deps.ownAddresses().some((address) => {
-      const own = new URL(address);
+    for (const own of this.#deps.ownAddresses().map((address) => new URL(address))) {
+      const base = own.pathname.replace(/\/$/, '');
       // Behind a proxy the rest of the host may be somebody else's.
-      return own.origin === origin && pathname.startsWith(`${own.pathname.replace(/\/$/, '')}/`);
-    });
+      if (own.origin === origin && pathname.startsWith(`${base}/`)) return pathname.slice(base.length);
+    }
+    return undefined;
   }
 
   /** Why requests to that address are not signed in the name of a gateway's role; undefined when they are. */
   async refusalOf({ definition: { roleArn } }: Gateway, url: string): Promise<string | undefined> {
-    if (this.isOwn(url)) return undefined;
-    const keys = await this.#keysOf(roleArn);
-    return keys && coversHost(keys, new URL(url)) ? undefined : noKeys(roleArn, url);
+    if (this.ownPath(url) !== undefined) return undefined;
+    try {
+      const keys = await this.#keysOf(roleArn);
+      return keys && coversHost(keys, new URL(url)) ? undefined : noKeys(roleArn, url);
+    } catch (error) {
+      if (error instanceof ToolError) return error.message;
+      throw error;
+    }
   }
 
   /** In the name of the gateway's role. Rejects with AccessDeniedException for a role that does not trust the platform. */
@@ -61,9 +67,12 @@ export class BackendSigning {
     const session = this.#session(`${roleArn} ${arn}`, () =>
       this.#deps.roles.issueRoleCredentials({ roleArn, sessionName, sourceArn: arn, ttlSeconds: ROLE_SECONDS }),
     );
-    const keys = await this.#keysOf(roleArn);
+    // What is wrong with the file is no matter of requests to this platform.
+    const [read] = await Promise.allSettled([this.#keysOf(roleArn)]);
+    const keys = read.status === 'fulfilled' ? read.value : undefined;
     return this.#credential(scope, [session, keys], (url) => {
-      if (this.isOwn(url.href)) return session;
+      if (this.ownPath(url.href) !== undefined) return session;
+      if (read.status === 'rejected') throw read.reason;
       if (keys && coversHost(keys, url)) return keys;
       throw new ToolError(noKeys(roleArn, url.href));
     });
@@ -76,7 +85,7 @@ export class BackendSigning {
       this.#deps.roles.issueForwarded(principal),
     );
     return this.#credential(scope, [session], (url) => {
-      if (this.isOwn(url.href)) return session;
+      if (this.ownPath(url.href) !== undefined) return session;
       throw new ToolError(`Requests to ${url.host} are not signed in the name of callers: it is not this platform.`);
     });
   }
@@ -109,7 +118,7 @@ export class BackendSigning {
   }
 
   #keysOf(roleArn: string): Promise<RoleKeys | undefined> {
-    return readRoleKeys(this.#deps.roleCredentials, roleArn.slice(roleArn.lastIndexOf('/') + 1));
+    return readRoleKeys(this.#deps.roleCredentials, roleArn);
   }
 }
 

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import type { SigningCredentials } from '../../../kernel/auth/index.ts';
+import { ToolError } from '../tool-error.ts';
 
 /** The access keys that a role has at services other than this platform. */
 export interface RoleKeys extends SigningCredentials {
@@ -9,17 +10,23 @@ export interface RoleKeys extends SigningCredentials {
 }
 
 /**
- * Keys that the operator gives to roles, from a file like the credentials files of AWS: a section for each name of a role, with `hosts` beside the
- * usual three. Read at each use, so that keys can be changed while the platform runs. Throws when the file cannot be read or is no such file.
+ * Keys that the operator gives to roles, from a file like the credentials files of AWS: a section for each ARN of a role (two roles may end alike), with
+ * `hosts` beside the usual three. Read at each use, so that keys can be changed while the platform runs. Throws ToolError, which does not tell the path,
+ * when the file cannot be read or the section lacks something.
  */
-export async function readRoleKeys(path: string | undefined, roleName: string): Promise<RoleKeys | undefined> {
+export async function readRoleKeys(path: string | undefined, roleArn: string): Promise<RoleKeys | undefined> {
   if (path === undefined) return undefined;
-  const section = sectionsOf(await readFile(path, 'utf8')).get(roleName);
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw new ToolError('The platform cannot read the file of the setting gateway.roleCredentials.', { cause });
+  });
+  const section = sectionsOf(text).get(roleArn);
   if (!section) return undefined;
   const { aws_access_key_id: accessKeyId, aws_secret_access_key: secretAccessKey, hosts } = Object.fromEntries(section);
   const { aws_session_token: sessionToken } = Object.fromEntries(section);
   if (accessKeyId === undefined || secretAccessKey === undefined || hosts === undefined)
-    throw new Error(`${path}: the section ${roleName} needs aws_access_key_id, aws_secret_access_key and hosts`);
+    throw new ToolError(
+      `In the file of the setting gateway.roleCredentials, the section ${roleArn} needs aws_access_key_id, aws_secret_access_key and hosts.`,
+    );
   return { accessKeyId, secretAccessKey, sessionToken, hosts: hosts.split(',').map((host) => host.trim()) };
 }
 

@@ -50,6 +50,9 @@ const PENDING: readonly control.TargetStatus[] = [
   'SYNCHRONIZE_PENDING_AUTH',
 ];
 
+/** While a job works on its tools or waits for that consent. */
+export const MAKING: readonly control.TargetStatus[] = ['CREATING', 'UPDATING', 'SYNCHRONIZING', ...PENDING];
+
 export function awaitsConsent({ status }: Pick<TargetData, 'status'>): boolean {
   return PENDING.includes(status);
 }

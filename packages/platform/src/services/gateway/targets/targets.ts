@@ -20,6 +20,7 @@ import type { Documents } from './documents.ts';
 import { unpassable } from './propagated.ts';
 import {
   awaitsConsent,
+  MAKING,
   TARGET_KIND,
   type Target,
   type TargetData,
@@ -216,17 +217,20 @@ export class Targets {
     await this.#refuseMore(accountId, tx);
   }
 
-  /** One account's documents keep those of others waiting for no more than so many. */
+  /** One account's documents and consents keep those of others waiting for no more than so many. One at a time of an account, until the transaction ends. */
   async #refuseMore(accountId: string, tx: Executor): Promise<void> {
+    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 34))', [accountId]);
     const making = await tx.query(
-      `SELECT FROM resources WHERE account_id = $1 AND kind = $2 AND data ->> 'status' IN ('CREATING', 'UPDATING', 'SYNCHRONIZING')
-       LIMIT $3`,
-      [accountId, TARGET_KIND, MOST_MAKING],
+      `SELECT FROM resources WHERE account_id = $1 AND kind = $2 AND data ->> 'status' = ANY($3) LIMIT $4`,
+      [accountId, TARGET_KIND, MAKING, MOST_MAKING],
     );
     if (making.length >= MOST_MAKING)
-      throw errors.throttling(`${MOST_MAKING} targets of this account are being made just now, which is the most.`, {
-        remedy: 'Try again once some of them are READY.',
-      });
+      throw errors.throttling(
+        `${MOST_MAKING} targets of this account are being made just now or wait for a consent, which is the most.`,
+        {
+          remedy: 'Try again once some of them are READY.',
+        },
+      );
   }
 
   async #make({ arn, revision }: Target, document: string | undefined, tx: Executor): Promise<void> {

@@ -1,5 +1,5 @@
 import { canonicalJson, type DocumentValue } from '@agentplatform/contract';
-import { isDeeperThan } from './depth.ts';
+import { isDeeperThan } from '../../../kernel/depth.ts';
 import { atPointer, isObject, own, pointerTo } from './json-pointer.ts';
 import { type SearchPattern, searchPattern } from './patterns.ts';
 import type { JsonObject, JsonSchema } from './tool.ts';

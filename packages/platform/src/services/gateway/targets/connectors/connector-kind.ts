@@ -26,12 +26,11 @@ export interface ConnectorKindDeps {
 
 const FIELD = 'targetConfiguration.mcp.connector';
 
-/** Targets that are parts of the platform: their tools call its operations, with the rights of the gateway's role or of the caller. */
+/** Targets that are parts of the platform: their tools call its operations, with the rights of the gateway's role. */
 export class ConnectorKind implements TargetKind {
   readonly type = 'CONNECTOR';
-  readonly credentials: CredentialRules = {
-    ...{ types: ['GATEWAY_IAM_ROLE', 'CALLER_IAM_CREDENTIALS'], needed: true, service: 'known' },
-  };
+  /** Never as the caller: whoever adds a target fixes what is done, such as which code runs, and no caller sees it. */
+  readonly credentials: CredentialRules = { types: ['GATEWAY_IAM_ROLE'], needed: true, service: 'known' };
   readonly #deps: ConnectorKindDeps;
 
   constructor(deps: ConnectorKindDeps) {
@@ -70,7 +69,7 @@ export class ConnectorKind implements TargetKind {
     const args = call.arguments as JsonObject;
     checkArguments(tool, args);
     const { settings, values } = fixedOf(connector, configurationFor(target.live, tool.name));
-    const principal = await this.#principalOf(gateway, target.live, caller.principal);
+    const principal = await this.#principalOf(gateway);
     const request = { requestId: caller.requestId, headers: {}, origin: '', sourceIp: undefined, signal };
     return this.#deps.guard.run(target, () =>
       own.run({
@@ -81,13 +80,7 @@ export class ConnectorKind implements TargetKind {
   }
 
   /** No credential leaves the platform. Rejects with AccessDeniedException for a role that does not trust it. */
-  async #principalOf(gateway: Gateway, definition: TargetDefinition, caller: Principal): Promise<Principal> {
-    const [credential] = definition.credentialProviderConfigurations;
-    if (credential?.credentialProviderType === 'CALLER_IAM_CREDENTIALS') {
-      if (caller.kind === 'iam') return caller;
-      throw errors.unauthorized('The target is called as its caller, who signed nothing.');
-    }
-    const { arn: sourceArn, id, definition: of } = gateway;
+  async #principalOf({ arn: sourceArn, id, definition: of }: Gateway): Promise<Principal> {
     const sessionName = `gateway-${id}`.slice(0, 64);
     const issued = this.#deps.roles.issueRoleCredentials({
       roleArn: of.roleArn,

@@ -1,9 +1,11 @@
 import { inputRequired } from '@modelcontextprotocol/server';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { systemClock } from '../../../../kernel/clock.ts';
 import { BackendError } from '../../outbound/backend-error.ts';
+import { BackendSigning } from '../../outbound/backend-signing.ts';
 import { ToolError } from '../../tool-error.ts';
 import { type Backend, startBackend, startModernBackend, startSessionBackend } from './testing/backends.ts';
-import { bearer, type KindLab, mcpTarget, openKindLab } from './testing/kind-lab.ts';
+import { bearer, gateway, type KindLab, mcpTarget, openKindLab } from './testing/kind-lab.ts';
 import { modernServer, type Stock, sessionServer } from './testing/stock.ts';
 
 let lab: KindLab;
@@ -303,5 +305,43 @@ describe('what is wrong', () => {
     const making = lab.makeTools(mcpTarget(url));
     await expect(making).rejects.toThrow(BackendError);
     await expect(making).rejects.toThrow(/status 500.*disk full/);
+  });
+});
+
+describe('a target that is called as its caller', () => {
+  const none = () => {
+    throw new Error('nobody is called here');
+  };
+  const signing = new BackendSigning({
+    ...{ roles: { issueRoleCredentials: none, issueForwarded: none }, clock: systemClock, region: 'us-east-1' },
+    ...{ ownAddresses: () => ['https://p.example/platform'], roleCredentials: undefined },
+  });
+  const check = async (endpoint: string, service = 'bedrock-agentcore'): Promise<void> => {
+    const { kind, close } = openKindLab({ signing });
+    const credentialProvider = { iamCredentialProvider: { service } };
+    const definition = {
+      ...mcpTarget(endpoint).live,
+      credentialProviderConfigurations: [
+        { credentialProviderType: 'CALLER_IAM_CREDENTIALS' as const, credentialProvider },
+      ],
+    };
+    await kind.check(definition, gateway).finally(close);
+  };
+  const runtime = 'https://p.example/platform/runtimes/arn/invocations';
+
+  it('may be a runtime of the platform', async () => {
+    await check(runtime);
+    await check(`${runtime}?qualifier=one`);
+  });
+
+  it.each([
+    ['https://p.example/platform/bucket/runtimes/arn/invocations'],
+    ['https://p.example/runtimes/arn/invocations'],
+    ['https://p.example/platform/runtimes/arn/invocations/more'],
+    [`${runtime}?uploads`],
+    [`${runtime}?qualifier=one&uploads`],
+    [runtime, 's3'],
+  ])('is nothing else: %s %s', async (endpoint, service?: string) => {
+    await expect(check(endpoint, service)).rejects.toThrow(/only where it is a runtime of this platform/);
   });
 });

@@ -51,7 +51,7 @@ export interface McpServerKindDeps {
   connections: Pick<BackendConnections, 'use'>;
   credentials: Pick<TargetCredentials, 'of'>;
   guard: Pick<TargetGuard, 'run'>;
-  signing: Pick<BackendSigning, 'isOwn' | 'refusalOf'>;
+  signing: Pick<BackendSigning, 'ownPath' | 'refusalOf'>;
   /** Why the platform will not call an address; undefined when it may. */
   refusalOf(url: string): Promise<string | undefined>;
 }
@@ -63,7 +63,8 @@ const LISTS = { timeoutMs: 45_000, maxBytes: 16 * 1024 * 1024, maxRequests: 900 
 /** While a client waits for the list of a gateway: the lists of other targets wait with it. */
 const ASKED_LISTS = { ...LISTS, timeoutMs: 10_000 };
 /** Of an agent or MCP server on this platform, as it is invoked. */
-const RUNTIME_PATH = /\/runtimes\/[^/]+\/invocations$/;
+const RUNTIME_PATH = /^\/runtimes\/[^/]+\/invocations$/;
+const RUNTIME_SERVICE = 'bedrock-agentcore';
 /** After a caller went away, for the backend to be told so. */
 const FAREWELL_MS = 5_000;
 
@@ -132,8 +133,12 @@ export class McpServerKind implements TargetKind {
     }
     if (credential?.credentialProviderType !== 'CALLER_IAM_CREDENTIALS') return undefined;
     // Whoever adds a target says what is called: as a caller that is an agent's invocation and nothing else.
-    if (signing.isOwn(endpoint) && RUNTIME_PATH.test(new URL(endpoint).pathname)) return undefined;
-    return 'is called with CALLER_IAM_CREDENTIALS only where it is a runtime of this platform: …/runtimes/ARN/invocations';
+    const path = signing.ownPath(endpoint);
+    const invokes = path !== undefined && RUNTIME_PATH.test(path);
+    const { service } = credential.credentialProvider?.iamCredentialProvider ?? {};
+    const qualified = [...new URL(endpoint).searchParams.keys()].every((name) => name === 'qualifier');
+    if (invokes && qualified && service === RUNTIME_SERVICE) return undefined;
+    return `is called with CALLER_IAM_CREDENTIALS only where it is a runtime of this platform, …/runtimes/ARN/invocations with no query but qualifier, and the service ${RUNTIME_SERVICE}`;
   }
 
   async makeTools({ definition, document, gateway, target, signal }: ToolSource): Promise<MadeTools> {

@@ -8,7 +8,7 @@ import { TargetGuard } from '../../../outbound/target-guard.ts';
 import type { LiveTarget } from '../../target.ts';
 import type { MadeTools, TargetRequest, ToolCaller } from '../../target-kind.ts';
 import { BackendConnections } from '../backend-connections.ts';
-import { McpServerKind } from '../mcp-server-kind.ts';
+import { McpServerKind, type McpServerKindDeps } from '../mcp-server-kind.ts';
 
 const ACCOUNT = '111122223333';
 const GATEWAY_ARN = `arn:aws:bedrock-agentcore:us-east-1:${ACCOUNT}:gateway/lab-0123456789`;
@@ -24,10 +24,18 @@ export interface KindLabOptions {
   clock?: Clock;
   /** Networks that may be called although they are not public. */
   allowPrivate?: readonly string[];
+  signing?: McpServerKindDeps['signing'];
 }
 
+/** Of a platform that is nowhere. */
+const NOWHERE: McpServerKindDeps['signing'] = { ownPath: () => undefined, refusalOf: async () => undefined };
+
 /** The kind of target on its own, with the real guard and the real connections; who calls has the credential that the test says. */
-export function openKindLab({ clock = systemClock, allowPrivate = ['127.0.0.0/8'] }: KindLabOptions = {}) {
+export function openKindLab({
+  clock = systemClock,
+  allowPrivate = ['127.0.0.0/8'],
+  signing = NOWHERE,
+}: KindLabOptions = {}) {
   const changes = new ToldChanges();
   const outbound = createOutbound({ allowPrivate, clock: systemClock });
   const connections = new BackendConnections({ outbound, clock, changes, version: '0.0.0' });
@@ -41,7 +49,7 @@ export function openKindLab({ clock = systemClock, allowPrivate = ['127.0.0.0/8'
       guard: new TargetGuard({ clock, changes: { subscribe: () => undefined } }),
       refusalOf: async () => undefined,
     },
-    signing: { isOwn: () => false, refusalOf: async () => undefined },
+    signing,
   });
   /** What is asked of a target, by a caller whose request brought these headers. */
   const request = (target: LiveTarget, more: Asked = {}): TargetRequest => {

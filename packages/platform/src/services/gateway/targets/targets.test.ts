@@ -1,0 +1,68 @@
+import { expect, it } from 'vitest';
+import { systemClock } from '../../../kernel/clock.ts';
+import type { JobQueue, Jobs } from '../../../kernel/jobs/index.ts';
+import type { RequestContext } from '../../../kernel/service.ts';
+import { ResourceStore, storageMigrations } from '../../../kernel/storage/index.ts';
+import { describeDatabases } from '../../../kernel/storage/testing/databases.ts';
+import { GATEWAY_KIND, type Gateway } from '../gateways/gateway.ts';
+import { gatewayMigrations } from '../tables.ts';
+import { gateway as ofLab } from './mcp-server/testing/kind-lab.ts';
+import { TARGET_KIND, type TargetData } from './target.ts';
+import { Targets, type TargetsDeps } from './targets.ts';
+
+// What creating asks of a request.
+const context = (accountId: string) => ({ accountId, require: async () => undefined }) as unknown as RequestContext;
+
+describeDatabases('the targets of an account', [...storageMigrations, ...gatewayMigrations], (database) => {
+  let made = 0;
+  const store = (kind: string) =>
+    new ResourceStore<object>({ executor: database(), clock: systemClock, kind, parse: () => ({}) });
+
+  /** A gateway whose account has so many targets in a state. */
+  async function gatewayWith(count: number, status: TargetData['status'], accountId: string): Promise<Gateway> {
+    const arn = `arn:of:${accountId}`;
+    await store(GATEWAY_KIND).create({ arn, accountId, id: accountId, name: 'g', data: {} });
+    for (let i = 0; i < count; i++)
+      await store(TARGET_KIND).create({
+        ...{ arn: `${arn}/${i}`, accountId, id: `${accountId}${i}`, name: `n${i}`, parent: arn, data: { status } },
+      });
+    return { ...ofLab, arn, accountId, id: accountId };
+  }
+
+  function add(gateway: Gateway): Promise<unknown> {
+    const queue = { enqueue: async () => undefined, look: () => undefined } as unknown as JobQueue<object>;
+    const targets = new Targets({
+      ...{ database: database(), clock: systemClock, region: 'us-east-1', newIdSuffix: () => `abcdefghi${made++}` },
+      kinds: {
+        mcpServer: {
+          type: 'MCP_SERVER',
+          makeTools: async () => ({ tools: [], problems: [] }),
+          call: async () => ({ content: [] }),
+        },
+      },
+      documents: { read: async () => undefined },
+      credentials: { check: async () => undefined },
+      consents: { begin: async () => undefined },
+      certificateAuthority: async () => undefined,
+      jobs: { define: () => queue } as unknown as Jobs,
+      gatewayOf: async () => gateway,
+      onTools: () => undefined,
+    } as unknown as TargetsDeps);
+    const targetConfiguration = { mcp: { mcpServer: { endpoint: 'https://a.example' } } };
+    return targets.create(gateway, { gatewayIdentifier: gateway.id, targetConfiguration }, context(gateway.accountId));
+  }
+
+  it.each(['CREATING', 'CREATE_PENDING_AUTH', 'UPDATE_PENDING_AUTH', 'SYNCHRONIZE_PENDING_AUTH'] as const)(
+    'are no more than a hundred that are %s, also where several come at once',
+    async (status) => {
+      const gateway = await gatewayWith(99, status, `1111222233${made++}`);
+      const results = await Promise.allSettled([add(gateway), add(gateway), add(gateway)]);
+      const failed = results.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+      expect(failed).toMatchObject([{ code: 'ThrottlingException' }, { code: 'ThrottlingException' }]);
+    },
+  );
+
+  it('that are ready count for nothing', async () => {
+    await add(await gatewayWith(100, 'READY', '999922223333'));
+  });
+});

@@ -243,6 +243,46 @@ describe('a gateway with an OpenAPI document behind it', () => {
   });
 });
 
+it('a target that is changed and deleted under load: calls have a result, or the tool is unknown', async () => {
+  const { id, url } = await gateway();
+  const { targetId = '' } = await target(id);
+  const clientsAtOnce = await Promise.all(
+    Array.from({ length: 16 }, () => connectMcp(url, { fetch: signingFetch(platform) })),
+  );
+  let results = 0;
+  const wrong: unknown[] = [];
+  let deleted = false;
+  const loop = async (client: Awaited<ReturnType<typeof connectMcp>>): Promise<void> => {
+    for (let at = 0; ; at++) {
+      try {
+        const result = await client.callTool({ name: 'shop___getOrder', arguments: { id: String(at) } });
+        if (result.isError) wrong.push(result);
+        results++;
+      } catch (error) {
+        if (!deleted || !/Unknown tool/.test(String(error))) wrong.push(error);
+        return;
+      }
+    }
+  };
+  const loops = Promise.all(clientsAtOnce.map(loop));
+  for (let change = 1; change <= 5; change++) {
+    const before = results;
+    await expect.poll(() => results).toBeGreaterThan(before + 16);
+    const inlinePayload = JSON.stringify({ ...document(), info: { title: `Orders ${change}`, version: '1' } });
+    const targetConfiguration = { mcp: { openApiSchema: { inlinePayload } } };
+    await clients.control.send(
+      new UpdateGatewayTargetCommand({ gatewayIdentifier: id, targetId, name: 'shop', targetConfiguration }),
+    );
+    expect(await settledTarget(clients, id, targetId)).toMatchObject({ status: 'READY' });
+  }
+  expect(wrong).toEqual([]);
+  deleted = true;
+  await clients.control.send(new DeleteGatewayTargetCommand({ gatewayIdentifier: id, targetId }));
+  await loops;
+  expect(wrong).toEqual([]);
+  await Promise.all(clientsAtOnce.map((client) => client.close()));
+});
+
 describe('who comes in', () => {
   it('only who may invoke it, where requests are signed', async () => {
     const { id, url, made } = await gateway();

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type Backend,
+  startSessionBackend,
+} from '../../packages/platform/src/services/gateway/targets/mcp-server/testing/backends.ts';
+import { sessionServer } from '../../packages/platform/src/services/gateway/targets/mcp-server/testing/stock.ts';
 import { botoOf, python } from '../support/boto3.ts';
+import { postMcp, signingFetch } from '../support/gateway.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
 const DOCUMENT = JSON.stringify({
@@ -11,11 +17,20 @@ const DOCUMENT = JSON.stringify({
   },
 });
 
+const LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+
 let platform: TestPlatform;
+let backend: Backend;
+let tools = ['add'];
 beforeAll(async () => {
-  platform = await startTestPlatform({ args: ['--sandbox', 'process'] });
+  const inputSchema = { type: 'object' };
+  backend = await startSessionBackend(() => sessionServer({ tools: tools.map((name) => ({ name, inputSchema })) }));
+  platform = await startTestPlatform({ args: ['--sandbox', 'process', '--allow-private-egress', '127.0.0.0/8'] });
 });
-afterAll(() => platform?.dispose());
+afterAll(async () => {
+  await platform?.dispose();
+  await backend?.close();
+});
 
 describe.skipIf(!python)('boto3, unmodified', () => {
   it('goes through every operation on gateways and targets, tags and resource policies', async () => {
@@ -54,7 +69,29 @@ describe.skipIf(!python)('boto3, unmodified', () => {
     ]);
     expect(refused?.error?.code).toBe('ValidationException');
 
+    const mcpServer = { endpoint: backend.url };
+    const server = { gatewayIdentifier, name: 'server', targetConfiguration: { mcp: { mcpServer } } };
+    const { targetId: serverId } = await one('CreateGatewayTarget', server);
+    const ofServer = { gatewayIdentifier, targetId: serverId };
+    const serverStatus = async () => (await one('GetGatewayTarget', ofServer)).status;
+    await expect.poll(serverStatus, { timeout: 30_000 }).toBe('READY');
+    const before = (await one('GetGatewayTarget', ofServer)).lastSynchronizedAt;
+    tools = ['add', 'sub'];
+    const synchronizing = await one('SynchronizeGatewayTargets', { gatewayIdentifier, targetIdList: [serverId] });
+    expect(synchronizing.targets).toMatchObject([{ targetId: serverId, status: 'SYNCHRONIZING' }]);
+    await expect.poll(serverStatus, { timeout: 30_000 }).toBe('READY');
+    expect((await one('GetGatewayTarget', ofServer)).lastSynchronizedAt.$date > before.$date).toBe(true);
+    const listed = await postMcp(made.gatewayUrl, LIST, { fetch: signingFetch(platform) });
+    expect(listed.json).toMatchObject({
+      result: { tools: [{ name: 'pets___listPets' }, { name: 'server___add' }, { name: 'server___sub' }] },
+    });
+    await one('DeleteGatewayTarget', ofServer);
+
     expect(await one('ListTagsForResource', { resourceArn })).toMatchObject({ tags: { team: 'a' } });
+    await one('TagResource', { resourceArn, tags: { stage: 'test', team: 'b' } });
+    expect((await one('ListTagsForResource', { resourceArn })).tags).toEqual({ team: 'b', stage: 'test' });
+    await one('UntagResource', { resourceArn, tagKeys: ['stage'] });
+    expect((await one('ListTagsForResource', { resourceArn })).tags).toEqual({ team: 'b' });
     const statement = {
       Effect: 'Deny',
       Principal: '*',
@@ -66,6 +103,11 @@ describe.skipIf(!python)('boto3, unmodified', () => {
     expect(JSON.parse((await one('GetResourcePolicy', { resourceArn })).policy)).toMatchObject({
       Statement: [statement],
     });
+    expect((await postMcp(made.gatewayUrl, LIST, { fetch: signingFetch(platform) })).status).toBe(403);
+    await one('DeleteResourcePolicy', { resourceArn });
+    const [none] = await boto.control(['GetResourcePolicy', { resourceArn }]);
+    expect(none?.error?.code).toBe('ResourceNotFoundException');
+    expect((await postMcp(made.gatewayUrl, LIST, { fetch: signingFetch(platform) })).status).toBe(200);
 
     expect(await one('DeleteGatewayTarget', { gatewayIdentifier, targetId })).toMatchObject({ status: 'DELETING' });
     expect(await one('DeleteGateway', { gatewayIdentifier })).toMatchObject({ status: 'DELETING' });

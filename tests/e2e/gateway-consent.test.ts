@@ -210,6 +210,18 @@ describe('an MCP server whose tools are listed with a consent', () => {
   });
 });
 
+it('an MCP server whose tools are asked for with each request is none to which a person has to consent', async () => {
+  const { id: gatewayIdentifier } = await gateway();
+  const targetConfiguration = { mcp: { mcpServer: { endpoint, listingMode: 'DYNAMIC' as const } } };
+  const input = { gatewayIdentifier, name: 'server', ...definition(), targetConfiguration };
+  await expect(clients.control.send(new CreateGatewayTargetCommand(input))).rejects.toMatchObject({
+    name: 'ValidationException',
+    message: expect.stringMatching(/listingMode must not be DYNAMIC where a person has to consent/),
+  });
+  const { credentialProviderConfigurations: _, ...open } = input;
+  expect((await clients.control.send(new CreateGatewayTargetCommand(open))).targetId).toBeDefined();
+});
+
 describe('a link that somebody was sent', () => {
   it('gives his consent to nobody else where an application says who came back', async () => {
     const { id, url } = await gateway();

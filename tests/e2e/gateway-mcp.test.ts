@@ -241,6 +241,74 @@ describe('a call through a gateway', () => {
   });
 });
 
+it.each(['2025-11-25', '2026-07-28'])(
+  'a gateway whose enableResponseStreaming is off answers as JSON where it streams otherwise: %s',
+  async (version) => {
+    const backend = await modern({
+      tools: [tool('count')],
+      async run({ progress }) {
+        for (const one of [1, 2, 3]) await progress(one);
+        return { content: [{ type: 'text', text: 'counted' }] };
+      },
+    });
+    const answered = async (name: string, mcp: object) => {
+      const { gatewayId, url } = await newGateway(`${name}-${version}`, { protocolConfiguration: { mcp } });
+      await addServer(gatewayId, 'server', { endpoint: backend.url });
+      const envelope = {
+        'io.modelcontextprotocol/protocolVersion': version,
+        'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      };
+      const meta = { progressToken: 1, ...(version === '2026-07-28' && envelope) };
+      const params = { name: 'server___count', arguments: {}, _meta: meta };
+      const answer = await signingFetch(platform)(url, {
+        method: 'POST',
+        headers: {
+          ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+          ...{ 'mcp-protocol-version': version, 'mcp-method': 'tools/call', 'mcp-name': 'server___count' },
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+      });
+      return { type: answer.headers.get('content-type')?.split(';')[0], text: await answer.text() };
+    };
+    const streamed = await answered('streams', {});
+    expect(streamed.type).toBe('text/event-stream');
+    expect(streamed.text.match(/notifications\/progress/g)).toHaveLength(3);
+    const whole = await answered('whole', { streamingConfiguration: { enableResponseStreaming: false } });
+    expect(whole.type).toBe('application/json');
+    expect(JSON.parse(whole.text)).toMatchObject({ id: 1, result: { content: [{ text: 'counted' }] } });
+  },
+);
+
+describe('change notifications of 2026-07-28', () => {
+  it('tell who has subscribed that a target was added, and nobody of another gateway', async () => {
+    const backend = await modern({ tools: [tool('add')] });
+    const { gatewayId, url } = await newGateway('told');
+    const elsewhere = await newGateway('not-told');
+    const client = await connect(url);
+    const other = await connect(elsewhere.url);
+    const told: string[] = [];
+    const added = Promise.withResolvers<void>();
+    client.setNotificationHandler('notifications/tools/list_changed', async () => {
+      told.push('here');
+      if ((await client.listTools()).tools.length > 0) added.resolve();
+    });
+    other.setNotificationHandler('notifications/tools/list_changed', () => void told.push('elsewhere'));
+    const streams = [await client.listen({ toolsListChanged: true }), await other.listen({ toolsListChanged: true })];
+    expect(streams.map(({ honoredFilter }) => honoredFilter)).toEqual([
+      { toolsListChanged: true },
+      { toolsListChanged: true },
+    ]);
+    expect(told).toEqual([]);
+    await addServer(gatewayId, 'server', { endpoint: backend.url });
+    await added.promise;
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['server___add']);
+    expect(new Set(told)).toEqual(new Set(['here']));
+    for (const stream of streams) await stream.close();
+    for (const one of [client, other]) await one.close();
+  });
+});
+
 describe('a gateway with scopes', () => {
   let url: URL;
   const ask = (token?: string): Promise<Response> =>

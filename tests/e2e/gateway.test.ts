@@ -9,12 +9,18 @@ import {
   type CreateGatewayTargetCommandInput,
   DeleteGatewayCommand,
   DeleteGatewayTargetCommand,
+  DeleteResourcePolicyCommand,
   GetApiKeyCredentialProviderCommand,
   GetGatewayCommand,
   GetOauth2CredentialProviderCommand,
+  GetResourcePolicyCommand,
   ListGatewaysCommand,
   ListGatewayTargetsCommand,
+  ListTagsForResourceCommand,
+  PutResourcePolicyCommand,
   SynchronizeGatewayTargetsCommand,
+  TagResourceCommand,
+  UntagResourceCommand,
   UpdateGatewayCommand,
   UpdateGatewayTargetCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
@@ -24,7 +30,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ConsentProvider } from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { connectConsentProvider, consentTo } from '../support/consent-platform.ts';
-import { connectMcp, settledTarget, signingFetch } from '../support/gateway.ts';
+import { connectMcp, postMcp, settledTarget, signingFetch } from '../support/gateway.ts';
 import { newUser, setPolicy } from '../support/iam.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 import { signedFetch } from '../support/signed-fetch.ts';
@@ -235,6 +241,46 @@ describe('a gateway with an OpenAPI document behind it', () => {
       .toEqual(['shop___deleteOrder', 'shop___getOrder']);
     await client.close();
   });
+});
+
+it('a target that is changed and deleted under load: calls have a result, or the tool is unknown', async () => {
+  const { id, url } = await gateway();
+  const { targetId = '' } = await target(id);
+  const clientsAtOnce = await Promise.all(
+    Array.from({ length: 16 }, () => connectMcp(url, { fetch: signingFetch(platform) })),
+  );
+  let results = 0;
+  const wrong: unknown[] = [];
+  let deleted = false;
+  const loop = async (client: Awaited<ReturnType<typeof connectMcp>>): Promise<void> => {
+    for (let at = 0; ; at++) {
+      try {
+        const result = await client.callTool({ name: 'shop___getOrder', arguments: { id: String(at) } });
+        if (result.isError) wrong.push(result);
+        results++;
+      } catch (error) {
+        if (!deleted || !/Unknown tool/.test(String(error))) wrong.push(error);
+        return;
+      }
+    }
+  };
+  const loops = Promise.all(clientsAtOnce.map(loop));
+  for (let change = 1; change <= 5; change++) {
+    const before = results;
+    await expect.poll(() => results).toBeGreaterThan(before + 16);
+    const inlinePayload = JSON.stringify({ ...document(), info: { title: `Orders ${change}`, version: '1' } });
+    const targetConfiguration = { mcp: { openApiSchema: { inlinePayload } } };
+    await clients.control.send(
+      new UpdateGatewayTargetCommand({ gatewayIdentifier: id, targetId, name: 'shop', targetConfiguration }),
+    );
+    expect(await settledTarget(clients, id, targetId)).toMatchObject({ status: 'READY' });
+  }
+  expect(wrong).toEqual([]);
+  deleted = true;
+  await clients.control.send(new DeleteGatewayTargetCommand({ gatewayIdentifier: id, targetId }));
+  await loops;
+  expect(wrong).toEqual([]);
+  await Promise.all(clientsAtOnce.map((client) => client.close()));
 });
 
 describe('who comes in', () => {
@@ -584,6 +630,77 @@ describe('search', () => {
   });
 });
 
+describe('settings of a gateway for MCP', () => {
+  it('instructions reach the client, changed ones too', async () => {
+    const instructions = 'Ask before you order.';
+    const { id, url, made } = await gateway({ protocolConfiguration: { mcp: { instructions } } });
+    const told = async (mode: 'auto' | 'legacy') => {
+      const client = await connectMcp(url, { fetch: signingFetch(platform), mode });
+      const said = client.getInstructions();
+      await client.close();
+      return said;
+    };
+    for (const mode of ['auto', 'legacy'] as const) expect(await told(mode)).toBe(instructions);
+    const { name = '', roleArn } = made;
+    const protocolConfiguration = { mcp: { instructions: 'Order at once.' } };
+    const change = { gatewayIdentifier: id, name, roleArn, authorizerType: 'AWS_IAM' as const, protocolConfiguration };
+    await clients.control.send(new UpdateGatewayCommand(change));
+    expect(await told('auto')).toBe('Order at once.');
+  });
+
+  it('versions that are not among supportedVersions are not spoken', async () => {
+    const initialize = (protocolVersion: string) => ({
+      ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+      params: { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+    });
+    const by = { fetch: signingFetch(platform) };
+    const version = async (url: string, asked: string): Promise<unknown> =>
+      (await postMcp(url, initialize(asked), by)).json;
+    const all = await gateway();
+    const older = await gateway({ protocolConfiguration: { mcp: { supportedVersions: ['2025-06-18'] } } });
+    const newest = await gateway({ protocolConfiguration: { mcp: { supportedVersions: ['2026-07-28'] } } });
+    expect(await version(all.url, '2025-11-25')).toMatchObject({ result: { protocolVersion: '2025-11-25' } });
+    expect(await version(older.url, '2025-11-25')).toMatchObject({ result: { protocolVersion: '2025-06-18' } });
+    expect(await version(newest.url, '2025-11-25')).toMatchObject({ error: { code: expect.any(Number) } });
+    // The client of 2026-07-28 takes what there is.
+    for (const [{ url }, spoken] of [
+      [all, '2026-07-28'],
+      [older, '2025-06-18'],
+      [newest, '2026-07-28'],
+    ] as const) {
+      const client = await connectMcp(url, { ...by, mode: 'auto' });
+      expect(client.getNegotiatedProtocolVersion()).toBe(spoken);
+      await client.close();
+    }
+    await expect(connectMcp(newest.url, { ...by, mode: 'legacy' })).rejects.toThrow();
+  });
+
+  it('disableMcpListToolsPagination puts all tools on one page', async () => {
+    const paths = Object.fromEntries(
+      Array.from({ length: 1_001 }, (_, at) => [
+        `/things/${at}`,
+        { get: { operationId: `thing${at}`, responses: { 200: { description: 'ok' } } } },
+      ]),
+    );
+    const text = JSON.stringify({ ...document(), paths });
+    const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    const listed = async (mcp: object) => {
+      const { id, url, made } = await gateway();
+      expect(await target(id, {}, text)).toMatchObject({ status: 'READY' });
+      // The client of JavaScript does not know the field yet.
+      const { name = '', roleArn, authorizerType } = made;
+      const content = { name, roleArn, authorizerType, protocolConfiguration: { mcp } };
+      const changed = await signedFetch(platform, { method: 'PUT', path: `/gateways/${id}/`, content });
+      expect(changed.status).toBe(202);
+      const { json } = await postMcp(url, list, { fetch: signingFetch(platform) });
+      const { tools, nextCursor } = (json as { result: { tools: object[]; nextCursor?: string } }).result;
+      return { tools: tools.length, more: nextCursor !== undefined };
+    };
+    expect(await listed({})).toEqual({ tools: 1_000, more: true });
+    expect(await listed({ disableMcpListToolsPagination: true })).toEqual({ tools: 1_001, more: false });
+  });
+});
+
 describe('the operations', () => {
   it('show, list, change and remove gateways and targets', async () => {
     const { control } = clients;
@@ -614,6 +731,32 @@ describe('the operations', () => {
     await expect(control.send(new GetGatewayCommand({ gatewayIdentifier }))).rejects.toMatchObject({
       name: 'ResourceNotFoundException',
     });
+  });
+
+  it('give it tags and a policy, and take them away', async () => {
+    const { control } = clients;
+    const { url, made } = await gateway({ tags: { team: 'a' } });
+    const { gatewayArn: resourceArn = '' } = made;
+    const tags = async () => (await control.send(new ListTagsForResourceCommand({ resourceArn }))).tags;
+    expect(await tags()).toEqual({ team: 'a' });
+    await control.send(new TagResourceCommand({ resourceArn, tags: { team: 'b', stage: 'test' } }));
+    expect(await tags()).toEqual({ team: 'b', stage: 'test' });
+    await control.send(new UntagResourceCommand({ resourceArn, tagKeys: ['stage'] }));
+    expect(await tags()).toEqual({ team: 'b' });
+    const Action = 'bedrock-agentcore:InvokeGateway';
+    const statement = { Effect: 'Deny', Principal: '*', Action, Resource: resourceArn };
+    const policy = JSON.stringify({ Version: '2012-10-17', Statement: [statement] });
+    const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    const status = async () => (await postMcp(url, list, { fetch: signingFetch(platform) })).status;
+    await control.send(new PutResourcePolicyCommand({ resourceArn, policy }));
+    const kept = await control.send(new GetResourcePolicyCommand({ resourceArn }));
+    expect(JSON.parse(kept.policy ?? '')).toMatchObject({ Statement: [statement] });
+    expect(await status()).toBe(403);
+    await control.send(new DeleteResourcePolicyCommand({ resourceArn }));
+    await expect(control.send(new GetResourcePolicyCommand({ resourceArn }))).rejects.toMatchObject({
+      name: 'ResourceNotFoundException',
+    });
+    expect(await status()).toBe(200);
   });
 
   it('refuse by its name what is not served', async () => {

@@ -27,6 +27,7 @@ import { McpSessions, type SessionLife } from './mcp-sessions.ts';
 import type { Prompts } from './prompts.ts';
 import type { Resources } from './resources.ts';
 import type { ToolCalls } from './tool-calls.ts';
+import { unspoken } from './unspoken.ts';
 import { wholeAnswer } from './whole-answer.ts';
 
 export interface McpServersDeps {
@@ -168,6 +169,8 @@ export class McpServers {
     return {
       ...{ handler, listens },
       answer: async ({ request, body }, caller) => {
+        const refusal = unspoken(body, versionsOf(gateway));
+        if (refusal) return refusal;
         // Handed through as it is, for each version of the protocol; who asks is decided already.
         const authInfo: AuthInfo = { token: '', clientId: '', scopes: [] };
         const gone = request.signal;

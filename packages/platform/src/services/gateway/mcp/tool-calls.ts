@@ -69,10 +69,13 @@ export class ToolCalls {
   }
 }
 
-/** What a backend says to the client, and to no model: that it lacks a capability, or that what it sent back of a question is not what was asked. */
+/**
+ * What a backend says to the client, and to no model: that it lacks a capability, or that what it sent back of a question is not what was asked.
+ * A client that can be asked nothing knows no such errors.
+ */
 function isForClient(error: unknown, { input }: Asking): error is ProtocolError {
-  if (!(error instanceof ProtocolError)) return false;
-  const answers = input?.state !== undefined || input?.responses !== undefined;
+  if (!(error instanceof ProtocolError) || !input) return false;
+  const answers = input.state !== undefined || input.responses !== undefined;
   return (
     error instanceof MissingRequiredClientCapabilityError || (answers && error.code === ProtocolErrorCode.InvalidParams)
   );

@@ -1,16 +1,20 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { systemClock } from '../../../kernel/clock.ts';
+import { FakeClock } from '../../../kernel/fake-clock.ts';
 import { createOutbound, type Outbound } from '../../../kernel/outbound/index.ts';
+import { openGateway } from '../gateway-tools.ts';
 import type { Gateway } from '../gateways/gateway.ts';
+import { ToolCalls, type ToolCallsDeps } from '../mcp/tool-calls.ts';
 import { compileOpenApi } from '../openapi/index.ts';
-import type { Credential } from '../outbound/credential.ts';
+import { type Credential, NO_CREDENTIAL } from '../outbound/credential.ts';
 import { TARGET_LIMITS, TargetGuard } from '../outbound/target-guard.ts';
 import type { Tool } from '../tools/index.ts';
 import { HttpCalls } from './http-calls.ts';
 import type { LiveTarget, TargetDefinition } from './target.ts';
-import type { ToolCaller } from './target-kind.ts';
+import type { ToolCall, ToolCaller } from './target-kind.ts';
 
 const SECRET = 'a-secret-of-the-backend';
 let backend: Server;
@@ -92,6 +96,46 @@ it('leaves a backend alone that hangs up each time, and no other', async () => {
   listener = (_req, res) => res.end('{}');
   expect((await call('alive')).isError).not.toBe(true);
 });
+
+it('waits five minutes for a backend, says so to the model, and leaves alone one that answers none of several calls', async () => {
+  const clock = new FakeClock();
+  const out = createOutbound({ allowPrivate: ['127.0.0.0/8'], clock });
+  const waiting = new HttpCalls({
+    ...{ outbound: out, credentials: { of: async () => NO_CREDENTIAL } },
+    guard: new TargetGuard({ clock, changes: { subscribe: () => undefined } }),
+  });
+  let asked = 0;
+  listener = () => asked++;
+  for (let i = 1; i <= TARGET_LIMITS.failures; i++) {
+    const answer = callListed(waiting);
+    await expect.poll(() => asked).toBe(i);
+    await clock.advance(300_000);
+    expect(await answer).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('did not finish its answer within 300000 ms') }],
+    });
+  }
+  expect(await callListed(waiting)).toMatchObject({
+    isError: true,
+    content: [{ text: expect.stringContaining('left alone') }],
+  });
+  expect(asked).toBe(TARGET_LIMITS.failures);
+  await out.close();
+});
+
+/** As a gateway calls its tool for a client. */
+function callListed(by: HttpCalls): Promise<object> {
+  const live = { targetConfiguration: { mcp: { openApiSchema: {} } }, credentialProviderConfigurations: [] };
+  // What a call reads of them.
+  const target = { arn: 'arn:silent', name: 'silent', accountId: 'a', live } as unknown as LiveTarget;
+  const gateway = { id: 'g', definition: {} } as Gateway;
+  const caller = { requestId: 'r', headers: {}, query: new URLSearchParams() } as unknown as ToolCaller;
+  const kind = { call: (one: ToolCall) => by.call(one) };
+  const deps = { kinds: { openApiSchema: kind }, asked: { of: () => [] }, log: pino({ level: 'silent' }) };
+  const open = openGateway(gateway, [target], new Map([[target.arn, { tools: [tool] }]]));
+  const asked = { name: `silent___${tool.name}`, arguments: {}, caller, messageId: 1 };
+  return new ToolCalls(deps as unknown as ToolCallsDeps).call(open, { ...asked, signal: new AbortController().signal });
+}
 
 it('tells nothing of the credential that a backend repeats', async () => {
   listener = (req, res) => res.writeHead(403).end(`not with ${req.headers.authorization} and ${req.url}`);

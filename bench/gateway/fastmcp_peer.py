@@ -3,14 +3,14 @@
 import json
 import sys
 
-import httpx
+import httpx2
 from fastmcp import FastMCP
 
 document, backend, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
 with open(document, encoding="utf-8") as file:
     spec = json.load(file)
-limits = httpx.Limits(max_connections=256, max_keepalive_connections=256)
-server = FastMCP.from_openapi(openapi_spec=spec, client=httpx.AsyncClient(base_url=backend, limits=limits), name="peer")
+limits = httpx2.Limits(max_connections=256, max_keepalive_connections=256)
+server = FastMCP.from_openapi(openapi_spec=spec, client=httpx2.AsyncClient(base_url=backend, limits=limits), name="peer")
 server.run(
     transport="http",
     host="127.0.0.1",

@@ -2,38 +2,132 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { withSection } from '../../scripts/docs/pages.ts';
-import { type Machine, takenOn } from '../support/machine.ts';
+import { busyNote, type Machine, takenOn } from '../support/machine.ts';
 import { rounded } from '../support/statistics.ts';
-import type { Measured } from './throughput.ts';
+import type { HalfLoad } from './half-load.ts';
+import type { Listing } from './listing.ts';
+import type { Processes } from './processes.ts';
+import type { Registration } from './registration.ts';
+import type { Searching } from './searching.ts';
+import { CONNECTIONS, type Measured } from './throughput.ts';
 
+/** Times in milliseconds. */
 export interface GatewayResults {
   /** ISO 8601. */
   at: string;
+  quick: boolean;
   machine: Machine;
+  /** In words, what could not be measured, and why. */
+  missing: string[];
   measured: Measured[];
+  half: HalfLoad[];
+  listing: Listing;
+  registration: Registration | undefined;
+  searching: Searching;
+  processes: Processes;
 }
 
 const resultsFile = fileURLToPath(new URL('../results/gateway.json', import.meta.url));
 const page = fileURLToPath(new URL('../../docs/benchmarks.md', import.meta.url));
 
-/** The results as a table in Markdown. */
-export function table({ measured }: GatewayResults): string {
-  const peer = measured.find(({ name }) => name === 'FastMCP');
-  const rows = measured.map(({ name, perSecond, p50, p99 }) => [
-    ...[name, String(Math.round(perSecond)), `${rounded(p50, 2)} ms`, `${rounded(p99, 2)} ms`],
-    peer && name !== peer.name ? `${rounded(perSecond / peer.perSecond, 1)} ×` : '',
-  ]);
-  const head = [
-    '| `tools/call` | a second, 32 connections | p50, one connection | p99 | FastMCP |',
-    '|---|---|---|---|---|',
+const HEAD = ['| measure | platform | peer | compared | aim |', '|---|---|---|---|---|'];
+const ms = (value: number): string => (Number.isFinite(value) ? `${rounded(value, 2)} ms` : 'not kept up');
+const rate = (value: number): string => `${Math.round(value).toLocaleString('en')}/s`;
+const added = (value: number): string => `${value < 0 ? '' : '+'}${ms(value)}`;
+
+/** The results as a table in Markdown, and what is missing of them. */
+export function table(results: GatewayResults): string {
+  const rows = [
+    ...callRows(results),
+    ...halfRows(results),
+    listingRow(results.listing),
+    ...(results.registration ? [registrationRow(results.registration)] : []),
+    ...searchRows(results.searching),
+    processesRow(results.processes, results.machine),
   ];
-  return [...head, ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n');
+  const lines = [...HEAD, ...rows.map((row) => `| ${row.join(' | ')} |`)];
+  return [...lines, ...results.missing.flatMap((one) => ['', one.replaceAll('\n', ' ')])].join('\n');
+}
+
+function callRows({ measured }: GatewayResults): string[][] {
+  const others = measured.filter(({ kind }) => kind !== 'gateway');
+  const peers = measured.filter(({ kind }) => kind === 'peer');
+  const direct = measured.find(({ kind }) => kind === 'direct');
+  const said = (shown: (one: Measured) => string): string =>
+    others.map((one) => `${one.name} ${shown(one)}`).join(', ');
+  return measured
+    .filter(({ kind }) => kind === 'gateway')
+    .flatMap(({ name, perSecond, p50, p99 }) => [
+      [
+        `\`tools/call\`, ${name}, ${CONNECTIONS} connections`,
+        rate(perSecond),
+        said((one) => rate(one.perSecond)),
+        peers.map((one) => `${rounded(perSecond / one.perSecond, 1)} × ${one.name}`).join(', '),
+        'at least 5 × each',
+      ],
+      [
+        `The same over one connection, p50 (p99)`,
+        `${ms(p50)} (${ms(p99)})`,
+        said((one) => `${ms(one.p50)} (${ms(one.p99)})`),
+        direct ? `${added(p50 - direct.p50)} to direct` : '',
+        '',
+      ],
+    ]);
+}
+
+function halfRows({ half, measured }: GatewayResults): string[][] {
+  const isPeer = (wanted: string): boolean => measured.some(({ name, kind }) => name === wanted && kind === 'peer');
+  return half.map(({ name, rate: offered, p50, direct, added: more }) => [
+    `\`tools/call\`, ${name}, at half of its saturation (${rate(offered)}), p50`,
+    ...(isPeer(name) ? ['', `${ms(p50)}, direct ${ms(direct)}`] : [ms(p50), `direct ${ms(direct)}`]),
+    added(more),
+    isPeer(name) ? '' : 'at most +1 ms',
+  ]);
+}
+
+function listingRow({ tools, bytes, first, p50, p99 }: Listing): string[] {
+  return [
+    `${tools.toLocaleString('en')} tools listed (${Math.round(bytes / 1024)} KiB), p50 (p99)`,
+    ...[`${ms(p50)} (${ms(p99)})`, `the first time ${ms(first)}`, '', 'at most 10 ms'],
+  ];
+}
+
+function registrationRow({ package: name, ready, callable }: Registration): string[] {
+  const seconds = (value: number): string => `${rounded(value / 1000, 2)} s`;
+  return [
+    `GitHub's document (\`${name}\`), until a tool was called`,
+    ...[seconds(callable), `READY after ${seconds(ready)}`, '', 'at most 3 s'],
+  ];
+}
+
+function searchRows({ tools, words, meaning }: Searching): string[][] {
+  const over = `Search over ${tools.toLocaleString('en')} tools`;
+  const { p50, p99, embedding } = meaning;
+  return [
+    [`${over} by words, p50 (p99)`, `${ms(words.p50)} (${ms(words.p99)})`, '', '', 'at most 10 ms'],
+    [
+      `${over} by meaning and words, after the embedding call, p50`,
+      ms(Math.max(0, p50 - embedding)),
+      `with it ${ms(p50)} (p99 ${ms(p99)})`,
+      ...['', 'at most 10 ms'],
+    ],
+  ];
+}
+
+function processesRow({ one, two, ratio, cores, cpuMicros }: Processes, machine: Machine): string[] {
+  return [
+    `Signed, ${CONNECTIONS} connections, PostgreSQL: two servers`,
+    rate(two),
+    `one server ${rate(one)}, ${rounded(cores, 2)} cores busy, ${Math.round(cpuMicros)} µs of CPU a call`,
+    `${rounded(ratio, 2)} × one server; ${machine.cores} cores for these, PostgreSQL, the API and the load`,
+    '',
+  ];
 }
 
 /** Keeps the results in the repository and shows them in the docs. */
 export async function keepResults(results: GatewayResults): Promise<void> {
   await mkdir(dirname(resultsFile), { recursive: true });
   await writeFile(resultsFile, `${JSON.stringify(results, undefined, 2)}\n`);
-  const taken = `${takenOn(results.at, results.machine)}.`;
+  const taken = `${takenOn(results.at, results.machine)}.${busyNote(results.machine)}`;
   await writeFile(page, withSection(await readFile(page, 'utf8'), 'gateway', `${taken}\n\n${table(results)}`));
 }

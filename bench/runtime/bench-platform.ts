@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { InvokeAgentRuntimeCommand, StopRuntimeSessionCommand } from '@aws-sdk/client-bedrock-agentcore';
 import { type Clients, clientsOf } from '../../tests/support/clients.ts';
 import { deployAgent } from '../../tests/support/deploy.ts';
 import { startTestPlatform, type TestPlatform } from '../../tests/support/platform-process.ts';
+import { journalSettled, untilMetric } from '../support/metrics.ts';
 import { type SignedRequest, signedRequest } from '../support/signed-requests.ts';
 
 /** A live session of the fixed agent, as the platform's own route shows it. */
@@ -102,9 +102,8 @@ function benchPlatform(platform: TestPlatform, clients: Clients, arn: string, id
       return found;
     },
     sessions: listed,
-    pooled: () => metric(endpoint, /^agentplatform_pooled_sandboxes [1-9]/m, 'no sandbox stands ready'),
-    settled: () =>
-      metric(endpoint, /^agentplatform_journal_lag_records 0$/m, 'the journal of the platform is not empty'),
+    pooled: () => untilMetric(endpoint, /^agentplatform_pooled_sandboxes [1-9]/m, 'no sandbox stands ready'),
+    settled: () => journalSettled(endpoint),
     stop: async (sessionId) => {
       await clients.data.send(new StopRuntimeSessionCommand({ agentRuntimeArn: arn, runtimeSessionId: sessionId }));
     },
@@ -127,13 +126,4 @@ function benchPlatform(platform: TestPlatform, clients: Clients, arn: string, id
       await rm(platform.dataDir, { recursive: true, force: true });
     },
   };
-}
-
-/** Waits, at most a minute, until the metrics say so. */
-async function metric(endpoint: URL, wanted: RegExp, otherwise: string): Promise<void> {
-  for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(100)) {
-    const metrics = await (await fetch(new URL('/metrics', endpoint))).text();
-    if (wanted.test(metrics)) return;
-  }
-  throw new Error(`${otherwise} after a minute`);
 }

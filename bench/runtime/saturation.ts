@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { cpuSeconds } from '../support/cpu.ts';
 import type { SignedRequest } from '../support/signed-requests.ts';
 import { median } from '../support/statistics.ts';
 import { saturate } from '../support/wrk.ts';
@@ -55,11 +55,4 @@ export async function saturation(
     platformToNginx: median(taken.platform.map((value, round) => value / (taken.nginx[round] ?? Number.NaN))),
     platformCpuMicros: Math.min(...micros),
   };
-}
-
-/** User and system time of a process so far; the kernel counts in hundredths of a second. */
-async function cpuSeconds(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
 }

@@ -31,7 +31,9 @@ export async function openLoop({ host, port, rate, seconds, next }: OpenLoop): P
   let failure: unknown;
   const one = async (dueAt: number): Promise<void> => {
     underWay += 1;
-    const connection = idle.pop() ?? (await Connection.open(host, port));
+    const kept = idle.pop();
+    // Some servers close after an answer; opening anew is their time.
+    const connection = kept?.open ? kept : await Connection.open(host, port);
     const { endAt } = await connection.send(next());
     latencies.push(endAt - dueAt);
     idle.push(connection);

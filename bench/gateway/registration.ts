@@ -1,0 +1,40 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { npmFiles } from '../../tests/support/npm-files.ts';
+import { median } from '../support/statistics.ts';
+import type { BenchGateways } from './bench-gateways.ts';
+import { callOf, SAID } from './orders-api.ts';
+
+/** Milliseconds from the request that makes a target of GitHub's document; medians. */
+export interface Registration {
+  package: string;
+  /** Until the target is READY; it is looked at every 50 ms. */
+  ready: number;
+  /** Until the first call of one of its tools was answered. */
+  callable: number;
+}
+
+const PACKAGE = '@octokit/openapi@23.0.2';
+const PATH = 'generated/api.github.com.json';
+/** Of an operation without arguments, `meta/root`. */
+const TOOL = 'github___meta_root';
+
+/** GitHub's document behind so many gateways, one after the other, with the API in GitHub's place; undefined where npm cannot bring it. */
+export async function register(gateways: BenchGateways, url: string, times: number): Promise<Registration | undefined> {
+  const folder = await npmFiles(PACKAGE, [PATH]);
+  if (folder === undefined) return undefined;
+  const document = JSON.parse(await readFile(join(folder, PATH), 'utf8'));
+  await gateways.keep('github', JSON.stringify({ ...document, servers: [{ url }] }));
+  const ready: number[] = [];
+  const callable: number[] = [];
+  for (let at = 0; at < times; at += 1) {
+    const id = await gateways.create(`github-${at}`);
+    const begun = performance.now();
+    await gateways.register(id, 'github', { key: 'github' });
+    ready.push(performance.now() - begun);
+    const answer = JSON.stringify(await gateways.ask(id, callOf(TOOL, {})));
+    callable.push(performance.now() - begun);
+    if (!answer.includes(SAID)) throw new Error(`${TOOL} answers ${answer.slice(0, 300)}`);
+  }
+  return { package: PACKAGE, ready: median(ready), callable: median(callable) };
+}

@@ -1,6 +1,6 @@
 import type { DocumentValue } from '@agentplatform/contract';
-import { compileArguments } from '../tools/arguments.ts';
 import { isDeeperThan } from '../../../kernel/depth.ts';
+import { compileArguments } from '../tools/arguments.ts';
 import { isObject } from '../tools/json-pointer.ts';
 import type { JsonObject, Tool } from '../tools/tool.ts';
 import type { HttpTool } from './http-tool.ts';

@@ -1,11 +1,11 @@
 import { type control, type DocumentValue, ServiceError } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Iam } from '../../../kernel/auth/index.ts';
+import { isDeeperThan } from '../../../kernel/depth.ts';
 import type { FunctionCaller } from '../../functions/index.ts';
 import { type Gateway, interceptorAt } from '../gateways/gateway.ts';
 import { gatewayRole } from '../outbound/gateway-role.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
-import { isDeeperThan } from '../tools/depth.ts';
 import type { JsonObject } from '../tools/index.ts';
 import { isObject } from '../tools/json-pointer.ts';
 import { answerHeaders, interceptorHeaders, requestHeaders } from './interceptor-headers.ts';

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { errors, resourceArn } from '@agentplatform/contract';
 import type { AnonymousPrincipal, JwtAuthenticator, OAuthPrincipal } from '../../../kernel/auth/index.ts';
+import { isDeeperThan } from '../../../kernel/depth.ts';
 import {
   addressKey,
   type Passing,
@@ -13,7 +14,6 @@ import {
 import type { GatewayTools, OpenGateway } from '../gateway-tools.ts';
 import { GATEWAYS_PATH, type Gateway, mcpPath, originAt, versionsOf } from '../gateways/gateway.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
-import { isDeeperThan } from '../tools/depth.ts';
 import type { JsonObject } from '../tools/index.ts';
 import { isObject } from '../tools/json-pointer.ts';
 import { whenBegun } from './answer-body.ts';

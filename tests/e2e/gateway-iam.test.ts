@@ -43,10 +43,6 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gateway-iam-'));
   const file = join(folder, 'roles');
   const { accessKeyId, secretAccessKey } = FILE_KEYS;
-  await writeFile(
-    file,
-    `[of-gateways]\naws_access_key_id=${accessKeyId}\naws_secret_access_key=${secretAccessKey}\nhosts=127.0.0.1:${port}\n`,
-  );
   platform = await startTestPlatform({
     args: ['--allow-private-egress', '127.0.0.0/8', '--gateway-role-credentials', file],
   });
@@ -55,6 +51,11 @@ beforeAll(async () => {
     { Effect: 'Allow', Action: 's3:GetObject', Resource: 'arn:aws:s3:::open/*' },
     { Effect: 'Allow', Action: 'bedrock-agentcore:InvokeGateway', Resource: '*' },
   ]);
+  // It is read at each use.
+  await writeFile(
+    file,
+    `[${roleArn}]\naws_access_key_id=${accessKeyId}\naws_secret_access_key=${secretAccessKey}\nhosts=127.0.0.1:${port}\n`,
+  );
   for (const Bucket of ['open', 'closed']) {
     await clients.s3.send(new CreateBucketCommand({ Bucket }));
     await clients.s3.send(

@@ -267,7 +267,7 @@ it('a target that is changed and deleted under load: calls have a result, or the
   const loops = Promise.all(clientsAtOnce.map(loop));
   for (let change = 1; change <= 5; change++) {
     const before = results;
-    await expect.poll(() => results).toBeGreaterThan(before + 16);
+    await expect.poll(() => results, { timeout: 60_000 }).toBeGreaterThan(before + 16);
     const inlinePayload = JSON.stringify({ ...document(), info: { title: `Orders ${change}`, version: '1' } });
     const targetConfiguration = { mcp: { openApiSchema: { inlinePayload } } };
     await clients.control.send(
@@ -298,7 +298,7 @@ describe('who comes in', () => {
       [{ Effect: 'Allow', Action: 'bedrock-agentcore:InvokeGateway', Resource: made.gatewayArn }],
       'users',
     );
-    await expect.poll(async () => (await call()).tools.length).toBe(3);
+    await expect.poll(async () => (await call()).tools.length, { timeout: 30_000 }).toBe(3);
     expect((await fetch(url, { method: 'POST', body: '{}' })).status).toBe(403);
   });
 

@@ -42,9 +42,14 @@ interface Sent {
   id?: string;
   method?: string;
   body?: object;
+  newServer?: () => Promise<Server>;
 }
 
-function send({ as = user('alice'), at = gateway('one'), id, method = 'POST', body = PING }: Sent): Promise<Response> {
+const emptyServer = async (): Promise<Server> =>
+  new Server({ name: 'a', version: '1' }, { capabilities: { tools: {} } });
+
+function send(sent: Sent): Promise<Response> {
+  const { as = user('alice'), at = gateway('one'), id, method = 'POST', body = PING, newServer = emptyServer } = sent;
   const headers = {
     ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
     ...(id !== undefined && { 'mcp-session-id': id }),
@@ -55,8 +60,6 @@ function send({ as = user('alice'), at = gateway('one'), id, method = 'POST', bo
   });
   const caller = { principal: as, requestId: 'r', headers: {}, query: new URLSearchParams() };
   const authInfo = { token: '', clientId: '', scopes: [] };
-  const newServer = async (): Promise<Server> =>
-    new Server({ name: 'a', version: '1' }, { capabilities: { tools: {} } });
   return sessions.answer(
     { request, body: method === 'POST' ? body : undefined, authInfo },
     { gateway: at, caller, newServer },
@@ -129,6 +132,50 @@ describe('a session', () => {
     sessions.endAll(`${ARN}/one`);
     expect(await stream.text()).toBe('');
     expect(await statusOf({ id })).toBe(404);
+  });
+});
+
+describe('a call that is answered as JSON', () => {
+  const whole: Gateway = {
+    ...gateway('one'),
+    definition: {
+      ...gateway('one').definition,
+      protocolConfiguration: {
+        mcp: { sessionConfiguration: {}, streamingConfiguration: { enableResponseStreaming: false } },
+      },
+    },
+  };
+  const CALL = { jsonrpc: '2.0', id: 5, method: 'tools/list' };
+  let arrived: PromiseWithResolvers<void>;
+  /** Never answers a list. */
+  const newServer = async (): Promise<Server> => {
+    const server = await emptyServer();
+    server.setRequestHandler('tools/list', () => {
+      arrived.resolve();
+      return new Promise(() => undefined);
+    });
+    return server;
+  };
+
+  it.each<[string, (id: string) => Promise<unknown>, number]>([
+    ['its client ends the session', (id) => send({ at: whole, id, method: 'DELETE' }), 404],
+    ['the time of the session is over', () => clock.advance(3_600_000), 504],
+    [
+      'its client calls it off, and its time is over',
+      async (id) => {
+        const params = { requestId: 5 };
+        await send({ at: whole, id, body: { jsonrpc: '2.0', method: 'notifications/cancelled', params } });
+        await clock.advance(330_000);
+      },
+      504,
+    ],
+  ])('ends when %s', async (_what, end, status) => {
+    arrived = Promise.withResolvers();
+    const id = await begin({ at: whole, newServer });
+    const call = statusOf({ at: whole, id, body: CALL });
+    await arrived.promise;
+    await end(id);
+    expect(await call).toBe(status);
   });
 });
 

@@ -8,6 +8,7 @@ import {
 import { ownerOf, type Principal } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { HeldElsewhereError, type ServerHolder } from '../../../kernel/sessions/index.ts';
+import { untilAborted } from '../../../kernel/until-aborted.ts';
 import { type Gateway, sessionTimeoutMs, streams } from '../gateways/gateway.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
 import { whenAnswered } from './answer-body.ts';
@@ -52,6 +53,8 @@ interface Session {
   users: number;
   /** Closed once nobody uses it. */
   over: boolean;
+  /** Aborted when nothing in it is answered any more. */
+  ended: AbortController;
   cancelExpiry(): void;
 }
 
@@ -59,6 +62,8 @@ interface Session {
 const MOST = 4_000;
 const MOST_OF_GATEWAY = 1_000;
 const MOST_OF_CALLER = 64;
+/** Longer than any call: the protocol's package never answers a request that its client called off. */
+const LONGEST_ANSWER_MS = 330_000;
 
 /**
  * The sessions of MCP before 2026-07-28, on gateways whose owners want them. One lives on the server that opened it, belongs to who opened it, and
@@ -96,8 +101,27 @@ export class McpSessions {
     this.#open.delete(session.id);
     this.#open.set(session.id, session);
     const parsed = body === undefined ? {} : { parsedBody: body };
-    const answer = await session.transport.handleRequest(request, { authInfo, ...parsed });
-    return whenAnswered(answer, () => this.#release(session));
+    return this.#answered(session, request, session.transport.handleRequest(request, { authInfo, ...parsed }));
+  }
+
+  /** The answer of a session, or a refusal when it ends or takes too long before that. Rejects when the client leaves. */
+  async #answered(session: Session, request: Request, work: Promise<Response>): Promise<Response> {
+    const late = new AbortController();
+    const cancel = this.#deps.clock.after(LONGEST_ANSWER_MS, () => late.abort());
+    // DELETE ends the session by itself, and is answered after that.
+    const ended = request.method === 'DELETE' ? [] : [session.ended.signal];
+    try {
+      const signal = AbortSignal.any([request.signal, late.signal, ...ended]);
+      const answer = await untilAborted(work, signal, (unheard) => void unheard.body?.cancel().catch(() => undefined));
+      return whenAnswered(answer, () => this.#release(session));
+    } catch (error) {
+      this.#release(session);
+      if (late.signal.aborted) return refusal(504, -32001, 'The request was called off, or took too long');
+      if (session.ended.signal.aborted) return refusal(404, -32001, 'Session not found');
+      throw error;
+    } finally {
+      cancel();
+    }
   }
 
   /** The lists of that gateway may be others now. */
@@ -158,10 +182,14 @@ export class McpSessions {
         // Its `initialize`.
         users: 1,
         over: false,
+        ended: new AbortController(),
       },
       cancelExpiry,
     };
-    server.onclose = () => this.#forget(session);
+    server.onclose = () => {
+      this.#forget(session);
+      session.ended.abort();
+    };
     this.#open.set(id, session);
     await server.connect(transport);
     return session;
@@ -192,6 +220,7 @@ export class McpSessions {
 
   #end(session: Session): void {
     this.#forget(session);
+    session.ended.abort();
     void session.server.close().catch(() => undefined);
   }
 

@@ -1,11 +1,13 @@
 import { PROTOCOL_VERSION_META_KEY, UnsupportedProtocolVersionError } from '@modelcontextprotocol/server';
+import { MCP_VERSIONS } from '../gateways/gateway.ts';
 import { isObject } from '../tools/json-pointer.ts';
 
-/** The refusal of a message in a version since 2026-07-28 that is not among those; the protocol's package answers in each that it knows. */
+/** The refusal of a message in a version since 2026-07-28 that the gateway leaves out: the protocol's package would answer it. A version that nobody knows it refuses itself. */
 export function unspoken(body: unknown, spoken: readonly string[]): Response | undefined {
   if (!isObject(body) || !isObject(body.params) || !isObject(body.params._meta)) return undefined;
   const requested = body.params._meta[PROTOCOL_VERSION_META_KEY];
-  if (typeof requested !== 'string' || spoken.includes(requested)) return undefined;
+  if (typeof requested !== 'string' || !MCP_VERSIONS.includes(requested) || spoken.includes(requested))
+    return undefined;
   const { code, message, data } = new UnsupportedProtocolVersionError({ supported: [...spoken], requested });
   return Response.json({ jsonrpc: '2.0', id: body.id ?? null, error: { code, message, data } }, { status: 400 });
 }

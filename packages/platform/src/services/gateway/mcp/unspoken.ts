@@ -6,8 +6,8 @@ import { isObject } from '../tools/json-pointer.ts';
 export function unspoken(body: unknown, spoken: readonly string[]): Response | undefined {
   if (!isObject(body) || !isObject(body.params) || !isObject(body.params._meta)) return undefined;
   const requested = body.params._meta[PROTOCOL_VERSION_META_KEY];
-  if (typeof requested !== 'string' || !MCP_VERSIONS.includes(requested) || spoken.includes(requested))
-    return undefined;
+  const known = MCP_VERSIONS.some((version) => version === requested);
+  if (typeof requested !== 'string' || !known || spoken.includes(requested)) return undefined;
   const { code, message, data } = new UnsupportedProtocolVersionError({ supported: [...spoken], requested });
   return Response.json({ jsonrpc: '2.0', id: body.id ?? null, error: { code, message, data } }, { status: 400 });
 }

@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Histogram, Gauge as PrometheusGauge, Registry } from 'prom-client';
 
 /** What one operation counts; made once at start, so that a request costs no look-up of labels. */
 export interface RequestMetrics {
@@ -13,18 +13,22 @@ export interface Timer {
   observe(seconds: number): void;
 }
 
+/** A value that is read when somebody asks for the metrics: a number, or one for each value of `label`. Its name has no prefix. */
+export type Gauge = { name: string; help: string } & (
+  | { label?: undefined; read(): number }
+  | { label: string; read(): Record<string, number> }
+);
+
 /** The platform's own measurements, in the form that Prometheus reads. */
 export interface Metrics {
   /** The same object for the same name, always. */
   request(operation: string): RequestMetrics;
   /** How long sandboxes of a provider take until they answer, or until their start has failed. */
   sandboxStart(provider: string, outcome: 'ready' | 'failed'): Timer;
-  /**
-   * A value that is read when someone asks for the metrics: a number, or one per value of `label`.
-   * For sessions by state, journal lag, queue lengths. Registering a name again replaces its reader.
-   */
-  watch(name: string, help: string, read: () => number): void;
-  watch(name: string, help: string, read: () => Record<string, number>, label: string): void;
+  /** Shows a value: sessions by state, journal lag, queue lengths. Registering a name again replaces its reader. */
+  watch(gauge: Gauge): void;
+  /** The same for one that is its service's own. Throws where another has the name already. */
+  declare(gauge: Gauge, service: string): void;
   /** Everything, for `/metrics`. */
   render(): Promise<{ contentType: string; body: string }>;
 }
@@ -51,7 +55,7 @@ export function createMetrics({ process: withProcess = true }: { process?: boole
   });
   // A number each, which the gauge reads when it is asked for: to count in it costs a request ten times as much.
   const inFlight = new Map<string, number>();
-  new Gauge({
+  new PrometheusGauge({
     name: `${prefix}requests_in_flight`,
     help: 'Requests being served.',
     labelNames: ['operation'],
@@ -87,6 +91,28 @@ export function createMetrics({ process: withProcess = true }: { process?: boole
     };
   };
 
+  const watch = ({ name, help, read, label }: Gauge): void => {
+    const full = prefix + name;
+    const isNew = !readers.has(full);
+    readers.set(full, { read, label });
+    if (!isNew) return;
+    new PrometheusGauge({
+      name: full,
+      help,
+      labelNames: label === undefined ? [] : [label],
+      registers,
+      collect() {
+        const reader = readers.get(full);
+        const value = reader?.read() ?? 0;
+        this.reset();
+        if (typeof value === 'number') this.set(value);
+        else
+          for (const [labelValue, one] of Object.entries(value))
+            this.set({ [reader?.label ?? 'kind']: labelValue }, one);
+      },
+    });
+  };
+
   return {
     request(operation) {
       const known = requests.get(operation) ?? requestMetrics(operation);
@@ -94,26 +120,11 @@ export function createMetrics({ process: withProcess = true }: { process?: boole
       return known;
     },
     sandboxStart: (provider, outcome) => starts.labels(provider, outcome),
-    watch(name: string, help: string, read: () => number | Record<string, number>, label?: string) {
-      const full = prefix + name;
-      const isNew = !readers.has(full);
-      readers.set(full, { read, label });
-      if (!isNew) return;
-      new Gauge({
-        name: full,
-        help,
-        labelNames: label === undefined ? [] : [label],
-        registers,
-        collect() {
-          const reader = readers.get(full);
-          const value = reader?.read() ?? 0;
-          this.reset();
-          if (typeof value === 'number') this.set(value);
-          else
-            for (const [labelValue, one] of Object.entries(value))
-              this.set({ [reader?.label ?? 'kind']: labelValue }, one);
-        },
-      });
+    watch,
+    declare(gauge, service) {
+      const full = prefix + gauge.name;
+      if (registry.getSingleMetric(full)) throw new Error(`the metric ${full} of ${service} is another's already`);
+      watch(gauge);
     },
     render: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
   };

@@ -8,6 +8,7 @@ import { type Access, openAccess } from './open-access.ts';
 import { type Ground, openGround } from './open-ground.ts';
 import { openSandboxes, type Sandboxes } from './open-sandboxes.ts';
 import { openStorage, type Storage } from './open-storage.ts';
+import { openMetricsExport } from './open-telemetry.ts';
 import type { AnyModule } from './service-module.ts';
 import { watchMetrics } from './watch-metrics.ts';
 
@@ -32,5 +33,6 @@ export async function openKernel(
   closing.add(() => jobs.stop());
   const kernel = { ...ground, ...storage, ...access, ...sandboxes, paginator, jobs };
   watchMetrics(kernel.metrics, kernel);
+  closing.add(await openMetricsExport(kernel));
   return kernel;
 }

@@ -1,4 +1,4 @@
-export { loadOtlpTracer } from './load-otlp-tracer.ts';
+export { loadMetricsExport, loadOtlpTracer } from './load-otlp.ts';
 export { createLogger, logFormat } from './logger.ts';
 export { createMetrics, type Gauge, type Metrics, type RequestMetrics } from './metrics.ts';
 export { RecordedSpan, type SpanKeeper } from './recorded-span.ts';

@@ -19,6 +19,24 @@ export type Gauge = { name: string; help: string } & (
   | { label: string; read(): Record<string, number> }
 );
 
+/** One metric as it is at a moment, every value with its labels. */
+export type Measurement = { name: string; help: string } & (
+  | { kind: 'gauge' | 'counter'; values: { labels: Labels; value: number }[] }
+  | { kind: 'histogram'; values: Distribution[] }
+);
+
+type Labels = Record<string, string>;
+
+interface Distribution {
+  labels: Labels;
+  /** Upper bounds of all buckets but the last, which has none. */
+  bounds: number[];
+  /** Of each bucket by itself. */
+  counts: number[];
+  count: number;
+  sum: number;
+}
+
 /** The platform's own measurements, in the form that Prometheus reads. */
 export interface Metrics {
   /** The same object for the same name, always. */
@@ -29,6 +47,8 @@ export interface Metrics {
   watch(gauge: Gauge): void;
   /** The same for one that is its service's own. Throws where another has the name already. */
   declare(gauge: Gauge, service: string): void;
+  /** Everything as it is now. */
+  read(): Promise<Measurement[]>;
   /** Everything, for `/metrics`. */
   render(): Promise<{ contentType: string; body: string }>;
 }
@@ -126,6 +146,40 @@ export function createMetrics({ process: withProcess = true }: { process?: boole
       if (registry.getSingleMetric(full)) throw new Error(`the metric ${full} of ${service} is another's already`);
       watch(gauge);
     },
+    read: async () => (await registry.getMetricsAsJSON()).flatMap(measurementOf),
     render: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
   };
+}
+
+type Kept = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number];
+
+function measurementOf({ name, help, type, values }: Kept): Measurement[] {
+  // What the library says of a metric's type has the form of its enum in one place and of its name in another.
+  const kind = String(type);
+  if (kind === 'histogram') return [{ name, help, kind, values: distributionsOf(values) }];
+  if (kind !== 'gauge' && kind !== 'counter') return [];
+  return [{ name, help, kind, values: values.map(({ value, labels }) => ({ value, labels: textsOf(labels) })) }];
+}
+
+/** The library lists what is at most as large as each bound (`le`), then the sum and the count of the same labels. */
+function distributionsOf(values: Kept['values']): Distribution[] {
+  const all = new Map<string, Distribution>();
+  for (const one of values) {
+    const { le, ...labels } = textsOf(one.labels);
+    const key = JSON.stringify(labels);
+    const known = all.get(key) ?? { labels, bounds: [], counts: [], count: 0, sum: 0 };
+    all.set(key, known);
+    const part = 'metricName' in one ? String(one.metricName) : '';
+    if (part.endsWith('_sum')) known.sum = one.value;
+    else if (part.endsWith('_count')) known.count = one.value;
+    else {
+      known.counts.push(one.value - known.counts.reduce((sum, count) => sum + count, 0));
+      if (le !== undefined && le !== '+Inf') known.bounds.push(Number(le));
+    }
+  }
+  return [...all.values()];
+}
+
+function textsOf(labels: Kept['values'][number]['labels']): Labels {
+  return Object.fromEntries(Object.entries(labels).map(([name, value]) => [name, String(value)]));
 }

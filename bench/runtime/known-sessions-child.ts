@@ -81,6 +81,7 @@ const store: SessionStore = {
   live: async () => [],
   holder: async () => undefined,
   inSandbox: async () => undefined,
+  of: async () => [],
   list: async () => [],
 };
 const sessions = new Sessions({

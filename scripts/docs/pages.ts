@@ -1,15 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { coverageReport, errorCatalogue, relaxations } from '@agentplatform/contract';
+import { coverageReport, relaxations } from '@agentplatform/contract';
 import { commandsPage } from '../../packages/cli/src/docs/commands-page.ts';
 import { configurationDocs } from '../../packages/platform/src/config/describe.ts';
 import { settings } from '../../packages/platform/src/config.ts';
 import { notImplemented } from '../../packages/platform/src/not-implemented.ts';
+import { errorsOf } from '../../packages/platform/src/service-module.ts';
 import {
   GATEWAY_FIELDS,
   RATE_LIMIT_FIELDS,
   TARGET_FIELDS,
 } from '../../packages/platform/src/services/gateway/index.ts';
+import { services } from '../../packages/platform/src/services.ts';
 import { errorsPage } from './errors-page.ts';
 import { fieldsTable } from './fields-table.ts';
 import { piecesTable } from './pieces-table.ts';
@@ -25,7 +27,7 @@ export function generatedPages(): Record<string, string> {
   return {
     'docs/cli.md': commandsPage(),
     'docs/configuration.md': configurationDocs(settings),
-    'docs/errors.md': errorsPage(errorCatalogue),
+    'docs/errors.md': errorsPage(errorsOf(services)),
     'docs/deviations.md': withSection(
       readFileSync(pagePath('docs/deviations.md'), 'utf8'),
       'relaxations',

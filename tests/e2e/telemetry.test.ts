@@ -51,6 +51,7 @@ describe.each(['process', 'oci'])('traces of sessions on %s', (provider) => {
         AGENTPLATFORM_MODELS_KEY: 'sk-models-secret',
         AGENTPLATFORM_TELEMETRY_OTLP_ENDPOINT: receiver.url,
         AGENTPLATFORM_TELEMETRY_OTLP_HEADERS: `api-key=${KEY}`,
+        AGENTPLATFORM_TELEMETRY_METRICS_SECONDS: '1',
       },
     });
     clients = clientsOf(platform);
@@ -175,6 +176,22 @@ describe.each(['process', 'oci'])('traces of sessions on %s', (provider) => {
     await expect
       .poll(() => receiver.spans.map(({ attributes }) => attributes['http.route']), { timeout: 20_000 })
       .toContain('/metrics');
+  });
+
+  it('comes with metrics, as they are at /metrics', async () => {
+    await invoke(sessionId('measured'), 'traced');
+    const counted = () => {
+      const all = receiver.metrics.at(-1);
+      const requests = all?.get('agentplatform_request_duration_seconds')?.points ?? [];
+      const invocations = requests.find(({ attributes }) => attributes.operation === 'InvokeAgentRuntime');
+      const kinds = all?.get('agentplatform_sessions_by_kind')?.points ?? [];
+      return {
+        invoked: (invocations?.sum ?? 0) > 0,
+        live: (kinds.find(({ attributes }) => attributes.kind === 'runtime')?.value ?? 0) > 0,
+        of: all?.get('agentplatform_sessions')?.resource['service.name'],
+      };
+    };
+    await expect.poll(counted, { timeout: 20_000 }).toEqual({ invoked: true, live: true, of: 'agentplatform' });
   });
 
   it('has the codes of failures, the waits for the database, and nothing that anybody said or any secret', async () => {

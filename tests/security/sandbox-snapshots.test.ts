@@ -1,7 +1,8 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { bundleCode } from '../../packages/cli/src/package/bundle-code.ts';
 import { defaultPythonRuntime } from '../../packages/cli/src/package/python.ts';
 import { lacksGvisor, RUNSC } from '../../packages/platform/src/kernel/sandbox/testing/gvisor.ts';
 import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.ts';
@@ -45,6 +46,17 @@ class Handler(BaseHTTPRequestHandler):
 ThreadingHTTPServer(("0.0.0.0", 8080), Handler).serve_forever()
 `;
 
+const ROOT = resolve(import.meta.dirname, '../..');
+/** What the Python SDK stands on. */
+const PACKAGES = ['starlette', 'anyio', 'idna', 'typing_extensions.py', 'uvicorn', 'click', 'h11'];
+
+/** What an agent of tests/support/copied-agent answers. */
+interface Told {
+  copied: number;
+  numbers: Record<string, unknown>;
+  same: Record<string, unknown>;
+}
+
 const lacking = lacksGvisor() ?? (python ? undefined : 'needs python3 with boto3');
 if (lacking) it('sessions from a snapshot', (context) => context.skip(lacking));
 else
@@ -67,29 +79,35 @@ else
     });
 
     /** Resolves with its ARN. */
-    async function deploy(environmentVariables: Record<string, string>): Promise<string> {
+    async function deploy(
+      environmentVariables: Record<string, string>,
+      of: { folder: string; runtime?: string; entryPoint?: string[] } = { folder },
+    ): Promise<string> {
       const boto = botoOf(platform);
-      const code = { s3: await uploadFolder(clients, folder) };
-      const runtime = await defaultPythonRuntime(folder);
+      const code = { s3: await uploadFolder(clients, of.folder) };
+      const { runtime = await defaultPythonRuntime(of.folder), entryPoint = ['main.py'] } = of;
       const [created] = await boto.control([
         'CreateAgentRuntime',
         {
-          ...(await codeDefinition(platform, clients, folder)),
-          agentRuntimeName: 'slow_to_import',
-          agentRuntimeArtifact: { codeConfiguration: { code, runtime, entryPoint: ['main.py'] } },
+          ...(await codeDefinition(platform, clients, of.folder)),
+          agentRuntimeName: `agent_${entryPoint.join().replace(/\W/g, '_')}`,
+          agentRuntimeArtifact: { codeConfiguration: { code, runtime, entryPoint } },
           environmentVariables,
           hooksConfiguration: { build: { warmup: { action: { httpPost: { path: '/warm' } } } } },
         },
       ]);
       return (await readyRuntime(boto, created)).agentRuntimeArn;
     }
+    /** Kept, and restored once to see whether it can be. */
+    async function untilKept(): Promise<void> {
+      await until(async () => (await kept()).some((name) => !name.startsWith('.')), 60_000);
+      await until(async () => (await readdir(join(platform.dataDir, 'sandboxes'))).length === 0, 60_000);
+    }
     const kept = () => readdir(join(platform.dataDir, 'snapshots')).catch(() => []);
 
     it('find what the warm-up left, and nothing of each other: entropy, clock, files and credentials are their own', async () => {
       const arn = await deploy({});
-      // Kept, and restored once to see whether it can be.
-      await until(async () => (await kept()).some((name) => !name.startsWith('.')), 60_000);
-      await until(async () => (await readdir(join(platform.dataDir, 'sandboxes'))).length === 0, 60_000);
+      await untilKept();
       const said: Record<string, unknown>[] = [];
       for (const name of ['one', 'two']) {
         const began = performance.now();
@@ -108,6 +126,39 @@ else
       expect(two?.random).not.toBe(one?.random);
       expect(two?.key).not.toBe(one?.key);
     });
+
+    /** A folder with the agent of that language that tells random numbers. */
+    async function copiedAgent(language: 'node' | 'python'): Promise<Parameters<typeof deploy>[1]> {
+      const agent = join(folder, language);
+      const source = join(ROOT, 'tests/support/copied-agent');
+      await mkdir(agent);
+      if (language === 'node') {
+        const project = { name: 'copied_agent', language: 'javascript', entrypoint: 'index.mjs' } as const;
+        await bundleCode({ folder: source, file: project }, agent);
+        return { folder: agent, runtime: 'NODE_22', entryPoint: ['index.mjs'] };
+      }
+      await cp(join(source, 'main.py'), join(agent, 'main.py'));
+      await cp(join(ROOT, 'python/agentplatform/src/agentplatform'), join(agent, 'agentplatform'), { recursive: true });
+      for (const name of PACKAGES)
+        await cp(join(python?.env.PYTHONPATH ?? '', name), join(agent, name), { recursive: true });
+      return { folder: agent };
+    }
+
+    it.each(['node', 'python'] as const)(
+      'have random numbers of their own in a process of %s, too, where the SDK seeds its generators',
+      async (language) => {
+        const arn = await deploy({}, await copiedAgent(language));
+        await untilKept();
+        // The agent's own words.
+        const tell = async (name: string) => (await invokeJson(clients, arn, sessionId(name), {})) as unknown as Told;
+        const [one, two] = [await tell('one'), await tell('two')];
+        expect([one.copied, two.copied]).toEqual([1, 1]);
+        for (const [generator, number] of Object.entries(one.numbers))
+          expect(two.numbers[generator], generator).not.toBe(number);
+        // The control: both are copies of one process, and what nobody could seed is the same.
+        expect(two.same).toEqual(one.same);
+      },
+    );
 
     it('are not made of a warm-up that has asked for credentials', async () => {
       const arn = await deploy({ ASK: 'yes' });

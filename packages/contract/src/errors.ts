@@ -1,4 +1,4 @@
-import { type ErrorCode, errorCatalogue, isErrorCode } from './error-catalogue.ts';
+import { type ErrorCode, type ErrorKind, errorCatalogue, isErrorCode } from './error-catalogue.ts';
 import type { DocumentValue } from './wire-types.ts';
 
 /** One field that broke a rule; `name` is its path in the input, e.g. `networkConfiguration.subnets[2]`. */
@@ -30,18 +30,20 @@ export interface ErrorOptions {
 
 /** An error that a client is to see: its code decides class and status on the other side. */
 export class ServiceError extends Error {
-  readonly code: ErrorCode;
+  readonly code: string;
   readonly status: number;
   readonly remedy: string | undefined;
   readonly members: Readonly<Record<string, DocumentValue>>;
   readonly retryAfterSeconds: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+  /** `kind`: a code of the catalogue, or a name of a service's own (`ownErrors`). */
+  constructor(kind: ErrorCode | { code: string; status: number }, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    const { code, status } = typeof kind === 'string' ? { code: kind, status: errorCatalogue[kind].status } : kind;
     this.name = code;
     this.code = code;
-    this.status = errorCatalogue[code].status;
+    this.status = status;
     this.remedy = options.remedy;
     this.members = options.members ?? {};
     this.retryAfterSeconds = options.retryAfterSeconds;
@@ -58,6 +60,17 @@ const factory =
   (code: ErrorCode) =>
   (message: string, options?: ErrorOptions): ServiceError =>
     new ServiceError(code, message, options);
+
+/** What makes each of the errors that one service has beside the catalogue, by name; the service's manifest declares the same `kinds`. */
+export function ownErrors<const Kinds extends Readonly<Record<string, ErrorKind>>>(
+  kinds: Kinds,
+): { readonly [Code in keyof Kinds & string]: ReturnType<typeof factory> } {
+  const made = Object.entries(kinds).map(([code, { status }]) => [
+    code,
+    (message: string, options?: ErrorOptions) => new ServiceError({ code, status }, message, options),
+  ]);
+  return Object.fromEntries(made);
+}
 
 interface ValidationOptions extends ErrorOptions {
   reason?: ValidationReason;

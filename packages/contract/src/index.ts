@@ -20,7 +20,7 @@ export { coverageRecorder, coverageReport, coverageVariable, drivenOperations } 
 export type { ErrorCode, ErrorKind } from './error-catalogue.ts';
 export { errorCatalogue, isErrorCode } from './error-catalogue.ts';
 export type { ErrorOptions, FieldProblem, ValidationReason } from './errors.ts';
-export { errors, ServiceError } from './errors.ts';
+export { errors, ownErrors, ServiceError } from './errors.ts';
 export { modelVersion, operations } from './generated/operations.ts';
 export type { control, data, Inputs, models, OperationName, Outputs } from './generated/types.ts';
 export { clientTokenOf, inputFingerprint } from './idempotency.ts';

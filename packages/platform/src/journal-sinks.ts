@@ -3,8 +3,8 @@ import { applyUsageSamples, type UsageSample } from './kernel/sessions/index.ts'
 import type { AnyModule, AnySink } from './service-module.ts';
 
 const usage: AnySink = {
-  // The journal gives back what this server wrote into it.
-  parse: (sample) => sample as UsageSample,
+  // The journal gives back what this server wrote into it, before there were kinds, too.
+  parse: (sample) => ({ kind: '', ...(sample as Omit<UsageSample, 'kind'> & { kind?: string }) }),
   apply: (tx, records) =>
     applyUsageSamples(
       tx,

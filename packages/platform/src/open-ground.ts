@@ -26,7 +26,7 @@ import { createLogger, createMetrics, logFormat, type Metrics, type Tracer } fro
 import { Unhandled } from './kernel/unhandled.ts';
 import type { Life } from './life.ts';
 import { LocalStage } from './local-stage.ts';
-import { openTracer } from './open-tracer.ts';
+import { openTracer, telemetryResource } from './open-telemetry.ts';
 import { sandboxOptions } from './sandbox-options.ts';
 import { promisedMemory } from './session-options.ts';
 
@@ -54,6 +54,8 @@ export interface Ground {
   ownOutbound: Outbound;
   models: Models;
   tracer: Tracer;
+  /** What its spans and metrics are of, in OpenTelemetry's names. */
+  resource: Record<string, string>;
   provider: LiveSandboxes;
   /** What the provider finds images and volumes by; it knows them once their rooms are open. */
   stage: LocalStage;
@@ -96,7 +98,8 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
   closing.add(() => outbound.close());
   const ownOutbound = createOutbound({ anywhere: true, clock });
   closing.add(() => ownOutbound.close());
-  const tracer = await openTracer(config, { outbound: ownOutbound, instance: identifiers.request(), clock, log });
+  const resource = telemetryResource(config);
+  const tracer = await openTracer({ config, resource, ownOutbound, clock, log });
   closing.add(() => tracer.close());
   const models = createModels(configuredModels(config.models), config.models.default, {
     outbound: ownOutbound,
@@ -116,6 +119,7 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
       ownOutbound,
       models,
       tracer,
+      resource,
       provider,
       stage,
       reserved,

@@ -12,7 +12,6 @@ import {
 import type { Kernel } from './open-kernel.ts';
 import { openSandboxEndpoint } from './open-sandbox-endpoint.ts';
 import type { Services } from './open-services.ts';
-import { watchMetrics } from './watch-metrics.ts';
 
 /** What the platform is reached by; the server listens later. */
 export interface Doors {
@@ -42,7 +41,6 @@ export async function openHttp(kernel: Kernel, services: Services): Promise<Door
     sets: services.routes.filter(({ listeners = ['everybody'] }) => listeners.includes(listener)),
     pipeline: routes,
   });
-  watchMetrics(kernel.metrics, kernel);
   const listener = {
     pipeline,
     upgrade: sockets.upgrade,

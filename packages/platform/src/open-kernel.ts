@@ -8,7 +8,9 @@ import { type Access, openAccess } from './open-access.ts';
 import { type Ground, openGround } from './open-ground.ts';
 import { openSandboxes, type Sandboxes } from './open-sandboxes.ts';
 import { openStorage, type Storage } from './open-storage.ts';
+import { openMetricsExport } from './open-telemetry.ts';
 import type { AnyModule } from './service-module.ts';
+import { watchMetrics } from './watch-metrics.ts';
 
 /** What every service stands on, and is handed whole when it is made. */
 export interface Kernel extends Ground, Storage, Access, Sandboxes {
@@ -29,5 +31,8 @@ export async function openKernel(
   const paginator = createPaginator(await platformKey(secrets, access.accountId, 'page-tokens'));
   const jobs = createJobs({ database, log: ground.log, clock: ground.clock, tracer: ground.tracer });
   closing.add(() => jobs.stop());
-  return { ...ground, ...storage, ...access, ...sandboxes, paginator, jobs };
+  const kernel = { ...ground, ...storage, ...access, ...sandboxes, paginator, jobs };
+  watchMetrics(kernel.metrics, kernel);
+  closing.add(await openMetricsExport(kernel));
+  return kernel;
 }

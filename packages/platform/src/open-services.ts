@@ -1,10 +1,9 @@
 import { every } from './kernel/every.ts';
 import type { OperationHandlers } from './kernel/service.ts';
-import type { SessionPlan, SessionRow } from './kernel/sessions/index.ts';
 import { Retention, vacuum } from './kernel/storage/index.ts';
 import type { Kernel } from './open-kernel.ts';
 import { retentionRules } from './retention.ts';
-import type { AnyManifest, AnyModule, Ports, ServiceParts, SessionKind } from './service-module.ts';
+import { type AnyManifest, type AnyModule, errorsOf, type Ports, type ServiceParts } from './service-module.ts';
 
 /** A service with its code. */
 export interface LoadedService {
@@ -20,18 +19,18 @@ interface OpenService extends LoadedService {
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
-export function loadServices(manifests: readonly AnyManifest[]): Promise<LoadedService[]> {
+/** Loads the code of each. Rejects where two declare an error of one name. */
+export async function loadServices(manifests: readonly AnyManifest[]): Promise<LoadedService[]> {
+  errorsOf(manifests);
   return Promise.all(manifests.map(async ({ name, load }) => ({ name, module: (await load()).module })));
 }
 
 /** All services, made: what they serve, and their common life. */
 export class Services {
   readonly #open: readonly OpenService[];
-  readonly #kinds = new Map<string, SessionKind>();
 
   private constructor(open: readonly OpenService[]) {
     this.#open = open;
-    for (const { name, parts } of open) this.#addKind(name, parts.sessionKind);
   }
 
   /** Makes each after those that it needs. Throws when one needs what is not made before it, or has what another one has. */
@@ -43,19 +42,13 @@ export class Services {
         if (!(need in ports)) throw new Error(`service ${name} needs ${need}, which comes later or not at all`);
       const parts = await module.create(kernel, ports as unknown as Ports);
       ports[name] = parts.port;
+      if (parts.sessionKind) kernel.sessions.kinds.add(parts.sessionKind, name);
       open.push({ name, module, parts });
     }
     const made = new Services(open);
     kernel.calls.serve(made.operations());
+    for (const { name, parts } of open) for (const gauge of parts.metrics ?? []) kernel.metrics.declare(gauge, name);
     return made;
-  }
-
-  /** Sessions are told apart by their kind alone: of two of one name, one would take up those of the other. */
-  #addKind(service: string, kind: SessionKind | undefined): void {
-    if (!kind) return;
-    if (this.#kinds.has(kind.name))
-      throw new Error(`the kind of sessions ${kind.name} is declared twice, the second time by ${service}`);
-    this.#kinds.set(kind.name, kind);
   }
 
   /** Handlers of all operations. Throws when two services serve the same one. */
@@ -85,7 +78,7 @@ export class Services {
   async start(kernel: Kernel): Promise<void> {
     const { closing, sessions, fileSystems, jobs, config, database, archive, clock, log, room } = kernel;
     const { storage } = fileSystems;
-    await sessions.recover((row) => this.#planOf(row));
+    await sessions.recover();
     await storage?.recover(new Set(sessions.all().map((session) => session.row.sandboxId)));
     sessions.start();
     room.relieveBy(() => sessions.evictLargest());
@@ -115,11 +108,6 @@ export class Services {
   /** Ends what WebSockets have left behind, such as shells. */
   async drain(): Promise<void> {
     await Promise.all(this.#open.map(({ parts }) => parts.drain?.()));
-  }
-
-  /** Of a kind that no service has any more nothing is taken up. */
-  async #planOf(row: SessionRow): Promise<SessionPlan | undefined> {
-    return this.#kinds.get(row.kind)?.planOf(row);
   }
 
   async #imagesInUse(): Promise<Set<string>> {

@@ -1,10 +1,11 @@
-import type { OperationName } from '@agentplatform/contract';
+import { type ErrorKind, errorCatalogue, type OperationName } from '@agentplatform/contract';
 import type { SettingTree } from './config/setting.ts';
 import type { PassService, RouteSet, SocketService } from './kernel/http/index.ts';
 import type { Sink } from './kernel/journal/index.ts';
 import type { HandlersOf } from './kernel/service.ts';
-import type { SessionPlan, SessionRow } from './kernel/sessions/index.ts';
+import type { SessionKind } from './kernel/sessions/index.ts';
 import type { Executor, Migration, RetentionRule } from './kernel/storage/index.ts';
+import type { Gauge } from './kernel/telemetry/index.ts';
 import type { Kernel } from './open-kernel.ts';
 
 /** What each service lets the others use, by the service's name; each service adds its own entry beside its module. */
@@ -16,6 +17,8 @@ export interface ServiceManifest<Settings extends SettingTree, Module> {
   name: string;
   /** Settings of its own, by group; they join those of the platform under the same names. */
   settings?: Settings;
+  /** Names of errors that it answers beside those of the catalogue; the reference of errors lists them, and no two services share one. */
+  errors?: Readonly<Record<string, ErrorKind>>;
   load(): Promise<{ module: Module }>;
 }
 
@@ -63,6 +66,8 @@ export interface ServiceParts<Names extends OperationName, Port = unknown> {
   sockets?: SocketService;
   /** Sessions of its own kind. */
   sessionKind?: SessionKind;
+  /** What it shows on `/metrics` beside what the kernel measures of every request and session. */
+  metrics?: readonly Gauge[];
   /** Digests of the images that it still needs; all others may be collected. */
   imagesInUse?(): Promise<Iterable<string>>;
   /** What other services may use of it. */
@@ -75,13 +80,6 @@ export interface ServiceParts<Names extends OperationName, Port = unknown> {
   stop?(): Promise<void>;
 }
 
-/** Sessions of one service, told from all others by the name in their row. */
-export interface SessionKind {
-  name: string;
-  /** How to watch a session of this kind that survived a restart; undefined when its resource is gone. */
-  planOf(row: SessionRow): Promise<SessionPlan | undefined>;
-}
-
 type UnionToIntersection<U> = (U extends unknown ? (value: U) => void : never) extends (value: infer I) => void
   ? I
   : never;
@@ -91,6 +89,19 @@ export function settingsOf<const Manifests extends readonly ServiceManifest<Sett
   manifests: Manifests,
 ): UnionToIntersection<NonNullable<Manifests[number]['settings']>> {
   return Object.assign({}, ...manifests.map(({ settings }) => settings));
+}
+
+/** Every error that there is: those of the catalogue, and what services have beside it. Throws for a name that is declared twice. */
+export function errorsOf(
+  manifests: readonly Pick<ServiceManifest<SettingTree, unknown>, 'name' | 'errors'>[],
+): Record<string, ErrorKind> {
+  const all: Record<string, ErrorKind> = { ...errorCatalogue };
+  for (const { name, errors = {} } of manifests)
+    for (const [code, kind] of Object.entries(errors)) {
+      if (code in all) throw new Error(`the error ${code} is declared twice, the second time by ${name}`);
+      all[code] = kind;
+    }
+  return all;
 }
 
 /** A module of whatever service. */

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type ErrorKind, ownErrors } from '@agentplatform/contract';
 import {
   BedrockAgentCoreControlClient,
   CreateWorkloadIdentityCommand,
@@ -24,6 +25,15 @@ const services = all.filter(({ name }) => name !== 'gateway');
 /** What a new service writes in its folder; the list of services gets one entry, and nothing else changes. */
 const lives: string[] = [];
 let kernel: Kernel;
+const toyErrors = {
+  ToyBrokenException: {
+    status: 418,
+    fault: 'client',
+    origin: 'platform',
+    meaning: 'The toy is broken.',
+    remedy: 'Glue it.',
+  },
+} as const satisfies Record<string, ErrorKind>;
 const module: ServiceModule<'toy', 'ListGateways' | 'GetGateway', 'identity'> = {
   migrations: [{ id: 'toy/0001', sql: 'CREATE TABLE toys (name text PRIMARY KEY, at bigint NOT NULL)' }],
   sinks: {
@@ -40,14 +50,15 @@ const module: ServiceModule<'toy', 'ListGateways' | 'GetGateway', 'identity'> = 
   needs: ['identity'],
   create: (made: Kernel, { identity }) => {
     kernel = made;
-    const { journal, database, accountId, config, metrics, calls } = kernel;
-    metrics.watch('toys', 'Toys so far.', () => 7);
+    const { journal, database, accountId, config, calls } = kernel;
     return {
+      metrics: [{ name: 'toys', help: 'Toys so far.', read: () => 7 }],
       operations: {
         GetGateway: {
           resource: ({ gatewayIdentifier }) =>
             `arn:aws:bedrock-agentcore:us-east-1:${accountId}:gateway/${gatewayIdentifier}`,
           async handle({ gatewayIdentifier: name }, ctx) {
+            if (name.startsWith('broken')) throw ownErrors(toyErrors).ToyBrokenException('It fell down.');
             const caller = { principal: ctx.principal, request: ctx };
             // Longer names are of gateways only: the check of the operation that is called says so.
             await calls.call('GetWorkloadIdentity', { name: name.replace(/^bad.*/, '/') }, caller);
@@ -86,6 +97,7 @@ const module: ServiceModule<'toy', 'ListGateways' | 'GetGateway', 'identity'> = 
 };
 const toy = declareService({
   name: 'toy',
+  errors: toyErrors,
   settings: { toy: { size: integer({ about: 'Size of a toy.', default: 3, min: 1, max: 9 }) } },
   load: async () => ({ module }),
 });
@@ -148,6 +160,9 @@ describe('a service that is new', () => {
       name: 'AccessDeniedException',
       message: expect.stringContaining('bedrock-agentcore:GetWorkloadIdentity'),
     });
+    await expect(as(both, 'broken-0123456789')).rejects.toMatchObject({
+      ...{ name: 'ToyBrokenException', message: 'It fell down.', $metadata: { httpStatusCode: 418 } },
+    });
     await expect(as(both, 'other-0123456789')).rejects.toMatchObject({ name: 'ResourceNotFoundException' });
     await expect(as(both, 'bad-0123456789')).rejects.toMatchObject({ name: 'ValidationException' });
 
@@ -207,13 +222,25 @@ it('is refused where it needs what comes later, or serves what another serves', 
         create: () => ({
           operations: {},
           port: undefined,
-          sessionKind: { name: 'runtime', planOf: async () => undefined },
+          sessionKind: { name: 'runtime', planOf: async () => undefined, explain: () => undefined },
         }),
       },
     }),
   });
   expect(await at([...services, rival])).toMatchObject({
     message: 'the kind of sessions runtime is declared twice, the second time by rival',
+  });
+  const having = (own: object) =>
+    declareService({
+      name: 'rival',
+      load: async () => ({ module: { create: () => ({ operations: {}, port: undefined, ...own }) } }),
+    });
+  const gauge = { name: 'sessions', help: 'Mine.', read: () => 1 };
+  expect(await at([...services, having({ metrics: [gauge] })])).toMatchObject({
+    message: "the metric agentplatform_sessions of rival is another's already",
+  });
+  expect(await at([...services, toy, { ...having({}), errors: toyErrors }])).toMatchObject({
+    message: 'the error ToyBrokenException is declared twice, the second time by rival',
   });
   expect(await at(services)).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 import type { DiskRoom } from './kernel/disk-room.ts';
 import type { Journal } from './kernel/journal/index.ts';
 import type { Sessions } from './kernel/sessions/index.ts';
-import type { Metrics, Tracer } from './kernel/telemetry/index.ts';
+import type { Gauge, Metrics, Tracer } from './kernel/telemetry/index.ts';
 import type { Unhandled } from './kernel/unhandled.ts';
 import type { Life } from './life.ts';
 
@@ -9,7 +9,7 @@ import type { Life } from './life.ts';
 export function watchMetrics(
   metrics: Metrics,
   parts: {
-    sessions: Pick<Sessions, 'counts' | 'pool' | 'evicted'>;
+    sessions: Pick<Sessions, 'counts' | 'countsByKind' | 'pool' | 'evicted'>;
     journal: Pick<Journal<unknown>, 'stats'>;
     unhandled: Pick<Unhandled, 'count'>;
     life: Life;
@@ -18,44 +18,60 @@ export function watchMetrics(
   },
 ): void {
   const { sessions, journal, unhandled, life, room, tracer } = parts;
-  metrics.watch(
-    'server_restarts',
-    'How often the server was started again because it had ended unasked.',
-    () => life.restarts,
-  );
-  metrics.watch(
-    'unhandled_errors',
-    'Errors that nobody caught since the start; each ended at most one request, and is a defect.',
-    () => unhandled.count,
-  );
-  metrics.watch('sessions', 'Live sessions by state.', () => sessions.counts(), 'state');
-  metrics.watch('pooled_sandboxes', 'Sandboxes that stand ready for new sessions.', () => sessions.pool.size);
-  metrics.watch(
-    'journal_lag_records',
-    'Journal records that the database does not have yet.',
-    () => journal.stats().durableSeq - journal.stats().appliedSeq,
-  );
-  metrics.watch(
-    'journal_dropped_records',
-    'Journal records that were dropped for want of room since the start.',
-    () => journal.stats().dropped,
-  );
-  metrics.watch(
-    'dropped_spans',
-    'Spans that were thrown away since the start, for want of room or because their receiver refused them.',
-    () => tracer.dropped,
-  );
-  metrics.watch('disk_free_bytes', 'What is free of the disk of the data directory.', () => room.report().free);
-  metrics.watch(
-    'evicted_sandboxes',
-    'Sandboxes that were ended since the start because the disk was nearly full and theirs took most of it.',
-    () => sessions.evicted,
-  );
-  metrics.watch('disk_low', '1 while nothing new is written, because the disk is nearly full.', () => Number(room.low));
-  metrics.watch(
-    'other_disks_free_bytes',
-    'What is free of the disks of the cache, of the Docker daemon and of shared places, where they are others.',
-    () => Object.fromEntries(room.report().others.map(({ of, free }) => [of, free])),
-    'disk',
-  );
+  const gauges: Gauge[] = [
+    {
+      name: 'server_restarts',
+      help: 'How often the server was started again because it had ended unasked.',
+      read: () => life.restarts,
+    },
+    {
+      name: 'unhandled_errors',
+      help: 'Errors that nobody caught since the start; each ended at most one request, and is a defect.',
+      read: () => unhandled.count,
+    },
+    { name: 'sessions', help: 'Live sessions by state.', read: () => sessions.counts(), label: 'state' },
+    { name: 'sessions_by_kind', help: 'Live sessions by kind.', read: () => sessions.countsByKind(), label: 'kind' },
+    {
+      name: 'pooled_sandboxes',
+      help: 'Sandboxes that stand ready for new sessions.',
+      read: () => sessions.pool.size,
+    },
+    {
+      name: 'journal_lag_records',
+      help: 'Journal records that the database does not have yet.',
+      read: () => journal.stats().durableSeq - journal.stats().appliedSeq,
+    },
+    {
+      name: 'journal_dropped_records',
+      help: 'Journal records that were dropped for want of room since the start.',
+      read: () => journal.stats().dropped,
+    },
+    {
+      name: 'dropped_spans',
+      help: 'Spans that were thrown away since the start, for want of room or because their receiver refused them.',
+      read: () => tracer.dropped,
+    },
+    {
+      name: 'disk_free_bytes',
+      help: 'What is free of the disk of the data directory.',
+      read: () => room.report().free,
+    },
+    {
+      name: 'evicted_sandboxes',
+      help: 'Sandboxes that were ended since the start because the disk was nearly full and theirs took most of it.',
+      read: () => sessions.evicted,
+    },
+    {
+      name: 'disk_low',
+      help: '1 while nothing new is written, because the disk is nearly full.',
+      read: () => Number(room.low),
+    },
+    {
+      name: 'other_disks_free_bytes',
+      help: 'What is free of the disks of the cache, of the Docker daemon and of shared places, where they are others.',
+      read: () => Object.fromEntries(room.report().others.map(({ of, free }) => [of, free])),
+      label: 'disk',
+    },
+  ];
+  for (const gauge of gauges) metrics.watch(gauge);
 }

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { sendJson, sendResult } from './answer.ts';
 import { contextFrom, type InvocationContext, runInContext } from './context.ts';
+import { reseedIfCopied } from './copies.ts';
 import { isStream, sendEvents } from './event-stream.ts';
 import { Health, type PingHandler, type PingStatus, type RunningTask } from './health.ts';
 import { decodePayload, readBody } from './read-body.ts';
@@ -111,6 +112,8 @@ export class AgentPlatformApp<Input = Payload> {
     if (!this.#entrypoint && !this.#websocket)
       throw new Error('No entrypoint: pass a function to new AgentPlatformApp() or to app.entrypoint().');
     const server = createServer((request, response) => void this.#route(request, response));
+    // The platform pings a copy before anybody else reaches it.
+    server.prependListener('request', reseedIfCopied);
     const onClose = this.#websocket ? await serveWebSockets(server, this.#websocket, this.#report) : undefined;
     return serve(server, {
       port: options.port ?? portFromEnvironment(),

@@ -1,15 +1,15 @@
-import { decimal, optionalUrl, setting } from './setting.ts';
+import { decimal, integer, optionalUrl, setting } from './setting.ts';
 
 const EXPECTED = 'names and values such as api-key=abc,x-tenant=7, the values percent-encoded where they hold a comma';
 const HEADER = /^([\w!#$%&'*+.^`|~-]+)\s*=\s*(.*)$/;
 /** What the exporter says itself. */
 const NOT_SET = /^(?:host|connection|content-type|content-length|transfer-encoding|expect|upgrade|te|trailer)$/i;
 
-/** Traces, which leave the platform by OTLP over HTTP. */
+/** Traces and metrics, which leave the platform by OTLP over HTTP. */
 export const telemetry = {
   otlpEndpoint: optionalUrl({
     about:
-      'Base URL of an OpenTelemetry receiver that the platform’s own spans are sent to, by OTLP over HTTP (protobuf) at /v1/traces below it; it may be private. Without it nothing is traced.',
+      'Base URL of an OpenTelemetry receiver that the platform’s own spans and metrics are sent to, by OTLP over HTTP (protobuf) at /v1/traces and /v1/metrics below it; it may be private. Without it nothing is traced or sent.',
     expected: 'a URL such as http://localhost:4318',
   }),
   otlpHeaders: setting<Record<string, string>>(
@@ -21,6 +21,13 @@ export const telemetry = {
     },
     readHeaders,
   ),
+  metricsSeconds: integer({
+    about: 'How often metrics are sent to telemetry.otlpEndpoint; 0 = never, for a receiver that takes spans alone.',
+    unit: 's',
+    default: 60,
+    min: 0,
+    max: 3600,
+  }),
   sampleRatio: decimal({
     about:
       'Part of the traces that is recorded, by their id; what a caller says of recording decides nothing. The same on all servers.',

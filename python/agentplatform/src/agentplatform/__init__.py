@@ -3,6 +3,7 @@
 from .app import AgentPlatformApp
 from .code_interpreter import CodeInterpreter, CodeInterpreterError, CodeInterpreterResult
 from .context import InvocationContext, get_context
+from .copies import on_copy, reseed_if_copied
 from .health import PingStatus, RunningTask
 
 __all__ = [
@@ -14,4 +15,6 @@ __all__ = [
     "PingStatus",
     "RunningTask",
     "get_context",
+    "on_copy",
+    "reseed_if_copied",
 ]

@@ -18,6 +18,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from .answer import respond, respond_json
 from .context import InvocationContext, context_from, current
+from .copies import reseed_if_copied
 from .handler import Worker, call, takes_context
 from .health import Health, PingHandler, PingStatus, RunningTask
 from .no_exit import no_exit
@@ -70,6 +71,7 @@ class AgentPlatformApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One ASGI connection."""
+        reseed_if_copied()
         await self._starlette(scope, receive, send)
 
     def entrypoint(self, handler: E) -> E:

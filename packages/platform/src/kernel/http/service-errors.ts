@@ -88,7 +88,7 @@ export function toServiceError(error: unknown): ServiceError | undefined {
     return errors.resourceNotFound(`${error.arn} does not exist.`, { cause: error });
   if (error instanceof SessionQuotaError)
     return errors.quota(`${error.message}.`, {
-      remedy: 'Stop sessions that are not needed (StopRuntimeSession), or raise quotas.sessionsPerAccount.',
+      remedy: 'Stop sessions that are not needed, or raise quotas.sessionsPerAccount.',
       cause: error,
     });
   if (error instanceof QueueFullError)

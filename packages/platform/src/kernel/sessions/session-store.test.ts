@@ -89,6 +89,18 @@ function sessionStoreContract(open: () => Promise<SessionStore>): void {
     expect(await store.activate('late', 3)).toBe(false);
   });
 
+  it('tells what of a resource lives, on whichever server', async () => {
+    await store.begin(row('old', 'old', 1), mine);
+    await store.begin(row('ready', 'ready', 2), mine, 7);
+    await store.begin(row('gone', 'gone', 3), mine);
+    await store.end('gone', 'idle', 4);
+    expect(await store.of(arn)).toEqual([
+      { ...row('ready', 'ready', 2), serverId: 'mine', state: 'active' },
+      { ...row('old', 'old', 1), serverId: 'mine', state: 'starting' },
+    ]);
+    expect(await store.of(`${arn}-other`)).toEqual([]);
+  });
+
   it('lists the newest first, so many at most', async () => {
     for (const at of [1, 2, 3]) await store.begin(row(`s${at}`, `s${at}`, at), mine);
     expect((await store.list(arn, 2)).map((s) => s.sandboxId)).toEqual(['s3', 's2']);

@@ -36,6 +36,13 @@ export interface SessionSummary {
 /** What a session is, and of what. */
 export type SessionAddress = Pick<SessionRow, 'kind' | 'accountId' | 'resourceArn' | 'sessionId'>;
 
+/** A session that lives on some server. */
+export interface LiveSession extends SessionRow {
+  serverId: string;
+  /** `ending` is known on its own server alone. */
+  state: 'starting' | 'active' | 'ending';
+}
+
 /** The server that has a session. */
 export interface ServerHolder {
   serverId: string;
@@ -62,6 +69,8 @@ export interface SessionStore {
   holder(resourceArn: string, sessionId: string): Promise<ServerHolder | undefined>;
   /** The session that lives in a sandbox, wherever it is; undefined when none does. */
   inSandbox(sandboxId: string): Promise<SessionAddress | undefined>;
-  /** Newest first, at most `limit`. */
+  /** Those of a resource that live, on whichever server, newest first. */
+  of(resourceArn: string): Promise<LiveSession[]>;
+  /** Newest first, at most `limit`, ended ones included. */
   list(resourceArn: string, limit: number): Promise<SessionSummary[]>;
 }

@@ -6,6 +6,7 @@ import type { Leftovers } from './leftovers.ts';
 import { KEPT_LOG_BYTES } from './log-archive.ts';
 import { connectTo, disconnect } from './sandbox-connection.ts';
 import { HeldElsewhereError, NotHeldError } from './server-hold.ts';
+import type { SessionKinds } from './session-kind.ts';
 import type { PortSpan, SessionPlan } from './session-plan.ts';
 import { ABSENT, type EndReason, type SessionEvent, type SessionState, transition } from './session-state.ts';
 import type { SessionRow } from './session-store.ts';
@@ -31,6 +32,7 @@ export interface SessionDeps extends SessionsDeps {
   leftovers: Leftovers;
   pool: WarmPool;
   snapshots: SnapshotTaker;
+  kinds: SessionKinds;
   onGone(session: Session): void;
 }
 
@@ -137,7 +139,7 @@ export class Session {
       },
       (error: unknown) => {
         this.#abort = undefined;
-        this.#startError = error;
+        this.#startError = this.#deps.kinds.inWordsOf(this.row.kind, error);
         return this.end('start-failed');
       },
     );
@@ -412,9 +414,10 @@ async function sampleOf(
 ): Promise<void> {
   try {
     const { cpuSeconds, memoryHighWaterBytes } = await sandbox.usage();
-    const { sandboxId, accountId, resourceArn, sessionId, createdAt } = row;
+    const { sandboxId, kind, accountId, resourceArn, sessionId, createdAt } = row;
     deps.recordUsage({
       sandboxId,
+      kind,
       accountId,
       resourceArn,
       sessionId,

@@ -246,16 +246,16 @@ describe('sessions', () => {
     );
     if (!alive || !half || !unknown) throw new Error('unreachable');
     provider.survivors = [alive, half, unknown];
-    expect(await sessions.recover(async () => plan)).toEqual({ resumed: 1, ended: 2 });
+    expect(await sessions.recover()).toEqual({ resumed: 1, ended: 2 });
     expect([alive.stopped, half.stopped, unknown.stopped]).toEqual([false, true, true]);
     expect((await acquire()).sandbox).toBe(alive);
     expect(provider.swept[0]).toEqual(new Set(['alive']));
   });
 
   it('starts although something of an earlier run cannot be removed, and tries that again until nothing is left', async () => {
-    const { provider, sessions, plan, acquire, clock } = house();
+    const { provider, sessions, acquire, clock } = house();
     provider.sweepFailsWith = new Error('in use');
-    expect(await sessions.recover(async () => plan)).toEqual({ resumed: 0, ended: 0 });
+    expect(await sessions.recover()).toEqual({ resumed: 0, ended: 0 });
     await acquire();
     await clock.advance(31_000);
     expect(provider.swept).toEqual([new Set(), undefined]);

@@ -7,10 +7,11 @@ import { Eviction } from './eviction.ts';
 import { Leftovers } from './leftovers.ts';
 import { HeldElsewhereError, NotHeldError, type ServerHold } from './server-hold.ts';
 import { type Lease, Session, type SessionDeps } from './session.ts';
+import { SessionKinds } from './session-kind.ts';
 import type { SessionKey, SessionPlan } from './session-plan.ts';
 import { SessionQuotaError } from './session-quota.ts';
 import type { EndReason } from './session-state.ts';
-import type { SessionAddress, SessionRow, SessionStore } from './session-store.ts';
+import type { LiveSession, SessionAddress, SessionRow, SessionStore } from './session-store.ts';
 import { SnapshotTaker } from './snapshot-taker.ts';
 import { UnstoredEnds } from './unstored-ends.ts';
 import type { RecordUsage } from './usage.ts';
@@ -67,6 +68,8 @@ const TICK_MS = 1000;
  */
 export class Sessions {
   readonly #deps: SessionDeps;
+  /** Whose sessions they are; each service that has any adds its own. */
+  readonly kinds = new SessionKinds();
   readonly #live = new Map<string, Session>();
   readonly #ends: UnstoredEnds;
   readonly #leftovers: Leftovers;
@@ -107,20 +110,19 @@ export class Sessions {
       ends: this.#ends,
       pool: this.pool,
       snapshots,
+      kinds: this.kinds,
       onGone: (gone) => this.#forget(gone),
     };
   }
 
-  /** Takes up the sandboxes that survived a restart, ends the others, removes what nobody owns. `planOf` gives undefined for a resource that is gone. */
-  async recover(
-    planOf: (row: SessionRow) => Promise<SessionPlan | undefined>,
-  ): Promise<{ resumed: number; ended: number }> {
+  /** Takes up the sandboxes that survived a restart, as their kinds say, ends the others, removes what nobody owns. */
+  async recover(): Promise<{ resumed: number; ended: number }> {
     const { provider, store, hold, log, clock } = this.#deps;
     const rows = new Map((await store.live(hold.serverId)).map((row) => [row.sandboxId, row]));
     const kept = new Set<string>();
     for await (const sandbox of provider.reattach()) {
       const row = rows.get(sandbox.id);
-      const plan = row?.active ? await planOf(row) : undefined;
+      const plan = row?.active ? await this.kinds.planOf(row) : undefined;
       if (row && plan) {
         kept.add(sandbox.id);
         const session = new Session(row, plan, this.#deps);
@@ -167,8 +169,8 @@ export class Sessions {
 
   /**
    * A lease on the session of this key, started when there is none.
-   * Rejects with `StartFailure`, `SessionQuotaError`, `QueueFullError`, `SandboxError`, the plan's own errors, or the signal's reason; with `HeldElsewhereError`
-   * when another server has the session, and `NotHeldError` while this one may have none. The wait becomes a part of `span`.
+   * Rejects with what the session's kind says of a start that failed (`SessionKind.explain`), `QueueFullError`, the plan's own errors, or the signal's reason; with
+   * `HeldElsewhereError` when another server has the session, and `NotHeldError` while this one may have none. The wait becomes a part of `span`.
    */
   async acquire(
     key: SessionKey,
@@ -207,7 +209,7 @@ export class Sessions {
 
   #begin(key: SessionKey, plan: SessionPlan): Session {
     this.#deps.needRoom();
-    this.#checkQuota(key.accountId);
+    this.#checkQuota(key.accountId, plan.kind);
     const row: SessionRow = {
       ...key,
       kind: plan.kind,
@@ -225,11 +227,11 @@ export class Sessions {
   }
 
   /** Beside the entry into `#live`, with no wait between, so that many first calls at once cannot pass together. */
-  #checkQuota(accountId: string): void {
+  #checkQuota(accountId: string, kind: string): void {
     const { maxPerAccount } = this.#deps.options;
     let count = 0;
     for (const { row } of this.#live.values()) if (row.accountId === accountId) count += 1;
-    if (count >= maxPerAccount) throw new SessionQuotaError(maxPerAccount);
+    if (count >= maxPerAccount) throw this.kinds.inWordsOf(kind, new SessionQuotaError(maxPerAccount));
   }
 
   #forget(session: Session): void {
@@ -291,6 +293,24 @@ export class Sessions {
 
   get size(): number {
     return this.#live.size;
+  }
+
+  /** Those of a resource that live on whichever server, newest first. */
+  async everywhere(resourceArn: string): Promise<LiveSession[]> {
+    const { shared, store, hold } = this.#deps;
+    const here = this.of(resourceArn).flatMap(({ row, state }): LiveSession[] =>
+      state === 'absent' ? [] : [{ ...row, serverId: hold.serverId, state }],
+    );
+    // What lives here is known here first, and best.
+    const elsewhere = shared ? (await store.of(resourceArn)).filter(({ serverId }) => serverId !== hold.serverId) : [];
+    return [...here, ...elsewhere].sort((a, b) => b.createdAt - a.createdAt);
+  }
+
+  /** How many sessions of each kind live here. */
+  countsByKind(): Record<string, number> {
+    const counts = Object.fromEntries(this.kinds.names.map((name) => [name, 0]));
+    for (const { row } of this.#live.values()) counts[row.kind] = (counts[row.kind] ?? 0) + 1;
+    return counts;
   }
 
   /** Digest-like view for the metrics: how many sessions are in which state. */

@@ -1,7 +1,14 @@
 import type { Database } from '../storage/index.ts';
 import { NotHeldError, type ServerHold } from './server-hold.ts';
 import type { EndReason } from './session-state.ts';
-import type { ServerHolder, SessionAddress, SessionRow, SessionStore, SessionSummary } from './session-store.ts';
+import type {
+  LiveSession,
+  ServerHolder,
+  SessionAddress,
+  SessionRow,
+  SessionStore,
+  SessionSummary,
+} from './session-store.ts';
 
 interface Row {
   sandbox_id: string;
@@ -18,6 +25,7 @@ interface Row {
   end_reason: EndReason | 'lost' | null;
   cpu_seconds_before: number;
   kind: string;
+  server_id: string;
 }
 
 /** Of taking an id whose holder ends at that very moment. */
@@ -107,6 +115,13 @@ export function createSqlSessionStore(database: Database): SessionStore {
       ]);
       return row && addressOf(toSession(row));
     },
+    async of(resourceArn) {
+      const rows = await database.query<Row>(
+        'SELECT * FROM sessions WHERE resource_arn = $1 AND ended_at IS NULL ORDER BY created_at DESC, sandbox_id',
+        [resourceArn],
+      );
+      return rows.map(toLive);
+    },
     async list(resourceArn, limit) {
       const rows = await database.query<Row>(
         'SELECT * FROM sessions WHERE resource_arn = $1 ORDER BY created_at DESC, sandbox_id LIMIT $2',
@@ -134,6 +149,10 @@ function toSession(row: Row): SessionRow {
     createdAt: row.created_at,
     cpuSecondsBefore: row.cpu_seconds_before,
   };
+}
+
+function toLive(row: Row): LiveSession {
+  return { ...toSession(row), serverId: row.server_id, state: row.activated_at === null ? 'starting' : 'active' };
 }
 
 function toSummary(row: Row): SessionSummary {

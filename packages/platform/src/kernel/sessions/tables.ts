@@ -65,4 +65,12 @@ export const sessionMigrations: Migration[] = [
       UPDATE sessions SET kind = 'code-interpreter' WHERE resource_arn LIKE '%:code-interpreter%';
       ALTER TABLE sessions ALTER COLUMN kind DROP DEFAULT;`,
   },
+  {
+    // Of what is older than its session's row the kind is not known any more.
+    id: 'sessions/0005-usage-by-kind',
+    sql: `
+      ALTER TABLE session_usage ADD COLUMN kind text NOT NULL DEFAULT '';
+      UPDATE session_usage SET kind = sessions.kind FROM sessions WHERE sessions.sandbox_id = session_usage.sandbox_id;
+      ALTER TABLE session_usage ALTER COLUMN kind DROP DEFAULT;`,
+  },
 ];

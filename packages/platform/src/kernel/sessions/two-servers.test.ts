@@ -75,6 +75,27 @@ describe('two servers on one database', () => {
     expect(provider.running).toEqual([]);
   });
 
+  it('lists the sessions of all servers, each as what it is', async () => {
+    const { a, b } = servers();
+    const other = { ...key, sessionId: 'b'.repeat(33) };
+    await a.acquire();
+    await b.acquire(other, never);
+    const kind = 'toy';
+    const live = [
+      { ...key, kind, serverId: 'a', state: 'active' },
+      { ...other, kind, serverId: 'b', state: 'active' },
+    ];
+    for (const { sessions } of [a, b]) {
+      expect(await sessions.everywhere(key.resourceArn)).toEqual(
+        expect.arrayContaining(live.map((one) => expect.objectContaining(one))),
+      );
+      // Metrics of a server are of its own.
+      expect(sessions.countsByKind()).toEqual({ toy: 1 });
+    }
+    await b.sessions.stop(other);
+    expect(await a.sessions.everywhere(key.resourceArn)).toMatchObject([{ sessionId: key.sessionId }]);
+  });
+
   it('takes up its own sessions after a restart, and nobody else’s', async () => {
     const { a, b, clock, provider, store } = servers();
     await a.acquire();
@@ -82,7 +103,7 @@ describe('two servers on one database', () => {
     provider.survivors = [...provider.running];
     const again = house({}, { serverId: 'a', clock, provider: new FakeProvider(), store });
     again.provider.survivors = provider.running.filter(({ id }) => id.startsWith('a'));
-    expect(await again.sessions.recover(async () => again.plan)).toEqual({ resumed: 1, ended: 0 });
+    expect(await again.sessions.recover()).toEqual({ resumed: 1, ended: 0 });
     expect(again.sessions.tryAcquire(key)?.sandbox.id).toBe('a-sandbox-1');
     await expect(again.acquire({ ...key, sessionId: 'b'.repeat(33) }, never)).rejects.toBeInstanceOf(
       HeldElsewhereError,
@@ -109,14 +130,14 @@ describe('a clock that jumps', () => {
   });
 
   it('does not prolong or end what is taken up after a restart', async () => {
-    const { clock, provider, store, sessions, plan, acquire } = house();
+    const { clock, provider, store, sessions, acquire } = house();
     await acquire();
     await clock.advance(1000);
     provider.survivors = [...provider.running];
     const again = house({}, { serverId: 'mine', clock, provider, store });
     // Set back while the server was down: the session has lived for no time then, not for less than none.
     clock.jump(-3_600_000);
-    await again.sessions.recover(async () => plan);
+    await again.sessions.recover();
     expect(again.sessions.size).toBe(1);
     await clock.advance(480 * 60_000 + 2000);
     expect(again.sessions.size).toBe(0);

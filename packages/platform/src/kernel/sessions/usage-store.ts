@@ -10,8 +10,8 @@ export async function applyUsageSamples(tx: Executor, samples: readonly UsageSam
   }
   for (const sample of latest.values()) {
     await tx.execute(
-      `INSERT INTO session_usage AS u (sandbox_id, account_id, resource_arn, session_id, started_at, last_sample_at, cpu_seconds, memory_high_water_bytes, final)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+      `INSERT INTO session_usage AS u (sandbox_id, kind, account_id, resource_arn, session_id, started_at, last_sample_at, cpu_seconds, memory_high_water_bytes, final)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
        ON CONFLICT (sandbox_id) DO UPDATE SET
          last_sample_at = greatest(u.last_sample_at, excluded.last_sample_at),
          cpu_seconds = greatest(u.cpu_seconds, excluded.cpu_seconds),
@@ -19,6 +19,7 @@ export async function applyUsageSamples(tx: Executor, samples: readonly UsageSam
          final = u.final OR excluded.final`,
       [
         sample.sandboxId,
+        sample.kind,
         sample.accountId,
         sample.resourceArn,
         sample.sessionId,

@@ -1,6 +1,6 @@
-export { loadOtlpTracer } from './load-otlp-tracer.ts';
+export { loadMetricsExport, loadOtlpTracer } from './load-otlp.ts';
 export { createLogger, logFormat } from './logger.ts';
-export { createMetrics, type Metrics, type RequestMetrics } from './metrics.ts';
+export { createMetrics, type Gauge, type Metrics, type RequestMetrics } from './metrics.ts';
 export { RecordedSpan, type SpanKeeper } from './recorded-span.ts';
 export { NO_SPAN, type Span } from './span.ts';
 export { isTraceHeader, TRACE_HEADERS, type TraceContext, traceHeaders } from './trace-context.ts';

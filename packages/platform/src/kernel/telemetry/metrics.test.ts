@@ -34,8 +34,8 @@ describe('createMetrics', () => {
   it('reads watched values when asked, and forgets labels that are gone', async () => {
     const metrics = createMetrics({ process: false });
     let states: Record<string, number> = { active: 2, starting: 1 };
-    metrics.watch('journal_lag_bytes', 'Lag.', () => 7);
-    metrics.watch('sessions', 'Sessions.', () => states, 'state');
+    metrics.watch({ name: 'journal_lag_bytes', help: 'Lag.', read: () => 7 });
+    metrics.watch({ name: 'sessions', help: 'Sessions.', read: () => states, label: 'state' });
     expect(await lines(metrics)).toEqual(
       expect.arrayContaining(['agentplatform_journal_lag_bytes 7', 'agentplatform_sessions{state="starting"} 1']),
     );
@@ -43,7 +43,7 @@ describe('createMetrics', () => {
     const later = await lines(metrics);
     expect(later).toContain('agentplatform_sessions{state="active"} 3');
     expect(later.join()).not.toContain('starting');
-    metrics.watch('journal_lag_bytes', 'Lag.', () => 8);
+    metrics.watch({ name: 'journal_lag_bytes', help: 'Lag.', read: () => 8 });
     expect(await lines(metrics)).toContain('agentplatform_journal_lag_bytes 8');
   });
 
@@ -58,7 +58,7 @@ describe('createMetrics', () => {
   it('keeps platforms in one process apart', async () => {
     const one = createMetrics();
     const other = createMetrics();
-    one.watch('x', 'X.', () => 1);
+    one.watch({ name: 'x', help: 'X.', read: () => 1 });
     expect((await lines(one)).join('\n')).toContain('agentplatform_x 1');
     expect((await lines(other)).join('\n')).not.toContain('agentplatform_x');
     expect((await lines(one)).join('\n')).toMatch(/process_resident_memory_bytes \d+/);

@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Histogram, Gauge as PrometheusGauge, Registry } from 'prom-client';
 
 /** What one operation counts; made once at start, so that a request costs no look-up of labels. */
 export interface RequestMetrics {
@@ -13,18 +13,42 @@ export interface Timer {
   observe(seconds: number): void;
 }
 
+/** A value that is read when somebody asks for the metrics: a number, or one for each value of `label`. Its name has no prefix. */
+export type Gauge = { name: string; help: string } & (
+  | { label?: undefined; read(): number }
+  | { label: string; read(): Record<string, number> }
+);
+
+/** One metric as it is at a moment, every value with its labels. */
+export type Measurement = { name: string; help: string } & (
+  | { kind: 'gauge' | 'counter'; values: { labels: Labels; value: number }[] }
+  | { kind: 'histogram'; values: Distribution[] }
+);
+
+type Labels = Record<string, string>;
+
+interface Distribution {
+  labels: Labels;
+  /** Upper bounds of all buckets but the last, which has none. */
+  bounds: number[];
+  /** Of each bucket by itself. */
+  counts: number[];
+  count: number;
+  sum: number;
+}
+
 /** The platform's own measurements, in the form that Prometheus reads. */
 export interface Metrics {
   /** The same object for the same name, always. */
   request(operation: string): RequestMetrics;
   /** How long sandboxes of a provider take until they answer, or until their start has failed. */
   sandboxStart(provider: string, outcome: 'ready' | 'failed'): Timer;
-  /**
-   * A value that is read when someone asks for the metrics: a number, or one per value of `label`.
-   * For sessions by state, journal lag, queue lengths. Registering a name again replaces its reader.
-   */
-  watch(name: string, help: string, read: () => number): void;
-  watch(name: string, help: string, read: () => Record<string, number>, label: string): void;
+  /** Shows a value: sessions by state, journal lag, queue lengths. Registering a name again replaces its reader. */
+  watch(gauge: Gauge): void;
+  /** The same for one that is its service's own. Throws where another has the name already. */
+  declare(gauge: Gauge, service: string): void;
+  /** Everything as it is now. */
+  read(): Promise<Measurement[]>;
   /** Everything, for `/metrics`. */
   render(): Promise<{ contentType: string; body: string }>;
 }
@@ -51,7 +75,7 @@ export function createMetrics({ process: withProcess = true }: { process?: boole
   });
   // A number each, which the gauge reads when it is asked for: to count in it costs a request ten times as much.
   const inFlight = new Map<string, number>();
-  new Gauge({
+  new PrometheusGauge({
     name: `${prefix}requests_in_flight`,
     help: 'Requests being served.',
     labelNames: ['operation'],
@@ -87,6 +111,28 @@ export function createMetrics({ process: withProcess = true }: { process?: boole
     };
   };
 
+  const watch = ({ name, help, read, label }: Gauge): void => {
+    const full = prefix + name;
+    const isNew = !readers.has(full);
+    readers.set(full, { read, label });
+    if (!isNew) return;
+    new PrometheusGauge({
+      name: full,
+      help,
+      labelNames: label === undefined ? [] : [label],
+      registers,
+      collect() {
+        const reader = readers.get(full);
+        const value = reader?.read() ?? 0;
+        this.reset();
+        if (typeof value === 'number') this.set(value);
+        else
+          for (const [labelValue, one] of Object.entries(value))
+            this.set({ [reader?.label ?? 'kind']: labelValue }, one);
+      },
+    });
+  };
+
   return {
     request(operation) {
       const known = requests.get(operation) ?? requestMetrics(operation);
@@ -94,27 +140,46 @@ export function createMetrics({ process: withProcess = true }: { process?: boole
       return known;
     },
     sandboxStart: (provider, outcome) => starts.labels(provider, outcome),
-    watch(name: string, help: string, read: () => number | Record<string, number>, label?: string) {
-      const full = prefix + name;
-      const isNew = !readers.has(full);
-      readers.set(full, { read, label });
-      if (!isNew) return;
-      new Gauge({
-        name: full,
-        help,
-        labelNames: label === undefined ? [] : [label],
-        registers,
-        collect() {
-          const reader = readers.get(full);
-          const value = reader?.read() ?? 0;
-          this.reset();
-          if (typeof value === 'number') this.set(value);
-          else
-            for (const [labelValue, one] of Object.entries(value))
-              this.set({ [reader?.label ?? 'kind']: labelValue }, one);
-        },
-      });
+    watch,
+    declare(gauge, service) {
+      const full = prefix + gauge.name;
+      if (registry.getSingleMetric(full)) throw new Error(`the metric ${full} of ${service} is another's already`);
+      watch(gauge);
     },
+    read: async () => (await registry.getMetricsAsJSON()).flatMap(measurementOf),
     render: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
   };
+}
+
+type Kept = Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number];
+
+function measurementOf({ name, help, type, values }: Kept): Measurement[] {
+  // What the library says of a metric's type has the form of its enum in one place and of its name in another.
+  const kind = String(type);
+  if (kind === 'histogram') return [{ name, help, kind, values: distributionsOf(values) }];
+  if (kind !== 'gauge' && kind !== 'counter') return [];
+  return [{ name, help, kind, values: values.map(({ value, labels }) => ({ value, labels: textsOf(labels) })) }];
+}
+
+/** The library lists what is at most as large as each bound (`le`), then the sum and the count of the same labels. */
+function distributionsOf(values: Kept['values']): Distribution[] {
+  const all = new Map<string, Distribution>();
+  for (const one of values) {
+    const { le, ...labels } = textsOf(one.labels);
+    const key = JSON.stringify(labels);
+    const known = all.get(key) ?? { labels, bounds: [], counts: [], count: 0, sum: 0 };
+    all.set(key, known);
+    const part = 'metricName' in one ? String(one.metricName) : '';
+    if (part.endsWith('_sum')) known.sum = one.value;
+    else if (part.endsWith('_count')) known.count = one.value;
+    else {
+      known.counts.push(one.value - known.counts.reduce((sum, count) => sum + count, 0));
+      if (le !== undefined && le !== '+Inf') known.bounds.push(Number(le));
+    }
+  }
+  return [...all.values()];
+}
+
+function textsOf(labels: Kept['values'][number]['labels']): Labels {
+  return Object.fromEntries(Object.entries(labels).map(([name, value]) => [name, String(value)]));
 }

@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Logger } from 'pino';
 import type { Clock } from '../clock.ts';
-import type { Outbound } from '../outbound/index.ts';
 import type { Database } from '../storage/index.ts';
-import { trimEnd } from '../trim-end.ts';
 import { DatabaseWait } from './database-wait.ts';
 import { refusedIn, traceEncoder } from './otlp.ts';
+import { type OtlpTarget, postOtlp } from './otlp-post.ts';
 import { RecordedSpan, type SpanKeeper, type SpanStart } from './recorded-span.ts';
 import { SandboxContexts } from './sandbox-contexts.ts';
 import type { Span } from './span.ts';
@@ -13,25 +12,14 @@ import { type Sent, SpanQueue } from './span-queue.ts';
 import { readBaggage, readTraceContext } from './trace-context.ts';
 import type { TracedCaller, Tracer } from './tracer.ts';
 
-export interface OtlpTracerDeps {
-  /** Base URL of the receiver, to which `/v1/traces` is added. */
-  endpoint: string;
-  /** Sent with each request: what the receiver knows its clients by. */
-  headers: Record<string, string>;
+export interface OtlpTracerDeps extends OtlpTarget {
   /** Part of the traces that is recorded, 0 to 1. */
   sampleRatio: number;
   /** What the spans are of, in OpenTelemetry's names. */
   resource: Record<string, string>;
-  /** The operator's way out: the receiver may be on a private address. */
-  outbound: Pick<Outbound, 'fetch'>;
   clock: Clock;
   log: Logger;
 }
-
-const SEND_MS = 10_000;
-const MAX_ANSWER_BYTES = 64 * 1024;
-/** OTLP/HTTP: these are worth another try. */
-const LATER = new Set([429, 502, 503, 504]);
 
 /** Spans that are sent by OTLP over HTTP. */
 export function createOtlpTracer(deps: OtlpTracerDeps): Tracer {
@@ -70,35 +58,14 @@ function fractionOf(traceId: string): number {
   return Number.parseInt(traceId.slice(-13), 16) / 16 ** 13;
 }
 
-function sender({
-  endpoint,
-  headers,
-  resource,
-  outbound,
-  log,
-}: OtlpTracerDeps): (spans: readonly RecordedSpan[]) => Promise<Sent> {
-  const url = `${trimEnd(endpoint, '/')}/v1/traces`;
+function sender({ resource, log, ...target }: OtlpTracerDeps): (spans: readonly RecordedSpan[]) => Promise<Sent> {
   const encode = traceEncoder(resource);
   return async (given) => {
     const { body, lost } = encodable(encode, given);
     if (lost > 0) log.warn({ lost }, 'spans that cannot be encoded are dropped');
     if (!body) return { accepted: true, refused: lost };
-    try {
-      const answer = await outbound.fetch(url, {
-        method: 'POST',
-        headers: { ...headers, 'content-type': 'application/x-protobuf' },
-        body,
-        timeoutMs: SEND_MS,
-        maxBytes: MAX_ANSWER_BYTES,
-        redirects: 0,
-      });
-      const bytes = await answer.bytes();
-      if (answer.status < 300) return { accepted: true, refused: lost + refusedIn(bytes) };
-      // What it says may repeat what it was sent.
-      return { accepted: false, later: LATER.has(answer.status), why: `status ${answer.status}` };
-    } catch (error) {
-      return { accepted: false, later: true, why: error instanceof Error ? error.message : String(error) };
-    }
+    const posted = await postOtlp(target, 'traces', body);
+    return posted.accepted ? { accepted: true, refused: lost + refusedIn(posted.answer) } : posted;
   };
 }
 

@@ -14,21 +14,27 @@ const KINDS = {
   consumer: SpanKind.CONSUMER,
   internal: SpanKind.INTERNAL,
 };
-const SCOPE = { name: 'agentplatform' };
+export const SCOPE = { name: 'agentplatform' };
 
 /** Makes the body of an OTLP request out of spans of that resource. */
 export function traceEncoder(attributes: Record<string, string>): (spans: readonly RecordedSpan[]) => Uint8Array {
+  const resource = resourceOf(attributes);
+  return (spans) => {
+    const body = ProtobufTraceSerializer.serializeRequest(spans.map((span) => readable(span, resource)));
+    if (!body) throw new Error('the spans could not be encoded');
+    return body;
+  };
+}
+
+/** As the encoders take it. */
+export function resourceOf(attributes: Record<string, string>): Resource {
   const resource: Resource = {
     attributes,
     asyncAttributesPending: false,
     getRawAttributes: () => Object.entries(attributes),
     merge: () => resource,
   };
-  return (spans) => {
-    const body = ProtobufTraceSerializer.serializeRequest(spans.map((span) => readable(span, resource)));
-    if (!body) throw new Error('the spans could not be encoded');
-    return body;
-  };
+  return resource;
 }
 
 /** How many of them the receiver says that it refused (`partial_success`). */
@@ -76,7 +82,8 @@ function cleanOf(value: AttributeValue): string | number | boolean | string[] {
   return typeof value === 'object' ? value.map(redactText) : value;
 }
 
-function highResolution(ms: number): [number, number] {
+/** As OpenTelemetry has times: seconds, and nanoseconds beside them. */
+export function highResolution(ms: number): [number, number] {
   const seconds = Math.trunc(ms / 1000);
   return [seconds, Math.round((ms - seconds * 1000) * 1e6)];
 }

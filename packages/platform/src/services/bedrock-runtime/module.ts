@@ -4,10 +4,16 @@ import { ModelTokens } from './model-tokens.ts';
 
 /** Bedrock Runtime: agents written for models of Bedrock reach the models that the configuration names. */
 export const module: ServiceModule<'bedrock-runtime', BedrockRuntimeOperation> = {
-  create({ models, metrics, clock }) {
+  create({ models, clock }) {
     const tokens = new ModelTokens();
-    metrics.watch('model_input_tokens', 'Tokens that agents gave to models, by model.', () => tokens.input, 'model');
-    metrics.watch('model_output_tokens', 'Tokens that agents got from models, by model.', () => tokens.output, 'model');
-    return createBedrockRuntimeService({ models, tokens, clock });
+    const service = createBedrockRuntimeService({ models, tokens, clock });
+    const label = 'model';
+    return {
+      ...service,
+      metrics: [
+        { name: 'model_input_tokens', help: 'Tokens that agents gave to models.', label, read: () => tokens.input },
+        { name: 'model_output_tokens', help: 'Tokens that agents got from models.', label, read: () => tokens.output },
+      ],
+    };
   },
 };

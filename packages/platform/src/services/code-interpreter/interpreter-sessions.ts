@@ -3,20 +3,13 @@ import type { Logger } from 'pino';
 import type { SandboxRole } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { Lru } from '../../kernel/lru.ts';
-import { SandboxError, type SandboxLimits } from '../../kernel/sandbox/index.ts';
+import type { SandboxLimits } from '../../kernel/sandbox/index.ts';
 import type { RequestContext } from '../../kernel/service.ts';
-import {
-  type HealthCheck,
-  type Lease,
-  type SessionKey,
-  type SessionPlan,
-  type Sessions,
-  StartFailure,
-} from '../../kernel/sessions/index.ts';
-import { isDiskFull } from '../../kernel/system-error.ts';
+import type { HealthCheck, Lease, SessionKey, SessionPlan, Sessions } from '../../kernel/sessions/index.ts';
 import type { Interpreter } from './interpreter.ts';
 import { ImageUnderWay, type InterpreterImage, type InterpreterImages } from './interpreter-images.ts';
 import type { Networks } from './networks.ts';
+import { INTERPRETER_SESSIONS } from './session-kind.ts';
 import type { SessionRecord, SessionRecords } from './session-records.ts';
 
 export interface InterpreterSessionsDeps {
@@ -137,7 +130,7 @@ export class InterpreterSessions {
     sessionId: string,
   ): Promise<{ record: SessionRecord; live: boolean }> {
     const record = await this.#own(interpreter, caller, sessionId);
-    return { record, live: this.isLive(record) };
+    return { record, live: (await this.#live(interpreter)).has(sessionId) };
   }
 
   /** The record of a session that is the caller's; rejects in one way for one of another and for none. */
@@ -156,27 +149,26 @@ export class InterpreterSessions {
     });
   }
 
-  isLive(record: SessionRecord): boolean {
-    const state = this.#deps.sessions.get(keyOf(record))?.state;
-    return state === 'active' || state === 'starting';
+  /** Ids of the sessions of an interpreter that live, on whichever server. */
+  async #live({ arn }: Interpreter): Promise<Set<string>> {
+    const sessions = await this.#deps.sessions.everywhere(arn);
+    return new Set(sessions.flatMap(({ sessionId, state }) => (state === 'ending' ? [] : sessionId)));
   }
 
-  /** Those of the caller, newest first; all for who administers. */
+  /** Those of the caller, newest first, with whether each lives; all for who administers. */
   async list(
     interpreter: Interpreter,
     caller: Caller,
     page: { limit: number; after: string | undefined; status: 'READY' | 'TERMINATED' | undefined },
-  ): Promise<{ items: SessionRecord[]; next: string | undefined }> {
-    const live = this.#deps.sessions
-      .of(interpreter.arn)
-      .filter((session) => session.state === 'active' || session.state === 'starting')
-      .map((session) => session.row.sessionId);
-    return this.#deps.records.list(caller.accountId, interpreter.arn, {
+  ): Promise<{ items: (SessionRecord & { live: boolean })[]; next: string | undefined }> {
+    const live = await this.#live(interpreter);
+    const { items, next } = await this.#deps.records.list(caller.accountId, interpreter.arn, {
       limit: page.limit,
       after: page.after,
       owner: (await caller.administers()) ? undefined : caller.owner,
-      ...(page.status ? { live: { ids: live, wanted: page.status === 'READY' } } : {}),
+      ...(page.status ? { live: { ids: [...live], wanted: page.status === 'READY' } } : {}),
     });
+    return { items: items.map((record) => ({ ...record, live: live.has(record.sessionId) })), next };
   }
 
   /** Ends a session; one that has ended already stays ended. Rejects with ResourceNotFoundException for one that never was. */
@@ -202,7 +194,8 @@ export class InterpreterSessions {
     try {
       return await this.#plan(interpreter, timeoutSeconds);
     } catch (error) {
-      throw explainStart(error);
+      if (!(error instanceof ImageUnderWay)) throw error;
+      throw errors.throttling(error.message, { retryAfterSeconds: error.retryAfterSeconds, cause: error });
     }
   }
 
@@ -237,7 +230,7 @@ export class InterpreterSessions {
 
   #watchPlan(timeoutSeconds: number): SessionPlan {
     return {
-      kind: 'code-interpreter',
+      kind: INTERPRETER_SESSIONS,
       version: '',
       image: undefined,
       lifecycle: { idleSeconds: timeoutSeconds, maxLifetimeSeconds: timeoutSeconds },
@@ -252,28 +245,11 @@ export class InterpreterSessions {
     plan: SessionPlan,
     { signal, span }: Pick<RequestContext, 'signal' | 'span'>,
   ): Promise<void> {
-    try {
-      const lease = await this.#deps.sessions.acquire(key, async () => plan, signal, span);
-      lease.release();
-    } catch (error) {
-      throw explainStart(error);
-    }
+    const lease = await this.#deps.sessions.acquire(key, async () => plan, signal, span);
+    lease.release();
   }
 }
 
 function keyOf(record: SessionRecord): SessionKey {
   return { accountId: record.accountId, resourceArn: record.interpreterArn, sessionId: record.sessionId };
-}
-
-/** Why a session could not be started, as an error of the wire. */
-function explainStart(error: unknown): unknown {
-  // A full disk is told the same way whatever needed it.
-  if (isDiskFull(error)) return error;
-  if (error instanceof ImageUnderWay)
-    return errors.throttling(error.message, { retryAfterSeconds: error.retryAfterSeconds, cause: error });
-  if (error instanceof SandboxError && error.reason === 'capacity')
-    return errors.throttling(error.message, { retryAfterSeconds: 2, cause: error });
-  if (error instanceof SandboxError || error instanceof StartFailure)
-    return errors.internal(`The session could not be started: ${error.message}`, { cause: error });
-  return error;
 }

@@ -6,6 +6,7 @@ import {
   subnetMap,
 } from './index.ts';
 import type { CodeInterpreterOperation } from './operations.ts';
+import { explainStart, INTERPRETER_SESSIONS } from './session-kind.ts';
 
 /** Code interpreters, in the sandboxes that the configuration describes. */
 export const module: ServiceModule<'codeInterpreter', CodeInterpreterOperation> = {
@@ -30,6 +31,6 @@ export const module: ServiceModule<'codeInterpreter', CodeInterpreterOperation> 
       newSessionId: () => identifiers.session().replaceAll('-', ''),
     });
     const { planOf, imagesInUse } = service.port;
-    return { ...service, sessionKind: { name: 'code-interpreter', planOf }, imagesInUse };
+    return { ...service, sessionKind: { name: INTERPRETER_SESSIONS, planOf, explain: explainStart }, imagesInUse };
   },
 };

@@ -133,7 +133,7 @@ export function codeInterpreterOperations(deps: CodeInterpreterOperationsDeps): 
           sessions.list(interpreter, callerOf(interpreter, ctx), { ...page, status: input.status }),
         );
         return {
-          items: items.map((record) => sessionSummary(record, interpreter, sessions.isLive(record))),
+          items: items.map(({ live, ...record }) => sessionSummary(record, interpreter, live)),
           nextToken,
         };
       },

@@ -1,9 +1,7 @@
 import { errors, ServiceError } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import { requestUpstream, type UpstreamResponse } from '../../kernel/http/index.ts';
-import { SandboxError } from '../../kernel/sandbox/index.ts';
-import { exitedSoon, type Lease, SessionQuotaError, StartFailure } from '../../kernel/sessions/index.ts';
-import { isDiskFull } from '../../kernel/system-error.ts';
+import { exitedSoon, type Lease, StartFailure } from '../../kernel/sessions/index.ts';
 import type { PlatformFunction } from './function.ts';
 import type { FunctionSandboxes, SandboxState } from './function-sandboxes.ts';
 
@@ -58,7 +56,7 @@ export class FunctionEvents {
           'Runtime.ExitError',
           'Error: The function ended, or did not get ready, before its first event',
         );
-      throw startProblem(error);
+      throw error;
     }
   }
 
@@ -160,15 +158,4 @@ function tooLarge(event: FunctionEvent): EventResult {
 function failure({ requestId }: FunctionEvent, errorType: string, message: string): EventResult {
   const errorMessage = message.startsWith('Error:') ? `RequestId: ${requestId} ${message}` : message;
   return { payload: Buffer.from(JSON.stringify({ errorType, errorMessage })), failed: true };
-}
-
-/** The wire's error for a sandbox that could not be made. */
-function startProblem(error: unknown): unknown {
-  // A full disk is told the same way whatever needed it.
-  if (isDiskFull(error)) return error;
-  if (error instanceof SessionQuotaError)
-    return errors.throttling(`${error.message}.`, { retryAfterSeconds: 2, cause: error });
-  if (!(error instanceof SandboxError)) return error;
-  if (error.reason === 'capacity') return errors.throttling(error.message, { retryAfterSeconds: 2, cause: error });
-  return errors.internal(`The sandbox of the function could not be made: ${error.message}`, { cause: error });
 }

@@ -5,6 +5,7 @@ import type { NetworkPolicy, SandboxLimits } from '../../kernel/sandbox/index.ts
 import { pingHealth, type SessionPlan } from '../../kernel/sessions/index.ts';
 import { LATEST, type PlatformFunction } from './function.ts';
 import { functionRuntime } from './function-runtimes.ts';
+import { FUNCTION_SESSIONS } from './session-kind.ts';
 
 export interface FunctionPlanDeps {
   limits: SandboxLimits;
@@ -18,9 +19,6 @@ export interface FunctionPlanDeps {
   /** Most sandboxes of one revision that stand ready. */
   pooled: number;
 }
-
-/** Of the kind of session (`SessionKind`). */
-export const FUNCTION_SESSIONS = 'function';
 
 /** A sandbox takes no event when it is older, and ends some time later by itself. */
 export const MAX_AGE_SECONDS = 7200;

@@ -17,7 +17,6 @@ import { Functions } from './functions.ts';
 import { lambdaRoutes } from './lambda-routes.ts';
 
 export type { FunctionCaller } from './function-caller.ts';
-export { FUNCTION_SESSIONS } from './function-plan.ts';
 
 export interface FunctionsServiceDeps extends FunctionImagesDeps, Omit<FunctionPlanDeps, 'stage'> {
   database: Database;

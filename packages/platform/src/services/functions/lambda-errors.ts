@@ -1,30 +1,34 @@
-import { type ErrorCode, errors } from '@agentplatform/contract';
+import { errors, ownErrors, type ServiceError } from '@agentplatform/contract';
 import type { FastifyReply } from 'fastify';
 import type { Logger } from 'pino';
 import { type OpenCall, toServiceError } from '../../kernel/http/index.ts';
+import { functionErrors } from './error-kinds.ts';
 
-/** The codes of the platform's own errors as clients of Lambda know them, with their status where it is another. */
-const CODES: Partial<Record<ErrorCode, { code: string; status?: number }>> = {
-  ValidationException: { code: 'InvalidParameterValueException' },
-  ConflictException: { code: 'ResourceConflictException' },
-  ThrottlingException: { code: 'TooManyRequestsException' },
-  ServiceQuotaExceededException: { code: 'CodeStorageExceededException', status: 400 },
-  RequestEntityTooLargeException: { code: 'RequestTooLargeException' },
-  InternalServerException: { code: 'ServiceException' },
-  ServiceUnavailableException: { code: 'ServiceException' },
+const lambda = ownErrors(functionErrors);
+
+/** The platform's own errors as clients of Lambda know them. */
+const WORDS: Readonly<Record<string, (message: string) => ServiceError>> = {
+  ValidationException: lambda.InvalidParameterValueException,
+  ConflictException: lambda.ResourceConflictException,
+  ThrottlingException: lambda.TooManyRequestsException,
+  ServiceQuotaExceededException: lambda.CodeStorageExceededException,
+  RequestEntityTooLargeException: lambda.RequestTooLargeException,
 };
+/** Those that are Lambda's `ServiceException`, each with its own status. */
+const FAILURES: ReadonlySet<string> = new Set(['InternalServerException', 'ServiceUnavailableException']);
 
 /** Answers what was thrown as Lambda does: the code in a header, the message under both names that its errors have for it. */
 export function writeLambdaError(error: unknown, { request, reply, requestId }: OpenCall, log: Logger): FastifyReply {
   const known = toServiceError(error);
   if (!known)
     log.error({ err: error, requestId, url: request.url }, 'functions failed for a reason inside the platform');
-  const { code, status, wireMessage, retryAfterSeconds } = known ?? errors.internal('The platform failed.');
-  const wire = { code, status, ...CODES[code] };
+  const failure = known ?? errors.internal('The platform failed.');
+  const { wireMessage, retryAfterSeconds } = failure;
+  const { code, status } = WORDS[failure.code]?.(wireMessage) ?? failure;
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
   return reply
-    .code(wire.status)
+    .code(status)
     .type('application/json')
-    .header('x-amzn-errortype', wire.code)
-    .send(JSON.stringify({ Type: wire.status < 500 ? 'User' : 'Service', message: wireMessage, Message: wireMessage }));
+    .header('x-amzn-errortype', FAILURES.has(code) ? 'ServiceException' : code)
+    .send(JSON.stringify({ Type: status < 500 ? 'User' : 'Service', message: wireMessage, Message: wireMessage }));
 }

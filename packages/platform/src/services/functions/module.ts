@@ -1,6 +1,7 @@
 import { objectReader } from '../../kernel/objects/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
-import { createFunctionsService, FUNCTION_SESSIONS, type FunctionCaller } from './index.ts';
+import { createFunctionsService, type FunctionCaller } from './index.ts';
+import { explainStart, FUNCTION_SESSIONS } from './session-kind.ts';
 
 declare module '../../service-module.ts' {
   interface Ports {
@@ -26,6 +27,9 @@ export const module: ServiceModule<'functions', never> = {
       newRequestId: identifiers.request,
     });
     // What a function was doing when the server ended nobody knows: its sandboxes are not taken up.
-    return { ...service, sessionKind: { name: FUNCTION_SESSIONS, planOf: async () => undefined } };
+    return {
+      ...service,
+      sessionKind: { name: FUNCTION_SESSIONS, planOf: async () => undefined, explain: explainStart },
+    };
   },
 };

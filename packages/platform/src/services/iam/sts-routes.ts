@@ -1,11 +1,11 @@
-import { type ErrorCode, errors, ServiceError } from '@agentplatform/contract';
+import { errors, ServiceError } from '@agentplatform/contract';
 import type { Iam, IamPrincipal } from '../../kernel/auth/index.ts';
 import type { RouteSet } from '../../kernel/http/index.ts';
 
 const NAMESPACE = 'https://sts.amazonaws.com/doc/2011-06-15/';
 
 /** STS names its errors in its own way (AWS STS API reference, common errors). */
-const CODES: Partial<Record<ErrorCode, string>> = {
+const CODES: Readonly<Record<string, string>> = {
   AccessDeniedException: 'AccessDenied',
   ValidationException: 'ValidationError',
   InvalidInputException: 'InvalidAction',

@@ -1,6 +1,12 @@
 import { errors } from '@agentplatform/contract';
 import { closeSignal, type KnownCall, type KnownRoute, type RouteSet, SIGNED } from '../../kernel/http/index.ts';
-import { type LogArchive, type Session, type Sessions, sessionLogs } from '../../kernel/sessions/index.ts';
+import {
+  type LiveSession,
+  type LogArchive,
+  type Session,
+  type Sessions,
+  sessionLogs,
+} from '../../kernel/sessions/index.ts';
 import { runtimeArn } from './runtime.ts';
 import type { Runtimes } from './runtimes.ts';
 
@@ -33,7 +39,7 @@ export function runtimeAdminRoutes(deps: RuntimeAdminDeps): RouteSet {
   return {
     name: 'runtimes',
     routes: [
-      route('sessions', 'ListRuntimeSessions', (_call, arn) => ({ sessions: deps.sessions.of(arn).map(sessionView) })),
+      route('sessions', 'ListRuntimeSessions', (_call, arn) => sessionsOf(arn, deps.sessions)),
       route('logs', 'ReadRuntimeLogs', ({ query, reply }, arn) => {
         const [session, follow] = [query.get('session') ?? undefined, query.get('follow')];
         const wanted = { resourceArn: arn, sessionId: session, follow: follow === '1' || follow === 'true' };
@@ -43,15 +49,20 @@ export function runtimeAdminRoutes(deps: RuntimeAdminDeps): RouteSet {
   };
 }
 
-function sessionView(session: Session) {
+/** Those of all servers; of the sandboxes of others this one knows no more than the database. */
+async function sessionsOf(arn: string, sessions: Sessions) {
+  const here = new Map(sessions.of(arn).map((session) => [session.row.sandboxId, session]));
+  const all = await sessions.everywhere(arn);
+  return { sessions: all.map((session) => sessionView(session, here.get(session.sandboxId))) };
+}
+
+function sessionView(live: LiveSession, here: Session | undefined) {
+  const { sessionId, sandboxId, version, state, serverId, port, createdAt } = live;
   return {
-    sessionId: session.row.sessionId,
-    sandboxId: session.row.sandboxId,
-    version: session.row.version,
-    state: session.state,
-    isolation: session.sandbox?.isolation,
+    ...{ sessionId, sandboxId, version, state, server: serverId },
+    isolation: here?.sandbox?.isolation,
     // Where its port is, as seen from the server's machine: for operators and for the benchmark, which calls the agent directly.
-    address: session.sandbox?.address(session.row.port),
-    startedAt: new Date(session.row.createdAt).toISOString(),
+    address: here?.sandbox?.address(port),
+    startedAt: new Date(createdAt).toISOString(),
   };
 }

@@ -1,17 +1,8 @@
 import { Readable } from 'node:stream';
 import { type data, errors, ServiceError, type StreamingBlob } from '@agentplatform/contract';
 import { type PushBody, RequestBody, requestUpstream, type UpstreamResponse } from '../../kernel/http/index.ts';
-import { SandboxError } from '../../kernel/sandbox/index.ts';
 import type { RequestContext } from '../../kernel/service.ts';
-import {
-  describeExit,
-  exitedSoon,
-  type Lease,
-  type SessionPlan,
-  type Sessions,
-  StartFailure,
-} from '../../kernel/sessions/index.ts';
-import { isDiskFull } from '../../kernel/system-error.ts';
+import { describeExit, exitedSoon, type Lease, type SessionPlan, type Sessions } from '../../kernel/sessions/index.ts';
 import { agentHeaders } from './agent-headers.ts';
 import { agentSpan, endWith, held } from './agent-span.ts';
 import type { AgentTokens } from './agent-tokens.ts';
@@ -91,24 +82,7 @@ export async function acquire(
   ctx: Pick<RequestContext, 'signal' | 'span'>,
   deps: Pick<InvokeDeps, 'sessions' | 'planFor'>,
 ): Promise<Lease> {
-  try {
-    return await deps.sessions.acquire(key, () => deps.planFor(target), ctx.signal, ctx.span);
-  } catch (error) {
-    if (error instanceof StartFailure) throw errors.runtimeClient(error.message, { cause: error });
-    throw sandboxProblem(error);
-  }
-}
-
-/** The wire's error for a sandbox that could not be made; any other error as it is. */
-export function sandboxProblem(error: unknown): unknown {
-  // A full disk is told the same way whatever needed it.
-  return error instanceof SandboxError && !isDiskFull(error) ? sandboxError(error) : error;
-}
-
-function sandboxError(error: SandboxError): ServiceError {
-  if (error.reason === 'capacity') return errors.throttling(error.message, { retryAfterSeconds: 2, cause: error });
-  if (error.reason === 'command') return errors.runtimeClient(error.message, { cause: error });
-  return errors.internal(`The sandbox could not be made: ${error.message}`, { cause: error });
+  return deps.sessions.acquire(key, () => deps.planFor(target), ctx.signal, ctx.span);
 }
 
 function send(

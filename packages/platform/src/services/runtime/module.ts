@@ -10,6 +10,7 @@ import { createRuntimeService, type RuntimePort, type RuntimeServiceDeps } from 
 import type { RuntimeOperation } from './operations.ts';
 import { RegistryCredentialsStore, registryCredentialsRoutes } from './registry-credentials.ts';
 import { runtimeTokens } from './runtime-tokens.ts';
+import { explainStart, RUNTIME_SESSIONS } from './session-kind.ts';
 
 declare module '../../service-module.ts' {
   interface Ports {
@@ -65,7 +66,7 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity' | 'se
         baseImageRoutes({ images, credentials }),
         runtimeAdminRoutes({ runtimes: service.port.runtimes, sessions, archive, region }),
       ],
-      sessionKind: { name: 'runtime', planOf: service.port.planOf },
+      sessionKind: { name: RUNTIME_SESSIONS, planOf: service.port.planOf, explain: explainStart },
       imagesInUse: service.port.imagesInUse,
     };
   },

@@ -14,7 +14,6 @@ import { checkDefinition, definitionOf, type LifecycleDefaults, lifecycleOf, pro
 import { egressArn } from './egress.ts';
 import { environmentOf } from './environment.ts';
 import type { FileSystems } from './file-systems.ts';
-import { sandboxProblem } from './invoke.ts';
 import {
   DEFAULT_ENDPOINT,
   endpointArn,
@@ -25,6 +24,7 @@ import {
   runtimeArn,
 } from './runtime.ts';
 import type { Page, RuntimeFamily, RuntimeStore } from './runtime-store.ts';
+import { RUNTIME_SESSIONS } from './session-kind.ts';
 import { warmUpRoute } from './warm-up.ts';
 
 export interface RuntimesDeps extends CertificateAuthorityDeps {
@@ -298,7 +298,7 @@ export class Runtimes {
     try {
       await this.#deps.warmUp(runtime, version, signal);
     } catch (error) {
-      if (!(error instanceof StartFailure)) throw sandboxProblem(error);
+      if (!(error instanceof StartFailure)) throw this.#deps.sessions.kinds.inWordsOf(RUNTIME_SESSIONS, error);
       const name = 'hooksConfiguration.build.warmup';
       throw errors.validation(`${name} failed: ${error.message}`, {
         fieldList: [{ name, message: error.message }],

@@ -8,6 +8,7 @@ import type { FileSystems } from './file-systems.ts';
 import { routeOf } from './protocols.ts';
 import type { RuntimeVersion } from './runtime.ts';
 import { type RuntimeSecrets, SECRETS_LABEL, secretEnvironment } from './secret-environment.ts';
+import { RUNTIME_SESSIONS } from './session-kind.ts';
 import { warmUpOf } from './warm-up.ts';
 
 export interface SessionPlanDeps {
@@ -46,7 +47,7 @@ export function sessionPlan(version: RuntimeVersion, deps: SessionPlanDeps): Ses
   const bound = (definition.filesystemConfigurations ?? []).length + secretNames.length + environment.endpoints.length;
   const copies = warmUp !== undefined && bound === 0;
   return {
-    kind: 'runtime',
+    kind: RUNTIME_SESSIONS,
     version: String(version.version),
     image: imageDigest,
     lifecycle: version.lifecycle,

@@ -1,6 +1,13 @@
 import { NotHeldError, type ServerHold } from '../server-hold.ts';
 import type { EndReason } from '../session-state.ts';
-import type { ServerHolder, SessionAddress, SessionRow, SessionStore, SessionSummary } from '../session-store.ts';
+import type {
+  LiveSession,
+  ServerHolder,
+  SessionAddress,
+  SessionRow,
+  SessionStore,
+  SessionSummary,
+} from '../session-store.ts';
 
 interface Kept extends SessionRow {
   serverId: string;
@@ -62,6 +69,16 @@ export class MemorySessionStore implements SessionStore {
       .map(({ endedAt: _, endReason: __, serverId: ___, epoch: ____, ...row }) => ({
         ...row,
         active: row.activatedAt !== undefined,
+      }));
+  }
+
+  async of(arn: string): Promise<LiveSession[]> {
+    return [...this.rows.values()]
+      .filter((row) => row.endedAt === undefined && row.resourceArn === arn)
+      .sort((a, b) => b.createdAt - a.createdAt)
+      .map(({ endedAt: _, endReason: __, epoch: ___, activatedAt, ...row }) => ({
+        ...row,
+        state: activatedAt === undefined ? 'starting' : 'active',
       }));
   }
 

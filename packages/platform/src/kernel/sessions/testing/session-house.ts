@@ -83,6 +83,7 @@ export function house(overrides: Partial<SessionsOptions> = {}, shared?: SharedP
     }),
   };
   const pooled = (max = 3): SessionPlan => ({ ...plan, pool: { resourceArn: key.resourceArn, max } });
+  sessions.kinds.add({ name: plan.kind, planOf: async () => plan, explain: () => undefined }, 'toy');
   sessions.start();
   cleanup.push(() => sessions.close());
   return {

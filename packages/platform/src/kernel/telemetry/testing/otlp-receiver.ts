@@ -21,10 +21,29 @@ export interface ReceivedSpan {
   resource: Record<string, unknown>;
 }
 
-/** Takes spans as a collector does: OTLP over HTTP, in protobuf, decoded here by hand. */
+/** A metric as it came over the wire. */
+export interface ReceivedMetric {
+  name: string;
+  unit: string;
+  kind: 'gauge' | 'sum' | 'histogram';
+  points: {
+    attributes: Record<string, unknown>;
+    /** Of a gauge or a sum. */
+    value: number | undefined;
+    /** Of a histogram: of each bucket by itself, and the upper bounds of all but the last. */
+    counts: number[];
+    bounds: number[];
+    sum: number | undefined;
+  }[];
+  resource: Record<string, unknown>;
+}
+
+/** Takes spans and metrics as a collector does: OTLP over HTTP, in protobuf, decoded here by hand. */
 export class OtlpReceiver {
   readonly #server: Server;
   readonly spans: ReceivedSpan[] = [];
+  /** Of each request, as a map by their names. */
+  readonly metrics: Map<string, ReceivedMetric>[] = [];
   /** All bodies, one after the other. */
   readonly bytes: Buffer[] = [];
   readonly requests: { path: string; headers: IncomingHttpHeaders; spans: number }[] = [];
@@ -49,7 +68,10 @@ export class OtlpReceiver {
     server.on('request', async (req, res) => {
       const body = await buffer(req).catch(() => undefined);
       if (!body) return;
-      const spans = receiver.status === 200 ? spansOf(body) : [];
+      const taken = receiver.status === 200 ? body : Buffer.alloc(0);
+      const isMetrics = req.url?.endsWith('/v1/metrics') === true;
+      if (isMetrics && receiver.status === 200) receiver.metrics.push(metricsOf(taken));
+      const spans = isMetrics ? [] : spansOf(taken);
       receiver.spans.push(...spans);
       receiver.bytes.push(body);
       receiver.requests.push({ path: req.url ?? '', headers: req.headers, spans: spans.length });
@@ -129,6 +151,50 @@ function spanOf(span: Fields, resource: Record<string, unknown>): ReceivedSpan {
     attributes: attributesOf(span, 9),
     resource,
   };
+}
+
+function metricsOf(body: Buffer): Map<string, ReceivedMetric> {
+  const all = messages(fieldsOf(body), 1).flatMap((one) => {
+    const resource = Object.assign({}, ...messages(one, 1).map((fields) => attributesOf(fields, 1)));
+    return messages(one, 2).flatMap((scope) => messages(scope, 2).map((metric) => metricOf(metric, resource)));
+  });
+  return new Map(all.map((metric) => [metric.name, metric]));
+}
+
+/** Of a metric 5 is a gauge, 7 a sum and 9 a histogram; their points are their field 1. */
+const KINDS = new Map([
+  [5, 'gauge'],
+  [7, 'sum'],
+  [9, 'histogram'],
+] as const);
+
+function metricOf(metric: Fields, resource: Record<string, unknown>): ReceivedMetric {
+  const [number, kind] = [...KINDS].find(([field]) => metric.has(field)) ?? [5, 'gauge'];
+  const of = { name: bytesOf(metric, 1).toString('utf8'), unit: bytesOf(metric, 3).toString('utf8') };
+  const points = messages(fieldsOf(bytesOf(metric, number)), 1).map(kind === 'histogram' ? distributionOf : singleOf);
+  return { ...of, kind, points, resource };
+}
+
+function singleOf(point: Fields): ReceivedMetric['points'][number] {
+  const value = bytesOf(point, 4).readDoubleLE();
+  return { attributes: attributesOf(point, 7), value, counts: [], bounds: [], sum: undefined };
+}
+
+function distributionOf(point: Fields): ReceivedMetric['points'][number] {
+  const counts = eights(bytesOf(point, 6)).map((eight) => Number(eight.readBigUInt64LE()));
+  const bounds = eights(bytesOf(point, 7)).map((eight) => eight.readDoubleLE());
+  return {
+    attributes: attributesOf(point, 9),
+    value: undefined,
+    counts,
+    bounds,
+    sum: bytesOf(point, 5).readDoubleLE(),
+  };
+}
+
+/** A packed field of fixed numbers. */
+function eights(packed: Buffer): Buffer[] {
+  return Array.from({ length: Math.floor(packed.length / 8) }, (_, at) => packed.subarray(at * 8, at * 8 + 8));
 }
 
 function attributesOf(fields: Fields, number: number): Record<string, unknown> {

@@ -127,6 +127,7 @@ describe('agentcore identity', () => {
         'metadata: passed',
         'token endpoint: passed',
         'client authentication: passed',
+        'grant: passed',
         'scopes: passed',
       ]);
       const cases: [string, string, string[], string, string][] = [

@@ -36,14 +36,19 @@ export async function signedRequest(request: RequestToSign, at = new Date()): Pr
     { signingDate: at },
   );
   const names = new URLSearchParams(query).toString();
-  return { headers: signed.headers, wire: wireOf(`${path}${names && `?${names}`}`, signed.headers, body) };
+  return { headers: signed.headers, wire: wireOf(`${path}${names && `?${names}`}`, signed.headers, body, method) };
 }
 
-/** An HTTP/1.1 POST as its bytes. */
-export function wireOf(target: string, headers: Record<string, string>, body: string): Buffer {
+/** A request of HTTP/1.1 as its bytes. */
+export function wireOf(
+  target: string,
+  headers: Record<string, string>,
+  body: string,
+  method: 'GET' | 'POST' = 'POST',
+): Buffer {
   const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)) });
   return Buffer.from(
-    `POST ${target} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`,
+    `${method} ${target} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`,
   );
 }
 

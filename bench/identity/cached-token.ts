@@ -6,8 +6,10 @@ import { median, percentile } from '../support/statistics.ts';
 /** A signed operation that is measured: its path, and the body that it gets. */
 export interface Measured {
   name: string;
+  /** POST unless told. */
+  method?: 'GET' | 'POST';
   path: string;
-  body: object;
+  body?: object;
 }
 
 /** Milliseconds of one operation over one connection, and how many times those of the cheapest they are: medians of the turns' own ratios. */
@@ -76,12 +78,13 @@ export async function takeTurns(platform: TestPlatform, measured: Measured[], tu
 /** That request as the bytes of the wire, signed for the last seconds. */
 export async function signed(
   platform: TestPlatform,
-  { path, body }: Omit<Measured, 'name'>,
+  { method = 'POST', path, body }: Omit<Measured, 'name'>,
   count = SECONDS,
 ): Promise<Buffer[]> {
   const { endpoint, region } = platform.ready;
   const request = {
-    ...{ endpoint: new URL(endpoint), path, body: JSON.stringify(body), region, credentials: platform.credentials },
+    ...{ endpoint: new URL(endpoint), method, path, body: body === undefined ? '' : JSON.stringify(body) },
+    ...{ region, credentials: platform.credentials },
     headers: { 'content-type': 'application/json' },
   };
   const now = Date.now();

@@ -1,5 +1,5 @@
 import { GetWorkloadAccessTokenCommand } from '@aws-sdk/client-bedrock-agentcore';
-import { CreateWorkloadIdentityCommand } from '@aws-sdk/client-bedrock-agentcore-control';
+import { CreateWorkloadIdentityCommand, PutResourcePolicyCommand } from '@aws-sdk/client-bedrock-agentcore-control';
 import { clientsOf } from '../../tests/support/clients.ts';
 import { connectConsentProvider } from '../../tests/support/consent-platform.ts';
 import { startTestPlatform } from '../../tests/support/platform-process.ts';
@@ -26,7 +26,10 @@ export async function run(args: string[]): Promise<void> {
   const short = await connectConsentProvider(clients, 'short', undefined, { lifeSeconds: LIFE_SECONDS });
   try {
     const workloadName = 'worker';
-    await clients.control.send(new CreateWorkloadIdentityCommand({ name: workloadName }));
+    const { workloadIdentityArn: resourceArn = '' } = await clients.control.send(
+      new CreateWorkloadIdentityCommand({ name: workloadName }),
+    );
+    await clients.control.send(new PutResourcePolicyCommand({ resourceArn, policy: policyOf(resourceArn) }));
     const issued = await clients.data.send(new GetWorkloadAccessTokenCommand({ workloadName }));
     const tokenOf = (resourceCredentialProviderName: string) => ({
       path: '/identities/oauth2/token',
@@ -39,6 +42,7 @@ export async function run(args: string[]): Promise<void> {
       { name: 'GetResourceOauth2Token', ...tokenOf('lasting') },
       { name: 'GetWorkloadAccessToken', path: '/identities/GetWorkloadAccessToken', body: { workloadName } },
       { name: 'ListAgentRuntimes', path: '/runtimes/', body: {} },
+      { name: 'GetResourcePolicy', method: 'GET' as const, path: `/resourcepolicy/${encodeURIComponent(resourceArn)}` },
       { name: 'GetTokenVault', path: '/identities/get-token-vault', body: {} },
     ];
     const results: IdentityResults = {
@@ -59,4 +63,14 @@ export async function run(args: string[]): Promise<void> {
     await platform.dispose();
     for (const one of [lasting, short]) await one.close();
   }
+}
+
+/** A policy of the usual size, for GetResourcePolicy to give. */
+function policyOf(resourceArn: string): string {
+  const account = resourceArn.split(':')[4];
+  const Statement = {
+    ...{ Sid: 'bench', Effect: 'Allow', Principal: { AWS: `arn:aws:iam::${account}:root` } },
+    ...{ Action: 'bedrock-agentcore:GetWorkloadIdentity', Resource: resourceArn },
+  };
+  return JSON.stringify({ Version: '2012-10-17', Statement: [Statement] });
 }

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { Hash } from '@smithy/core/serde';
 import { SignatureV4 } from '@smithy/signature-v4';
 
 export interface RequestToSign {
@@ -36,14 +36,19 @@ export async function signedRequest(request: RequestToSign, at = new Date()): Pr
     { signingDate: at },
   );
   const names = new URLSearchParams(query).toString();
-  return { headers: signed.headers, wire: wireOf(`${path}${names && `?${names}`}`, signed.headers, body) };
+  return { headers: signed.headers, wire: wireOf(`${path}${names && `?${names}`}`, signed.headers, body, method) };
 }
 
-/** An HTTP/1.1 POST as its bytes. */
-export function wireOf(target: string, headers: Record<string, string>, body: string): Buffer {
+/** A request of HTTP/1.1 as its bytes. */
+export function wireOf(
+  target: string,
+  headers: Record<string, string>,
+  body: string,
+  method: 'GET' | 'POST' = 'POST',
+): Buffer {
   const lines = Object.entries({ ...headers, 'content-length': String(Buffer.byteLength(body)) });
   return Buffer.from(
-    `POST ${target} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`,
+    `${method} ${target} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`,
   );
 }
 
@@ -57,25 +62,4 @@ export function rotation(requests: readonly Buffer[]): () => Buffer {
 }
 
 /** What the signer hashes with. */
-export class Sha256 {
-  readonly #hash;
-
-  constructor(secret?: string | ArrayBuffer | ArrayBufferView) {
-    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', bytesOf(secret));
-  }
-
-  update(data: string | ArrayBuffer | ArrayBufferView): void {
-    this.#hash.update(bytesOf(data));
-  }
-
-  async digest(): Promise<Uint8Array> {
-    return this.#hash.digest();
-  }
-
-  reset(): void {}
-}
-
-function bytesOf(data: string | ArrayBuffer | ArrayBufferView): Buffer {
-  if (typeof data === 'string') return Buffer.from(data);
-  return data instanceof ArrayBuffer ? Buffer.from(data) : Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-}
+export const Sha256 = Hash.bind(null, 'sha256');

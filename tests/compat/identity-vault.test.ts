@@ -269,7 +269,7 @@ describe('the token vault, by the AWS SDK and boto3', () => {
 
     await admin('POST', `/keys/${key.id}/disable`);
     await expect(set({ keyType: 'ServiceManagedKey' })).rejects.toMatchObject({
-      name: 'AccessDeniedException',
+      name: 'ValidationException',
       message: expect.stringContaining('is disabled'),
     });
     expect(await reset()).toMatchObject({ status: 400, text: expect.stringMatching(/still exists \(Disabled\)/) });
@@ -277,7 +277,7 @@ describe('the token vault, by the AWS SDK and boto3', () => {
     expect(await reset()).toMatchObject({ status: 400, text: expect.stringMatching(/PendingDeletion/) });
     await admin('POST', `/keys/${key.id}/schedule-deletion`, { days: 0 });
     await expect(set({ keyType: 'ServiceManagedKey' })).rejects.toMatchObject({
-      name: 'AccessDeniedException',
+      name: 'ValidationException',
       message: expect.stringContaining('ResetTokenVaultKeyMaterial'),
     });
     // Providers and their secrets are not under it.

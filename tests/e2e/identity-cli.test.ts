@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +11,10 @@ import {
   GetWorkloadAccessTokenForJWTCommand,
   GetWorkloadAccessTokenForUserIdCommand,
 } from '@aws-sdk/client-bedrock-agentcore';
-import { CreateWorkloadIdentityCommand } from '@aws-sdk/client-bedrock-agentcore-control';
+import {
+  CreatePaymentCredentialProviderCommand,
+  CreateWorkloadIdentityCommand,
+} from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentcoreInside, type Ended } from '../../packages/cli/test/agentcore.ts';
 import {
@@ -24,6 +28,9 @@ import { startTestPlatform, type TestPlatform } from '../support/platform-proces
 import { signedFetch } from '../support/signed-fetch.ts';
 
 const KEY = ['sk', 'of-the-cli'].join('-');
+const PRIVATE_KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  .privateKey.export({ type: 'pkcs8', format: 'der' })
+  .toString('base64');
 let platform: TestPlatform;
 let clients: Clients;
 let provider: ConsentProvider;
@@ -98,6 +105,33 @@ describe('agentcore identity', () => {
     await good(['remove', 'told']);
   });
 
+  it('lists, shows and removes providers of payment vendors, and tells kinds apart that have one name', async () => {
+    const secret = 'canary-of-privy-4711';
+    await clients.control.send(
+      new CreatePaymentCredentialProviderCommand({
+        ...{ name: 'wallet', credentialProviderVendor: 'StripePrivy' },
+        providerConfigurationInput: {
+          stripePrivyConfiguration: {
+            ...{ appId: 'app', appSecret: secret, authorizationId: 'id' },
+            authorizationPrivateKey: `wallet-auth:${PRIVATE_KEY}`,
+          },
+        },
+      }),
+    );
+    const shown = [await good(['list']), await good(['list', '--json']), await good(['show', 'wallet'])];
+    expect(shown[0]).toMatch(/^wallet +payment +StripePrivy +arn:/m);
+    expect(JSON.parse(shown[1] ?? '')).toMatchObject([{ name: 'wallet', kind: 'payment', vendor: 'StripePrivy' }]);
+    expect(shown[2]).toMatch(/^kind +payment\ncredentialProviderVendor +StripePrivy/m);
+    for (const one of [secret, PRIVATE_KEY]) expect(shown.join()).not.toContain(one);
+    await good(['add', 'api-key', 'wallet'], KEY);
+    expect(await identity(['show', 'wallet'])).toMatchObject({
+      ...{ code: 2, stderr: expect.stringContaining('--kind api-key or --kind payment') },
+    });
+    expect(await good(['remove', 'wallet', '--kind', 'payment'])).toBe('wallet is removed.\n');
+    expect(JSON.parse(await good(['list', '--json']))).toMatchObject([{ name: 'wallet', kind: 'api-key' }]);
+    await good(['remove', 'wallet']);
+  });
+
   it('says which step of a flow fails, and why', async () => {
     const garbage = createServer((request, response) => {
       const issuer = 'https://nowhere.example';
@@ -127,6 +161,7 @@ describe('agentcore identity', () => {
         'metadata: passed',
         'token endpoint: passed',
         'client authentication: passed',
+        'grant: passed',
         'scopes: passed',
       ]);
       const cases: [string, string, string[], string, string][] = [

@@ -1,5 +1,8 @@
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import {
   GetResourceOauth2TokenCommand,
   GetWorkloadAccessTokenForUserIdCommand,
@@ -8,7 +11,8 @@ import {
   CreateWorkloadIdentityCommand,
   GetOauth2CredentialProviderCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { agentcoreInside } from '../../packages/cli/test/agentcore.ts';
 import type { ConsentProvider } from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { connectConsentProvider, consentTo } from '../support/consent-platform.ts';
@@ -18,6 +22,8 @@ import { startTestPlatform, type TestPlatform } from '../support/platform-proces
 let proxy: Server;
 let publicUrl: string;
 const passed: string[] = [];
+/** Where it leads to below the path; elsewhere once somebody has changed it. */
+let behind = '';
 let platform: TestPlatform;
 let clients: Clients;
 let provider: ConsentProvider;
@@ -28,7 +34,8 @@ beforeAll(async () => {
     if (!url.startsWith('/agents/')) return outgoing.writeHead(404).end();
     passed.push(url);
     const { hostname, port } = new URL(platform.ready.endpoint);
-    const onward = request({ hostname, port, method, headers, path: url.slice('/agents'.length) }, (answer) => {
+    const path = `${behind}${url.slice('/agents'.length)}`;
+    const onward = request({ hostname, port, method, headers, path }, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(outgoing);
     });
@@ -70,4 +77,22 @@ it('a consent is walked through a reverse proxy, by the address that the platfor
   // The page, its form and the way back: all of it came through the proxy.
   expect(passed.map((url) => url.split('?')[0]?.split('/')[4])).toEqual(['authorize', 'authorize', 'callback']);
   expect(await provider.whoIs((await ask({ sessionUri })).accessToken ?? '')).toBe('ada');
+});
+
+it('doctor asks by that address, and says when it leads elsewhere or nowhere', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'public-url-'));
+  onTestFinished(() => rm(dir, { recursive: true }));
+  const doctor = async (...args: string[]) =>
+    (await agentcoreInside(['doctor', ...args], { cwd: dir, env: platform.env })).stdout;
+  const found = async () => (JSON.parse(await doctor('--json')) as { publicAddress: unknown }).publicAddress;
+  const before = passed.length;
+  expect(await found()).toEqual({ address: publicUrl });
+  expect(passed.slice(before)).toEqual(['/agents/healthz']);
+  expect(await doctor()).toMatch(new RegExp(`Address for browsers\\n +yes +${publicUrl}\\n`));
+  behind = '/elsewhere';
+  expect(await found()).toEqual({ address: publicUrl, problem: expect.stringContaining('leads elsewhere') });
+  expect(await doctor()).toMatch(new RegExp(`no +${publicUrl}; publicUrl leads elsewhere: it answers 404`));
+  proxy.closeAllConnections();
+  await new Promise((done) => proxy.close(done));
+  expect(await found()).toEqual({ address: publicUrl, problem: expect.stringContaining('cannot be reached') });
 });

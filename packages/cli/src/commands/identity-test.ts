@@ -1,9 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Option } from '@commander-js/extra-typings';
 import { CliError } from '../cli-error.ts';
 import { platformCommand } from '../command.ts';
 import { adminJson, segment } from '../platform/admin.ts';
-import { findConnection } from '../platform/connection.ts';
-import { columns, harmless, print, printJson, type Terminal } from '../terminal/terminal.ts';
+import { type Connection, findConnection } from '../platform/connection.ts';
+import { columns, harmless, note, print, printJson, type Terminal } from '../terminal/terminal.ts';
 import { fieldOf } from './iam-request.ts';
+import { secondsOption } from './options.ts';
+import { readSecret } from './read-secret.ts';
 
 /** What to do about a step that fails. */
 const REMEDIES: Readonly<Record<string, string>> = {
@@ -11,45 +15,102 @@ const REMEDIES: Readonly<Record<string, string>> = {
     'Check the address, and whether the platform may call it: private ranges are opened by the operator (--allow-private-egress).',
   tls: 'The certificate must be of an authority that is trusted; one of your own is named by certificateConfigurations.',
   metadata: 'Check the discovery URL: opened in a browser it shows JSON with issuer and token_endpoint.',
+  'authorization page': 'Name a server that has one, or test another flow: --flow m2m.',
+  consent: 'Check that the server has the redirect URI of the provider (agentcore identity show NAME), and the scopes.',
+  'user token': 'Give a token of a user that counts: a JWT of an issuer that the platform can ask for its keys.',
   'token endpoint': 'Check the server’s own log; the address is in its metadata.',
   'client authentication':
     'Check client id, client secret and the way in which the server takes them (--client-authentication).',
+  grant: 'Check at the server that the client may use this flow.',
   scopes: 'Ask for scopes that this client has at its server.',
 };
+
+/** The flows in the words of this program, and of the wire. */
+const FLOWS = { m2m: 'M2M', user: 'USER_FEDERATION', 'on-behalf-of': 'ON_BEHALF_OF_TOKEN_EXCHANGE' } as const;
+type Flow = keyof typeof FLOWS;
+const ASK_EVERY_MS = 1_000;
+
+interface Step {
+  step: string;
+  status: string;
+  message: string;
+}
 
 /** `agentcore identity test-provider`: which step of a provider's flow fails, and why. */
 export function testProviderCommand(terminal: Terminal) {
   return platformCommand('test-provider', {
     summary: 'Try the flow of an OAuth2 provider step by step, and show which step fails and why.',
     details:
-      'The platform asks the provider’s server as it does for an agent: discovery, TLS, metadata, token endpoint, client authentication, ' +
-      'scopes. The token that it gets is thrown away. A client that is only for users gets no token; that is not a failure.',
+      'The platform asks the provider’s server as it does for an agent, and throws the token away. Without --flow it tries the flow that the provider is for: ' +
+      'an exchange of tokens where it has one; else a token of the client itself; a person’s consent where the client gets none, and at vendors such as Google. ' +
+      'For a consent it prints a link. Open it and allow the access: the command waits for that, and then revokes it.',
     examples: [
-      { does: 'test without scopes', line: 'agentcore identity test-provider orders' },
       {
-        does: 'also the scopes that an agent asks for',
+        does: 'with the scopes that an agent asks for',
         line: 'agentcore identity test-provider orders --scope read --scope write',
+      },
+      { does: 'a person’s consent', line: 'agentcore identity test-provider calendar --flow user --scope openid' },
+      {
+        does: 'an exchange of a user’s token',
+        line: 'agentcore identity test-provider crm --user-token --audience https://crm.example < token.txt',
       },
     ],
   })
     .argument('<name>', 'name of the provider')
+    .addOption(
+      new Option('--flow <flow>', 'the flow to try, if not the one that the provider is for').choices(
+        Object.keys(FLOWS) as Flow[],
+      ),
+    )
     .option('--scope <scope...>', 'scopes to ask for')
-    .action(async (name, { scope: scopes = [], ...flags }) => {
-      const path = `/identity/oauth2-providers/${segment(name)}/test`;
-      const request = { method: 'POST', path, body: { scopes }, signal: terminal.signal } as const;
-      const found = await adminJson(await findConnection(terminal, flags), request);
-      const steps = stepsOf(found);
-      if (flags.json) printJson(terminal, found);
+    .option('--audience <audience...>', 'whom the token is to be for')
+    .option('--user-token', 'exchange a token of a user, from standard input or a prompt')
+    .option('--timeout <seconds>', 'how long to wait for the consent at most', secondsOption, 600)
+    .action(async (name, { flow, scope: scopes = [], audience: audiences = [], userToken, timeout, ...flags }) => {
+      const connection = await findConnection(terminal, flags);
+      const test = testerOf(connection, name, terminal.signal);
+      const usage = `agentcore identity test-provider ${name} --user-token < token.txt`;
+      const found = await test({
+        ...{ scopes, audiences },
+        ...(flow !== undefined && { flow: FLOWS[flow] }),
+        ...(userToken && { userToken: await readSecret(terminal, 'the user’s token', usage) }),
+      });
+      const begun = stepsOf(found);
+      const [link, sessionUri] = [fieldOf(found, 'authorizationUrl'), fieldOf(found, 'sessionUri')];
+      if (typeof link === 'string') note(terminal, `Open this page and allow the access:\n${harmless(link)}`);
+      const later =
+        typeof sessionUri === 'string' ? await consented(() => test({ sessionUri }), timeout, terminal) : [];
+      const steps = begun.map((one) => later.find(({ step }) => step === one.step) ?? one);
+      if (flags.json) printJson(terminal, { name, flow: fieldOf(found, 'flow'), steps });
       else
         for (const line of columns(steps.map(({ step, status, message }) => [step, status, message])))
           print(terminal, line);
-      const failed = steps.find(({ status }) => status === 'failed');
-      if (failed)
-        throw new CliError('failure', `The step "${failed.step}" fails: ${failed.message}`, REMEDIES[failed.step]);
+      const amiss = steps.find(({ status }) => status === 'failed' || status === 'waiting');
+      if (!amiss) return;
+      const what = amiss.status === 'failed' ? 'fails' : `was not done within ${timeout} s`;
+      throw new CliError('failure', `The step "${amiss.step}" ${what}: ${amiss.message}`, REMEDIES[amiss.step]);
     });
 }
 
-function stepsOf(found: unknown): { step: string; status: string; message: string }[] {
+type Tester = (body: object) => Promise<unknown>;
+
+function testerOf(connection: Connection, name: string, signal: AbortSignal): Tester {
+  const path = `/identity/oauth2-providers/${segment(name)}/test`;
+  return (body) => adminJson(connection, { method: 'POST', path, body, signal });
+}
+
+/** What became of the consent; as it stands when the time is over. */
+async function consented(ask: () => Promise<unknown>, seconds: number, { signal }: Terminal): Promise<Step[]> {
+  const until = performance.now() + seconds * 1000;
+  for (;;) {
+    const steps = stepsOf(await ask());
+    const waits = steps.some(({ status }) => status === 'waiting');
+    if (!waits || performance.now() >= until) return steps;
+    await sleep(ASK_EVERY_MS, undefined, { signal });
+  }
+}
+
+function stepsOf(found: unknown): Step[] {
   const steps = fieldOf(found, 'steps');
   if (!Array.isArray(steps)) throw new CliError('failure', 'The platform answered without steps.');
   const member = (one: unknown, name: string): string => harmless(String(fieldOf(one, name)));

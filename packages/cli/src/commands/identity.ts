@@ -2,7 +2,7 @@ import { Option } from '@commander-js/extra-typings';
 import { commandGroup, platformCommand } from '../command.ts';
 import { controlClient } from '../platform/clients.ts';
 import { findConnection } from '../platform/connection.ts';
-import { kindOf, listProviders, type ProviderKind, removeProvider, showProvider } from '../platform/identity.ts';
+import { kindOf, listProviders, PROVIDER_KINDS, removeProvider, showProvider } from '../platform/identity.ts';
 import { note, printJson, type Terminal, typed } from '../terminal/terminal.ts';
 import { printDone, printList, printMembers } from './iam-request.ts';
 import { addCommand } from './identity-add.ts';
@@ -76,7 +76,7 @@ function removeCommand(terminal: Terminal) {
     summary: 'Remove a credential provider, with its secret and all tokens from it.',
     examples: [
       { does: 'agents get no more credentials from it', line: 'agentcore identity remove search' },
-      { does: 'where both kinds have that name', line: 'agentcore identity remove search --kind oauth2' },
+      { does: 'where several kinds have that name', line: 'agentcore identity remove search --kind oauth2' },
     ],
   })
     .argument('<name>', 'name of the provider')
@@ -91,8 +91,5 @@ function removeCommand(terminal: Terminal) {
 }
 
 function kindOption() {
-  const kinds: ProviderKind[] = ['api-key', 'oauth2'];
-  return new Option('--kind <kind>', 'kind of the provider, if both kinds have that name').choices(
-    kinds as ['api-key', 'oauth2'],
-  );
+  return new Option('--kind <kind>', 'kind of the provider, if several have that name').choices(PROVIDER_KINDS);
 }

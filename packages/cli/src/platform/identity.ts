@@ -5,19 +5,20 @@ import type {
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CliError } from '../cli-error.ts';
 
-/** The two kinds of credential provider that this program knows; names are unique within a kind. */
-export type ProviderKind = 'api-key' | 'oauth2';
+/** The kinds of credential providers; names are unique within a kind. */
+export const PROVIDER_KINDS = ['api-key', 'oauth2', 'payment'] as const;
+export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
 /** A credential provider as lists show it. */
 export interface ListedProvider {
   name: string;
   kind: ProviderKind;
-  /** Of an OAuth2 provider. */
+  /** Of an OAuth2 or payment provider. */
   vendor?: string;
   arn: string;
 }
 
-/** All credential providers of the two kinds, by name. */
+/** All credential providers, by name. */
 export async function listProviders(client: BedrockAgentCoreControlClient): Promise<ListedProvider[]> {
   const sdk = await import('@aws-sdk/client-bedrock-agentcore-control');
   const found: ListedProvider[] = [];
@@ -31,42 +32,53 @@ export async function listProviders(client: BedrockAgentCoreControlClient): Prom
       credentialProviderArn: arn = '',
     } of credentialProviders)
       found.push({ name, kind: 'oauth2', vendor, arn });
+  for await (const { credentialProviders = [] } of sdk.paginateListPaymentCredentialProviders({ client }, {}))
+    for (const {
+      name = '',
+      credentialProviderVendor: vendor = '',
+      credentialProviderArn: arn = '',
+    } of credentialProviders)
+      found.push({ name, kind: 'payment', vendor, arn });
   return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The kind of the provider of that name. Rejects with a `CliError`: not there, or there are two and `wanted` says not which. */
+/** The kind of the provider of that name. Rejects with a `CliError`: not there, or there are several and `wanted` says not which. */
 export async function kindOf(
   client: BedrockAgentCoreControlClient,
   name: string,
   wanted?: ProviderKind,
 ): Promise<ProviderKind> {
   if (wanted !== undefined) return wanted;
-  const [only, other] = (await listProviders(client)).filter((one) => one.name === name);
+  const [only, ...others] = (await listProviders(client)).filter((one) => one.name === name);
   if (!only)
     throw new CliError(
       'notFound',
       `There is no credential provider ${name}.`,
       'See which there are: agentcore identity list',
     );
-  if (other)
-    throw new CliError('usage', `There are two providers named ${name}.`, 'Say which: --kind api-key or --kind oauth2');
-  return only.kind;
+  if (others.length === 0) return only.kind;
+  const kinds = [only, ...others].map(({ kind }) => `--kind ${kind}`).join(' or ');
+  throw new CliError('usage', `There are several providers named ${name}.`, `Say which: ${kinds}`);
 }
 
 /** Everything that the platform shows of a provider; secrets are no part of it. */
 export async function showProvider(client: BedrockAgentCoreControlClient, kind: ProviderKind, name: string) {
   const sdk = await import('@aws-sdk/client-bedrock-agentcore-control');
-  const { $metadata: _, ...shown } =
-    kind === 'api-key'
-      ? await client.send(new sdk.GetApiKeyCredentialProviderCommand({ name }))
-      : await client.send(new sdk.GetOauth2CredentialProviderCommand({ name }));
+  const { $metadata: _, ...shown } = await {
+    'api-key': () => client.send(new sdk.GetApiKeyCredentialProviderCommand({ name })),
+    oauth2: () => client.send(new sdk.GetOauth2CredentialProviderCommand({ name })),
+    payment: () => client.send(new sdk.GetPaymentCredentialProviderCommand({ name })),
+  }[kind]();
   return { kind, ...shown };
 }
 
 export async function removeProvider(client: BedrockAgentCoreControlClient, kind: ProviderKind, name: string) {
   const sdk = await import('@aws-sdk/client-bedrock-agentcore-control');
-  if (kind === 'api-key') await client.send(new sdk.DeleteApiKeyCredentialProviderCommand({ name }));
-  else await client.send(new sdk.DeleteOauth2CredentialProviderCommand({ name }));
+  await {
+    'api-key': () => client.send(new sdk.DeleteApiKeyCredentialProviderCommand({ name })),
+    oauth2: () => client.send(new sdk.DeleteOauth2CredentialProviderCommand({ name })),
+    payment: () => client.send(new sdk.DeletePaymentCredentialProviderCommand({ name })),
+  }[kind]();
 }
 
 export async function addApiKey(client: BedrockAgentCoreControlClient, wish: CreateApiKeyCredentialProviderRequest) {

@@ -21,6 +21,7 @@ export { createJwtAuthenticator, type JwtAuthenticator } from './jwt.ts';
 export { checkConfiguration } from './jwt-rules.ts';
 export { createOidcDiscovery } from './oidc-discovery.ts';
 export { assumedRoleArn, ownerOf } from './owner-of.ts';
+export { checkPassedRole } from './passed-role.ts';
 export type { AnonymousPrincipal, IamPrincipal, OAuthPrincipal, Principal } from './principal.ts';
 export {
   type SignedOutboundRequest,

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { Hash } from '@smithy/core/serde';
 import { SignatureV4 } from '@smithy/signature-v4';
 
 /** A secret to sign with. */
@@ -49,7 +49,7 @@ export async function signRequest(
     .join('&');
   const { accessKeyId, secretAccessKey, sessionToken } = credentials;
   const signer = new SignatureV4({
-    ...{ service, region, sha256: Sha256, uriEscapePath: service !== 's3' },
+    ...{ service, region, sha256: Hash.bind(null, 'sha256'), uriEscapePath: service !== 's3' },
     credentials: { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
   });
   const signed = await signer.sign(
@@ -79,30 +79,4 @@ function queryOf(url: URL): Record<string, string[]> {
 /** As signatures have it: everything but unreserved characters. */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
-}
-
-type Data = string | ArrayBuffer | ArrayBufferView;
-
-function bytesOf(data: Data): Uint8Array | string {
-  if (typeof data === 'string') return data;
-  return ArrayBuffer.isView(data)
-    ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-    : new Uint8Array(data);
-}
-
-/** What the signer hashes with. */
-class Sha256 {
-  readonly #hash;
-
-  constructor(secret?: Data) {
-    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', bytesOf(secret));
-  }
-
-  update(data: Data): void {
-    this.#hash.update(bytesOf(data));
-  }
-
-  async digest(): Promise<Uint8Array> {
-    return this.#hash.digest();
-  }
 }

@@ -8,6 +8,7 @@ import {
 } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Principal } from '../auth/index.ts';
+import { onAbort } from '../on-abort.ts';
 import type { OperationHandler, OperationHandlers, RequestContext } from '../service.ts';
 import { type Metrics, NO_SPAN, type Span, TRACE_HEADERS } from '../telemetry/index.ts';
 import { toOperationError } from './service-errors.ts';
@@ -107,11 +108,7 @@ export class OperationCalls {
       headers: exchange.req.headers,
       origin: request?.origin ?? '',
       log: log.child({ requestId, ...(request ? { forRequest: request.requestId } : {}) }),
-      onGone(run) {
-        if (signal.aborted) run();
-        else signal.addEventListener('abort', run, { once: true });
-        return () => signal.removeEventListener('abort', run);
-      },
+      onGone: (run) => onAbort(signal, run),
       require: async (action, resource) => this.#stages.authorize(exchange, principal, { action, resource }),
     };
   }

@@ -4,6 +4,7 @@ import { encodeError, errors, requestIdHeader, type ServiceError } from '@agentp
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Logger } from 'pino';
 import { gateBody, type Spool } from '../auth/index.ts';
+import { onAbort } from '../on-abort.ts';
 import type { PeerForwarder } from '../peers/index.ts';
 import { HeldElsewhereError } from '../sessions/index.ts';
 import type { Metrics, Span } from '../telemetry/index.ts';
@@ -139,10 +140,7 @@ class PassThrough {
     const request = this.#service.read(req);
     passage.operation = request.operation;
     const entered = await this.#entry.enter(entering, request, this.#take(passage));
-    const onGone: OnGone = (run) => {
-      signal.addEventListener('abort', run, { once: true });
-      return () => signal.removeEventListener('abort', run);
-    };
+    const onGone: OnGone = (run) => onAbort(signal, run);
     const countMore = (requests: number): void => {
       for (let i = 0; i < requests; i++) {
         this.#stages.know(entering, entered.principal);

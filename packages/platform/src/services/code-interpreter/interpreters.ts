@@ -1,4 +1,5 @@
 import { type control, errors } from '@agentplatform/contract';
+import { checkPassedRole } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/index.ts';
@@ -41,7 +42,8 @@ export class Interpreters {
     const { newIdSuffix, region, networks } = this.#deps;
     refuseUnsupported(call);
     networks.check(call.networkConfiguration);
-    if (call.executionRoleArn !== undefined) await this.#checkRole(call.executionRoleArn, ctx);
+    if (call.executionRoleArn !== undefined)
+      await checkPassedRole(ctx, { roleArn: call.executionRoleArn, field: 'executionRoleArn' }, this.#deps);
     const id = `${call.name}-${newIdSuffix()}`;
     try {
       const made = await this.#store.create({
@@ -111,15 +113,6 @@ export class Interpreters {
     const { arn } = await this.get(id, accountId);
     await this.#store.delete(arn);
     await this.#deps.sessions.stopAll(arn, 'deleted');
-  }
-
-  async #checkRole(roleArn: string, ctx: RequestContext): Promise<void> {
-    await ctx.require('iam:PassRole', roleArn);
-    if (!(await this.#deps.roleExists(roleArn))) {
-      throw errors.invalidField('executionRoleArn', `names a role that does not exist: ${roleArn}`, {
-        remedy: 'agentcore iam list-roles shows the roles that there are.',
-      });
-    }
   }
 }
 

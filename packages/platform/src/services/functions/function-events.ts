@@ -1,6 +1,7 @@
 import { errors, ServiceError } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import { requestUpstream, type UpstreamResponse } from '../../kernel/http/index.ts';
+import { onAbort } from '../../kernel/on-abort.ts';
 import { exitedSoon, type Lease, StartFailure } from '../../kernel/sessions/index.ts';
 import type { PlatformFunction } from './function.ts';
 import type { FunctionSandboxes, SandboxState } from './function-sandboxes.ts';
@@ -92,12 +93,6 @@ function requestOf({ arn, timeoutSeconds }: PlatformFunction, { payload, clientC
   ];
   // The function's own time is the only bound.
   return { method: 'POST', path: '/events', headers, body: payload, headersTimeout: 0, bodyTimeout: 0 } as const;
-}
-
-function onAbort(signal: AbortSignal, run: () => void): () => void {
-  if (signal.aborted) run();
-  signal.addEventListener('abort', run, { once: true });
-  return () => signal.removeEventListener('abort', run);
 }
 
 async function read(

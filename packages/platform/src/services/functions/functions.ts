@@ -1,4 +1,5 @@
 import { errors } from '@agentplatform/contract';
+import { checkPassedRole } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Caller } from '../../kernel/service.ts';
 import {
@@ -67,7 +68,7 @@ export class Functions {
     const given = members('Code', call.Code);
     refuseFields(given, CODE, 'Code.');
     const settings = this.#whole({ role: defaultRoleArn, ...readSettings(call, this.#deps.mostMemoryMiB) });
-    await this.#checkRole(settings.role, caller);
+    await checkPassedRole(caller, { roleArn: settings.role, field: 'Role' }, this.#deps);
     const source = await codeSource(given, 'Code.', caller);
     const arn = functionArn({ region, accountId }, name);
     if (await this.#store.get(arn)) throw taken(name);
@@ -119,7 +120,7 @@ export class Functions {
       throw errors.invalidField('Runtime', `cannot be changed: the image of the code is one for ${before.runtime}`, {
         remedy: 'Delete the function and create it again.',
       });
-    if (changed.role !== undefined) await this.#checkRole(changed.role, caller);
+    if (changed.role !== undefined) await checkPassedRole(caller, { roleArn: changed.role, field: 'Role' }, this.#deps);
     return this.#change(before, call, (data) => ({ ...data, ...changed }));
   }
 
@@ -158,14 +159,6 @@ export class Functions {
     if (runtime === undefined) throw errors.invalidField('Runtime', 'must be given');
     if (handler === undefined) throw errors.invalidField('Handler', 'must be given');
     return { ...DEFAULTS, ...more, runtime, handler, role };
-  }
-
-  async #checkRole(role: string, caller: Caller): Promise<void> {
-    await caller.require('iam:PassRole', role);
-    if (await this.#deps.roleExists(role)) return;
-    throw errors.invalidField('Role', `names ${role.slice(0, 200)}, which does not exist`, {
-      remedy: 'Make it with `agentcore iam create-role`, or use the default role that `agentcore status` shows.',
-    });
   }
 }
 

@@ -1,9 +1,10 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { encodeError, errors } from '@agentplatform/contract';
+import { Hash } from '@smithy/core/serde';
 import { SignatureV4 } from '@smithy/signature-v4';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -48,20 +49,6 @@ afterAll(async () => {
   await rm(dir, { recursive: true });
 });
 
-class Sha256 {
-  #hash;
-  constructor(secret?: unknown) {
-    this.#hash = secret === undefined ? createHash('sha256') : createHmac('sha256', secret as Buffer);
-  }
-  update(data: string | Uint8Array): void {
-    this.#hash.update(data);
-  }
-  digest(): Promise<Uint8Array> {
-    return Promise.resolve(this.#hash.digest());
-  }
-  reset(): void {}
-}
-
 async function call(
   method: string,
   path: string,
@@ -73,7 +60,7 @@ async function call(
     service: 'bedrock-agentcore',
     region: 'us-east-1',
     credentials: keys,
-    sha256: Sha256,
+    sha256: Hash.bind(null, 'sha256'),
   });
   const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
   const request = {

@@ -1,6 +1,6 @@
 import { type control, errors, type WantedPage } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import { type CertificateAuthorityDeps, certificateAuthority } from '../../kernel/auth/index.ts';
+import { type CertificateAuthorityDeps, certificateAuthority, checkPassedRole } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { ImageError, imageProblem, type ResolvedImage } from '../../kernel/images/index.ts';
 import type { SandboxLimits, SandboxProvider } from '../../kernel/sandbox/index.ts';
@@ -241,13 +241,8 @@ export class Runtimes {
     const { defaults, quotas, sandbox, agentSecrets } = this.#deps;
     const limits = { ...quotas, sandboxMemoryBytes: sandbox.limits.memoryBytes };
     checkDefinition(definition, defaults, limits, agentSecrets.nameProblem);
-    await ctx.require('iam:PassRole', definition.roleArn);
+    await checkPassedRole(ctx, { roleArn: definition.roleArn, field: 'roleArn' }, this.#deps);
     await this.#checkEnvironment(definition, ctx);
-    if (!(await this.#deps.roleExists(definition.roleArn))) {
-      throw errors.invalidField('roleArn', `names ${definition.roleArn}, which does not exist`, {
-        remedy: 'Make it with `agentcore iam create-role`, or use the default role that `agentcore status` shows.',
-      });
-    }
     for (const { action, resource } of rightsFor(definition.agentRuntimeArtifact, ctx.accountId))
       await ctx.require(action, resource);
     const problems = this.#deps.fileSystems.problems(definition);

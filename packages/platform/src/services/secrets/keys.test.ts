@@ -111,13 +111,13 @@ describeDatabases('keys', [...storageMigrations, ...secretMigrations], (database
     };
     expect(await usable()).toBe(true);
     expect(await keys.disable(ACCOUNT, arn)).toMatchObject({ state: 'Disabled' });
-    expect(await usable()).toMatch(/AccessDeniedException.*is disabled/);
+    expect(await usable()).toMatch(/ValidationException.*is disabled/);
     expect(await keys.enable(ACCOUNT, arn)).toMatchObject({ state: 'Enabled' });
     expect(await usable()).toBe(true);
 
     const scheduled = await keys.scheduleDeletion(ACCOUNT, arn, 7);
     expect(scheduled).toMatchObject({ state: 'PendingDeletion', deletionAt: clock.now() + 7 * DAY_MS });
-    expect(await usable()).toMatch(/AccessDeniedException.*going to be deleted/);
+    expect(await usable()).toMatch(/ValidationException.*going to be deleted/);
     await expect(keys.enable(ACCOUNT, arn)).rejects.toMatchObject(REFUSED);
     await expect(keys.disable(ACCOUNT, arn)).rejects.toMatchObject(REFUSED);
     expect(await keys.cancelDeletion(ACCOUNT, arn)).toMatchObject({ state: 'Disabled', deletionAt: undefined });

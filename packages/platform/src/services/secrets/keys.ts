@@ -152,8 +152,8 @@ export class Keys {
   }
 
   /**
-   * A signature by that key. Rejects with AccessDeniedException when the caller may not `kms:Sign` with it or it cannot be used,
-   * ResourceNotFoundException, and ValidationException for an algorithm that is not the key's.
+   * A signature by that key. Rejects with AccessDeniedException when the caller may not `kms:Sign` with it, ResourceNotFoundException, and
+   * ValidationException for a key that is disabled or going to be deleted, and for an algorithm that is not the key's.
    */
   async sign(arn: string, algorithm: SigningAlgorithm, bytes: Uint8Array, caller: Caller): Promise<Buffer> {
     const { key, material } = await this.#use(arn, 'kms:Sign', caller);
@@ -196,7 +196,8 @@ export class Keys {
     if (!found || found.key.accountId !== caller.accountId || this.#isOver(found.key)) return refuseMissing(arn);
     const problem = unusable(found.key);
     if (problem)
-      throw errors.accessDenied(problem, {
+      // No missing right: whoever reads it should look at the key, and not at policies.
+      throw errors.validation(problem, {
         remedy: 'Enable it (agentcore key enable), or call its deletion off (agentcore key cancel-deletion).',
       });
     return found;

@@ -1,6 +1,6 @@
 import { type control, errors, resourceArn } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import { type CertificateAuthorityDeps, certificateAuthority } from '../../../kernel/auth/index.ts';
+import { type CertificateAuthorityDeps, certificateAuthority, checkPassedRole } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { RequestContext } from '../../../kernel/service.ts';
 import {
@@ -183,9 +183,7 @@ export class Gateways {
     refuseUnserved(input, GATEWAY_FIELDS);
     const definition = definitionOf(input);
     checkGateway(definition);
-    await ctx.require('iam:PassRole', definition.roleArn);
-    if (!(await this.#deps.roleExists(definition.roleArn)))
-      throw errors.invalidField('roleArn', `names a role that does not exist: ${definition.roleArn}`);
+    await checkPassedRole(ctx, { roleArn: definition.roleArn, field: 'roleArn' }, this.#deps);
     await this.#checkInterceptors(definition, ctx);
     if (definition.authorizerType === 'NONE')
       this.#deps.log.warn(

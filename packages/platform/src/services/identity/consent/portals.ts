@@ -1,4 +1,5 @@
 import { type control, errors, parseResourceArn, resourceArn } from '@agentplatform/contract';
+import { checkPassedRole } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { RequestContext } from '../../../kernel/service.ts';
 import {
@@ -123,10 +124,8 @@ export class Portals {
   /** Rejects with ValidationException, ResourceNotFoundException, and AccessDeniedException for a role that is not the caller's to pass. */
   async #check({ executionRoleArn, idpConfig, sources }: PortalData, ctx: RequestContext): Promise<void> {
     const { accountId } = ctx;
-    const { region, providers, roleExists } = this.#deps;
-    await ctx.require('iam:PassRole', executionRoleArn);
-    if (!(await roleExists(executionRoleArn)))
-      throw errors.invalidField('executionRoleArn', `names a role that does not exist: ${executionRoleArn}`);
+    const { region, providers } = this.#deps;
+    await checkPassedRole(ctx, { roleArn: executionRoleArn, field: 'executionRoleArn' }, this.#deps);
     const field = 'idpConfig.credentialProviderArn';
     const name = nameIn(idpConfig.credentialProviderArn);
     if (providers.arnOf(accountId, name) !== idpConfig.credentialProviderArn)

@@ -6,7 +6,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { Lru } from '../../../kernel/lru.ts';
 import type { Caller } from '../../../kernel/service.ts';
 import { SingleFlight } from '../../../kernel/single-flight.ts';
-import type { Oauth2Settings } from '../providers/oauth2-provider.ts';
+import type { Oauth2Provider, Oauth2Settings } from '../providers/oauth2-provider.ts';
 import { VENDORS } from '../providers/vendors.ts';
 import type { WorkloadBearer } from '../workloads/workload-tokens.ts';
 import type { OauthClients } from './oauth-clients.ts';
@@ -49,13 +49,10 @@ export class ExchangedTokens {
    * counts no more, and `ProviderError`.
    */
   async get(request: TokenRequest, caller: Caller, signal: AbortSignal): Promise<string> {
-    const { clients, endpoint, clock } = this.#deps;
+    const { clock } = this.#deps;
     const { provider, bearer } = request;
-    const config = provider.data.onBehalfOf ?? VENDORS[provider.data.vendor].onBehalfOf;
-    if (!config)
-      throw errors.validation(`The provider ${provider.name} exchanges no tokens of users.`, {
-        remedy: 'Make it with onBehalfOfTokenExchangeConfig.',
-      });
+    // Before anything of the user is looked at.
+    exchangeOf(provider);
     const subject = await this.#subject(bearer);
     const digest = hash('sha256', subject, 'base64');
     const beside = ['ON_BEHALF_OF', digest, Object.entries(request.customParameters).sort(), provider.updatedAt];
@@ -63,15 +60,22 @@ export class ExchangedTokens {
     const held = this.#held.get(key);
     if (held && (held.expiresAt ?? 0) - AHEAD_MS > clock.now()) return held.accessToken;
     const exchange = async (): Promise<GivenTokens> => {
-      const unknown = config.onBehalfOfAuthenticationConfig?.clientAuthenticationMethod === 'NO_CLIENT';
-      const client = await clients.of(provider, caller, unknown);
-      const grant = await this.#grant(request, { subject, config }, caller, signal);
-      const given = await endpoint.ask(client, grant);
+      const given = await this.exchange(request, subject, caller, signal);
       const kept = { ...given, expiresAt: given.expiresAt ?? clock.now() + UNTOLD_MS };
       this.#held.set(key, kept);
       return kept;
     };
     return (await this.#flights.run(key, exchange, signal)).accessToken;
+  }
+
+  /** One round trip, with that token as it is. Rejects as `get` does, but for what is wrong with the token. */
+  async exchange(request: TokenRequest, subject: string, caller: Caller, signal: AbortSignal): Promise<GivenTokens> {
+    const { clients, endpoint } = this.#deps;
+    const { provider } = request;
+    const config = exchangeOf(provider);
+    const unknown = config.onBehalfOfAuthenticationConfig?.clientAuthenticationMethod === 'NO_CLIENT';
+    const client = await clients.of(provider, caller, unknown);
+    return endpoint.ask(client, await this.#grant(request, { subject, config }, caller, signal));
   }
 
   /** The user's own token, looked at once more: what was true when it came may be so no longer. */
@@ -127,4 +131,13 @@ export class ExchangedTokens {
     }
     return { type: TOKEN_EXCHANGE, parameters };
   }
+}
+
+/** How that provider exchanges tokens. Throws ValidationException where it exchanges none. */
+function exchangeOf({ name, data }: Oauth2Provider): NonNullable<Oauth2Settings['onBehalfOf']> {
+  const config = data.onBehalfOf ?? VENDORS[data.vendor].onBehalfOf;
+  if (config) return config;
+  throw errors.validation(`The provider ${name} exchanges no tokens of users.`, {
+    remedy: 'Make it with onBehalfOfTokenExchangeConfig.',
+  });
 }

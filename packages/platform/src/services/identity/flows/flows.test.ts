@@ -52,14 +52,73 @@ describeDatabases('the flows', [...storageMigrations, ...secretMigrations, ...fl
     expect(server.asked.length).toBe(before + 2);
   });
 
-  it('tell tokens apart by scopes, audiences and resources', async () => {
+  it('renew ahead by one however many ask, on two servers, and let nobody wait for it', async () => {
+    const request = lab.request(provider, { scopes: ['read'], customParameters: { ahead: 'yes' } });
+    const get = (flows = lab.first) => flows.machine(request, lab.caller, lab.signal);
+    const first = await get();
     const before = server.asked.length;
-    for (const other of [{ scopes: ['write'] }, { resources: ['urn:orders'] }, { scopes: ['read', 'write'] }]) {
-      await lab.first.machine(lab.request(provider, other), lab.caller, lab.signal);
-      await lab.first.machine(lab.request(provider, other), lab.caller, lab.signal);
+    // Its last minute.
+    lab.clock.jump(560_000);
+    const came: (() => void)[] = [];
+    server.instead((_req, res) => {
+      const token = { access_token: `ahead-${came.length}`, token_type: 'Bearer', expires_in: 600 };
+      came.push(() => res.setHeader('content-type', 'application/json').end(JSON.stringify(token)));
+    });
+    try {
+      const all = await Promise.all(
+        Array.from({ length: 1000 }, (_, at) => get(at % 2 === 0 ? lab.first : lab.second)),
+      );
+      expect(new Set(all)).toEqual(new Set([first]));
+      await expect.poll(() => came).toHaveLength(1);
+      // Those who come while the provider takes its time are no further question, either.
+      expect(await Promise.all([get(), get(lab.second)])).toEqual([first, first]);
+      came[0]?.();
+      for (const flows of [lab.first, lab.second]) await expect.poll(() => get(flows)).toBe('ahead-0');
+      expect(came).toHaveLength(1);
+    } finally {
+      server.instead(undefined);
     }
-    expect(server.asked.length).toBe(before + 3);
-    expect(server.asked.at(-2)?.get('resource')).toBe('urn:orders');
+    expect(server.asked.length).toBe(before);
+  });
+
+  it('tell tokens of agents apart by provider, scopes, audiences and resources, and by nothing else', async () => {
+    const settings = { oauthDiscovery: { discoveryUrl: server.discoveryUrl } };
+    const get = async (request: ReturnType<FlowLab['request']>, flows = lab.first) =>
+      flows.machine(request, lab.caller, lab.signal);
+    const base = { scopes: ['read', 'write'], audiences: ['urn:stock'], resources: ['urn:orders'] };
+    const token = await get(lab.request(provider, base));
+    const before = server.asked.length;
+    const same = [
+      lab.request(provider, { ...base, user: user('ada'), customParameters: {} }),
+      lab.request(provider, { ...base, user: user('bob'), customParameters: {} }),
+    ];
+    for (const request of same)
+      for (const flows of [lab.first, lab.second]) expect(await get(request, flows)).toBe(token);
+    expect(server.asked.length).toBe(before);
+    const others = [
+      lab.request(await lab.provider(settings), base),
+      lab.request(provider, { ...base, scopes: ['read'] }),
+      lab.request(provider, { ...base, audiences: ['urn:shop'] }),
+      lab.request(provider, { ...base, audiences: [] }),
+      lab.request(provider, { ...base, resources: [] }),
+      // What is moved from one list to another is something else.
+      lab.request(provider, { ...base, audiences: ['urn:orders'], resources: ['urn:stock'] }),
+    ];
+    server.instead((_req, res) => {
+      const answer = { access_token: randomUUID(), token_type: 'Bearer', expires_in: 600 };
+      res.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
+    });
+    try {
+      const tokens = new Set([token]);
+      for (const request of others) {
+        const other = await get(request);
+        expect(await get(request, lab.second)).toBe(other);
+        tokens.add(other);
+      }
+      expect(tokens.size).toBe(others.length + 1);
+    } finally {
+      server.instead(undefined);
+    }
   });
 
   it('give an agent a thousand tokens of its own at once, and those that it has', async () => {

@@ -1,11 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { control } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import {
-  type CertificateAuthorityDeps,
-  certificateAuthority,
-  type JwtAuthenticator,
-} from '../../../kernel/auth/index.ts';
+import { type CertificateAuthorityDeps, certificateAuthority } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Outbound } from '../../../kernel/outbound/index.ts';
 import type { Caller, RequestContext } from '../../../kernel/service.ts';
@@ -13,9 +9,10 @@ import type { Changes, Database, Executor } from '../../../kernel/storage/index.
 import type { SecretsPort } from '../../secrets/index.ts';
 import { AUTHORIZE_PATH, CALLBACK_PATH } from '../consent/consent-routes.ts';
 import type { CredentialProviders } from '../providers/credential-providers.ts';
-import type { Oauth2Provider, Oauth2Settings } from '../providers/oauth2-provider.ts';
+import type { Oauth2Settings } from '../providers/oauth2-provider.ts';
 import type { TokenVaults } from '../vault/token-vaults.ts';
 import type { WorkloadIdentities } from '../workloads/workload-identities.ts';
+import { type UserTokenDeps, userOfToken } from '../workloads/workload-user.ts';
 import type { Authorization } from './authorization.ts';
 import { AuthorizationServers } from './authorization-servers.ts';
 import { Authorizations } from './authorizations.ts';
@@ -24,7 +21,7 @@ import { FreshTokens } from './fresh-tokens.ts';
 import { Grants } from './grants.ts';
 import { MachineTokens } from './machine-tokens.ts';
 import { OauthClients } from './oauth-clients.ts';
-import { checkProvider } from './provider-check.ts';
+import { ProviderChecks, TRIAL_AGENT } from './provider-checks.ts';
 import { type Forgotten, Refreshes } from './refreshes.ts';
 import { RevocationEndpoint } from './revocation-endpoint.ts';
 import { StoredTokens } from './stored-tokens.ts';
@@ -48,11 +45,10 @@ export interface FlowSettings {
   serverId: string;
 }
 
-export interface FlowsDeps extends FlowSettings {
+export interface FlowsDeps extends FlowSettings, UserTokenDeps {
   database: Database;
   changes: Changes;
   clock: Clock;
-  jwt: JwtAuthenticator;
   stored: SecretsPort;
   vaults: TokenVaults;
   providers: CredentialProviders<Oauth2Settings>;
@@ -74,10 +70,13 @@ export function createFlows(deps: FlowsDeps) {
   const tokens = new StoredTokens(deps);
   const authorizations = new Authorizations(deps);
   const refreshes = new Refreshes(deps);
+  // A test of a provider is an agent of its own, which nobody has made.
+  const returnUrls = async (accountId: string, workload: string): Promise<readonly string[] | undefined> =>
+    workload === TRIAL_AGENT ? [] : (await identities.find(accountId, workload))?.allowedResourceOauth2ReturnUrls;
   const current = async (request: TokenRequest): Promise<TokenRequest | undefined> => {
     const { accountId, workload } = request.bearer;
     const provider = await providers.read(accountId, request.provider.name);
-    const same = provider?.data.id === request.provider.data.id && (await identities.find(accountId, workload));
+    const same = provider?.data.id === request.provider.data.id && (await returnUrls(accountId, workload));
     return same ? { ...request, provider } : undefined;
   };
   const fresh = new FreshTokens({ ...deps, tokens, refreshes, current });
@@ -90,10 +89,12 @@ export function createFlows(deps: FlowsDeps) {
     ...parts,
     authorizations,
     refreshes,
+    returnUrls,
     userTokens: new UserTokens(parts),
     callbackUrl,
     consentUrl: (sessionUri) => `${base()}${AUTHORIZE_PATH}?${new URLSearchParams({ request_uri: sessionUri })}`,
   });
+  const grants = new Grants({ ...parts, refreshes, revocation: new RevocationEndpoint(deps) });
   // First what tokens come of: whatever is on its way then is written before, and forgotten, or not at all.
   const forget = async (of: Forgotten, tx: Executor): Promise<void> => {
     await refreshes.forget(of, tx);
@@ -108,13 +109,15 @@ export function createFlows(deps: FlowsDeps) {
     federation,
     clients,
     endpoint,
-    grants: new Grants({ ...parts, refreshes, revocation: new RevocationEndpoint(deps) }),
+    grants,
     forget,
     start: () => refreshes.start(),
     callbackUrl,
     newProviderId: randomUUID,
-    check: (provider: Oauth2Provider, scopes: readonly string[], on: { caller: Caller; signal: AbortSignal }) =>
-      checkProvider(provider, scopes, parts, on),
+    checks: new ProviderChecks({
+      ...{ ...parts, exchanged, federation, grants, callbackUrl },
+      userOfToken: (token, accountId) => userOfToken(token, accountId, deps),
+    }),
     /** The provider of an authorization, and the host of its page; undefined when it is gone. Rejects with `ProviderError`. */
     async providerOf({ bearer, providerArn, providerId }: Authorization) {
       const provider = await providers.find(bearer.accountId, providerArn.slice(providerArn.lastIndexOf('/') + 1));

@@ -14,8 +14,8 @@ import type { OauthClient } from './token-endpoint.ts';
 /** Asymmetric keys with an ARN, which never leave their service. */
 export interface SigningKeys {
   /**
-   * The signature of these bytes as a JSON Web Signature has it (RFC 7518). Rejects with AccessDeniedException when the key cannot be used, or
-   * not by the caller, and ValidationException for a key of another kind.
+   * The signature of these bytes as a JSON Web Signature has it (RFC 7518). Rejects with AccessDeniedException when the caller may not use
+   * the key, and ValidationException when nobody can, and for a key of another kind.
    */
   sign(keyArn: string, algorithm: control.SigningAlgorithm, bytes: Uint8Array, caller: Caller): Promise<Uint8Array>;
 }

@@ -218,6 +218,11 @@ export function asProviderError(error: unknown, issuer: string, hidden: readonly
   return new ProviderError('nonsense', `What ${issuer} answered is no answer of OAuth: ${why}.`);
 }
 
+/** The error code of OAuth in a message of `asProviderError`, where it was kept as a text. */
+export function refusalCodeOf(message: string): string | undefined {
+  return / gave no token: ([a-z_]{1,64})(?: \(.*\))?\.$/.exec(message)?.[1];
+}
+
 /** A text without these parts of it, where they are long enough to be secrets. */
 function without(hidden: readonly string[], text: string): string {
   return hidden.filter(({ length }) => length >= 8).reduce((left, secret) => left.replaceAll(secret, '…'), text);

@@ -7,7 +7,6 @@ import { type Caller, ofThePlatform } from '../../../kernel/service.ts';
 import type { CredentialProviders } from '../providers/credential-providers.ts';
 import type { Oauth2Provider, Oauth2Settings } from '../providers/oauth2-provider.ts';
 import { VENDORS } from '../providers/vendors.ts';
-import type { WorkloadIdentities } from '../workloads/workload-identities.ts';
 import type { WorkloadUser } from '../workloads/workload-user.ts';
 import { type Authorization, type AuthorizationSecrets, idOfSession, sessionUriOf } from './authorization.ts';
 import { type Authorizations, hashOf } from './authorizations.ts';
@@ -27,7 +26,8 @@ export interface UserFederationDeps {
   clients: OauthClients;
   endpoint: TokenEndpoint;
   providers: CredentialProviders<Oauth2Settings>;
-  identities: Pick<WorkloadIdentities, 'find'>;
+  /** Where people may be sent back to after a consent to that workload; undefined for one that there is not. */
+  returnUrls(accountId: string, workload: string): Promise<readonly string[] | undefined>;
   jwt: JwtAuthenticator;
   clock: Clock;
   /** Address of the consent page of an authorization. */
@@ -60,6 +60,12 @@ export type Returned =
   | { kind: 'failed'; message: string }
   /** It is not the browser that went, or nobody's that is known. */
   | { kind: 'refused'; message: string };
+
+/** `person`: it waits for him; `refused`: he did not come back with a code; `no token`: the code gave none. */
+export type Progress = { workload: string; providerId: string; scopes: readonly string[]; tokenKey: string } & (
+  | { at: 'person' | 'done' }
+  | { at: 'refused' | 'no token'; failure: string }
+);
 
 /** How long a person has. */
 const LIFE_MS = 600_000;
@@ -227,6 +233,21 @@ export class UserFederation {
     return found?.bearer.accountId === accountId ? found : undefined;
   }
 
+  /** How far a session of that account has come; undefined when there is none. */
+  async progress(sessionUri: string, accountId: string): Promise<Progress | undefined> {
+    const { authorizations, clock } = this.#deps;
+    const found = await this.sessionOf(sessionUri, accountId);
+    if (!found) return undefined;
+    const { bearer, providerId, scopes, tokenKey, status } = found;
+    const of = { workload: bearer.workload, providerId, scopes, tokenKey };
+    if (status === 'DONE') return { ...of, at: 'done' };
+    if (isOpen(found, clock.now())) return { ...of, at: 'person' };
+    const failure = found.failure ?? 'It took too long, or the server ended while it asked for the token.';
+    // A code that was sent is forgotten, whatever came of it.
+    const sent = status === 'EXCHANGING' || (status === 'FAILED' && !(await authorizations.secrets(found)));
+    return { ...of, at: sent ? 'no token' : 'refused', failure };
+  }
+
   async #session(sessionUri: string, { bearer, provider }: TokenRequest): Promise<Authorization> {
     const found = await this.sessionOf(sessionUri, bearer.accountId);
     const same =
@@ -293,8 +314,7 @@ export class UserFederation {
 
   /** Whether a consent for that workload may end there; without an address on the platform's own page, where it has no application that could confirm it. */
   async #mayReturn({ accountId, workload }: Authorization['bearer'], returnUrl: string | undefined): Promise<boolean> {
-    const identity = await this.#deps.identities.find(accountId, workload);
-    const allowed = identity?.allowedResourceOauth2ReturnUrls;
+    const allowed = await this.#deps.returnUrls(accountId, workload);
     return (returnUrl === undefined ? allowed?.length === 0 : allowed?.includes(returnUrl)) ?? false;
   }
 

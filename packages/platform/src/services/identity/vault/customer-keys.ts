@@ -9,7 +9,7 @@ export function customerKeys(keys: Pick<SecretsPort, 'wrap' | 'unwrap' | 'need'>
       return await work;
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'ResourceNotFoundException') throw error;
-      throw errors.accessDenied(`The key ${arn} of the token vault is deleted, and the tokens in the vault with it.`, {
+      throw errors.validation(`The key ${arn} of the token vault is deleted, and the tokens in the vault with it.`, {
         remedy: 'ResetTokenVaultKeyMaterial makes the vault usable again; users have to consent again.',
         cause: error,
       });

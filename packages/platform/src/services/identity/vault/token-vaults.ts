@@ -77,8 +77,8 @@ export class TokenVaults {
   }
 
   /**
-   * Seals a text for this vault and this place alone. Rejects with AccessDeniedException when the vault's key cannot be used, or not by the
-   * caller.
+   * Seals a text for this vault and this place alone. Rejects with ValidationException when the vault's key cannot be used, saying why, and
+   * AccessDeniedException when not by the caller.
    */
   async seal(text: Secret, context: string, caller: Caller): Promise<string> {
     const { vault, dataKey } = await this.#open(caller);

@@ -1,8 +1,8 @@
 import type { Caller } from '../../../kernel/service.ts';
 
 /**
- * Keys of accounts that wrap the data keys of vaults. Each method rejects with AccessDeniedException when the key cannot be used, saying
- * why, or the caller has no right to it.
+ * Keys of accounts that wrap the data keys of vaults. Each method rejects with ValidationException when the key cannot be used, saying why,
+ * and AccessDeniedException when the caller has no right to it.
  */
 export interface VaultKeys {
   /** Gives the wrapped bytes as a text. */

@@ -96,6 +96,7 @@ export async function openFlowLab(
       ...{ ...parts, stored, vaults, providers, identities, jwt, outbound, log },
       readObject: async () => undefined,
       publicUrl: () => PUBLIC,
+      refusalOf: async () => undefined,
       random: () => 0.01,
       serverId,
     });

@@ -1,7 +1,7 @@
 import { type ErrorCode, errors } from '@agentplatform/contract';
 import type { FastifyReply } from 'fastify';
 import type { Logger } from 'pino';
-import { type OpenCall, toServiceError } from '../../kernel/http/index.ts';
+import { logDefect, type OpenCall, toServiceError } from '../../kernel/http/index.ts';
 
 /** The codes of the platform's own errors as clients of Lambda know them, with their status where it is another. */
 const CODES: Partial<Record<ErrorCode, { code: string; status?: number }>> = {
@@ -15,10 +15,9 @@ const CODES: Partial<Record<ErrorCode, { code: string; status?: number }>> = {
 };
 
 /** Answers what was thrown as Lambda does: the code in a header, the message under both names that its errors have for it. */
-export function writeLambdaError(error: unknown, { request, reply, requestId }: OpenCall, log: Logger): FastifyReply {
+export function writeLambdaError(error: unknown, { reply, requestId }: OpenCall, log: Logger): FastifyReply {
+  logDefect(error, reply, log.child({ requestId }));
   const known = toServiceError(error);
-  if (!known)
-    log.error({ err: error, requestId, url: request.url }, 'functions failed for a reason inside the platform');
   const { code, status, wireMessage, retryAfterSeconds } = known ?? errors.internal('The platform failed.');
   const wire = { code, status, ...CODES[code] };
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));

@@ -118,7 +118,7 @@ export const settings = {
   }),
   maxBodyBytesInMemory: bytes({
     about:
-      'What the bodies of requests that are read whole may take of the memory together until they are answered; one more is refused with 503. One principal, or one address where nobody is known, has at most half, unless it is among trustedAddresses; beyond it he is answered with 429. Bodies that are streamed, such as of invocations and objects, do not count.',
+      'What the bodies of requests that are read whole may take of the memory together until they are answered; one more is refused with 503. The last quarter is for bodies of at most 64 KiB. One principal, or one address where nobody is known, has at most half, unless it is among trustedAddresses; beyond it he is answered with 429. Bodies that are streamed, such as of invocations and objects, do not count.',
     defaultText: '256 MiB',
     default: 256 * 2 ** 20,
     min: 2 ** 20,

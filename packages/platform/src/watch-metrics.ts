@@ -1,4 +1,5 @@
 import type { DiskRoom } from './kernel/disk-room.ts';
+import type { BodyMemory } from './kernel/http/index.ts';
 import type { Journal } from './kernel/journal/index.ts';
 import type { Sessions } from './kernel/sessions/index.ts';
 import type { Metrics, Tracer } from './kernel/telemetry/index.ts';
@@ -15,9 +16,10 @@ export function watchMetrics(
     life: Life;
     room: Pick<DiskRoom, 'report' | 'low'>;
     tracer: Pick<Tracer, 'dropped'>;
+    bodies: Pick<BodyMemory, 'taken'>;
   },
 ): void {
-  const { sessions, journal, unhandled, life, room, tracer } = parts;
+  const { sessions, journal, unhandled, life, room, tracer, bodies } = parts;
   metrics.watch(
     'server_restarts',
     'How often the server was started again because it had ended unasked.',
@@ -44,6 +46,11 @@ export function watchMetrics(
     'dropped_spans',
     'Spans that were thrown away since the start, for want of room or because their receiver refused them.',
     () => tracer.dropped,
+  );
+  metrics.watch(
+    'body_bytes_in_memory',
+    'What bodies of requests that are read whole take of the memory until they are answered.',
+    () => bodies.taken,
   );
   metrics.watch('disk_free_bytes', 'What is free of the disk of the data directory.', () => room.report().free);
   metrics.watch(

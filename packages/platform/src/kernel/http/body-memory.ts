@@ -5,11 +5,14 @@ import { tooMany } from './too-many.ts';
 import type { TrustedAddresses } from './trusted-addresses.ts';
 
 export interface BodyMemoryOptions {
-  /** Bytes that all bodies may take together; half of them are the most of one caller. */
+  /** Bytes that all bodies may take together; half of them are the most of one caller, and the last quarter is for short bodies. */
   totalBytes: number;
   /** Whose bodies count in the total alone. */
   trusted: Pick<TrustedAddresses, 'has'>;
 }
+
+/** What a short body has at most. */
+const SHORT_BYTES = 64 * 1024;
 
 /** Bytes of bodies that are read whole and not answered yet. Whoever reads one takes them as they come, so that nobody has any by announcing them. */
 export class BodyMemory {
@@ -35,10 +38,14 @@ export class BodyMemory {
   }
 
   /**
-   * Takes bytes for an owner; without one only the total counts. Throws ServiceUnavailableException (503) when all is taken, ThrottlingException or
+   * Takes bytes for an owner, for a body that has so many then; without an owner only the total counts. Throws ServiceUnavailableException (503) when all is taken, ThrottlingException or
    * what the operation calls that (429) when the owner has his share.
    */
-  take(owner: string | undefined, bytes: number, operation?: OperationName): void {
+  take(
+    owner: string | undefined,
+    bytes: number,
+    { length, operation }: { length: number; operation?: OperationName | undefined },
+  ): void {
     if (owner !== undefined) {
       const own = (this.#ofOwner.get(owner) ?? 0) + bytes;
       const most = Math.floor(this.#totalBytes / 2);
@@ -46,9 +53,9 @@ export class BodyMemory {
         throw tooMany(`The bodies of requests of ${owner} that are not answered yet have more than ${most} bytes`, {
           ...{ seconds: 1, operation, remedy: 'Send fewer at once', setting: 'maxBodyBytesInMemory' },
         });
-      this.#room(bytes);
+      this.#room(bytes, length);
       this.#ofOwner.set(owner, own);
-    } else this.#room(bytes);
+    } else this.#room(bytes, length);
     this.#taken += bytes;
   }
 
@@ -60,9 +67,10 @@ export class BodyMemory {
     else this.#ofOwner.delete(owner);
   }
 
-  #room(bytes: number): void {
-    if (this.#taken + bytes <= this.#totalBytes) return;
-    throw errors.unavailable(`The bodies of all requests that are not answered yet have ${this.#totalBytes} bytes.`, {
+  #room(bytes: number, length: number): void {
+    const most = length > SHORT_BYTES ? Math.floor((this.#totalBytes * 3) / 4) : this.#totalBytes;
+    if (this.#taken + bytes <= most) return;
+    throw errors.unavailable(`The bodies of all requests that are not answered yet have nearly ${most} bytes.`, {
       remedy: 'Repeat the request in a moment, or raise maxBodyBytesInMemory.',
       retryAfterSeconds: 1,
     });
@@ -82,8 +90,9 @@ export class HeldBody {
 
   /** Throws what `BodyMemory.take` throws. */
   take(bytes: number, operation?: OperationName): void {
-    this.#memory.take(this.#owner, bytes, operation);
-    this.#bytes += bytes;
+    const length = this.#bytes + bytes;
+    this.#memory.take(this.#owner, bytes, { length, operation });
+    this.#bytes = length;
   }
 
   /** Once the body is needed no more. */

@@ -14,7 +14,8 @@ export function writeWireError(error: unknown, reply: FastifyReply, log: Logger)
 export function logDefect(error: unknown, { raw: res, request }: FastifyReply, log: Logger): void {
   const known = toServiceError(error);
   if (known && known.status !== 500) return;
-  const about = { err: error, url: request.url };
+  // Not the address itself: that of a consent is a secret.
+  const about = { err: error, url: request.routeOptions.url };
   // Told by the answer, not by the request: one that was read to its end counts as destroyed.
   if (!known && res.destroyed) log.info(about, 'a request failed after its client had left');
   else log.error(about, 'a request failed for a reason inside the platform');

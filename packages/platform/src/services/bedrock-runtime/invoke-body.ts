@@ -25,12 +25,12 @@ export interface Dialect {
 const MAX_BYTES = 25_000_000;
 
 /**
- * The JSON object in the body of InvokeModel, for whose parts `holdBody` takes memory. Rejects with ValidationException for what is none, and for a
+ * The JSON object in the body of InvokeModel, for whose parts `ctx` takes memory. Rejects with ValidationException for what is none, and for a
  * guardrail, of which there are none.
  */
 export async function bodyOf(
   input: { body?: StreamingBlob; guardrailIdentifier?: string },
-  { holdBody }: Pick<RequestContext, 'holdBody'>,
+  ctx: Pick<RequestContext, 'holdBody'>,
 ): Promise<Members> {
   if (input.guardrailIdentifier !== undefined)
     throw errors.invalidField('guardrailIdentifier', 'names a guardrail, and there are none on this platform');
@@ -39,7 +39,7 @@ export async function bodyOf(
   for await (const part of input.body ?? []) {
     size += part.byteLength;
     if (size > MAX_BYTES) throw errors.invalidField('body', `must not be larger than ${MAX_BYTES} bytes`);
-    holdBody(part.byteLength);
+    ctx.holdBody(part.byteLength);
     parts.push(part);
   }
   const body = parsed(Buffer.concat(parts).toString('utf8'));

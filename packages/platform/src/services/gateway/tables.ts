@@ -53,6 +53,16 @@ export const gatewayMigrations: readonly Migration[] = [
         PRIMARY KEY (target_arn, digest)
       );`,
   },
+  {
+    id: 'gateway/0004-bytes',
+    sql: `
+      /* What targets offer counts in their account's quota: once for those that were made before. */
+      UPDATE resources r SET data = r.data || jsonb_build_object('bytes', o.bytes) FROM (
+        SELECT target_arn, sum(octet_length(offer::text) + 4096) AS bytes FROM (
+          SELECT target_arn, tool AS offer FROM gateway_tools UNION ALL SELECT target_arn, offer FROM gateway_offers) a
+        GROUP BY target_arn) o
+      WHERE r.arn = o.target_arn;`,
+  },
 ];
 
 /** Replaces what a target offers. The vectors of texts that no tool has any more go; the others stay. */

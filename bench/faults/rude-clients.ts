@@ -28,7 +28,7 @@ export async function run(args: string[]): Promise<void> {
     },
   });
   process.stdout.write(
-    `${summary(account)}\nways  ${JSON.stringify(account.ways)}\nspans ${account.spans}, ${account.defects} failures of the platform's own, most CPU for a round ${account.mostCpuSeconds.toFixed(2)} s\nstart ${JSON.stringify(account.start)}\nend   ${JSON.stringify(account.end)}\n`,
+    `${summary(account)}\nways  ${JSON.stringify(account.ways)}\nspans ${account.spans}, tool calls ${account.calls}, ${account.defects} failures of the platform's own, most CPU for a round ${account.mostCpuSeconds.toFixed(2)} s\nstart ${JSON.stringify(account.start)}\nend   ${JSON.stringify(account.end)}\n`,
   );
   for (const { message, cut, ending } of account.suspects)
     process.stdout.write(`  ${message}: ${ending} at the ${cut}\n`);

@@ -36,6 +36,49 @@ function found(name: string): string[] {
   return files.filter((file) => file === name || file.endsWith(`/${name}`));
 }
 
+interface Titled {
+  title: string;
+  /** One of these has it. */
+  files: string[];
+}
+
+/** Titles of tests (in italics): in the column of tests each is in the file that was named last, and a control's is in any of its row. */
+function titles(page: string): Titled[] {
+  const attacks = page.split(/\n\n/).find((block) => /^\| \| what got through \| test \|/.test(block)) ?? '';
+  const rows = attacks.split('\n').slice(2);
+  return rows.flatMap((row) => {
+    const [, , , tests = '', notices = ''] = row.split('|');
+    const all = named(row);
+    return [...titled(tests), ...titled(notices).map(({ title }) => ({ title, files: all }))];
+  });
+}
+
+function titled(column: string): Titled[] {
+  const found: Titled[] = [];
+  let files: string[] = [];
+  for (const [, name, title] of column.matchAll(/`([\w./-]+\.test\.ts)`|\*([^*]+)\*/g)) {
+    if (name !== undefined) files = [name];
+    else if (title !== undefined) found.push({ title, files });
+  }
+  return found;
+}
+
+/** The text of a test and of what it imports from beside it: attacks stand there that several providers have. */
+function withNeighbours(file: string): string {
+  const path = join(ROOT, found(file)[0] ?? '');
+  const own = readFileSync(path, 'utf8');
+  const beside = [...own.matchAll(/from '(\.\/[\w.-]+\.ts)'/g)].map(([, name = '']) => join(path, '..', name));
+  return [own, ...beside.map((name) => readFileSync(name, 'utf8'))].join('\n').replace(/\s+/g, ' ');
+}
+
+/** Whether a test has that title; `…` stands for any text. */
+function hasTitle(text: string, title: string): boolean {
+  return title
+    .split('…')
+    .map((part) => part.trim())
+    .every((part) => text.includes(part));
+}
+
 describe('docs/security.md', () => {
   const promised = rows(text);
 
@@ -64,5 +107,22 @@ describe('docs/security.md', () => {
           ),
       );
     expect(idle).toEqual([]);
+  });
+
+  it('names titles that the named files have', () => {
+    const all = titles(text);
+    expect(all.length).toBeGreaterThan(35);
+    const missing = all.filter(({ files, title }) => !files.some((file) => hasTitle(withNeighbours(file), title)));
+    expect(missing).toEqual([]);
+    // The control.
+    const page =
+      '| | what got through | test | notices |\n|---|---|---|---|\n| 1 | a | `b.test.ts`: *c … d*, *e*; `f.test.ts` | *g* |';
+    expect(titles(page)).toEqual([
+      { files: ['b.test.ts'], title: 'c … d' },
+      { files: ['b.test.ts'], title: 'e' },
+      { files: ['b.test.ts', 'f.test.ts'], title: 'g' },
+    ]);
+    expect(hasTitle("it('%s c and d'", 'c … d')).toBe(true);
+    expect(hasTitle("it('%s c and d'", 'c … f')).toBe(false);
   });
 });

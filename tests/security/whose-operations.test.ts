@@ -1,11 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { CreateGatewayCommand } from '@aws-sdk/client-bedrock-agentcore-control';
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/nested-clients/sts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type OperationName, operations } from '../../packages/contract/src/index.ts';
 import { actionOf } from '../../packages/platform/src/kernel/http/action-of.ts';
 import { notImplemented } from '../../packages/platform/src/not-implemented.ts';
+import { clientsOf } from '../support/clients.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { type DeclaredRoute, methodsOf, pathsOf, routesTold } from '../support/rude/declared-routes.ts';
 import { signedFetch } from '../support/signed-fetch.ts';
 
 /**
@@ -122,6 +125,86 @@ const NO_OPERATION = [
   'lambda:InvokeFunction',
 ];
 
+/** The same of what routes serve that is no operation, by the set that declares them. */
+const ROUTE_ANSWERS: Readonly<Record<string, { whose: string; heldBy: readonly string[] }>> = {
+  lambda: {
+    whose:
+      'the account’s: whoever a policy allows it on the ARN of the function; a role or bucket that it names only who may pass or read it',
+    heldBy: ['compat/functions.test.ts', 'security/functions.test.ts', 'security/doors.test.ts'],
+  },
+  functions: {
+    whose: 'the account’s: the log of a function is for who may read logs of that function',
+    heldBy: ['security/doors.test.ts'],
+  },
+  InvokeGateway: {
+    whose:
+      'the gateway’s: whoever its authorizer lets in and policies let invoke it; a session of it is its caller’s alone',
+    heldBy: ['security/doors.test.ts', 'e2e/gateway-sessions.test.ts'],
+  },
+  GetGatewayMetadata: { whose: 'everybody’s: where to get a token', heldBy: ['security/doors.test.ts'] },
+  InvokeAgentRuntime: {
+    whose: 'whoever knows the id of the session and may invoke the runtime and its endpoint',
+    heldBy: ['security/authorization.test.ts', 'security/doors.test.ts'],
+  },
+  InvokeAgentRuntimeProxy: {
+    whose: 'whoever may invoke the runtime and its endpoint, in that life of the session',
+    heldBy: ['e2e/session-endpoints.test.ts', 'security/doors.test.ts'],
+  },
+  'base-images': { whose: 'the account’s', heldBy: ['security/doors.test.ts'] },
+  'container-registry': {
+    whose: 'the repository’s: whoever a policy allows to pull from it or push to it',
+    heldBy: ['security/registry.test.ts', 'security/doors.test.ts'],
+  },
+  consent: {
+    whose: 'the person’s who opened the link, in his browser',
+    heldBy: ['services/identity/consent/consent-routes.test.ts'],
+  },
+  grants: {
+    whose: 'the user’s who has given them, by a link of his own, and the account’s',
+    heldBy: ['services/identity/consent/grants-page.test.ts', 'security/doors.test.ts'],
+  },
+  portals: {
+    whose: 'the person’s who has signed in there, in his browser',
+    heldBy: ['services/identity/consent/portals.test.ts', 'services/identity/consent/portal-sign-ins.test.ts'],
+  },
+  'provider-check': { whose: 'the account’s', heldBy: ['security/doors.test.ts'] },
+  'registry-credentials': { whose: 'the account’s', heldBy: ['security/doors.test.ts'] },
+  iam: { whose: 'the account’s; who he is himself everybody may ask', heldBy: ['security/doors.test.ts'] },
+  sts: { whose: 'the role’s: whom its trust policy names', heldBy: ['security/doors.test.ts'] },
+  s3: { whose: 'the account’s: whoever a policy allows it on the bucket and key', heldBy: ['security/doors.test.ts'] },
+  keys: {
+    whose: 'the account’s, used in the name of whoever names one',
+    heldBy: ['services/secrets/keys.test.ts', 'security/doors.test.ts'],
+  },
+  secrets: {
+    whose: 'the account’s, read in the name of whoever names one',
+    heldBy: ['services/secrets/stored-secrets.test.ts', 'security/doors.test.ts'],
+  },
+  runtimes: { whose: 'the account’s: logs and sessions of a runtime', heldBy: ['security/doors.test.ts'] },
+  'master-key': { whose: 'the operator’s', heldBy: ['security/doors.test.ts'] },
+  doctor: { whose: 'the operator’s', heldBy: ['security/doors.test.ts'] },
+  metrics: { whose: 'the operator’s, and programs’ of this machine', heldBy: ['security/doors.test.ts'] },
+  preparations: { whose: 'the operator’s', heldBy: ['security/doors.test.ts'] },
+  health: { whose: 'everybody’s: that it is up', heldBy: ['security/doors.test.ts'] },
+  packages: { whose: 'everybody’s: clients without any data', heldBy: ['e2e/packages.test.ts'] },
+  'sandbox-credentials': {
+    whose: 'the sandbox’s that has the token',
+    heldBy: ['security/doors.test.ts', 'e2e/execution-role.test.ts'],
+  },
+};
+
+/** Signed routes that the default role is not refused. */
+const ROUTES_BY_DEFAULT: ReadonlySet<string> = new Set([
+  'POST /2015-03-31/functions/:name/invocations',
+  ...['POST', 'GET', 'DELETE'].map((method) => `${method} /gateways/:gateway/mcp`),
+  ...['/runtimes/:runtime/invocations', '/runtimes/:runtime/invocations/'].map((url) => `GET ${url}`),
+  // Who he is, and metrics for programs of this machine.
+  ...['GET /_platform/iam/caller', 'GET /metrics'],
+]);
+
+/** Where a request of this test asks for nothing that there is: it is told so before anybody is asked. `doors.test.ts` asks for what there is. */
+const ASKS_FOR_NOTHING = /^(\w+ \/_sessions\/\*|(DELETE|POST|PUT) \/s3|POST \/s3\/\*|POST \/\*|POST \/)$/;
+
 const unserved: ReadonlySet<OperationName> = new Set(notImplemented);
 const served = Object.values(operations).filter(({ name }) => !unserved.has(name));
 const byDefault = new Set(ANSWERS.flatMap((answer) => answer.byDefault));
@@ -133,17 +216,26 @@ it('every operation that is served has one answer, and none that is not', () => 
 
 it('every answer names tests that are there', () => {
   const root = join(import.meta.dirname, '../..');
-  const missing = ANSWERS.flatMap(({ heldBy }) => heldBy).filter(
-    (file) => !['tests', 'packages/platform/src'].some((below) => existsSync(join(root, below, file))),
-  );
+  const missing = [...ANSWERS, ...Object.values(ROUTE_ANSWERS)]
+    .flatMap(({ heldBy }) => heldBy)
+    .filter((file) => !['tests', 'packages/platform/src'].some((below) => existsSync(join(root, below, file))));
   expect(missing).toEqual([]);
 });
 
 describe('the default role', () => {
   let platform: TestPlatform;
   let credentials: { accessKeyId: string; secretAccessKey: string; sessionToken: string };
+  let declared: DeclaredRoute[];
+  let gatewayId: string;
   beforeAll(async () => {
-    platform = await startTestPlatform({ args: ['--sandbox', 'process'] });
+    const told = await routesTold();
+    platform = await startTestPlatform({ ...told.options, args: ['--sandbox', 'process'] });
+    declared = await told.read();
+    const clients = clientsOf(platform);
+    const roleArn = platform.ready.defaultRoleArn;
+    const definition = { name: 'whose', roleArn, protocolType: 'MCP', authorizerType: 'AWS_IAM' } as const;
+    ({ gatewayId = '' } = await clients.control.send(new CreateGatewayCommand(definition)));
+    clients.close();
     const { accountId, endpoint, region } = platform.ready;
     const sts = new STSClient({ endpoint, region, credentials: platform.credentials });
     const RoleArn = `arn:aws:iam::${accountId}:role/default`;
@@ -190,4 +282,32 @@ describe('the default role', () => {
     // The control: root is refused none.
     expect(await said(name)).not.toBe('AccessDeniedException');
   });
+
+  it('is asked at every route: each set of them has an answer, and none that is not', () => {
+    expect([...new Set(declared.map(({ set }) => set))].toSorted()).toEqual(Object.keys(ROUTE_ANSWERS).toSorted());
+  });
+
+  it('is refused every signed route but those that the answers name', async () => {
+    const through: string[] = [];
+    const lost: string[] = [];
+    for (const route of declared.filter(({ service }) => service !== undefined))
+      for (const method of methodsOf(route).filter((one) => one !== 'HEAD' && one !== 'OPTIONS'))
+        for (const path of pathsOf({ ...route, url: route.url.replace(':gateway', gatewayId) })) {
+          const [pathname = '', search = ''] = path.split('?');
+          const content = method === 'GET' || method === 'DELETE' ? undefined : {};
+          const asked = { method, path: pathname, query: Object.fromEntries(new URLSearchParams(search)), content };
+          const service = route.service ?? '';
+          const refused = async (as?: typeof credentials): Promise<boolean> => {
+            const answer = await signedFetch(platform, { ...asked, service, ...(as && { credentials: as }) });
+            await answer.body?.cancel();
+            return answer.status === 403;
+          };
+          if (!(await refused(credentials))) through.push(`${method} ${route.url}`);
+          // The control: root is refused none.
+          if (await refused()) lost.push(`${method} ${path}`);
+        }
+    const asked = through.filter((one) => !ASKS_FOR_NOTHING.test(one));
+    expect([...new Set(asked)].toSorted()).toEqual([...ROUTES_BY_DEFAULT].toSorted());
+    expect(lost).toEqual([]);
+  }, 120_000);
 });

@@ -116,6 +116,14 @@ export const settings = {
     min: 1,
     max: 1_000_000,
   }),
+  maxBodyBytesInMemory: bytes({
+    about:
+      'What the bodies of requests that are read whole may take of the memory together until they are answered; one more is refused with 503. The last quarter is for bodies of at most 64 KiB. One principal, or one address where nobody is known, has at most half, unless it is among trustedAddresses; beyond it he is answered with 429. Bodies that are streamed, such as of invocations and objects, do not count.',
+    defaultText: '256 MiB',
+    default: 256 * 2 ** 20,
+    min: 2 ** 20,
+    max: 2 ** 40,
+  }),
   trustedAddresses: cidrs({
     about:
       'Addresses for which the limits of one address and of one principal do not hold (maxConnectionsPerAddress, quotas.refusalsPerSecond, quotas.requestsPerSecond): this machine’s own programs, reverse proxies, which stand for many clients and have limits of their own, and the other servers on the database. Nobody gets any right by it.',

@@ -14,6 +14,7 @@ import {
   type AuditRecord,
   AuditTrail,
   type Authorize,
+  BodyMemory,
   OperationCalls,
   type PipelineDeps,
   RequestRates,
@@ -41,6 +42,8 @@ export interface Access {
   audit(record: AuditRecord): void;
   rates: RequestRates;
   trusted: TrustedAddresses;
+  /** What bodies take that are read whole. */
+  bodies: BodyMemory;
   spool: Spool;
   /** Calls of one service to the operations of another. */
   calls: OperationCalls;
@@ -104,7 +107,8 @@ export async function openAccess(parts: Ground & Storage): Promise<Access> {
   const spool = await createSpool({ dir: join(config.data, 'spool'), needRoom: room.need });
   const authorize = agentsWait(createAuthorize(iam, resourcePolicies, changes), room);
   const { request: newRequestId } = identifiers;
-  const stages = { authenticator, authorize, rates, audit, forward };
+  const bodies = new BodyMemory({ totalBytes: config.maxBodyBytesInMemory, trusted });
+  const stages = { authenticator, authorize, rates, audit, forward, bodies };
   const calls = new OperationCalls({ ...parts, ...stages, needRoom: room.need, newRequestId });
   return {
     ...{ iam, resourcePolicies, lease, trusted, spool, calls, ...stages },

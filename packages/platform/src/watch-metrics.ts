@@ -1,4 +1,5 @@
 import type { DiskRoom } from './kernel/disk-room.ts';
+import type { BodyMemory } from './kernel/http/index.ts';
 import type { Journal } from './kernel/journal/index.ts';
 import type { Sessions } from './kernel/sessions/index.ts';
 import type { Gauge, Metrics, Tracer } from './kernel/telemetry/index.ts';
@@ -15,9 +16,10 @@ export function watchMetrics(
     life: Life;
     room: Pick<DiskRoom, 'report' | 'low'>;
     tracer: Pick<Tracer, 'dropped'>;
+    bodies: Pick<BodyMemory, 'taken'>;
   },
 ): void {
-  const { sessions, journal, unhandled, life, room, tracer } = parts;
+  const { sessions, journal, unhandled, life, room, tracer, bodies } = parts;
   const gauges: Gauge[] = [
     {
       name: 'server_restarts',
@@ -50,6 +52,11 @@ export function watchMetrics(
       name: 'dropped_spans',
       help: 'Spans that were thrown away since the start, for want of room or because their receiver refused them.',
       read: () => tracer.dropped,
+    },
+    {
+      name: 'body_bytes_in_memory',
+      help: 'What bodies of requests that are read whole take of the memory until they are answered.',
+      read: () => bodies.taken,
     },
     {
       name: 'disk_free_bytes',

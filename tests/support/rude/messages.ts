@@ -13,6 +13,8 @@ import { inHttp1, inHttp2, type Piece, piece } from './wire-forms.ts';
 export interface Message {
   name: string;
   protocol: 'HTTP/1.1' | 'HTTP/2';
+  /** Its body makes sense where it goes. */
+  sound: boolean;
   pieces: Piece[];
 }
 
@@ -26,6 +28,12 @@ export interface Route {
   service: string;
   /** It asks to go on as a WebSocket. */
   upgrade?: boolean;
+  /** What makes sense there; most messages have one of these. */
+  bodies?: readonly string[];
+  /** The same of headers, asked for with each message. */
+  headers?: () => Readonly<Record<string, string>>;
+  /** Who comes, where not just anybody does. */
+  callers?: readonly Caller[];
 }
 
 const SESSION = 'x-amzn-bedrock-agentcore-runtime-session-id';
@@ -71,8 +79,10 @@ export function routes(agents: readonly string[], declared: readonly DeclaredRou
 }
 
 const BODIES = ['none', 'small', 'large', 'chunked', 'aws-chunked', 'promised'] as const;
-type Body = (typeof BODIES)[number];
+type Body = (typeof BODIES)[number] | 'sound';
 const CALLERS = ['nobody', 'bearer', 'basic', 'signed', 'signed', 'signed', 'altered'] as const;
+const UPGRADING = ['nobody', 'bearer', 'signed', 'signed'] as const;
+export type Caller = (typeof CALLERS)[number];
 
 /** Makes messages for a platform: any caller, any body, by either protocol, on any route, sound or with one thing wrong. */
 export class Messages {
@@ -88,13 +98,17 @@ export class Messages {
 
   async make(route: Route): Promise<Message> {
     const random = this.#random;
-    const caller = route.upgrade ? random.pick(['nobody', 'bearer', 'signed', 'signed']) : random.pick(CALLERS);
-    const body: Body = route.upgrade ? 'none' : random.pick(BODIES);
-    const content = bodyOf(body, random);
+    const callers = route.upgrade ? UPGRADING : (route.callers ?? CALLERS);
+    const caller = random.pick(callers);
+    const sound = route.bodies !== undefined && random.below(4) > 0;
+    const body: Body = route.upgrade ? 'none' : sound ? 'sound' : random.pick(BODIES);
+    const content = sound ? Buffer.from(random.pick(route.bodies ?? [])) : bodyOf(body, random);
     const headers: Record<string, string> = { host: new URL(this.#target.ready.endpoint).host };
     // Without one each would begin a session of its own.
     headers[SESSION] = random.pick(this.#sessions);
-    if (random.below(2) === 0) headers['content-type'] = random.pick(['application/json', 'text/plain', 'x/y; z=']);
+    if (route.headers && random.below(8) > 0) Object.assign(headers, route.headers());
+    else if (random.below(2) === 0)
+      headers['content-type'] = random.pick(['application/json', 'text/plain', 'x/y; z=']);
     if (route.upgrade)
       Object.assign(headers, {
         connection: 'Upgrade',
@@ -124,7 +138,7 @@ export class Messages {
     const pieces = protocol === 'HTTP/2' ? inHttp2(parts, random) : inHttp1(parts);
     if (route.upgrade) pieces.push(...frames(random));
     const name = `${route.method} ${route.path.slice(0, 80)} (${protocol}, ${caller}, ${body}${hostile ? ', hostile headers' : ''})`;
-    return { name, protocol, pieces };
+    return { name, protocol, sound, pieces };
   }
 
   async #authorize(

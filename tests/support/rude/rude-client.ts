@@ -39,8 +39,10 @@ export class RudeClient {
   async attempt(address: Address, message: Message): Promise<Attempt> {
     const random = this.#random;
     const ending = random.pick(ENDINGS);
-    const at = random.below(message.pieces.length);
-    const place = random.pick(PLACES);
+    // Now and then all of it is said, most often of what makes sense: what is done for it is cut then.
+    const whole = random.below(message.sound ? 2 : 8) === 0;
+    const at = whole ? message.pieces.length - 1 : random.below(message.pieces.length);
+    const place = whole ? 'end' : random.pick(PLACES);
     const attempt = { message: message.name, cut: `${place} of ${message.pieces[at]?.kind}`, ending };
     // All that chance decides is decided before anything is waited for, so that a seed means the same on any machine.
     const bytes = cutAt(message, at, place);

@@ -6,6 +6,7 @@ import { type Clients, clientsOf } from '../clients.ts';
 import { deployAgent } from '../deploy.ts';
 import { invokeText, sessionId } from '../invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../platform-process.ts';
+import { openAttacked } from './attacked.ts';
 import { routesTold } from './declared-routes.ts';
 import { Messages, routes } from './messages.ts';
 import { Random } from './random.ts';
@@ -13,7 +14,7 @@ import { type RoundsAccount, type RoundsOptions, rudeRounds } from './rude-round
 import { listeningPorts, type ServerState, stateOf } from './server-state.ts';
 import { SpanCount } from './span-count.ts';
 
-export interface RudeOptions extends Omit<RoundsOptions, 'random' | 'messages' | 'routes'> {
+export interface RudeOptions extends Omit<RoundsOptions, 'random' | 'messages' | 'routes' | 'renew'> {
   seed: number;
   /** Arguments that choose the provider of sandboxes; `process` without them. */
   sandbox?: readonly string[];
@@ -25,6 +26,8 @@ export interface RudeAccount extends RoundsAccount {
   sets: ReadonlySet<string>;
   /** Spans that came to a receiver, of the platform whose `telemetry` leads there. */
   spans: number;
+  /** Calls of a tool that came through the gateways. */
+  calls: number;
   /** Lines of the log that call a request's failure the platform's own. */
   defects: number;
   start: ServerState;
@@ -32,8 +35,8 @@ export interface RudeAccount extends RoundsAccount {
 }
 
 /**
- * A platform with an agent and a receiver of its spans, and rude clients on each of its listeners: its own, that of sandboxes, and TLS. After each
- * round the platform must answer, and at the end hold no more files and connections than before.
+ * A platform with an agent, gateways, a function, a consent that waits and a receiver of its spans, and rude clients on each of its listeners: its
+ * own, that of sandboxes, and TLS. After each round the platform must answer, and at the end hold no more files and connections than before.
  */
 export async function beRude({
   seed,
@@ -47,7 +50,7 @@ export async function beRude({
     args: [
       ...sandbox,
       ...['--quotas-invocations-per-second', '0', '--tls', '--tls-port', '0'],
-      ...['--telemetry-otlp-endpoint', spans.url],
+      ...['--telemetry-otlp-endpoint', spans.url, '--allow-private-egress', '127.0.0.0/8'],
     ],
     env: { ...told.options.env, AGENTPLATFORM_LOG_LEVEL: 'error' },
   });
@@ -68,20 +71,34 @@ export async function beRude({
     await stopAll();
     const start = await stateOf(platform.pid);
     await answers();
+    const attacked = await openAttacked(platform, clients);
     const random = new Random(seed);
     const messages = new Messages(platform, random, sessions);
     const agents = [arn, 'zz', 'arn:aws:bedrock-agentcore:us-east-1:000000000000:runtime/none-0123456789'];
     const declared = await told.read();
     const { ready, pid } = platform;
     const victim = { endpoint: ready.endpoint, pid, ports: await listeningPorts(pid), tlsPort: ready.tls?.port };
-    const rounds = await rudeRounds(victim, { random, messages, routes: routes(agents, declared), ...options });
+    const rounds = await rudeRounds(victim, {
+      ...{ random, messages, renew: attacked.renew },
+      ...{ routes: [...routes(agents, declared), ...attacked.routes], ...options },
+    });
     if (rounds.exits > 0) process.stderr.write(platform.log().slice(-4000));
     else await answers();
     await stopAll();
+    if (rounds.exits === 0) await attacked.close();
     const end = rounds.exits > 0 ? start : await settled(platform, clients, start);
-    const defects = platform.log().split('for a reason inside the platform').length - 1;
+    const defects = platform
+      .log()
+      .split('\n')
+      .filter((line) => line.includes('for a reason inside the platform'));
+    process.stderr.write(
+      defects
+        .slice(0, 20)
+        .map((line) => `${line}\n`)
+        .join(''),
+    );
     const sets = new Set(declared.map(({ set }) => set));
-    return { ...rounds, seed, sets, spans: spans.count, defects, start, end };
+    return { ...rounds, seed, sets, calls: attacked.calls(), spans: spans.count, defects: defects.length, start, end };
   } finally {
     clients.close();
     await platform.dispose();

@@ -8,6 +8,8 @@ export interface RoundsOptions {
   /** Whether to go on, asked before each round of attempts. */
   goOn(account: RoundsAccount): boolean;
   onRound?(account: RoundsAccount): void;
+  /** Brings back, before each round, what the last one may have ended. */
+  renew?(): Promise<void>;
   /** So much of a core the clients and the server take together, on the whole; as much as there is without it. */
   cores?: number;
   random: Random;
@@ -51,7 +53,7 @@ const ROUND = 64;
 
 /** Rude clients on every route in turn, until nobody wants more or the server has ended. */
 export async function rudeRounds(victim: Victim, options: RoundsOptions): Promise<RoundsAccount> {
-  const { random, messages, routes, goOn, onRound } = options;
+  const { random, messages, routes, goOn, onRound, renew } = options;
   const rude = new RudeClient(random);
   const ways: Record<string, number> = {};
   const account = { attempts: 0, routes: routes.length, held: 0, exits: 0, unhandled: 0, mostCpuSeconds: 0 };
@@ -59,6 +61,8 @@ export async function rudeRounds(victim: Victim, options: RoundsOptions): Promis
   const pace = await Pace.from(victim.pid, options.cores);
   const main = Number(new URL(victim.endpoint).port);
   while (account.exits === 0 && goOn(told)) {
+    // A server that has ended is noticed behind the round.
+    await renew?.().catch(() => undefined);
     const round: Promise<Attempt>[] = [];
     for (let n = 0; n < ROUND; n += 1) {
       const message = await messages.make(routes[(account.attempts + n) % routes.length] ?? random.pick(routes));

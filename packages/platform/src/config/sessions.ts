@@ -193,6 +193,14 @@ export const quotas = {
     min: 1,
     max: 1_000_000_000,
   }),
+  gatewayBytesPerAccount: bytes({
+    about:
+      'What the targets of all gateways of one account may take together: what they say, documents that are being read, and the tools, prompts and resources that were made of them, each of which counts 4 KiB more; beyond it a target is refused (ServiceQuotaExceededException), or ends as FAILED with the reason.',
+    defaultText: '1 GiB',
+    default: 2 ** 30,
+    min: 2 ** 20,
+    max: 2 ** 50,
+  }),
   refusalsPerSecond: decimal({
     about:
       'Requests per second of one address, other than trustedAddresses, that are refused because nobody knows who sent them, with a burst of as many; beyond it whatever comes from that address is answered with 429, until they are fewer, but for calls of operations whose signature fits and names the hash of the body. 0 = no limit.',

@@ -26,6 +26,8 @@ export interface RequestContext {
   log: Logger;
   /** Rejects with AccessDeniedException unless the caller may do `action` (e.g. `iam:PassRole`) on `resource`, beside the operation itself. */
   require(action: string, resource: string): Promise<void>;
+  /** Takes memory for so much more of a body that came as a stream and is read whole, until the handler is done. Throws 429 or 503 where there is none. */
+  holdBody(bytes: number): void;
 }
 
 /** In whose name a service does something: his policies must allow it. Every request is made by one. */

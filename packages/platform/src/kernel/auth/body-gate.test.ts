@@ -18,6 +18,8 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dir, { recursive: true }));
 
+/** There is memory enough. */
+const hold = (): void => undefined;
 const sha = (data: Buffer): string => createHash('sha256').update(data).digest('hex');
 const declared = (data: Buffer): AuthenticatedBody => ({ kind: 'declared', sha256: sha(data) });
 const undeclared = (data: Buffer): AuthenticatedBody => ({
@@ -53,7 +55,7 @@ const gate = async (
   maxBytes = 10_000_000,
 ): Promise<{ received: Buffer; error: string | undefined }> => {
   try {
-    return await drain(await gateBody(from, body, { contentLength, maxBytes, spool }));
+    return await drain(await gateBody(from, body, { contentLength, maxBytes, spool, hold }));
   } catch (error) {
     return { received: Buffer.alloc(0), error: error instanceof ServiceError ? error.code : String(error) };
   }
@@ -122,7 +124,7 @@ describe('a stage that nobody reads yet', () => {
     ['an aws-chunked body with a forged chunk', { kind: 'chunked', signing, trailer: false }, forged, true],
   ])('ends nothing but itself, and tells who reads it later: %s', async (_name, body, sent, whole) => {
     const from = new PassThrough();
-    const gated = await gateBody(from, body, { contentLength: 70_000, maxBytes: 1e9, spool });
+    const gated = await gateBody(from, body, { contentLength: 70_000, maxBytes: 1e9, spool, hold });
     if (gated.kind !== 'stream') throw new Error('expected a stream');
     const closed = new Promise((done) => gated.stream.once('close', done));
     from.write(sent);
@@ -136,7 +138,7 @@ describe('a stage that nobody reads yet', () => {
     const from = new PassThrough();
     from.destroy();
     await new Promise((done) => from.once('close', done));
-    const gated = await gateBody(from, { kind: 'unsigned' }, { contentLength: 70_000, maxBytes: 1e9, spool });
+    const gated = await gateBody(from, { kind: 'unsigned' }, { contentLength: 70_000, maxBytes: 1e9, spool, hold });
     expect((await drain(gated)).error).toBe('ValidationException');
   });
 });
@@ -145,7 +147,7 @@ describe('a declared body', () => {
   it('is on its way before it has ended', async () => {
     const data = randomBytes(200_000);
     const from = new Readable({ read() {} });
-    const gated = await gateBody(from, declared(data), { contentLength: 200_000, maxBytes: 1e9, spool });
+    const gated = await gateBody(from, declared(data), { contentLength: 200_000, maxBytes: 1e9, spool, hold });
     if (gated.kind !== 'stream') throw new Error('expected a stream');
     from.push(data.subarray(0, 50_000));
     from.push(data.subarray(50_000, 100_000));
@@ -169,7 +171,7 @@ describe('a declared body', () => {
       { objectMode: false },
     );
     const body: AuthenticatedBody = { kind: 'declared', sha256: whole.digest('hex') };
-    const gated = await gateBody(from, body, { contentLength: undefined, maxBytes: 1e9, spool });
+    const gated = await gateBody(from, body, { contentLength: undefined, maxBytes: 1e9, spool, hold });
     if (gated.kind !== 'stream') throw new Error('expected a stream');
     const before = process.memoryUsage().rss;
     let peak = before;
@@ -186,7 +188,8 @@ describe('a declared body', () => {
 describe('the spool', () => {
   it('keeps no name on disk while a body waits, and frees its share when it is read or dropped', async () => {
     const data = randomBytes(3_000_000);
-    const take = () => gateBody(source(data), undeclared(data), { contentLength: undefined, maxBytes: 1e9, spool });
+    const take = () =>
+      gateBody(source(data), undeclared(data), { contentLength: undefined, maxBytes: 1e9, spool, hold });
     const waiting = await take();
     expect(waiting.kind).toBe('stream');
     expect(await readdir(dir)).toEqual([]);

@@ -19,7 +19,12 @@ export interface BodyGateOptions {
   /** Longer bodies end with 413 `RequestEntityTooLargeException`. */
   maxBytes: number;
   spool: Spool;
+  /** Takes memory for what is handed on whole, as it comes. */
+  hold: Hold;
 }
+
+/** Takes so many bytes of memory for a body, until its request is answered. Throws the wire's error where there are none. */
+export type Hold = (bytes: number) => void;
 
 /** Up to this a body is handed on whole: one allocation is cheaper than the machinery of streams. */
 const WHOLE_BYTES = 64 * 1024;
@@ -34,24 +39,24 @@ export async function gateBody(
   body: AuthenticatedBody,
   options: BodyGateOptions,
 ): Promise<GatedBody> {
-  const { contentLength, maxBytes, spool } = options;
+  const { contentLength, maxBytes, spool, hold } = options;
   if (contentLength !== undefined && contentLength > maxBytes) throw tooLarge(maxBytes);
   switch (body.kind) {
     case 'declared': {
       if (!isSmall(contentLength)) return streamed(feed(source, new HashGate(body.sha256, maxBytes)), contentLength);
-      const data = await collect(source, contentLength);
+      const data = await collect(source, contentLength, hold);
       if (!sameHash(hash('sha256', data, 'hex'), body.sha256)) throw bodyMismatch();
       return { kind: 'buffer', data };
     }
     case 'unsigned':
       return isSmall(contentLength)
-        ? { kind: 'buffer', data: await collect(source, contentLength) }
+        ? { kind: 'buffer', data: await collect(source, contentLength, hold) }
         : streamed(feed(source, new HashGate(undefined, maxBytes)), contentLength);
     case 'chunked':
       return streamed(feed(source, new AwsChunkedDecoder({ ...body, maxBytes })), undefined);
     case 'undeclared': {
       if (isSmall(contentLength)) {
-        const data = await collect(source, contentLength);
+        const data = await collect(source, contentLength, hold);
         if (!body.verify(hash('sha256', data, 'hex'))) throw body.mismatch();
         return { kind: 'buffer', data };
       }
@@ -60,9 +65,9 @@ export async function gateBody(
         if (spooled.kind === 'file') await spooled.discard();
         throw body.mismatch();
       }
-      return spooled.kind === 'memory'
-        ? { kind: 'buffer', data: spooled.data }
-        : streamed(spooled.open(), spooled.length);
+      if (spooled.kind === 'file') return streamed(spooled.open(), spooled.length);
+      hold(spooled.length);
+      return { kind: 'buffer', data: spooled.data };
     }
   }
 }
@@ -75,13 +80,13 @@ function streamed(stream: Readable, length: number | undefined): GatedBody {
   return { kind: 'stream', stream, length };
 }
 
-/** Reads to the end; a single part is passed on as it is. Throws 413 past `maxBytes`. */
-function collect(source: Readable, maxBytes: number): Promise<Buffer> {
+/** Reads to the end; a single part is passed on as it is. Rejects with 413 past `maxBytes`, and with what `hold` throws. */
+function collect(source: Readable, maxBytes: number, hold: Hold): Promise<Buffer> {
   if (maxBytes === 0) return Promise.resolve(Buffer.alloc(0));
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
     let length = 0;
-    const settle = (error?: Error): void => {
+    const settle = (error?: unknown): void => {
       source.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
       if (error) {
         source.pause();
@@ -92,7 +97,12 @@ function collect(source: Readable, maxBytes: number): Promise<Buffer> {
     const onData = (part: Buffer): void => {
       parts.push(part);
       length += part.length;
-      if (length > maxBytes) settle(tooLarge(maxBytes));
+      try {
+        if (length > maxBytes) throw tooLarge(maxBytes);
+        hold(part.length);
+      } catch (error) {
+        settle(error);
+      }
     };
     const onEnd = (): void => settle();
     const onError = (cause: Error): void => settle(bodyCutShort(cause));

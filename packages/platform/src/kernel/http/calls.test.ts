@@ -8,6 +8,7 @@ import type { OperationHandlers, RequestContext } from '../service.ts';
 import { silent } from '../storage/testing/databases.ts';
 import { createMetrics, RecordedSpan, type SpanKeeper, TRACE_HEADERS } from '../telemetry/index.ts';
 import { type Caller, OperationCalls, type OperationCallsDeps } from './calls.ts';
+import { bodies } from './testing/bodies.ts';
 
 const ACCOUNT = '123456789012';
 const ARN = `arn:aws:bedrock-agentcore:us-east-1:${ACCOUNT}:runtime/a-0123456789`;
@@ -39,6 +40,7 @@ const clock = new FakeClock();
 const deps = {
   authenticator: { authenticate: () => Promise.reject(new Error('nobody signs a call')) },
   authorize: vi.fn(),
+  bodies,
   rates: { take: vi.fn(), refused: vi.fn() },
   audit: vi.fn(),
   metrics: createMetrics({ process: false }),

@@ -92,13 +92,13 @@ export class OperationCalls {
     const handler: OperationHandler<K> | undefined = this.#handlers[operation];
     if (!handler) throw errors.notImplemented(operation);
     checkInput(operation, input);
-    const ctx = this.#context(exchange, caller);
+    const ctx = this.#context(operation, exchange, caller);
     await this.#stages.authorizeOperation(exchange, operation, { handler, input, ctx });
     if (writes(operation)) this.#deps.needRoom();
     return handler.handle(input, ctx);
   }
 
-  #context(exchange: Exchange, { principal, request }: Caller): RequestContext {
+  #context(operation: OperationName, exchange: Exchange, { principal, request }: Caller): RequestContext {
     const { region, log } = this.#deps;
     const { requestId, span } = exchange;
     const signal = request?.signal ?? new AbortController().signal;
@@ -110,6 +110,7 @@ export class OperationCalls {
       log: log.child({ requestId, ...(request ? { forRequest: request.requestId } : {}) }),
       onGone: (run) => onAbort(signal, run),
       require: async (action, resource) => this.#stages.authorize(exchange, principal, { action, resource }),
+      holdBody: (bytes) => this.#stages.hold(exchange, bytes, operation),
     };
   }
 }

@@ -1,6 +1,7 @@
 export { addressKey } from './address-key.ts';
 export { type AuditRecord, nameOf } from './audit-record.ts';
 export { AuditTrail } from './audit-trail.ts';
+export { BodyMemory } from './body-memory.ts';
 export { OperationCalls } from './calls.ts';
 export type { Entered, EntryRequest, Resources } from './entry.ts';
 export { INERT_HEADERS, mayRun } from './inert.ts';
@@ -35,3 +36,4 @@ export type { SocketOpening, SocketRequest, SocketService } from './sockets/sock
 export { SplicedStream, type Upgraded } from './sockets/spliced-stream.ts';
 export type { Authorize } from './stages.ts';
 export { LOOPBACK, TrustedAddresses } from './trusted-addresses.ts';
+export { logDefect } from './wire-error.ts';

@@ -7,6 +7,7 @@ import { systemClock } from '../clock.ts';
 import { createMetrics } from '../telemetry/index.ts';
 import { passThrough } from './pass-through.ts';
 import { PushBody } from './push-body.ts';
+import { bodies } from './testing/bodies.ts';
 
 const ARN = 'arn:aws:bedrock-agentcore:us-east-1:111122223333:gateway/one';
 const principal: AnonymousPrincipal = { kind: 'anonymous', accountId: '1', acceptedBy: ARN, address: undefined };
@@ -31,7 +32,7 @@ beforeEach(async () => {
   };
   const plugin = passThrough(service, {
     authenticator: { authenticate: () => Promise.reject(new Error('nobody signs here')) },
-    ...{ authorize: () => undefined, rates: { take, refused: () => undefined }, audit },
+    ...{ bodies, authorize: () => undefined, rates: { take, refused: () => undefined }, audit },
     spool: { take: () => Promise.reject(new Error('this test spools nothing')) },
     ...{ metrics: createMetrics({ process: false }), newRequestId: () => 'request', maxSpooledBytes: 0 },
     ...{ clock: systemClock, log: pino({ level: 'silent' }) },

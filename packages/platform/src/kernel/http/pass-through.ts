@@ -48,6 +48,8 @@ export interface Passing extends Entered {
   span: Span;
   /** So many more requests came within this one: each counts, and has its record. Throws ThrottlingException. */
   countMore(requests: number): void;
+  /** Takes memory for so much more of a body that is read whole, until the answer begins. Throws 429 or 503 where there is none. */
+  hold(bytes: number): void;
 }
 
 export interface PassThroughDeps extends StagesDeps {
@@ -147,11 +149,13 @@ class PassThrough {
         passage.requests++;
       }
     };
-    const passing = { ...entered, req, requestId, body: passage.body, signal, onGone, span, countMore };
+    const hold = (bytes: number): void => this.#stages.hold(entering, bytes);
+    const passing = { ...entered, req, requestId, body: passage.body, signal, onGone, span, countMore, hold };
     const { status, headers, body } = await request.pass(passing).catch((error: unknown) => {
       if (!(error instanceof HeldElsewhereError)) throw error;
       return this.#forward(error, entering, passing);
     });
+    this.#stages.release(entering);
     if (res.destroyed) return body.cancel(new Error('the client went away before the answer began'));
     const head = [requestIdHeader, requestId];
     for (const [name, value] of Object.entries(headers))
@@ -171,6 +175,7 @@ class PassThrough {
         contentLength: length === undefined ? undefined : Number(length),
         maxBytes: signed.kind === 'undeclared' ? maxSpooledBytes : Number.POSITIVE_INFINITY,
         spool,
+        hold: (bytes) => this.#stages.hold(passage.entering, bytes),
       });
       passage.body = gated.kind === 'buffer' ? gated.data : gated.stream;
     };

@@ -31,6 +31,7 @@ import { type AuditRecord, nameOf } from './audit-record.ts';
 import { Pipeline } from './pipeline.ts';
 import { RoutePipeline } from './routes/route-pipeline.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
+import { bodies } from './testing/bodies.ts';
 import { TrustedAddresses } from './trusted-addresses.ts';
 
 const MAX_CONNECTIONS = 16;
@@ -154,6 +155,7 @@ beforeAll(async () => {
     },
     metrics: createMetrics({ process: false }),
     audit: (record: AuditRecord) => void audited.push(record),
+    bodies,
     rates: {
       take: (principal: Principal) => void counted.push(nameOf(principal)),
       refused: () => void counted.push('nobody'),

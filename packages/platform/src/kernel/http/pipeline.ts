@@ -21,6 +21,7 @@ import {
   type Authenticated,
   type AuthenticatedBody,
   gateBody,
+  type Hold,
   type Principal,
   type Spool,
   type SpooledBody,
@@ -126,6 +127,7 @@ export class Pipeline {
     try {
       if (refusal && !signedPass) throw refusal;
       const answer = await this.#stages.during(exchange, () => this.#answer(exchange, refusal));
+      this.#stages.release(exchange);
       await respond(res, answer, exchange.requestId);
     } catch (error) {
       failure = await this.#fail(exchange, error);
@@ -168,7 +170,7 @@ export class Pipeline {
     }
 
     if (signed && !late) this.#refuseEarly(route.operation, signed.principal, req);
-    const body = await this.#body(route.operation, req, signed?.body);
+    const body = await this.#body(exchange, signed?.body);
     if (body instanceof RequestBody && body.content instanceof Readable) exchange.body = body.content;
     if (signed && late) {
       this.#stages.know(exchange, signed.principal, route.operation);
@@ -240,10 +242,14 @@ export class Pipeline {
 
   /** The verified body: a stream for the operations that hand it through, all bytes for the others. Without a signature, `signed` is absent. */
   async #body(
-    operation: OperationName,
-    req: IncomingMessage,
+    exchange: OperationExchange,
     signed: AuthenticatedBody | undefined,
   ): Promise<RequestBody | Uint8Array | undefined> {
+    const {
+      req,
+      route: { operation },
+    } = exchange;
+    const hold = (bytes: number): void => this.#stages.hold(exchange, bytes, operation);
     const rule = bodyRule(operation);
     const length = req.headers['content-length'];
     const hasBody = length !== undefined || req.headers['transfer-encoding'] !== undefined;
@@ -251,14 +257,15 @@ export class Pipeline {
     const { spool } = this.#deps;
     const maxBytes = this.#deps.maxBodyBytes(operation) ?? rule.maxBytes;
     // Who sends it is not known before it is decoded: anybody could fill the memory with anything large.
-    if (!signed && !rule.streams) return collect(await spool.take(req, Math.min(maxBytes, UNKNOWN_SENDER_BYTES)));
+    if (!signed && !rule.streams) return collect(await spool.take(req, Math.min(maxBytes, UNKNOWN_SENDER_BYTES)), hold);
     const gated = await gateBody(req, signed ?? { kind: 'unsigned' }, {
       contentLength: length === undefined ? undefined : Number(length),
       maxBytes,
       spool,
+      hold,
     });
     if (rule.streams) return new RequestBody(gated);
-    return gated.kind === 'buffer' ? gated.data : collectBody(gated.stream);
+    return gated.kind === 'buffer' ? gated.data : collectBody(gated.stream, hold);
   }
 
   #context(
@@ -270,8 +277,20 @@ export class Pipeline {
     const { req, res, requestId, span } = exchange;
     const require = async (action: string, resource: string): Promise<void> =>
       this.#stages.authorize(exchange, principal, { action, resource });
+    const holdBody = (bytes: number): void => this.#stages.hold(exchange, bytes, exchange.route.operation);
     const { headers } = req;
-    return new HttpRequestContext({ requestId, principal, region, headers, signedHeaders, res, span, log, require });
+    return new HttpRequestContext({
+      holdBody,
+      requestId,
+      principal,
+      region,
+      headers,
+      signedHeaders,
+      res,
+      span,
+      log,
+      require,
+    });
   }
 
   /** Before a body is read that has to be understood: who may do it nowhere has no business sending one. */
@@ -351,8 +370,10 @@ export class Pipeline {
   }
 }
 
-function collect(spooled: SpooledBody): Promise<Buffer> {
-  return spooled.kind === 'memory' ? Promise.resolve(spooled.data) : collectBody(spooled.open());
+async function collect(spooled: SpooledBody, hold: Hold): Promise<Buffer> {
+  if (spooled.kind === 'file') return collectBody(spooled.open(), hold);
+  hold(spooled.length);
+  return spooled.data;
 }
 
 function bearerToken(req: IncomingMessage): string | undefined {

@@ -15,6 +15,7 @@ interface Parts {
   span: Span;
   log: Logger;
   require(action: string, resource: string): Promise<void>;
+  holdBody(bytes: number): void;
 }
 
 /** What a handler knows of its request. Signal and logger are made when asked for: the hot path needs neither. */
@@ -73,6 +74,10 @@ export class HttpRequestContext implements RequestContext {
 
   require(action: string, resource: string): Promise<void> {
     return this.#parts.require(action, resource);
+  }
+
+  holdBody(bytes: number): void {
+    this.#parts.holdBody(bytes);
   }
 }
 

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
-import { errors, type OperationName, operations, type ServiceError } from '@agentplatform/contract';
+import type { OperationName, ServiceError } from '@agentplatform/contract';
 import { ownerOf, type Principal } from '../auth/index.ts';
 import type { Clock } from '../clock.ts';
 import { addressKey } from './address-key.ts';
 import { nameOf } from './audit-record.ts';
 import { RateLimiter } from './rate-limiter.ts';
 import type { Source } from './stages.ts';
+import { tooMany } from './too-many.ts';
 import type { TrustedAddresses } from './trusted-addresses.ts';
 
 export interface RequestRatesOptions {
@@ -39,10 +40,9 @@ export class RequestRates {
     const seconds = this.#refusals.look(address);
     if (seconds === 0) return undefined;
     const { perSecond } = this.#refusals;
-    return tooMany(`${address} had more than ${perSecond} requests refused in a second`, seconds, operation, [
-      'Correct the credentials',
-      'quotas.refusalsPerSecond',
-    ]);
+    return tooMany(`${address} had more than ${perSecond} requests refused in a second`, {
+      ...{ seconds, operation, remedy: 'Correct the credentials', setting: 'quotas.refusalsPerSecond' },
+    });
   };
 
   /** A request was refused, and nobody knows who sent it. */
@@ -57,10 +57,9 @@ export class RequestRates {
     // Last, for it is seldom asked: most callers stay below the limit.
     if (seconds === 0 || this.#trusted.has(address)) return;
     const { perSecond } = this.#principals;
-    throw tooMany(`${nameOf(principal)} sent more than ${perSecond} requests in a second`, seconds, operation, [
-      'Retry with backoff',
-      'quotas.requestsPerSecond',
-    ]);
+    throw tooMany(`${nameOf(principal)} sent more than ${perSecond} requests in a second`, {
+      ...{ seconds, operation, remedy: 'Retry with backoff', setting: 'quotas.requestsPerSecond' },
+    });
   }
 }
 
@@ -70,20 +69,8 @@ export function admitBySandbox(perSecond: number, trusted: RequestRatesOptions['
   return ({ socket: { remoteAddress } }, operation) => {
     const seconds = limiter.tryTake(addressKey(remoteAddress));
     if (seconds === 0 || trusted.has(remoteAddress)) return undefined;
-    return tooMany(`This sandbox sent more than ${perSecond} requests in a second`, seconds, operation, [
-      'Retry with backoff',
-      'sandbox.requestsPerSecond',
-    ]);
+    return tooMany(`This sandbox sent more than ${perSecond} requests in a second`, {
+      ...{ seconds, operation, remedy: 'Retry with backoff', setting: 'sandbox.requestsPerSecond' },
+    });
   };
-}
-
-function tooMany(
-  what: string,
-  seconds: number,
-  operation: OperationName | undefined,
-  [remedy, setting]: readonly [string, string],
-): ServiceError {
-  const options = { remedy: `${remedy}, or raise ${setting}.`, retryAfterSeconds: seconds };
-  const known = operation !== undefined && operations[operation].errors.includes('ThrottledException');
-  return known ? errors.throttled(`${what}.`, options) : errors.throttling(`${what}.`, options);
 }

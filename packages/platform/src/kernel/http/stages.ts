@@ -7,6 +7,7 @@ import type { ConditionKeys, OperationHandler, RequestContext } from '../service
 import { NO_TRACER, type Span, type Tracer } from '../telemetry/index.ts';
 import { actionOf } from './action-of.ts';
 import { type AuditRecord, auditRecord } from './audit-record.ts';
+import type { BodyMemory, HeldBody } from './body-memory.ts';
 import type { RequestRates } from './request-rates.ts';
 
 /** Throws AccessDeniedException unless `principal` may do `action` on `resource`. */
@@ -22,6 +23,7 @@ export interface StagesDeps {
   authenticator: Authenticator;
   authorize: Authorize;
   rates: Pick<RequestRates, 'take' | 'refused'>;
+  bodies: Pick<BodyMemory, 'of'>;
   audit(record: AuditRecord): void;
   /** Knows what another server has handed on; absent where there is no other. */
   forward?: Pick<PeerForwarder, 'sent'> | undefined;
@@ -46,6 +48,8 @@ export interface Exchange {
   resource: string | undefined;
   /** Another server handed it on, as its token shows. */
   forwarded: boolean;
+  /** Memory that its body has. */
+  held?: HeldBody;
 }
 
 /** What is asked of a policy. */
@@ -90,7 +94,9 @@ export class Stages {
   }
 
   /** The request is answered, with that status; its refusal or failure has a code. */
-  finish({ span, requestId, resource }: Exchange, status: number, errorCode: string | undefined): void {
+  finish(exchange: Exchange, status: number, errorCode: string | undefined): void {
+    this.release(exchange);
+    const { span, requestId, resource } = exchange;
     if (!span.traced) return;
     span.set('http.response.status_code', status);
     span.set('aws.request_id', requestId);
@@ -122,6 +128,19 @@ export class Stages {
     exchange.principal = principal;
     if (exchange.span.traced) this.#tracer.caller(exchange.span, principal);
     if (!exchange.forwarded) this.#deps.rates.take(principal, exchange.req.socket.remoteAddress, operation);
+  }
+
+  /**
+   * Takes memory for so much more of a body that is read whole, until the request is answered. Throws what `BodyMemory.take` throws.
+   */
+  hold(exchange: Exchange, bytes: number, operation?: OperationName): void {
+    exchange.held ??= this.#deps.bodies.of(exchange.principal, exchange.req.socket.remoteAddress);
+    exchange.held.take(bytes, operation);
+  }
+
+  /** The body is needed no more. */
+  release({ held }: Exchange): void {
+    held?.release();
   }
 
   /** Throws AccessDeniedException unless the policies allow it. */

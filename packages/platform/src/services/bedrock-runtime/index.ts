@@ -71,7 +71,7 @@ export function createBedrockRuntimeService({
       InvokeModel: {
         resource,
         async handle(input, ctx) {
-          const body = await bodyOf(input);
+          const body = await bodyOf(input, ctx);
           const dialect = dialectOf(body);
           const answer = await generate(modelFor(models, input.modelId), dialect.request(body), ctx);
           const said = dialect.answer(answer, { id: ctx.requestId, model: input.modelId, seconds: clock.now() / 1000 });
@@ -81,7 +81,7 @@ export function createBedrockRuntimeService({
       InvokeModelWithResponseStream: {
         resource,
         async handle(input, ctx) {
-          const body = await bodyOf(input);
+          const body = await bodyOf(input, ctx);
           const dialect = dialectOf(body);
           const events = await begun(eventsOf(modelFor(models, input.modelId), dialect.request(body), ctx));
           const said = { id: ctx.requestId, model: input.modelId, seconds: clock.now() / 1000 };

@@ -1,5 +1,6 @@
 import { errors, type StreamingBlob } from '@agentplatform/contract';
 import type { ModelAnswer, ModelEvent, ModelRequest } from '../../kernel/models/index.ts';
+import type { RequestContext } from '../../kernel/service.ts';
 import { anthropicBody } from './anthropic-body.ts';
 import type { Members } from './json-body.ts';
 import { openaiBody } from './openai-body.ts';
@@ -23,8 +24,14 @@ export interface Dialect {
 /** The model's own limit of a body. */
 const MAX_BYTES = 25_000_000;
 
-/** The JSON object in the body of InvokeModel. Throws ValidationException for what is none, and for a guardrail, of which there are none. */
-export async function bodyOf(input: { body?: StreamingBlob; guardrailIdentifier?: string }): Promise<Members> {
+/**
+ * The JSON object in the body of InvokeModel, for whose parts `ctx` takes memory. Rejects with ValidationException for what is none, and for a
+ * guardrail, of which there are none.
+ */
+export async function bodyOf(
+  input: { body?: StreamingBlob; guardrailIdentifier?: string },
+  ctx: Pick<RequestContext, 'holdBody'>,
+): Promise<Members> {
   if (input.guardrailIdentifier !== undefined)
     throw errors.invalidField('guardrailIdentifier', 'names a guardrail, and there are none on this platform');
   const parts: Uint8Array[] = [];
@@ -32,6 +39,7 @@ export async function bodyOf(input: { body?: StreamingBlob; guardrailIdentifier?
   for await (const part of input.body ?? []) {
     size += part.byteLength;
     if (size > MAX_BYTES) throw errors.invalidField('body', `must not be larger than ${MAX_BYTES} bytes`);
+    ctx.holdBody(part.byteLength);
     parts.push(part);
   }
   const body = parsed(Buffer.concat(parts).toString('utf8'));

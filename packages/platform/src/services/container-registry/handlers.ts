@@ -1,6 +1,7 @@
 import { ServiceError } from '@agentplatform/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../../kernel/clock.ts';
+import type { KnownCall } from '../../kernel/http/index.ts';
 import {
   type Bases,
   describeBytes,
@@ -27,6 +28,7 @@ export interface Exchange {
   query: URLSearchParams;
   request: FastifyRequest;
   reply: FastifyReply;
+  hold: KnownCall['hold'];
 }
 
 const BASE_PREFIX = 'base/';
@@ -112,9 +114,9 @@ export class RegistryHandlers {
 
   async #putManifest(
     route: Extract<RegistryRoute, { kind: 'manifest' }>,
-    { account, request, reply }: Exchange,
+    { account, request, reply, hold }: Exchange,
   ): Promise<FastifyReply> {
-    const bytes = await this.#readBody(request, this.#store.limits.manifestBytes);
+    const bytes = await this.#readBody(request, this.#store.limits.manifestBytes, hold);
     const manifest = parseManifest(bytes, request.headers['content-type']);
     const digest = digestOf(bytes);
     if ('digest' in route && route.digest !== digest)
@@ -302,13 +304,14 @@ export class RegistryHandlers {
       .map((base) => base.slice(prefix.length));
   }
 
-  async #readBody(request: FastifyRequest, maxBytes: number): Promise<Buffer> {
+  async #readBody(request: FastifyRequest, maxBytes: number, hold: KnownCall['hold']): Promise<Buffer> {
     const chunks: Uint8Array[] = [];
     let size = 0;
     for await (const chunk of request.raw) {
       size += chunk.length;
       if (size > maxBytes)
         throw new RegistryError('MANIFEST_INVALID', `a manifest may have ${describeBytes(maxBytes)}`, { status: 413 });
+      hold(chunk.length);
       chunks.push(chunk);
     }
     return Buffer.concat(chunks);

@@ -76,7 +76,7 @@ export class RegistryServer {
   }
 
   #ask(call: KnownCall): Asked {
-    const { accountId: account, principal, request, reply, query } = call;
+    const { accountId: account, principal, request, reply, query, hold } = call;
     const [path = ''] = request.raw.url?.split('?') ?? [];
     const route = parseRegistryPath(path);
     const login: RegistryLogin = {
@@ -89,7 +89,7 @@ export class RegistryServer {
       rights: free ? 'known' : { action, resource: repositoryArn(account, route.name) },
       answer: () => {
         if (WRITES.has(request.method)) this.#deps.needRoom();
-        return this.#handlers.handle(route, { account, login, query, request, reply });
+        return this.#handlers.handle(route, { account, login, query, request, reply, hold });
       },
     };
   }

@@ -1,7 +1,7 @@
 import { errors, ownErrors, type ServiceError } from '@agentplatform/contract';
 import type { FastifyReply } from 'fastify';
 import type { Logger } from 'pino';
-import { type OpenCall, toServiceError } from '../../kernel/http/index.ts';
+import { logDefect, type OpenCall, toServiceError } from '../../kernel/http/index.ts';
 import { functionErrors } from './error-kinds.ts';
 
 const lambda = ownErrors(functionErrors);
@@ -18,10 +18,9 @@ const WORDS: Readonly<Record<string, (message: string) => ServiceError>> = {
 const FAILURES: ReadonlySet<string> = new Set(['InternalServerException', 'ServiceUnavailableException']);
 
 /** Answers what was thrown as Lambda does: the code in a header, the message under both names that its errors have for it. */
-export function writeLambdaError(error: unknown, { request, reply, requestId }: OpenCall, log: Logger): FastifyReply {
+export function writeLambdaError(error: unknown, { reply, requestId }: OpenCall, log: Logger): FastifyReply {
+  logDefect(error, reply, log.child({ requestId }));
   const known = toServiceError(error);
-  if (!known)
-    log.error({ err: error, requestId, url: request.url }, 'functions failed for a reason inside the platform');
   const failure = known ?? errors.internal('The platform failed.');
   const { wireMessage, retryAfterSeconds } = failure;
   const { code, status } = WORDS[failure.code]?.(wireMessage) ?? failure;

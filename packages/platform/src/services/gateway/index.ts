@@ -53,6 +53,7 @@ import { LambdaKind } from './targets/lambda/index.ts';
 import { BackendConnections, McpServerKind } from './targets/mcp-server/index.ts';
 import type { TargetKinds } from './targets/target-kinds.ts';
 import { type TargetOperation, targetOperations } from './targets/target-operations.ts';
+import { TargetQuota } from './targets/target-quota.ts';
 import { Targets } from './targets/targets.ts';
 
 export { GATEWAY_FIELDS } from './gateways/gateway-fields.ts';
@@ -83,6 +84,8 @@ export interface GatewayServiceDeps {
   /** Where exported documents of REST APIs are, such as `s3://bucket/prefix`. */
   restApis: string;
   roleExists(arn: string): Promise<boolean>;
+  /** What the targets of one account may take together, in bytes. */
+  mostTargetBytes: number;
   /** Absent: search is by words alone. */
   openEmbedder?: OpenEmbedder | undefined;
   life: SessionLife;
@@ -126,6 +129,7 @@ export function createGatewayService(
   const consents = new ListingConsents({ ...deps, credentials });
   const targets = new Targets({
     ...{ ...deps, kinds, documents, credentials, consents, gatewayOf: (arn) => gateways.load(arn) },
+    quota: new TargetQuota(deps.mostTargetBytes),
     certificateAuthority: (named, ctx) =>
       certificateAuthority(named, 'certificateConfigurations', ctx, { ...deps, readSecret }),
     onTools: () => vectors.wake(),

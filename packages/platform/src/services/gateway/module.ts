@@ -25,6 +25,7 @@ export const module: ServiceModule<'gateway', GatewayServiceOperation, 'function
       keys: kernel.iam.keys,
       ownAddresses: () => [publicUrl, reach.endpoint].filter((one) => one !== undefined),
       ...config.gateway,
+      mostTargetBytes: config.quotas.gatewayBytesPerAccount,
       refusalOf: (url) => refusalOf(outbound, url),
       // A process of its own: what memory embeds waits for no tool, and neither holds up a call.
       openEmbedder: embedderOf(config, kernel, { threads: 1, textsAtOnce: 4, yields: true }),

@@ -76,6 +76,16 @@ export const gatewayMigrations: readonly Migration[] = [
       );
       CREATE INDEX gateway_connections_expires_at ON gateway_connections (expires_at);`,
   },
+  {
+    id: 'gateway/0005-bytes',
+    sql: `
+      /* What targets offer counts in their account's quota: once for those that were made before. */
+      UPDATE resources r SET data = r.data || jsonb_build_object('bytes', o.bytes) FROM (
+        SELECT target_arn, sum(octet_length(offer::text) + 4096) AS bytes FROM (
+          SELECT target_arn, tool AS offer FROM gateway_tools UNION ALL SELECT target_arn, offer FROM gateway_offers) a
+        GROUP BY target_arn) o
+      WHERE r.arn = o.target_arn;`,
+  },
 ];
 
 /** Windows that ended long ago, and places of servers that are gone, count for nobody. */

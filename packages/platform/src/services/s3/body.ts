@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { type AuthenticatedBody, AwsChunkedDecoder, gateBody, type Spool } from '../../kernel/auth/index.ts';
+import { type AuthenticatedBody, AwsChunkedDecoder, gateBody, type Hold, type Spool } from '../../kernel/auth/index.ts';
 import {
   CHECKSUM_ALGORITHMS,
   type ChecksumAlgorithm,
@@ -12,6 +12,7 @@ import {
 export interface BodyDeps {
   spool: Spool;
   maxBytes: number;
+  hold: Hold;
 }
 
 /**
@@ -26,13 +27,14 @@ export async function readBody(raw: IncomingMessage, body: AuthenticatedBody, de
   return verifyBody(expected === undefined ? source : exactly(source, Number(expected)), declaredBy(raw, decoder));
 }
 
-/** The whole body as text, for the small documents of S3. */
-export async function readText(verified: Verified, maxBytes: number): Promise<string> {
+/** The whole body as text, for the small documents of S3; `hold` takes memory for its parts. */
+export async function readText(verified: Verified, maxBytes: number, hold: Hold): Promise<string> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
   for await (const part of verified.body) {
     bytes += part.length;
     if (bytes > maxBytes) throw new ObjectError('EntityTooLarge', `The document is over ${maxBytes} bytes.`);
+    hold(part.length);
     parts.push(part);
   }
   return Buffer.concat(parts).toString('utf8');

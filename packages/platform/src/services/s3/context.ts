@@ -72,12 +72,12 @@ export class S3Context {
   }
 
   body(): Promise<Verified> {
-    const { signedBody = { kind: 'unsigned' } } = this.#call;
-    return readBody(this.raw, signedBody, { spool: this.deps.spool, maxBytes: this.deps.maxObjectBytes });
+    const { signedBody = { kind: 'unsigned' }, hold } = this.#call;
+    return readBody(this.raw, signedBody, { spool: this.deps.spool, maxBytes: this.deps.maxObjectBytes, hold });
   }
 
   async xmlBody(): Promise<XmlElement> {
-    return readXml(await readText(await this.body(), MAX_DOCUMENT_BYTES));
+    return readXml(await readText(await this.body(), MAX_DOCUMENT_BYTES, this.#call.hold));
   }
 
   xml(document: string, status = 200): FastifyReply {

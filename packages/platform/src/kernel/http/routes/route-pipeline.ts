@@ -190,11 +190,13 @@ export class RoutePipeline {
     throw errors.unauthorized('log in with an access key id as user and its secret access key as password');
   }
 
-  async #whole({ req }: RouteExchange, signed: AuthenticatedBody, maxBytes: number): Promise<Buffer> {
+  async #whole(exchange: RouteExchange, signed: AuthenticatedBody, maxBytes: number): Promise<Buffer> {
+    const { req } = exchange;
     const { 'content-length': length, 'transfer-encoding': coding } = req.headers;
+    const hold = (bytes: number): void => this.#stages.hold(exchange, bytes);
     const contentLength = coding !== undefined ? undefined : Number(length ?? 0);
-    const gated = await gateBody(req, signed, { contentLength, maxBytes, spool: this.#deps.spool });
-    return gated.kind === 'buffer' ? gated.data : collectBody(gated.stream);
+    const gated = await gateBody(req, signed, { contentLength, maxBytes, spool: this.#deps.spool, hold });
+    return gated.kind === 'buffer' ? gated.data : collectBody(gated.stream, hold);
   }
 
   #call(
@@ -206,7 +208,9 @@ export class RoutePipeline {
     const require = (action: string, resource: string): void =>
       this.#require(exchange, principal, { action, resource });
     const decide: KnownCall['decide'] = (asking, run) => this.#decide(exchange, asking, run);
-    return { ...exchange.call, principal, accountId: principal.accountId, body, signedBody, require, decide };
+    const hold = (bytes: number): void => this.#stages.hold(exchange, bytes);
+    const { accountId } = principal;
+    return { ...exchange.call, principal, accountId, body, signedBody, require, decide, hold };
   }
 
   #authorize(exchange: RouteExchange, { principal }: KnownCall, rights: Asked['rights']): void {

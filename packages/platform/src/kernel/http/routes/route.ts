@@ -26,6 +26,8 @@ export interface KnownCall extends OpenCall {
   signedBody: AuthenticatedBody | undefined;
   /** Throws AccessDeniedException unless the caller may do `action` (`service:Action`) on the resource; kept in the audit trail. */
   require(action: string, resource: string): void;
+  /** Takes memory for so much more of a body that is streamed and read whole, until it is answered. Throws 429 or 503 where there is none. */
+  hold(bytes: number): void;
   /** Runs what decides by another policy than the caller's, such as the trust policy of a role, and keeps its outcome in the audit trail. */
   decide<Result>(asking: Asking, decide: () => Result): Result;
 }

@@ -5,6 +5,7 @@ import { systemClock } from '../../clock.ts';
 import { createMetrics } from '../../telemetry/index.ts';
 import type { RouteSet } from '../routes/route.ts';
 import { RoutePipeline, type RoutePipelineDeps } from '../routes/route-pipeline.ts';
+import { bodies } from './bodies.ts';
 
 /** Nobody can prove who he is, and whoever could may do everything. */
 const NOBODY: RoutePipelineDeps = {
@@ -17,6 +18,7 @@ const NOBODY: RoutePipelineDeps = {
   authorize: () => undefined,
   refuseEarly: () => undefined,
   needRoom: () => undefined,
+  bodies,
   rates: { take: () => undefined, refused: () => undefined },
   audit: () => undefined,
   spool: { take: () => Promise.reject(new Error('this test spools nothing')) },

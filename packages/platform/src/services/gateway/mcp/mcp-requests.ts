@@ -119,7 +119,7 @@ export class GatewayRequests implements PassService {
   }
 
   async #pass(
-    { req, requestId, principal, body, signal, countMore }: Passing,
+    { req, requestId, principal, body, signal, countMore, hold }: Passing,
     open: OpenGateway,
   ): Promise<UpstreamResponse> {
     const { authorizerType } = open.gateway.definition;
@@ -132,7 +132,7 @@ export class GatewayRequests implements PassService {
       );
     const { servers } = this.#deps;
     servers.locate(open.gateway, req.headers[SESSION_HEADER]);
-    const text = body === undefined ? '' : textOf(await readAll(body));
+    const text = body === undefined ? '' : textOf(await readAll(body, hold));
     const url = this.#addressOf(req);
     // Others than POST bring no message, whatever is in their bodies.
     const message = req.method === 'POST' ? jsonOf(text) : undefined;
@@ -264,13 +264,15 @@ function arnOf(home: { region: string; accountId: string }, id: string): string 
   }
 }
 
-async function readAll(body: NonNullable<Passing['body']>): Promise<Uint8Array> {
+/** What comes whole is held already. */
+async function readAll(body: NonNullable<Passing['body']>, hold: Passing['hold']): Promise<Uint8Array> {
   if (body instanceof Uint8Array) return withinBounds(body.length, body);
   const parts: Uint8Array[] = [];
   let bytes = 0;
   for await (const part of body) {
     bytes += part.length;
     withinBounds(bytes, part);
+    hold(part.length);
     parts.push(part);
   }
   return Buffer.concat(parts);

@@ -3,7 +3,12 @@ import { ProtocolError } from '@modelcontextprotocol/server';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { JobQueue, JobRun, Jobs } from '../../../kernel/jobs/index.ts';
 import { OutboundError } from '../../../kernel/outbound/index.ts';
-import { type Database, MissingResourceError, type ResourceStore } from '../../../kernel/storage/index.ts';
+import {
+  type Database,
+  type Executor,
+  MissingResourceError,
+  type ResourceStore,
+} from '../../../kernel/storage/index.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import type { ListingConsents } from '../outbound/listing-consents.ts';
 import { bytesOfOthers, readDocument, writeDocument, writeOffers } from '../tables.ts';
@@ -14,6 +19,7 @@ import type { Offers } from './offers.ts';
 import { awaitsConsent, gatewayArnOf, type TargetData, targetFrom } from './target.ts';
 import type { MadeTools } from './target-kind.ts';
 import { kindOf, type TargetKinds } from './target-kinds.ts';
+import { bytesOfOffers, type TargetQuota } from './target-quota.ts';
 
 export interface TargetMakingDeps {
   database: Database;
@@ -22,6 +28,7 @@ export interface TargetMakingDeps {
   kinds: TargetKinds;
   store: ResourceStore<TargetData>;
   consents: ListingConsents;
+  quota: TargetQuota;
   gatewayOf(arn: string): Promise<Gateway | undefined>;
   /** Told when tools were stored. */
   onTools(): void;
@@ -89,10 +96,13 @@ export class TargetMaking {
 
   /** Ends the making: with the tools there are, or with none and the reasons. A target that is gone or wanted otherwise by now stays as it is. */
   async #end({ arn, revision }: Making, made: Partial<MadeTools> & Pick<MadeTools, 'problems'>): Promise<void> {
-    const { database, store, clock } = this.#deps;
+    const { database, store, clock, quota } = this.#deps;
     const { tools = [], prompts = [], resources = [], templates = [], problems: found } = made;
     const offers: Offers = { tools, prompts, resources, templates };
+    const { accountId } = (await store.get(arn)) ?? {};
+    if (accountId === undefined) return;
     await database.transaction(async (tx) => {
+      await quota.lock(accountId, tx);
       const current = await store.within(tx).get(arn);
       if (!current || current.data.revision !== revision) return;
       const { live, wanted, status, consent } = current.data;
@@ -101,15 +111,16 @@ export class TargetMaking {
         empty && found.some(isError)
           ? undefined
           : await compareTools(tx, arn, { tools: offers.tools, byOwner: !BY_ITSELF.includes(status) });
-      const bytes = Buffer.byteLength(JSON.stringify(offers)) + (await bytesOfOthers(tx, gatewayArnOf(arn), arn));
-      const tooMuch = !empty && bytes > MOST_BYTES;
-      const failed = compared === undefined || tooMuch;
-      const refused = tooMuch ? [TOO_MUCH] : failed && !empty ? [EVER_NEW] : [];
+      const json = Buffer.byteLength(JSON.stringify(offers));
+      const bytes = bytesOfOffers(offers, json);
+      const tooMuch = empty ? undefined : await this.#tooMuch(current, { json, bytes }, tx);
+      const failed = compared === undefined || tooMuch !== undefined;
+      const refused = tooMuch ? [tooMuch] : failed && !empty ? [EVER_NEW] : [];
       const problems = [...refused, ...(compared ?? (await changedTools(tx, arn))), ...found];
       const data: TargetData = failed
         ? { ...current.data, live, wanted, status: FAILED[status] ?? 'FAILED', statusReasons: reasons(problems) }
         : {
-            ...{ live: wanted, status: 'READY', statusReasons: reasons(problems), revision },
+            ...{ live: wanted, status: 'READY', statusReasons: reasons(problems), revision, bytes },
             ...{ synchronizedAt: clock.now(), consent: consent && { userId: consent.userId } },
           };
       try {
@@ -122,6 +133,16 @@ export class TargetMaking {
       await writeDocument(tx, arn, undefined);
     });
     this.#deps.onTools();
+  }
+
+  /** Why a gateway or its account cannot have so much. */
+  async #tooMuch(
+    { arn, accountId }: { arn: string; accountId: string },
+    { json, bytes }: { json: number; bytes: number },
+    tx: Executor,
+  ): Promise<Problem | undefined> {
+    const ofGateway = json + (await bytesOfOthers(tx, gatewayArnOf(arn), arn));
+    return ofGateway > MOST_BYTES ? TOO_MUCH : this.#deps.quota.problem({ arn, accountId }, bytes, tx);
   }
 }
 

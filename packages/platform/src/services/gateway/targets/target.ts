@@ -23,6 +23,8 @@ export interface TargetData {
   wanted?: TargetDefinition | undefined;
   status: control.TargetStatus;
   statusReasons: string[];
+  /** What its tools and whatever else it offers count for in its account's quota; absent while it offers nothing. */
+  bytes?: number | undefined;
   /** Counts what was asked for: tools that were made of something older are thrown away. */
   revision: number;
   /** Milliseconds since the epoch. */

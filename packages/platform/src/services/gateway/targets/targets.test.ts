@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../kernel/clock.ts';
 import type { JobQueue, Jobs } from '../../../kernel/jobs/index.ts';
@@ -8,8 +9,11 @@ import { GATEWAY_KIND, type Gateway } from '../gateways/gateway.ts';
 import { gatewayMigrations } from '../tables.ts';
 import { gateway as ofLab } from './mcp-server/testing/kind-lab.ts';
 import { TARGET_KIND, type TargetData } from './target.ts';
+import { TargetQuota } from './target-quota.ts';
 import { Targets, type TargetsDeps } from './targets.ts';
 
+/** 27 KB, also as they are stored. */
+const INCOMPRESSIBLE = createHash('shake256', { outputLength: 20_000 }).update('large').digest('base64');
 // What creating asks of a request.
 const context = (accountId: string) => ({ accountId, require: async () => undefined }) as unknown as RequestContext;
 
@@ -29,7 +33,7 @@ describeDatabases('the targets of an account', [...storageMigrations, ...gateway
     return { ...ofLab, arn, accountId, id: accountId };
   }
 
-  function add(gateway: Gateway): Promise<unknown> {
+  function add(gateway: Gateway, { mostBytes = 2 ** 30, description = 'x' } = {}): Promise<unknown> {
     const queue = { enqueue: async () => undefined, look: () => undefined } as unknown as JobQueue<object>;
     const targets = new Targets({
       ...{ database: database(), clock: systemClock, region: 'us-east-1', newIdSuffix: () => `abcdefghi${made++}` },
@@ -41,6 +45,7 @@ describeDatabases('the targets of an account', [...storageMigrations, ...gateway
         },
       },
       documents: { read: async () => undefined },
+      quota: new TargetQuota(mostBytes),
       credentials: { check: async () => undefined },
       consents: { begin: async () => undefined },
       certificateAuthority: async () => undefined,
@@ -49,7 +54,11 @@ describeDatabases('the targets of an account', [...storageMigrations, ...gateway
       onTools: () => undefined,
     } as unknown as TargetsDeps);
     const targetConfiguration = { mcp: { mcpServer: { endpoint: 'https://a.example' } } };
-    return targets.create(gateway, { gatewayIdentifier: gateway.id, targetConfiguration }, context(gateway.accountId));
+    return targets.create(
+      gateway,
+      { gatewayIdentifier: gateway.id, description, targetConfiguration },
+      context(gateway.accountId),
+    );
   }
 
   it.each(['CREATING', 'CREATE_PENDING_AUTH', 'UPDATE_PENDING_AUTH', 'SYNCHRONIZE_PENDING_AUTH'] as const)(
@@ -61,6 +70,43 @@ describeDatabases('the targets of an account', [...storageMigrations, ...gateway
       expect(failed).toMatchObject([{ code: 'ThrottlingException' }, { code: 'ThrottlingException' }]);
     },
   );
+
+  it('hold no more together than their quota, made and unmade', async () => {
+    const gateway = await gatewayWith(0, 'READY', '555522223333');
+    const mostBytes = 2 ** 20;
+    const large = { mostBytes, description: INCOMPRESSIBLE };
+    const results = await Promise.allSettled(Array.from({ length: 60 }, () => add(gateway, large)));
+    const refused = results.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused.length).toBeLessThan(60);
+    for (const error of refused)
+      expect(error).toMatchObject({
+        ...{ code: 'ServiceQuotaExceededException', status: 402 },
+        wireMessage: expect.stringContaining('quotas.gatewayBytesPerAccount'),
+      });
+    // The control, and another account's.
+    await add(gateway, { ...large, mostBytes: 2 ** 30 });
+    await add(await gatewayWith(0, 'READY', '666622223333'), large);
+  });
+
+  it('that offer much leave less for others, and what is to be offered beyond it is refused with its reason', async () => {
+    const gateway = await gatewayWith(0, 'READY', '777722223333');
+    const { accountId, arn: parent } = gateway;
+    const data = { status: 'READY', bytes: 900_000 };
+    const row = { arn: `${parent}/full`, accountId, id: 'full', name: 'full', parent, data };
+    await store(TARGET_KIND).create(row);
+    const quota = new TargetQuota(1_000_000);
+    const problem = (arn: string, bytes: number) =>
+      database().transaction((tx) => quota.problem({ arn, accountId }, bytes, tx));
+    expect(await problem('another', 50_000)).toBeUndefined();
+    expect(await problem('another', 150_000)).toMatchObject({
+      ...{ severity: 'error', message: expect.stringContaining('quotas.gatewayBytesPerAccount') },
+    });
+    // What it had before goes.
+    expect(await problem(row.arn, 999_000)).toBeUndefined();
+    await expect(add(gateway, { mostBytes: 900_000 })).rejects.toMatchObject({ code: 'ServiceQuotaExceededException' });
+    await add(gateway, { mostBytes: 1_000_000 });
+  });
 
   it('that are ready count for nothing', async () => {
     await add(await gatewayWith(100, 'READY', '999922223333'));

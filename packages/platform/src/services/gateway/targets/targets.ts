@@ -31,6 +31,7 @@ import {
 import { TARGET_FIELDS } from './target-fields.ts';
 import { kindOf, type TargetKinds } from './target-kinds.ts';
 import { TargetMaking } from './target-making.ts';
+import type { TargetQuota } from './target-quota.ts';
 
 export interface TargetsDeps {
   database: Database;
@@ -40,6 +41,7 @@ export interface TargetsDeps {
   kinds: TargetKinds;
   documents: Documents;
   credentials: Pick<TargetCredentials, 'check'>;
+  quota: TargetQuota;
   consents: ListingConsents;
   /** PEM of a private authority; undefined when none is named. Rejects with ValidationException and AccessDeniedException. */
   certificateAuthority(
@@ -87,6 +89,7 @@ export class Targets {
     try {
       const made = await database.transaction(async (tx) => {
         await this.#hold(gateway, tx);
+        await this.#deps.quota.need(accountId, bytesOf(definition, document), tx);
         const row = { arn, accountId, id, name, data, parent: gateway.arn };
         const resource = await this.#store.within(tx).create(row);
         await this.#make(targetFrom(resource), document, tx);
@@ -125,8 +128,8 @@ export class Targets {
     const { definition, document } = await this.#check(gateway, input, ctx);
     const consent = await this.#deps.consents.begin(gateway, before, definition, ctx.signal);
     const awaited = consent?.url !== undefined;
-    return this.#change(gateway, before, document, ({ live, revision, synchronizedAt }) => ({
-      ...{ live, wanted: definition, statusReasons: [], revision: revision + 1, synchronizedAt, consent },
+    return this.#change(gateway, before, { definition, document }, ({ live, bytes, revision, synchronizedAt }) => ({
+      ...{ live, bytes, wanted: definition, statusReasons: [], revision: revision + 1, synchronizedAt, consent },
       status: live ? (awaited ? 'UPDATE_PENDING_AUTH' : 'UPDATING') : awaited ? 'CREATE_PENDING_AUTH' : 'CREATING',
     }));
   }
@@ -191,14 +194,15 @@ export class Targets {
   async #change(
     gateway: Gateway,
     before: Target,
-    document: string | undefined,
+    given: { definition: TargetDefinition; document: string | undefined } | undefined,
     change: (current: TargetData) => TargetData,
   ): Promise<Target> {
     try {
       const changed = await this.#deps.database.transaction(async (tx) => {
         await this.#refuseMore(gateway.accountId, tx);
+        if (given) await this.#deps.quota.need(gateway.accountId, bytesOf(given.definition, given.document), tx);
         const resource = await this.#store.within(tx).modify(before.arn, ({ data }) => change(data));
-        await this.#make(targetFrom(resource), document, tx);
+        await this.#make(targetFrom(resource), given?.document, tx);
         return targetFrom(resource);
       });
       this.#queue.look();
@@ -216,7 +220,7 @@ export class Targets {
 
   /** One account's documents and consents keep those of others waiting for no more than so many. One at a time of an account, until the transaction ends. */
   async #refuseMore(accountId: string, tx: Executor): Promise<void> {
-    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 34))', [accountId]);
+    await this.#deps.quota.lock(accountId, tx);
     const making = await tx.query(
       `SELECT FROM resources WHERE account_id = $1 AND kind = $2 AND data ->> 'status' = ANY($3) LIMIT $4`,
       [accountId, TARGET_KIND, MAKING, MOST_MAKING],
@@ -261,6 +265,11 @@ export class Targets {
     await credentials.check(definition, { gateway, caller: ctx, rules: kind.credentials ?? USUAL_CREDENTIALS });
     return { definition, document: await documents.read(kind.document?.(definition), ctx) };
   }
+}
+
+/** What comes to what is stored with a call; what is made of it comes later. */
+function bytesOf(definition: TargetDefinition, document = ''): number {
+  return Buffer.byteLength(JSON.stringify(definition)) + Buffer.byteLength(document);
 }
 
 function missing(gateway: Gateway, id: string): Error {

@@ -13,6 +13,7 @@ import {
   SocketPipeline,
   type SocketPipelineDeps,
 } from '../../../kernel/http/index.ts';
+import { bodies } from '../../../kernel/http/testing/bodies.ts';
 import { PEER_HEADER } from '../../../kernel/peers/index.ts';
 import { ToldChanges } from '../../../kernel/storage/testing/told-changes.ts';
 import { RuntimeCatalogue } from '../catalogue.ts';
@@ -63,6 +64,7 @@ function serve(over: Partial<SocketPipelineDeps> = {}): void {
       clock: systemClock,
       region: 'us-east-1',
     }),
+    bodies,
     rates: { take: (caller) => void counted.push(nameOf(caller)), refused: () => undefined },
     authorize: ({ resource }) => void allowed.push(resource),
     audit: (record) => void records.push(record),
@@ -122,6 +124,7 @@ it('counts an opening once, whatever it has to be allowed for, and before that',
   server.removeAllListeners('upgrade');
   serve({
     authenticator: { authenticate: () => ({ principal, body: { kind: 'unsigned' } }) },
+    bodies,
     rates: {
       take: () => {
         throw errors.throttling('too many');

@@ -228,7 +228,7 @@ export class McpServerKind implements TargetKind {
   ): Promise<T> {
     const { connections, clock } = this.#deps;
     const { timeoutMs, ...bounds } = cost;
-    const exchange = new Exchange({ ...bounds, ...sent, client });
+    const exchange = new Exchange({ ...bounds, ...sent, credential, client });
     const { endpoint } = configurationOf(definition);
     const place = {
       targetArn: target.arn,

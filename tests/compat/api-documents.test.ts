@@ -225,6 +225,11 @@ describe.each(DOCUMENTS)('the document of %s', (_, file, count) => {
   });
 });
 
+it('no document is left out: each of them could be had', () => {
+  const there = [...DOCUMENTS.map(([name]) => name), ...(figma ? ['Figma'] : [])];
+  expect([...SOURCES.map(([name]) => name), 'Figma'].filter((name) => !there.includes(name))).toEqual([]);
+});
+
 it.skipIf(!figma)('the document of Figma, which is YAML and OpenAPI 3.1, is accounted for', async () => {
   const source = readFileSync(figma?.file ?? '', 'utf8');
   const { tools, leftOut, operations } = await compileOpenApi({ text: source }, { target: 'figma' });

@@ -114,6 +114,7 @@ it('adds targets that are called with signatures', async () => {
   );
   expect((await add('none', '--openapi', 'pets.yaml', '--as-role')).stderr).toContain('--sign-for');
   expect((await add('two', '--openapi', 'pets.yaml', '--as-role', '--as-caller')).stderr).toContain('one credential');
+  expect((await add('pets', '--openapi', 'pets.yaml', '--as-caller')).stderr).toContain('--as-caller with --mcp');
 });
 
 it('adds a REST API of which the exported document is at hand', async () => {
@@ -133,6 +134,10 @@ it('adds a part of the platform as tools', async () => {
   expect(await good(['gateway', 'tools', '--gateway', 'own'])).toContain('notes___listEvents');
   expect((await cli(['add', 'target', 'more', ...flags])).stderr).toContain('parameterValues.memoryId');
   expect((await cli(['add', 'target', 'more', ...flags, '--set', 'a=b'])).stderr).toContain('--enable');
+  for (const credential of [['--as-caller'], ['--pass-token'], ['--api-key', 'none'], []]) {
+    const refused = await cli(['add', 'target', 'more', ...flags.slice(0, -1), ...credential]);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--connector with --as-role')]);
+  }
 });
 
 it('adds a gateway and a target with a key, and removes them', async () => {

@@ -13,6 +13,8 @@ export interface Judged {
   operationId: string;
   /** What the document does not allow; empty for a request that it does. */
   problems: string[];
+  /** What of it was not held against the document: cookies, and bodies that are neither JSON nor a form. */
+  unjudged: string[];
 }
 
 export interface OpenApiServer {
@@ -59,10 +61,11 @@ export async function startOpenApiServer(document: JsonObject): Promise<OpenApiS
     const body = await buffer(req);
     const operation = read.operationOf(req);
     if (!operation) {
-      judged.push({ operationId: '', problems: [`no operation is at ${req.method} ${req.url}`] });
+      judged.push({ operationId: '', problems: [`no operation is at ${req.method} ${req.url}`], unjudged: [] });
       return void res.writeHead(404).end();
     }
-    judged.push({ operationId: operation.id, problems: await read.judge(operation, req, body) });
+    const [problems, unjudged] = [await read.judge(operation, req, body), unjudgedOf(operation, req, body)];
+    judged.push({ operationId: operation.id, problems, unjudged });
     const { status, schema, type } = operation.answer;
     if (type === undefined) return void res.writeHead(status).end();
     const value = /json/.test(type) ? JSON.stringify(new Samples(document, judged.length).of(schema) ?? {}) : 'text';
@@ -77,6 +80,12 @@ export async function startOpenApiServer(document: JsonObject): Promise<OpenApiS
       await new Promise((closed) => server.close(closed));
     },
   };
+}
+
+function unjudgedOf({ parameters }: Operation, { headers }: IncomingMessage, body: Buffer): string[] {
+  const cookies = parameters.filter((one) => one.in === 'cookie').map(({ name }) => `the cookie ${name}`);
+  const [type = ''] = (headers['content-type'] ?? '').split(';');
+  return [...cookies, ...(body.length === 0 || /json|urlencoded/.test(type) ? [] : [`a body of ${type}`])];
 }
 
 class Document {

@@ -35,6 +35,8 @@ export interface StartOptions {
   env?: Record<string, string>;
   /** Of Node, before the script. */
   nodeFlags?: readonly string[];
+  /** A file that it has as `/etc/hosts`; needs root. */
+  hosts?: string;
   /** Kills the server when it is aborted, also on its way up. */
   signal?: AbortSignal;
   /** With what starts the server again when it ends unasked, as `npm run platform` does; `pid` and `end` are that one's then. */
@@ -48,7 +50,8 @@ export async function startTestPlatform(options: StartOptions = {}): Promise<Tes
   const args = [script, '--port', String(options.port ?? 0), '--data', dataDir, '--json', ...(options.args ?? [])];
   // Benchmarks, which come here too, measure it as it is.
   const flags = process.env.VITEST ? [WASM_FLAG] : [];
-  const child = spawn(process.execPath, [...flags, ...(options.nodeFlags ?? []), ...args], {
+  const [command, ...before] = options.hosts === undefined ? [process.execPath] : withHosts(options.hosts);
+  const child = spawn(command, [...before, ...flags, ...(options.nodeFlags ?? []), ...args], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
@@ -94,6 +97,12 @@ export async function startTestPlatform(options: StartOptions = {}): Promise<Tes
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** Runs Node where that file stands for `/etc/hosts`, in a process of the same number. */
+function withHosts(file: string): [string, ...string[]] {
+  const script = 'mount --bind "$0" /etc/hosts; exec "$@"';
+  return ['unshare', '--mount', 'sh', '-ec', script, file, process.execPath];
 }
 
 async function readyLine(child: ChildProcess, log: () => string): Promise<Ready> {

@@ -152,6 +152,7 @@ function targetCommand(terminal: Terminal) {
       const client = await controlClient(connection);
       const arnOf = async (kind: ProviderKind, provider: string): Promise<string> =>
         (await showProvider(client, kind, provider)).credentialProviderArn ?? '';
+      refuseUnfit(options);
       const targetConfiguration = await configurationOf(connection, terminal, options);
       const { gatewayId: gatewayIdentifier } = await findGateway(client, options.gateway);
       const credentialProviderConfigurations = await credentialsOf(options, arnOf);
@@ -170,6 +171,23 @@ function targetCommand(terminal: Terminal) {
       for (const reason of target.statusReasons ?? []) note(terminal, harmless(reason));
       if (target.status !== 'READY') throw new CliError('failure', `The target ${name} has no tools.`);
     });
+}
+
+/** Throws for two credentials, and for one that targets of the kind never take. */
+function refuseUnfit(flags: Sources & CredentialFlags): void {
+  const { connector, mcp, apiKey, oauth, passToken, asRole, asCaller } = flags;
+  if ([apiKey, oauth, passToken, asRole, asCaller].filter((one) => one !== undefined).length > 1)
+    throw new CliError(
+      'usage',
+      'A target takes one credential: --api-key, --oauth, --pass-token, --as-role or --as-caller.',
+    );
+  if (connector !== undefined && !asRole)
+    throw new CliError(
+      'usage',
+      'A part of the platform is called by the gateway’s role alone: --connector with --as-role.',
+    );
+  if (asCaller && mcp === undefined)
+    throw new CliError('usage', 'Only MCP servers on this platform are called as who calls: --as-caller with --mcp.');
 }
 
 interface Sources {
@@ -305,11 +323,6 @@ async function credentialsOf(
   arnOf: (kind: ProviderKind, name: string) => Promise<string>,
 ): Promise<CredentialProviderConfiguration[]> {
   const { apiKey, keyName, keyIn, keyPrefix, oauth, grant = 'client-credentials', scope = [], passToken } = flags;
-  if ([apiKey, oauth, passToken, flags.asRole, flags.asCaller].filter((one) => one !== undefined).length > 1)
-    throw new CliError(
-      'usage',
-      'A target takes one credential: --api-key, --oauth, --pass-token, --as-role or --as-caller.',
-    );
   if (flags.asRole || flags.asCaller) return [signedAs(flags)];
   if (passToken) return [{ credentialProviderType: 'JWT_PASSTHROUGH' }];
   if (apiKey !== undefined) {

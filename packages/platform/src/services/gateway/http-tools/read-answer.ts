@@ -85,7 +85,8 @@ function contentType(answer: HttpAnswer): ContentType {
   return { name: name.trim(), ...(charset === undefined ? {} : { charset: charset.slice(8).replaceAll('"', '') }) };
 }
 
-const isJson = (name: string): boolean => name === 'text/json' || name === 'application/json' || name.endsWith('+json');
+const isJson = (name: string): boolean =>
+  name.endsWith('+json') || /^(?:text\/json|application\/json|application\/x-amz-json-1\.[01])$/.test(name);
 const isXml = (name: string): boolean => name === 'text/xml' || name === 'application/xml' || name.endsWith('+xml');
 const TEXTS = [
   'application/javascript',

@@ -11,7 +11,7 @@ export interface ShapeMember {
 
 /** How a value of a model is written where JSON does not say it. `name` is the element's where nothing around it names it. */
 export type Shape =
-  | { kind: 'structure'; name: string; members: ShapeMember[]; namespace?: string }
+  | { kind: 'structure'; name: string; members: ShapeMember[]; namespace?: string; prefix?: string }
   | { kind: 'list'; name: string; member: string; of: string }
   | { kind: 'map'; name: string; key: string; value: string; of: string }
   | { kind: 'string' | 'boolean' | 'number' };

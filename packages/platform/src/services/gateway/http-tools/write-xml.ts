@@ -24,8 +24,10 @@ function element(shapes: ShapeTable, tag: string, name: string, value: DocumentV
     const inner = given
       .filter(({ member }) => member.attribute !== true)
       .map(({ member, one }) => element(shapes, member.name, member.shape, one, member.flattened === true));
-    const namespace = shape.namespace === undefined ? '' : ` xmlns="${escaped(shape.namespace)}"`;
-    return `<${tag}${namespace}${attributes.join('')}>${inner.join('')}</${tag}>`;
+    const { namespace, prefix } = shape;
+    const name = prefix === undefined ? 'xmlns' : `xmlns:${prefix}`;
+    const declared = namespace === undefined ? '' : ` ${name}="${escaped(namespace)}"`;
+    return `<${tag}${declared}${attributes.join('')}>${inner.join('')}</${tag}>`;
   }
   if (shape?.kind === 'list' && Array.isArray(value)) {
     const items = value.map((item) => element(shapes, flattened ? tag : shape.member, shape.of, item, false)).join('');

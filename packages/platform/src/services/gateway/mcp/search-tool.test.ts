@@ -10,7 +10,7 @@ const gateway: Gateway = {
 };
 
 it('a query is looked at as far as the texts of tools are', async () => {
-  const find = vi.fn<ToolSearch['find']>(async () => ({ found: [], shortcoming: undefined }));
+  const find = vi.fn<ToolSearch['find']>(async () => ({ found: [], shortcoming: undefined, unsearched: undefined }));
   for (const query of ['cancel an order', 'a '.repeat(2 ** 20), `${'a'.repeat(1_999)}😀`])
     await callSearch(openGateway(gateway, [], new Map()), { query }, { find });
   const asked = find.mock.calls.map(([, query]) => query);

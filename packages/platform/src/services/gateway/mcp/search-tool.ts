@@ -39,9 +39,10 @@ export async function callSearch(
       isError: true,
       content: [{ type: 'text', text: 'The argument "query" must say in words what you want to do.' }],
     };
-  const { found, shortcoming } = await search.find(open, searchedPart(query), MOST_FOUND);
+  const { found, shortcoming, unsearched } = await search.find(open, searchedPart(query), MOST_FOUND);
   const tools = found.map(listedTool);
-  const note = shortcoming && `Not every tool was compared by its meaning, only by its words: ${shortcoming}.`;
+  const byWords = shortcoming && `Not every tool was compared by its meaning, only by its words: ${shortcoming}.`;
+  const note = [unsearched, byWords].filter((one) => one !== undefined).join(' ') || undefined;
   return {
     content: [{ type: 'text', text: JSON.stringify({ tools, note }) }],
     structuredContent: { tools, ...(note !== undefined && { note }) },

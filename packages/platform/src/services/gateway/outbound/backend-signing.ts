@@ -20,6 +20,14 @@ export interface BackendSigningDeps {
 
 type Scope = Partial<control.IamCredentialProvider>;
 
+interface Session {
+  now: SessionCredentials;
+  /** What requests were signed with until it was renewed: a backend may still repeat it. */
+  before: SessionCredentials | undefined;
+  /** Unix time in milliseconds. */
+  until: number;
+}
+
 /** Session of a gateway's role, in seconds: the shortest that there is. */
 const ROLE_SECONDS = 900;
 const LONGEST_SESSION_NAME = 64;
@@ -31,7 +39,7 @@ const MOST_SESSIONS = 1_000;
  */
 export class BackendSigning {
   readonly #deps: BackendSigningDeps;
-  readonly #sessions = new Lru<string, { session: SessionCredentials; until: number }>(MOST_SESSIONS);
+  readonly #sessions = new Lru<string, Session>(MOST_SESSIONS);
 
   constructor(deps: BackendSigningDeps) {
     this.#deps = deps;
@@ -64,13 +72,14 @@ export class BackendSigning {
   /** In the name of the gateway's role. Rejects with AccessDeniedException for a role that does not trust the platform. */
   async asRole({ arn, id, definition: { roleArn } }: Gateway, scope: Scope = {}): Promise<Credential> {
     const sessionName = `gateway-${id}`.slice(0, LONGEST_SESSION_NAME);
-    const session = this.#session(`${roleArn} ${arn}`, () =>
+    const { now: session, before } = this.#session(`${roleArn} ${arn}`, () =>
       this.#deps.roles.issueRoleCredentials({ roleArn, sessionName, sourceArn: arn, ttlSeconds: ROLE_SECONDS }),
     );
     // What is wrong with the file is no matter of requests to this platform.
     const [read] = await Promise.allSettled([this.#keysOf(roleArn)]);
     const keys = read.status === 'fulfilled' ? read.value : undefined;
-    return this.#credential(scope, [session, keys], (url) => {
+    const identity = ['role', roleArn, arn, scope, keys];
+    return this.#credential(scope, { identity, all: [session, before, keys] }, (url) => {
       if (this.ownPath(url.href) !== undefined) return session;
       if (read.status === 'rejected') throw read.reason;
       if (keys && coversHost(keys, url)) return keys;
@@ -81,10 +90,12 @@ export class BackendSigning {
   /** In the name of who calls, at this platform alone. Rejects with AccessDeniedException for one who is gone. */
   asCaller(principal: IamPrincipal, scope: Scope = {}): Credential {
     const { arn, accessKeyId, sandboxId, tags } = principal;
-    const session = this.#session(JSON.stringify([arn, accessKeyId, sandboxId, tags]), () =>
+    const who = [arn, accessKeyId, sandboxId, tags];
+    const { now: session, before } = this.#session(JSON.stringify(who), () =>
       this.#deps.roles.issueForwarded(principal),
     );
-    return this.#credential(scope, [session], (url) => {
+    const identity = ['caller', who, scope];
+    return this.#credential(scope, { identity, all: [session, before] }, (url) => {
       if (this.ownPath(url.href) !== undefined) return session;
       throw new ToolError(`Requests to ${url.host} are not signed in the name of callers: it is not this platform.`);
     });
@@ -92,11 +103,11 @@ export class BackendSigning {
 
   #credential(
     { service: given, region = this.#deps.region }: Scope,
-    all: readonly (SigningCredentials | undefined)[],
+    { identity, all }: { identity: readonly unknown[]; all: readonly (SigningCredentials | undefined)[] },
     keysFor: (url: URL) => SigningCredentials,
   ): Credential {
     return {
-      ...{ headers: {}, query: [] },
+      ...{ headers: {}, query: [], identity },
       secrets: all.flatMap((keys) => (keys ? [keys.secretAccessKey, keys.sessionToken ?? ''] : [])).filter(Boolean),
       sign: async (request) => {
         const service = given ?? request.service;
@@ -107,13 +118,15 @@ export class BackendSigning {
     };
   }
 
-  /** Kept until half of its time is over: connections to MCP servers last as long as their credential. */
-  #session(key: string, issue: () => SessionCredentials): SessionCredentials {
-    const now = this.#deps.clock.now();
+  /** Kept until half of its time is over: what is signed with it may take a while to arrive, and to be followed by more. */
+  #session(key: string, issue: () => SessionCredentials): Session {
+    const at = this.#deps.clock.now();
     const known = this.#sessions.get(key);
-    if (known && known.until > now) return known.session;
-    const session = issue();
-    this.#sessions.set(key, { session, until: (now + session.expiresAt) / 2 });
+    if (known && known.until > at) return known;
+    const now = issue();
+    const before = known && known.now.expiresAt > at ? known.now : undefined;
+    const session = { now, before, until: (at + now.expiresAt) / 2 };
+    this.#sessions.set(key, session);
     return session;
   }
 

@@ -90,7 +90,7 @@ describeDatabases('search of tools', [...storageMigrations, ...gatewayMigrations
       const { found, shortcoming } = await search.find(open, query, 10);
       return { names: found.map(({ listed }) => listed), shortcoming };
     };
-    return { vectors, find };
+    return { vectors, find, search };
   }
 
   const whole = (vectors: ToolVectors, gateway: Gateway) =>
@@ -149,6 +149,22 @@ describeDatabases('search of tools', [...storageMigrations, ...gatewayMigrations
     await store('gateway-target').delete(`${gateway.arn}/target/t`);
     expect(await kept()).toEqual([{ count: 0 }]);
     await vectors.stop();
+  });
+
+  it('looks at the first 20,000 tools of a gateway, and says so', async () => {
+    const { gateway } = await newGateway([]);
+    const target = { arn: `${gateway.arn}/target/t`, name: 't', live: { targetConfiguration: {} } };
+    const tools = Array.from({ length: 20_002 }, (_, i) => tool(`n${String(i).padStart(5, '0')}`, `Is zebra${i}.`));
+    const { search } = searchWith();
+    for (const [count, seen] of [
+      [20_000, undefined],
+      [20_002, 'The search looks at the first 20000 of the 20002 tools of this gateway.'],
+    ] as const) {
+      const offers = new Map([[target.arn, { tools: tools.slice(0, count) }]]);
+      const open = openGateway(gateway, [target as unknown as LiveTarget], offers);
+      expect(await search.find(open, 'zebra19999', 10)).toMatchObject({ found: [{}], unsearched: seen });
+      expect((await search.find(open, 'zebra20000', 10)).found).toEqual([]);
+    }
   });
 
   it('goes on where a server ended, and looks at no gateway without search', async () => {

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import { HybridSearch, type VectorSearch } from '../../../kernel/search/index.ts';
 import type { GatewayTool, OpenGateway } from '../gateway-tools.ts';
-import { toolTexts } from '../tools/index.ts';
+import { searchedPart, toolTexts } from '../tools/index.ts';
+import { searchedTools, unsearched } from './searched-tools.ts';
 import { type ToolVectors, unfinished } from './tool-vectors.ts';
 import { WordIndex } from './word-index.ts';
 
@@ -9,6 +10,8 @@ export interface Found {
   found: GatewayTool[];
   /** Why meaning did not count for all tools; undefined where it did. */
   shortcoming: string | undefined;
+  /** What was not looked at; undefined where all tools were. */
+  unsearched: string | undefined;
 }
 
 export interface ToolSearchDeps {
@@ -25,7 +28,7 @@ interface Nearness {
 /** Finds the tools of a gateway that fit a task: by their meaning where there are vectors, and by their words. */
 export class ToolSearch {
   readonly #deps: ToolSearchDeps;
-  readonly #indexes = new WeakMap<OpenGateway, WordIndex<GatewayTool>>();
+  readonly #indexes = new WeakMap<OpenGateway, Promise<WordIndex<GatewayTool>>>();
 
   constructor(deps: ToolSearchDeps) {
     this.#deps = deps;
@@ -33,7 +36,7 @@ export class ToolSearch {
 
   /** At most so many, best first. */
   async find(open: OpenGateway, query: string, limit: number): Promise<Found> {
-    const words = this.#wordsOf(open);
+    const words = await this.#wordsOf(open);
     const vectors = await this.#nearnessOf(open);
     const { hits, byWords } = await new HybridSearch<undefined, Float32Array>({
       words: async (_, text, most) => words.find(text, most).map(({ item, score }) => ({ id: item.listed, score })),
@@ -43,13 +46,14 @@ export class ToolSearch {
     return {
       found: hits.flatMap(({ id }) => open.byName.get(id) ?? []),
       shortcoming: failed ?? vectors.shortcoming,
+      unsearched: unsearched(open),
     };
   }
 
-  #wordsOf(open: OpenGateway): WordIndex<GatewayTool> {
+  #wordsOf(open: OpenGateway): Promise<WordIndex<GatewayTool>> {
     let index = this.#indexes.get(open);
     if (!index) {
-      index = new WordIndex(open.tools, weightsOf);
+      index = WordIndex.of(searchedTools(open), weightsOf);
       this.#indexes.set(open, index);
     }
     return index;
@@ -83,7 +87,7 @@ function weightsOf({ tool }: GatewayTool): [text: string, weight: number][] {
   const { name, description, parameters } = toolTexts(tool);
   return [
     [name, 3],
-    [description, 2],
-    [parameters, 1],
+    [searchedPart(description), 2],
+    [searchedPart(parameters), 1],
   ];
 }

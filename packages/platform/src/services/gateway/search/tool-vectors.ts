@@ -2,11 +2,11 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../../kernel/clock.ts';
 import { type Embedder, embedEach, Late, type OpenEmbedder } from '../../../kernel/embeddings/index.ts';
 import { every } from '../../../kernel/every.ts';
-import { Lru } from '../../../kernel/lru.ts';
 import type { Database } from '../../../kernel/storage/index.ts';
 import type { OpenGateway } from '../gateway-tools.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import { digestOf, embeddedText } from '../tools/index.ts';
+import { searchedTools } from './searched-tools.ts';
 import { VectorList } from './vector-list.ts';
 import { progressOf, readVectors, unseenTools, writeDigests, writeVectors } from './vector-store.ts';
 
@@ -24,13 +24,16 @@ const BATCH = 64;
 const SWEEP_MS = 60_000;
 /** How long what was read is believed to be all that there is, while vectors are being made. */
 const REREAD_MS = 1_000;
-/** Lists in memory, of the gateways that were searched last. */
-const MOST_LISTS = 100;
+/** Vectors that are read at once. */
+const MOST_READ = 1_000;
+/** Tools whose vectors are in memory, of the gateways that were searched last: each has some 1.5 KB. */
+const MOST_TOOLS = 200_000;
 
 interface Known {
   open: OpenGateway;
   model: string;
-  list: VectorList;
+  making: Promise<VectorList>;
+  tools: number;
   readAt: number;
   reading: Promise<void>;
 }
@@ -42,7 +45,8 @@ interface Known {
 export class ToolVectors {
   readonly #deps: ToolVectorsDeps;
   readonly #late: Late<Embedder> | undefined;
-  readonly #lists = new Lru<string, Known>(MOST_LISTS);
+  /** By the ARNs of gateways; that which was used longest ago first. */
+  readonly #lists = new Map<string, Known>();
   readonly #stopping = new AbortController();
   #endSweeps: () => Promise<void> = async () => undefined;
   #working: Promise<void> | undefined;
@@ -103,25 +107,43 @@ export class ToolVectors {
     const { arn } = open.gateway;
     let known = this.#lists.get(arn);
     if (known?.open !== open || known.model !== model) {
-      const before = known?.model === model ? known.list : undefined;
-      const list = new VectorList(open.tools, dimensions, before);
-      known = { open, model, list, readAt: Number.NEGATIVE_INFINITY, reading: Promise.resolve() };
-      this.#lists.set(arn, known);
+      const before = known?.model === model ? known.making : undefined;
+      const tools = searchedTools(open);
+      const making = (async () => VectorList.of(tools, dimensions, await before))();
+      const nothing = { readAt: Number.NEGATIVE_INFINITY, reading: Promise.resolve() };
+      known = { open, model, making, tools: tools.length, ...nothing };
     }
-    await this.#read(known);
-    return known.list;
+    this.#keep(arn, known);
+    const list = await known.making;
+    await this.#read(known, list);
+    return list;
   }
 
-  async #read(known: Known): Promise<void> {
-    const { clock, database } = this.#deps;
-    const { made, tools } = known.list.progress;
+  #keep(arn: string, known: Known): void {
+    this.#lists.delete(arn);
+    this.#lists.set(arn, known);
+    let total = [...this.#lists.values()].reduce((sum, { tools }) => sum + tools, 0);
+    for (const [oldest, { tools }] of this.#lists) {
+      if (total <= MOST_TOOLS) return;
+      this.#lists.delete(oldest);
+      total -= tools;
+    }
+  }
+
+  async #read(known: Known, list: VectorList): Promise<void> {
+    const { clock } = this.#deps;
+    const { made, tools } = list.progress;
     if (made < tools && clock.monotonic() - known.readAt >= REREAD_MS) {
       known.readAt = clock.monotonic();
-      known.reading = readVectors(database, known.model, known.list.missing()).then((vectors) => {
-        for (const { arn, digest, vector } of vectors) known.list.add(arn, digest, vector);
-      });
+      known.reading = this.#fill(list, known.model);
     }
     await known.reading;
+  }
+
+  async #fill(list: VectorList, model: string): Promise<void> {
+    for (const missing of list.missing(MOST_READ))
+      for (const { arn, digest, vector } of await readVectors(this.#deps.database, model, missing))
+        list.add(arn, digest, vector);
   }
 
   async #work(): Promise<void> {

@@ -1,3 +1,4 @@
+import { inSlices } from '../../../kernel/in-slices.ts';
 import type { Hit } from '../../../kernel/search/index.ts';
 import type { GatewayTool } from '../gateway-tools.ts';
 import { digestOf } from '../tools/index.ts';
@@ -14,20 +15,25 @@ export class VectorList {
   readonly #byName = new Map<string, number>();
   #made = 0;
 
-  /** What the list of before has of the same texts is taken over. */
-  constructor(tools: readonly GatewayTool[], dimensions: number, before?: VectorList) {
+  private constructor(tools: readonly GatewayTool[], dimensions: number) {
     this.#tools = tools;
     this.#dimensions = dimensions;
     this.#values = new Float32Array(tools.length * dimensions);
     this.#there = new Uint8Array(tools.length);
-    for (const [at, { listed, target, tool }] of tools.entries()) {
+  }
+
+  /** Made in slices. What the list of before has of the same texts is taken over. */
+  static async of(tools: readonly GatewayTool[], dimensions: number, before?: VectorList): Promise<VectorList> {
+    const list = new VectorList(tools, dimensions);
+    await inSlices(tools, ({ listed, target, tool }, at) => {
       const key = keyOf(target.arn, digestOf(tool));
-      const places = this.#places.get(key);
+      const places = list.#places.get(key);
       if (places) places.push(at);
-      else this.#places.set(key, [at]);
-      this.#byName.set(listed, at);
-    }
-    if (before) this.#takeOver(before);
+      else list.#places.set(key, [at]);
+      list.#byName.set(listed, at);
+    });
+    if (before) list.#takeOver(before);
+    return list;
   }
 
   /** How many of the tools have a vector, and how many there are. */
@@ -35,17 +41,21 @@ export class VectorList {
     return { made: this.#made, tools: this.#tools.length };
   }
 
-  /** The digests of those that have none, by the ARNs of their targets. */
-  missing(): Map<string, string[]> {
-    const missing = new Map<string, string[]>();
+  /** The digests of those that have none, by the ARNs of their targets, at most so many at once. */
+  *missing(most: number): Generator<Map<string, string[]>> {
+    let missing = new Map<string, string[]>();
+    let count = 0;
     for (const [key, [at = 0]] of this.#places) {
       if (this.#there[at]) continue;
       const { arn, digest } = partsOf(key);
       const digests = missing.get(arn);
       if (digests) digests.push(digest);
       else missing.set(arn, [digest]);
+      if (++count % most !== 0) continue;
+      yield missing;
+      missing = new Map();
     }
-    return missing;
+    if (missing.size > 0) yield missing;
   }
 
   /** Takes a vector; one of a text that no tool has, or of another length, is passed over. */

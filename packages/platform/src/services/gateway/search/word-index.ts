@@ -1,3 +1,5 @@
+import { inSlices } from '../../../kernel/in-slices.ts';
+
 /** BM25 (Robertson and Zaragoza 2009), with its usual constants. */
 const K1 = 1.2;
 const B = 0.75;
@@ -9,19 +11,28 @@ interface Posting {
   count: number;
 }
 
-/** Finds things by the words of their texts. Lives in memory; built once for a list that does not change. */
+/** Finds things by the words of their texts. Lives in memory; made once for a list that does not change. */
 export class WordIndex<Item> {
   readonly #items: readonly Item[];
   readonly #postings = new Map<string, Posting[]>();
   readonly #lengths: Float64Array;
-  readonly #meanLength: number;
+  #meanLength = 0;
 
-  constructor(items: readonly Item[], textsOf: (item: Item) => readonly (readonly [text: string, weight: number])[]) {
+  private constructor(items: readonly Item[]) {
     this.#items = items;
     this.#lengths = new Float64Array(items.length);
-    for (const [i, item] of items.entries()) this.#add(i, textsOf(item));
-    const total = this.#lengths.reduce((sum, one) => sum + one, 0);
-    this.#meanLength = total / Math.max(1, items.length);
+  }
+
+  /** Made in slices: of thousands of long texts it takes seconds. */
+  static async of<Item>(
+    items: readonly Item[],
+    textsOf: (item: Item) => readonly (readonly [text: string, weight: number])[],
+  ): Promise<WordIndex<Item>> {
+    const index = new WordIndex(items);
+    await inSlices(items, (item, at) => index.#add(at, textsOf(item)));
+    const total = index.#lengths.reduce((sum, one) => sum + one, 0);
+    index.#meanLength = total / Math.max(1, items.length);
+    return index;
   }
 
   /** At most so many, best first; those of one score in the order of the list. A score is the share of what the query's words can count. */

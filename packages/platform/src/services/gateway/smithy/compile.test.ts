@@ -212,7 +212,7 @@ describe('a Smithy model', () => {
     expect(sent(model('awsJson1_1', structure({})), {}).text).toBe('{}');
   });
 
-  const shapes = {
+  const others = {
     'ns#List': { type: 'list', member: { target: 'ns#Item', traits: { 'smithy.api#xmlName': 'Entry' } } },
     'ns#Plain': { type: 'list', member: { target: 'smithy.api#String' } },
     'ns#Map': { type: 'map', key: { target: 'smithy.api#String' }, value: { target: 'smithy.api#Integer' } },
@@ -230,7 +230,7 @@ describe('a Smithy model', () => {
   const args = { list: [{ id: 1, name: 'a<&>' }], flat: ['x', 'y'], map: { k: 2 }, flag: true };
 
   it('of awsQuery has structures by dots and entries by numbers', () => {
-    const pairs = [...new URLSearchParams(sent(model('awsQuery', nested, { shapes }), args).text)].map((pair) =>
+    const pairs = [...new URLSearchParams(sent(model('awsQuery', nested, { shapes: others }), args).text)].map((pair) =>
       pair.join('='),
     );
     expect(pairs).toEqual([
@@ -250,10 +250,23 @@ describe('a Smithy model', () => {
     '<Root xmlns="http://ns"><list><Entry id="1"><name>a&lt;&amp;&gt;</name></Entry></list><Flat>x</Flat><Flat>y</Flat><map><entry><key>k</key><value>2</value></entry></map><flag>true</flag></Root>';
 
   it('of restXml writes elements and attributes', () => {
-    expect(sent(model('restXml', nested, { shapes }), args)).toMatchObject({
+    expect(sent(model('restXml', nested, { shapes: others }), args)).toMatchObject({
       text: xml,
       headers: { 'content-type': 'application/xml' },
     });
+  });
+
+  it('of restXml has the namespace of the service around it, or its own, with its prefix', () => {
+    const grantee = { xmlNamespace: { uri: 'http://xsi', prefix: 'xsi' } };
+    const shapes = {
+      'ns#Grantee': structure({ kind: member('String', { xmlAttribute: {}, xmlName: 'xsi:type' }) }, grantee),
+    };
+    const input = structure({ to: member('ns#Grantee') });
+    const traits = { 'smithy.api#xmlNamespace': { uri: 'http://of-the-service' } };
+    expect(sent(model('restXml', input, { shapes, traits }), { to: { kind: 'User' } }).text).toBe(
+      '<In xmlns="http://of-the-service"><to xmlns:xsi="http://xsi" xsi:type="User"></to></In>',
+    );
+    expect(sent(model('restXml', nested, { shapes: others, traits }), args).text).toBe(xml);
   });
 
   it('of restXml and awsQuery reads answers as what they are', async () => {
@@ -269,11 +282,14 @@ describe('a Smithy model', () => {
       expect(result.isError).toBeUndefined();
       return result.structuredContent;
     };
-    expect(await read(model('restXml', structure({}), { output: nested, shapes }), xml)).toEqual(args);
+    expect(await read(model('restXml', structure({}), { output: nested, shapes: others }), xml)).toEqual(args);
     const query = `<DoResponse><DoResult>${xml.slice(xml.indexOf('<list>'), xml.indexOf('</Root>')).replace(' id="1">', '><id>1</id>')}</DoResult><ResponseMetadata/></DoResponse>`;
-    expect(await read(model('awsQuery', structure({}), { output: nested, shapes }), query)).toEqual(args);
+    expect(await read(model('awsQuery', structure({}), { output: nested, shapes: others }), query)).toEqual(args);
     expect(
-      await read(model('restXml', structure({}), { output: nested, shapes }), '<Root><Flat>secret-1</Flat></Root>'),
+      await read(
+        model('restXml', structure({}), { output: nested, shapes: others }),
+        '<Root><Flat>secret-1</Flat></Root>',
+      ),
     ).toEqual({ flat: ['[masked]'] });
   });
 
@@ -335,7 +351,7 @@ describe('a Smithy model', () => {
 
   it('gives the same in a thread', async () => {
     const job = {
-      input: { text: model('restXml', nested, { shapes }) },
+      input: { text: model('restXml', nested, { shapes: others }) },
       options: { target: 't', endpoint: 'https://x' },
     };
     expect(await compileInWorker({ kind: 'smithy', ...job })).toEqual(compileSmithy(job.input, job.options));

@@ -33,7 +33,7 @@ export function compileSmithyOperation(id: string, deps: SmithyOperationDeps): O
   const { method, path, query } = routeOf(operation, deps.protocol);
   const isRest = deps.protocol.name.startsWith('rest');
   const bindings = isRest ? bindingsOf(input, greedyLabels(path)) : { bound: [], body: input.members };
-  const shapes = new WireShapes(deps.model, deps.protocol.name === 'awsQuery');
+  const shapes = new WireShapes(deps.model, deps.service, deps.protocol.name === 'awsQuery');
   const { schema, parameters, body } = inputOf(operation, input, bindings, shapes, deps);
   const answered = answerOf(operation, output, shapes, deps);
   const http: HttpTemplate = {

@@ -8,20 +8,22 @@ const NUMBERS = new Set(['byte', 'short', 'integer', 'long', 'float', 'double', 
 export class WireShapes {
   readonly table: ShapeTable = {};
   readonly #model: Model;
+  readonly #service: ModelShape;
   readonly #isQuery: boolean;
 
-  constructor(model: Model, isQuery: boolean) {
+  constructor(model: Model, service: ModelShape, isQuery: boolean) {
     this.#model = model;
+    this.#service = service;
     this.#isQuery = isQuery;
   }
 
-  /** Notes a structure of these members under `key`, and all that it reaches; `name` is the element around it. */
+  /** Notes a structure of these members under `key`, and all that it reaches; `name` is the element around it, in the namespace of the service where it has none. */
   structure(key: string, name: string, shape: ModelShape, members: readonly Member[]): string {
     this.table[key] = {
       kind: 'structure',
       name,
       members: members.map((member) => this.#member(member)),
-      ...namespaceOf(shape),
+      ...namespaceOf(shape.traits.xmlNamespace === undefined ? this.#service : shape),
     };
     return key;
   }
@@ -64,6 +66,11 @@ export class WireShapes {
 
 const xmlName = ({ name, traits }: Member): string => (typeof traits.xmlName === 'string' ? traits.xmlName : name);
 
-function namespaceOf({ traits: { xmlNamespace } }: ModelShape): { namespace?: string } {
-  return isObject(xmlNamespace) && typeof xmlNamespace.uri === 'string' ? { namespace: xmlNamespace.uri } : {};
+function namespaceOf({ traits: { xmlNamespace } }: ModelShape): { namespace?: string; prefix?: string } {
+  if (!isObject(xmlNamespace) || typeof xmlNamespace.uri !== 'string') return {};
+  const { uri: namespace, prefix } = xmlNamespace;
+  return typeof prefix === 'string' && PREFIX.test(prefix) ? { namespace, prefix } : { namespace };
 }
+
+/** A name in XML without a colon, as far as it is ASCII. */
+const PREFIX = /^[A-Za-z_][\w.-]*$/;

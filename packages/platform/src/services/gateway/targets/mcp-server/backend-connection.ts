@@ -15,6 +15,7 @@ export interface BackendPlace {
   /** Of the target. */
   revision: number;
   endpoint: string;
+  /** Of the handshake, and of who may share the connection; what is sent on it has the credential of its exchange. */
   credential: Credential;
   /** PEM of an authority that its certificates are believed by, beside the usual ones. */
   ca?: string | undefined;
@@ -60,7 +61,7 @@ export class BackendConnection {
     passOn(client, asked?.capabilities);
     // What fails, fails the request that it belongs to.
     client.onerror = () => undefined;
-    const exchange = new Exchange({ ...HANDSHAKE, headers, query });
+    const exchange = new Exchange({ ...HANDSHAKE, credential, headers, query });
     const late = new AbortController();
     const cancel = clock.after(HANDSHAKE_TIMEOUT_MS, () => late.abort(new HandshakeTimeout()));
     try {

@@ -1,10 +1,11 @@
 import { ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../../../kernel/fake-clock.ts';
+import { BackendSigning } from '../../outbound/backend-signing.ts';
 import { TARGET_KIND } from '../target.ts';
 import type { SessionClient } from '../target-kind.ts';
 import { startSessionBackend } from './testing/backends.ts';
-import { bearer, type KindLab, mcpTarget, openKindLab } from './testing/kind-lab.ts';
+import { bearer, gateway, type KindLab, mcpTarget, openKindLab } from './testing/kind-lab.ts';
 import { sessionServer, type ToolRun } from './testing/stock.ts';
 
 let clock: FakeClock;
@@ -70,6 +71,65 @@ it('a target has at most a hundred; that which was used longest ago makes room',
   }
   expect(lab.connections.size).toBe(100);
   await sessions(100);
+});
+
+/** Signs at the backend, with keys that are others at each renewal. */
+function signingAt(origin: string): BackendSigning {
+  let issued = 0;
+  const issue = (seconds: number) => () => ({
+    ...{ accessKeyId: `ASIA${++issued}`, secretAccessKey: `secret-${issued}`, sessionToken: `session-${issued}` },
+    ...{ arn: 'arn:aws:sts::1:assumed-role/lab/gateway-lab', assumedRoleId: 'AROA:gateway-lab' },
+    expiresAt: clock.now() + seconds * 1_000,
+  });
+  return new BackendSigning({
+    ...{ roles: { issueRoleCredentials: issue(900), issueForwarded: issue(300) }, clock, region: 'us-east-1' },
+    ...{ ownAddresses: () => [origin], roleCredentials: undefined },
+  });
+}
+
+it('who renews the keys that he signs with keeps his session of the backend; another has one of his own', async () => {
+  const signing = signingAt(new URL(backend.url).origin);
+  const asRole = () => signing.asRole(gateway, { service: 'bedrock-agentcore' });
+  const asCaller = async (name: string) =>
+    signing.asCaller(
+      { kind: 'iam', accountId: '1', arn: `arn:aws:iam::1:user/${name}`, accessKeyId: name, tags: {} },
+      { service: 'bedrock-agentcore' },
+    );
+  const target = mcpTarget(backend.url);
+  const who = [asRole, () => asCaller('ann'), () => asCaller('bob')];
+  for (const one of [...who, ...who]) {
+    lab.show(await one());
+    await lab.call(target, 'a');
+  }
+  expect(backend.sessions.size).toBe(3);
+  const before = backend.requests.length;
+  for (let i = 0; i < 10; i++) {
+    // None is idle for so long that it is closed.
+    await clock.advance(240_000);
+    for (const one of who) {
+      lab.show(await one());
+      await lab.call(target, 'a');
+    }
+  }
+  const tokens = new Set(backend.requests.slice(before).map(({ headers }) => headers['x-amz-security-token']));
+  expect(tokens.size).toBeGreaterThan(20);
+  expect(backend.requests.slice(before).every(({ headers }) => headers['mcp-session-id'] !== undefined)).toBe(true);
+  expect(lab.connections.size).toBe(3);
+  expect(backend.sessions.size).toBe(3);
+});
+
+it('a session of a client whose requests bring ever other headers has four; the others keep theirs', async () => {
+  const target = mcpTarget(backend.url, { headers: ['traceparent'] });
+  const client = (id: string): SessionClient => ({
+    ...{ id, capabilities: {}, log: () => undefined, ask: () => Promise.reject(new Error('nobody asks')) },
+  });
+  await lab.call(target, 'a', {}, { session: client('other'), headers: { traceparent: 'x' } });
+  const [others] = backend.sessions.keys();
+  for (let i = 0; i < 10; i++)
+    await lab.call(target, 'a', {}, { session: client('one'), headers: { traceparent: `t${i}` } });
+  expect(lab.connections.size).toBe(5);
+  await sessions(5);
+  expect([...backend.sessions.keys()]).toContain(others);
 });
 
 it('callers at the same moment share one handshake', async () => {

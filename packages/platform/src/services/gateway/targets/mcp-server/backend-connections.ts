@@ -11,9 +11,10 @@ export interface BackendConnectionsDeps extends BackendConnectionDeps {
   changes: Changes;
 }
 
-/** Open ones of all targets, and of one: as many as credentials of its callers. */
+/** Open ones of all targets, of one (as many as credentials of its callers), and of one at one session of a client, whose requests bring different headers. */
 const MOST_OPEN = 1_000;
 const MOST_OF_TARGET = 100;
+const MOST_OF_SESSION = 4;
 const IDLE_MS = 300_000;
 
 interface Pooled {
@@ -90,7 +91,7 @@ export class BackendConnections {
   }
 
   async #acquire(place: BackendPlace, exchange: Exchange, signal: AbortSignal): Promise<Pooled> {
-    const base = digest([place.targetArn, place.revision, place.endpoint, place.credential, place.ca]);
+    const base = digest([place.targetArn, place.revision, place.endpoint, identityOf(place), place.ca]);
     const sent = digest([exchange.headers, exchange.query, exchange.client?.id]);
     for (;;) {
       signal.throwIfAborted();
@@ -115,7 +116,7 @@ export class BackendConnections {
   }
 
   #open(key: string, place: BackendPlace, exchange: Exchange, sent: string): Pooled {
-    this.#makeRoom(place.targetArn);
+    this.#makeRoom(place.targetArn, exchange.client?.id);
     const opening = BackendConnection.open(place, exchange, this.#deps);
     const one: Pooled = {
       ...{ key, targetArn: place.targetArn, sent, opening, users: 0, retired: false },
@@ -135,12 +136,17 @@ export class BackendConnections {
     this.#pooled.set(one.key, one);
   }
 
-  #makeRoom(targetArn: string): void {
+  /** That which was used longest ago makes room, of the narrowest of those that are full. */
+  #makeRoom(targetArn: string, sessionId: string | undefined): void {
     const ofTarget = [...this.#pooled.values()].filter((one) => one.targetArn === targetArn);
-    const [oldestOfTarget] = ofTarget;
-    if (oldestOfTarget && ofTarget.length >= MOST_OF_TARGET) this.#retire(oldestOfTarget);
-    const [oldest] = this.#pooled.values();
-    if (oldest && this.#pooled.size >= MOST_OPEN) this.#retire(oldest);
+    const ofSession = sessionId === undefined ? [] : ofTarget.filter((one) => one.sessionId === sessionId);
+    const [oldest] =
+      [
+        { all: ofSession, most: MOST_OF_SESSION },
+        { all: ofTarget, most: MOST_OF_TARGET },
+        { all: [...this.#pooled.values()], most: MOST_OPEN },
+      ].find(({ all, most }) => all.length >= most)?.all ?? [];
+    if (oldest) this.#retire(oldest);
   }
 
   #hold(one: Pooled): void {
@@ -179,6 +185,11 @@ export class BackendConnections {
 /** An HTTP server says so of a session that it has not, and of a version that it no longer speaks; it has done nothing then. */
 function isUnknown(error: unknown): boolean {
   return error instanceof SdkHttpError && (error.status === 404 || error.status === 400);
+}
+
+/** Keys that are renewed are still who they were. */
+function identityOf({ credential }: BackendPlace): unknown {
+  return credential.identity ?? credential;
 }
 
 /** Credentials are not kept as they are. */

@@ -8,6 +8,7 @@ import { currentExchange, type Exchange } from './exchange.ts';
 export interface BackendFetchDeps {
   /** The guard: who makes a target names addresses. */
   outbound: Pick<Outbound, 'fetch'>;
+  /** Of what belongs to no exchange, until one has shown a newer one. */
   credential: Credential;
   /** PEM of an authority that its certificates are believed by, beside the usual ones. */
   ca?: string | undefined;
@@ -22,13 +23,16 @@ const ASIDE = { maxBytes: 64 * 1024, timeoutMs: 5_000 };
 const WITHOUT_BODY = [204, 205, 304];
 
 /** `fetch` as the client package has it, through the guard and with the credential. A redirect is refused where there is a credential. */
-export function backendFetch({ outbound, credential, ca, onAnswer }: BackendFetchDeps): FetchLike {
+export function backendFetch({ outbound, credential: first, ca, onAnswer }: BackendFetchDeps): FetchLike {
+  let newest = first;
   return async (input, init = {}) => {
     const headers = Object.fromEntries(new Headers(init.headers));
     const method = init.method ?? 'GET';
     // A stream of what nobody asked for is not held open: servers answer so where they offer none.
     if (method === 'GET' && headers['last-event-id'] === undefined) return new Response(null, { status: 405 });
     const exchange = currentExchange();
+    newest = exchange?.credential ?? newest;
+    const credential = newest;
     try {
       exchange?.countRequest();
       const body = typeof init.body === 'string' ? init.body : undefined;

@@ -1,8 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { OutboundError } from '../../../../kernel/outbound/index.ts';
+import type { Credential } from '../../outbound/credential.ts';
 import type { SessionClient } from '../target-kind.ts';
 
 export interface ExchangeOptions {
+  credential: Credential;
   /** Whom a server of an older version may ask and tell meanwhile. */
   client?: SessionClient | undefined;
   /** Beside the credential. */
@@ -19,6 +21,7 @@ const LINE_FEED = 10;
 
 /** What a caller wants of a backend, in as many HTTP requests as that takes; it bounds what they cost together. */
 export class Exchange {
+  readonly credential: Credential;
   readonly headers: Readonly<Record<string, string>>;
   readonly query: readonly (readonly [name: string, value: string])[];
   readonly client: SessionClient | undefined;
@@ -33,6 +36,7 @@ export class Exchange {
   answered: Readonly<Record<string, string | string[] | undefined>> = {};
 
   constructor(options: ExchangeOptions) {
+    this.credential = options.credential;
     this.headers = options.headers ?? {};
     this.query = options.query ?? [];
     this.client = options.client;

@@ -251,6 +251,18 @@ describe('lists', () => {
     await expect(lab.makeTools(mcpTarget(url))).rejects.toMatchObject({ code: 'TOO_LARGE' });
   });
 
+  it('that a client waits for have a bound of fewer bytes', async () => {
+    const description = 'x'.repeat(30_000);
+    const tools = (count: number) =>
+      Array.from({ length: count }, (_, i) => ({ name: `t${i}`, description, inputSchema: object }));
+    const ask = async (count: number) => {
+      const { url } = await listing(() => ({ tools: tools(count) }));
+      return lab.kind.ask(lab.request(mcpTarget(url, { listingMode: 'DYNAMIC' })));
+    };
+    expect((await ask(130)).tools).toHaveLength(130);
+    await expect(ask(150)).rejects.toMatchObject({ code: 'TOO_LARGE' });
+  });
+
   const deep = JSON.parse(`${'{"a":'.repeat(200)}1${'}'.repeat(200)}`);
   it.each([
     ['a Cyrillic letter', { name: 'pаy' }, 'p\\u0430y'],

@@ -60,8 +60,8 @@ export interface McpServerKindDeps {
 const CALL = { timeoutMs: 300_000, maxBytes: 6 * 1024 * 1024, maxRequests: 40 };
 /** All pages of all lists together. */
 const LISTS = { timeoutMs: 45_000, maxBytes: 16 * 1024 * 1024, maxRequests: 900 };
-/** While a client waits for the list of a gateway: the lists of other targets wait with it. */
-const ASKED_LISTS = { ...LISTS, timeoutMs: 10_000 };
+/** While a client waits for the list of a gateway: the lists of other targets wait with it, and some are in memory at once. */
+const ASKED_LISTS = { ...LISTS, timeoutMs: 10_000, maxBytes: 4 * 1024 * 1024 };
 /** Of an agent or MCP server on this platform, as it is invoked. */
 const RUNTIME_PATH = /^\/runtimes\/[^/]+\/invocations$/;
 const RUNTIME_SERVICE = 'bedrock-agentcore';
@@ -228,7 +228,7 @@ export class McpServerKind implements TargetKind {
   ): Promise<T> {
     const { connections, clock } = this.#deps;
     const { timeoutMs, ...bounds } = cost;
-    const exchange = new Exchange({ ...bounds, ...sent, client });
+    const exchange = new Exchange({ ...bounds, ...sent, credential, client });
     const { endpoint } = configurationOf(definition);
     const place = {
       targetArn: target.arn,

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { StopRuntimeSessionCommand } from '@aws-sdk/client-bedrock-agentcore';
 import {
   CreateAgentRuntimeCommand,
   type CreateAgentRuntimeCommandInput,
@@ -100,6 +101,19 @@ describe('agent runtimes', () => {
     expect(
       await clients.control.send(new GetAgentRuntimeEndpointCommand({ agentRuntimeId: id, endpointName: 'pinned' })),
     ).toMatchObject({ liveVersion: '2', status: 'READY' });
+    // And back: a session that lives goes on with what it began with, a stopped one does not.
+    const later = sessionId('later');
+    const said = async (): Promise<unknown> =>
+      JSON.parse(await invokeText(clients, arn, later, { do: 'env' }, { qualifier: 'pinned' })).GREETING;
+    expect(await said()).toBe('two');
+    await clients.control.send(
+      new UpdateAgentRuntimeEndpointCommand({ agentRuntimeId: id, endpointName: 'pinned', agentRuntimeVersion: '1' }),
+    );
+    expect([await greeting(arn, 'pinned'), await said()]).toEqual(['one', 'two']);
+    await clients.data.send(
+      new StopRuntimeSessionCommand({ agentRuntimeArn: arn, runtimeSessionId: later, qualifier: 'pinned' }),
+    );
+    expect(await said()).toBe('one');
     await expect(
       clients.control.send(new DeleteAgentRuntimeEndpointCommand({ agentRuntimeId: id, endpointName: 'DEFAULT' })),
     ).rejects.toMatchObject({ name: 'ConflictException' });

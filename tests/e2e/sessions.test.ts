@@ -63,6 +63,23 @@ describe('sessions in real sandboxes', () => {
     );
   });
 
+  it('give the agent a second request while it answers the first', async () => {
+    const session = sessionId('beside');
+    const first = await clients.data.send(
+      new InvokeAgentRuntimeCommand({
+        agentRuntimeArn: arn,
+        runtimeSessionId: session,
+        payload: Buffer.from('{"do":"stream","parts":100000,"everyMs":20}'),
+      }),
+    );
+    const parts = (first.response as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
+    await parts.next();
+    expect((await ask(session, { do: 'count' })).count).toBe(1);
+    // It is the first that goes on still.
+    expect((await parts.next()).done).toBe(false);
+    await parts.return?.();
+  });
+
   it('end by StopRuntimeSession with memory and disk gone; a call during the teardown gets a fresh sandbox', async () => {
     const session = sessionId('stopped');
     await ask(session, { do: 'count' });

@@ -105,7 +105,7 @@ else
     }
     const kept = () => readdir(join(platform.dataDir, 'snapshots')).catch(() => []);
 
-    it('find what the warm-up left, and nothing of each other: entropy, clock, files and credentials are their own', async () => {
+    it('find what the warm-up left, and no file of each other; random numbers of the kernel, the clock and credentials are their own', async () => {
       const arn = await deploy({});
       await untilKept();
       const said: Record<string, unknown>[] = [];

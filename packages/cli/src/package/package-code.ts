@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CliError } from '../cli-error.ts';
 import type { Project } from '../project/project.ts';
+import { appendZip } from './append-zip.ts';
 import { copyPackages } from './copy-packages.ts';
+import { keptZip } from './kept-zip.ts';
 import { type StagedCode, type StageOptions, stageCode } from './stage-code.ts';
-import { type WrittenZip, writeZip } from './write-zip.ts';
+import { contentOf, type PackedFile, writeZip, type ZipContent } from './write-zip.ts';
 
-export interface CodePackage extends StagedCode, WrittenZip, AsyncDisposable {
+export interface CodePackage extends StagedCode, ZipContent, AsyncDisposable {
   zip: string;
   zipBytes: number;
 }
@@ -25,20 +27,39 @@ export async function packageCode(project: Project, options: StageOptions): Prom
     const staged = await stageCode(project, stage, options);
     await copyPackages(project.folder, staged.external, stage);
     const zip = join(folder, 'code.zip');
-    const written = await writeZip([stage, ...(staged.packages ? [staged.packages] : [])], zip, options.signal);
+    const content = contentOf(
+      staged.packages
+        ? await zipWithPackages(stage, staged.packages, zip, options.signal)
+        : await writeZip([stage], zip, options.signal),
+    );
     const zipBytes = (await stat(zip)).size;
-    if (zipBytes > limits.zip || written.unpackedBytes > limits.unpacked) {
+    if (zipBytes > limits.zip || content.unpackedBytes > limits.unpacked) {
       throw new CliError(
         'usage',
-        `The agent is too large: ${megabytes(zipBytes)} zipped and ${megabytes(written.unpackedBytes)} unpacked; allowed are 250 MB and 750 MB.`,
+        `The agent is too large: ${megabytes(zipBytes)} zipped and ${megabytes(content.unpackedBytes)} unpacked; allowed are 250 MB and 750 MB.`,
         'Leave files out with "exclude" in agentcore.json, or deploy an image with language containerfile.',
       );
     }
-    return { ...staged, ...written, zip, zipBytes, [Symbol.asyncDispose]: remove };
+    return { ...staged, ...content, zip, zipBytes, [Symbol.asyncDispose]: remove };
   } catch (error) {
     await remove();
     throw error;
   }
+}
+
+/** The packages are thousands of files that seldom change: they come as they were packed before, unless a file of the agent takes the place of one. */
+async function zipWithPackages(
+  stage: string,
+  packages: string,
+  zip: string,
+  signal: AbortSignal,
+): Promise<PackedFile[]> {
+  const kept = await keptZip(packages, signal);
+  const ownZip = `${zip}.own`;
+  const own = await writeZip([stage], ownZip, signal);
+  const taken = new Set(kept.files.map(({ name }) => name));
+  const whole = own.some(({ name }) => taken.has(name)) || !(await appendZip(kept.zip, ownZip, zip, signal));
+  return whole ? writeZip([stage, packages], zip, signal) : [...kept.files, ...own];
 }
 
 /** `1.4 MB`, `12 kB`. */

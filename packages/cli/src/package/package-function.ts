@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { CliError } from '../cli-error.ts';
 import { defaultPythonRuntime, versionOf } from './python.ts';
-import { writeZip } from './write-zip.ts';
+import { contentOf, writeZip } from './write-zip.ts';
 
 /** The zip of a function's code. */
 export interface FunctionPackage extends AsyncDisposable {
@@ -41,7 +41,7 @@ export async function packageFunction(cwd: string, path: string, signal: AbortSi
     const filter = (file: string): boolean => file === source || !basename(file).startsWith('.');
     await cp(source, stage, { recursive: true, dereference: true, filter });
     const zip = join(folder, 'code.zip');
-    const { sha256, files } = await writeZip([stage], zip, signal);
+    const { sha256, files } = contentOf(await writeZip([stage], zip, signal));
     if (files === 0) throw new CliError('usage', `${path} holds no files.`);
     return { zip, sha256, guess: await guess(source), [Symbol.asyncDispose]: remove };
   } catch (error) {

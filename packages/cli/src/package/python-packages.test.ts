@@ -1,7 +1,10 @@
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Project } from '../project/project.ts';
+import { packageCode } from './package-code.ts';
 import { pythonPackages } from './python-packages.ts';
 
 /** A Python in the project's virtual environment whose pip notes each call and installs one file. */
@@ -34,6 +37,18 @@ const calls = async (): Promise<string[]> =>
   (await readFile(join(folder, '.venv/bin/calls'), 'utf8').catch(() => '')).split('\n').slice(0, -1);
 const installed = async (place: string | undefined): Promise<string> =>
   readFile(join(place ?? '', 'installed'), 'utf8');
+
+const project = (): Project => ({
+  folder,
+  file: { name: 'a', language: 'python', entrypoint: 'main.py', runtime: 'PYTHON_3_12' },
+});
+
+/** What each file of a zip holds, as Python reads it. */
+function heldBy(zip: string): Record<string, string> {
+  const script =
+    'import json, sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); print(json.dumps({n: z.read(n).decode() for n in z.namelist()}))';
+  return JSON.parse(execFileSync('python3', ['-c', script, zip], { encoding: 'utf8' }));
+}
 
 describe('the packages of requirements.txt', () => {
   it('are installed once for one text, and anew for another', async () => {
@@ -84,6 +99,43 @@ describe('the packages of requirements.txt', () => {
     await write('requirements.txt', '# nothing yet\n\n');
     expect(await install()).toBeUndefined();
     expect(await calls()).toEqual([]);
+  });
+
+  it('come into the zip of each deploy as they were packed for the first, until they change', async () => {
+    await write('requirements.txt', 'one==1\n');
+    await write('main.py', 'print(1)');
+    const pack = async () => {
+      await using code = await packageCode(project(), { signal: new AbortController().signal });
+      return { sha256: code.sha256, files: code.files, held: heldBy(code.zip) };
+    };
+    const first = await pack();
+    // As before packages were packed ahead: what is deployed stays deployed.
+    expect(first.sha256).toBe('a67e25defee358378d9ea171e19bea37b8ee6b5b076f64b79a09abf14ce3058c');
+    expect(first).toMatchObject({ files: 3, held: { installed: 'one==1\n', 'main.py': 'print(1)' } });
+    const [kept] = (await readdir(join(folder, '.agentcore/packages'))).filter((name) => name.endsWith('.packed'));
+    const packed = join(folder, '.agentcore/packages', kept ?? '', 'packed.zip');
+    // As a Python leaves it that ran with them.
+    await write(`.agentcore/packages/${kept?.replace('.packed', '')}/__pycache__/one.cpython-312.pyc`, 'compiled');
+    const { mtimeMs } = await stat(packed);
+    expect(await pack()).toEqual(first);
+    await write('main.py', 'print(2)');
+    const second = await pack();
+    expect(second.sha256).not.toBe(first.sha256);
+    expect(second.held).toEqual({ ...first.held, 'main.py': 'print(2)' });
+    expect((await stat(packed)).mtimeMs).toBe(mtimeMs);
+    // Without what is kept, it is the same.
+    await truncate(packed, 30);
+    expect(await pack()).toEqual(second);
+    await rm(dirname(packed), { recursive: true });
+    expect(await pack()).toEqual(second);
+
+    await write('installed', 'of the agent');
+    expect((await pack()).held).toEqual({ ...second.held, installed: 'of the agent' });
+    await rm(join(folder, 'installed'));
+    await write('requirements.txt', 'one==2\n');
+    expect((await pack()).held).toMatchObject({ installed: 'one==2\n' });
+    await expect(stat(packed)).rejects.toThrow('ENOENT');
+    expect(await readdir(join(folder, '.agentcore/packages'))).toHaveLength(2);
   });
 
   it('leave nothing behind that a failed installation had begun', async () => {

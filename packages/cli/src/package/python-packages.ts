@@ -59,9 +59,9 @@ export async function pythonPackages({ folder, version, signal, say }: InstallOp
   }
 }
 
-/** What earlier requirements asked for takes hundreds of megabytes. */
+/** What earlier requirements asked for takes hundreds of megabytes, and so does its zip (`keptZip`). */
 async function forget(kept: string, version: string): Promise<void> {
   const made = await readdir(kept);
-  const old = made.filter((name) => name.startsWith(`${version}-`) && /-[0-9a-f]{16}$/.test(name));
+  const old = made.filter((name) => name.startsWith(`${version}-`) && /-[0-9a-f]{16}(\.packed)?$/.test(name));
   await Promise.all(old.map((name) => rm(join(kept, name), { recursive: true, force: true })));
 }

@@ -25,7 +25,7 @@ const MOST_MS = 400;
  */
 export async function run(args: string[]): Promise<void> {
   const quick = args.includes('--quick');
-  const runsc = (await gvisorForTests(resolve(import.meta.dirname, '../..'), [])) ?? RUNSC;
+  const runsc = (await gvisorForTests(resolve(import.meta.dirname, '../..'))) ?? RUNSC;
   if (runsc === RUNSC && lacksGvisor()) throw new Error(`This benchmark ${lacksGvisor()}.`);
   const machine = thisMachine({ runsc: [runsc, '--version'] });
   const sandbox = ['--sandbox', 'oci', '--sandbox-oci-runtime', runsc, '--pool-max-per-version', '0'];

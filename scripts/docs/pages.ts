@@ -6,7 +6,11 @@ import { configurationDocs } from '../../packages/platform/src/config/describe.t
 import { settings } from '../../packages/platform/src/config.ts';
 import { notImplemented } from '../../packages/platform/src/not-implemented.ts';
 import { errorsOf } from '../../packages/platform/src/service-module.ts';
-import { GATEWAY_FIELDS, TARGET_FIELDS } from '../../packages/platform/src/services/gateway/index.ts';
+import {
+  GATEWAY_FIELDS,
+  RATE_LIMIT_FIELDS,
+  TARGET_FIELDS,
+} from '../../packages/platform/src/services/gateway/index.ts';
 import { services } from '../../packages/platform/src/services.ts';
 import { errorsPage } from './errors-page.ts';
 import { fieldsTable } from './fields-table.ts';
@@ -34,6 +38,7 @@ export function generatedPages(): Record<string, string> {
       'gateway-fields',
       fieldsTable([
         { operations: 'CreateGateway and UpdateGateway', fields: GATEWAY_FIELDS },
+        { operations: 'The operations that write rate limits', fields: RATE_LIMIT_FIELDS },
         { operations: 'CreateGatewayTarget and UpdateGatewayTarget', fields: TARGET_FIELDS },
       ]),
     ),

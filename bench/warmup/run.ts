@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { loadavg } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { StopRuntimeSessionCommand } from '@aws-sdk/client-bedrock-agentcore';
 import { defaultPythonRuntime } from '../../packages/cli/src/package/python.ts';
 import { lacksGvisor, RUNSC } from '../../packages/platform/src/kernel/sandbox/testing/gvisor.ts';
@@ -25,7 +25,7 @@ const MOST_MS = 400;
  */
 export async function run(args: string[]): Promise<void> {
   const quick = args.includes('--quick');
-  const runsc = (await gvisorForTests(resolve(import.meta.dirname, '../..'))) ?? RUNSC;
+  const runsc = (await gvisorForTests([])) ?? RUNSC;
   if (runsc === RUNSC && lacksGvisor()) throw new Error(`This benchmark ${lacksGvisor()}.`);
   const machine = thisMachine({ runsc: [runsc, '--version'] });
   const sandbox = ['--sandbox', 'oci', '--sandbox-oci-runtime', runsc, '--pool-max-per-version', '0'];

@@ -12,7 +12,10 @@ import {
   GetWorkloadAccessTokenForUserIdCommand,
 } from '@aws-sdk/client-bedrock-agentcore';
 import { CreateWorkloadIdentityCommand } from '@aws-sdk/client-bedrock-agentcore-control';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
+import { openDatabase } from '../../packages/platform/src/kernel/storage/index.ts';
 import { Browser } from '../../packages/platform/src/services/identity/flows/testing/browser.ts';
 import type { ConsentProvider } from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
@@ -35,6 +38,18 @@ async function start(): Promise<void> {
   const args = ['--sandbox', 'process', '--allow-private-egress', '127.0.0.0/8'];
   platform = await startTestPlatform({ dataDir, port, args });
   clients = clientsOf(platform);
+}
+
+/** What the ended server wrote down of consents becomes older, as if it had been away for so long. */
+async function passTime(seconds: number): Promise<void> {
+  const database = await openDatabase({ dataDir, clock: systemClock, log: pino({ enabled: false }) });
+  try {
+    await database.execute('UPDATE identity_authorizations SET updated_at = updated_at - make_interval(secs => $1)', [
+      seconds,
+    ]);
+  } finally {
+    await database.close();
+  }
 }
 
 /** Ends the server as the machine's end would, and starts it again. */
@@ -177,6 +192,7 @@ describe('a consent', () => {
     expect(await Promise.all(asking)).toEqual(['cut off', 'cut off']);
     held.over();
     clients.close();
+    await passTime(120);
     await start();
     for (const user of users) {
       const sessionUri = sessions.get(user) ?? '';

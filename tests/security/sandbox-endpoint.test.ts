@@ -13,55 +13,84 @@ const ALL = 40;
 type Ask = (act: object) => Promise<Record<string, unknown>>;
 
 /** Two sandboxes of one platform, one greedy and one that works. */
-async function withTwo(args: string[], attack: (greedy: Ask, other: Ask) => Promise<void>): Promise<void> {
+interface Two {
+  greedy: Ask;
+  other: Ask;
+  close(): Promise<void>;
+}
+
+async function openTwo(args: string[]): Promise<Two> {
   const platform = await startTestPlatform({ args: ['--max-connections', String(ALL), ...args] });
   const clients = clientsOf(platform);
+  const close = async (): Promise<void> => {
+    clients.close();
+    await platform.dispose();
+  };
   try {
     const folder = join(import.meta.dirname, '../support/greedy-agent');
     const { arn } = await deployAgent(platform, clients, { folder });
     const in1 = sessionId('greedy');
     const in2 = sessionId('other');
-    await attack(
-      (act) => invokeJson(clients, arn, in1, act),
-      (act) => invokeJson(clients, arn, in2, act),
-    );
-  } finally {
-    clients.close();
-    await platform.dispose();
+    return {
+      greedy: (act) => invokeJson(clients, arn, in1, act),
+      other: (act) => invokeJson(clients, arn, in2, act),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
   }
 }
 
 /** What sandboxes share at 169.254.170.2, against one that takes all of it; `provider` gives the arguments that choose it. */
 function attacks(title: string, provider: () => string[]): void {
   describe(title, () => {
-    it('one sandbox may not hold the connections of all', async () => {
-      // The control: without a cap one has them all, and the other is not heard.
-      await withTwo([...provider(), '--sandbox-max-connections', '10000'], async (greedy, other) => {
-        expect(await other({ do: 'ask' })).toEqual({ 404: 1 });
-        await greedy({ do: 'hoard', count: 2 * ALL });
-        expect(await other({ do: 'ask' })).not.toEqual({ 404: 1 });
+    describe('without a cap, as a control', () => {
+      let two: Two;
+      beforeAll(async () => {
+        const caps = ['--sandbox-requests-per-second', '0', '--sandbox-max-connections', '10000'];
+        two = await openTwo([...provider(), ...caps]);
       });
-      await withTwo([...provider(), '--sandbox-max-connections', '10'], async (greedy, other) => {
+      afterAll(() => two?.close());
+
+      it('one sandbox asks without end', async () => {
+        expect(await two.greedy({ do: 'ask', count: 60 })).toEqual({ 404: 60 });
+      });
+
+      it('one sandbox has the connections of all, and the other is not heard', async () => {
+        expect(await two.other({ do: 'ask' })).toEqual({ 404: 1 });
+        await two.greedy({ do: 'hoard', count: 2 * ALL });
+        expect(await two.other({ do: 'ask' })).not.toEqual({ 404: 1 });
+      });
+    });
+
+    it('one sandbox may not hold the connections of all', async () => {
+      const { greedy, other, close } = await openTwo([...provider(), '--sandbox-max-connections', '10']);
+      try {
         await greedy({ do: 'hoard', count: 2 * ALL });
         await expect.poll(async () => (await greedy({ do: 'held' })).held).toBeLessThanOrEqual(10);
         expect(await other({ do: 'ask', count: 20 })).toEqual({ 404: 20 });
-      });
+      } finally {
+        await close();
+      }
     });
 
-    it('one sandbox may not ask without end', async () => {
-      await withTwo([...provider(), '--sandbox-requests-per-second', '0'], async (greedy) => {
-        expect(await greedy({ do: 'ask', count: 60 })).toEqual({ 404: 60 });
+    describe('with little patience', () => {
+      let two: Two;
+      beforeAll(async () => {
+        const caps = ['--sandbox-requests-per-second', '1', '--request-head-seconds', '1'];
+        two = await openTwo([...provider(), ...caps]);
       });
-      await withTwo([...provider(), '--sandbox-requests-per-second', '1'], async (greedy, other) => {
-        expect(await greedy({ do: 'ask', count: 60 })).toMatchObject({ 429: expect.any(Number) });
-        expect(await other({ do: 'ask' })).toEqual({ 404: 1 });
-      });
-    });
+      afterAll(() => two?.close());
 
-    it('a connection that says nothing is ended', async () => {
-      await withTwo([...provider(), '--request-head-seconds', '1'], async (greedy) => {
-        expect(await greedy({ do: 'hoard', count: 20 })).toEqual({ held: 20 });
-        await expect.poll(async () => (await greedy({ do: 'held' })).held, { timeout: 20_000 }).toBe(0);
+      it('one sandbox may not ask without end', async () => {
+        expect(await two.greedy({ do: 'ask', count: 60 })).toMatchObject({ 429: expect.any(Number) });
+        expect(await two.other({ do: 'ask' })).toEqual({ 404: 1 });
+      });
+
+      it('a connection that says nothing is ended', async () => {
+        expect(await two.greedy({ do: 'hoard', count: 20 })).toEqual({ held: 20 });
+        await expect.poll(async () => (await two.greedy({ do: 'held' })).held, { timeout: 20_000 }).toBe(0);
       });
     });
   });

@@ -241,6 +241,24 @@ describe('a refresh', () => {
     },
   );
 
+  it('that a caller was told of is never lost, however soon the server dies', PATIENT, async () => {
+    await consented('gus', AT);
+    const sent = () => rotating.asked.flatMap((asked) => asked.get('refresh_token') ?? []);
+    const before = sent().length;
+    const tokens = new Set<string | undefined>();
+    for (let round = 0; round < 4; round += 1) {
+      tokens.add((await ask('gus', AT)).accessToken);
+      await kill();
+    }
+    const last = (await ask('gus', AT)).accessToken ?? '';
+    expect(await rotating.whoIs(last)).toBe('gus');
+    expect(tokens.add(last)).not.toContain(undefined);
+    // Each of them came of a refresh token of its own: the provider ends the grant where one comes twice.
+    expect(tokens.size).toBe(5);
+    expect(new Set(sent().slice(before)).size).toBe(5);
+    expect(platform.log()).not.toContain('renewal was cut off');
+  });
+
   it('is kept, or the user is asked again, whenever the server dies after the answer', PATIENT, async () => {
     await consented('fay', AT);
     // Each time a little later.

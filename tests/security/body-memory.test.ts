@@ -89,7 +89,7 @@ describe('bodies that never end', () => {
       const others = [await newUser(platform, 'one', ALL), await newUser(platform, 'two', ALL)];
       expect(await outcomes(way, [eve, eve])).toEqual([undefined, 429]);
       // The last part is kept back until the hash fits.
-    expect(await taken()).toBeGreaterThan(SENT - 128 * 1024);
+      expect(await taken()).toBeGreaterThan(SENT - 128 * 1024);
       // All together have three quarters, and what is short still comes through.
       expect(await outcomes(way, [...others])).toEqual([undefined, 503]);
       expect(await taken()).toBeLessThanOrEqual(TOTAL);

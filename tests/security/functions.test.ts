@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { invokeFunction, lambdaClient, newFunction } from '../support/functions.ts';
 import { newRole } from '../support/iam.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { signedFetch } from '../support/signed-fetch.ts';
 
 /** What one function can get of another: of its code, its environment, its sandbox and its rights. */
 let platform: TestPlatform;
@@ -108,6 +109,23 @@ describe('one function', () => {
     as.destroy();
   });
 });
+
+it.each(['Environment', 'Nobody'])(
+  'a call whose %s is nested without end is refused, and is no defect',
+  async (field) => {
+    const defects = (): number => platform.log().split('inside the platform').length;
+    const before = defects();
+    const call = (levels: number): Promise<Response> => {
+      const content = JSON.parse(`{"FunctionName":"deep","${field}":${'['.repeat(levels)}${']'.repeat(levels)}}`);
+      return signedFetch(platform, { method: 'POST', path: '/2015-03-31/functions', service: 'lambda', content });
+    };
+    const answer = await call(5000);
+    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('deeper than')]);
+    expect(defects()).toBe(before);
+    // The control: what is not deep is looked at.
+    expect(await (await call(2)).text()).not.toContain('deeper than');
+  },
+);
 
 describe('a function that takes the place of what runs it', () => {
   const hostile = (end: string) => ({

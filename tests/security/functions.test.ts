@@ -116,8 +116,8 @@ it.each(['Environment', 'Nobody'])(
     const defects = (): number => platform.log().split('inside the platform').length;
     const before = defects();
     const call = (levels: number): Promise<Response> => {
-      const content = JSON.parse(`{"FunctionName":"deep","${field}":${'['.repeat(levels)}${']'.repeat(levels)}}`);
-      return signedFetch(platform, { method: 'POST', path: '/2015-03-31/functions', service: 'lambda', content });
+      const text = `{"FunctionName":"deep","${field}":${'['.repeat(levels)}${']'.repeat(levels)}}`;
+      return signedFetch(platform, { method: 'POST', path: '/2015-03-31/functions', service: 'lambda', text });
     };
     const answer = await call(100_000);
     expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('deeper than')]);

@@ -1,14 +1,22 @@
-import { DeleteFunctionCommand, GetFunctionCommand, InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
+import {
+  CreateFunctionCommand,
+  DeleteFunctionCommand,
+  GetFunctionCommand,
+  InvokeCommand,
+  type LambdaClient,
+} from '@aws-sdk/client-lambda';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type RawZipEntry, rawZip } from '../../packages/platform/src/kernel/images/testing/zip.ts';
 import { invokeFunction, lambdaClient, newFunction } from '../support/functions.ts';
 import { newRole } from '../support/iam.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { signedFetch } from '../support/signed-fetch.ts';
 
 /** What one function can get of another: of its code, its environment, its sandbox and its rights. */
 let platform: TestPlatform;
 let client: LambdaClient;
 beforeAll(async () => {
-  platform = await startTestPlatform();
+  platform = await startTestPlatform({ args: ['--images-max-unzipped-bytes', '64MiB'] });
   client = lambdaClient(platform);
 });
 afterAll(async () => {
@@ -107,6 +115,51 @@ describe('one function', () => {
     await expect.poll(ask, { timeout: 20_000 }).not.toBe('done');
     as.destroy();
   });
+});
+
+it.each(['Environment', 'Nobody'])(
+  'a call whose %s is nested without end is refused, and is no defect',
+  async (field) => {
+    const defects = (): number => platform.log().split('inside the platform').length;
+    const before = defects();
+    const call = (levels: number): Promise<Response> => {
+      const text = `{"FunctionName":"deep","${field}":${'['.repeat(levels)}${']'.repeat(levels)}}`;
+      return signedFetch(platform, { method: 'POST', path: '/2015-03-31/functions', service: 'lambda', text });
+    };
+    const answer = await call(100_000);
+    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('deeper than')]);
+    expect(defects()).toBe(before);
+    // The control: what is not deep is looked at.
+    expect(await (await call(2)).text()).not.toContain('deeper than');
+  },
+);
+
+it('code that unpacks into more than it may, or out of its folder, is refused, and nothing of it is kept', async () => {
+  const create = (name: string, entries: RawZipEntry[]) =>
+    client.send(
+      new CreateFunctionCommand({
+        ...{ FunctionName: name, Runtime: 'nodejs22.x', Handler: 'index.handler', Role: platform.ready.defaultRoleArn },
+        Code: { ZipFile: rawZip(entries) },
+      }),
+    );
+  const zeros = (MiB: number): Buffer => Buffer.alloc(MiB * 2 ** 20);
+  const code = { name: 'index.mjs', content: 'export const handler = () => 1;' };
+  for (const bomb of [
+    [code, { name: 'bomb', content: zeros(65) }],
+    // Says that it is short.
+    [code, { name: 'bomb', content: zeros(65), claims: { size: 1 } }],
+    [code, ...[1, 2, 3, 4, 5].map((one) => ({ name: `bomb${one}`, content: zeros(14) }))],
+    [code, { name: '../../escaped', content: 'x' }],
+  ])
+    await expect(create('bomb', bomb)).rejects.toMatchObject({
+      name: expect.stringMatching(/^(InvalidParameterValue|CodeStorageExceeded)Exception$/),
+    });
+  await expect(client.send(new GetFunctionCommand({ FunctionName: 'bomb' }))).rejects.toMatchObject({
+    name: 'ResourceNotFoundException',
+  });
+  // The control: what fits is taken.
+  await create('large', [code, { name: 'large', content: zeros(48) }]);
+  expect((await invokeFunction(client, 'large')).value).toBe(1);
 });
 
 describe('a function that takes the place of what runs it', () => {

@@ -12,6 +12,8 @@ export interface SignedFetch {
   /** Added behind the signature's back. */
   unsigned?: Record<string, string>;
   content?: object | undefined;
+  /** Content as it is sent, instead. */
+  text?: string;
   /** What it is signed for; `bedrock-agentcore` when not given. */
   service?: string;
   credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string };
@@ -23,11 +25,11 @@ export async function signedFetch(
   request: SignedFetch,
 ): Promise<Response> {
   const { endpoint, region } = platform.ready;
-  const { method, path, query = {}, unsigned = {}, content, credentials = platform.credentials } = request;
+  const { method, path, query = {}, unsigned = {}, content, text, credentials = platform.credentials } = request;
   const { service = 'bedrock-agentcore' } = request;
   const { host, hostname } = new URL(endpoint);
   const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
-  const body = content === undefined ? undefined : JSON.stringify(content);
+  const body = text ?? (content === undefined ? undefined : JSON.stringify(content));
   const headers = { host, 'content-type': 'application/json', ...request.headers };
   const signed = await signer.sign({ method, protocol: 'http:', hostname, path, query, headers, body });
   const { host: _, ...rest } = signed.headers;

@@ -1,5 +1,6 @@
-import { errors, holdsTooMuch } from '@agentplatform/contract';
+import { type DocumentValue, errors, holdsTooMuch } from '@agentplatform/contract';
 import type { Logger } from 'pino';
+import { isDeeperThan } from '../../kernel/depth.ts';
 import { closeSignal, type KnownCall, type KnownRoute, type RouteSet } from '../../kernel/http/index.ts';
 import { functionArn, functionName, LATEST, type PlatformFunction } from './function.ts';
 import { MAX_CALL_BYTES } from './function-code.ts';
@@ -17,6 +18,8 @@ export interface LambdaRoutesDeps {
 
 const ROOT = '/2015-03-31/functions';
 const DEFAULT_PAGE = 50;
+/** Levels of a call; those that are served have three. */
+const MOST_DEPTH = 32;
 /** Of a function's client context, in base64, as the original has it. */
 const MAX_CONTEXT_CHARS = 3583;
 
@@ -112,12 +115,14 @@ function requirement(call: KnownCall): FunctionCallerContext['require'] {
 
 function bodyOf({ body }: KnownCall): Members {
   if (holdsTooMuch(body)) throw errors.validation('The body has too many values.');
-  let value: unknown;
+  let value: DocumentValue;
   try {
     value = JSON.parse(body.toString('utf8'));
   } catch (error) {
     throw errors.validation('The body is no JSON.', { cause: error });
   }
+  // What walks through it would run out of stack.
+  if (isDeeperThan(value, MOST_DEPTH)) throw errors.validation(`The body is nested deeper than ${MOST_DEPTH} levels.`);
   return members('The body', value);
 }
 

@@ -125,6 +125,26 @@ describe('a message that only some would read as JSON', () => {
   });
 });
 
+it('a batch without end is refused before its messages are counted, each of which would be a row of the audit trail', async () => {
+  const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' });
+  const batch = (count: number): Promise<{ status: number; text: string }> =>
+    send({ version: '2025-03-26', text: JSON.stringify(Array.from({ length: count }, (_, id) => ping(id))) });
+  expect(await batch(101)).toMatchObject({ status: 400, text: expect.stringContaining('at most 100 messages') });
+  expect(countMore).not.toHaveBeenCalled();
+  expect((await batch(100)).status).toBe(200);
+  expect(countMore).toHaveBeenCalledWith(99);
+});
+
+it('a message of hundreds of thousands of values is refused before it is read', async () => {
+  const many = (count: number): string =>
+    JSON.stringify(CALL).replace('"arguments":{}', `"arguments":{"a":[${'0,'.repeat(count)}0]}`);
+  const refused = await send({ text: many(300_000) });
+  expect(refused).toMatchObject({ status: 400, text: expect.stringContaining('too many values') });
+  expect(call).not.toHaveBeenCalled();
+  expect((await send({ text: many(200_000) })).status).toBe(200);
+  expect(call).toHaveBeenCalledOnce();
+});
+
 it.each([
   ['GET', gateway()],
   ['DELETE', gateway()],

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { errors, resourceArn } from '@agentplatform/contract';
+import { errors, holdsTooMuch, resourceArn } from '@agentplatform/contract';
 import type { AnonymousPrincipal, JwtAuthenticator, OAuthPrincipal } from '../../../kernel/auth/index.ts';
 import { isDeeperThan } from '../../../kernel/depth.ts';
 import {
@@ -37,8 +37,9 @@ export interface McpRequestsDeps {
   publicUrl: string | undefined;
 }
 
-/** As MCP's own packages have it. */
+/** As MCP's own packages have them. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
+const MOST_IN_BATCH = 100;
 
 /** The MCP endpoints of gateways (streamable HTTP): who may come in, and what they are answered. */
 export class GatewayRequests implements PassService {
@@ -132,7 +133,9 @@ export class GatewayRequests implements PassService {
       );
     const { servers } = this.#deps;
     servers.locate(open.gateway, req.headers[SESSION_HEADER]);
-    const text = body === undefined ? '' : textOf(await readAll(body, hold));
+    const bytes = body === undefined ? new Uint8Array() : await readAll(body, hold);
+    if (holdsTooMuch(bytes)) return upstream(refusal(INVALID_REQUEST, 'The message has too many values'));
+    const text = textOf(bytes);
     const url = this.#addressOf(req);
     // Others than POST bring no message, whatever is in their bodies.
     const message = req.method === 'POST' ? jsonOf(text) : undefined;
@@ -141,6 +144,9 @@ export class GatewayRequests implements PassService {
     if (Array.isArray(message)) {
       if (!takesBatches(req, open.gateway))
         return upstream(refusal(INVALID_REQUEST, 'This version of MCP takes one message at a time'));
+      // Before each is counted and kept in the audit trail.
+      if (message.length > MOST_IN_BATCH)
+        return upstream(refusal(INVALID_REQUEST, `A batch has at most ${MOST_IN_BATCH} messages`));
       countMore(message.length - 1);
     }
     const passedBack: Record<string, string> = {};

@@ -9,6 +9,7 @@ import { ownerOf, type Principal } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { HeldElsewhereError, type ServerHolder } from '../../../kernel/sessions/index.ts';
 import { untilAborted } from '../../../kernel/until-aborted.ts';
+import { AFTER_CALL_MS } from '../call-times.ts';
 import { type Gateway, sessionTimeoutMs, streams } from '../gateways/gateway.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
 import { whenAnswered } from './answer-body.ts';
@@ -63,8 +64,6 @@ interface Session {
 const MOST = 4_000;
 const MOST_OF_GATEWAY = 1_000;
 const MOST_OF_CALLER = 64;
-/** Longer than any call: the protocol's package never answers a request that its client called off. */
-const LONGEST_ANSWER_MS = 330_000;
 
 /**
  * The sessions of MCP before 2026-07-28, on gateways whose owners want them. One lives on the server that opened it, belongs to who opened it, and
@@ -108,7 +107,8 @@ export class McpSessions {
   /** The answer of a session, or a refusal when it ends or takes too long before that. Rejects when the client leaves. */
   async #answered(session: Session, request: Request, work: Promise<Response>): Promise<Response> {
     const late = new AbortController();
-    const cancel = this.#deps.clock.after(LONGEST_ANSWER_MS, () => late.abort());
+    // The protocol's package never answers a request that its client called off.
+    const cancel = this.#deps.clock.after(AFTER_CALL_MS, () => late.abort());
     // DELETE ends the session by itself, and is answered after that.
     const ended = request.method === 'DELETE' ? [] : [session.ended.signal];
     try {

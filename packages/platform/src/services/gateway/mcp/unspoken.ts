@@ -10,5 +10,7 @@ export function unspoken(body: unknown, spoken: readonly string[]): Response | u
   const known = MCP_VERSIONS.some((version) => version === requested);
   if (typeof requested !== 'string' || !known || spoken.includes(requested)) return undefined;
   const { code, message } = new UnsupportedProtocolVersionError({ supported: [...spoken], requested });
-  return Response.json(errorMessage({ code, message, data: { supported: [...spoken], requested } }, body), { status: 400 });
+  return Response.json(errorMessage({ code, message, data: { supported: [...spoken], requested } }, body), {
+    status: 400,
+  });
 }

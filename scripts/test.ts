@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseCLI, startVitest } from 'vitest/node';
 import { notImplemented } from '../packages/platform/src/not-implemented.ts';
+import { fetchAll } from '../tests/support/fetch-all.ts';
 import { endWithOwner } from './end-with-owner.ts';
 import { operationsTally, recordedLines } from './test/driven-operations.ts';
 import { gvisorForTests } from './test/gvisor.ts';
@@ -41,9 +42,11 @@ async function test(args: string[]): Promise<number> {
   // Only a run of all tests can say that something is driven no more; one of some adds to what is known.
   const all = args.length === 0;
   const coverage = prepareCoverage(all);
+  // Some tests fetch what they need themselves.
+  if (all) await fetchAll();
   const python = await pythonPackages(root);
   if (python !== undefined) process.env.AGENTPLATFORM_TEST_PYTHONPATH = python;
-  const runsc = await gvisorForTests(root, filter);
+  const runsc = await gvisorForTests(filter);
   if (runsc !== undefined) process.env.AGENTPLATFORM_TEST_RUNSC = runsc;
   const run = async (words: string[], part: object): Promise<Map<string, Tally>> => {
     const tallies = talliesOf(

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { PLATFORM_CACHE } from '../../scripts/test/fetched-once.ts';
 
 /** An ipykernel on this machine with nothing between it and `jupyter_client`. */
 export interface BareKernel {
@@ -15,7 +16,7 @@ export interface BareKernel {
 
 /** Starts one on the same packages that the session's image holds. Rejects when the image was never made. */
 export async function startBareKernel(): Promise<BareKernel> {
-  const cache = resolve(import.meta.dirname, '../../.cache/platform/code-interpreter');
+  const cache = join(PLATFORM_CACHE, 'code-interpreter');
   const packages = (await readdir(cache)).find((name) => /^python-.*-slim-/.test(name));
   if (packages === undefined) throw new Error('The packages of the image are not in the cache.');
   const child = spawn('python3', [join(import.meta.dirname, 'bare_kernel.py')], {

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { npmFiles } from '../../tests/support/npm-files.ts';
+import { publicDocument } from '../../tests/support/public-documents.ts';
 import { median } from '../support/statistics.ts';
 import type { BenchGateways } from './bench-gateways.ts';
 import { callOf, SAID } from './orders-api.ts';
@@ -14,16 +13,15 @@ export interface Registration {
   callable: number;
 }
 
-const PACKAGE = '@octokit/openapi@23.0.2';
 const PATH = 'generated/api.github.com.json';
 /** Of an operation without arguments, `meta/root`. */
 const TOOL = 'github___meta_root';
 
 /** GitHub's document behind so many gateways, one after the other, with the API in GitHub's place; undefined where npm cannot bring it. */
 export async function register(gateways: BenchGateways, url: string, times: number): Promise<Registration | undefined> {
-  const folder = await npmFiles(PACKAGE, [PATH]);
-  if (folder === undefined) return undefined;
-  const document = JSON.parse(await readFile(join(folder, PATH), 'utf8'));
+  const published = await publicDocument(PATH);
+  if (published === undefined) return undefined;
+  const document = JSON.parse(await readFile(published.file, 'utf8'));
   await gateways.keep('github', JSON.stringify({ ...document, servers: [{ url }] }));
   const ready: number[] = [];
   const callable: number[] = [];
@@ -36,5 +34,5 @@ export async function register(gateways: BenchGateways, url: string, times: numb
     callable.push(performance.now() - begun);
     if (!answer.includes(SAID)) throw new Error(`${TOOL} answers ${answer.slice(0, 300)}`);
   }
-  return { package: PACKAGE, ready: median(ready), callable: median(callable) };
+  return { package: published.package, ready: median(ready), callable: median(callable) };
 }

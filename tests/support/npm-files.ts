@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { createHash } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { fetchedOnce } from './fetched-once.ts';
+import { fetchedOnce } from '../../scripts/test/fetched-once.ts';
+import { folderName } from './npm-package.ts';
+import { runNpm } from './run-npm.ts';
 
 const run = promisify(execFile);
 
@@ -12,12 +14,12 @@ const run = promisify(execFile);
  * where it cannot be had (said on stderr): its tests are skipped then.
  */
 export function npmFiles(name: string, paths: readonly string[]): Promise<string | undefined> {
+  const which = createHash('sha256').update(paths.join('\n')).digest('hex').slice(0, 8);
   return fetchedOnce({
-    package: name,
-    prefix: 'npm-files',
-    whole: (folder) => paths.every((path) => existsSync(resolve(folder, path))),
-    async fill(folder, npm) {
-      await npm('pack', name, '--pack-destination', folder);
+    name: `npm-files-${folderName(name)}-${which}`,
+    what: `files of ${name}`,
+    async fill(folder) {
+      await runNpm(folder, 'pack', name, '--prefer-offline', '--pack-destination', folder);
       const [archive = ''] = await readdir(folder);
       const members = paths.map((path) => `package/${path}`);
       await run('tar', ['-xzf', resolve(folder, archive), '-C', folder, '--strip-components=1', ...members]);

@@ -71,7 +71,8 @@ export class PackageTrees {
     return this.#tree('npm', [lock], async (dir) => {
       step('installs packages from npm');
       for (const file of ['package.json', 'package-lock.json']) await cp(join(source, file), join(dir, file));
-      const args = ['ci', '--prefix', dir, '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--silent'];
+      const flags = ['--omit=dev', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund', '--silent'];
+      const args = ['ci', '--prefix', dir, ...flags];
       await run('npm', args, 'Install npm, and let this machine reach the npm registry.', signal);
     });
   }

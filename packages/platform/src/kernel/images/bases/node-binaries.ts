@@ -103,7 +103,9 @@ function ownMajor(): string {
 function npmPack(spec: string, into: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const options = { cwd: into, timeout: NPM_TIMEOUT_MS, signal, maxBuffer: 4 * 1024 ** 2 };
-    execFile('npm', ['pack', spec, '--pack-destination', into, '--silent'], options, (error, _stdout, stderr) => {
+    // A pinned version needs no look at the registry where npm has it.
+    const args = ['pack', spec, '--pack-destination', into, '--prefer-offline', '--silent'];
+    execFile('npm', args, options, (error, _stdout, stderr) => {
       if (!error) return resolve();
       if (signal.aborted) return reject(signal.reason);
       const why =

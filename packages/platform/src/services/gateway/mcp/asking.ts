@@ -5,6 +5,7 @@ import {
   type Server,
   type ServerContext,
 } from '@modelcontextprotocol/server';
+import { WITHIN_CALL_MS } from '../call-times.ts';
 import { type Gateway, streams } from '../gateways/gateway.ts';
 import type { Asking, ClientCapabilities, SessionClient, ToolCaller } from '../targets/target-kind.ts';
 import { isObject } from '../tools/json-pointer.ts';
@@ -52,13 +53,10 @@ export function askingOf(
   };
 }
 
-/** Longer than any call: whoever waits for the answer ends the wait. */
-const ANSWER_MS = 310_000;
-
 function sessionClient({ sessionId = '', mcpReq }: ServerContext, capabilities: ClientCapabilities): SessionClient {
   return {
     ...{ id: sessionId, capabilities },
-    ask: ({ method, params }, signal) => mcpReq.send({ method, params }, { signal, timeout: ANSWER_MS }),
+    ask: ({ method, params }, signal) => mcpReq.send({ method, params }, { signal, timeout: WITHIN_CALL_MS }),
     log: ({ level, data, logger }) => void mcpReq.log(level, data, logger).catch(() => undefined),
   };
 }

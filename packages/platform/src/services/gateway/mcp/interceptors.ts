@@ -9,6 +9,7 @@ import type { ToolCaller } from '../targets/target-kind.ts';
 import type { JsonObject } from '../tools/index.ts';
 import { isObject } from '../tools/json-pointer.ts';
 import { answerHeaders, interceptorHeaders, requestHeaders } from './interceptor-headers.ts';
+import { errorMessage, JSON_RPC_CODES } from './refusal.ts';
 import { wholeAnswer } from './whole-answer.ts';
 
 export interface InterceptorsDeps {
@@ -41,9 +42,6 @@ type RequestOutcome = { body: JsonObject; headers: Record<string, string> } | { 
 const VERSION = '1.0';
 /** Of messages on their way through an interceptor, and of what it answers: deeper ones could not be written again. */
 export const MOST_DEPTH = 300;
-const JSON_RPC_INTERNAL_ERROR = -32603;
-/** As where there is no room for a session. */
-const JSON_RPC_BUSY = -32000;
 
 /** Functions of a gateway's owner that see each message before its targets do, and each answer before its client does. What goes wrong in them ends the request. */
 export class Interceptors {
@@ -71,7 +69,7 @@ export class Interceptors {
       return responseOf(whole === undefined ? said : await this.#response(gateway, { ...message, body }, said));
     } catch (error) {
       if (!(error instanceof InterceptorFailure)) throw error;
-      return responseOf(failureAnswer(gateway, message.body.id, error));
+      return responseOf(failureAnswer(gateway, message.body, error));
     }
   }
 
@@ -147,16 +145,16 @@ class InterceptorFailure extends Error {
 }
 
 /** What a client is told of it: why, only where the owner wants that told. */
-function failureAnswer({ definition }: Gateway, id: unknown, failure: InterceptorFailure): InterceptedAnswer {
+function failureAnswer({ definition }: Gateway, body: JsonObject, failure: InterceptorFailure): InterceptedAnswer {
   const debug = definition.exceptionLevel === 'DEBUG';
   const { busy } = failure;
   const problem = `An interceptor of the gateway ${busy ? 'is busy' : 'fails'}`;
   const message = debug ? `${problem}: ${failure.message}` : `${problem}.`;
-  const known = typeof id === 'string' || typeof id === 'number' ? id : null;
+  const code = busy ? JSON_RPC_CODES.refused : JSON_RPC_CODES.internalError;
   return {
     status: busy ? 429 : 500,
     headers: busy ? { 'retry-after': String(Math.ceil(busy.retryAfterSeconds ?? 1)) } : {},
-    body: { jsonrpc: '2.0', id: known, error: { code: busy ? JSON_RPC_BUSY : JSON_RPC_INTERNAL_ERROR, message } },
+    body: errorMessage({ code, message }, body),
   };
 }
 

@@ -1,5 +1,6 @@
 import { isObject } from '../tools/json-pointer.ts';
 import { whenAnswered } from './answer-body.ts';
+import { refusal } from './refusal.ts';
 
 /** Streams of one caller at one gateway at a time; the protocol's package bounds those of the gateway by 1,024. */
 const MOST_OF_CALLER = 64;
@@ -48,9 +49,7 @@ export class ListenStreams {
 
 /** As the protocol's package refuses those above its own bound. */
 function refused(body: unknown): Response {
-  const id = isObject(body) ? (body.id ?? null) : null;
-  const error = { code: -32603, message: `Subscription limit reached: one caller has at most ${MOST_OF_CALLER}` };
-  return Response.json({ jsonrpc: '2.0', id, error });
+  return refusal(200, 'internalError', `Subscription limit reached: one caller has at most ${MOST_OF_CALLER}`, body);
 }
 
 function once(run: () => void): () => void {

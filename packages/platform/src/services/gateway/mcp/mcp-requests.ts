@@ -20,6 +20,7 @@ import { isObject } from '../tools/json-pointer.ts';
 import { whenAnswered, whenBegun } from './answer-body.ts';
 import { type Interceptors, MOST_DEPTH } from './interceptors.ts';
 import type { McpServers } from './mcp-servers.ts';
+import { refusal } from './refusal.ts';
 import { advertisedScopes, metadataUrl } from './resource-metadata.ts';
 
 export interface McpRequestsDeps {
@@ -140,13 +141,13 @@ export class GatewayRequests implements PassService {
     // Others than POST bring no message, whatever is in their bodies.
     const message = req.method === 'POST' ? jsonOf(text) : undefined;
     if (req.method === 'POST' && message === undefined)
-      return upstream(refusal(PARSE_ERROR, 'Parse error: the body is no JSON'));
+      return upstream(refusal(400, 'parseError', 'Parse error: the body is no JSON'));
     if (Array.isArray(message)) {
       if (!takesBatches(req, open.gateway))
-        return upstream(refusal(INVALID_REQUEST, 'This version of MCP takes one message at a time'));
+        return upstream(refusal(400, 'invalidRequest', 'This version of MCP takes one message at a time'));
       // Before each is counted and kept in the audit trail.
       if (message.length > MOST_IN_BATCH)
-        return upstream(refusal(INVALID_REQUEST, `A batch has at most ${MOST_IN_BATCH} messages`));
+        return upstream(refusal(400, 'invalidRequest', `A batch has at most ${MOST_IN_BATCH} messages`));
       countMore(message.length - 1);
     }
     const passedBack: Record<string, string> = {};
@@ -196,9 +197,9 @@ export class GatewayRequests implements PassService {
     const intercepted = (gateway.definition.interceptorConfigurations ?? []).length > 0 && body !== undefined;
     if (!intercepted) return serve(headers, body, caller);
     if (!isObject(body))
-      return Promise.resolve(refusal(INVALID_REQUEST, 'A gateway with interceptors takes one message at a time'));
+      return Promise.resolve(refusal(400, 'invalidRequest', 'A gateway with interceptors takes one message at a time'));
     if (isDeeperThan(body, MOST_DEPTH))
-      return Promise.resolve(refusal(INVALID_REQUEST, `The message is nested deeper than ${MOST_DEPTH} levels`));
+      return Promise.resolve(refusal(400, 'invalidRequest', `The message is nested deeper than ${MOST_DEPTH} levels`));
     const message = { body, rawBody: text, path: mcpPath(gateway.id), caller, signal };
     return interceptors.around(gateway, message, (changed, more) => {
       describe(headers, changed);
@@ -238,14 +239,6 @@ function describe(headers: Headers, { method, params }: JsonObject): void {
   if (headers.has('mcp-method') && typeof method === 'string') headers.set('mcp-method', method);
   const name = isObject(params) ? (params.name ?? params.uri) : undefined;
   if (headers.has('mcp-name') && typeof name === 'string') headers.set('mcp-name', name);
-}
-
-/** As JSON-RPC has them. */
-const PARSE_ERROR = -32700;
-const INVALID_REQUEST = -32600;
-
-function refusal(code: number, message: string): Response {
-  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status: 400 });
 }
 
 /** The one version that has batches; its clients do not say it in a header, which came later. */

@@ -14,6 +14,7 @@ import { ownerOf } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Changes } from '../../../kernel/storage/index.ts';
 import { Timers } from '../../../kernel/timers.ts';
+import { AFTER_CALL_MS } from '../call-times.ts';
 import type { GatewayTools, OpenGateway } from '../gateway-tools.ts';
 import { GATEWAY_KIND, type Gateway, hasSessions, streams, versionsOf } from '../gateways/gateway.ts';
 import { gatewayArnOf, TARGET_KIND } from '../targets/target.ts';
@@ -49,9 +50,6 @@ export interface McpServersDeps {
 }
 
 const MODERN = '2026-07-28';
-
-/** No call of a tool takes longer: what ran when a gateway changed has ended by then. */
-const LONGEST_CALL_MS = 330_000;
 
 /** Answers the MCP requests of one gateway. */
 export interface McpAnswerer {
@@ -128,7 +126,7 @@ export class McpServers {
     this.#open.delete(arn);
     known.listens.end();
     this.#retired.add(known);
-    this.#retirementTimers.after(LONGEST_CALL_MS, () => {
+    this.#retirementTimers.after(AFTER_CALL_MS, () => {
       this.#retired.delete(known);
       known.handler.close().catch((error: unknown) => this.#deps.log.warn({ err: error }, 'calls of MCP did not end'));
     });

@@ -9,9 +9,11 @@ import { ownerOf, type Principal } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { HeldElsewhereError, type ServerHolder } from '../../../kernel/sessions/index.ts';
 import { untilAborted } from '../../../kernel/until-aborted.ts';
+import { AFTER_CALL_MS } from '../call-times.ts';
 import { type Gateway, sessionTimeoutMs, streams } from '../gateways/gateway.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
 import { whenAnswered } from './answer-body.ts';
+import { refusal } from './refusal.ts';
 
 /** One life of this server, and what it knows of the others. */
 export interface SessionLife {
@@ -62,8 +64,6 @@ interface Session {
 const MOST = 4_000;
 const MOST_OF_GATEWAY = 1_000;
 const MOST_OF_CALLER = 64;
-/** Longer than any call: the protocol's package never answers a request that its client called off. */
-const LONGEST_ANSWER_MS = 330_000;
 
 /**
  * The sessions of MCP before 2026-07-28, on gateways whose owners want them. One lives on the server that opened it, belongs to who opened it, and
@@ -92,10 +92,10 @@ export class McpSessions {
     const opens = id === null && isInitializeRequest(body);
     const session = opens ? await this.#begin(asker) : this.#find(id, asker);
     if (!session) {
-      if (id !== null) return refusal(404, -32001, 'Session not found');
+      if (id !== null) return refusal(404, 'noSession', 'Session not found');
       return opens
-        ? refusal(429, -32000, 'All sessions are in use: end one, or come back later')
-        : refusal(400, -32000, 'Bad Request: Mcp-Session-Id header is required');
+        ? refusal(429, 'refused', 'All sessions are in use: end one, or come back later')
+        : refusal(400, 'refused', 'Bad Request: Mcp-Session-Id header is required');
     }
     if (!opens) session.users++;
     this.#open.delete(session.id);
@@ -107,7 +107,8 @@ export class McpSessions {
   /** The answer of a session, or a refusal when it ends or takes too long before that. Rejects when the client leaves. */
   async #answered(session: Session, request: Request, work: Promise<Response>): Promise<Response> {
     const late = new AbortController();
-    const cancel = this.#deps.clock.after(LONGEST_ANSWER_MS, () => late.abort());
+    // The protocol's package never answers a request that its client called off.
+    const cancel = this.#deps.clock.after(AFTER_CALL_MS, () => late.abort());
     // DELETE ends the session by itself, and is answered after that.
     const ended = request.method === 'DELETE' ? [] : [session.ended.signal];
     try {
@@ -116,8 +117,8 @@ export class McpSessions {
       return whenAnswered(answer, () => this.#release(session));
     } catch (error) {
       this.#release(session);
-      if (late.signal.aborted) return refusal(504, -32001, 'The request was called off, or took too long');
-      if (session.ended.signal.aborted) return refusal(404, -32001, 'Session not found');
+      if (late.signal.aborted) return refusal(504, 'noSession', 'The request was called off, or took too long');
+      if (session.ended.signal.aborted) return refusal(404, 'noSession', 'Session not found');
       throw error;
     } finally {
       cancel();
@@ -234,8 +235,4 @@ export class McpSessions {
 /** Who may use a session. Of a gateway that is open to everybody: whoever knows its id, since nobody there is anybody. */
 function owner(principal: Principal): string {
   return principal.kind === 'anonymous' ? principal.kind : ownerOf(principal);
-}
-
-function refusal(status: number, code: number, message: string): Response {
-  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
 }

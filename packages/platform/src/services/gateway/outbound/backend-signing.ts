@@ -6,6 +6,7 @@ import { Lru } from '../../../kernel/lru.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import { ToolError } from '../tool-error.ts';
 import type { Credential } from './credential.ts';
+import { gatewaySession } from './gateway-session.ts';
 import { coversHost, type RoleKeys, readRoleKeys } from './role-keys.ts';
 
 export interface BackendSigningDeps {
@@ -28,9 +29,6 @@ interface Session {
   until: number;
 }
 
-/** Session of a gateway's role, in seconds: the shortest that there is. */
-const ROLE_SECONDS = 900;
-const LONGEST_SESSION_NAME = 64;
 const MOST_SESSIONS = 1_000;
 
 /**
@@ -70,10 +68,11 @@ export class BackendSigning {
   }
 
   /** In the name of the gateway's role. Rejects with AccessDeniedException for a role that does not trust the platform. */
-  async asRole({ arn, id, definition: { roleArn } }: Gateway, scope: Scope = {}): Promise<Credential> {
-    const sessionName = `gateway-${id}`.slice(0, LONGEST_SESSION_NAME);
+  async asRole(gateway: Gateway, scope: Scope = {}): Promise<Credential> {
+    const { arn, definition } = gateway;
+    const { roleArn } = definition;
     const { now: session, before } = this.#session(`${roleArn} ${arn}`, () =>
-      this.#deps.roles.issueRoleCredentials({ roleArn, sessionName, sourceArn: arn, ttlSeconds: ROLE_SECONDS }),
+      gatewaySession(gateway, this.#deps.roles),
     );
     // What is wrong with the file is no matter of requests to this platform.
     const [read] = await Promise.allSettled([this.#keysOf(roleArn)]);

@@ -1,5 +1,6 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import type { Outbound } from '../../../kernel/outbound/index.ts';
+import { CALL_MS } from '../call-times.ts';
 import {
   buildRequest,
   createMask,
@@ -24,8 +25,6 @@ export interface HttpCallsDeps {
   guard: Pick<TargetGuard, 'run'>;
 }
 
-/** As the original has it for a call of a tool. */
-const TIMEOUT_MS = 300_000;
 /** Of an answer: what a model could still read is far less. */
 const MAX_ANSWER_BYTES = 6 * 1024 * 1024;
 
@@ -84,7 +83,7 @@ export class HttpCalls {
         ...{
           ca: target.live.certificateAuthority,
           signal,
-          timeoutMs: TIMEOUT_MS,
+          timeoutMs: CALL_MS,
           maxBytes: MAX_ANSWER_BYTES,
           redirects: redirectsOf(secrets),
         },

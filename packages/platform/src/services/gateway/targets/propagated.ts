@@ -1,11 +1,17 @@
 import type { control } from '@agentplatform/contract';
+import { HOP_BY_HOP } from '../../../kernel/hop-by-hop.ts';
 import { goesBack } from '../headers-back.ts';
 import type { Mask } from '../http-tools/index.ts';
 import type { ToolCaller } from './target-kind.ts';
 
-/** Headers that no list passes on: they are the platform's, the connection's or a credential's. */
-const NEVER =
-  /^(?:authorization|proxy-.*|cookie|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|content-type|content-encoding|accept-encoding|x-amz.*|x-amzn.*|amz-sdk-.*|mcp-.*|x-agentplatform-.*)$/;
+/** The platform's, a credential's, and what says how a body is written. */
+const OWN =
+  /^(?:authorization|proxy-.*|cookie|host|content-length|content-type|content-encoding|accept-encoding|x-amz.*|amz-sdk-.*|mcp-.*|x-agentplatform-.*)$/;
+
+/** Whether no list passes that header on, its name in small letters. */
+function isNever(name: string): boolean {
+  return OWN.test(name) || HOP_BY_HOP.has(name);
+}
 
 /** Of the signature of a presigned URL: who had them could send the request again. */
 const OF_SIGNATURE = /^x-amz-/i;
@@ -16,7 +22,7 @@ export function unpassable({
   allowedQueryParameters = [],
   allowedResponseHeaders = [],
 }: control.MetadataConfiguration = {}): { list: keyof control.MetadataConfiguration; name: string } | undefined {
-  const header = allowedRequestHeaders.find((name) => NEVER.test(name.toLowerCase()));
+  const header = allowedRequestHeaders.find((name) => isNever(name.toLowerCase()));
   if (header !== undefined) return { list: 'allowedRequestHeaders', name: header };
   const parameter = allowedQueryParameters.find((name) => OF_SIGNATURE.test(name));
   if (parameter !== undefined) return { list: 'allowedQueryParameters', name: parameter };
@@ -45,7 +51,7 @@ export function propagated(
 ): { headers: Record<string, string>; query: [string, string][] } {
   const passed: Record<string, string> = {};
   for (const name of allowedRequestHeaders.map((one) => one.toLowerCase())) {
-    const value = NEVER.test(name) ? undefined : headers[name];
+    const value = isNever(name) ? undefined : headers[name];
     if (value !== undefined) passed[name] = Array.isArray(value) ? value.join(', ') : value;
   }
   return {

@@ -5,6 +5,7 @@ import type { Clock } from '../../../../kernel/clock.ts';
 import type { OperationCalls } from '../../../../kernel/http/index.ts';
 import type { Gateway } from '../../gateways/gateway.ts';
 import type { CredentialRules } from '../../outbound/credential-rules.ts';
+import { gatewaySession } from '../../outbound/gateway-session.ts';
 import type { TargetGuard } from '../../outbound/target-guard.ts';
 import { ToolError } from '../../tool-error.ts';
 import { compileArguments, type JsonObject, type Tool } from '../../tools/index.ts';
@@ -80,16 +81,10 @@ export class ConnectorKind implements TargetKind {
   }
 
   /** No credential leaves the platform. Rejects with AccessDeniedException for a role that does not trust it. */
-  async #principalOf({ arn: sourceArn, id, definition: of }: Gateway): Promise<Principal> {
-    const sessionName = `gateway-${id}`.slice(0, 64);
-    const issued = this.#deps.roles.issueRoleCredentials({
-      roleArn: of.roleArn,
-      sessionName,
-      sourceArn,
-      ttlSeconds: 900,
-    });
+  async #principalOf(gateway: Gateway): Promise<Principal> {
+    const issued = gatewaySession(gateway, this.#deps.roles);
     const found = await this.#deps.keys.find(issued.accessKeyId, issued.sessionToken);
-    if (!found) throw errors.accessDenied(`The role of the gateway, ${of.roleArn}, is no more.`);
+    if (!found) throw errors.accessDenied(`The role of the gateway, ${gateway.definition.roleArn}, is no more.`);
     return found.principal;
   }
 }

@@ -1,5 +1,6 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 import type { Outbound, OutboundResponse } from '../../../../kernel/outbound/index.ts';
+import { WITHIN_CALL_MS } from '../../call-times.ts';
 import { createMask } from '../../http-tools/index.ts';
 import { BackendError } from '../../outbound/backend-error.ts';
 import type { Credential } from '../../outbound/credential.ts';
@@ -16,8 +17,6 @@ export interface BackendFetchDeps {
   onAnswer?(streams: boolean): void;
 }
 
-/** Of one request with its answer; a call has a limit of its own. */
-const TIMEOUT_MS = 310_000;
 /** Of what belongs to no exchange, such as the end of a session. */
 const ASIDE = { maxBytes: 64 * 1024, timeoutMs: 5_000 };
 const WITHOUT_BODY = [204, 205, 304];
@@ -67,7 +66,7 @@ function addressOf(input: string | URL, { query }: Credential, exchange: Exchang
 function boundsOf(exchange: Exchange | undefined, signal: AbortSignal | undefined) {
   if (!exchange) return { ...ASIDE, ...(signal && { signal }) };
   const ends = signal ? AbortSignal.any([signal, exchange.signal]) : exchange.signal;
-  return { signal: ends, timeoutMs: TIMEOUT_MS, maxBytes: exchange.bytesLeft };
+  return { signal: ends, timeoutMs: WITHIN_CALL_MS, maxBytes: exchange.bytesLeft };
 }
 
 function refuseRedirect({ status, headers, body }: OutboundResponse, { secrets }: Credential): void {

@@ -14,6 +14,7 @@ import type {
 } from '@modelcontextprotocol/server';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { Timers } from '../../../../kernel/timers.ts';
+import { CALL_MS } from '../../call-times.ts';
 import type { Gateway } from '../../gateways/gateway.ts';
 import { createMask, type Mask } from '../../http-tools/index.ts';
 import { BackendError } from '../../outbound/backend-error.ts';
@@ -56,8 +57,8 @@ export interface McpServerKindDeps {
   refusalOf(url: string): Promise<string | undefined>;
 }
 
-/** What one request may cost: as the original has it for the time; what a model could still read is far less than the bytes. */
-const CALL = { timeoutMs: 300_000, maxBytes: 6 * 1024 * 1024, maxRequests: 40 };
+/** What one request may cost: what a model could still read is far less than the bytes. */
+const CALL = { timeoutMs: CALL_MS, maxBytes: 6 * 1024 * 1024, maxRequests: 40 };
 /** All pages of all lists together. */
 const LISTS = { timeoutMs: 45_000, maxBytes: 16 * 1024 * 1024, maxRequests: 900 };
 /** While a client waits for the list of a gateway: the lists of other targets wait with it, and some are in memory at once. */

@@ -135,7 +135,7 @@ export class GatewayRequests implements PassService {
     const { servers } = this.#deps;
     servers.locate(open.gateway, req.headers[SESSION_HEADER]);
     const bytes = body === undefined ? new Uint8Array() : await readAll(body, hold);
-    if (holdsTooMuch(bytes)) return upstream(refusal(INVALID_REQUEST, 'The message has too many values'));
+    if (holdsTooMuch(bytes)) return upstream(refusal(400, 'invalidRequest', 'The message has too many values'));
     const text = textOf(bytes);
     const url = this.#addressOf(req);
     // Others than POST bring no message, whatever is in their bodies.

@@ -132,6 +132,10 @@ async function add(name: string, inlinePayload: string): Promise<void> {
   const { targetId = '', message } = (await answer.json()) as { targetId?: string; message?: string };
   expect(message).toBeUndefined();
   expect(await settledTarget(clients, gatewayId, targetId)).toMatchObject({ status: 'READY' });
+  // The gateway was used before: that it has another target now, it is told by the change feed.
+  await expect
+    .poll(async () => (await client.listTools()).tools.map(({ name: listed }) => listed), { timeout: 30_000 })
+    .toContain(`${name}___Put`);
 }
 
 /** Calls the tool, and what came of it over the wire, whose signature another verifier takes. */

@@ -5,7 +5,11 @@ import { commandsPage } from '../../packages/cli/src/docs/commands-page.ts';
 import { configurationDocs } from '../../packages/platform/src/config/describe.ts';
 import { settings } from '../../packages/platform/src/config.ts';
 import { notImplemented } from '../../packages/platform/src/not-implemented.ts';
-import { GATEWAY_FIELDS, TARGET_FIELDS } from '../../packages/platform/src/services/gateway/index.ts';
+import {
+  GATEWAY_FIELDS,
+  RATE_LIMIT_FIELDS,
+  TARGET_FIELDS,
+} from '../../packages/platform/src/services/gateway/index.ts';
 import { errorsPage } from './errors-page.ts';
 import { fieldsTable } from './fields-table.ts';
 import { piecesTable } from './pieces-table.ts';
@@ -32,6 +36,7 @@ export function generatedPages(): Record<string, string> {
       'gateway-fields',
       fieldsTable([
         { operations: 'CreateGateway and UpdateGateway', fields: GATEWAY_FIELDS },
+        { operations: 'The operations that write rate limits', fields: RATE_LIMIT_FIELDS },
         { operations: 'CreateGatewayTarget and UpdateGatewayTarget', fields: TARGET_FIELDS },
       ]),
     ),

@@ -40,6 +40,8 @@ const ANSWERS: readonly Answer[] = [
       ...(['UpdateConsentPortal', 'GetTokenVault'] as const),
       ...(['CreateGateway', 'DeleteGateway', 'GetGateway', 'ListGateways', 'UpdateGateway'] as const),
       ...(['DeleteGatewayTarget', 'GetGatewayTarget', 'ListGatewayTargets', 'SynchronizeGatewayTargets'] as const),
+      ...(['BatchPutGatewayRateLimits', 'CreateGatewayRateLimit', 'GetGatewayRateLimit'] as const),
+      ...(['UpdateGatewayRateLimit', 'ListGatewayRateLimits', 'DeleteGatewayRateLimit'] as const),
       ...(['DeleteResourcePolicy', 'GetResourcePolicy', 'PutResourcePolicy'] as const),
       ...(['ListTagsForResource', 'TagResource', 'UntagResource'] as const),
     ],

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { refuseUnserved } from './fields.ts';
 import { GATEWAY_FIELDS } from './gateways/gateway-fields.ts';
+import { RATE_LIMIT_FIELDS } from './rate-limits/index.ts';
 import { TARGET_FIELDS } from './targets/target-fields.ts';
 
 interface Shape {
@@ -47,6 +48,10 @@ function has(name: string, [member = '', ...rest]: readonly string[]): boolean {
 describe.each([
   { table: GATEWAY_FIELDS, requests: ['CreateGatewayRequest', 'UpdateGatewayRequest'] },
   { table: TARGET_FIELDS, requests: ['CreateGatewayTargetRequest', 'UpdateGatewayTargetRequest'] },
+  {
+    table: RATE_LIMIT_FIELDS,
+    requests: ['CreateGatewayRateLimitRequest', 'UpdateGatewayRateLimitRequest', 'BatchPutGatewayRateLimitsRequest'],
+  },
 ])('the fields of $requests', ({ table, requests }) => {
   it('each have a line, down to the last, or one above them that refuses them all', () => {
     expect(requests.flatMap((request) => leavesWithoutLine(request, '', table))).toEqual([]);

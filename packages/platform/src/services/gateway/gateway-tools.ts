@@ -2,6 +2,7 @@ import type { Changes, Database } from '../../kernel/storage/index.ts';
 import { Known } from '../../kernel/storage/index.ts';
 import { GATEWAY_KIND, type Gateway } from './gateways/gateway.ts';
 import type { Gateways } from './gateways/gateways.ts';
+import { type OpenLimit, openLimit, RATE_LIMIT_KIND, type RateLimit, type RateLimits } from './rate-limits/index.ts';
 import { readOffers } from './tables.ts';
 import type { Offers, Prompt, Resource, ResourceTemplate } from './targets/offers.ts';
 import { gatewayArnOf, isLive, type LiveTarget, TARGET_KIND } from './targets/target.ts';
@@ -43,6 +44,7 @@ export interface OpenGateway {
   /** Of several targets with one URI, that of the lowest `resourcePriority`. */
   resources: readonly GatewayResource[];
   templates: readonly GatewayTemplate[];
+  limits: readonly OpenLimit[];
 }
 
 export interface GatewayToolsDeps {
@@ -50,6 +52,7 @@ export interface GatewayToolsDeps {
   changes: Changes;
   gateways: Pick<Gateways, 'load'>;
   targets: Pick<Targets, 'all'>;
+  limits: Pick<RateLimits, 'all'>;
 }
 
 /** Gateways in memory, those that were used last. */
@@ -64,7 +67,7 @@ export class GatewayTools {
 
   constructor(deps: GatewayToolsDeps) {
     this.#deps = deps;
-    this.#known = new Known([GATEWAY_KIND, TARGET_KIND], deps.changes, KNOWN_GATEWAYS, gatewayArnOf);
+    this.#known = new Known([GATEWAY_KIND, TARGET_KIND, RATE_LIMIT_KIND], deps.changes, KNOWN_GATEWAYS, gatewayArnOf);
   }
 
   /** Undefined when there is no gateway of this ARN. */
@@ -73,7 +76,7 @@ export class GatewayTools {
   }
 
   async #load(arn: string): Promise<OpenGateway | undefined> {
-    const { database, gateways, targets } = this.#deps;
+    const { database, gateways, targets, limits } = this.#deps;
     const gateway = await gateways.load(arn);
     if (!gateway) return undefined;
     const live = (await targets.all(gateway)).filter(isLive);
@@ -81,7 +84,7 @@ export class GatewayTools {
       database,
       live.map((target) => target.arn),
     );
-    return openGateway(gateway, live, made);
+    return openGateway(gateway, live, made, await limits.all(gateway));
   }
 }
 
@@ -90,6 +93,7 @@ export function openGateway(
   gateway: Gateway,
   targets: readonly LiveTarget[],
   offers: ReadonlyMap<string, Partial<Offers>>,
+  limits: readonly RateLimit[] = [],
 ): OpenGateway {
   const gathered = targets.map((target): [LiveTarget, Partial<Offers>] => [target, offers.get(target.arn) ?? {}]);
   const tools = gathered
@@ -112,6 +116,7 @@ export function openGateway(
     prompts: prompts.sort(byListed),
     resources: firstOfEach(resources).sort(byListed),
     templates: firstOfEach(templates).sort(byListed),
+    limits: limits.map(openLimit),
   };
 }
 

@@ -36,6 +36,14 @@ import { BackendSigning } from './outbound/backend-signing.ts';
 import { ListingConsents } from './outbound/listing-consents.ts';
 import { TargetCredentials } from './outbound/target-credentials.ts';
 import { TargetGuard } from './outbound/target-guard.ts';
+import {
+  Connections,
+  LimitedRequests,
+  Permits,
+  type RateLimitOperation,
+  RateLimits,
+  rateLimitOperations,
+} from './rate-limits/index.ts';
 import { ToolSearch, ToolVectors } from './search/index.ts';
 import { ConnectorKind } from './targets/connectors/index.ts';
 import { documentKinds } from './targets/document-kinds.ts';
@@ -48,7 +56,8 @@ import { type TargetOperation, targetOperations } from './targets/target-operati
 import { Targets } from './targets/targets.ts';
 
 export { GATEWAY_FIELDS } from './gateways/gateway-fields.ts';
-export { gatewayMigrations } from './tables.ts';
+export { RATE_LIMIT_FIELDS } from './rate-limits/index.ts';
+export { gatewayMigrations, gatewayRetention } from './tables.ts';
 export { TARGET_FIELDS } from './targets/target-fields.ts';
 
 export interface GatewayServiceDeps {
@@ -91,7 +100,7 @@ export interface GatewayServiceDeps {
   log: Logger;
 }
 
-export type GatewayServiceOperation = GatewayOperation | TargetOperation;
+export type GatewayServiceOperation = GatewayOperation | TargetOperation | RateLimitOperation;
 
 /** Gateway: APIs become tools of one MCP server (spec: Gateway). */
 export function createGatewayService(
@@ -121,7 +130,10 @@ export function createGatewayService(
       certificateAuthority(named, 'certificateConfigurations', ctx, { ...deps, readSecret }),
     onTools: () => vectors.wake(),
   });
-  const tools = new GatewayTools({ ...deps, gateways, targets });
+  const limits = new RateLimits(deps);
+  const permits = new Permits(deps);
+  const places = new Connections({ ...deps, epoch: deps.life.epoch });
+  const tools = new GatewayTools({ ...deps, gateways, targets, limits });
   const search = new ToolSearch({ ...deps, vectors });
   const asked = new AskedTargets({ ...deps, kinds });
   const interceptors = new Interceptors(deps);
@@ -142,8 +154,17 @@ export function createGatewayService(
         workloadArn: (accountId, name) => identity.arnOf(accountId, name),
       }),
       ...targetOperations({ ...deps, gateways, targets, kinds }),
+      ...rateLimitOperations({ ...deps, gateways, limits }),
     },
-    passes: [new GatewayRequests({ ...deps, tools, servers, interceptors })],
+    passes: [
+      new GatewayRequests({
+        ...deps,
+        tools,
+        servers,
+        interceptors,
+        limited: new LimitedRequests({ permits, connections: places }),
+      }),
+    ],
     routes: [resourceMetadataRoutes({ ...deps, tools })],
     port: undefined,
     start: () => vectors.start(),
@@ -152,6 +173,8 @@ export function createGatewayService(
       mcpServer.close();
       await servers.close();
       await connections.close();
+      await permits.close();
+      await places.close();
     },
   };
 }

@@ -4,12 +4,13 @@ import { originOf } from '../../kernel/http/index.ts';
 import { objectReader } from '../../kernel/objects/index.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
-import { createGatewayService, type GatewayServiceOperation, gatewayMigrations } from './index.ts';
+import { createGatewayService, type GatewayServiceOperation, gatewayMigrations, gatewayRetention } from './index.ts';
 
 /** Gateways, and the MCP endpoint of each. */
 export const module: ServiceModule<'gateway', GatewayServiceOperation, 'functions' | 'identity' | 'secrets'> = {
   needs: ['functions', 'identity', 'secrets'],
   migrations: gatewayMigrations,
+  retention: (database) => gatewayRetention(database),
   create(kernel, { functions, identity, secrets }) {
     const { config, reach, outbound, clock } = kernel;
     const publicUrl = config.publicUrl?.replace(/\/$/, '');

@@ -1,4 +1,4 @@
-import type { Executor, Migration } from '../../kernel/storage/index.ts';
+import type { Executor, Migration, RetentionRule } from '../../kernel/storage/index.ts';
 import { NO_OFFERS, type Offers } from './targets/offers.ts';
 import { digestOf } from './tools/index.ts';
 
@@ -53,7 +53,46 @@ export const gatewayMigrations: readonly Migration[] = [
         PRIMARY KEY (target_arn, digest)
       );`,
   },
+  {
+    id: 'gateway/0004-rate-limits',
+    sql: `
+      /* What all servers have drawn of the window of a rate limit: ADR 36. */
+      CREATE TABLE gateway_permits (
+        bucket text PRIMARY KEY,
+        window_no bigint NOT NULL,
+        used bigint NOT NULL,
+        /* To the last draw. */
+        granted bigint NOT NULL,
+        drawn_at timestamptz NOT NULL
+      );
+      CREATE INDEX gateway_permits_drawn_at ON gateway_permits (drawn_at);
+      /* Places for connections that a life of a server has. */
+      CREATE TABLE gateway_connections (
+        bucket text NOT NULL,
+        epoch bigint NOT NULL,
+        held bigint NOT NULL,
+        expires_at timestamptz NOT NULL,
+        PRIMARY KEY (bucket, epoch)
+      );
+      CREATE INDEX gateway_connections_expires_at ON gateway_connections (expires_at);`,
+  },
 ];
+
+/** Windows that ended long ago, and places of servers that are gone, count for nobody. */
+export function gatewayRetention(database: Executor): RetentionRule[] {
+  const rule = (name: string, table: string, key: string, time: string): RetentionRule => ({
+    ...{ name, keepMs: 600_000 },
+    forget: (before, limit) =>
+      database.execute(
+        `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${time} < $1 ORDER BY ${time} LIMIT $2)`,
+        [new Date(before), limit],
+      ),
+  });
+  return [
+    rule('permits of rate limits', 'gateway_permits', 'bucket', 'drawn_at'),
+    rule('places for connections', 'gateway_connections', 'bucket, epoch', 'expires_at'),
+  ];
+}
 
 /** Replaces what a target offers. The vectors of texts that no tool has any more go; the others stay. */
 export async function writeOffers(tx: Executor, targetArn: string, { tools, ...others }: Offers): Promise<void> {

@@ -52,6 +52,7 @@ function requestsTo(one: Gateway, targets: readonly LiveTarget[] = []): GatewayR
     ...{ servers, region: 'us-east-1', accountId: ACCOUNT, originOf: () => 'http://here', publicUrl: undefined },
     tools: tools as unknown as McpServersDeps['tools'],
     interceptors: new Interceptors({ functions: { invoke }, roleMay: () => true, log }),
+    limited: { admit: async () => () => undefined },
     jwt: {} as unknown as JwtAuthenticator,
   });
 }

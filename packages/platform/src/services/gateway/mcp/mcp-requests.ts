@@ -13,10 +13,11 @@ import {
 } from '../../../kernel/http/index.ts';
 import type { GatewayTools, OpenGateway } from '../gateway-tools.ts';
 import { GATEWAYS_PATH, type Gateway, mcpPath, originAt, versionsOf } from '../gateways/gateway.ts';
+import type { LimitedRequests, Traffic } from '../rate-limits/index.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
-import type { JsonObject } from '../tools/index.ts';
+import { type JsonObject, splitName } from '../tools/index.ts';
 import { isObject } from '../tools/json-pointer.ts';
-import { whenBegun } from './answer-body.ts';
+import { whenAnswered, whenBegun } from './answer-body.ts';
 import { type Interceptors, MOST_DEPTH } from './interceptors.ts';
 import type { McpServers } from './mcp-servers.ts';
 import { advertisedScopes, metadataUrl } from './resource-metadata.ts';
@@ -25,6 +26,7 @@ export interface McpRequestsDeps {
   tools: GatewayTools;
   servers: McpServers;
   interceptors: Interceptors;
+  limited: Pick<LimitedRequests, 'admit'>;
   jwt: JwtAuthenticator;
   region: string;
   /** Of the owner: gateways are his. */
@@ -147,8 +149,31 @@ export class GatewayRequests implements PassService {
       passBack: (headers) => void Object.assign(passedBack, headers),
     };
     const asked = { req, url, signal, open, caller, text, message };
-    const answer = await this.#answer(asked);
-    return upstream(waitsForHeaders(asked) ? await whenBegun(answer) : answer, passedBack);
+    const end = await this.#admit(asked);
+    try {
+      const answer = whenAnswered(await this.#answer(asked), end);
+      return upstream(waitsForHeaders(asked) ? await whenBegun(answer) : answer, passedBack);
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  /** Counts each message by the rate limits of the gateway. Rejects with ThrottlingException. */
+  async #admit({ open: { limits }, caller: { principal, headers }, message }: Asked): Promise<() => void> {
+    const ends: (() => void)[] = [];
+    const end = (): void => {
+      for (const one of ends.splice(0)) one();
+    };
+    if (limits.length === 0) return end;
+    try {
+      for (const body of Array.isArray(message) ? message : [message])
+        ends.push(await this.#deps.limited.admit(limits, { principal, headers, body, ...calledBy(body) }));
+      return end;
+    } catch (error) {
+      end();
+      throw error;
+    }
   }
 
   /** Through the interceptors of the gateway, where it has any and there is a message. */
@@ -192,6 +217,14 @@ interface Asked {
 /** Whether what targets answer may say headers of this answer, too: they are known once it begins. A stream that answers no message begins when there is news. */
 function waitsForHeaders({ message, open: { targets } }: Asked): boolean {
   return message !== undefined && targets.some(({ live }) => live.metadataConfiguration?.allowedResponseHeaders);
+}
+
+/** The tool that a message calls, and the target whose it is. */
+function calledBy(message: unknown): Pick<Traffic, 'targetName' | 'toolName'> {
+  if (!isObject(message) || message.method !== 'tools/call' || !isObject(message.params)) return {};
+  const { name } = message.params;
+  if (typeof name !== 'string') return {};
+  return { toolName: name, targetName: splitName(name)?.target };
 }
 
 /** What a message has of headers that say what is in it (MCP 2026-07-28): of a changed message they are others. */

@@ -71,9 +71,9 @@ export function definitionOf({ live, wanted }: TargetData): TargetDefinition {
   return shown;
 }
 
-/** The ARN of the gateway that a target's ARN names. */
-export function gatewayArnOf(targetArn: string): string {
-  return targetArn.replace(/\/target\/[^/]*$/, '');
+/** The ARN of the gateway that the ARN of a target or a rate limit names. */
+export function gatewayArnOf(arn: string): string {
+  return arn.replace(/\/(target|rate-limit)\/[^/]*$/, '');
 }
 
 /** The target that a row holds. */

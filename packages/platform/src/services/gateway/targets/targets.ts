@@ -12,6 +12,7 @@ import {
 } from '../../../kernel/storage/index.ts';
 import { refuseUnserved } from '../fields.ts';
 import type { Gateway } from '../gateways/gateway.ts';
+import { holdGateway } from '../hold-gateway.ts';
 import { USUAL_CREDENTIALS } from '../outbound/credential-rules.ts';
 import type { ListingConsents } from '../outbound/listing-consents.ts';
 import type { TargetCredentials } from '../outbound/target-credentials.ts';
@@ -208,13 +209,9 @@ export class Targets {
   }
 
   /** Keeps the gateway from being deleted until the transaction ends. Rejects with ResourceNotFoundException, and ThrottlingException. */
-  async #hold({ id, arn, accountId }: Gateway, tx: Executor): Promise<void> {
-    const held = await tx.query('SELECT FROM resources WHERE arn = $1 FOR KEY SHARE', [arn]);
-    if (held.length === 0)
-      throw errors.resourceNotFound(`There is no gateway ${id} in this account.`, {
-        remedy: 'ListGateways shows those that there are.',
-      });
-    await this.#refuseMore(accountId, tx);
+  async #hold(gateway: Gateway, tx: Executor): Promise<void> {
+    await holdGateway(gateway, tx);
+    await this.#refuseMore(gateway.accountId, tx);
   }
 
   /** One account's documents and consents keep those of others waiting for no more than so many. One at a time of an account, until the transaction ends. */

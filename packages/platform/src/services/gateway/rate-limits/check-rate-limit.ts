@@ -1,0 +1,50 @@
+import { errors } from '@agentplatform/contract';
+import { keyOf, LimitEntries, wildcardsLast } from './limit-entries.ts';
+import type { RateLimitData } from './rate-limit.ts';
+import { isOwnWord, saysWho } from './traffic.ts';
+
+/** Dimensions of the model that no request has here, and why. */
+const NOT_HERE: Readonly<Record<string, string>> = {
+  qualifiedModelId: 'needs inference targets, which are not built yet',
+  '$.context.iam.sourceIdentity': 'is not known here: sessions of roles keep no source identity',
+};
+
+/** Throws ValidationException for what the model’s constraints do not say; `at` is the path of the limit in the call. */
+export function checkRateLimit({ dimensionKeys, entries }: RateLimitData, at = ''): void {
+  checkKeys(dimensionKeys, `${at}dimensionKeys`);
+  const limit = new LimitEntries(dimensionKeys, []);
+  const seen = new Set<string>();
+  for (const [i, entry] of entries.entries()) {
+    const path = `${at}entries.${i}`;
+    const { dimensions, requests, tokens, connections } = entry;
+    const given = Object.keys(dimensions);
+    if (given.length !== dimensionKeys.length || !given.every((key) => dimensionKeys.includes(key)))
+      throw errors.invalidField(`${path}.dimensions`, `must have a value for each of ${dimensionKeys.join(', ')}`);
+    const values = limit.valuesOf(entry);
+    if (!wildcardsLast(values))
+      throw errors.invalidField(`${path}.dimensions`, 'must have * at the end alone, in the order of dimensionKeys');
+    if (seen.has(keyOf(values))) throw errors.invalidField(`${path}.dimensions`, 'must not be those of another entry');
+    seen.add(keyOf(values));
+    if (!requests && !tokens && !connections)
+      throw errors.invalidField(path, 'must limit requests, tokens or connections');
+    if (connections?.some(({ period }) => period !== 'second'))
+      throw errors.invalidField(
+        `${path}.connections`,
+        'must have the period second: they are counted while they are open',
+      );
+  }
+}
+
+function checkKeys(keys: readonly string[], path: string): void {
+  if (new Set(keys).size < keys.length) throw errors.invalidField(path, 'must not name a dimension twice');
+  for (const key of keys) {
+    const why = NOT_HERE[key];
+    if (why !== undefined) throw errors.invalidField(path, `must not have ${key}, which ${why}`);
+  }
+  const own = keys.find(isOwnWord);
+  if (own !== undefined && !keys.some(saysWho))
+    throw errors.invalidField(
+      path,
+      `must have a dimension of the caller’s credentials beside ${own}, which each caller can choose ($.context.iam.principal or $.context.jwt.…)`,
+    );
+}

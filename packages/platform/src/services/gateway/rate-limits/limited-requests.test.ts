@@ -1,0 +1,170 @@
+import type { control } from '@agentplatform/contract';
+import { describe, expect, it } from 'vitest';
+import type { Principal } from '../../../kernel/auth/index.ts';
+import { checkRateLimit } from './check-rate-limit.ts';
+import { LimitedRequests } from './limited-requests.ts';
+import { openLimit } from './open-limit.ts';
+import type { Bucket } from './permits.ts';
+import type { Traffic } from './traffic.ts';
+
+const role: Principal = {
+  ...{ kind: 'iam', accountId: '1', accessKeyId: 'A', tags: {} },
+  arn: 'arn:aws:sts::111122223333:assumed-role/Caller/session-7',
+};
+const person = {
+  ...{ kind: 'oauth', accountId: '1', issuer: 'i', vouchedBy: 'i', subject: 'ada', token: 't', digest: 'd' },
+  claims: { sub: 'ada', 'https://x/team': 'red', org: { unit: 'tea' }, level: 3 },
+} as Principal;
+
+const traffic = (more: Partial<Traffic> = {}): Traffic => ({ principal: role, headers: {}, body: undefined, ...more });
+
+const limit = (dimensionKeys: string[], entries: control.LimitEntry[], id = 'few') =>
+  openLimit({ ...{ gatewayArn: 'arn', id, dimensionKeys, entries, createdAt: 0, updatedAt: 0 } });
+
+/** Takes everything, and notes it; what stands in `full` is refused. */
+function counting(full: readonly string[] = []) {
+  const taken: string[] = [];
+  const ended: string[] = [];
+  const take = async ({ key, rate }: Bucket) => {
+    const [, id, of, ...values] = JSON.parse(key);
+    const said = `${id} ${of} ${rate} ${values.join('|')}`;
+    if (full.includes(id)) throw new Error(`${id} is full`);
+    taken.push(said);
+    return () => void ended.push(said);
+  };
+  return { taken, ended, limited: new LimitedRequests({ permits: { take }, connections: { take } }) };
+}
+
+const requests = (rate: number): control.RateConfig[] => [{ rate, period: 'minute' }];
+
+describe('the entry that counts', () => {
+  const perTool = limit(
+    ['targetName', 'toolName'],
+    [
+      { dimensions: { targetName: 'shop', toolName: 'shop___buy' }, requests: requests(1) },
+      { dimensions: { targetName: 'shop', toolName: '*' }, requests: requests(2) },
+      { dimensions: { targetName: '*', toolName: '*' }, requests: requests(3) },
+    ],
+  );
+
+  it.each([
+    ['shop', 'shop___buy', 1],
+    ['shop', 'shop___look', 2],
+    ['bank', 'bank___pay', 3],
+  ])('of %s %s is the one with the fewest wildcards', async (targetName, toolName, rate) => {
+    const { taken, limited } = counting();
+    await limited.admit([perTool], traffic({ targetName, toolName }));
+    expect(taken).toEqual([`few requests ${rate} ${targetName}|${toolName}`]);
+  });
+
+  it('is none where the request has nothing at a dimension, or no entry is for it', async () => {
+    const { taken, limited } = counting();
+    await limited.admit([perTool], traffic());
+    await limited.admit(
+      [limit(['targetName'], [{ dimensions: { targetName: 'bank' }, requests: requests(1) }])],
+      traffic({ targetName: 'shop' }),
+    );
+    expect(taken).toEqual([]);
+  });
+});
+
+it.each<[string, Partial<Traffic>, string]>([
+  ['$.context.iam.principal', {}, 'arn:aws:iam::111122223333:role/Caller'],
+  ['$.context.jwt.sub', { principal: person }, 'ada'],
+  ['$.context.jwt.org.unit', { principal: person }, 'tea'],
+  ['$.context.jwt.level', { principal: person }, '3'],
+  ['$.context.request.header.X-Tier', { headers: { 'x-tier': 'gold' } }, 'gold'],
+  ['$.context.request.body.params.name', { body: { params: { name: 'shop___buy' } } }, 'shop___buy'],
+])('%s is what the request has there', async (key, more, value) => {
+  const { taken, limited } = counting();
+  await limited.admit([limit([key], [{ dimensions: { [key]: '*' }, requests: requests(5) }])], traffic(more));
+  expect(taken).toEqual([`few requests 5 ${value}`]);
+});
+
+it.each<[string, Partial<Traffic>]>([
+  ['$.context.iam.principal', { principal: person }],
+  ['$.context.jwt.sub', {}],
+  ['$.context.jwt.constructor.name', { principal: person }],
+  ['$.context.request.body.params.name', { body: [{ params: { name: 'x' } }] }],
+  ['$.context.request.header.x-tier', {}],
+])('%s is nothing where the request has none', async (key, more) => {
+  const { taken, limited } = counting();
+  await limited.admit([limit([key], [{ dimensions: { [key]: '*' }, requests: requests(5) }])], traffic(more));
+  expect(taken).toEqual([]);
+});
+
+it('every limit has to let a request through; what the others took for it is given back', async () => {
+  const any = (id: string): ReturnType<typeof limit> =>
+    limit(
+      ['targetName'],
+      [{ dimensions: { targetName: '*' }, requests: requests(5), connections: [{ rate: 2, period: 'second' }] }],
+      id,
+    );
+  const { taken, ended, limited } = counting(['second']);
+  await expect(limited.admit([any('first'), any('second')], traffic({ targetName: 'shop' }))).rejects.toThrow(
+    'second is full',
+  );
+  expect(taken).toEqual(['first connections 2 shop', 'first requests 5 shop']);
+  expect(ended.toSorted()).toEqual(taken.toSorted());
+});
+
+it('a request that has ended leaves its connection, and has been counted', async () => {
+  const one = limit(
+    ['targetName'],
+    [{ dimensions: { targetName: '*' }, requests: requests(5), connections: [{ rate: 2, period: 'second' }] }],
+  );
+  const { ended, limited } = counting();
+  const end = await limited.admit([one], traffic({ targetName: 'shop' }));
+  expect(ended).toEqual([]);
+  end();
+  expect(ended).toEqual(['few connections 2 shop']);
+});
+
+describe('a rate limit', () => {
+  const entry = (dimensions: Record<string, string>) => ({ dimensions, requests: requests(1) });
+
+  it.each<[string, string[], control.LimitEntry[], string]>([
+    ['a dimension twice', ['targetName', 'targetName'], [entry({ targetName: 'a' })], 'dimensionKeys'],
+    ['a value for another dimension', ['targetName'], [entry({ toolName: 'a' })], 'entries.0.dimensions'],
+    ['no value for a dimension', ['targetName', 'toolName'], [entry({ targetName: 'a' })], 'entries.0.dimensions'],
+    [
+      'a wildcard before a value',
+      ['targetName', 'toolName'],
+      [entry({ targetName: '*', toolName: 'a' })],
+      'entries.0.dimensions',
+    ],
+    [
+      'the same values twice',
+      ['targetName'],
+      [entry({ targetName: 'a' }), entry({ targetName: 'a' })],
+      'entries.1.dimensions',
+    ],
+    ['nothing to limit', ['targetName'], [{ dimensions: { targetName: 'a' } }], 'entries.0'],
+    [
+      'connections a minute',
+      ['targetName'],
+      [{ dimensions: { targetName: 'a' }, connections: requests(1) }],
+      'entries.0.connections',
+    ],
+    [
+      'only what a caller says himself',
+      ['$.context.request.header.x-tier'],
+      [entry({ '$.context.request.header.x-tier': '*' })],
+      'dimensionKeys',
+    ],
+    [
+      'what nobody has here',
+      ['$.context.iam.sourceIdentity'],
+      [entry({ '$.context.iam.sourceIdentity': '*' })],
+      'dimensionKeys',
+    ],
+  ])('with %s is refused', (_, dimensionKeys, entries, field) => {
+    expect(() => checkRateLimit({ dimensionKeys, entries })).toThrow(field);
+  });
+
+  it('with what a caller says beside what proves who he is stands', () => {
+    const keys = ['$.context.jwt.sub', '$.context.request.header.x-tier'];
+    const dimensions = { '$.context.jwt.sub': 'ada', '$.context.request.header.x-tier': '*' };
+    expect(() => checkRateLimit({ dimensionKeys: keys, entries: [entry(dimensions)] })).not.toThrow();
+  });
+});

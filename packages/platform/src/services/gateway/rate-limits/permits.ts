@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto';
+import { errors } from '@agentplatform/contract';
+import type { Logger } from 'pino';
+import type { Clock } from '../../../kernel/clock.ts';
+import { every } from '../../../kernel/every.ts';
+import { SingleFlight } from '../../../kernel/single-flight.ts';
+import type { Database } from '../../../kernel/storage/index.ts';
+
+export interface PermitsDeps {
+  database: Pick<Database, 'query' | 'execute'>;
+  clock: Clock;
+  log: Logger;
+}
+
+/** What shares one limit. */
+export interface Bucket {
+  /** Different for different buckets of all gateways. */
+  key: string;
+  /** Permits of one window. */
+  rate: number;
+  /** Of a window, in milliseconds. */
+  periodMs: number;
+  /** For messages: `the rate limit per-user`. */
+  name: string;
+}
+
+/** What this server has drawn of one window. */
+interface Portion {
+  window: number;
+  /** When the window ends, on the monotonic clock. */
+  endsAt: number;
+  left: number;
+  usedAt: number;
+  /** Until then nothing is drawn: there was nothing left. */
+  emptyUntil: number;
+  idleMs: number;
+}
+
+/** Of what a window has, how much is drawn at once: so many servers find some left to the last twentieth. */
+const PORTIONS = 20;
+const MOST_BUCKETS = 50_000;
+/** What is left is given back once nobody has asked for so long a part of the window. */
+const IDLE_PART = 0.25;
+const LOOK_MS = 100;
+
+/**
+ * Permits of windows (a second, a minute of the database’s clock), shared by all servers: each draws some at once and gives back what it
+ * does not use, so that all together never pass more than a window has. Without the database a server uses up what it has drawn.
+ */
+export class Permits {
+  readonly #deps: PermitsDeps;
+  /** That which was drawn longest ago first. */
+  readonly #portions = new Map<string, Portion>();
+  readonly #draws = new SingleFlight<void>();
+  readonly #stop: () => Promise<void>;
+
+  constructor(deps: PermitsDeps) {
+    this.#deps = deps;
+    this.#stop = every(deps.clock, LOOK_MS, 'give permits back', () => this.#giveBack(), deps.log);
+  }
+
+  /** Takes one permit; what it resolves with gives it back, unused. Rejects with ThrottlingException, which says when to come again. */
+  async take(bucket: Bucket): Promise<() => void> {
+    if (bucket.rate < 1) throw refused(bucket, bucket.periodMs);
+    for (;;) {
+      const now = this.#deps.clock.monotonic();
+      const portion = this.#portions.get(bucket.key);
+      const current = portion && now < portion.endsAt;
+      if (current && portion.left > 0) {
+        portion.left -= 1;
+        portion.usedAt = now;
+        return () => {
+          portion.left += 1;
+        };
+      }
+      if (current && now < portion.emptyUntil) throw refused(bucket, portion.endsAt - now);
+      await this.#draws.run(bucket.key, () => this.#draw(bucket));
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#stop();
+    await this.#giveBack(true).catch((error: unknown) => this.#deps.log.debug({ err: error }, 'permits lapse'));
+  }
+
+  async #draw({ key, rate, periodMs, name }: Bucket): Promise<void> {
+    const { database, clock } = this.#deps;
+    const asked = clock.monotonic();
+    const whole = Math.floor(rate);
+    let row: Drawn | undefined;
+    try {
+      [row] = await database.query<Drawn>(DRAW, [hashOf(key), periodMs, whole, Math.ceil(whole / PORTIONS)]);
+    } catch (cause) {
+      throw errors.throttling(`${name} cannot be counted just now.`, { retryAfterSeconds: 1, cause });
+    }
+    if (!row) throw new Error('a draw of permits answers nothing');
+    const now = clock.monotonic();
+    const emptyUntil = row.granted < 1 ? now + LOOK_MS : 0;
+    // No later than the window: the database looked at its clock after it was asked.
+    const drawn = { window: row.window, endsAt: asked + row.rest, usedAt: now, emptyUntil };
+    const before = this.#portions.get(key);
+    // What a request gives back of this window comes to it.
+    const same = before?.window === row.window ? before : undefined;
+    const portion = same ?? { ...drawn, left: 0, idleMs: periodMs * IDLE_PART };
+    Object.assign(portion, drawn);
+    portion.left += row.granted;
+    this.#portions.delete(key);
+    this.#portions.set(key, portion);
+    if (this.#portions.size <= MOST_BUCKETS) return;
+    for (const [oldest] of this.#portions) {
+      // What it has left lapses with its window.
+      this.#portions.delete(oldest);
+      return;
+    }
+  }
+
+  async #giveBack(all = false): Promise<void> {
+    const { database, clock } = this.#deps;
+    const now = clock.monotonic();
+    for (const [key, portion] of this.#portions) {
+      const over = now >= portion.endsAt;
+      if (!over && !all && now < portion.usedAt + portion.idleMs) continue;
+      this.#portions.delete(key);
+      const { window, left } = portion;
+      portion.left = 0;
+      if (!over && left > 0) await database.execute(GIVE_BACK, [hashOf(key), window, left]);
+    }
+  }
+}
+
+interface Drawn {
+  window: number;
+  granted: number;
+  /** Milliseconds until the window ends. */
+  rest: number;
+}
+
+/** $1 bucket, $2 milliseconds of a window, $3 permits of one, $4 permits that are asked for. */
+const DRAW = `
+  WITH clock AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms)
+  INSERT INTO gateway_permits AS p (bucket, window_no, used, granted, drawn_at)
+  SELECT $1, ms / $2::bigint, least($4::bigint, $3::bigint), least($4::bigint, $3::bigint), clock_timestamp() FROM clock
+  ON CONFLICT (bucket) DO UPDATE SET
+    granted = CASE WHEN p.window_no = excluded.window_no THEN greatest(0, least($4::bigint, $3::bigint - p.used)) ELSE excluded.granted END,
+    used = CASE WHEN p.window_no = excluded.window_no THEN p.used + greatest(0, least($4::bigint, $3::bigint - p.used)) ELSE excluded.used END,
+    window_no = excluded.window_no,
+    drawn_at = excluded.drawn_at
+  RETURNING window_no AS window, granted, ((window_no + 1) * $2::bigint - (SELECT ms FROM clock))::float8 AS rest`;
+
+const GIVE_BACK =
+  'UPDATE gateway_permits SET used = greatest(0, used - $3::bigint) WHERE bucket = $1 AND window_no = $2::bigint';
+
+function hashOf(key: string): string {
+  return createHash('sha256').update(key).digest('base64url');
+}
+
+/** `restMs`: until the window ends. */
+function refused({ name, rate, periodMs }: Bucket, restMs: number): Error {
+  const period = periodMs === 1000 ? 'second' : 'minute';
+  return errors.throttling(`${name} lets ${rate} requests a ${period} through.`, {
+    remedy: 'Come again later, or have the gateway’s owner raise it.',
+    retryAfterSeconds: restMs / 1000,
+  });
+}

@@ -1,0 +1,68 @@
+import type { Principal } from '../../../kernel/auth/index.ts';
+import { isObject } from '../tools/json-pointer.ts';
+
+/** What rate limits see of one request. */
+export interface Traffic {
+  principal: Principal;
+  /** Names in small letters. */
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** What the body says, where it is JSON. */
+  body: unknown;
+  /** Absent where the request is for no target. */
+  targetName?: string | undefined;
+  /** With the prefix of its target. */
+  toolName?: string | undefined;
+}
+
+const JWT = '$.context.jwt.';
+const HEADER = '$.context.request.header.';
+const BODY = '$.context.request.body.';
+/** Longer ones match no entry but a wildcard, and are no value of their own. */
+const LONGEST_VALUE = 256;
+
+/** Whether a caller says by himself what a dimension is: it then stands beside one that says who he is. */
+export function isOwnWord(key: string): boolean {
+  return key.startsWith(HEADER) || key.startsWith(BODY);
+}
+
+/** Whether a dimension says who calls, by what his credentials prove. */
+export function saysWho(key: string): boolean {
+  return key.startsWith(JWT) || key.startsWith('$.context.iam.');
+}
+
+/** What a request has at a dimension; undefined where it has nothing, which no limit of that dimension counts. */
+export function valueAt(key: string, traffic: Traffic): string | undefined {
+  if (key === 'targetName') return traffic.targetName;
+  if (key === 'toolName') return traffic.toolName;
+  if (key === '$.context.iam.principal') return principalOf(traffic.principal);
+  if (key.startsWith(JWT)) return textOf(claimOf(traffic.principal, key.slice(JWT.length)));
+  if (key.startsWith(HEADER)) return textOf([traffic.headers[key.slice(HEADER.length).toLowerCase()]].flat().join(','));
+  if (key.startsWith(BODY)) return textOf(atPath(traffic.body, key.slice(BODY.length).split('.')));
+  return undefined;
+}
+
+/** A user, or the role whose session it is: each session of it is the same caller. */
+function principalOf(principal: Principal): string | undefined {
+  if (principal.kind !== 'iam') return undefined;
+  return principal.arn.replace(/^arn:([^:]*):sts::(\d+):assumed-role\/([^/]+)\/.*$/, 'arn:$1:iam::$2:role/$3');
+}
+
+function claimOf(principal: Principal, name: string): unknown {
+  if (principal.kind !== 'oauth') return undefined;
+  // A claim may have dots in its name, and be inside of others.
+  return Object.hasOwn(principal.claims, name) ? principal.claims[name] : atPath(principal.claims, name.split('.'));
+}
+
+function atPath(value: unknown, path: readonly string[]): unknown {
+  let at = value;
+  for (const name of path) {
+    if (!isObject(at) || !Object.hasOwn(at, name)) return undefined;
+    at = at[name];
+  }
+  return at;
+}
+
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  return typeof value === 'string' && value !== '' ? value.slice(0, LONGEST_VALUE) : undefined;
+}

@@ -7,7 +7,8 @@ import { machinePlatform, type Platform } from './architecture.ts';
 import { type BaseProgress, Bases } from './bases/bases.ts';
 import { defaultPythonDirs } from './bases/python-interpreters.ts';
 import { CODE_RUNTIMES } from './code/code-command.ts';
-import { codeImage } from './code/code-image.ts';
+import { CODE_DIR, codeImage } from './code/code-image.ts';
+import { writeImage } from './code/write-image.ts';
 import { openArchive } from './formats/archive.ts';
 import { KeyedLayers } from './formats/keyed-layers.ts';
 import type { LayerEntry } from './formats/layer.ts';
@@ -22,7 +23,7 @@ import { collectGarbage } from './store/collect.ts';
 import { ImageStore } from './store/image-store.ts';
 import { SharedFolder } from './store/shared-folder.ts';
 import { DEFAULT_USAGE_LIMITS, ImageUsage, type UsageLimits } from './store/usage.ts';
-import { PreparedImages } from './trees/prepare.ts';
+import { PreparedImages, type TreeBudget } from './trees/prepare.ts';
 import { SharedTrees, type SharedTreesDeps } from './trees/shared-trees.ts';
 
 export { machinePlatform } from './architecture.ts';
@@ -98,6 +99,8 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
   const shared = (name: string, most: number): SharedFolder | undefined =>
     deps.sharedDir === undefined ? undefined : new SharedFolder({ dir: join(deps.sharedDir, name), most, clock, log });
   const layers = new KeyedLayers(store, shared('layers', SHARED_LAYERS));
+  // What is made of code stays in this data directory.
+  const codeLayers = new KeyedLayers(store, undefined);
   const bases = new Bases({
     store,
     layers,
@@ -203,7 +206,7 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
     },
     async fromCode(input) {
       try {
-        const image = await codeImage({ store, bases, machine, usage }, input);
+        const image = await codeImage({ store, bases, layers: codeLayers, machine, usage }, input);
         await store.touch(image.digest, clock.now());
         return image;
       } catch (error) {
@@ -220,13 +223,18 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
     layer: (key, entries, signal) => layers.make(key, entries, signal),
     async prepare(digest, signal, accountId) {
       await prepareBaseOf(digest, signal);
-      if (accountId === undefined) return prepared.prepare(digest, signal);
+      if (accountId === undefined) {
+        await preparePackagesOf(digest, signal, {});
+        return prepared.prepare(digest, signal);
+      }
       const budget = {
         room: () => usage.room(accountId),
         take: (bytes: number) => usage.take(accountId, { bytes, parts: 0 }),
         tooMuch: () => usage.tooManyBytes(),
       };
-      const image = await prepared.prepare(digest, signal, { budget }).finally(() => usage.forget(accountId));
+      const image = await preparePackagesOf(digest, signal, { accountId, budget })
+        .then(() => prepared.prepare(digest, signal, { budget }))
+        .finally(() => usage.forget(accountId));
       // What was unpacked for somebody else counts all the same.
       await usage.check(accountId, 0);
       return image;
@@ -236,10 +244,10 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
       return prepared.prepare(digest, signal, { common: true });
     },
     async collect(keep) {
-      return collectGarbage(
-        { store, bases, prepared, now: clock.now(), graceMs: deps.collectGraceMs ?? COLLECT_GRACE_MS },
-        keep,
-      );
+      const graceMs = deps.collectGraceMs ?? COLLECT_GRACE_MS;
+      const collected = await collectGarbage({ store, bases, prepared, now: clock.now(), graceMs }, keep);
+      await codeLayers.tidy();
+      return collected;
     },
     close: () => prepared.close(),
   };
@@ -253,6 +261,26 @@ export async function createImages(deps: ImagesDeps): Promise<ImagesRoom> {
   async function prepareBaseOf(digest: string, signal: AbortSignal | undefined): Promise<void> {
     const base = await baseOf(digest);
     if (base !== undefined) await prepared.prepare(base, signal, { common: true });
+  }
+
+  /** Unpacked once, the packages of code are shared by all its versions that have the same ones: they are an image of their own, which nothing runs. */
+  async function preparePackagesOf(
+    digest: string,
+    signal: AbortSignal | undefined,
+    { accountId, budget }: { accountId?: string; budget?: TreeBudget },
+  ): Promise<void> {
+    const base = await baseOf(digest);
+    if (base === undefined) return;
+    const below = (await store.readImage(base)).manifest.layers.length;
+    const { config, manifest } = await store.readImage(digest);
+    if (manifest.layers.length !== below + 2 || config.run.workingDir !== CODE_DIR) return;
+    const run = { entrypoint: [], cmd: [], env: [], workingDir: CODE_DIR, user: config.run.user };
+    const image = { platform: config.platform, layers: manifest.layers.slice(0, -1), run };
+    const packages = await writeImage(store, image);
+    if (accountId !== undefined)
+      for (const made of [packages, (await store.readImage(packages)).manifest.config.digest])
+        await store.repositories.linkMade(accountId, made);
+    await prepared.prepare(packages, signal, { beginning: true, budget });
   }
 
   async function baseOf(digest: string): Promise<string | undefined> {

@@ -2,13 +2,16 @@ import { stat } from 'node:fs/promises';
 import { orMissing } from '../../system-error.ts';
 import type { Platform } from '../architecture.ts';
 import type { Bases } from '../bases/bases.ts';
+import type { KeyedLayers } from '../formats/keyed-layers.ts';
 import { AGENT, type LayerEntry, layerBytes, writeLayer } from '../formats/layer.ts';
+import { packedHash } from '../formats/packed-hash.ts';
 import { readZip, type ZipItem } from '../formats/zip.ts';
 import { type CodeInput, ImageError, type ResolvedImage } from '../images.ts';
 import type { Descriptor } from '../manifest.ts';
 import type { ImageStore } from '../store/image-store.ts';
 import type { ImageUsage } from '../store/usage.ts';
 import { codeCommand, codeRuntime } from './code-command.ts';
+import { type CodeParts, partsOf } from './installed-packages.ts';
 import { checkNativeModules } from './native-modules.ts';
 import { checkPythonAbi } from './python-abi.ts';
 import { writeImage } from './write-image.ts';
@@ -19,13 +22,15 @@ const TASK = CODE_DIR.slice(1);
 export interface CodeImageDeps {
   store: ImageStore;
   bases: Bases;
+  /** Where the layers of packages are known by their zips. */
+  layers: KeyedLayers;
   machine: Platform;
   usage: Pick<ImageUsage, 'during'>;
 }
 
 /**
- * Makes an image of a zip of code: the base of its runtime, one layer with the code at /var/task owned by uid 10001, and
- * the command that `entryPoint` stands for. The same zip on the same base gives the same digest. Throws `ImageError`.
+ * Makes an image of a zip of code: the base of its runtime, a layer with the packages that were installed into it, if any, and one with the rest, at
+ * /var/task owned by uid 10001, and the command that `entryPoint` stands for. The same files on the same base give the same digest. Throws `ImageError`.
  */
 export async function codeImage(deps: CodeImageDeps, input: CodeInput): Promise<ResolvedImage> {
   const { store } = deps;
@@ -39,12 +44,14 @@ export async function codeImage(deps: CodeImageDeps, input: CodeInput): Promise<
   if (minor !== undefined) checkPythonAbi(items, Number(minor));
 
   const base = await store.readImage((await deps.bases.ensure(runtime.base, input.signal)).digest);
-  const entries: LayerEntry[] = [{ type: 'directory', path: TASK, mode: 0o755, ...AGENT }, ...items.map(toEntry)];
-  return await deps.usage.during(input.accountId, layerBytes(entries), async () => {
-    const layer = await writeLayer(store.blobs, entries, input.signal);
+  const parts = await partsOf(items, minor === undefined ? 'node' : 'python');
+  const most =
+    layerBytes(entriesOf(parts.own)) + (parts.packages.length > 0 ? layerBytes(entriesOf(parts.packages)) : 0);
+  return await deps.usage.during(input.accountId, most, async () => {
+    const made = await writeLayers(deps, parts, input);
     const digest = await writeImage(store, {
       platform: base.config.platform,
-      layers: [...base.manifest.layers, layer],
+      layers: [...base.manifest.layers, ...made],
       run: {
         entrypoint: command,
         cmd: [],
@@ -53,9 +60,21 @@ export async function codeImage(deps: CodeImageDeps, input: CodeInput): Promise<
         user: `${AGENT.uid}:${AGENT.gid}`,
       },
     });
-    await noteMade(store, input.accountId, digest, layer);
+    await noteMade(store, input.accountId, digest, made);
     return store.describe('The image of the code', digest, deps.machine);
   });
+}
+
+/** Packages seldom change from one version to the next: an account's are written once for each way in which they are packed. */
+async function writeLayers(
+  { store, layers }: CodeImageDeps,
+  { packages, own }: CodeParts,
+  { zip, accountId, signal }: CodeInput,
+): Promise<Descriptor[]> {
+  const rest = await writeLayer(store.blobs, entriesOf(own), signal);
+  if (packages.length === 0) return [rest];
+  const key = `packages of ${accountId ?? ''}: ${await packedHash(zip, packages)}`;
+  return [await layers.make(key, () => entriesOf(packages), signal), rest];
 }
 
 /** Notes whose what was written is; the layers of the base are nobody's. */
@@ -63,11 +82,16 @@ async function noteMade(
   store: ImageStore,
   account: string | undefined,
   digest: string,
-  layer: Descriptor,
+  layers: readonly Descriptor[],
 ): Promise<void> {
   if (account === undefined) return;
   const { config } = (await store.readImage(digest)).manifest;
-  for (const made of [digest, config.digest, layer.digest]) await store.repositories.linkMade(account, made);
+  for (const made of [digest, config.digest, ...layers.map((layer) => layer.digest)])
+    await store.repositories.linkMade(account, made);
+}
+
+function entriesOf(items: readonly ZipItem[]): LayerEntry[] {
+  return [{ type: 'directory', path: TASK, mode: 0o755, ...AGENT }, ...items.map(toEntry)];
 }
 
 function toEntry(item: ZipItem): LayerEntry {

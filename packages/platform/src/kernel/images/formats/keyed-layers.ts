@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceFile } from '../../durable-file.ts';
 import { errorCode, orMissing } from '../../system-error.ts';
@@ -47,6 +47,15 @@ export class KeyedLayers {
     await mkdir(this.#records, { recursive: true, mode: 0o700 });
     await replaceFile(file, JSON.stringify({ digest: info.digest, size: info.size }), this.#store.temp.next());
     return described(info);
+  }
+
+  /** Forgets layers that the store no longer has. */
+  async tidy(): Promise<void> {
+    for (const name of (await orMissing(readdir(this.#records))) ?? []) {
+      const file = join(this.#records, name);
+      const known = readInfo(await orMissing(readFile(file, 'utf8')));
+      if (!known || !(await this.#store.blobs.has(known.digest, known.size))) await rm(file, { force: true });
+    }
   }
 
   /** A shared layer is hashed as it comes into the store: one that was altered is not taken, and removed. */

@@ -166,7 +166,10 @@ describe('readZip', () => {
 
 describe('what an entry point runs', () => {
   const items = (...paths: string[]): ZipItem[] =>
-    paths.map((path) => ({ type: 'file', path, executable: false, size: 0, open: async function* () {} }));
+    paths.map((path) => ({
+      ...{ type: 'file', path, executable: false, size: 0, open: async function* () {} },
+      ...{ crc32: 0, method: 0, packedSize: 0, offset: 0 },
+    }));
   const python = codeRuntime('PYTHON_3_12');
   const node = codeRuntime('NODE_22');
 

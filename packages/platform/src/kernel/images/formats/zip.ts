@@ -11,7 +11,22 @@ import { describeBytes } from '../limits.ts';
 export type ZipItem =
   | { type: 'directory'; path: string }
   | { type: 'symlink'; path: string; target: string }
-  | { type: 'file'; path: string; executable: boolean; size: number; open: () => AsyncIterable<Uint8Array> };
+  | ({
+      type: 'file';
+      path: string;
+      executable: boolean;
+      size: number;
+      open: () => AsyncIterable<Uint8Array>;
+    } & PackedAs);
+
+/** How a zip has a file. */
+export interface PackedAs {
+  crc32: number;
+  method: number;
+  packedSize: number;
+  /** Where its local header begins. */
+  offset: number;
+}
 
 export interface ZipLimits {
   zipBytes: number;
@@ -109,6 +124,10 @@ async function readItem(zip: ZipFile, entry: Entry): Promise<ZipItem> {
     path: name,
     executable: (mode & 0o111) !== 0,
     size: entry.uncompressedSize,
+    crc32: entry.crc32,
+    method: entry.compressionMethod,
+    packedSize: entry.compressedSize,
+    offset: entry.relativeOffsetOfLocalHeader,
     open: () => content(zip, entry),
   };
 }

@@ -13,12 +13,13 @@ export interface CollectDeps {
 
 /**
  * Removes what nobody needs: blobs and manifests that neither `keep`, nor a tag, nor a base, nor work under way leads to
- * and that are older than the grace, and unpacked trees of images that are not in `keep` (a base's tree goes with the last
- * image on it). Returns the bytes freed.
+ * and that are older than the grace, and unpacked trees of images that are not in `keep` (the tree of a base, or of packages, goes
+ * with the last image that began as it). Returns the bytes freed.
  */
 export async function collectGarbage(deps: CollectDeps, keep: ReadonlySet<string>): Promise<{ removedBytes: number }> {
   const { store, bases, prepared } = deps;
-  const roots = new Set([...keep, ...prepared.busy(), ...(await bases.digests())].filter(isDigest));
+  const below = await standingOn(deps, keep);
+  const roots = new Set([...keep, ...below, ...prepared.busy(), ...(await bases.digests())].filter(isDigest));
   for await (const digest of store.repositories.tagged()) roots.add(digest);
   const young = new Set<string>();
   const old: { digest: string; size: number }[] = [];
@@ -38,7 +39,7 @@ export async function collectGarbage(deps: CollectDeps, keep: ReadonlySet<string
     removedBytes += size;
   }
   await store.repositories.forget(gone);
-  removedBytes += await prepared.collect(new Set([...keep, ...(await standingOn(deps, keep))]));
+  removedBytes += await prepared.collect(new Set([...keep, ...below]));
   return { removedBytes };
 }
 
@@ -51,19 +52,19 @@ async function mark(store: ImageStore, digest: string, needed: Set<string>): Pro
   else for (const part of [manifest.config, ...manifest.layers]) needed.add(part.digest);
 }
 
-/** Bases whose unpacked tree an image in `keep` began as; the next version of that image will too. */
+/** Bases, and packages on them, whose unpacked tree an image in `keep` began as; the next version of that image will too. */
 async function standingOn(deps: CollectDeps, keep: ReadonlySet<string>): Promise<string[]> {
   const layersOf = async (digest: string): Promise<string[]> => {
     const image = isDigest(digest) ? await deps.store.readImage(digest).catch(() => undefined) : undefined;
     return image?.manifest.layers.map((layer) => layer.digest) ?? [];
   };
   const kept = await Promise.all([...keep].map(layersOf));
-  const bases = await deps.bases.digests();
+  const below = [...(await deps.bases.digests()), ...(await deps.prepared.beginnings())];
   const used = await Promise.all(
-    bases.map(async (base) => {
-      const own = await layersOf(base);
+    below.map(async (digest) => {
+      const own = await layersOf(digest);
       return own.length > 0 && kept.some((layers) => own.every((layer, i) => layer === layers[i]));
     }),
   );
-  return bases.filter((_, i) => used[i]);
+  return below.filter((_, i) => used[i]);
 }

@@ -31,6 +31,8 @@ export interface TreeBudget {
 export interface PrepareOptions {
   /** Other data directories hold the same image, and need not unpack it again where they share a cache. */
   common?: boolean;
+  /** It is there for others to begin as: `beginnings`. */
+  beginning?: boolean;
   /** Who asks for it; nobody when it was accepted before. */
   budget?: TreeBudget;
 }
@@ -44,6 +46,8 @@ interface TreeRecord {
   common?: Taken;
   /** The tree that it began as a clone of, and what it shares with it as long as that is there. */
   from?: Taken & { digest: string };
+  /** Whether it is there only for others to begin as. */
+  beginning?: boolean;
   /** The boot in which it was written; after another boot only a synced tree is trusted. */
   bootId: string;
   synced: boolean;
@@ -132,7 +136,7 @@ export class PreparedImages {
   }
 
   async #unpack(image: StoredImage, rootfs: string, options: PrepareOptions, signal: AbortSignal): Promise<void> {
-    const { common = false, budget } = options;
+    const { common = false, beginning = false, budget } = options;
     const layers = image.manifest.layers.map((layer) => layer.digest);
     const into = this.#store.temp.next();
     const cloned = common && (await this.#cloneShared(image.digest, into, signal));
@@ -147,6 +151,7 @@ export class PreparedImages {
       entries,
       common: common ? { bytes, entries } : from?.common,
       from: from && { digest: from.digest, bytes: from.bytes, entries: from.entries },
+      beginning,
       bootId: this.#bootId,
       synced: false,
     };
@@ -258,6 +263,13 @@ export class PreparedImages {
     return found.flatMap((name) => (name.endsWith('.json') ? [`sha256:${name.slice(0, -5)}`] : [])).filter(isDigest);
   }
 
+  /** Digests of the images that were unpacked for others to begin as. */
+  async beginnings(): Promise<string[]> {
+    const found: string[] = [];
+    for (const digest of await this.unpacked()) if ((await this.#record(digest))?.beginning) found.push(digest);
+    return found;
+  }
+
   /** Removes trees that are not in `keep`, and trees without a record; returns the bytes that unpacking them had taken. */
   async collect(keep: ReadonlySet<string>): Promise<number> {
     const kept = new Set([...keep, ...this.busy()]);
@@ -343,6 +355,7 @@ function readRecord(text: string): TreeRecord | undefined {
       entries,
       common: readTaken(common),
       from: begun === undefined ? undefined : { ...(readTaken(from) ?? NOTHING), digest: begun },
+      beginning: value.beginning === true,
       bootId,
       synced: synced === true,
     };

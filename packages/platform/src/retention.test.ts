@@ -44,8 +44,8 @@ describeDatabases('retention', allMigrations(modules), (database) => {
     );
   const usage = (id: string, days: number): Promise<number> =>
     database().execute(
-      `INSERT INTO session_usage (sandbox_id, account_id, resource_arn, session_id, started_at, last_sample_at, cpu_seconds, memory_high_water_bytes, final)
-       VALUES ($1, '123456789012', 'arn', $1, $2, $2, 1, 1, true)`,
+      `INSERT INTO session_usage (sandbox_id, kind, account_id, resource_arn, session_id, started_at, last_sample_at, cpu_seconds, memory_high_water_bytes, final)
+       VALUES ($1, 'runtime', '123456789012', 'arn', $1, $2, $2, 1, 1, true)`,
       [id, ago(days)],
     );
   const codeSession = (id: string, days: number): Promise<number> =>

@@ -471,6 +471,11 @@ describe('discovery', () => {
     // The control: its own it may name, written as it likes.
     for (const issuer of [base, `${base}/`])
       expect(await principalOf(issuer, chosen.discoveryUrl)).toMatchObject({ issuer, vouchedBy: issuer });
+    // A document in the form of RFC 8414, where the issuer's path comes last, names keys all the same, and vouches as itself.
+    for (const path of ['', '/tenant']) {
+      const [issuer, discoveryUrl] = [`${base}${path}`, `${base}/.well-known/oauth-authorization-server${path}`];
+      expect(await principalOf(issuer, discoveryUrl)).toMatchObject({ issuer, vouchedBy: discoveryUrl });
+    }
     chosen.close();
   });
 

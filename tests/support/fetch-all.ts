@@ -8,7 +8,7 @@ import { withProgress } from '../../scripts/bootstrap/progress.mjs';
 import { FETCHED, PLATFORM_CACHE, unfinished } from '../../scripts/test/fetched-once.ts';
 import { pythonPackages } from '../../scripts/test/python-packages.ts';
 import { embeddingModel } from './embedding-model.ts';
-import { MCP_CONFORMANCE, MCP_SDK, npmPackage, VENDOR_SDK } from './npm-package.ts';
+import { EXPRESS, MCP_CONFORMANCE, MCP_SDK, npmPackage, VENDOR_SDK } from './npm-package.ts';
 import { publicDocuments } from './public-documents.ts';
 import { vendorPython } from './vendor-python.ts';
 
@@ -25,7 +25,7 @@ export async function fetchAll(): Promise<void> {
   const requirements = globSync(REQUIREMENTS, { cwd: ROOT });
   await Promise.allSettled([
     ...requirements.map((file) => pythonPackages(ROOT, join(ROOT, file))),
-    ...[VENDOR_SDK, MCP_SDK, MCP_CONFORMANCE].map(npmPackage),
+    ...[VENDOR_SDK, MCP_SDK, MCP_CONFORMANCE, EXPRESS].map(npmPackage),
     vendorPython(),
     publicDocuments(),
     embeddingModel(),

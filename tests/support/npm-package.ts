@@ -7,6 +7,8 @@ import { runNpm } from './run-npm.ts';
 export const VENDOR_SDK = 'bedrock-agentcore@0.4.4';
 /** The official SDK of the Model Context Protocol. */
 export const MCP_SDK = '@modelcontextprotocol/sdk@1.32.2';
+/** A framework that many agents are written in. */
+export const EXPRESS = 'express@5.3.0';
 /** The official conformance tests of the Model Context Protocol. */
 export const MCP_CONFORMANCE = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
 

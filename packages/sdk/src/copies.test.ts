@@ -1,9 +1,11 @@
-import { afterEach, expect, it, vi } from 'vitest';
+import os from 'node:os';
+import { afterAll, afterEach, expect, it, vi } from 'vitest';
 import { AgentPlatformApp } from './app.ts';
 import { onCopy, reseedIfCopied } from './copies.ts';
 
-const machine = vi.hoisted(() => ({ name: 'first' }));
-vi.mock('node:os', async (original) => ({ ...(await original<object>()), hostname: () => machine.name }));
+const own = os.hostname();
+const machine = { name: own };
+vi.spyOn(os, 'hostname').mockImplementation(() => machine.name);
 
 const engines = Math.random;
 const hook = vi.fn();
@@ -11,6 +13,13 @@ onCopy(hook);
 afterEach(() => {
   Math.random = engines;
   hook.mockClear();
+});
+afterAll(() => {
+  // Files share a process: it is itself again.
+  machine.name = own;
+  reseedIfCopied();
+  Math.random = engines;
+  vi.restoreAllMocks();
 });
 
 it('leaves a process alone that is no copy', () => {

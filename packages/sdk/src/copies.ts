@@ -1,12 +1,12 @@
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
-import { hostname } from 'node:os';
+import os from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 const hooks: (() => void)[] = [];
 /** A copy has a host name of its own. */
-let known = hostname();
+let known = os.hostname();
 
 /**
  * Has `hook` called once in every process that began as the copy of a warm one, before its first request: to seed a generator of a library, or to drop what
@@ -21,7 +21,7 @@ export function onCopy(hook: () => void): void {
  * whether it has. `AgentPlatformApp` asks at every request; a server of your own asks before it does anything else.
  */
 export function reseedIfCopied(): boolean {
-  const name = hostname();
+  const name = os.hostname();
   if (name === known) return false;
   known = name;
   const entropy = fromKernel(20);

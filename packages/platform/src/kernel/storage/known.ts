@@ -7,16 +7,17 @@ export class Known<Value extends object> {
   readonly #loading = new Map<string, Promise<Value | undefined>>();
 
   /**
-   * `kinds` as in the table `resources`; at most `limit` of them, those that were used last. `arnOf` tells which one a change of that key
-   * concerns, where what is kept is made of several resources.
+   * `kinds` as in the table `resources`; as many as weigh `limit` together, each 1 without `weigh`, those that were used last. `arnOf` tells which
+   * one a change of that key concerns, where what is kept is made of several resources.
    */
   constructor(
     kinds: string | readonly string[],
     changes: Changes,
     limit: number,
     arnOf: (key: string) => string = (key) => key,
+    weigh?: (value: Value) => number,
   ) {
-    this.#values = new Lru(limit);
+    this.#values = new Lru(limit, weigh);
     changes.subscribe([kinds].flat(), async (changed) => {
       if (changed === 'all') {
         this.#values.clear();

@@ -8,6 +8,7 @@ import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
 import { Gateways, type GatewaysDeps } from './gateways/gateways.ts';
 import { gatewayMigrations } from './tables.ts';
 import type { TargetKind } from './targets/target-kind.ts';
+import { TargetQuota } from './targets/target-quota.ts';
 import { Targets, type TargetsDeps } from './targets/targets.ts';
 
 const accountId = '111122223333';
@@ -58,6 +59,7 @@ describeDatabases('a gateway that is deleted', [...storageMigrations, ...gateway
       jobs: { define: () => queue } as unknown as Jobs,
       gatewayOf: (arn: string) => gateways.load(arn),
       onTools: () => undefined,
+      quota: new TargetQuota(2 ** 30),
     } as unknown as TargetsDeps);
     const create = () => gateways.create({ name: `g${made++}`, roleArn, authorizerType: 'AWS_IAM' }, ctx);
     const add = (gateway: Awaited<ReturnType<typeof create>>) =>
@@ -78,7 +80,8 @@ describeDatabases('a gateway that is deleted', [...storageMigrations, ...gateway
     const { gateways, create, add, arrived, go, rows } = lab();
     const gateway = await create();
     const adding = add(gateway);
-    await arrived.target.promise;
+    // Or it fails before it gets there.
+    await Promise.race([arrived.target.promise, adding]);
     go.gateway.resolve();
     const deleted = gateways.delete(accountId, gateway.id);
     deleted.catch(() => undefined);

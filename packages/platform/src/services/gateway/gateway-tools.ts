@@ -55,7 +55,9 @@ export interface GatewayToolsDeps {
   limits: Pick<RateLimits, 'all'>;
 }
 
-/** Gateways in memory, those that were used last. */
+/** Of what gateways in memory offer, as JSON; in objects it takes a few times that. */
+const KNOWN_BYTES = 256 * 2 ** 20;
+/** At most, however little they offer. */
 const KNOWN_GATEWAYS = 100;
 /** As the wire has it where a target does not say. */
 const RESOURCE_PRIORITY = 1_000;
@@ -67,7 +69,8 @@ export class GatewayTools {
 
   constructor(deps: GatewayToolsDeps) {
     this.#deps = deps;
-    this.#known = new Known([GATEWAY_KIND, TARGET_KIND, RATE_LIMIT_KIND], deps.changes, KNOWN_GATEWAYS, gatewayArnOf);
+    const kinds = [GATEWAY_KIND, TARGET_KIND, RATE_LIMIT_KIND];
+    this.#known = new Known(kinds, deps.changes, KNOWN_BYTES, gatewayArnOf, weightOf);
   }
 
   /** Undefined when there is no gateway of this ARN. */
@@ -86,6 +89,13 @@ export class GatewayTools {
     );
     return openGateway(gateway, live, made, await limits.all(gateway));
   }
+}
+
+function weightOf({ targets }: OpenGateway): number {
+  return Math.max(
+    KNOWN_BYTES / KNOWN_GATEWAYS,
+    targets.reduce((sum, { bytes = 0 }) => sum + bytes, 0),
+  );
 }
 
 /** A gateway with what its targets offer, by their ARNs. */

@@ -227,6 +227,24 @@ it('imports a document of several files, and one from an address with relative s
   web.close();
 });
 
+it('limits the requests to a gateway, shows the limits and takes them back', async () => {
+  const of = ['--gateway', 'pets'];
+  expect((await cli(['add', 'limit', 'none', ...of, '--per', 'tool'])).stderr).toContain('--requests or --connections');
+  expect((await cli(['add', 'limit', 'none', ...of, '--per', 'tool', '--requests', '5'])).stderr).toContain('no rate');
+  await good(['add', 'limit', 'tools', ...of, '--per', 'tool', '--requests', '100/minute', '--connections', '9']);
+  await good(['add', 'limit', 'tools', ...of, '--per', 'tool', '--for', 'pets___getPet', '--requests', '0/second']);
+  const other = await cli(['add', 'limit', 'tools', ...of, '--per', 'target', '--requests', '1/second']);
+  expect(other.stderr).toContain('counts by toolName');
+  const listed = await good(['gateway', 'limits', ...of]);
+  expect(listed).toMatch(/tools +toolName=\* +100 requests a minute, 9 at the same time/);
+  expect(listed).toMatch(/tools +toolName=pets___getPet +0 requests a second/);
+  const refused = await cli(['gateway', 'call', 'pets___getPet', '{"id":"7"}', ...of]);
+  expect([refused.code === 0, refused.stderr]).toEqual([false, expect.stringContaining('The rate limit tools')]);
+  await good(['gateway', 'remove', 'pets', '--limit', 'tools']);
+  expect(await good(['gateway', 'limits', ...of])).toContain('no limit');
+  expect(await good(['gateway', 'call', 'pets___getPet', '{"id":"7"}', ...of])).toContain('Rex');
+});
+
 it('calls a gateway that is open without a signature', async () => {
   await good(['add', 'gateway', 'park', '--open']);
   await good(['add', 'target', 'pets', '--gateway', 'park', '--openapi', 'pets.yaml']);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { GetAgentCardCommand } from '@aws-sdk/client-bedrock-agentcore';
@@ -19,14 +19,16 @@ import { Stream, StreamSigner } from '../support/websocket.ts';
 const root = resolve(import.meta.dirname, '../..');
 const agents = join(root, 'tests/support/protocol-agents');
 const mcpSdk = await npmPackage(MCP_SDK);
+/** In the checkout, whose packages are found from there, with those of the SDK beside them. */
+const place = await mkdtemp(join(root, '.cache', 'protocols-'));
+if (mcpSdk !== undefined) await symlink(join(mcpSdk, 'node_modules'), join(place, 'node_modules'));
 let platform: TestPlatform;
 let clients: Clients;
 
-/** Bundles one agent with its packages, which are found from `place`, and deploys it for its protocol. */
+/** Bundles one agent with its packages and deploys it for its protocol. */
 async function deploy(
   name: string,
   serverProtocol: ServerProtocol,
-  place: string,
   environmentVariables: Record<string, string> = {},
   more: Partial<AgentOptions> = {},
 ): Promise<string> {
@@ -78,12 +80,13 @@ beforeAll(async () => {
 afterAll(async () => {
   clients?.close();
   await platform?.dispose();
+  await rm(place, { recursive: true, force: true });
 });
 
 describe.skipIf(!mcpSdk)('an MCP server on port 8000', () => {
   /** What the official client sees of it; without SESSION it says nothing of runtime sessions. */
   const driven = async (arn: string, env: Record<string, string>): Promise<unknown> => {
-    const client = join(await mkdtemp(join(mcpSdk ?? '', 'client-')), 'mcp-client.mjs');
+    const client = join(await mkdtemp(join(place, 'client-')), 'mcp-client.mjs');
     await copyFile(join(agents, 'mcp-client.mjs'), client);
     try {
       const { stdout } = await promisify(execFile)(process.execPath, [client], {
@@ -106,7 +109,7 @@ describe.skipIf(!mcpSdk)('an MCP server on port 8000', () => {
   const stateful = { told: 'by itself', after: '2', answered: { GET: [200], DELETE: [200] } };
 
   it('serves the official client: MCP sessions are kept apart and found again within one runtime session', async () => {
-    const arn = await deploy('mcp', 'MCP', mcpSdk ?? '');
+    const arn = await deploy('mcp', 'MCP');
     const session = sessionId('mcp');
     // The agent answers DELETE: the runtime session holds other sessions of MCP.
     expect(await driven(arn, { SESSION: session })).toEqual({ ...seen, ...stateful });
@@ -114,13 +117,13 @@ describe.skipIf(!mcpSdk)('an MCP server on port 8000', () => {
   });
 
   it('gives a client that says nothing of sessions one of its own, whose end is that of its sandbox', async () => {
-    const arn = await deploy('mcp', 'MCP', mcpSdk ?? '');
+    const arn = await deploy('mcp', 'MCP');
     expect(await driven(arn, {})).toEqual({ ...seen, ...stateful, answered: { GET: [200], DELETE: [204] } });
     expect(await live(arn)).toHaveLength(1);
   });
 
   it('does so too with a server that keeps none, and has no stream', async () => {
-    const arn = await deploy('mcp', 'MCP', mcpSdk ?? '', { STATELESS: '1' });
+    const arn = await deploy('mcp', 'MCP', { STATELESS: '1' });
     const { answered, ...rest } = (await driven(arn, { STATELESS: '1' })) as typeof stateful;
     expect(rest).toEqual({ ...seen, after: '2' });
     expect(answered.DELETE).toEqual([204]);
@@ -131,7 +134,7 @@ describe.skipIf(!mcpSdk)('an MCP server on port 8000', () => {
     const provider = await startOidcServer();
     try {
       const customJWTAuthorizer = { discoveryUrl: provider.discoveryUrl, allowedAudience: ['urn:agents'] };
-      const arn = await deploy('mcp', 'MCP', mcpSdk ?? '', {}, { authorizerConfiguration: { customJWTAuthorizer } });
+      const arn = await deploy('mcp', 'MCP', {}, { authorizerConfiguration: { customJWTAuthorizer } });
       const TOKEN = await provider.token();
       const told = { ...seen, ...stateful, answered: { GET: [200], DELETE: [204] } };
       expect(await driven(arn, { TOKEN })).toEqual(told);
@@ -151,7 +154,7 @@ describe.skipIf(!mcpSdk)('an MCP server on port 8000', () => {
   });
 
   it('starts no session by GET and DELETE, and takes them of nobody unknown or without the right', async () => {
-    const arn = await deploy('mcp', 'MCP', mcpSdk ?? '');
+    const arn = await deploy('mcp', 'MCP');
     const session = sessionId('mcp');
     expect((await ask(arn, 'GET')).status).toBe(405);
     expect((await ask(arn, 'DELETE')).status).toBe(400);
@@ -175,7 +178,7 @@ describe.skipIf(!mcpSdk)('an MCP server on port 8000', () => {
 
 describe('an A2A agent on port 9000', () => {
   it('shows its card and answers JSON-RPC, errors included, with its memory intact', async () => {
-    const arn = await deploy('a2a', 'A2A', join(root, '.cache'));
+    const arn = await deploy('a2a', 'A2A');
     const session = sessionId('a2a');
     const { agentCard } = await clients.data.send(
       new GetAgentCardCommand({ agentRuntimeArn: arn, runtimeSessionId: session }),
@@ -199,7 +202,7 @@ describe('an A2A agent on port 9000', () => {
 
 describe('an AG-UI agent on port 8080', () => {
   it('gives the same events by an invocation and over a WebSocket', async () => {
-    const arn = await deploy('agui', 'AGUI', join(root, '.cache'));
+    const arn = await deploy('agui', 'AGUI');
     const session = sessionId('agui');
     const input = { threadId: 't1', runId: 'r1', state: {}, messages: [], tools: [], context: [], forwardedProps: {} };
     const text = await invokeText(clients, arn, session, input, { accept: 'text/event-stream' });

@@ -18,12 +18,14 @@ import { harmless, note, type Terminal, typed } from '../terminal/terminal.ts';
 import { addFunctionCommand } from './function-add.ts';
 import { accessOf } from './gateway-access.ts';
 import { printDone } from './iam-request.ts';
+import { addLimitCommand } from './limit-add.ts';
 
-/** `agentcore add gateway`, `agentcore add target` and `agentcore add function`. */
+/** `agentcore add gateway`, `target`, `limit` and `function`. */
 export function addCommand(terminal: Terminal) {
-  return commandGroup('add', 'Add a gateway, an API behind one, or a function.', [
+  return commandGroup('add', 'Add a gateway, an API behind one, a limit of its requests, or a function.', [
     gatewayCommand(terminal),
     targetCommand(terminal),
+    addLimitCommand(terminal),
     addFunctionCommand(terminal),
   ]);
 }

@@ -6,6 +6,7 @@ import { controlClient } from '../platform/clients.ts';
 import { findConnection } from '../platform/connection.ts';
 import { gatewayClient } from '../platform/gateway-client.ts';
 import { findGateway, listGateways, removeFromGateway, showTargets, synchronizeTargets } from '../platform/gateways.ts';
+import { listRateLimits, removeRateLimit } from '../platform/rate-limits.ts';
 import { columns, harmless, note, print, printJson, type Terminal, typed } from '../terminal/terminal.ts';
 import { importCommand } from './gateway-import.ts';
 import { updateCommand } from './gateway-update.ts';
@@ -22,6 +23,7 @@ export function gatewayCommand(terminal: Terminal) {
     toolsCommand(terminal),
     callCommand(terminal),
     searchCommand(terminal),
+    limitsCommand(terminal),
     removeCommand(terminal),
   ]);
 }
@@ -187,9 +189,36 @@ function searchCommand(terminal: Terminal) {
     });
 }
 
+function limitsCommand(terminal: Terminal) {
+  return gatewayOption(
+    platformCommand('limits', {
+      summary: 'List the rate limits of a gateway.',
+      examples: [{ does: 'what goes through, and of which requests', line: 'agentcore gateway limits' }],
+    }),
+  ).action(async ({ gateway: wanted, ...options }) => {
+    const client = await controlClient(await findConnection(terminal, options));
+    const { gatewayId = '' } = await findGateway(client, wanted);
+    const limits = await listRateLimits(client, gatewayId);
+    if (options.json) return printJson(terminal, limits);
+    if (limits.length === 0)
+      return note(terminal, typed(terminal, 'It has no limit. Add one: agentcore add limit NAME --per caller …'));
+    const rows = limits.flatMap(({ rateLimitId = '', dimensionKeys = [], entries = [] }) =>
+      entries.map(({ dimensions, requests = [], connections = [] }) => {
+        const values = dimensionKeys.map((key) => `${key}=${dimensions?.[key]}`).join(' ');
+        const rates = [
+          ...requests.map(({ rate, period }) => `${rate} requests a ${period}`),
+          ...connections.map(({ rate }) => `${rate} at the same time`),
+        ];
+        return [rateLimitId, values, rates.join(', ')].map(harmless);
+      }),
+    );
+    for (const line of columns([['LIMIT', 'OF REQUESTS WITH', 'LETS THROUGH'], ...rows])) print(terminal, line);
+  });
+}
+
 function removeCommand(terminal: Terminal) {
   return platformCommand('remove', {
-    summary: 'Remove a gateway with its targets, or one target of it.',
+    summary: 'Remove a gateway with its targets, or one target or limit of it.',
     examples: [
       { does: 'the gateway and all its targets', line: 'agentcore gateway remove shop' },
       { does: 'one target', line: 'agentcore gateway remove shop --target orders' },
@@ -197,9 +226,21 @@ function removeCommand(terminal: Terminal) {
   })
     .argument('<gateway>', 'its name or id')
     .option('--target <name>', 'only this target of it')
-    .action(async (wanted, { target, ...options }) => {
+    .option('--limit <name>', 'only this rate limit of it')
+    .action(async (wanted, { target, limit, ...options }) => {
       const client = await controlClient(await findConnection(terminal, options));
       const { gatewayId = '', name } = await findGateway(client, wanted);
+      if (target !== undefined && limit !== undefined)
+        throw new CliError('usage', 'Remove a target or a limit, one at a time.');
+      if (limit !== undefined) {
+        await removeRateLimit(client, gatewayId, limit);
+        return printDone(
+          terminal,
+          options.json,
+          { gatewayId, limit, removed: true },
+          `The limit ${limit} of ${name} is removed.`,
+        );
+      }
       await removeFromGateway(client, gatewayId, target);
       const what = target === undefined ? `The gateway ${name}` : `The target ${target} of ${name}`;
       printDone(terminal, options.json, { gatewayId, target, removed: true }, `${what} is removed.`);

@@ -150,8 +150,13 @@ describe('a rate limit', () => {
     const { id, urls } = await gateway();
     // Before the limit: nothing holds a call up.
     for (const url of urls) expect((await call(url, 'api___quick')).status).toBe(200);
-    const requests = [{ rate: 2, period: 'minute' as const }];
-    await limit(id, ['toolName'], [{ dimensions: { toolName: 'api___quick' }, requests }], 'quick');
+    const entries = [
+      { dimensions: { toolName: 'api___quick' }, requests: [{ rate: 2, period: 'minute' as const }] },
+      { dimensions: { toolName: 'api___none' }, requests: [{ rate: 0, period: 'minute' as const }] },
+    ];
+    await limit(id, ['toolName'], entries, 'quick');
+    // The other server knows of it once its part of nothing is refused there.
+    await expect.poll(async () => (await call(urls[1], 'api___none')).status, { timeout: 30_000 }).toBe(429);
     const minute = (): number => Math.floor(Date.now() / 60_000);
     for (;;) {
       const before = minute();

@@ -94,7 +94,7 @@ export function gatewayRetention(database: Executor): RetentionRule[] {
     ...{ name, keepMs: 600_000 },
     forget: (before, limit) =>
       database.execute(
-        `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${time} < $1 ORDER BY ${time} LIMIT $2)`,
+        `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${time} < $1 ORDER BY ${time} LIMIT $2) AND ${time} < $1`,
         [new Date(before), limit],
       ),
   });

@@ -35,15 +35,20 @@ export async function sweepSandboxes(options: SweepOptions, errors: unknown[] = 
     listGroups(layout, instance.cgroupParent),
   ]);
   const orphans = [...new Set([...directories, ...states, ...groups])].filter((id) => !kept.has(id));
+  const left: string[] = [];
   for (const id of orphans) {
     try {
       await removeOrphan(id, options, states.includes(id));
     } catch (error) {
       errors.push(error);
+      left.push(id);
     }
   }
-  if (!busy) {
-    const records = await Promise.all([...kept].map((id) => readRecord(join(instance.sandboxes, id))));
+  const recordOf = (id: string): Promise<SandboxRecord | undefined> => readRecord(join(instance.sandboxes, id));
+  const ofLeft = await Promise.all(left.map(recordOf));
+  // What could not be removed may live: its ids and its address stay its own, and where nobody knows which they are all do.
+  if (!busy && ofLeft.every((record) => record !== undefined)) {
+    const records = [...(await Promise.all([...kept].map(recordOf))), ...ofLeft];
     const owned = records.filter((record): record is SandboxRecord => record !== undefined);
     const ids = new Set(owned.flatMap(({ firstId }) => firstId ?? []));
     await options.ranges.sweep(ids).catch((error: unknown) => errors.push(error));

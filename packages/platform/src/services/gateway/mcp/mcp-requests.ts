@@ -22,6 +22,8 @@ import { type Interceptors, MOST_DEPTH } from './interceptors.ts';
 import type { McpServers } from './mcp-servers.ts';
 import { refusal } from './refusal.ts';
 import { advertisedScopes, metadataUrl } from './resource-metadata.ts';
+import { targetOf } from './resources.ts';
+import { isSearch, SEARCH_TOOL } from './search-tool.ts';
 
 export interface McpRequestsDeps {
   tools: GatewayTools;
@@ -167,20 +169,12 @@ export class GatewayRequests implements PassService {
   }
 
   /** Counts each message by the rate limits of the gateway. Rejects with ThrottlingException. */
-  async #admit({ open: { limits }, caller: { principal, headers }, message }: Asked): Promise<() => void> {
-    const ends: (() => void)[] = [];
-    const end = (): void => {
-      for (const one of ends.splice(0)) one();
-    };
-    if (limits.length === 0) return end;
-    try {
-      for (const body of Array.isArray(message) ? message : [message])
-        ends.push(await this.#deps.limited.admit(limits, { principal, headers, body, ...calledBy(body) }));
-      return end;
-    } catch (error) {
-      end();
-      throw error;
-    }
+  #admit({ req, open, caller: { principal, headers }, message }: Asked): Promise<() => void> {
+    const messages = Array.isArray(message) ? message : [message];
+    return this.#deps.limited.admit(
+      open.limits,
+      messages.map((body) => ({ principal, headers, body, ...aimedAt(open, body), carriesOn: carriesOn(req, body) })),
+    );
   }
 
   /** Through the interceptors of the gateway, where it has any and there is a message. */
@@ -226,12 +220,20 @@ function waitsForHeaders({ message, open: { targets } }: Asked): boolean {
   return message !== undefined && targets.some(({ live }) => live.metadataConfiguration?.allowedResponseHeaders);
 }
 
-/** The tool that a message calls, and the target whose it is. */
-function calledBy(message: unknown): Pick<Traffic, 'targetName' | 'toolName'> {
-  if (!isObject(message) || message.method !== 'tools/call' || !isObject(message.params)) return {};
-  const { name } = message.params;
+/** What a message is for: a tool with its target, or a target’s prompt or resource. */
+function aimedAt(open: OpenGateway, message: unknown): Pick<Traffic, 'targetName' | 'toolName'> {
+  if (!isObject(message) || !isObject(message.params)) return {};
+  const { name, uri } = message.params;
+  if (message.method === 'resources/read' && typeof uri === 'string') return { targetName: targetOf(open, uri)?.name };
   if (typeof name !== 'string') return {};
-  return { toolName: name, targetName: splitName(name)?.target };
+  if (message.method === 'prompts/get') return { targetName: splitName(name)?.target };
+  if (message.method !== 'tools/call') return {};
+  return { toolName: isSearch(name) ? SEARCH_TOOL.name : name, targetName: splitName(name)?.target };
+}
+
+/** Whether a request asks for nothing new: the end of a session, a stream of news, a notification, or the answer to what its client was asked. */
+function carriesOn(req: IncomingMessage, message: unknown): boolean {
+  return req.method !== 'POST' || (isObject(message) && (message.id === undefined || message.method === undefined));
 }
 
 /** What a message has of headers that say what is in it (MCP 2026-07-28): of a changed message they are others. */

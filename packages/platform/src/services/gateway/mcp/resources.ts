@@ -63,7 +63,7 @@ export class Resources {
 }
 
 /** Who lists it, else who has a template that it fits. */
-function targetOf({ resources, templates }: OpenGateway, uri: string): LiveTarget | undefined {
+export function targetOf({ resources, templates }: OpenGateway, uri: string): LiveTarget | undefined {
   const listed = resources.find((one) => one.listed === uri);
   if (listed) return listed.target;
   const [first] = templates

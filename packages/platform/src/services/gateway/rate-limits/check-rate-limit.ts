@@ -1,7 +1,7 @@
 import { errors } from '@agentplatform/contract';
 import { keyOf, LimitEntries, wildcardsLast } from './limit-entries.ts';
 import type { RateLimitData } from './rate-limit.ts';
-import { isOwnWord, saysWho } from './traffic.ts';
+import { isHeader, isOwnWord, saysWho } from './traffic.ts';
 
 /** Dimensions of the model that no request has here, and why. */
 const NOT_HERE: Readonly<Record<string, string>> = {
@@ -25,6 +25,9 @@ export function checkRateLimit({ dimensionKeys, entries }: RateLimitData, at = '
       throw errors.invalidField(`${path}.dimensions`, 'must have * at the end alone, in the order of dimensionKeys');
     if (seen.has(keyOf(values))) throw errors.invalidField(`${path}.dimensions`, 'must not be those of another entry');
     seen.add(keyOf(values));
+    for (const [of, rates] of Object.entries({ requests, tokens, connections }))
+      if (rates?.some(({ rate }) => !Number.isInteger(rate)))
+        throw errors.invalidField(`${path}.${of}`, 'must have a whole number as its rate');
     if (!requests && !tokens && !connections)
       throw errors.invalidField(path, 'must limit requests, tokens or connections');
     if (connections?.some(({ period }) => period !== 'second'))
@@ -36,7 +39,9 @@ export function checkRateLimit({ dimensionKeys, entries }: RateLimitData, at = '
 }
 
 function checkKeys(keys: readonly string[], path: string): void {
-  if (new Set(keys).size < keys.length) throw errors.invalidField(path, 'must not name a dimension twice');
+  // Names of headers are the same in capitals.
+  if (new Set(keys.map((key) => (isHeader(key) ? key.toLowerCase() : key))).size < keys.length)
+    throw errors.invalidField(path, 'must not name a dimension twice');
   for (const key of keys) {
     const why = NOT_HERE[key];
     if (why !== undefined) throw errors.invalidField(path, `must not have ${key}, which ${why}`);

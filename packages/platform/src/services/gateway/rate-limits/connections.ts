@@ -5,7 +5,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { every } from '../../../kernel/every.ts';
 import { SingleFlight } from '../../../kernel/single-flight.ts';
 import type { Database } from '../../../kernel/storage/index.ts';
-import type { Bucket } from './permits.ts';
+import { type Bucket, uncounted } from './permits.ts';
 
 export interface ConnectionsDeps {
   database: Pick<Database, 'execute' | 'transaction'>;
@@ -29,7 +29,7 @@ const PORTIONS = 20;
 const LEASE_SECONDS = 30;
 const LOOK_MS = 1_000;
 const EMPTY_MS = 100;
-const RENEW_EVERY = 10;
+const RENEW_MS = 10_000;
 
 /** Places for connections that are open at the same time, shared by all servers: each has some of them on a lease. */
 export class Connections {
@@ -37,7 +37,7 @@ export class Connections {
   readonly #places = new Map<string, Places>();
   readonly #draws = new SingleFlight<void>();
   readonly #stop: () => Promise<void>;
-  #looks = 0;
+  #renewedAt = 0;
 
   constructor(deps: ConnectionsDeps) {
     this.#deps = deps;
@@ -71,8 +71,9 @@ export class Connections {
       .catch((error: unknown) => log.debug({ err: error }, 'places for connections lapse'));
   }
 
-  async #draw({ key, rate, name }: Bucket): Promise<void> {
+  async #draw(wanted: Bucket): Promise<void> {
     const { database, clock, epoch } = this.#deps;
+    const { key, rate } = wanted;
     const places = this.#places.get(key) ?? { held: 0, used: 0, usedAt: clock.monotonic(), emptyUntil: 0 };
     const bucket = hashOf(key);
     try {
@@ -88,7 +89,7 @@ export class Connections {
         return held;
       });
     } catch (cause) {
-      throw errors.throttling(`${name} cannot be counted just now.`, { retryAfterSeconds: 1, cause });
+      throw uncounted(wanted, cause);
     }
     const now = clock.monotonic();
     if (places.used >= places.held) places.emptyUntil = now + EMPTY_MS;
@@ -98,23 +99,41 @@ export class Connections {
 
   /** Gives back what nobody uses, and renews the lease of the rest. */
   async #look(): Promise<void> {
-    const { database, clock, epoch } = this.#deps;
-    const now = clock.monotonic();
+    await this.#renew();
+    const now = this.#deps.clock.monotonic();
     for (const [key, places] of this.#places) {
       if (places.used === places.held || now < places.usedAt + LOOK_MS) continue;
       // In the place of a draw: what that says must not be said before this.
-      await this.#draws.run(key, async () => {
-        places.held = places.used;
-        if (places.held === 0) this.#places.delete(key);
-        await database.execute(HOLD, [hashOf(key), epoch, places.held, LEASE_SECONDS]);
-      });
+      await this.#draws.run(key, () => this.#giveBack(key, places));
     }
-    this.#looks += 1;
-    if (this.#looks % RENEW_EVERY === 0 && this.#places.size > 0)
-      await database.execute(
-        'UPDATE gateway_connections SET expires_at = clock_timestamp() + make_interval(secs => $2::int) WHERE epoch = $1',
-        [epoch, LEASE_SECONDS],
-      );
+  }
+
+  async #giveBack(key: string, places: Places): Promise<void> {
+    const { database, epoch } = this.#deps;
+    const before = places.held;
+    places.held = places.used;
+    try {
+      await database.execute(HOLD, [hashOf(key), epoch, places.held, LEASE_SECONDS]);
+      if (places.held === 0 && places.used === 0) this.#places.delete(key);
+    } catch (error) {
+      places.held = before;
+      this.#deps.log.debug({ err: error }, 'places for connections are given back later');
+    }
+  }
+
+  /** Says that this server lives: of what it has, and of nothing else. */
+  async #renew(): Promise<void> {
+    const { database, clock, epoch } = this.#deps;
+    const now = clock.monotonic();
+    if (now < this.#renewedAt + RENEW_MS || this.#places.size === 0) return;
+    const all = [...this.#places];
+    await database.execute(RENEW, [
+      all.map(([key]) => hashOf(key)),
+      all.map(([, { held }]) => held),
+      epoch,
+      LEASE_SECONDS,
+    ]);
+    this.#renewedAt = now;
   }
 }
 
@@ -122,6 +141,11 @@ const HOLD = `
   INSERT INTO gateway_connections AS c (bucket, epoch, held, expires_at)
   VALUES ($1, $2, $3, clock_timestamp() + make_interval(secs => $4::int))
   ON CONFLICT (bucket, epoch) DO UPDATE SET held = excluded.held, expires_at = excluded.expires_at`;
+
+const RENEW = `
+  INSERT INTO gateway_connections AS c (bucket, epoch, held, expires_at)
+  SELECT bucket, $3, held, clock_timestamp() + make_interval(secs => $4::int) FROM unnest($1::text[], $2::bigint[]) AS u (bucket, held)
+  ON CONFLICT (bucket, epoch) DO UPDATE SET expires_at = excluded.expires_at`;
 
 function hashOf(key: string): string {
   return createHash('sha256').update(key).digest('base64url');

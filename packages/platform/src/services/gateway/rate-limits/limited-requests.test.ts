@@ -26,7 +26,7 @@ function counting(full: readonly string[] = []) {
   const taken: string[] = [];
   const ended: string[] = [];
   const take = async ({ key, rate }: Bucket) => {
-    const [, id, of, ...values] = JSON.parse(key);
+    const [, id, of, , ...values] = JSON.parse(key);
     const said = `${id} ${of} ${rate} ${values.join('|')}`;
     if (full.includes(id)) throw new Error(`${id} is full`);
     taken.push(said);
@@ -53,16 +53,16 @@ describe('the entry that counts', () => {
     ['bank', 'bank___pay', 3],
   ])('of %s %s is the one with the fewest wildcards', async (targetName, toolName, rate) => {
     const { taken, limited } = counting();
-    await limited.admit([perTool], traffic({ targetName, toolName }));
+    await limited.admit([perTool], [traffic({ targetName, toolName })]);
     expect(taken).toEqual([`few requests ${rate} ${targetName}|${toolName}`]);
   });
 
   it('is none where the request has nothing at a dimension, or no entry is for it', async () => {
     const { taken, limited } = counting();
-    await limited.admit([perTool], traffic());
+    await limited.admit([perTool], [traffic()]);
     await limited.admit(
       [limit(['targetName'], [{ dimensions: { targetName: 'bank' }, requests: requests(1) }])],
-      traffic({ targetName: 'shop' }),
+      [traffic({ targetName: 'shop' })],
     );
     expect(taken).toEqual([]);
   });
@@ -77,7 +77,7 @@ it.each<[string, Partial<Traffic>, string]>([
   ['$.context.request.body.params.name', { body: { params: { name: 'shop___buy' } } }, 'shop___buy'],
 ])('%s is what the request has there', async (key, more, value) => {
   const { taken, limited } = counting();
-  await limited.admit([limit([key], [{ dimensions: { [key]: '*' }, requests: requests(5) }])], traffic(more));
+  await limited.admit([limit([key], [{ dimensions: { [key]: '*' }, requests: requests(5) }])], [traffic(more)]);
   expect(taken).toEqual([`few requests 5 ${value}`]);
 });
 
@@ -89,7 +89,7 @@ it.each<[string, Partial<Traffic>]>([
   ['$.context.request.header.x-tier', {}],
 ])('%s is nothing where the request has none', async (key, more) => {
   const { taken, limited } = counting();
-  await limited.admit([limit([key], [{ dimensions: { [key]: '*' }, requests: requests(5) }])], traffic(more));
+  await limited.admit([limit([key], [{ dimensions: { [key]: '*' }, requests: requests(5) }])], [traffic(more)]);
   expect(taken).toEqual([]);
 });
 
@@ -101,11 +101,54 @@ it('every limit has to let a request through; what the others took for it is giv
       id,
     );
   const { taken, ended, limited } = counting(['second']);
-  await expect(limited.admit([any('first'), any('second')], traffic({ targetName: 'shop' }))).rejects.toThrow(
+  await expect(limited.admit([any('first'), any('second')], [traffic({ targetName: 'shop' })])).rejects.toThrow(
     'second is full',
   );
   expect(taken).toEqual(['first connections 2 shop', 'first requests 5 shop']);
   expect(ended.toSorted()).toEqual(taken.toSorted());
+});
+
+it('a batch counts message by message, and as one connection; where one of it is refused none counts', async () => {
+  const entries = [
+    { dimensions: { toolName: '*' }, requests: requests(5), connections: [{ rate: 2, period: 'second' as const }] },
+  ];
+  const [a, b] = [traffic({ toolName: 'a' }), traffic({ toolName: 'b' })];
+  const one = counting();
+  await one.limited.admit([limit(['toolName'], entries)], [a, a, b]);
+  expect(one.taken).toEqual([
+    'few connections 2 a',
+    'few requests 5 a',
+    'few requests 5 a',
+    'few connections 2 b',
+    'few requests 5 b',
+  ]);
+  const other = counting(['few']);
+  const perTarget = limit(['targetName'], [{ dimensions: { targetName: '*' }, requests: requests(5) }], 'first');
+  const refused = [traffic({ targetName: 't' }), traffic({ targetName: 't', toolName: 'a' })];
+  await expect(other.limited.admit([perTarget, limit(['toolName'], entries)], refused)).rejects.toThrow('few is full');
+  expect(other.ended).toEqual(other.taken);
+});
+
+it('what carries on takes no connection', async () => {
+  const entries = [
+    { dimensions: { targetName: '*' }, requests: requests(5), connections: [{ rate: 2, period: 'second' as const }] },
+  ];
+  const { taken, limited } = counting();
+  await limited.admit([limit(['targetName'], entries)], [traffic({ targetName: 'shop', carriesOn: true })]);
+  expect(taken).toEqual(['few requests 5 shop']);
+});
+
+it('a value that is too long is known by its hash, and matches no entry but a wildcard', async () => {
+  const long = 'x'.repeat(4_000_000);
+  const exact = [
+    { dimensions: { toolName: 'x'.repeat(256) }, requests: requests(1) },
+    { dimensions: { toolName: '*' }, requests: requests(2) },
+  ];
+  const { taken, limited } = counting();
+  for (const toolName of [long, `${long}y`]) await limited.admit([limit(['toolName'], exact)], [traffic({ toolName })]);
+  expect(taken.map((one) => one.slice(0, 15))).toEqual(['few requests 2 ', 'few requests 2 ']);
+  expect(new Set(taken.map((one) => one.length))).toEqual(new Set([15 + 257]));
+  expect(new Set(taken).size).toBe(2);
 });
 
 it('a request that has ended leaves its connection, and has been counted', async () => {
@@ -114,7 +157,7 @@ it('a request that has ended leaves its connection, and has been counted', async
     [{ dimensions: { targetName: '*' }, requests: requests(5), connections: [{ rate: 2, period: 'second' }] }],
   );
   const { ended, limited } = counting();
-  const end = await limited.admit([one], traffic({ targetName: 'shop' }));
+  const end = await limited.admit([one], [traffic({ targetName: 'shop' })]);
   expect(ended).toEqual([]);
   end();
   expect(ended).toEqual(['few connections 2 shop']);
@@ -140,6 +183,18 @@ describe('a rate limit', () => {
       'entries.1.dimensions',
     ],
     ['nothing to limit', ['targetName'], [{ dimensions: { targetName: 'a' } }], 'entries.0'],
+    [
+      'a part of a request',
+      ['targetName'],
+      [{ dimensions: { targetName: 'a' }, requests: requests(0.5) }],
+      'entries.0.requests',
+    ],
+    [
+      'a header twice',
+      ['$.context.jwt.sub', '$.context.request.header.X-Tier', '$.context.request.header.x-tier'],
+      [],
+      'dimensionKeys',
+    ],
     [
       'connections a minute',
       ['targetName'],

@@ -1,3 +1,4 @@
+import type { control } from '@agentplatform/contract';
 import type { Connections } from './connections.ts';
 import { keyOf } from './limit-entries.ts';
 import type { OpenLimit } from './open-limit.ts';
@@ -20,35 +21,42 @@ export class LimitedRequests {
   }
 
   /**
-   * Lets one request through where each limit that it falls under does; what it resolves with is called when the request has ended. Rejects
-   * with ThrottlingException, which names the limit; the request then counts for none.
+   * Lets what came with one HTTP request through, one message or a batch, where each limit that a message falls under does; what it resolves
+   * with is called when the request has ended. Rejects with ThrottlingException, which names the limit; nothing of it then counts.
    */
-  async admit(limits: readonly OpenLimit[], traffic: Traffic): Promise<() => void> {
-    const { permits, connections } = this.#deps;
+  async admit(limits: readonly OpenLimit[], messages: readonly Traffic[]): Promise<() => void> {
     const undo: (() => void)[] = [];
-    const ends: (() => void)[] = [];
+    const ends = new Map<string, () => void>();
     try {
-      for (const { limit, entries } of limits) {
-        const values = limit.dimensionKeys.map((key) => valueAt(key, traffic));
-        if (!values.every((value) => value !== undefined)) continue;
-        const entry = entries.find(values);
-        const bucket = (of: string, rate: number, periodMs: number): Bucket => ({
-          key: keyOf([limit.gatewayArn, limit.id, of, ...values]),
-          ...{ rate, periodMs, name: `The rate limit ${limit.id} of this gateway` },
-        });
-        for (const { rate, period } of entry?.connections ?? []) {
-          const end = await connections.take(bucket('connections', rate, PERIOD_MS[period]));
-          ends.push(end);
-        }
-        for (const { rate, period } of entry?.requests ?? [])
-          undo.push(await permits.take(bucket('requests', rate, PERIOD_MS[period])));
-      }
+      for (const traffic of messages)
+        for (const { limit, entries } of limits) await this.#count(limit, entries, traffic, { undo, ends });
     } catch (error) {
-      for (const one of [...undo, ...ends]) one();
+      for (const one of [...undo, ...ends.values()]) one();
       throw error;
     }
     return () => {
-      for (const end of ends) end();
+      for (const end of ends.values()) end();
     };
+  }
+
+  async #count(
+    limit: OpenLimit['limit'],
+    entries: OpenLimit['entries'],
+    traffic: Traffic,
+    { undo, ends }: { undo: (() => void)[]; ends: Map<string, () => void> },
+  ): Promise<void> {
+    const { permits, connections } = this.#deps;
+    const values = limit.dimensionKeys.map((key) => valueAt(key, traffic));
+    if (!values.every((value) => value !== undefined)) return;
+    const entry = entries.find(values);
+    const bucket = (of: string, { rate, period }: control.RateConfig): Bucket => ({
+      key: keyOf([limit.gatewayArn, limit.id, of, period, ...values]),
+      ...{ rate, periodMs: PERIOD_MS[period], name: `The rate limit ${limit.id} of this gateway` },
+    });
+    for (const config of traffic.carriesOn ? [] : (entry?.connections ?? [])) {
+      const place = bucket('connections', config);
+      if (!ends.has(place.key)) ends.set(place.key, await connections.take(place));
+    }
+    for (const config of entry?.requests ?? []) undo.push(await permits.take(bucket('requests', config)));
   }
 }

@@ -42,6 +42,8 @@ const MOST_BUCKETS = 50_000;
 /** What is left is given back once nobody has asked for so long a part of the window. */
 const IDLE_PART = 0.25;
 const LOOK_MS = 100;
+/** Draws in a row that came after the end of their window: the database takes longer than that. */
+const MOST_LATE = 3;
 
 /**
  * Permits of windows (a second, a minute of the database’s clock), shared by all servers: each draws some at once and gives back what it
@@ -62,7 +64,7 @@ export class Permits {
   /** Takes one permit; what it resolves with gives it back, unused. Rejects with ThrottlingException, which says when to come again. */
   async take(bucket: Bucket): Promise<() => void> {
     if (bucket.rate < 1) throw refused(bucket, bucket.periodMs);
-    for (;;) {
+    for (let late = 0; late < MOST_LATE; ) {
       const now = this.#deps.clock.monotonic();
       const portion = this.#portions.get(bucket.key);
       const current = portion && now < portion.endsAt;
@@ -75,7 +77,10 @@ export class Permits {
       }
       if (current && now < portion.emptyUntil) throw refused(bucket, portion.endsAt - now);
       await this.#draws.run(bucket.key, () => this.#draw(bucket));
+      const drawn = this.#portions.get(bucket.key);
+      if (drawn && this.#deps.clock.monotonic() >= drawn.endsAt) late += 1;
     }
+    throw uncounted(bucket);
   }
 
   async close(): Promise<void> {
@@ -83,15 +88,16 @@ export class Permits {
     await this.#giveBack(true).catch((error: unknown) => this.#deps.log.debug({ err: error }, 'permits lapse'));
   }
 
-  async #draw({ key, rate, periodMs, name }: Bucket): Promise<void> {
+  async #draw(bucket: Bucket): Promise<void> {
     const { database, clock } = this.#deps;
+    const { key, rate, periodMs } = bucket;
     const asked = clock.monotonic();
     const whole = Math.floor(rate);
     let row: Drawn | undefined;
     try {
       [row] = await database.query<Drawn>(DRAW, [hashOf(key), periodMs, whole, Math.ceil(whole / PORTIONS)]);
     } catch (cause) {
-      throw errors.throttling(`${name} cannot be counted just now.`, { retryAfterSeconds: 1, cause });
+      throw uncounted(bucket, cause);
     }
     if (!row) throw new Error('a draw of permits answers nothing');
     const now = clock.monotonic();
@@ -120,10 +126,15 @@ export class Permits {
     for (const [key, portion] of this.#portions) {
       const over = now >= portion.endsAt;
       if (!over && !all && now < portion.usedAt + portion.idleMs) continue;
-      this.#portions.delete(key);
       const { window, left } = portion;
       portion.left = 0;
-      if (!over && left > 0) await database.execute(GIVE_BACK, [hashOf(key), window, left]);
+      try {
+        if (!over && left > 0) await database.execute(GIVE_BACK, [hashOf(key), window, left]);
+        if (portion.left === 0) this.#portions.delete(key);
+      } catch (error) {
+        portion.left += left;
+        throw error;
+      }
     }
   }
 }
@@ -135,15 +146,15 @@ interface Drawn {
   rest: number;
 }
 
-/** $1 bucket, $2 milliseconds of a window, $3 permits of one, $4 permits that are asked for. */
+/** A window never begins again, whoever looked at the clock first. $1 bucket, $2 milliseconds of a window, $3 permits of one, $4 permits that are asked for. */
 const DRAW = `
   WITH clock AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms)
   INSERT INTO gateway_permits AS p (bucket, window_no, used, granted, drawn_at)
   SELECT $1, ms / $2::bigint, least($4::bigint, $3::bigint), least($4::bigint, $3::bigint), clock_timestamp() FROM clock
   ON CONFLICT (bucket) DO UPDATE SET
-    granted = CASE WHEN p.window_no = excluded.window_no THEN greatest(0, least($4::bigint, $3::bigint - p.used)) ELSE excluded.granted END,
-    used = CASE WHEN p.window_no = excluded.window_no THEN p.used + greatest(0, least($4::bigint, $3::bigint - p.used)) ELSE excluded.used END,
-    window_no = excluded.window_no,
+    granted = CASE WHEN p.window_no >= excluded.window_no THEN greatest(0, least($4::bigint, $3::bigint - p.used)) ELSE excluded.granted END,
+    used = CASE WHEN p.window_no >= excluded.window_no THEN p.used + greatest(0, least($4::bigint, $3::bigint - p.used)) ELSE excluded.used END,
+    window_no = greatest(p.window_no, excluded.window_no),
     drawn_at = excluded.drawn_at
   RETURNING window_no AS window, granted, ((window_no + 1) * $2::bigint - (SELECT ms FROM clock))::float8 AS rest`;
 
@@ -152,6 +163,11 @@ const GIVE_BACK =
 
 function hashOf(key: string): string {
   return createHash('sha256').update(key).digest('base64url');
+}
+
+/** A limit that cannot be counted lets nothing through. */
+export function uncounted({ name }: Bucket, cause?: unknown): Error {
+  return errors.throttling(`${name} cannot be counted just now.`, { retryAfterSeconds: 1, cause });
 }
 
 /** `restMs`: until the window ends. */

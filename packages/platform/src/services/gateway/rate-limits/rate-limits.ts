@@ -23,6 +23,8 @@ export interface RateLimitsDeps {
 
 /** Of a gateway; as many as one BatchPutGatewayRateLimits may have. */
 const MOST = 50;
+/** Of all limits of a gateway together, as JSON: they are in memory while it is used. */
+const MOST_BYTES = 1024 * 1024;
 
 /** The rate limits of gateways. What is written counts at once, on every server. */
 export class RateLimits {
@@ -45,8 +47,10 @@ export class RateLimits {
     const data = { description, dimensionKeys, entries };
     checkRateLimit(data);
     return this.#database.transaction(async (tx) => {
-      await holdGateway(gateway, tx);
-      return this.#create(gateway, id, data, tx);
+      await this.#hold(gateway, tx);
+      const made = await this.#create(gateway, id, data, tx);
+      await this.#refuseTooLarge(gateway, tx);
+      return made;
     });
   }
 
@@ -61,14 +65,19 @@ export class RateLimits {
   async update(gateway: Gateway, input: control.UpdateGatewayRateLimitRequest): Promise<RateLimit> {
     refuseUnserved(input, RATE_LIMIT_FIELDS);
     const { rateLimitId: id, description, entries } = input;
-    return this.#change(gateway, id, { description, entries }, this.#store, '');
+    return this.#database.transaction(async (tx) => {
+      await this.#hold(gateway, tx);
+      const changed = await this.#change(gateway, id, { description, entries }, this.#store.within(tx), '');
+      await this.#refuseTooLarge(gateway, tx);
+      return changed;
+    });
   }
 
   /** All of them or none: those that are there by id or by dimensions become what is said, the others are made. Rejects as `create`. */
   async put(gateway: Gateway, input: control.BatchPutGatewayRateLimitsRequest): Promise<RateLimit[]> {
     refuseUnserved(input, RATE_LIMIT_FIELDS);
     return this.#database.transaction(async (tx) => {
-      await holdGateway(gateway, tx);
+      await this.#hold(gateway, tx);
       for (const [i, { rateLimitId, description, dimensionKeys, entries }] of input.rateLimits.entries()) {
         const data = { description, dimensionKeys, entries };
         checkRateLimit(data, `rateLimits.${i}.`);
@@ -82,6 +91,7 @@ export class RateLimits {
         else
           await this.#change(gateway, before.id, { description, entries }, this.#store.within(tx), `rateLimits.${i}.`);
       }
+      await this.#refuseTooLarge(gateway, tx);
       return this.all(gateway, tx);
     });
   }
@@ -105,6 +115,23 @@ export class RateLimits {
   /** Rejects with ResourceNotFoundException. */
   async delete(gateway: Gateway, id: string): Promise<void> {
     if (!(await this.#store.delete(rateLimitArn(gateway.arn, id)))) throw missing(gateway, id);
+  }
+
+  /** Nobody else writes limits of this gateway until the transaction ends. */
+  async #hold(gateway: Gateway, tx: Executor): Promise<void> {
+    await holdGateway(gateway, tx);
+    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 37))', [gateway.arn]);
+  }
+
+  async #refuseTooLarge({ id, arn }: Gateway, tx: Executor): Promise<void> {
+    const [row] = await tx.query<{ bytes: number }>(
+      'SELECT coalesce(sum(octet_length(data::text)), 0)::float8 AS bytes FROM resources WHERE parent = $1 AND kind = $2',
+      [arn, RATE_LIMIT_KIND],
+    );
+    if ((row?.bytes ?? 0) > MOST_BYTES)
+      throw errors.quota(`The rate limits of the gateway ${id} would have more than ${MOST_BYTES} bytes together.`, {
+        remedy: 'Use wildcards in place of entries that are alike.',
+      });
   }
 
   async #match(

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Principal } from '../../../kernel/auth/index.ts';
 import { isObject } from '../tools/json-pointer.ts';
 
@@ -12,13 +13,20 @@ export interface Traffic {
   targetName?: string | undefined;
   /** With the prefix of its target. */
   toolName?: string | undefined;
+  /** It goes on with what is under way, or ends it: no connection of its own, so that a limit of connections never keeps a client from its own session. */
+  carriesOn?: boolean;
 }
 
 const JWT = '$.context.jwt.';
 const HEADER = '$.context.request.header.';
 const BODY = '$.context.request.body.';
-/** Longer ones match no entry but a wildcard, and are no value of their own. */
+/** Longer ones are known by their hash: they match no entry but a wildcard. */
 const LONGEST_VALUE = 256;
+
+/** Whether a dimension is a header of the request. */
+export function isHeader(key: string): boolean {
+  return key.startsWith(HEADER);
+}
 
 /** Whether a caller says by himself what a dimension is: it then stands beside one that says who he is. */
 export function isOwnWord(key: string): boolean {
@@ -32,13 +40,16 @@ export function saysWho(key: string): boolean {
 
 /** What a request has at a dimension; undefined where it has nothing, which no limit of that dimension counts. */
 export function valueAt(key: string, traffic: Traffic): string | undefined {
-  if (key === 'targetName') return traffic.targetName;
-  if (key === 'toolName') return traffic.toolName;
+  if (key === 'targetName' || key === 'toolName') return textOf(traffic[key]);
   if (key === '$.context.iam.principal') return principalOf(traffic.principal);
   if (key.startsWith(JWT)) return textOf(claimOf(traffic.principal, key.slice(JWT.length)));
-  if (key.startsWith(HEADER)) return textOf([traffic.headers[key.slice(HEADER.length).toLowerCase()]].flat().join(','));
+  if (key.startsWith(HEADER)) return textOf(headerOf(traffic, key.slice(HEADER.length).toLowerCase()));
   if (key.startsWith(BODY)) return textOf(atPath(traffic.body, key.slice(BODY.length).split('.')));
   return undefined;
+}
+
+function headerOf({ headers }: Traffic, name: string): string | undefined {
+  return Object.hasOwn(headers, name) ? [headers[name]].flat().join(',') : undefined;
 }
 
 /** A user, or the role whose session it is: each session of it is the same caller. */
@@ -64,5 +75,11 @@ function atPath(value: unknown, path: readonly string[]): unknown {
 
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
-  return typeof value === 'string' && value !== '' ? value.slice(0, LONGEST_VALUE) : undefined;
+  if (typeof value !== 'string' || value === '') return undefined;
+  return value.length > LONGEST_VALUE
+    ? createHash('sha256')
+        .update(value)
+        .digest('hex')
+        .padStart(LONGEST_VALUE + 1)
+    : value;
 }

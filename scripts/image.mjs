@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 // npm run image: the platform in one container, for machines without Linux. Needs Docker and any Node >= 18, and none of the npm packages.
 import { spawn } from 'node:child_process';
+import { get } from 'node:http';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { debootstrapBase } from './image-base.mjs';
 
 const HELP = `Usage: npm run image -- [options]
 
@@ -12,14 +14,14 @@ Builds the image of the platform, starts one container of it, and waits until it
 
   --port <port>    port of this machine, on 127.0.0.1 (4100)
   --name <name>    name of image, container and volume (agentplatform)
-  --base <image>   the image of Debian 12 to build on (debian:bookworm-slim)
+  --base <image>   the image of Debian 12 to build on (debian:bookworm-slim); "debootstrap" makes one without an image registry, on Linux as root
   --stop           ends the container; the volume stays
   --help
 
 Examples:
   npm run image                     # build, or update, and start
   npm run image -- --stop           # end it
-  eval "$(docker exec agentplatform npx agentcore env)"   # point AWS SDKs of this shell at it
+  eval "$(docker exec agentplatform npx agentcore env --keys)"   # point AWS SDKs of this shell at it
 `;
 
 /** Ten minutes: the first start sets up what the container has not. */
@@ -65,13 +67,18 @@ async function remove(name) {
   return true;
 }
 
+/** Undefined when nobody answers. Not by fetch, which refuses some ports that a platform may have, such as 6000. */
+function statusOf(url) {
+  return new Promise((resolve) => {
+    get(url, { agent: false }, (answer) => resolve(answer.resume().statusCode)).on('error', () => resolve(undefined));
+  });
+}
+
 /** Waits for the platform to be ready. Rejects with Failed when its container ends, or after START_MS. */
 async function ready(name, url) {
   const began = Date.now();
   for (let told = began; Date.now() - began < START_MS; await sleep(500)) {
-    const answer = await fetch(`${url}/readyz`).catch(() => undefined);
-    await answer?.body?.cancel();
-    if (answer?.ok) return;
+    if ((await statusOf(`${url}/readyz`)) === 200) return;
     if (!(await running(name)))
       throw new Failed(`The container ended before the platform was ready. Its words: docker logs ${name}`);
     if (Date.now() - told >= 10_000) {
@@ -80,6 +87,16 @@ async function ready(name, url) {
     }
   }
   throw new Failed(`The platform did not answer at ${url} within ten minutes. Its words: docker logs ${name}`);
+}
+
+/** Makes the base unless it is there. */
+async function madeBase(name) {
+  const there = await docker(['images', '--quiet', name], { quiet: true });
+  if (there === '')
+    await debootstrapBase(name).catch((error) => {
+      throw new Failed(`The base was not made. ${error.message}`);
+    });
+  return name;
 }
 
 async function main(argv) {
@@ -101,7 +118,8 @@ async function main(argv) {
     const was = await remove(name);
     return process.stdout.write(was ? `${name} has ended. Its volume is kept.\n` : `There is no container ${name}.\n`);
   }
-  await docker(['build', '--tag', name, ...(base ? ['--build-arg', `BASE=${base}`] : []), root]);
+  const from = base === 'debootstrap' ? await madeBase(`${name}-base`) : base;
+  await docker(['build', '--tag', name, ...(from ? ['--build-arg', `BASE=${from}`] : []), root]);
   await remove(name);
   const published = ['--publish', `127.0.0.1:${port}:${port}`];
   const volume = ['--volume', `${name}:/opt/agentplatform/.agentplatform`];
@@ -113,7 +131,7 @@ async function main(argv) {
   process.stdout.write(
     `The platform serves on ${url}, in the container ${name}.\n` +
       `  an agent:  docker exec -it ${name} sh -c 'cd examples/python-plain && npx agentcore deploy && npx agentcore invoke "{\\"prompt\\":\\"hi\\"}"'\n` +
-      `  AWS SDKs:  eval "$(docker exec ${name} npx agentcore env)"\n` +
+      `  AWS SDKs:  eval "$(docker exec ${name} npx agentcore env --keys)"\n` +
       `  its log:   docker logs --follow ${name}\n` +
       `  end it:    npm run image -- --stop\n`,
   );

@@ -99,3 +99,42 @@ it.each([
   expect(ended.code).toBe(status);
   expect(ended.err).toContain(words);
 });
+
+it('waits for the platform at a port that browsers refuse, too', async () => {
+  await docker(RUNS);
+  server.close();
+  // Of those that fetch refuses, whichever is free.
+  for (const refused of [6000, 6566, 6679, 10080]) {
+    const taken = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(true));
+      server.listen(refused, '127.0.0.1', () => resolve(false));
+    });
+    if (!taken) return expect((await run('--port', String(refused))).status).toBe(0);
+  }
+  throw new Error('None of the ports is free.');
+});
+
+it('makes the base by debootstrap where there is no image registry, once', async () => {
+  await docker(`case "$1" in images) cat "${dir}/base" 2>/dev/null;; import) cat > "${dir}/base";; esac; ${RUNS}`);
+  const tool = (name: string, script: string): Promise<void> =>
+    writeFile(join(dir, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  await tool(
+    'debootstrap',
+    `shift 2; mkdir -p "$2/etc/ssl/certs"; echo "$1 $3" > "$2/made"; printf '%s\\n' "$3" >> '${dir}/mirrors'`,
+  );
+  expect((await run('--port', port, '--base', 'debootstrap')).status).toBe(0);
+  expect((await run('--port', port, '--base', 'debootstrap')).status).toBe(0);
+  expect((await calls()).filter((call) => /^(import|build)/.test(call))).toEqual([
+    'import - agentplatform-base',
+    ...Array(2).fill(expect.stringContaining('--build-arg BASE=agentplatform-base ')),
+  ]);
+  expect(await readFile(join(dir, 'base'), 'latin1')).toContain('bookworm http://deb.debian.org/debian');
+  expect(await readFile(join(dir, 'mirrors'), 'utf8')).toBe('http://deb.debian.org/debian\n');
+});
+
+it('says in a sentence that the base was not made', async () => {
+  await docker(RUNS);
+  await writeFile(join(dir, 'debootstrap'), '#!/bin/sh\nexit 3\n', { mode: 0o755 });
+  const { status, err } = await run('--port', port, '--base', 'debootstrap');
+  expect([status, err]).toEqual([1, 'The base was not made. debootstrap ended with status 3 (see above).\n']);
+});

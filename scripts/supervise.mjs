@@ -12,7 +12,7 @@ const MISCONFIGURED = 2;
  * up to 64 MiB each, eight for every processor, and the mark above which it gives memory back grows with what was freed; both cost some
  * 80 MB at rest. It reads them when a process begins, so they are said here (docs/benchmarks.md, "footprint").
  */
-const ALLOCATION = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
+export const ALLOCATION = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
 
 /**
  * Runs the server in `script` and starts it again whenever it ends unasked, once it has served (ADR 19). A start that fails before that, an

@@ -9,6 +9,7 @@ import { errorsOf } from '../../packages/platform/src/service-module.ts';
 import {
   GATEWAY_FIELDS,
   RATE_LIMIT_FIELDS,
+  RULE_FIELDS,
   TARGET_FIELDS,
 } from '../../packages/platform/src/services/gateway/index.ts';
 import { services } from '../../packages/platform/src/services.ts';
@@ -39,6 +40,7 @@ export function generatedPages(): Record<string, string> {
       fieldsTable([
         { operations: 'CreateGateway and UpdateGateway', fields: GATEWAY_FIELDS },
         { operations: 'The operations that write rate limits', fields: RATE_LIMIT_FIELDS },
+        { operations: 'CreateGatewayRule and UpdateGatewayRule', fields: RULE_FIELDS },
         { operations: 'CreateGatewayTarget and UpdateGatewayTarget', fields: TARGET_FIELDS },
       ]),
     ),

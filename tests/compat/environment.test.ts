@@ -23,13 +23,16 @@ afterAll(async () => {
 });
 
 /** Runs a command in a shell that knows nothing but what `agentcore env` prints, and reads the JSON that it prints. */
-async function inShell(command: string, more: Record<string, string> = {}): Promise<unknown> {
+async function inShell(command: string, more: Record<string, string> = {}, ...words: string[]): Promise<unknown> {
   const agentcore = join(root, 'packages/cli/bin/agentcore.mjs');
   const data = {
     AWS_ENDPOINT_URL: platform.ready.endpoint,
     AWS_SHARED_CREDENTIALS_FILE: platform.ready.credentialsFile,
   };
-  const exports = await run(process.execPath, [agentcore, 'env'], { cwd: home, env: { HOME: home, ...data } });
+  const exports = await run(process.execPath, [agentcore, 'env', ...words], {
+    cwd: home,
+    env: { HOME: home, ...data },
+  });
   const env = { HOME: home, PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, ...more };
   const { stdout } = await run('sh', ['-c', `${exports.stdout}\n${command}`], { cwd: root, env, timeout: 60_000 });
   return JSON.parse(stdout);
@@ -49,7 +52,7 @@ describe('what agentcore env prints is all that an unmodified SDK needs', () => 
        const { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } = require('@aws-sdk/client-s3');
        const { agentRuntimes } = await new BedrockAgentCoreControlClient().send(new ListAgentRuntimesCommand());
        const s3 = new S3Client();
-       await s3.send(new CreateBucketCommand({ Bucket: 'runtimes' }));
+       await s3.send(new CreateBucketCommand({ Bucket: 'runtimes' })).catch((error) => { if (error.name !== 'BucketAlreadyOwnedByYou') throw error; });
        await s3.send(new PutObjectCommand({ Bucket: 'runtimes', Key: 'from/js', Body: 'hello' }));
        const { Body } = await s3.send(new GetObjectCommand({ Bucket: 'runtimes', Key: 'from/js' }));
        const account = (await s3.config.credentials()).accessKeyId;
@@ -57,6 +60,9 @@ describe('what agentcore env prints is all that an unmodified SDK needs', () => 
     );
     const account = platform.credentials.accessKeyId;
     expect(await inShell(`node ${script}`)).toEqual({ ...expected(), account });
+    // Where the file of keys is not to be seen, as outside of a container.
+    const elsewhere = { AWS_PROFILE: 'gone', AWS_SHARED_CREDENTIALS_FILE: '/nowhere', AWS_SESSION_TOKEN: 'stale' };
+    await expect(inShell(`node ${script}`, elsewhere, '--keys')).resolves.toMatchObject({ account });
   });
 
   it.skipIf(!python)('boto3', async () => {

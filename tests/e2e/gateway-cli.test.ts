@@ -266,3 +266,17 @@ it('says what is missing', async () => {
   for (const [args, said, code] of wrong)
     expect(await cli(args), args.join(' ')).toMatchObject({ code, stderr: expect.stringContaining(said) });
 });
+
+it('adds a target of HTTP and routes to it', async () => {
+  const of = ['--gateway', 'web'];
+  await good(['add', 'gateway', 'web']);
+  expect(
+    (await cli(['add', 'target', 'a', ...of, '--protocol', 'a2a', '--mcp', 'https://a.example'])).stderr,
+  ).toContain('--protocol is of --http');
+  for (const name of ['one', 'two'])
+    await good(['add', 'target', name, ...of, '--http', 'http://127.0.0.1:9/', '--protocol', 'a2a']);
+  expect((await cli(['add', 'route', ...of, '--to', 'one=90'])).stderr).toContain('one target, or two');
+  await good(['add', 'route', ...of, '--path', 'old', '--to', 'one=90', 'two=10', '--priority', '5']);
+  expect((await cli(['add', 'route', ...of, '--to', 'one', '--priority', '5'])).stderr).toContain('the priority 5');
+  await good(['add', 'route', ...of, '--caller', 'arn:aws:iam::*:role/qa*', '--to', 'one']);
+});

@@ -105,6 +105,34 @@ describe('agentcore identity', () => {
     await good(['remove', 'told']);
   });
 
+  it('adds a client that gets tokens on behalf of users, with or without a token of the agent', async () => {
+    const add = async (...more: string[]) => {
+      const server = [
+        '--client-id',
+        provider.clientId,
+        '--discovery-url',
+        `${provider.issuer}/.well-known/openid-configuration`,
+      ];
+      const { code, stderr } = await identity(['add', 'oauth2', 'files', ...server, ...more], provider.clientSecret);
+      if (code !== 0) return stderr;
+      const { oauth2ProviderConfigOutput } = JSON.parse(await good(['show', 'files', '--json'])) as {
+        oauth2ProviderConfigOutput: { customOauth2ProviderConfig: { onBehalfOfTokenExchangeConfig: unknown } };
+      };
+      await good(['remove', 'files']);
+      return oauth2ProviderConfigOutput.customOauth2ProviderConfig.onBehalfOfTokenExchangeConfig;
+    };
+    const exchange = ['--on-behalf-of', 'TOKEN_EXCHANGE'];
+    const grantType = 'TOKEN_EXCHANGE';
+    expect(await add(...exchange)).toEqual({ grantType, tokenExchangeGrantTypeConfig: { actorTokenContent: 'NONE' } });
+    expect(await add(...exchange, '--actor-scopes', 'act', 'read')).toEqual({
+      grantType,
+      tokenExchangeGrantTypeConfig: { actorTokenContent: 'M2M', actorTokenScopes: ['act', 'read'] },
+    });
+    expect(await add('--on-behalf-of', 'JWT_AUTHORIZATION_GRANT')).toEqual({ grantType: 'JWT_AUTHORIZATION_GRANT' });
+    expect(await add()).toBeUndefined();
+    expect(await add('--actor-scopes', 'act')).toContain('--actor-scopes needs --on-behalf-of TOKEN_EXCHANGE');
+  });
+
   it('lists, shows and removes providers of payment vendors, and tells kinds apart that have one name', async () => {
     const secret = 'canary-of-privy-4711';
     await clients.control.send(

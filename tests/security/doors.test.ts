@@ -166,6 +166,21 @@ const DOORS: Record<string, Door> = {
     body: MCP_MESSAGE,
     resource: () => tokenGateway.arn,
   },
+  'a target behind a gateway': {
+    set: 'InvokeGateway',
+    action: 'bedrock-agentcore:InvokeGateway',
+    takes: ['signature', 'presigned'],
+    method: 'PUT',
+    path: () => `/gateways/${signedGateway.id}/nobody/a`,
+  },
+  'a target behind a gateway with a token': {
+    set: 'InvokeGateway',
+    action: 'bedrock-agentcore:InvokeGateway',
+    takes: ['token'],
+    method: 'PUT',
+    path: () => `/gateways/${tokenGateway.id}/nobody/a`,
+    resource: () => tokenGateway.arn,
+  },
   'a gateway from a sandbox': {
     inSandbox: true,
     set: 'InvokeGateway',
@@ -710,6 +725,7 @@ describe('the doors of a platform', () => {
     const open = routes.filter(({ handler }) => declarationOf(handler)?.open);
     expect([...new Set(open.map(({ url }) => url))].toSorted()).toEqual([
       // Where a client without a token gets one (RFC 9728).
+      '/.well-known/oauth-protected-resource/gateways/:gateway',
       '/.well-known/oauth-protected-resource/gateways/:gateway/mcp',
       '/_platform/packages',
       '/_platform/packages/:fileName',

@@ -45,6 +45,13 @@ const ANSWERS: readonly Answer[] = [
       ...(['DeleteGatewayTarget', 'GetGatewayTarget', 'ListGatewayTargets', 'SynchronizeGatewayTargets'] as const),
       ...(['BatchPutGatewayRateLimits', 'CreateGatewayRateLimit', 'GetGatewayRateLimit'] as const),
       ...(['UpdateGatewayRateLimit', 'ListGatewayRateLimits', 'DeleteGatewayRateLimit'] as const),
+      ...([
+        'CreateGatewayRule',
+        'GetGatewayRule',
+        'UpdateGatewayRule',
+        'ListGatewayRules',
+        'DeleteGatewayRule',
+      ] as const),
       ...(['DeleteResourcePolicy', 'GetResourcePolicy', 'PutResourcePolicy'] as const),
       ...(['ListTagsForResource', 'TagResource', 'UntagResource'] as const),
     ],
@@ -197,6 +204,7 @@ const ROUTE_ANSWERS: Readonly<Record<string, { whose: string; heldBy: readonly s
 const ROUTES_BY_DEFAULT: ReadonlySet<string> = new Set([
   'POST /2015-03-31/functions/:name/invocations',
   ...['POST', 'GET', 'DELETE'].map((method) => `${method} /gateways/:gateway/mcp`),
+  ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((method) => `${method} /gateways/:gateway/*`),
   ...['/runtimes/:runtime/invocations', '/runtimes/:runtime/invocations/'].map((url) => `GET ${url}`),
   // Who he is, and metrics for programs of this machine.
   ...['GET /_platform/iam/caller', 'GET /metrics'],
@@ -260,6 +268,7 @@ describe('the default role', () => {
     endpointName: 'DEFAULT',
     eventId: '0000000000001#0a1b2c3d',
     targetId: '0123456789',
+    ruleId: '00000000-0000-4000-8000-000000000000',
     resourceArn: `arn:aws:bedrock-agentcore:${platform.ready.region}:${platform.ready.accountId}:memory/m_x-0123456789`,
   });
 

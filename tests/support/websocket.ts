@@ -73,8 +73,9 @@ export class StreamSigner {
     return this.url({ ...target, query: Object.fromEntries(search) });
   }
 
-  async open(target: StreamTarget, sessionId: string): Promise<Stream> {
-    return Stream.open(this.url(target), [], { headers: await this.headers(target, sessionId) });
+  /** With headers of its own, which are not signed. */
+  async open(target: StreamTarget, sessionId: string, more: Record<string, string> = {}): Promise<Stream> {
+    return Stream.open(this.url(target), [], { headers: { ...(await this.headers(target, sessionId)), ...more } });
   }
 }
 

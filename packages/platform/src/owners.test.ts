@@ -1,10 +1,14 @@
-import { globSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Unowned } from './testing/unowned.ts';
 
 const SOURCE = import.meta.dirname;
-const files = globSync('**/*.ts', { cwd: SOURCE }).filter((path) => !/[.]test[.]ts$|testing\//.test(path));
+const ROOT = resolve(SOURCE, '../../..');
+/** The server, what starts it again, and the CLI, whose `dev` is a server of its own. */
+const files = globSync(['packages/{platform,cli}/src/**/*.ts', 'scripts/{platform,supervise}.mjs'], {
+  cwd: ROOT,
+}).filter((path) => !/[.](test|e2e)[.]|testing\//.test(path));
 
 /** What no text here says is declared there. */
 const DECLARED = `
@@ -126,10 +130,13 @@ const texts = [...UNOWNED, ...OWNED].map(([, source], at): [string, string] => [
   join(SOURCE, `owned-or-not-${at}.ts`),
   `${DECLARED}${source}`,
 ]);
+const SUPERVISOR = join(ROOT, 'scripts/supervise.mjs');
+const CARELESS_SUPERVISOR = join(ROOT, 'scripts/careless-supervise.mjs');
+const careless = readFileSync(SUPERVISOR, 'utf8').replace(/child\.on\('error'.*/, '');
 const unowned = new Unowned(
-  resolve(SOURCE, '../../..'),
-  files.map((path) => join(SOURCE, path)),
-  new Map(texts),
+  ROOT,
+  files.map((path) => join(ROOT, path)),
+  new Map([...texts, [CARELESS_SUPERVISOR, careless]]),
 );
 const inText = (at: number): string[] => unowned.in(texts[at]?.[0] ?? '');
 
@@ -138,12 +145,18 @@ describe('what finds streams without an owner', () => {
     expect(inText(at)).toHaveLength(1);
   });
 
+  it('finds a supervisor that does not hear whether its server could start', () => {
+    expect(unowned.in(SUPERVISOR)).toEqual([]);
+    expect(unowned.in(CARELESS_SUPERVISOR)).toEqual([expect.stringMatching(/: spawn$/)]);
+  });
+
   it.each(OWNED.map(([what], at): [string, number] => [what, at]))('leaves %s alone', (_what, at) => {
     expect(inText(UNOWNED.length + at)).toEqual([]);
   });
 });
 
-it('no stream, socket, server, child, worker, watcher, pool or timer of the server is without an owner', () => {
-  const found = files.flatMap((path) => unowned.in(join(SOURCE, path)).map((one) => `${path}:${one}`));
+it('no stream, socket, server, child, worker, watcher, pool or timer of the server, its supervisor and the CLI is without an owner', () => {
+  expect(files).toEqual(expect.arrayContaining(['scripts/supervise.mjs', 'packages/cli/src/dev/local-agent.ts']));
+  const found = files.flatMap((path) => unowned.in(join(ROOT, path)).map((one) => `${path}:${one}`));
   expect(found).toEqual([]);
 });

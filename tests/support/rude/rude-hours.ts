@@ -2,6 +2,7 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StopRuntimeSessionCommand } from '@aws-sdk/client-bedrock-agentcore';
+import { ALLOCATION } from '../../../scripts/supervise.mjs';
 import { type Clients, clientsOf } from '../clients.ts';
 import { deployAgent } from '../deploy.ts';
 import { invokeText, sessionId } from '../invoke.ts';
@@ -52,7 +53,8 @@ export async function beRude({
       ...['--quotas-invocations-per-second', '0', '--tls', '--tls-port', '0'],
       ...['--telemetry-otlp-endpoint', spans.url, '--allow-private-egress', '127.0.0.0/8'],
     ],
-    env: { ...told.options.env, AGENTPLATFORM_LOG_LEVEL: 'error' },
+    // Its memory is to be that of a server as it is run.
+    env: { ...ALLOCATION, ...told.options.env, AGENTPLATFORM_LOG_LEVEL: 'error' },
   });
   const clients = clientsOf(platform);
   try {

@@ -2,6 +2,7 @@ import { isIPv6 } from 'node:net';
 import { CliError } from '../cli-error.ts';
 import { platformCommand } from '../command.ts';
 import { type Connection, findConnection } from '../platform/connection.ts';
+import { credentialsOf } from '../platform/credentials.ts';
 import { print, printJson, type Terminal } from '../terminal/terminal.ts';
 
 export function envCommand(terminal: Terminal) {
@@ -15,9 +16,14 @@ export function envCommand(terminal: Terminal) {
         does: 'use AWS SDKs, boto3 and the aws command with the platform, in this shell',
         line: 'eval "$(agentcore env)"',
       },
+      {
+        does: 'use them in a shell that does not see the platform’s files, such as beside its container',
+        line: 'eval "$(docker exec agentplatform npx agentcore env --keys)"',
+      },
       { does: 'use clients that insist on the original’s host names', line: 'eval "$(agentcore env --hosts)"' },
     ],
   })
+    .option('--keys', 'the keys themselves, in place of the file that holds them')
     .option('--hosts', 'for clients that insist on the original’s host names: certificates, and lines for /etc/hosts')
     .action(async (options) => {
       const connection = await findConnection(terminal, options);
@@ -28,10 +34,14 @@ export function envCommand(terminal: Terminal) {
           'Run this where the platform’s .agentplatform/connection.json is, or set AWS_SHARED_CREDENTIALS_FILE.',
         );
       }
+      if (options.keys && options.hosts)
+        throw new CliError('usage', '--keys and --hosts cannot be combined.', 'Files of certificates go with --hosts.');
       const { endpoint } = connection;
+      const { credentialsFile, profile = 'default' } = connection;
       const common = {
-        AWS_SHARED_CREDENTIALS_FILE: connection.credentialsFile,
-        AWS_PROFILE: connection.profile ?? 'default',
+        ...(options.keys
+          ? await keysOf(connection)
+          : { AWS_SHARED_CREDENTIALS_FILE: credentialsFile, AWS_PROFILE: profile }),
         AWS_REGION: connection.region,
         // Whatever else is set: without it, S3 and STS would be asked at the original, with keys of this platform.
         AWS_ENDPOINT_URL: endpoint,
@@ -41,7 +51,14 @@ export function envCommand(terminal: Terminal) {
       const variables = { ...common, [DATA_PLANE]: endpoint };
       if (options.json) return printJson(terminal, variables);
       exportAll(terminal, variables);
+      // A profile would go before the keys, and its file may be nowhere here.
+      if (options.keys) print(terminal, 'unset AWS_PROFILE AWS_SHARED_CREDENTIALS_FILE AWS_SESSION_TOKEN');
     });
+}
+
+async function keysOf(connection: Connection): Promise<Record<string, string>> {
+  const { accessKeyId, secretAccessKey } = await credentialsOf(connection)();
+  return { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
 }
 
 /**

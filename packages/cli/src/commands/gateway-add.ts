@@ -19,13 +19,15 @@ import { addFunctionCommand } from './function-add.ts';
 import { accessOf } from './gateway-access.ts';
 import { printDone } from './iam-request.ts';
 import { addLimitCommand } from './limit-add.ts';
+import { addRouteCommand } from './route-add.ts';
 
-/** `agentcore add gateway`, `target`, `limit` and `function`. */
+/** `agentcore add gateway`, `target`, `limit`, `route` and `function`. */
 export function addCommand(terminal: Terminal) {
-  return commandGroup('add', 'Add a gateway, an API behind one, a limit of its requests, or a function.', [
+  return commandGroup('add', 'Add a gateway, an API behind one, a limit or a route of its requests, or a function.', [
     gatewayCommand(terminal),
     targetCommand(terminal),
     addLimitCommand(terminal),
+    addRouteCommand(terminal),
     addFunctionCommand(terminal),
   ]);
 }
@@ -90,6 +92,7 @@ function targetCommand(terminal: Terminal) {
       { does: 'an OpenAPI document', line: 'agentcore add target orders --openapi orders.yaml' },
       { does: 'an MCP server', line: 'agentcore add target docs --mcp https://docs.example.com/mcp' },
       { does: 'a function', line: 'agentcore add target words --function words --tools tools.json' },
+      { does: 'an A2A agent', line: 'agentcore add target helper --http https://agents.example.com --protocol a2a' },
       {
         does: 'with an API key in a header',
         line: 'agentcore add target orders --openapi orders.yaml --api-key orders-key --key-name X-Api-Key',
@@ -106,6 +109,12 @@ function targetCommand(terminal: Terminal) {
     .option('--smithy <document>', 'the same for a Smithy model in JSON')
     .option('--mcp <url>', 'address of an MCP server')
     .option('--dynamic', 'with --mcp: ask the server for its tools with each request, as the caller')
+    .option('--http <url>', 'any server of HTTP: requests go on as they come')
+    .addOption(
+      new Option('--protocol <protocol>', 'with --http: what the server speaks (default: custom)').choices(PROTOCOLS),
+    )
+    .option('--runtime <arn>', 'an agent of this platform, with --as-role, --as-caller, --pass-token or --oauth')
+    .option('--qualifier <name>', 'with --runtime: its endpoint (default: DEFAULT)')
     .option('--function <name>', 'name or ARN of a function, with --tools')
     .option(
       '--tools <file>',
@@ -143,7 +152,7 @@ function targetCommand(terminal: Terminal) {
     .option('--return-url <url>', 'with authorization-code: where the application confirms whose consent it was')
     .option('--pass-token', 'pass the caller’s token on to the API')
     .option('--as-role', 'sign requests in the name of the gateway’s role')
-    .option('--as-caller', 'sign requests in the name of who calls: for MCP servers on this platform')
+    .option('--as-caller', 'sign requests in the name of who calls: for MCP servers and agents on this platform')
     .option(
       '--sign-for <service>',
       'the service that requests are signed for, such as s3 (with --mcp default: bedrock-agentcore)',
@@ -171,13 +180,13 @@ function targetCommand(terminal: Terminal) {
       );
       printDone(terminal, options.json, target, `${name} is ${target.status}.`);
       for (const reason of target.statusReasons ?? []) note(terminal, harmless(reason));
-      if (target.status !== 'READY') throw new CliError('failure', `The target ${name} has no tools.`);
+      if (target.status !== 'READY') throw new CliError('failure', `The target ${name} cannot be called.`);
     });
 }
 
 /** Throws for two credentials, and for one that targets of the kind never take. */
 function refuseUnfit(flags: Sources & CredentialFlags): void {
-  const { connector, mcp, apiKey, oauth, passToken, asRole, asCaller } = flags;
+  const { connector, mcp, runtime, apiKey, oauth, passToken, asRole, asCaller } = flags;
   if ([apiKey, oauth, passToken, asRole, asCaller].filter((one) => one !== undefined).length > 1)
     throw new CliError(
       'usage',
@@ -188,11 +197,22 @@ function refuseUnfit(flags: Sources & CredentialFlags): void {
       'usage',
       'A part of the platform is called by the gateway’s role alone: --connector with --as-role.',
     );
-  if (asCaller && mcp === undefined)
-    throw new CliError('usage', 'Only MCP servers on this platform are called as who calls: --as-caller with --mcp.');
+  if (asCaller && mcp === undefined && runtime === undefined)
+    throw new CliError(
+      'usage',
+      'Only MCP servers and agents on this platform are called as who calls: --as-caller with --mcp or --runtime.',
+    );
 }
 
+/** What servers behind `--http` speak. */
+const PROTOCOLS = ['mcp', 'a2a', 'inference', 'custom'] as const;
+const PROTOCOL_TYPES = { mcp: 'MCP', a2a: 'A2A', inference: 'INFERENCE', custom: 'CUSTOM' } as const;
+
 interface Sources {
+  http?: string;
+  protocol?: (typeof PROTOCOLS)[number];
+  runtime?: string;
+  qualifier?: string;
   openapi?: string;
   smithy?: string;
   mcp?: string;
@@ -213,15 +233,22 @@ async function configurationOf(
   { openapi, smithy, mcp, dynamic, function: name, tools, restApi, stage = 'prod', take, ...more }: Sources,
 ): Promise<CreateGatewayTargetRequest['targetConfiguration']> {
   const connector = connectorOf(more);
-  const given = [restApi ?? openapi, smithy, mcp, name, connector].filter((one) => one !== undefined);
+  const { http, protocol, runtime, qualifier } = more;
+  const given = [restApi ?? openapi, smithy, mcp, http, runtime, name, connector].filter((one) => one !== undefined);
   if (given.length !== 1)
     throw new CliError(
       'usage',
-      'Say what the target is: one of --openapi, --smithy, --mcp, --function, --rest-api and --connector.',
+      'Say what the target is: one of --openapi, --smithy, --mcp, --http, --runtime, --function, --rest-api and --connector.',
     );
   if (mcp === undefined && dynamic) throw new CliError('usage', '--dynamic is of --mcp.');
   if (mcp === undefined && (name === undefined) !== (tools === undefined))
     throw new CliError('usage', 'A function needs its tools, and tools their function: --function NAME --tools FILE.');
+  if (http === undefined && protocol) throw new CliError('usage', '--protocol is of --http.');
+  if (runtime === undefined && qualifier !== undefined) throw new CliError('usage', '--qualifier is of --runtime.');
+  if (http !== undefined)
+    return { http: { passthrough: { endpoint: http, protocolType: PROTOCOL_TYPES[protocol ?? 'custom'] } } };
+  if (runtime !== undefined)
+    return { http: { agentcoreRuntime: { arn: runtime, ...(qualifier !== undefined && { qualifier }) } } };
   if (connector) return { mcp: { connector } };
   if (name !== undefined) return { mcp: { lambda: await functionTarget(connection, terminal, name, tools ?? '') } };
   if (restApi !== undefined) {

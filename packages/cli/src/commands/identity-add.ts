@@ -60,6 +60,10 @@ function oauth2Command(terminal: Terminal) {
         does: 'a vendor where every customer has a server of its own',
         line: 'agentcore identity add oauth2 staff --vendor okta --issuer https://acme.okta.example --client-id agents',
       },
+      {
+        does: 'a server that exchanges the token of a user who is logged in',
+        line: 'agentcore identity add oauth2 files --client-id agents --discovery-url https://id.example.com/.well-known/openid-configuration --on-behalf-of TOKEN_EXCHANGE',
+      },
     ],
   })
     .argument('<name>', 'name of the provider, by which agents ask for it')
@@ -75,6 +79,16 @@ function oauth2Command(terminal: Terminal) {
         'CLIENT_SECRET_BASIC',
         'CLIENT_SECRET_POST',
       ] as const),
+    )
+    .addOption(
+      new Option(
+        '--on-behalf-of <grant>',
+        'how a custom server gives tokens for a user whose token the agent has: by RFC 8693 or RFC 7523',
+      ).choices(['TOKEN_EXCHANGE', 'JWT_AUTHORIZATION_GRANT'] as const),
+    )
+    .option(
+      '--actor-scopes <scopes...>',
+      'with TOKEN_EXCHANGE: send a token of the agent, with these scopes, as the actor',
     )
     .option('--secret-arn <arn>', 'ARN of a secret that holds the client secret, instead of entering it')
     .option('--json-key <key>', 'name of the value in the secret’s JSON')

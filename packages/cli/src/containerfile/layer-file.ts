@@ -63,11 +63,16 @@ async function fill(packer: Pack, entries: readonly LayerEntry[], signal: AbortS
     const name = entry.path.replace(/^\/+/, '');
     if (name === '') continue;
     const header = { name, uid: entry.uid, gid: entry.gid, mtime: EVERY_TIME };
-    if (entry.kind === 'folder') packer.entry({ ...header, name: `${name}/`, mode: entry.mode, type: 'directory' });
-    else if (entry.kind === 'link') packer.entry({ ...header, mode: 0o777, type: 'symlink', linkname: entry.target });
+    if (entry.kind === 'folder') addEmpty(packer, { ...header, name: `${name}/`, mode: entry.mode, type: 'directory' });
+    else if (entry.kind === 'link')
+      addEmpty(packer, { ...header, mode: 0o777, type: 'symlink', linkname: entry.target });
     else await fillFile(packer, entry, { ...header, mode: entry.mode, size: entry.size, type: 'file' });
   }
   packer.finalize();
+}
+
+function addEmpty(packer: Pack, header: Partial<Header> & { name: string }): void {
+  packer.entry(header).on('error', (error) => packer.destroy(error));
 }
 
 async function fillFile(

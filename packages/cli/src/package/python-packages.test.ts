@@ -85,8 +85,25 @@ describe('the packages of requirements.txt', () => {
     expect(rest).toEqual([]);
   });
 
-  it.each(['./lib', '-e .', 'lib @ file:///lib', 'wheels/lib-1-py3-none-any.whl', '--find-links wheels\nlib'])(
-    'are installed each time where they are files of this machine: %j',
+  it.each(['./lib', './lib[more]', '-e ./lib', 'lib @ file://FOLDER/lib', 'lib/lib-1-py3-none-any.whl', '-f lib\nlib'])(
+    'are installed anew when a file of this machine changes that they name: %j',
+    async (text) => {
+      await write('lib/lib-1-py3-none-any.whl', 'one');
+      await write('requirements.txt', text.replace('FOLDER', folder));
+      const first = await install();
+      // What a build leaves there is none of its content.
+      for (const left of ['lib/build/lib/a.py', 'lib/lib.egg-info/PKG-INFO', 'lib/.cache/a', 'lib/__pycache__/a.pyc'])
+        await write(left, 'left');
+      expect(await install()).toBe(first);
+      expect(await calls()).toHaveLength(1);
+      await write('lib/lib-1-py3-none-any.whl', 'two');
+      expect(await install()).not.toBe(first);
+      expect(await calls()).toHaveLength(2);
+    },
+  );
+
+  it.each(['./gone', '-e git+https://example.com/lib.git', '-f https://example.com/wheels\nlib'])(
+    'are installed each time where they name what may change unseen: %j',
     async (text) => {
       await write('requirements.txt', text);
       expect(await install()).toBe(await install());

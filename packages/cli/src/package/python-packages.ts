@@ -20,7 +20,7 @@ export interface InstallOptions {
 
 /**
  * Resolves with a folder that holds what `requirements.txt` names, for that Python; undefined when it names nothing. The folder is kept below
- * `.agentcore`: pip is asked again only when the text of the requirements has changed, or when they name files of this machine.
+ * `.agentcore`: pip is asked again only when the text of the requirements has changed, or a file of this machine that they name.
  * Rejects with a `CliError` when pip fails or there is none.
  */
 export async function pythonPackages({ folder, version, signal, say }: InstallOptions): Promise<string | undefined> {
@@ -39,7 +39,7 @@ export async function pythonPackages({ folder, version, signal, say }: InstallOp
   const name = `${version}-${createHash('sha256').update(key).digest('hex').slice(0, 16)}`;
   const target = join(kept, name);
 
-  if (!requirements.local && existsSync(target)) return target;
+  if (!requirements.moving && existsSync(target)) return target;
   const draft = `${target}.${process.pid}`;
   await mkdir(draft, { recursive: true });
   try {

@@ -2,6 +2,8 @@ import type {
   ClientAuthenticationMethodType,
   CreateOauth2CredentialProviderRequest,
   CredentialProviderVendorType,
+  OnBehalfOfTokenExchangeConfigType,
+  OnBehalfOfTokenExchangeGrantTypeType,
   SecretReference,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CliError } from '../cli-error.ts';
@@ -20,6 +22,10 @@ export interface Oauth2Wish {
   tokenEndpoint?: string;
   tenant?: string;
   clientAuthentication?: ClientAuthenticationMethodType;
+  /** How a custom server gives tokens for a user whose token the agent has. */
+  onBehalfOf?: OnBehalfOfTokenExchangeGrantTypeType;
+  /** Scopes of the token by which the agent says that it is the one who acts; with `TOKEN_EXCHANGE`. */
+  actorScopes?: string[];
 }
 
 /** As the wire has them, without their ending `Oauth2`. */
@@ -55,7 +61,14 @@ export function oauth2Request(wish: Oauth2Wish): CreateOauth2CredentialProviderR
   });
   switch (vendor) {
     case 'CustomOauth2':
-      return request({ customOauth2ProviderConfig: { ...client, ...methodOf(wish), oauthDiscovery: serverOf(wish) } });
+      return request({
+        customOauth2ProviderConfig: {
+          ...client,
+          ...methodOf(wish),
+          oauthDiscovery: serverOf(wish),
+          onBehalfOfTokenExchangeConfig: onBehalfOfOf(wish),
+        },
+      });
     case 'GoogleOauth2':
       return request({ googleOauth2ProviderConfig: client });
     case 'GithubOauth2':
@@ -79,6 +92,17 @@ export function oauth2Request(wish: Oauth2Wish): CreateOauth2CredentialProviderR
 
 function methodOf({ clientAuthentication }: Oauth2Wish) {
   return clientAuthentication && { clientAuthenticationMethod: clientAuthentication };
+}
+
+function onBehalfOfOf({ onBehalfOf, actorScopes }: Oauth2Wish): OnBehalfOfTokenExchangeConfigType | undefined {
+  if (actorScopes && onBehalfOf !== 'TOKEN_EXCHANGE')
+    throw new CliError('usage', '--actor-scopes needs --on-behalf-of TOKEN_EXCHANGE.');
+  if (onBehalfOf === undefined) return undefined;
+  if (onBehalfOf !== 'TOKEN_EXCHANGE') return { grantType: onBehalfOf };
+  const actor = actorScopes
+    ? { actorTokenContent: 'M2M' as const, actorTokenScopes: actorScopes }
+    : { actorTokenContent: 'NONE' as const };
+  return { grantType: onBehalfOf, tokenExchangeGrantTypeConfig: actor };
 }
 
 function serverOf(wish: Oauth2Wish) {

@@ -64,7 +64,7 @@ export const rerank = {
 export const models = {
   provider: choice(PROVIDERS, {
     about:
-      'Who the model is asked of: openai = any OpenAI-compatible service, also on this machine, at models.url; anthropic, bedrock (with a Bedrock API key) and gemini = that service, at models.url where it is set.',
+      'Who the model is asked of: openai = any OpenAI-compatible service, also on this machine, at models.url; openai-responses, anthropic, bedrock (with a Bedrock API key), gemini and mistral = that service, at models.url where it is set.',
     default: 'openai',
   }),
   url: optionalUrl({

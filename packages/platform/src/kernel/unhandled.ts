@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { EventEmitter } from 'node:events';
 import type { Logger } from 'pino';
 
 /** A request under way, for as long as it is. */
@@ -31,20 +32,43 @@ export class Unhandled {
     return () => void process.off('uncaughtException', take);
   }
 
-  /** Does `work` in the course of a request, which `end` would end. Gives what says that the request is over: timers that it began live on. */
-  during(end: () => void, work: () => void): () => void {
+  /**
+   * Does `work` in the course of a request, which `end` would end. What `sources` say later is heard in it too: Node says it in the course of
+   * their connection. Gives what says that the request is over: timers that it began live on.
+   */
+  during(end: () => void, work: () => void, sources: readonly EventEmitter[]): () => void {
     const course: Course = { end };
-    this.#courses.run(course, work);
+    for (const source of sources) this.#hear(source, course);
+    this.#within(course, work);
     return () => {
       course.end = undefined;
     };
   }
 
   take(error: unknown, origin: string): void {
-    this.#count += 1;
     const course = this.#courses.getStore();
     // Node leaves it behind for whatever comes next, which may belong to another.
     this.#courses.enterWith({ end: undefined });
+    this.#end(course, error, origin);
+  }
+
+  #hear(source: EventEmitter, course: Course): void {
+    const emit = source.emit;
+    source.emit = (...said: Parameters<typeof emit>) => this.#within(course, () => emit.apply(source, said)) ?? true;
+  }
+
+  /** An error that leaves a course has lost it by the time that Node tells of it. */
+  #within<Result>(course: Course, work: () => Result): Result | undefined {
+    try {
+      return this.#courses.run(course, work);
+    } catch (error) {
+      this.#end(course, error, 'uncaughtException');
+      return undefined;
+    }
+  }
+
+  #end(course: Course | undefined, error: unknown, origin: string): void {
+    this.#count += 1;
     this.#log.error({ err: error, origin, count: this.#count }, 'an error that nobody caught; the server serves on');
     try {
       course?.end?.();

@@ -61,20 +61,37 @@ describe('the way into the audit trail', () => {
     expect(kept.map(({ count = 1 }) => count)).toEqual([1, 1, 1, 1, 1, 1, 1, 1]);
   });
 
-  it('keeps everything one by one that was done, or may have been', async () => {
+  it('keeps everything one by one that was done, or failed in the platform', async () => {
     const { clock, kept, take } = setUp();
     const principal = 'arn:aws:iam::123456789012:user/mate';
     for (let i = 0; i < 1000; i += 1) {
       take({ principal, status: 201, errorCode: undefined });
-      take({ principal, status: 424, errorCode: 'RuntimeClientError' });
-      take({ principal, status: 499, errorCode: 'ClientLeft' });
       take({ principal, status: 500, errorCode: 'InternalServerException' });
       // A token of an answer that took none.
       take({ status: 200, errorCode: undefined });
     }
     await clock.advance(300_000);
-    expect(kept).toHaveLength(5000);
+    expect(kept).toHaveLength(3000);
     expect(kept.every(({ count }) => count === undefined)).toBe(true);
+  });
+
+  it.each([
+    [424, 'RuntimeClientError'],
+    [499, 'ClientLeft'],
+  ])('counts answers of %i, of which something may have been done, once they are many', async (status, errorCode) => {
+    const { clock, kept, take } = setUp();
+    const principal = 'arn:aws:sts::123456789012:assumed-role/agents/a';
+    for (let i = 0; i < 40_000; i += 1) {
+      take({ requestId: `asked-${i}`, principal, accountId: '123456789012', status, errorCode, resource: `arn:${i}` });
+      // It takes nothing from what is told of others.
+      if (i % 1000 === 0) take({ principal: `${principal}${i}`, status, errorCode });
+    }
+    await clock.advance(300_000);
+    const [own, others] = [true, false].map((is) => kept.filter((row) => (row.principal === principal) === is));
+    expect(own).toHaveLength(101);
+    expect(own?.[99]).toMatchObject({ requestId: 'asked-99', resource: 'arn:99' });
+    expect(own?.[100]).toMatchObject({ count: 39_900, status, errorCode, accountId: '123456789012' });
+    expect(others).toHaveLength(40);
   });
 
   it('counts what a known caller is refused once that is often', async () => {

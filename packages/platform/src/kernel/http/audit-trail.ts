@@ -23,8 +23,11 @@ interface Alike {
 
 /** How long refusals that are alike are counted together, in milliseconds. */
 const INTERVAL_MS = 5 * 60_000;
-/** Of these so many are kept singly in an interval, the rest as one count: without credentials, and of a known caller. */
-const SINGLY = { unknown: 1, known: 20 };
+/**
+ * Of these so many are kept singly in an interval, the rest as one count: without credentials, of a known caller, and of one for whom something
+ * may have been done.
+ */
+const SINGLY = { unknown: 1, known: 20, maybeDone: 100 };
 /**
  * Kinds of refusals told apart in one interval: of callers nobody knows in all and of one address, and beside them of known callers in all
  * and of one. The rest is counted by status, and by caller where he is known.
@@ -37,12 +40,16 @@ const MAX_COUNTS = 10_000;
 /** What stands for the operation where kinds are not told apart. */
 const OTHER = 'other';
 
-/** The agent's code ran, or the platform began to work and the client did not wait for it: something may have been done. */
+/**
+ * The agent's code ran, or the platform began to work and the client did not wait for it: something may have been done. Whoever may call an agent
+ * can have as many of these as he likes.
+ */
 const MAYBE_DONE = new Set([424, 499]);
 
 /**
  * The way of every record into the audit trail. What was done is kept one by one; refusals that are alike (source address, caller,
- * operation, answer) are counted once there are many, so that nobody fills the disk by being refused; no count of known callers leaves out
+ * operation, answer) are counted once there are many, so that nobody fills the disk by being refused, and so are calls that failed in the agent or that
+ * their client left, once there are more; no count of known callers leaves out
  * whose it is, and callers nobody knows take no room from them. Counts are kept at the end of
  * each interval; a killed server loses those of the interval under way.
  */
@@ -60,7 +67,7 @@ export class AuditTrail {
   }
 
   take(record: AuditRecord): void {
-    if (!isRefusal(record) || this.#isKeptSingly(record)) this.#deps.record(record);
+    if (!isCounted(record) || this.#isKeptSingly(record)) this.#deps.record(record);
   }
 
   /** Keeps what was counted; an orderly end must not lose it. */
@@ -72,7 +79,7 @@ export class AuditTrail {
   /** Counts it if not. */
   #isKeptSingly(record: AuditRecord): boolean {
     const alike = this.#alike(record);
-    if (alike.kept < (record.principal === undefined ? SINGLY.unknown : SINGLY.known)) {
+    if (alike.kept < singlyOf(record)) {
       alike.kept += 1;
       return true;
     }
@@ -164,8 +171,13 @@ function familyOf(principal: string): string {
 /** The disk, the database or the server's hold on its sessions is gone for now: answered before anything was done. */
 const UNAVAILABLE = 503;
 
-/** Whether nothing was done. Of an unknown caller nothing ever is. */
-function isRefusal({ status, principal }: AuditRecord): boolean {
+/** Whether many of these are counted together: nothing was done, or nobody knows. Of an unknown caller nothing ever is. */
+function isCounted({ status, principal }: AuditRecord): boolean {
   if (status < 400) return false;
-  return principal === undefined || status === UNAVAILABLE || (status < 500 && !MAYBE_DONE.has(status));
+  return principal === undefined || status === UNAVAILABLE || status < 500;
+}
+
+function singlyOf({ status, principal }: AuditRecord): number {
+  if (principal === undefined) return SINGLY.unknown;
+  return MAYBE_DONE.has(status) ? SINGLY.maybeDone : SINGLY.known;
 }

@@ -187,7 +187,7 @@ beforeAll(async () => {
     signedPass: true,
     probeMs: 60_000,
     routes: {
-      sets: [healthRoutes({ readiness, clock: systemClock, log })],
+      sets: [healthRoutes({ readiness, proof: { of: () => undefined }, clock: systemClock, log })],
       pipeline: new RoutePipeline({
         ...common,
         keys: { find: () => undefined },

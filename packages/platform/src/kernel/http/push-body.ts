@@ -86,7 +86,7 @@ export class PushBody implements AsyncIterable<Uint8Array> {
   #state: 'open' | 'ended' | 'failed' = 'open';
   #error: Error | undefined;
   #settle: (() => void) | undefined;
-  #onSettled: (() => void) | undefined;
+  readonly #onSettled: (() => void)[] = [];
   #watch: ((part: Buffer) => void) | undefined;
   #wake: (() => void) | undefined;
 
@@ -142,10 +142,10 @@ export class PushBody implements AsyncIterable<Uint8Array> {
     return this.#state !== 'open';
   }
 
-  /** Calls `run` once, when the body has ended, broken or been cancelled. */
+  /** Calls `run` once, when the body has ended, broken or been cancelled; several in the order in which they came. */
   onSettled(run: () => void): void {
     if (this.settled) run();
-    else this.#onSettled = run;
+    else this.#onSettled.push(run);
   }
 
   /** Shows `look` each part as it comes, those that wait at once; `cancel` from there keeps the part from going on, unless it is the last. */
@@ -182,7 +182,7 @@ export class PushBody implements AsyncIterable<Uint8Array> {
   #done(): void {
     this.#settle?.();
     this.#wake?.();
-    this.#onSettled?.();
+    for (const run of this.#onSettled.splice(0)) run();
   }
 
   /**

@@ -102,14 +102,11 @@ export async function createHttpServer(deps: HttpServerDeps): Promise<HttpServer
     connectionsCheckingInterval: Math.min(CHECK_MS, deps.headMs),
   };
   const handle: RequestListener = (req, res) => {
-    const over = deps.unhandled.during(
-      () => giveUp(res),
-      () => {
-        const route = routeOf(req);
-        if (route) void pipeline.handle(req, res, route, deps.admit(req, route.operation), deps.signedPass);
-        else app.routing(req, res);
-      },
-    );
+    const over = deps.unhandled.during(() => giveUp(res), () => {
+      const route = routeOf(req);
+      if (route) void pipeline.handle(req, res, route, deps.admit(req, route.operation), deps.signedPass);
+      else app.routing(req, res);
+    }, [req, res]);
     res.once('close', over);
   };
   const app = Fastify({
@@ -194,6 +191,7 @@ function prepare(server: Server | SecureServer, deps: HttpServerDeps): Http2Side
     const over = unhandled.during(
       () => socket.destroy(),
       () => upgrade(req, socket, head),
+      [socket],
     );
     socket.once('close', over);
   });

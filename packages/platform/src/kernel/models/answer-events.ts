@@ -106,7 +106,10 @@ export class AnswerEvents {
 
 /** What signs a part, whichever library says it. */
 export function signatureIn(metadata: SharedV4ProviderMetadata | undefined): string | undefined {
-  const found = Object.values(metadata ?? {}).map(({ signature, thoughtSignature }) => signature ?? thoughtSignature);
+  const found = Object.values(metadata ?? {}).map(
+    ({ signature, thoughtSignature, reasoningEncryptedContent }) =>
+      signature ?? thoughtSignature ?? reasoningEncryptedContent,
+  );
   return found.find((one) => typeof one === 'string');
 }
 
@@ -135,9 +138,11 @@ export function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): Mo
     output: countIn(outputTokens.total),
     cacheRead: countIn(inputTokens.cacheRead),
     cacheWrite: countIn(inputTokens.cacheWrite),
+    ...(countIn(outputTokens.reasoning) === 0 ? {} : { reasoning: countIn(outputTokens.reasoning) }),
   };
 }
 
-function countIn(value: unknown): number {
+/** A count of tokens; 0 for what is none. */
+export function countIn(value: unknown): number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST_TOKENS ? value : 0;
 }

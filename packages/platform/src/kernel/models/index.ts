@@ -1,21 +1,20 @@
+export { BEDROCK } from './formats/bedrock.ts';
+export {
+  answerClient,
+  type ClientApi,
+  type ClientCall,
+  clientApiOf,
+  clientCall,
+  clientError,
+} from './formats/client-answers.ts';
+export { type ListedModel, modelEntry, modelList } from './formats/model-list.ts';
+export { meteredModel } from './metered-model.ts';
 export type {
-  AnswerPart,
-  FilePart,
-  Json,
-  JsonSchema,
   Model,
   ModelAnswer,
   ModelEvent,
-  ModelMessage,
   ModelRequest,
   ModelUsage,
-  PartHead,
-  StopReason,
-  TextPart,
-  ToolChoice,
-  ToolDefinition,
-  ToolResultPart,
-  UserPart,
 } from './model.ts';
 export { type ModelConfig, PROVIDER_URLS, PROVIDERS, type Provider } from './model-config.ts';
 export { ModelError } from './model-error.ts';

@@ -1,5 +1,5 @@
 /** Who answers: any OpenAI-compatible service (also on this machine), or one with an API of its own. */
-export const PROVIDERS = ['openai', 'anthropic', 'bedrock', 'gemini'] as const;
+export const PROVIDERS = ['openai', 'openai-responses', 'anthropic', 'bedrock', 'gemini', 'mistral'] as const;
 export type Provider = (typeof PROVIDERS)[number];
 
 /** Where the providers are that have one place; an OpenAI-compatible service has none of its own. */
@@ -7,6 +7,8 @@ export const PROVIDER_URLS: Readonly<Partial<Record<Provider, string>>> = {
   anthropic: 'https://api.anthropic.com/v1',
   bedrock: 'https://bedrock-runtime.us-east-1.amazonaws.com',
   gemini: 'https://generativelanguage.googleapis.com/v1beta',
+  mistral: 'https://api.mistral.ai/v1',
+  'openai-responses': 'https://api.openai.com/v1',
 };
 
 /** A model as the configuration names it. */

@@ -56,10 +56,15 @@ export interface ToolDefinition {
   name: string;
   description?: string;
   schema: JsonSchema;
+  /** Whether its calls must be exactly as the schema says, where the provider can see to that. */
+  strict?: boolean;
 }
 
 /** `any` = one of the tools, whichever. */
 export type ToolChoice = 'auto' | 'any' | 'none' | { name: string };
+
+/** How much a model is to think before it answers. */
+export type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
 
 /** What a model is asked. What is absent is as the configuration of the model says, or as its provider has it. */
 export interface ModelRequest {
@@ -75,8 +80,14 @@ export interface ModelRequest {
   temperature?: number;
   topP?: number;
   topK?: number;
+  presencePenalty?: number;
+  frequencyPenalty?: number;
+  /** For the same answer to the same request, where the provider can. */
+  seed?: number;
   stopSequences?: readonly string[];
-  reasoning?: 'none' | 'low' | 'medium' | 'high';
+  reasoning?: Effort;
+  /** An answer that is JSON, as the schema says where there is one. */
+  json?: { schema?: JsonSchema; name?: string };
 }
 
 /** Why a model said no more. */
@@ -89,6 +100,8 @@ export interface ModelUsage {
   output: number;
   cacheRead: number;
   cacheWrite: number;
+  /** Of the output, what was thought; absent where the provider does not say. */
+  reasoning?: number;
 }
 
 export interface ModelAnswer {
@@ -123,4 +136,20 @@ export interface Model {
   modelId: string;
   generate(request: ModelRequest, signal?: AbortSignal): Promise<ModelAnswer>;
   stream(request: ModelRequest, signal?: AbortSignal): AsyncIterable<ModelEvent>;
+  /** A vector for each text. Throws `ModelError` of kind refused where the provider makes none. */
+  embed(request: EmbeddingRequest, signal?: AbortSignal): Promise<Embeddings>;
+}
+
+export interface EmbeddingRequest {
+  /** Instead of the model's own id at its provider. */
+  modelId?: string;
+  texts: readonly string[];
+  /** Of each vector, where the model has several sizes. */
+  dimensions?: number;
+}
+
+export interface Embeddings {
+  vectors: number[][];
+  /** Tokens of the input; 0 where the provider does not say. */
+  tokens: number;
 }

@@ -17,18 +17,27 @@ import type {
 } from './model.ts';
 import type { ModelConfig, Provider } from './model-config.ts';
 
+/** Providers whose tools give texts alone. */
+const CHAT_COMPLETIONS: readonly Provider[] = ['openai', 'mistral'];
+
 /** What the client library of a provider is asked, for a request and what the model's configuration says where the request says nothing. */
 export function callOptions(request: ModelRequest, config: ModelConfig): LanguageModelV4CallOptions {
   const { tools = [], toolChoice } = request;
   const maxOutputTokens = request.maxTokens ?? config.maxTokens;
   const temperature = request.temperature ?? config.temperature;
-  const { topP, topK, reasoning } = request;
+  const { topP, topK, reasoning, presencePenalty, frequencyPenalty, seed, json } = request;
   return {
     prompt: promptOf(request, config.provider),
+    // The conversation is with whoever asks; nothing of it is kept at the provider.
+    ...(config.provider === 'openai-responses' ? { providerOptions: { openai: { store: false } } } : {}),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { topP }),
     ...(topK === undefined ? {} : { topK }),
+    ...(presencePenalty === undefined ? {} : { presencePenalty }),
+    ...(frequencyPenalty === undefined ? {} : { frequencyPenalty }),
+    ...(seed === undefined ? {} : { seed }),
+    ...(json === undefined ? {} : { responseFormat: { type: 'json', ...json } }),
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(request.stopSequences?.length ? { stopSequences: [...request.stopSequences] } : {}),
     ...(tools.length === 0
@@ -66,7 +75,7 @@ function messageOf(
   const results = message.content.filter((part) => part.type === 'tool-result');
   const said = message.content.filter((part) => part.type !== 'tool-result').map(textOrFile);
   // OpenAI's chat completions take no images from tools: they follow as if the user had sent them.
-  const shown = provider === 'openai' ? results.flatMap(filesIn).map(textOrFile) : [];
+  const shown = CHAT_COMPLETIONS.includes(provider) ? results.flatMap(filesIn).map(textOrFile) : [];
   const user = [...shown, ...said];
   return [
     ...(results.length === 0
@@ -78,7 +87,8 @@ function messageOf(
 
 function toolResult(result: ToolResultPart, names: ReadonlyMap<string, string>, provider: Provider) {
   const { id, failed = false } = result;
-  const output = failed || provider === 'openai' || filesIn(result).length === 0 ? plain(result) : rich(result);
+  const output =
+    failed || CHAT_COMPLETIONS.includes(provider) || filesIn(result).length === 0 ? plain(result) : rich(result);
   return { type: 'tool-result' as const, toolCallId: id, toolName: names.get(id) ?? id, output };
 }
 
@@ -120,6 +130,9 @@ function answerPart(part: AnswerPart, provider: Provider) {
 /** Where each client library expects what signs a part. */
 function signatureFor(provider: Provider, signature: string): { providerOptions?: SharedV4ProviderOptions } {
   if (provider === 'anthropic') return { providerOptions: { anthropic: { signature } } };
+  if (provider === 'openai-responses') return { providerOptions: { openai: { reasoningEncryptedContent: signature } } };
+  // The library's name is that of its settings (`provider-library.ts`).
+  if (provider === 'openai') return { providerOptions: { google: { thoughtSignature: signature } } };
   if (provider === 'bedrock') return { providerOptions: { amazonBedrock: { signature } } };
   return provider === 'gemini' ? { providerOptions: { google: { thoughtSignature: signature } } } : {};
 }

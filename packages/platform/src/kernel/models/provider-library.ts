@@ -1,9 +1,13 @@
-import type { LanguageModelV4 } from '@ai-sdk/provider';
+import type { EmbeddingModelV4, LanguageModelV4 } from '@ai-sdk/provider';
 import { trimEnd } from '../trim-end.ts';
 import type { ModelConfig, Provider } from './model-config.ts';
 
-/** A model at its provider, by its id there. */
-export type ProviderModels = (modelId: string) => LanguageModelV4;
+/** Models at their provider, by their ids there. */
+export interface ProviderModels {
+  language(modelId: string): LanguageModelV4;
+  /** Absent where the provider has no models that make vectors. */
+  embedding?(modelId: string): EmbeddingModelV4;
+}
 
 type Settings = Pick<ModelConfig, 'url' | 'key'> & { fetch: typeof fetch };
 
@@ -14,26 +18,40 @@ type Settings = Pick<ModelConfig, 'url' | 'key'> & { fetch: typeof fetch };
 const LIBRARIES: Record<Provider, (settings: Settings) => Promise<ProviderModels>> = {
   async openai({ url, key, fetch }) {
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-    return createOpenAICompatible({
+    const models = createOpenAICompatible({
       name: 'openai',
       baseURL: url,
       fetch,
       includeUsage: true,
+      supportsStructuredOutputs: true,
       ...(key === undefined ? {} : { apiKey: key }),
       transformRequestBody: new URL(url).hostname === 'api.openai.com' ? renameMaxTokens : (body) => body,
     });
+    return { language: (id) => models(id), embedding: (id) => models.embeddingModel(id) };
+  },
+  async 'openai-responses'({ url, key = '', fetch }) {
+    const { createOpenAI } = await import('@ai-sdk/openai');
+    const models = createOpenAI({ baseURL: url, apiKey: key, fetch });
+    return { language: (id) => models.responses(id), embedding: (id) => models.embeddingModel(id) };
   },
   async anthropic({ url, key = '', fetch }) {
     const { createAnthropic } = await import('@ai-sdk/anthropic');
-    return createAnthropic({ baseURL: url, apiKey: key, fetch });
+    return { language: createAnthropic({ baseURL: url, apiKey: key, fetch }) };
   },
   async bedrock({ url, key = 'none', fetch }) {
     const { createAmazonBedrock } = await import('@ai-sdk/amazon-bedrock');
-    return createAmazonBedrock({ baseURL: url, apiKey: key, region: 'us-east-1', fetch });
+    const models = createAmazonBedrock({ baseURL: url, apiKey: key, region: 'us-east-1', fetch });
+    return { language: (id) => models(id), embedding: (id) => models.embeddingModel(id) };
   },
   async gemini({ url, key = '', fetch }) {
     const { createGoogle } = await import('@ai-sdk/google');
-    return createGoogle({ baseURL: url, apiKey: key, fetch });
+    const models = createGoogle({ baseURL: url, apiKey: key, fetch });
+    return { language: (id) => models(id), embedding: (id) => models.embeddingModel(id) };
+  },
+  async mistral({ url, key = '', fetch }) {
+    const { createMistral } = await import('@ai-sdk/mistral');
+    const models = createMistral({ baseURL: url, apiKey: key, fetch });
+    return { language: (id) => models(id), embedding: (id) => models.embeddingModel(id) };
   },
 };
 

@@ -1,8 +1,8 @@
-import type { LanguageModelV4, LanguageModelV4Content } from '@ai-sdk/provider';
+import type { LanguageModelV4, LanguageModelV4Content, SharedV4ProviderOptions } from '@ai-sdk/provider';
 import { asOutboundError, type Outbound } from '../outbound/index.ts';
-import { AnswerEvents, signatureIn, stopReasonOf, usageOf } from './answer-events.ts';
-import type { AnswerPart, Json, Model, ModelEvent, ModelRequest } from './model.ts';
-import type { ModelConfig } from './model-config.ts';
+import { AnswerEvents, countIn, signatureIn, stopReasonOf, usageOf } from './answer-events.ts';
+import type { AnswerPart, EmbeddingRequest, Embeddings, Json, Model, ModelEvent, ModelRequest } from './model.ts';
+import type { ModelConfig, Provider } from './model-config.ts';
 import { errorOfStatus, ModelError, unreachable } from './model-error.ts';
 import { outboundFetch } from './outbound-fetch.ts';
 import { callOptions } from './prompt.ts';
@@ -24,7 +24,7 @@ export function createProviderModel(config: ModelConfig, { outbound, timeoutMs }
   let library: Promise<ProviderModels> | undefined;
   const at = async (modelId = config.model): Promise<LanguageModelV4> => {
     library ??= providerModels(config, fetch);
-    return (await library)(modelId);
+    return (await library).language(modelId);
   };
   const guarded = <T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> =>
     work.catch((error: unknown) => {
@@ -36,6 +36,7 @@ export function createProviderModel(config: ModelConfig, { outbound, timeoutMs }
     name: config.name,
     modelId: config.model,
     async generate(request, signal) {
+      refuseStops(request, config);
       const model = await at(request.modelId);
       const answer = await guarded(Promise.resolve(model.doGenerate(optionsOf(request, signal))), signal);
       const content = answer.content.flatMap(answerPart);
@@ -50,13 +51,14 @@ export function createProviderModel(config: ModelConfig, { outbound, timeoutMs }
       };
     },
     async *stream(request, signal) {
+      refuseStops(request, config);
       const model = await at(request.modelId);
       // Whoever stops listening ends the call.
       const ending = new AbortController();
       const both = signal ? AbortSignal.any([signal, ending.signal]) : ending.signal;
       try {
         const { stream } = await guarded(Promise.resolve(model.doStream(optionsOf(request, both))), signal);
-        yield* eventsOf(stream);
+        yield* eventsOf(stream, config.provider);
       } catch (error) {
         signal?.throwIfAborted();
         throw asModelError(error, config.key);
@@ -64,16 +66,57 @@ export function createProviderModel(config: ModelConfig, { outbound, timeoutMs }
         ending.abort();
       }
     },
+    embed: embedding,
   };
+
+  async function embedding({ modelId = config.model, texts, dimensions }: EmbeddingRequest, signal?: AbortSignal) {
+    library ??= providerModels(config, fetch);
+    const model = (await library).embedding?.(modelId);
+    if (!model)
+      throw new ModelError('the provider makes no vectors', {
+        kind: 'refused',
+        said: `${config.provider} has no embeddings`,
+      });
+    const most = (await model.maxEmbeddingsPerCall) ?? texts.length;
+    const sized = dimensions === undefined ? {} : { providerOptions: sizesOf(dimensions) };
+    const given: Embeddings = { vectors: [], tokens: 0 };
+    for (let at = 0; at < texts.length; at += most) {
+      const values = texts.slice(at, at + most);
+      const call = model.doEmbed({ values, ...sized, ...(signal ? { abortSignal: signal } : {}) });
+      const { embeddings, usage } = await guarded(Promise.resolve(call), signal);
+      if (embeddings.length !== values.length) throw new ModelError('the service of the model left texts out');
+      given.vectors.push(...embeddings);
+      given.tokens += countIn(usage?.tokens);
+    }
+    return given;
+  }
 
   function optionsOf(request: ModelRequest, signal: AbortSignal | undefined) {
     return { ...callOptions(request, config), ...(signal ? { abortSignal: signal } : {}) };
   }
 }
 
+/** OpenAI's responses have no stop sequences: an answer that does not stop where it should would not be what was asked for. */
+function refuseStops({ stopSequences = [] }: ModelRequest, { provider }: ModelConfig): void {
+  if (provider !== 'openai-responses' || stopSequences.length === 0) return;
+  const said = 'stop sequences are not taken by the responses of OpenAI';
+  throw new ModelError('the model takes no stop sequences', { kind: 'refused', said });
+}
+
+/** Where each client library expects the size of vectors. */
+function sizesOf(dimensions: number): SharedV4ProviderOptions {
+  return {
+    openai: { dimensions },
+    google: { outputDimensionality: dimensions },
+    mistral: { outputDimension: dimensions },
+    bedrock: { dimensions },
+    amazonBedrock: { dimensions },
+  };
+}
+
 type Streamed = Awaited<ReturnType<LanguageModelV4['doStream']>>['stream'];
 
-async function* eventsOf(stream: Streamed): AsyncGenerator<ModelEvent> {
+async function* eventsOf(stream: Streamed, provider: Provider): AsyncGenerator<ModelEvent> {
   const events = new AnswerEvents();
   let called = false;
   for await (const part of stream) {
@@ -83,8 +126,10 @@ async function* eventsOf(stream: Streamed): AsyncGenerator<ModelEvent> {
       yield* events.take(part);
       continue;
     }
-    // The libraries tell a stream that broke off by the want of a reason.
-    if (part.finishReason.raw === undefined) break;
+    // The libraries tell a stream that broke off by the want of a reason; OpenAI's responses have none, and say at the end alone what they used.
+    const { finishReason, usage } = part;
+    if (finishReason.raw === undefined && (provider !== 'openai-responses' || usage.outputTokens.total === undefined))
+      break;
     yield* events.close();
     return yield { type: 'end', stopReason: stopReasonOf(part.finishReason, called), usage: usageOf(part.usage) };
   }

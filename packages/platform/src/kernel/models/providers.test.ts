@@ -70,7 +70,7 @@ describe.each(PROVIDERS)('a model of %s', (provider) => {
 
   it('answers with text and says what it took; the key, the id and the settings reach the provider', async () => {
     server.script = [{ text: 'Hello there' }];
-    const answer = await model.generate(ask('Hi', { system: 'Be kind.', stopSequences: ['END'], topP: 0.5 }));
+    const answer = await model.generate(ask('Hi', { system: 'Be kind.', topP: 0.5 }));
     expect(answer).toEqual({
       content: [{ type: 'text', text: 'Hello there' }],
       stopReason: 'end',
@@ -81,7 +81,18 @@ describe.each(PROVIDERS)('a model of %s', (provider) => {
     expect(JSON.stringify(headers)).toContain(KEY);
     expect(path + body.model).toContain('the-model');
     const said = JSON.stringify(body);
-    for (const one of ['Hi', 'Be kind.', 'END', '0.25', '0.5', '100']) expect(said).toContain(one);
+    for (const one of ['Hi', 'Be kind.', '0.25', '0.5', '100']) expect(said).toContain(one);
+  });
+
+  it('is told where to stop, and asked nothing where its provider takes no such words', async () => {
+    server.script = [{ text: 'Hello there' }];
+    const asked = model.generate(ask('Hi', { stopSequences: ['END'] }));
+    if (provider !== 'openai-responses') await asked;
+    else
+      await expect(asked).rejects.toMatchObject({ kind: 'refused', said: expect.stringContaining('stop sequences') });
+    expect(server.asked.map(({ body }) => JSON.stringify(body).includes('END'))).toEqual(
+      provider === 'openai-responses' ? [] : [true],
+    );
   });
 
   it('streams text as it comes, and then says what it took', async () => {
@@ -180,8 +191,9 @@ describe.each(PROVIDERS)('a model of %s', (provider) => {
     const thought = { text: 'Berlin is in Germany', signature: 'c2lnbmVk' };
     server.script = [{ thought, text: 'Sunny.' }];
     const { content } = await model.generate(ask('Weather?'));
-    // OpenAI-compatible services sign nothing.
-    const signature = provider === 'openai' ? {} : { signature: thought.signature };
+    // OpenAI-compatible services sign nothing, and Mistral neither.
+    const signs = provider !== 'openai' && provider !== 'mistral';
+    const signature = !signs ? {} : { signature: thought.signature };
     expect(content[0]).toEqual({ type: 'reasoning', text: thought.text, ...signature });
     const [first, second] = partsOf(await all(model.stream(ask('Weather?'))));
     expect(first).toEqual({ head: { type: 'reasoning' }, text: thought.text, ...signature });
@@ -196,7 +208,7 @@ describe.each(PROVIDERS)('a model of %s', (provider) => {
       ],
     });
     expect(JSON.stringify(server.asked[0]?.body)).toContain(thought.text);
-    if (provider !== 'openai') expect(JSON.stringify(server.asked[0]?.body)).toContain(thought.signature);
+    if (signs) expect(JSON.stringify(server.asked[0]?.body)).toContain(thought.signature);
   });
 
   const both = [
@@ -258,7 +270,7 @@ describe.each(PROVIDERS)('a model of %s', (provider) => {
 
   it('fails of a stream that is cut, wherever', async () => {
     server.script = [{ text: 'Hello there' }];
-    const pieces = { openai: 4, anthropic: 6, bedrock: 4, gemini: 2 }[provider];
+    const pieces = { openai: 4, 'openai-responses': 5, anthropic: 6, bedrock: 4, gemini: 2, mistral: 3 }[provider];
     for (server.cutAfter = 0; server.cutAfter <= pieces; server.cutAfter++) {
       await expect(all(model.stream(ask('Hi'))), `after ${server.cutAfter}`).rejects.toMatchObject({
         name: 'ModelError',

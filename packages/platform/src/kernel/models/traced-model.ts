@@ -5,9 +5,11 @@ import type { Provider } from './model-config.ts';
 /** OpenTelemetry's names of the providers. */
 const PROVIDER_NAMES: Record<Provider, string> = {
   openai: 'openai',
+  'openai-responses': 'openai',
   anthropic: 'anthropic',
   bedrock: 'aws.bedrock',
   gemini: 'gcp.gemini',
+  mistral: 'mistral_ai',
 };
 
 /** The same model, each of its calls a part of what asks it, with the tokens that it took; what was asked and answered is in no span. */

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { Clock } from '../clock.ts';
 import { untilAborted } from '../until-aborted.ts';
 import { type AddressPolicy, ANYWHERE, createAddressPolicy } from './address-policy.ts';
-import { createGuardedDispatcher } from './dispatcher.ts';
+import { createGuardedDispatcher, type GuardedDispatcher } from './dispatcher.ts';
 import { asOutboundError, OutboundError } from './errors.ts';
 import { followRedirect, type Hop, isRedirect, type OutboundBody } from './redirect.ts';
 import { createGuardedResolve, type Resolve } from './resolver.ts';
@@ -81,6 +81,8 @@ export interface Outbound {
   fetch(url: string | URL, request?: OutboundRequest): Promise<OutboundResponse>;
   /** For clients that bring their own protocol on undici; it bounds addresses, not time or size. */
   dispatcher: Dispatcher;
+  /** The same, which believes certificates of these authorities (PEM) beside the usual ones; whoever opens it ends it. */
+  trusting(ca: string): GuardedDispatcher;
   /** Resolves and judges; whoever uses the result must connect to exactly these addresses. */
   resolve: Resolve;
   /** Judges a URL without resolving its name; for checks when an address is configured. */
@@ -193,6 +195,7 @@ export function createOutbound(deps: OutboundDeps): Outbound {
         }
       },
       dispatcher,
+      trusting: guarded,
       async resolve(hostname, signal) {
         begin();
         return resolve(hostname, signal).finally(() => inFlight--);

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
 import type { RouteSet } from '../../kernel/http/index.ts';
+import type { PlatformProof } from './platform-proof.ts';
 
 /** One thing that must work before the server takes requests, e.g. the database. */
 export interface ReadinessCheck {
@@ -12,6 +13,7 @@ export interface ReadinessCheck {
 
 export interface HealthDeps {
   readiness: readonly ReadinessCheck[];
+  proof: Pick<PlatformProof, 'of'>;
   clock: Clock;
   log: Logger;
 }
@@ -25,10 +27,10 @@ interface Report {
 }
 
 /**
- * `/healthz`: the server answers. `/readyz`: so does what it needs. Open to everybody, and therefore silent about everything else:
+ * `/healthz`: the server answers, and with `?nonce=` which platform it belongs to (see {@link PlatformProof}). `/readyz`: so does what it needs. Open to everybody, and therefore silent about everything else:
  * why a check fails stands in the log.
  */
-export function healthRoutes({ readiness, clock, log }: HealthDeps): RouteSet {
+export function healthRoutes({ readiness, proof, clock, log }: HealthDeps): RouteSet {
   let last: { at: number; report: Promise<Report> } | undefined;
   const failing = new Set<string>();
 
@@ -49,7 +51,11 @@ export function healthRoutes({ readiness, clock, log }: HealthDeps): RouteSet {
   return {
     name: 'health',
     routes: [
-      { ...common, url: '/healthz', answer: () => ({ status: 'ok' }) },
+      {
+        ...common,
+        url: '/healthz',
+        answer: ({ request }) => ({ status: 'ok', proof: proof.of((request.query as { nonce?: unknown }).nonce) }),
+      },
       {
         ...common,
         url: '/readyz',

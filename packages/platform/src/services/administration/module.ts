@@ -2,13 +2,16 @@ import type { ServiceModule } from '../../service-module.ts';
 import { doctorRoutes } from './doctor-routes.ts';
 import { healthRoutes } from './health-routes.ts';
 import { metricsRoutes } from './metrics-routes.ts';
+import { platformProof } from './platform-proof.ts';
 import { preparationRoutes } from './preparation-routes.ts';
 import { checkPublicAddress } from './public-address.ts';
 
 /** What operators ask a running server: whether it is well, what it measures, what the machine offers. */
 export const module: ServiceModule<'administration', never> = {
   create(kernel) {
-    const { config, changes, database, room, metrics, images, fileSystems, probe, life, clock, log } = kernel;
+    const { config, changes, database, room, metrics, images, fileSystems, probe, life, masterKeys, clock, log } =
+      kernel;
+    const proof = platformProof(masterKeys);
     const readiness = [
       { name: 'database', check: () => database.health() },
       { name: 'changes', check: () => changes.health() },
@@ -18,7 +21,7 @@ export const module: ServiceModule<'administration', never> = {
     return {
       operations: {},
       routes: [
-        healthRoutes({ readiness, clock, log }),
+        healthRoutes({ readiness, proof, clock, log }),
         metricsRoutes({ metrics, access: config.metrics }),
         doctorRoutes({
           probe,
@@ -33,6 +36,7 @@ export const module: ServiceModule<'administration', never> = {
               host: config.host,
               endpoint: kernel.reach.endpoint ?? `http://${config.host}:${config.port}`,
               outbound: kernel.ownOutbound,
+              proof,
             }),
         }),
         preparationRoutes(kernel.preparations),

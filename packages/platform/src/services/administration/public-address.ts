@@ -1,4 +1,5 @@
 import type { Outbound } from '../../kernel/outbound/index.ts';
+import type { PlatformProof } from './platform-proof.ts';
 
 /** Where browsers reach the platform, and what is wrong with that. */
 export interface PublicAddress {
@@ -14,13 +15,14 @@ export interface PublicAddressDeps {
   endpoint: string;
   /** Calls what the configuration names. */
   outbound: Pick<Outbound, 'fetch'>;
+  proof: PlatformProof;
 }
 
 const TIMEOUT_MS = 5_000;
 
 /** Asks the platform by the address that links begin with, as a browser would. */
 export async function checkPublicAddress(deps: PublicAddressDeps): Promise<PublicAddress> {
-  const { publicUrl, host, endpoint, outbound } = deps;
+  const { publicUrl, host, endpoint, outbound, proof } = deps;
   if (publicUrl === undefined)
     return LOOPBACK.test(host)
       ? { address: endpoint }
@@ -30,16 +32,18 @@ export async function checkPublicAddress(deps: PublicAddressDeps): Promise<Publi
             'publicUrl is not set: links to consent pages begin with an address that browsers elsewhere may not reach',
         };
   const problem = (what: string): PublicAddress => ({ address: publicUrl, problem: `publicUrl ${what}` });
+  const nonce = proof.nonce();
   try {
-    const answer = await outbound.fetch(`${publicUrl.replace(/\/$/, '')}/healthz`, {
+    const answer = await outbound.fetch(`${publicUrl.replace(/\/$/, '')}/healthz?nonce=${nonce}`, {
       timeoutMs: TIMEOUT_MS,
       maxBytes: 4096,
       redirects: 0,
     });
     const text = await answer.text();
-    return answer.status === 200 && text.includes('"ok"')
+    if (answer.status !== 200 || !text.includes('"ok"')) return problem(`leads elsewhere: it answers ${answer.status}`);
+    return text.includes(`"${proof.of(nonce)}"`)
       ? { address: publicUrl }
-      : problem(`leads elsewhere: it answers ${answer.status}`);
+      : problem('leads to another platform: it does not have the master key of this one');
   } catch (error) {
     return problem(`cannot be reached from here: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { refuseUnserved } from './fields.ts';
 import { GATEWAY_FIELDS } from './gateways/gateway-fields.ts';
 import { RATE_LIMIT_FIELDS } from './rate-limits/index.ts';
+import { RULE_FIELDS } from './rules/index.ts';
 import { TARGET_FIELDS } from './targets/target-fields.ts';
 
 interface Shape {
@@ -47,6 +48,7 @@ function has(name: string, [member = '', ...rest]: readonly string[]): boolean {
 
 describe.each([
   { table: GATEWAY_FIELDS, requests: ['CreateGatewayRequest', 'UpdateGatewayRequest'] },
+  { table: RULE_FIELDS, requests: ['CreateGatewayRuleRequest', 'UpdateGatewayRuleRequest'] },
   { table: TARGET_FIELDS, requests: ['CreateGatewayTargetRequest', 'UpdateGatewayTargetRequest'] },
   {
     table: RATE_LIMIT_FIELDS,

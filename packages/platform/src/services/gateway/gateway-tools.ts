@@ -3,6 +3,7 @@ import { Known } from '../../kernel/storage/index.ts';
 import { GATEWAY_KIND, type Gateway } from './gateways/gateway.ts';
 import type { Gateways } from './gateways/gateways.ts';
 import { type OpenLimit, openLimit, RATE_LIMIT_KIND, type RateLimit, type RateLimits } from './rate-limits/index.ts';
+import { RULE_KIND, type Rule, type Rules } from './rules/index.ts';
 import { readOffers } from './tables.ts';
 import type { Offers, Prompt, Resource, ResourceTemplate } from './targets/offers.ts';
 import { gatewayArnOf, isLive, type LiveTarget, TARGET_KIND } from './targets/target.ts';
@@ -45,6 +46,8 @@ export interface OpenGateway {
   resources: readonly GatewayResource[];
   templates: readonly GatewayTemplate[];
   limits: readonly OpenLimit[];
+  /** In the order in which they are looked at. */
+  rules: readonly Rule[];
 }
 
 export interface GatewayToolsDeps {
@@ -53,6 +56,7 @@ export interface GatewayToolsDeps {
   gateways: Pick<Gateways, 'load'>;
   targets: Pick<Targets, 'all'>;
   limits: Pick<RateLimits, 'all'>;
+  rules: Pick<Rules, 'all'>;
 }
 
 /** Of what gateways in memory offer, as JSON; in objects it takes a few times that. */
@@ -69,7 +73,7 @@ export class GatewayTools {
 
   constructor(deps: GatewayToolsDeps) {
     this.#deps = deps;
-    const kinds = [GATEWAY_KIND, TARGET_KIND, RATE_LIMIT_KIND];
+    const kinds = [GATEWAY_KIND, TARGET_KIND, RATE_LIMIT_KIND, RULE_KIND];
     this.#known = new Known(kinds, deps.changes, KNOWN_BYTES, gatewayArnOf, weightOf);
   }
 
@@ -79,7 +83,7 @@ export class GatewayTools {
   }
 
   async #load(arn: string): Promise<OpenGateway | undefined> {
-    const { database, gateways, targets, limits } = this.#deps;
+    const { database, gateways, targets, limits, rules } = this.#deps;
     const gateway = await gateways.load(arn);
     if (!gateway) return undefined;
     const live = (await targets.all(gateway)).filter(isLive);
@@ -87,7 +91,7 @@ export class GatewayTools {
       database,
       live.map((target) => target.arn),
     );
-    return openGateway(gateway, live, made, await limits.all(gateway));
+    return openGateway(gateway, live, made, { limits: await limits.all(gateway), rules: await rules.all(gateway) });
   }
 }
 
@@ -103,7 +107,7 @@ export function openGateway(
   gateway: Gateway,
   targets: readonly LiveTarget[],
   offers: ReadonlyMap<string, Partial<Offers>>,
-  limits: readonly RateLimit[] = [],
+  { limits = [], rules = [] }: { limits?: readonly RateLimit[]; rules?: readonly Rule[] } = {},
 ): OpenGateway {
   const gathered = targets.map((target): [LiveTarget, Partial<Offers>] => [target, offers.get(target.arn) ?? {}]);
   const tools = gathered
@@ -127,6 +131,7 @@ export function openGateway(
     resources: firstOfEach(resources).sort(byListed),
     templates: firstOfEach(templates).sort(byListed),
     limits: limits.map(openLimit),
+    rules,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
+import type { Dispatcher } from 'undici';
 import {
   type AccessKeyStore,
   type CertificateAuthorityDeps,
@@ -23,6 +24,8 @@ import { GatewayTools } from './gateway-tools.ts';
 import { domainsOf, mcpPath } from './gateways/gateway.ts';
 import { type GatewayOperation, gatewayOperations } from './gateways/gateway-operations.ts';
 import { Gateways } from './gateways/gateways.ts';
+import { Inbound } from './gateways/inbound.ts';
+import { InferenceRequests, inferenceKinds } from './inference/index.ts';
 import { AskedTargets } from './mcp/asked-targets.ts';
 import { Interceptors } from './mcp/interceptors.ts';
 import { GatewayRequests } from './mcp/mcp-requests.ts';
@@ -44,10 +47,12 @@ import {
   RateLimits,
   rateLimitOperations,
 } from './rate-limits/index.ts';
+import { CircuitBreaker, FallbackChain, type RuleOperation, Rules, ruleOperations } from './rules/index.ts';
 import { ToolSearch, ToolVectors } from './search/index.ts';
 import { ConnectorKind } from './targets/connectors/index.ts';
 import { documentKinds } from './targets/document-kinds.ts';
 import { Documents } from './targets/documents.ts';
+import { PassthroughKind, RuntimeKind } from './targets/http/index.ts';
 import { HttpCalls } from './targets/http-calls.ts';
 import { LambdaKind } from './targets/lambda/index.ts';
 import { BackendConnections, McpServerKind } from './targets/mcp-server/index.ts';
@@ -55,9 +60,11 @@ import type { TargetKinds } from './targets/target-kinds.ts';
 import { type TargetOperation, targetOperations } from './targets/target-operations.ts';
 import { TargetQuota } from './targets/target-quota.ts';
 import { Targets } from './targets/targets.ts';
+import { BackendRequests, TrafficRequests } from './traffic/index.ts';
 
 export { GATEWAY_FIELDS } from './gateways/gateway-fields.ts';
 export { RATE_LIMIT_FIELDS } from './rate-limits/index.ts';
+export { RULE_FIELDS } from './rules/index.ts';
 export { gatewayMigrations, gatewayRetention } from './tables.ts';
 export { TARGET_FIELDS } from './targets/target-fields.ts';
 
@@ -79,6 +86,9 @@ export interface GatewayServiceDeps {
   calls: Pick<OperationCalls, 'call'>;
   /** Where this platform is reached. */
   ownAddresses(): readonly string[];
+  /** Where this very server is reached by itself, and the way there. */
+  ownEndpoint(): string;
+  ownDispatcher: Dispatcher;
   /** Path of the file with what roles have at other services. */
   roleCredentials: string | undefined;
   /** Where exported documents of REST APIs are, such as `s3://bucket/prefix`. */
@@ -103,7 +113,7 @@ export interface GatewayServiceDeps {
   log: Logger;
 }
 
-export type GatewayServiceOperation = GatewayOperation | TargetOperation | RateLimitOperation;
+export type GatewayServiceOperation = GatewayOperation | TargetOperation | RateLimitOperation | RuleOperation;
 
 /** Gateway: APIs become tools of one MCP server (spec: Gateway). */
 export function createGatewayService(
@@ -118,11 +128,15 @@ export function createGatewayService(
   const guard = new TargetGuard(deps);
   const connections = new BackendConnections(deps);
   const mcpServer = new McpServerKind({ ...deps, connections, credentials, guard, signing });
+  const requests = new BackendRequests({ ...deps, guard: new TargetGuard(deps) });
   const kinds: TargetKinds = {
     ...documentKinds({ ...deps, calls: new HttpCalls({ ...deps, credentials, guard }), signing }),
     mcpServer,
     lambda: new LambdaKind({ ...deps, guard }),
     connector: new ConnectorKind({ ...deps, guard }),
+    'http.passthrough': new PassthroughKind({ ...deps, requests, credentials, signing }),
+    'http.agentcoreRuntime': new RuntimeKind({ ...deps, requests, credentials }),
+    ...inferenceKinds({ ...deps, signing }),
   };
   const documents = new Documents(deps);
   const vectors = new ToolVectors(deps);
@@ -137,10 +151,14 @@ export function createGatewayService(
   const limits = new RateLimits(deps);
   const permits = new Permits(deps);
   const places = new Connections({ ...deps, epoch: deps.life.epoch });
-  const tools = new GatewayTools({ ...deps, gateways, targets, limits });
+  const rules = new Rules({ ...deps, targets });
+  const tools = new GatewayTools({ ...deps, gateways, targets, limits, rules });
   const search = new ToolSearch({ ...deps, vectors });
   const asked = new AskedTargets({ ...deps, kinds });
+  const chain = new FallbackChain({ ...deps, breaker: new CircuitBreaker(deps.clock) });
   const interceptors = new Interceptors(deps);
+  const inbound = new Inbound({ ...deps, tools });
+  const limited = new LimitedRequests({ permits, connections: places });
   const servers = new McpServers({
     ...{ ...deps, tools, asked, kinds, onSessionEnd: (id) => connections.endSession(id) },
     calls: new ToolCalls({ ...deps, kinds, asked, search }),
@@ -159,14 +177,13 @@ export function createGatewayService(
       }),
       ...targetOperations({ ...deps, gateways, targets, kinds }),
       ...rateLimitOperations({ ...deps, gateways, limits }),
+      ...ruleOperations({ ...deps, gateways, rules }),
     },
     passes: [
-      new GatewayRequests({
-        ...deps,
-        tools,
-        servers,
-        interceptors,
-        limited: new LimitedRequests({ permits, connections: places }),
+      new GatewayRequests({ inbound, servers, interceptors, limited }),
+      new TrafficRequests({
+        ...{ inbound, limited, kinds, chain, random: Math.random },
+        words: { inference: new InferenceRequests({ ...deps, credentials, guard }) },
       }),
     ],
     routes: [resourceMetadataRoutes({ ...deps, tools })],

@@ -24,6 +24,8 @@ export const module: ServiceModule<'gateway', GatewayServiceOperation, 'function
       roles: kernel.iam,
       keys: kernel.iam.keys,
       ownAddresses: () => [publicUrl, reach.endpoint].filter((one) => one !== undefined),
+      ownEndpoint: () => reach.endpoint ?? '',
+      ownDispatcher: kernel.ownOutbound.dispatcher,
       ...config.gateway,
       mostTargetBytes: config.quotas.gatewayBytesPerAccount,
       refusalOf: (url) => refusalOf(outbound, url),

@@ -85,6 +85,7 @@ export class Http2Sessions {
       const over = unhandled.during(
         () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
         () => serveStream(stream, rawHeaders, peer, serve),
+        [stream],
       );
       stream.once('close', over);
     });

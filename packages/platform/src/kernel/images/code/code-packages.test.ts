@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ImagesDeps, ImagesRoom } from '../index.ts';
-import { testImages } from '../testing/images.ts';
+import { openImages, testImages } from '../testing/images.ts';
 import { tempDir } from '../testing/temp-dir.ts';
 import { type RawZipEntry, rawZip } from '../testing/zip.ts';
 
@@ -21,8 +22,19 @@ const packages: RawZipEntry[] = [
   { name: 'node_modules/.bin/run', content: '../dep/run.sh', mode: 0o120777 },
 ];
 
+/** A store with the base of Node and nothing else: what costs most of making one is done once. */
+let pristine: string;
+beforeAll(async () => {
+  pristine = await mkdtemp(join(tmpdir(), 'images-base-'));
+  const images = await openImages(pristine);
+  await images.bases.ensure('node:22');
+  await images.close();
+});
+afterAll(() => rm(pristine, { recursive: true, force: true }));
+
 async function room(deps: Partial<ImagesDeps> = {}) {
   const dir = await tempDir();
+  await cp(pristine, dir, { recursive: true });
   const images = await testImages(dir, { collectGraceMs: 0, ...deps });
   const make = async (entries: RawZipEntry[], accountId = ACCOUNT, runtime = 'NODE_22', entry = 'index.mjs') => {
     const zip = join(dir, 'code.zip');

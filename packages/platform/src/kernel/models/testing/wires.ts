@@ -1,26 +1,10 @@
 import { EventStreamCodec } from '@smithy/eventstream-codec';
 import type { Provider } from '../model-config.ts';
+import { responsesWire } from './responses-wire.ts';
 import type { Script } from './scripted-model.ts';
-
-/** How one provider's API puts what a scripted model says, by its documentation. */
-export interface Wire {
-  base: string;
-  streamType: string;
-  streams(path: string, body: { stream?: boolean }): boolean;
-  whole(script: Script): object;
-  pieces(script: Script): (string | Uint8Array)[];
-}
+import { halves, sse, type Wire } from './wire.ts';
 
 const USAGE = { input: 11, output: 7, cacheRead: 3 };
-
-/** A text in pieces, so that a stream has several. */
-function halves(text: string): [string, string] {
-  const middle = Math.ceil(text.length / 2);
-  return [text.slice(0, middle), text.slice(middle)];
-}
-
-const sse = (data: object, event?: string): string =>
-  `${event === undefined ? '' : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`;
 
 const openai: Wire = {
   base: '/v1',
@@ -286,4 +270,52 @@ function frame(type: string, event: object): Uint8Array {
   });
 }
 
-export const WIRES: Readonly<Record<Provider, Wire>> = { openai, anthropic, bedrock, gemini };
+/** Mistral's chat completions: as OpenAI's, but thoughts are parts of the content. */
+const mistral: Wire = {
+  ...openai,
+  whole({ thought, ...script }) {
+    const answer: { choices?: { message: { content: unknown } }[] } = openai.whole(script);
+    for (const { message } of answer.choices ?? [])
+      message.content = thought ? [thinking(thought.text), { type: 'text', text: script.text }] : message.content;
+    return answer;
+  },
+  pieces({ thought, text, calls = [], stop, usage }) {
+    const chunk = (delta: object, more: object = {}): string =>
+      sse({ id: 'c', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: null, ...more }] });
+    const last = { index: 0, delta: { content: '' }, finish_reason: OPENAI_STOPS[stop ?? 'end'] };
+    return [
+      chunk({ role: 'assistant', content: '' }),
+      ...(thought ? halves(thought.text).map((one) => chunk({ content: [thinking(one)] })) : []),
+      ...(text === undefined ? [] : halves(text).map((content) => chunk({ content }))),
+      ...(calls.length === 0
+        ? []
+        : [chunk({ tool_calls: calls.map((call, index) => ({ index, ...openaiCall(call) })) })]),
+      sse({ id: 'c', created: 1, model: 'm', choices: [last], usage: openaiUsage(usage) }),
+      'data: [DONE]\n\n',
+    ];
+  },
+};
+
+function thinking(text: string): object {
+  return { type: 'thinking', thinking: [{ type: 'text', text }] };
+}
+
+/** OpenAI's responses count under other names. */
+function responsesUsage({ input, output, cacheRead }: typeof USAGE): object {
+  return {
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: cacheRead },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: input + output,
+  };
+}
+
+export const WIRES: Readonly<Record<Provider, Wire>> = {
+  openai,
+  'openai-responses': responsesWire(responsesUsage),
+  anthropic,
+  bedrock,
+  gemini,
+  mistral,
+};

@@ -42,9 +42,14 @@ export const MCP_VERSIONS = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-
 /** Below it the gateways have their addresses. */
 export const GATEWAYS_PATH = '/gateways';
 
+/** Path of a gateway: below it are its MCP endpoint and its targets of HTTP. */
+export function gatewayPath(gatewayId: string): string {
+  return `${GATEWAYS_PATH}/${gatewayId}`;
+}
+
 /** Path of the MCP endpoint of a gateway. */
 export function mcpPath(gatewayId: string): string {
-  return `${GATEWAYS_PATH}/${gatewayId}/mcp`;
+  return `${gatewayPath(gatewayId)}/mcp`;
 }
 
 /** The domains by which a gateway is reached beside the platform's own address, that which it is told by first; in small letters. */

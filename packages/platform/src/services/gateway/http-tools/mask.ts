@@ -14,6 +14,8 @@ export interface Mask {
   value(value: DocumentValue): DocumentValue;
   /** Each byte of a secret becomes `*`. */
   bytes(bytes: Buffer): Buffer;
+  /** The same of bytes that come in parts, wherever a secret is cut; only an end that may begin one waits for the next part. */
+  parts(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>;
 }
 
 /** A mask of these secrets: as they are, as JSON and HTML escape them, percent-encoded, in hex, and in base64 at any place of the encoded text. */
@@ -36,7 +38,34 @@ export function createMask(secrets: readonly string[]): Mask {
     const same = entries.every(([name, one]) => given[name] === one || (one === null && given[name] === undefined));
     return same ? given : Object.fromEntries(entries);
   };
-  return { text, value, bytes: (bytes) => maskedBytes(bytes, forms) };
+  return {
+    ...{ text, value, bytes: (bytes) => maskedBytes(bytes, forms) },
+    parts: (parts) => maskedParts(parts, forms),
+  };
+}
+
+async function* maskedParts(parts: AsyncIterable<Uint8Array>, forms: readonly string[]): AsyncGenerator<Uint8Array> {
+  const written = forms.map((form) => Buffer.from(form, 'utf8'));
+  let held: Uint8Array = Buffer.alloc(0);
+  for await (const part of parts) {
+    const all = maskedBytes(Buffer.concat([held, part]), forms);
+    const whole = all.length - Math.max(0, ...written.map((form) => begunAtEnd(all, form)));
+    if (whole > 0) yield all.subarray(0, whole);
+    held = all.subarray(whole);
+  }
+  if (held.length > 0) yield held;
+}
+
+/** How many bytes at the end are the beginning of that form, but not all of it. */
+function begunAtEnd(bytes: Buffer, form: Buffer): number {
+  const first = form[0] ?? 0;
+  for (
+    let at = bytes.indexOf(first, Math.max(0, bytes.length - form.length + 1));
+    at >= 0;
+    at = bytes.indexOf(first, at + 1)
+  )
+    if (bytes.subarray(at).equals(form.subarray(0, bytes.length - at))) return bytes.length - at;
+  return 0;
 }
 
 function mapped(list: DocumentValue[], each: (value: DocumentValue) => DocumentValue): DocumentValue[] {

@@ -9,6 +9,7 @@ import type { Changes } from '../../../kernel/storage/index.ts';
 import type { FunctionCaller } from '../../functions/index.ts';
 import { openGateway } from '../gateway-tools.ts';
 import type { Gateway } from '../gateways/gateway.ts';
+import { Inbound } from '../gateways/inbound.ts';
 import type { LiveTarget } from '../targets/target.ts';
 import { Interceptors } from './interceptors.ts';
 import { GatewayRequests } from './mcp-requests.ts';
@@ -49,11 +50,13 @@ function requestsTo(one: Gateway, targets: readonly LiveTarget[] = []): GatewayR
     life: { epoch: 1, other: () => undefined },
   } as unknown as McpServersDeps);
   return new GatewayRequests({
-    ...{ servers, region: 'us-east-1', accountId: ACCOUNT, originOf: () => 'http://here', publicUrl: undefined },
-    tools: tools as unknown as McpServersDeps['tools'],
+    servers,
+    inbound: new Inbound({
+      ...{ tools, region: 'us-east-1', accountId: ACCOUNT, originOf: () => 'http://here', publicUrl: undefined },
+      jwt: {} as unknown as JwtAuthenticator,
+    }),
     interceptors: new Interceptors({ functions: { invoke }, roleMay: () => true, log }),
     limited: { admit: async () => () => undefined },
-    jwt: {} as unknown as JwtAuthenticator,
   });
 }
 

@@ -1,43 +1,33 @@
 import type { IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
-import { errors, holdsTooMuch, resourceArn } from '@agentplatform/contract';
-import type { AnonymousPrincipal, JwtAuthenticator, OAuthPrincipal } from '../../../kernel/auth/index.ts';
+import { errors, holdsTooMuch } from '@agentplatform/contract';
 import { isDeeperThan } from '../../../kernel/depth.ts';
 import {
-  addressKey,
   type Passing,
   type PassRequest,
   type PassService,
   PushBody,
   type UpstreamResponse,
 } from '../../../kernel/http/index.ts';
-import type { GatewayTools, OpenGateway } from '../gateway-tools.ts';
-import { GATEWAYS_PATH, type Gateway, mcpPath, originAt, versionsOf } from '../gateways/gateway.ts';
+import type { OpenGateway } from '../gateway-tools.ts';
+import { GATEWAYS_PATH, type Gateway, mcpPath, versionsOf } from '../gateways/gateway.ts';
+import type { Inbound } from '../gateways/inbound.ts';
 import type { LimitedRequests, Traffic } from '../rate-limits/index.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
 import { type JsonObject, splitName } from '../tools/index.ts';
 import { isObject } from '../tools/json-pointer.ts';
+import { jsonOf, readWhole, textOf } from '../whole-body.ts';
 import { whenAnswered, whenBegun } from './answer-body.ts';
 import { type Interceptors, MOST_DEPTH } from './interceptors.ts';
 import type { McpServers } from './mcp-servers.ts';
 import { refusal } from './refusal.ts';
-import { advertisedScopes, metadataUrl } from './resource-metadata.ts';
 import { targetOf } from './resources.ts';
 import { isSearch, SEARCH_TOOL } from './search-tool.ts';
 
 export interface McpRequestsDeps {
-  tools: GatewayTools;
+  inbound: Pick<Inbound, 'read' | 'addressOf'>;
   servers: McpServers;
   interceptors: Interceptors;
   limited: Pick<LimitedRequests, 'admit'>;
-  jwt: JwtAuthenticator;
-  region: string;
-  /** Of the owner: gateways are his. */
-  accountId: string;
-  /** Where that request reached the platform, without a closing slash. */
-  originOf(req: IncomingMessage): string;
-  /** The configured address of the platform, if there is one. */
-  publicUrl: string | undefined;
 }
 
 /** As MCP's own packages have them. */
@@ -57,89 +47,19 @@ export class GatewayRequests implements PassService {
   }
 
   read(req: IncomingMessage): PassRequest {
-    const { tools, region } = this.#deps;
-    const [, , id = ''] = (req.url ?? '').split(/[/?]/);
-    let finding: Promise<OpenGateway> | undefined;
-    const find = (accountId = this.#deps.accountId): Promise<OpenGateway> => {
-      const arn = arnOf({ region, accountId }, id);
-      finding ??= tools.find(arn).then((found) => found ?? missing(id));
-      return finding;
-    };
-    const { authorization = '' } = req.headers;
-    const token = /^bearer /i.test(authorization) ? authorization.slice(7).trim() : undefined;
-    const signed = token === undefined && (authorization !== '' || /[?&]X-Amz-Signature=/i.test(req.url ?? ''));
-    return {
-      operation: this.operation,
-      headersToVerify: req.rawHeaders,
-      resources: async (accountId) => [(await find(accountId)).gateway.arn],
-      bearer: signed ? undefined : async () => this.#known(await find(), token, req),
-      pass: async (passing) => this.#pass(passing, await find()),
-    };
-  }
-
-  /** Who comes without a signature. Rejects with UnauthorizedException and AccessDeniedException, whose challenge says what is asked for. */
-  async #known(
-    { gateway }: OpenGateway,
-    token: string | undefined,
-    req: IncomingMessage,
-  ): Promise<OAuthPrincipal | AnonymousPrincipal> {
-    const { accountId, arn: resource, id, definition, certificateAuthority } = gateway;
-    const { authorizerType, authorizerConfiguration } = definition;
-    if (authorizerType === 'NONE') {
-      this.#fromHere(req, gateway);
-      return { kind: 'anonymous', accountId, acceptedBy: resource, address: addressKey(req.socket.remoteAddress) };
-    }
-    const configuration = authorizerConfiguration?.customJWTAuthorizer;
-    if (!configuration)
-      throw errors.missingAuthentication(`The gateway ${id} takes signed requests: sign for bedrock-agentcore.`);
-    return this.#deps.jwt.authenticate(token, {
-      ...{ accountId, resource, configuration, certificateAuthority },
-      resourceMetadataUrl: metadataUrl(originAt(gateway, req.headers.host, this.#deps.originOf(req)), id),
-      advertisedScopes: advertisedScopes(gateway),
-    });
-  }
-
-  /**
-   * A page of somewhere else, opened by a person who reaches this address, calls no open gateway; nor does one whose name was made to lead here
-   * (DNS rebinding): a name counts only where the configuration says it.
-   */
-  #fromHere(req: IncomingMessage, gateway: Gateway): void {
-    const { origin, host } = req.headers;
-    if (origin === undefined || origin === originAt(gateway, host, '')) return;
-    const here = this.#addressOf(req);
-    const named = this.#deps.publicUrl !== undefined || here.hostname === 'localhost';
-    const address = isIP(here.hostname.replace(/^\[|\]$/g, '')) !== 0;
-    if (origin !== here.origin || !(named || address))
-      throw errors.accessDenied('A gateway without authorization takes no requests of web pages of another origin.');
-  }
-
-  /** Throws ValidationException for a `Host` that is none. */
-  #addressOf(req: IncomingMessage): URL {
-    try {
-      return new URL(req.url ?? '/', this.#deps.originOf(req));
-    } catch (cause) {
-      throw errors.validation('The header Host names no host.', { cause });
-    }
+    return this.#deps.inbound.read(req, mcpPath, (passing, open) => this.#pass(passing, open));
   }
 
   async #pass(
     { req, requestId, principal, body, signal, countMore, hold }: Passing,
     open: OpenGateway,
   ): Promise<UpstreamResponse> {
-    const { authorizerType } = open.gateway.definition;
-    if (principal.kind === 'iam' && authorizerType !== 'AWS_IAM')
-      throw errors.accessDenied(
-        `The gateway ${open.gateway.id} takes no signed requests: its authorizerType is ${authorizerType}.`,
-        {
-          remedy: 'Send a bearer token of its identity provider, or no credentials where it is open.',
-        },
-      );
     const { servers } = this.#deps;
     servers.locate(open.gateway, req.headers[SESSION_HEADER]);
-    const bytes = body === undefined ? new Uint8Array() : await readAll(body, hold);
+    const bytes = await readWhole({ body, hold }, MAX_BODY_BYTES, tooLong);
     if (holdsTooMuch(bytes)) return upstream(refusal(400, 'invalidRequest', 'The message has too many values'));
     const text = textOf(bytes);
-    const url = this.#addressOf(req);
+    const url = this.#deps.inbound.addressOf(req);
     // Others than POST bring no message, whatever is in their bodies.
     const message = req.method === 'POST' ? jsonOf(text) : undefined;
     if (req.method === 'POST' && message === undefined)
@@ -257,44 +177,8 @@ function upstream(answer: Response, more: Record<string, string> = {}): Upstream
   return { status: answer.status, headers, body: answer.body ? PushBody.from(answer.body) : PushBody.of('') };
 }
 
-function arnOf(home: { region: string; accountId: string }, id: string): string {
-  try {
-    return resourceArn('gateway', home, id);
-  } catch {
-    return missing(id);
-  }
-}
-
-/** What comes whole is held already. */
-async function readAll(body: NonNullable<Passing['body']>, hold: Passing['hold']): Promise<Uint8Array> {
-  if (body instanceof Uint8Array) return withinBounds(body.length, body);
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of body) {
-    bytes += part.length;
-    withinBounds(bytes, part);
-    hold(part.length);
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
-}
-
-function withinBounds(bytes: number, body: Uint8Array): Uint8Array {
-  if (bytes > MAX_BODY_BYTES) throw errors.validation(`A message of MCP has at most ${MAX_BODY_BYTES} bytes.`);
-  return body;
-}
-
-/** Undefined for what is no JSON. */
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+function tooLong(): Error {
+  return errors.validation(`A message of MCP has at most ${MAX_BODY_BYTES} bytes.`);
 }
 
 const SESSION_HEADER = 'mcp-session-id';
@@ -317,8 +201,4 @@ function headersOf({ headers }: IncomingMessage): Headers {
     if (typeof value === 'string') read.set(name, value);
   }
   return read;
-}
-
-function missing(id: string): never {
-  throw errors.resourceNotFound(`There is no gateway ${id}.`, { remedy: 'ListGateways shows those that there are.' });
 }

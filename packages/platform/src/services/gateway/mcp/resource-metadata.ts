@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { errors, resourceArn } from '@agentplatform/contract';
 import { issuerOf } from '../../../kernel/auth/index.ts';
-import type { RouteSet } from '../../../kernel/http/index.ts';
+import type { Route, RouteSet } from '../../../kernel/http/index.ts';
 import type { GatewayTools } from '../gateway-tools.ts';
-import { type Gateway, mcpPath, originAt } from '../gateways/gateway.ts';
+import { type Gateway, gatewayPath, mcpPath, originAt } from '../gateways/gateway.ts';
 
 export interface ResourceMetadataDeps {
   tools: GatewayTools;
@@ -15,9 +15,9 @@ export interface ResourceMetadataDeps {
 /** RFC 9728, section 3.1: the well-known part goes before the path of the resource. */
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
-/** Where the metadata of a gateway's endpoint is. */
-export function metadataUrl(origin: string, gatewayId: string): string {
-  return `${origin}${WELL_KNOWN}${mcpPath(gatewayId)}`;
+/** Where the metadata of what has that path is: of a gateway's endpoint of MCP, or of all its traffic. */
+export function metadataUrl(origin: string, resourcePath: string): string {
+  return `${origin}${WELL_KNOWN}${resourcePath}`;
 }
 
 /** What clients are told to ask for: the scopes of which one is needed, by the names that they go by at the provider. */
@@ -31,10 +31,10 @@ export function resourceMetadataRoutes({ tools, region, accountId, originOf }: R
   return {
     name: 'GetGatewayMetadata',
     listeners: ['everybody', 'sandboxes'],
-    routes: [
-      {
+    routes: [mcpPath, gatewayPath].map(
+      (pathOf): Route => ({
         method: 'GET',
-        url: `${WELL_KNOWN}${mcpPath(':gateway')}`,
+        url: `${WELL_KNOWN}${pathOf(':gateway')}`,
         open: 'everybody',
         because: 'clients without a token read here where to get one (RFC 9728)',
         async answer({ params: { gateway: id = '' }, request, reply }) {
@@ -45,14 +45,14 @@ export function resourceMetadataRoutes({ tools, region, accountId, originOf }: R
           if (!found || !rules) throw errors.resourceNotFound(`There is no gateway ${id} that takes bearer tokens.`);
           reply.header('access-control-allow-origin', '*');
           return {
-            resource: `${originAt(found.gateway, request.raw.headers.host, originOf(request.raw))}${mcpPath(id)}`,
+            resource: `${originAt(found.gateway, request.raw.headers.host, originOf(request.raw))}${pathOf(id)}`,
             authorization_servers: [issuerOf(rules.discoveryUrl)],
             bearer_methods_supported: ['header'],
             resource_name: found.gateway.name,
             ...(rules.allowedScopes && { scopes_supported: advertisedScopes(found.gateway) }),
           };
         },
-      },
-    ],
+      }),
+    ),
   };
 }

@@ -5,8 +5,8 @@ export interface CredentialRules {
   types: readonly control.CredentialProviderType[];
   /** They are not called without any. */
   needed?: true;
-  /** Whether the target names the service that requests are signed for, or it is known without. */
-  service: 'named' | 'known';
+  /** Whether the target names the service that requests are signed for, or it is known without, or it is known and may be named. */
+  service: 'named' | 'known' | 'either';
 }
 
 /** Of kinds that say nothing else. */

@@ -42,6 +42,19 @@ it('leaves a target alone after its failures, lets one call try after the rest, 
   expect(await guard.run(bad, async () => 2)).toBe(2);
 });
 
+it('lets all in once the one who tries has an answer, however long that goes on', async () => {
+  await fail(TARGET_LIMITS.failures);
+  await clock.advance(TARGET_LIMITS.restMs);
+  const stream = Promise.withResolvers<number>();
+  const tried = guard.run(bad, (answered) => {
+    answered();
+    return stream.promise;
+  });
+  expect(await guard.run(bad, async () => 2)).toBe(2);
+  stream.resolve(1);
+  expect(await tried).toBe(1);
+});
+
 it('leaves it alone again when the try fails', async () => {
   await fail(TARGET_LIMITS.failures);
   await clock.advance(TARGET_LIMITS.restMs);

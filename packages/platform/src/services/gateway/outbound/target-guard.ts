@@ -62,14 +62,21 @@ export class TargetGuard {
     return this.#states.size;
   }
 
-  /** Does the work, or rejects with ToolError at once where the target has too much of it or is left alone. */
-  async run<T>(target: GuardedTarget, work: () => Promise<T>): Promise<T> {
+  /**
+   * Does the work, or rejects with ToolError at once where the target has too much of it or is left alone. Work that goes on for long after its
+   * server has answered says so by `answered`: it is known to be back then.
+   */
+  async run<T>(target: GuardedTarget, work: (answered: () => void) => Promise<T>): Promise<T> {
     const { state, tries } = this.#admit(target);
+    const answered = (): void => {
+      state.failures = 0;
+      if (tries) state.trying = false;
+    };
     this.#count(target.accountId, 1);
     state.inFlight++;
     try {
-      const result = await work();
-      state.failures = 0;
+      const result = await work(answered);
+      answered();
       return result;
     } catch (error) {
       this.#judge(state, error);

@@ -1,7 +1,7 @@
 import type { control } from '@agentplatform/contract';
 import type { FieldTable } from '../fields.ts';
 
-const TOKENS = 'needs inference targets, which are not built yet';
+const TOKENS = 'is not built yet; requests and connections are served';
 
 /** Every field of the operations that write rate limits: served, or why it is refused. */
 export const RATE_LIMIT_FIELDS: FieldTable<

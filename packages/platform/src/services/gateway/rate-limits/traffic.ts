@@ -28,6 +28,11 @@ export function isHeader(key: string): boolean {
   return key.startsWith(HEADER);
 }
 
+/** Whether a dimension is in the body of the request. */
+export function isBody(key: string): boolean {
+  return key.startsWith(BODY);
+}
+
 /** Whether a caller says by himself what a dimension is: it then stands beside one that says who he is. */
 export function isOwnWord(key: string): boolean {
   return key.startsWith(HEADER) || key.startsWith(BODY);

@@ -1,7 +1,7 @@
 import type { control } from '@agentplatform/contract';
 import type { FieldTable } from '../fields.ts';
 
-const TRAFFIC = 'is not built yet: targets of MCP are served';
+const SCHEMA = 'is not offered: requests go on as they come, and nothing would read it';
 const PRIVATE = 'is not offered here; open the private range with --allow-private-egress instead';
 
 /** Every field of CreateGatewayTarget and UpdateGatewayTarget: served, or why it is refused. */
@@ -58,8 +58,26 @@ export const TARGET_FIELDS: FieldTable<
   'targetConfiguration.mcp.connector.configurations.parameterOverrides.path': 'served',
   'targetConfiguration.mcp.connector.configurations.parameterOverrides.description': 'served',
   'targetConfiguration.mcp.connector.configurations.parameterOverrides.visible': 'served',
-  'targetConfiguration.http': TRAFFIC,
-  'targetConfiguration.inference': TRAFFIC,
+  'targetConfiguration.http.passthrough.endpoint': 'served',
+  'targetConfiguration.http.passthrough.protocolType': 'served',
+  'targetConfiguration.http.passthrough.schema': SCHEMA,
+  'targetConfiguration.http.passthrough.stickinessConfiguration.identifier': 'served',
+  'targetConfiguration.http.passthrough.stickinessConfiguration.timeout': 'served',
+  'targetConfiguration.http.passthrough.stickinessConfiguration.compositeIdentifier': 'served',
+  'targetConfiguration.http.passthrough.staticQueryParameters': 'served',
+  'targetConfiguration.http.passthrough.staticQueryParameterConflictResolution': 'served',
+  'targetConfiguration.http.agentcoreRuntime.arn': 'served',
+  'targetConfiguration.http.agentcoreRuntime.qualifier': 'served',
+  'targetConfiguration.http.agentcoreRuntime.schema': SCHEMA,
+  'targetConfiguration.http.connector':
+    'is not offered: no document says which paths its connectors have; mcp.connector has agentcore-memory',
+  'targetConfiguration.inference.connector.source.connectorId': 'served',
+  'targetConfiguration.inference.provider.endpoint': 'served',
+  'targetConfiguration.inference.provider.modelMapping.providerPrefix.strip': 'served',
+  'targetConfiguration.inference.provider.modelMapping.providerPrefix.separator': 'served',
+  'targetConfiguration.inference.provider.operations.path': 'served',
+  'targetConfiguration.inference.provider.operations.providerPath': 'served',
+  'targetConfiguration.inference.provider.operations.models.model': 'served',
   credentialProviderConfigurations: 'served',
   'credentialProviderConfigurations.credentialProviderType': 'served',
   'credentialProviderConfigurations.credentialProvider.oauthCredentialProvider.providerArn': 'served',

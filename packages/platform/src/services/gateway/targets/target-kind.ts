@@ -9,10 +9,12 @@ import type {
   ResultTypeMap,
 } from '@modelcontextprotocol/server';
 import type { Principal } from '../../../kernel/auth/index.ts';
+import type { UpstreamResponse } from '../../../kernel/http/index.ts';
 import type { Caller } from '../../../kernel/service.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import type { CredentialRules } from '../outbound/credential-rules.ts';
 import type { Problem, Tool } from '../tools/index.ts';
+import type { TrafficRequest } from '../traffic/index.ts';
 import type { Offers } from './offers.ts';
 import type { LiveTarget, Target, TargetDefinition } from './target.ts';
 
@@ -120,6 +122,11 @@ export interface TargetKind {
   getPrompt?(request: TargetRequest, prompt: AskedPrompt): Promise<GetPromptResult | InputRequiredResult>;
   /** Present where targets of this kind have resources. Rejects as `call`. */
   readResource?(request: TargetRequest, uri: string): Promise<ReadResourceResult | InputRequiredResult>;
+  /**
+   * Present where targets of this kind are asked by HTTP, below their name; `model`: in place of that which the request asks for. Rejects as `call`,
+   * while nothing was answered.
+   */
+  pass?(request: TrafficRequest, target: LiveTarget, model?: string): Promise<UpstreamResponse>;
 }
 
 /** A prompt as a client asks for it. */

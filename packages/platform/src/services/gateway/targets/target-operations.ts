@@ -82,7 +82,8 @@ function view(target: Target): control.GetGatewayTargetResponse {
   const { gatewayArn, id: targetId, name, status, statusReasons, synchronizedAt, createdAt, updatedAt } = target;
   const { credentialProviderConfigurations, certificateAuthority: _, ...definition } = definitionOf(target);
   return {
-    ...{ gatewayArn, targetId, name, status, ...definition, credentialProviderConfigurations, protocolType: 'MCP' },
+    ...{ gatewayArn, targetId, name, status, ...definition, credentialProviderConfigurations },
+    protocolType: definition.targetConfiguration.mcp ? 'MCP' : 'HTTP',
     ...(statusReasons.length > 0 && { statusReasons }),
     ...authorizationOf(target),
     ...(synchronizedAt !== undefined && { lastSynchronizedAt: new Date(synchronizedAt) }),

@@ -73,9 +73,9 @@ export function definitionOf({ live, wanted }: TargetData): TargetDefinition {
   return shown;
 }
 
-/** The ARN of the gateway that the ARN of a target or a rate limit names. */
+/** The ARN of the gateway that the ARN of a target, a rate limit or a rule names. */
 export function gatewayArnOf(arn: string): string {
-  return arn.replace(/\/(target|rate-limit)\/[^/]*$/, '');
+  return arn.replace(/\/(target|rate-limit|rule)\/[^/]*$/, '');
 }
 
 /** The target that a row holds. */

@@ -56,6 +56,8 @@ export interface TargetsDeps {
 
 /** Of a gateway. */
 const MOST_TARGETS = 1_000;
+/** What follows a gateway in addresses beside the names of targets. */
+const RESERVED_NAMES = new Set(['mcp', 'inference', 'targets', 'rules', 'rate-limits', 'synchronizeTargets']);
 /** Targets of an account whose tools are being made at once. */
 const MOST_MAKING = 100;
 
@@ -82,6 +84,8 @@ export class Targets {
     const { definition, document } = await this.#check(gateway, input, ctx);
     const id = newIdSuffix();
     const name = input.name ?? `target-${id}`;
+    if (kindOf(definition, this.#deps.kinds).pass && RESERVED_NAMES.has(name))
+      throw errors.invalidField('name', `must not be ${name}, which has another meaning in the address of a gateway`);
     const arn = resourceArn('gateway-target', { region, accountId }, gateway.id, id);
     const consent = await this.#deps.consents.begin(gateway, { id }, definition, ctx.signal);
     const status = consent?.url === undefined ? 'CREATING' : 'CREATE_PENDING_AUTH';

@@ -11,7 +11,7 @@ it('is called as the gateway’s role and never as its caller, who does not see 
       },
     },
     keys: { find: async () => undefined },
-    guard: { run: (_target, work) => work() },
+    guard: { run: (_target, work) => work(() => undefined) },
     clock: { now: () => 0 },
   });
   const problem = (type: 'GATEWAY_IAM_ROLE' | 'CALLER_IAM_CREDENTIALS') =>

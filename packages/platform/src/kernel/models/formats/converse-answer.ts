@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DocumentValue, models } from '@agentplatform/contract';
-import type { AnswerPart, ModelAnswer, ModelEvent, ModelUsage, StopReason } from '../../kernel/models/index.ts';
+import type { AnswerPart, ModelAnswer, ModelEvent, ModelUsage, StopReason } from '../model.ts';
 
 const STOPS: Record<StopReason, models.StopReason> = {
   end: 'end_turn',

@@ -11,10 +11,12 @@ import type {
   TextPart,
   ToolChoice,
   UserPart,
-} from '../../kernel/models/index.ts';
-import type { Dialect, Said } from './invoke-body.ts';
+} from '../model.ts';
+import type { ClientFormat, Said } from './client-format.ts';
 import {
   bytesAt,
+  effortOf,
+  jsonFormOf,
   jsonOf,
   listAt,
   type Members,
@@ -27,10 +29,11 @@ import {
 } from './json-body.ts';
 
 /** Bodies of Anthropic's messages API, as Claude takes them on Bedrock. */
-export const anthropicBody: Dialect = { request, answer, events };
+export const MESSAGES: ClientFormat = { request, answer, events };
 
 function request(body: Members): ModelRequest {
-  const { max_tokens, stop_sequences, system, tools, tool_choice, thinking } = body;
+  const { max_tokens, stop_sequences, system, tools, tool_choice } = body;
+  const form = membersOf(membersOf(body.output_config).format);
   const instructions = system === undefined ? '' : textsIn(system, 'system');
   return {
     ...(instructions === '' ? {} : { system: instructions }),
@@ -42,8 +45,17 @@ function request(body: Members): ModelRequest {
       ? {}
       : { stopSequences: listAt(stop_sequences, 'stop_sequences').map((one) => textAt(one, 'stop_sequences')) }),
     ...samplingOf(body),
-    ...(membersOf(thinking).type === 'enabled' ? { reasoning: 'medium' } : {}),
+    ...reasoningOf(body),
+    ...jsonFormOf(form, form, 'output_config.format'),
   };
+}
+
+function reasoningOf({ thinking, output_config }: Members): Pick<ModelRequest, 'reasoning'> {
+  const { type } = membersOf(thinking);
+  if (type === 'disabled') return { reasoning: 'none' };
+  const effort = effortOf(membersOf(output_config).effort);
+  if (type !== 'enabled' && type !== 'adaptive') return effort ? { reasoning: effort } : {};
+  return { reasoning: effort ?? 'medium' };
 }
 
 function textsIn(value: unknown, where: string): string {
@@ -55,7 +67,8 @@ function textsIn(value: unknown, where: string): string {
 
 function toolOf(value: unknown, index: number) {
   const where = `tools[${index}]`;
-  const { name, description, input_schema } = objectAt(value, where);
+  const { type = 'custom', name, description, input_schema } = objectAt(value, where);
+  if (type !== 'custom') throw wrong(`${where}.type`, 'is served as custom: tools that the provider runs are not');
   return {
     name: textAt(name, `${where}.name`),
     schema: schemaAt(input_schema, `${where}.input_schema`),

@@ -1,25 +1,8 @@
 import { errors, type StreamingBlob } from '@agentplatform/contract';
-import type { ModelAnswer, ModelEvent, ModelRequest } from '../../kernel/models/index.ts';
-import type { RequestContext } from '../../kernel/service.ts';
-import { anthropicBody } from './anthropic-body.ts';
+import { CHAT_COMPLETIONS } from './chat-completions.ts';
+import type { ClientFormat } from './client-format.ts';
 import type { Members } from './json-body.ts';
-import { openaiBody } from './openai-body.ts';
-
-/** What an answer says of itself. */
-export interface Said {
-  id: string;
-  /** As the client named it. */
-  model: string;
-  /** Since the Unix epoch. */
-  seconds: number;
-}
-
-/** One vendor's way of putting a conversation into the body of InvokeModel. */
-export interface Dialect {
-  request(body: Members): ModelRequest;
-  answer(answer: ModelAnswer, said: Said): object;
-  events(events: AsyncIterable<ModelEvent>, said: Said): AsyncIterable<object>;
-}
+import { MESSAGES } from './messages.ts';
 
 /** The model's own limit of a body. */
 const MAX_BYTES = 25_000_000;
@@ -30,7 +13,7 @@ const MAX_BYTES = 25_000_000;
  */
 export async function bodyOf(
   input: { body?: StreamingBlob; guardrailIdentifier?: string },
-  ctx: Pick<RequestContext, 'holdBody'>,
+  ctx: { holdBody(bytes: number): void },
 ): Promise<Members> {
   if (input.guardrailIdentifier !== undefined)
     throw errors.invalidField('guardrailIdentifier', 'names a guardrail, and there are none on this platform');
@@ -55,11 +38,11 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The dialect of a body. Throws ValidationException for any other than the two that are served. */
-export function dialectOf(body: Members): Dialect {
-  if (typeof body.anthropic_version === 'string') return anthropicBody;
+/** The format of a body. Throws ValidationException for any other than the two that are served. */
+export function formatOf(body: Members): ClientFormat {
+  if (typeof body.anthropic_version === 'string') return MESSAGES;
   const foreign = ['inferenceConfig', 'schemaVersion', 'inputText', 'prompt', 'inputs'].find((name) => name in body);
-  if (foreign === undefined && Array.isArray(body.messages)) return openaiBody;
+  if (foreign === undefined && Array.isArray(body.messages)) return CHAT_COMPLETIONS;
   throw errors.invalidField(
     'body',
     'must be one of the Anthropic messages API (with anthropic_version) or of OpenAI chat completions (with messages); for any other model use Converse, which serves all',

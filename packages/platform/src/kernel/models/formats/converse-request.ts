@@ -10,7 +10,7 @@ import type {
   ToolDefinition,
   ToolResultPart,
   UserPart,
-} from '../../kernel/models/index.ts';
+} from '../model.ts';
 import { effortOf, membersOf } from './json-body.ts';
 
 type Input = models.ConverseRequest | models.ConverseStreamRequest;

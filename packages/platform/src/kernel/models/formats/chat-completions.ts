@@ -1,6 +1,5 @@
 import type {
   AnswerPart,
-  FilePart,
   ModelAnswer,
   ModelEvent,
   ModelMessage,
@@ -9,12 +8,14 @@ import type {
   StopReason,
   TextPart,
   ToolChoice,
-} from '../../kernel/models/index.ts';
-import type { Dialect, Said } from './invoke-body.ts';
+  UserPart,
+} from '../model.ts';
+import type { ClientFormat, Said } from './client-format.ts';
 import {
-  bytesAt,
   effortOf,
-  jsonOf,
+  fileIn,
+  inputIn,
+  jsonFormOf,
   listAt,
   type Members,
   membersOf,
@@ -26,15 +27,16 @@ import {
 } from './json-body.ts';
 
 /** Bodies of OpenAI's chat completions, as its open models take them on Bedrock. */
-export const openaiBody: Dialect = { request, answer, events };
+export const CHAT_COMPLETIONS: ClientFormat = { request, answer, events };
 
 const INSTRUCTIONS = ['system', 'developer'];
 
 function request(body: Members): ModelRequest {
+  refuseUnserved(body);
   const given = listAt(body.messages, 'messages').map((message, index) => objectAt(message, `messages[${index}]`));
   const isInstruction = ({ role }: Members): boolean => INSTRUCTIONS.includes(String(role));
   const system = given.filter(isInstruction).map(({ content }) => textsIn(content, 'messages.content'));
-  const { tools, tool_choice, stop } = body;
+  const { tools, tool_choice, stop, response_format: form } = body;
   const maxTokens = body.max_completion_tokens ?? body.max_tokens;
   const reasoning = effortOf(body.reasoning_effort);
   return {
@@ -48,15 +50,31 @@ function request(body: Members): ModelRequest {
       : { stopSequences: (Array.isArray(stop) ? stop : [stop]).map((one) => textAt(one, 'stop')) }),
     ...samplingOf(body),
     ...(reasoning ? { reasoning } : {}),
+    ...jsonFormOf(membersOf(form), membersOf(membersOf(form).json_schema), 'response_format'),
   };
+}
+
+/** What changes an answer and cannot be had of every provider. Clients that say the default mean nothing by it. */
+function refuseUnserved({ n, logprobs, top_logprobs, audio, functions, web_search_options }: Members): void {
+  const given = {
+    audio,
+    functions,
+    web_search_options,
+    logprobs: logprobs || undefined,
+    top_logprobs: top_logprobs || undefined,
+  };
+  for (const [name, value] of Object.entries(given))
+    if (value !== undefined && value !== null) throw wrong(name, 'is not served');
+  if (n !== undefined && n !== null && n !== 1) throw wrong('n', 'must be 1');
 }
 
 function toolOf(value: unknown, index: number) {
   const where = `tools[${index}].function`;
-  const { name, description, parameters = { type: 'object' } } = objectAt(membersOf(value).function, where);
+  const { name, description, strict, parameters = { type: 'object' } } = objectAt(membersOf(value).function, where);
   return {
     name: textAt(name, `${where}.name`),
     schema: schemaAt(parameters, `${where}.parameters`),
+    ...(strict === true ? { strict } : {}),
     ...(description === undefined ? {} : { description: textAt(description, `${where}.description`) }),
   };
 }
@@ -85,38 +103,46 @@ function textsIn(value: unknown, where: string): string {
     .join('\n');
 }
 
-function userParts(content: unknown, where: string): (TextPart | FilePart)[] {
+function userParts(content: unknown, where: string): UserPart[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
-  return listAt(content, where).map((value) => {
-    const { type, text, image_url } = objectAt(value, where);
+  return listAt(content, where).map((value): UserPart => {
+    const { type, text, image_url, file } = objectAt(value, where);
     if (type === 'text') return { type: 'text', text: textAt(text, where) };
-    const [, mediaType, data] = /^data:([\w.+/-]+);base64,(.*)$/s.exec(String(membersOf(image_url).url)) ?? [];
-    if (type !== 'image_url' || mediaType === undefined)
-      throw wrong(where, 'is served as text and as images in data: URLs');
-    return { type: 'file', mediaType, data: bytesAt(data, where) };
+    if (type === 'image_url') return fileIn(membersOf(image_url).url, `${where}.image_url.url`);
+    const { file_data, filename } = membersOf(file);
+    if (type !== 'file') throw wrong(where, 'is served as text, image_url and file');
+    const named = typeof filename === 'string' ? { name: filename } : {};
+    return { ...fileIn(file_data, `${where}.file.file_data`), ...named };
   });
 }
 
-function answerParts({ content, tool_calls }: Members, where: string): AnswerPart[] {
+function answerParts({ content, tool_calls, reasoning_content }: Members, where: string): AnswerPart[] {
   const text = content === undefined || content === null ? '' : textsIn(content, `${where}.content`);
   const calls = tool_calls === undefined || tool_calls === null ? [] : listAt(tool_calls, `${where}.tool_calls`);
+  const thought = typeof reasoning_content === 'string' ? reasoning_content : '';
   return [
+    ...(thought === '' ? [] : [{ type: 'reasoning' as const, text: thought }]),
     ...(text === '' ? [] : [{ type: 'text' as const, text }]),
-    ...calls.map((value): AnswerPart => {
-      const { id, function: called } = objectAt(value, `${where}.tool_calls`);
-      const { name, arguments: given } = objectAt(called, `${where}.tool_calls.function`);
-      const input = inputOf(textAt(given, `${where}.tool_calls.function.arguments`), where);
-      return { type: 'tool-call', id: textAt(id, `${where}.tool_calls.id`), name: textAt(name, where), input };
-    }),
+    ...calls.map((value) => callOf(value, `${where}.tool_calls`)),
   ];
 }
 
-function inputOf(text: string, where: string) {
-  try {
-    return jsonOf(text === '' ? {} : JSON.parse(text));
-  } catch {
-    throw wrong(`${where}.tool_calls.function.arguments`, 'must be JSON');
-  }
+function callOf(value: unknown, where: string): AnswerPart {
+  const { id, function: called, extra_content } = objectAt(value, where);
+  const { name, arguments: given } = objectAt(called, `${where}.function`);
+  const signature = membersOf(membersOf(extra_content).google).thought_signature;
+  return {
+    type: 'tool-call',
+    id: textAt(id, `${where}.id`),
+    name: textAt(name, `${where}.function.name`),
+    input: inputIn(given, `${where}.function.arguments`),
+    ...(typeof signature === 'string' ? { signature } : {}),
+  };
+}
+
+/** Where Google's own OpenAI-compatible address has what signs a call: clients that give calls back whole give it back, too. */
+function signed(signature: string | undefined): object {
+  return signature === undefined ? {} : { extra_content: { google: { thought_signature: signature } } };
 }
 
 const STOPS: Record<StopReason, string> = {
@@ -139,10 +165,11 @@ function answer({ content, stopReason, usage }: ModelAnswer, said: Said): object
     ...(calls.length === 0
       ? {}
       : {
-          tool_calls: calls.map(({ id, name, input }) => ({
+          tool_calls: calls.map(({ id, name, input, signature }) => ({
             id,
             type: 'function',
             function: { name, arguments: JSON.stringify(input) },
+            ...signed(signature),
           })),
         }),
   };
@@ -154,12 +181,13 @@ function headOf({ id, model, seconds }: Said, object: string): object {
   return { id: `chatcmpl-${id}`, object, created: Math.floor(seconds), model };
 }
 
-function usageOf({ input, output, cacheRead }: ModelUsage): object {
+function usageOf({ input, output, cacheRead, reasoning }: ModelUsage): object {
   return {
     prompt_tokens: input,
     completion_tokens: output,
     total_tokens: input + output,
     prompt_tokens_details: { cached_tokens: cacheRead },
+    ...(reasoning === undefined ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
   };
 }
 
@@ -178,8 +206,22 @@ async function* events(stream: AsyncIterable<ModelEvent>, said: Said): AsyncGene
       const { id, name } = event.head;
       yield chunk({ tool_calls: [{ index: ++call, id, type: 'function', function: { name, arguments: '' } }] });
     } else if (event.type === 'delta') yield chunk(deltaOf(kind, event.delta, call));
-    else if (event.type === 'end') yield { ...chunk({}, STOPS[event.stopReason]), usage: usageOf(event.usage) };
+    else if (event.type === 'signature' && kind === 'tool-call')
+      yield chunk({ tool_calls: [{ index: call, ...signed(event.signature) }] });
+    else if (event.type === 'end') yield* ending(event, chunk, said);
   }
+}
+
+/** What was used comes with the last chunk, or in one of its own where the client asks for that. */
+function* ending(
+  { stopReason, usage }: ModelEvent & { type: 'end' },
+  chunk: (delta: object, finish_reason: string) => object,
+  said: Said,
+): Generator<object> {
+  const last = chunk({}, STOPS[stopReason]);
+  if (membersOf(said.asked.stream_options).include_usage !== true) return yield { ...last, usage: usageOf(usage) };
+  yield last;
+  yield { ...headOf(said, 'chat.completion.chunk'), choices: [], usage: usageOf(usage) };
 }
 
 function deltaOf(kind: string, delta: string, index: number): object {

@@ -1,6 +1,6 @@
 import { errors, ServiceError } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import { ModelError } from '../../kernel/models/index.ts';
+import { ModelError } from '../model-error.ts';
 
 /**
  * What a client of Bedrock is told of a model that gave no answer; anything else stays what it is. What the service said of a request that it refused goes to the

@@ -1,0 +1,2 @@
+export { inferenceKinds } from './inference-kinds.ts';
+export { InferenceRequests } from './inference-requests.ts';

@@ -1,0 +1,141 @@
+import { errors, ServiceError, type WireResponse } from '@agentplatform/contract';
+import type { Logger } from 'pino';
+import type { Clock } from '../../../kernel/clock.ts';
+import { PushBody, type UpstreamResponse } from '../../../kernel/http/index.ts';
+import {
+  answerClient,
+  type ClientApi,
+  type ClientCall,
+  clientApiOf,
+  clientCall,
+  clientError,
+  createModels,
+  type Model,
+  modelEntry,
+  modelList,
+} from '../../../kernel/models/index.ts';
+import type { TargetCredentials } from '../outbound/target-credentials.ts';
+import type { TrafficHandler, TrafficRequest } from '../traffic/index.ts';
+import { type ModelRoute, ModelRoutes } from './model-routes.ts';
+import { type ProviderOutboundDeps, providerOutbound } from './provider-outbound.ts';
+
+export interface InferenceRequestsDeps extends ProviderOutboundDeps {
+  credentials: Pick<TargetCredentials, 'of'>;
+  clock: Clock;
+  region: string;
+  log: Logger;
+}
+
+/** Of a prompt with its pictures, as Bedrock has it. */
+const MAX_BYTES = 25_000_000;
+/** Longest that one answer may take. */
+const TIMEOUT_MS = 600_000;
+
+interface Found {
+  call: ClientCall;
+  route: ModelRoute;
+}
+
+/** What is asked of models, below a gateway's `/inference`: any client's format before any provider's. */
+export class InferenceRequests implements TrafficHandler {
+  readonly #deps: InferenceRequestsDeps;
+  readonly #routes: ModelRoutes;
+  /** Found when the limits looked at it. */
+  readonly #found = new WeakMap<TrafficRequest, Promise<Found>>();
+
+  constructor(deps: InferenceRequestsDeps) {
+    this.#deps = deps;
+    this.#routes = new ModelRoutes(deps.region);
+  }
+
+  async aim(request: TrafficRequest): Promise<{ targetName?: string; body?: unknown }> {
+    const api = apiOf(request);
+    if (!api) return {};
+    try {
+      const { call, route } = await this.#find(request, api);
+      return { targetName: route.target.name, body: call.asked };
+    } catch (error) {
+      // It is told below, in the client's own format.
+      if (error instanceof ServiceError) return {};
+      throw error;
+    }
+  }
+
+  async handle(request: TrafficRequest): Promise<UpstreamResponse> {
+    const { requestId } = request.passing;
+    const api = apiOf(request);
+    try {
+      return upstream(api ? await this.#ask(request, api) : this.#list(request));
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      return upstream(clientError(api, error, requestId));
+    }
+  }
+
+  async #ask(request: TrafficRequest, api: ClientApi): Promise<WireResponse> {
+    const { requestId, signal, span } = request.passing;
+    const { call, route } = await this.#find(request, api);
+    const model = await this.#modelOf(request, route);
+    const { log, clock } = this.#deps;
+    // Memory for the body is held by whoever read it.
+    return answerClient(call, model, { requestId, signal, span, log, holdBody: () => undefined }, clock);
+  }
+
+  /** Once for each request, also where it fails: a body is read once. */
+  #find(request: TrafficRequest, api: ClientApi): Promise<Found> {
+    const known = this.#found.get(request) ?? this.#look(request, api);
+    this.#found.set(request, known);
+    return known;
+  }
+
+  async #look(request: TrafficRequest, api: ClientApi): Promise<Found> {
+    const body = await request.whole(MAX_BYTES);
+    const { headers } = request.caller;
+    const call = clientCall(api, { path: request.path, headers, body }, await request.json(MAX_BYTES));
+    return { call, route: this.#routes.find(request.open, call.model, api) };
+  }
+
+  async #modelOf(request: TrafficRequest, route: ModelRoute): Promise<Model> {
+    const { target, speech, modelId } = route;
+    const { principal, signal } = request.passing;
+    const credential = await this.#deps.credentials.of(target, target.live, request.open.gateway, {
+      principal,
+      signal,
+    });
+    const [key] = credential.secrets;
+    const config = { ...speech, name: target.name, model: modelId, answersFor: [], ...(key !== undefined && { key }) };
+    const outbound = providerOutbound({ target, speech, credential }, this.#deps);
+    const model = createModels([config], undefined, { outbound, timeoutMs: TIMEOUT_MS }).default;
+    if (!model) throw new Error('a model that was made just now');
+    return model;
+  }
+
+  #list({ path, passing, open }: TrafficRequest): WireResponse {
+    const id = path === '/v1/models' ? '' : decoded(path.replace('/v1/models/', ''));
+    if (passing.req.method !== 'GET' || !path.startsWith('/v1/models') || id === undefined)
+      throw errors.resourceNotFound(`No model is asked by ${passing.req.method} at /inference${path}.`);
+    const models = this.#routes.list(open);
+    const entry = models.find((model) => model.id === id);
+    if (id !== '' && !entry) throw errors.resourceNotFound(`No target names the model ${id}.`);
+    const headers = { 'content-type': 'application/json' };
+    return { status: 200, headers, body: JSON.stringify(entry ? modelEntry(entry) : modelList(models)) };
+  }
+}
+
+function apiOf({ path, passing }: TrafficRequest): ClientApi | undefined {
+  return passing.req.method === 'POST' ? clientApiOf(path) : undefined;
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function upstream({ status, headers, body }: WireResponse): UpstreamResponse {
+  if (typeof body === 'string' || body === undefined) return { status, headers, body: PushBody.of(body ?? '') };
+  const parts = body instanceof Uint8Array ? [body] : body;
+  return { status, headers, body: PushBody.from(ReadableStream.from(parts)) };
+}

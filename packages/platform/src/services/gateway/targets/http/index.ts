@@ -1,0 +1,3 @@
+export { NO_TOOLS } from './no-tools.ts';
+export { PassthroughKind } from './passthrough-kind.ts';
+export { RuntimeKind } from './runtime-kind.ts';

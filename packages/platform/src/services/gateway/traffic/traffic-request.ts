@@ -1,0 +1,67 @@
+import { errors, holdsTooMuch } from '@agentplatform/contract';
+import type { Passing } from '../../../kernel/http/index.ts';
+import { onAbort } from '../../../kernel/on-abort.ts';
+import type { OpenGateway } from '../gateway-tools.ts';
+import type { ToolCaller } from '../targets/target-kind.ts';
+import { jsonOf, readWhole, textOf } from '../whole-body.ts';
+
+/** Of a body that is read whole, where nobody says otherwise. */
+const MAX_BYTES = 4 * 1024 * 1024;
+
+/** One HTTP request to a gateway beside MCP, whose caller is known and allowed. Its body is a stream until somebody reads it whole. */
+export class TrafficRequest {
+  readonly open: OpenGateway;
+  readonly passing: Passing;
+  readonly caller: ToolCaller;
+  /** The first word of its path: the name of a target, or such as `inference`. */
+  readonly word: string;
+  /** What follows that, as it was written: empty, or from its slash on. */
+  readonly path: string;
+  #whole: Uint8Array | undefined;
+
+  constructor({
+    open,
+    passing,
+    caller,
+    word,
+    path,
+  }: Pick<TrafficRequest, 'open' | 'passing' | 'caller' | 'word' | 'path'>) {
+    this.open = open;
+    this.passing = passing;
+    this.caller = caller;
+    this.word = word;
+    this.path = path;
+  }
+
+  /** What is still to be sent on: the whole where it was read, which may be sent again. */
+  get body(): Passing['body'] {
+    return this.#whole ?? this.passing.body;
+  }
+
+  /** The same, whose answer nobody waits for any more once the signal aborts. What was read of the body is there; what was not is sent on once. */
+  until(signal: AbortSignal): TrafficRequest {
+    const onGone: Passing['onGone'] = (run) => onAbort(signal, run);
+    const request = new TrafficRequest({ ...this, passing: { ...this.passing, body: this.body, signal, onGone } });
+    return request;
+  }
+
+  /** Whether the body is said to be JSON of no more than so many bytes. */
+  isJson(maxBytes = MAX_BYTES): boolean {
+    const { 'content-type': type = '', 'content-length': length } = this.passing.req.headers;
+    return /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type) && Number(length) <= maxBytes;
+  }
+
+  /** Reads the body, once. Rejects with RequestEntityTooLargeException, and where there is no memory for it. */
+  async whole(maxBytes = MAX_BYTES): Promise<Uint8Array> {
+    this.#whole ??= await readWhole(this.passing, maxBytes, () =>
+      errors.tooLarge(`The body of this request may have at most ${maxBytes} bytes.`),
+    );
+    return this.#whole;
+  }
+
+  /** What the body says; undefined for what is no JSON, or has too many values. Rejects as `whole`. */
+  async json(maxBytes = MAX_BYTES): Promise<unknown> {
+    const bytes = await this.whole(maxBytes);
+    return holdsTooMuch(bytes) ? undefined : jsonOf(textOf(bytes));
+  }
+}

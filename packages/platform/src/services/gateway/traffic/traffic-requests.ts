@@ -1,0 +1,146 @@
+import type { IncomingMessage } from 'node:http';
+import { errors } from '@agentplatform/contract';
+import type { Passing, PassRequest, PassService, UpstreamResponse } from '../../../kernel/http/index.ts';
+import type { OpenGateway } from '../gateway-tools.ts';
+import { GATEWAYS_PATH, gatewayPath } from '../gateways/gateway.ts';
+import type { Inbound } from '../gateways/inbound.ts';
+import { isBody, type LimitedRequests, type Traffic } from '../rate-limits/index.ts';
+import { type FallbackChain, type Route, routeOf } from '../rules/index.ts';
+import type { LiveTarget } from '../targets/target.ts';
+import type { TargetKind } from '../targets/target-kind.ts';
+import { kindOf, type TargetKinds } from '../targets/target-kinds.ts';
+import { refusePath } from './path-rules.ts';
+import { TrafficRequest } from './traffic-request.ts';
+
+/** Answers the requests whose path begins with a word that is no target’s, such as `inference`. */
+export interface TrafficHandler {
+  /** What the request is for, as rate limits see it; nothing beside its caller, headers and body when absent. Rejects with the wire's error. */
+  aim?(request: TrafficRequest): Promise<Partial<Pick<Traffic, 'targetName' | 'body'>>>;
+  /** Rejects with the wire's error, while nothing was answered. */
+  handle(request: TrafficRequest): Promise<UpstreamResponse>;
+}
+
+export interface TrafficRequestsDeps {
+  inbound: Pick<Inbound, 'read' | 'addressOf' | 'operation'>;
+  limited: Pick<LimitedRequests, 'admit'>;
+  kinds: TargetKinds;
+  /** Those who answer by the first word of the path; no target of HTTP is called so. */
+  words: Readonly<Record<string, TrafficHandler>>;
+  chain: Pick<FallbackChain, 'run'>;
+  /** From 0 to 1. */
+  random(): number;
+}
+
+/**
+ * What comes to gateways beside MCP: in (`Inbound`) → rate limits → the handler of the path's first word, or the target that a rule says, or that of that name. Bodies stream both
+ * ways; what a handler has begun to send it sends to nobody else.
+ */
+export class TrafficRequests implements PassService {
+  readonly operation: string;
+  readonly urls = [`${GATEWAYS_PATH}/:gateway/*`];
+  readonly methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+  readonly sandboxes = true;
+  readonly #deps: TrafficRequestsDeps;
+
+  constructor(deps: TrafficRequestsDeps) {
+    this.operation = deps.inbound.operation;
+    this.#deps = deps;
+  }
+
+  read(req: IncomingMessage): PassRequest {
+    return this.#deps.inbound.read(req, gatewayPath, (passing, open) => this.#pass(passing, open));
+  }
+
+  async #pass(passing: Passing, open: OpenGateway): Promise<UpstreamResponse> {
+    const { req, requestId, principal } = passing;
+    const { searchParams: query } = this.#deps.inbound.addressOf(req);
+    const { word, path, search } = partsOf(req.url ?? '');
+    refusePath(path, search);
+    refuseIntercepted(open);
+    const caller = { principal, requestId, headers: req.headers, query };
+    const request = new TrafficRequest({ open, passing, caller, word, path });
+    const { aim, handle } = this.#handlerOf(request);
+    const end = await this.#deps.limited.admit(open.limits, [await trafficOf(request, aim)]);
+    try {
+      const answer = await handle();
+      answer.body.onSettled(end);
+      return answer;
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
+
+  #handlerOf(request: TrafficRequest): { aim: Aim; handle: () => Promise<UpstreamResponse> } {
+    const { words } = this.#deps;
+    const { open, word, caller } = request;
+    const handler = Object.hasOwn(words, word) ? words[word] : undefined;
+    if (handler) return { aim: () => handler.aim?.(request) ?? {}, handle: () => handler.handle(request) };
+    const asked = { word, principal: caller.principal, headers: caller.headers };
+    const route = routeOf(open, asked, this.#deps.random) ?? { targetName: word };
+    // Before anything is counted.
+    if (!route.fallback) this.#targetOf(request, route.targetName);
+    return { aim: () => ({ targetName: word }), handle: () => this.#ask(request, route) };
+  }
+
+  async #ask(request: TrafficRequest, route: Route): Promise<UpstreamResponse> {
+    // It may be sent again.
+    if (route.fallback) await request.whole();
+    const { gateway } = request.open;
+    return this.#deps.chain.run(
+      route,
+      gateway.arn,
+      async ({ targetName, model }, signal) => {
+        const { kind, target } = this.#targetOf(request, targetName);
+        return kind.pass(request.until(signal), target, model);
+      },
+      request.passing.signal,
+    );
+  }
+
+  /** Throws ResourceNotFoundException where no target of HTTP is called so. */
+  #targetOf({ open: { gateway, targets } }: TrafficRequest, wanted: string): { kind: Passes; target: LiveTarget } {
+    const target = targets.find(({ name }) => name === wanted);
+    const kind = target && kindOf(target.live, this.#deps.kinds);
+    if (target && kind && passes(kind)) return { kind, target };
+    throw errors.resourceNotFound(`The gateway ${gateway.id} has no target of HTTP called ${wanted}.`, {
+      remedy: `Targets of HTTP are at ${gatewayPath(gateway.id)}/TARGET/PATH, tools at ${gatewayPath(gateway.id)}/mcp.`,
+    });
+  }
+}
+
+type Passes = TargetKind & Required<Pick<TargetKind, 'pass'>>;
+
+function passes(kind: TargetKind): kind is Passes {
+  return kind.pass !== undefined;
+}
+
+type Aimed = Partial<Pick<Traffic, 'targetName' | 'body'>>;
+type Aim = () => Aimed | Promise<Aimed>;
+
+/** What rate limits see of it. The body is read for those alone that look into it. */
+async function trafficOf(request: TrafficRequest, aim: Aim): Promise<Traffic> {
+  const { principal, headers } = request.caller;
+  const looked = request.open.limits.some(({ limit }) => limit.dimensionKeys.some(isBody));
+  const body = looked && request.isJson() ? await request.json() : undefined;
+  return { principal, headers, body, ...(await aim()) };
+}
+
+/** Throws ValidationException at a gateway with interceptors: they see messages of MCP, and a filter that could be passed by is none. */
+function refuseIntercepted({ gateway: { id, definition } }: OpenGateway): void {
+  if ((definition.interceptorConfigurations ?? []).length > 0)
+    throw errors.validation(
+      `The gateway ${id} has interceptors, which see messages of MCP alone: it takes no others.`,
+      {
+        remedy: 'Put targets of HTTP behind a gateway without interceptors.',
+      },
+    );
+}
+
+/** Of `/gateways/{id}/{word}{path}{search}`, as it was written. */
+function partsOf(url: string): { word: string; path: string; search: string } {
+  const asked = url.indexOf('?');
+  const whole = asked < 0 ? url : url.slice(0, asked);
+  const [, , , word = '', ...steps] = whole.split('/');
+  return { word, path: steps.map((step) => `/${step}`).join(''), search: asked < 0 ? '' : url.slice(asked + 1) };
+}

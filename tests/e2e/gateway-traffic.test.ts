@@ -1,0 +1,518 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
+import { join } from 'node:path';
+import { buffer, text } from 'node:stream/consumers';
+import {
+  CreateApiKeyCredentialProviderCommand,
+  CreateGatewayCommand,
+  type CreateGatewayCommandInput,
+  CreateGatewayRuleCommand,
+  CreateGatewayTargetCommand,
+  type CreateGatewayTargetCommandInput,
+  DeleteGatewayRuleCommand,
+  GetGatewayRuleCommand,
+  ListGatewayRulesCommand,
+  ListGatewayTargetsCommand,
+  type TargetConfiguration,
+  UpdateGatewayRuleCommand,
+} from '@aws-sdk/client-bedrock-agentcore-control';
+import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Clients, clientsOf } from '../support/clients.ts';
+import { deployAgent } from '../support/deploy.ts';
+import { connectMcp, settledTarget, signingFetch } from '../support/gateway.ts';
+import { newUser } from '../support/iam.ts';
+import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+
+const KEY = 'kiwi-canary-7f3a9c51';
+let platform: TestPlatform;
+let clients: Clients;
+let backend: Server;
+let backendUrl: string;
+let signed: typeof fetch;
+const seen: { request: IncomingMessage; body: Buffer }[] = [];
+type Answer = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
+let answer: Answer;
+const echo: Answer = (_, response) => void response.setHeader('content-type', 'application/json').end('{"said":"tea"}');
+
+beforeAll(async () => {
+  backend = createServer(async (request, response) => {
+    if (!request.url?.startsWith('/live')) seen.push({ request, body: await buffer(request) });
+    await answer(request, response);
+  });
+  await new Promise<void>((done) => backend.listen(0, '127.0.0.1', done));
+  backendUrl = `http://127.0.0.1:${(backend.address() as AddressInfo).port}`;
+  platform = await startTestPlatform({ args: ['--sandbox', 'process', '--allow-private-egress', '127.0.0.0/8'] });
+  clients = clientsOf(platform);
+  signed = signingFetch(platform);
+});
+afterAll(async () => {
+  clients?.close();
+  await platform?.dispose();
+  backend?.closeAllConnections();
+  backend?.close();
+});
+beforeEach(() => {
+  seen.length = 0;
+  answer = echo;
+});
+
+let named = 0;
+async function gateway(more: Partial<CreateGatewayCommandInput> = {}): Promise<{ id: string; url: string }> {
+  const roleArn = platform.ready.defaultRoleArn;
+  const { gatewayId: id = '' } = await clients.control.send(
+    new CreateGatewayCommand({ name: `traffic-${++named}`, roleArn, authorizerType: 'AWS_IAM', ...more }),
+  );
+  return { id, url: `${platform.ready.endpoint}/gateways/${id}` };
+}
+
+async function target(
+  gatewayIdentifier: string,
+  name: string,
+  http: object,
+  more: Partial<CreateGatewayTargetCommandInput> = {},
+) {
+  // The SDK lacks what is newer than it; the platform's own validators look at all of it.
+  const targetConfiguration = { http } as TargetConfiguration;
+  const input = { gatewayIdentifier, name, targetConfiguration, ...more };
+  const { targetId = '' } = await clients.control.send(new CreateGatewayTargetCommand(input));
+  const made = await settledTarget(clients, gatewayIdentifier, targetId);
+  expect(made).toMatchObject({ status: 'READY', protocolType: 'HTTP' });
+}
+
+/** A gateway, open unless said, with that server as its target `api`. */
+async function passthrough(
+  configuration: object = {},
+  more: Partial<CreateGatewayTargetCommandInput> = {},
+  authorizer: Partial<CreateGatewayCommandInput> = { authorizerType: 'NONE' },
+): Promise<string> {
+  const { id, url } = await gateway(authorizer);
+  await target(
+    id,
+    'api',
+    { passthrough: { endpoint: `${backendUrl}/base/`, protocolType: 'CUSTOM', ...configuration } },
+    more,
+  );
+  return `${url}/api`;
+}
+
+describe('a passthrough target', () => {
+  it('is asked as the gateway is: method, path, query and body, and answers as it does', async () => {
+    const url = await passthrough();
+    answer = (_, response) => void response.writeHead(418, { 'content-type': 'text/plain', etag: '"1"' }).end('short');
+    const reply = await fetch(`${url}/pots/a%20b;v=1?x=%2F&y&x=2`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'text/x-tea', 'x-mine': '1', cookie: 'a=1', 'user-agent': 'pot' },
+      body: 'leaves',
+    });
+    expect(reply.status).toBe(418);
+    expect(await reply.text()).toBe('short');
+    expect(Object.fromEntries(reply.headers)).toMatchObject({
+      ...{ etag: '"1"', 'content-type': 'text/plain', 'cache-control': 'no-store' },
+      // It would be a page of the platform's own address.
+      'content-security-policy': expect.stringContaining('sandbox'),
+    });
+    const [{ request, body } = {}] = seen;
+    expect(request).toMatchObject({ method: 'PATCH', url: '/base/pots/a%20b;v=1?x=%2F&y&x=2' });
+    expect(String(body)).toBe('leaves');
+    expect(request?.headers).toMatchObject({
+      'content-type': 'text/x-tea',
+      'user-agent': 'pot',
+      host: backendUrl.slice(7),
+    });
+    expect(request?.headers).not.toHaveProperty('x-mine');
+    expect(request?.headers).not.toHaveProperty('cookie');
+  });
+
+  it('is told and tells what its lists name, and nothing else of their kind', async () => {
+    const metadataConfiguration = {
+      allowedRequestHeaders: ['X-Mine'],
+      allowedQueryParameters: ['page'],
+      allowedResponseHeaders: ['X-Quota'],
+    };
+    const url = await passthrough({}, { metadataConfiguration });
+    answer = (_, response) =>
+      void response.writeHead(200, { 'x-quota': '7', 'x-inner': '1', 'set-cookie': 'a=1' }).end();
+    const reply = await fetch(`${url}/a?page=2&debug=1`, { headers: { 'x-mine': '1', 'x-other': '2' } });
+    expect(seen[0]?.request.url).toBe('/base/a?page=2');
+    expect(seen[0]?.request.headers).toMatchObject({ 'x-mine': '1' });
+    expect(seen[0]?.request.headers).not.toHaveProperty('x-other');
+    expect(reply.headers.get('x-quota')).toBe('7');
+    expect([reply.headers.get('x-inner'), reply.headers.get('set-cookie')]).toEqual([null, null]);
+  });
+
+  it.each([
+    [undefined, '/base/a?v=2&w=3&k=a%20b'],
+    ['CLIENT_OVERRIDE', '/base/a?v=2&w=3&k=a%20b'],
+    ['STATIC_OVERRIDE', '/base/a?w=3&k=a%20b&v=1'],
+  ])('gets the query parameters of its owner, with %s', async (staticQueryParameterConflictResolution, sent) => {
+    const url = await passthrough({
+      staticQueryParameters: { v: '1', k: 'a b' },
+      ...(staticQueryParameterConflictResolution && { staticQueryParameterConflictResolution }),
+    });
+    await fetch(`${url}/a?v=2&w=3`);
+    expect(seen[0]?.request.url).toBe(sent);
+  });
+
+  it('gets the credential of its owner, which no answer shows, wherever it is cut', async () => {
+    const { credentialProviderArn: providerArn = '' } = await clients.control.send(
+      new CreateApiKeyCredentialProviderCommand({ name: `key-${++named}`, apiKey: KEY }),
+    );
+    const apiKeyCredentialProvider = { providerArn, credentialParameterName: 'X-Api-Key' };
+    const credentialProviderConfigurations: CreateGatewayTargetCommandInput['credentialProviderConfigurations'] = [
+      { credentialProviderType: 'API_KEY', credentialProvider: { apiKeyCredentialProvider } },
+    ];
+    const metadataConfiguration = { allowedResponseHeaders: ['X-Echo'] };
+    const url = await passthrough({}, { credentialProviderConfigurations, metadataConfiguration });
+    answer = async (_, response) => {
+      response.writeHead(200, { 'x-echo': KEY });
+      for (const part of ['your key is ', KEY.slice(0, 7), KEY.slice(7, 12), `${KEY.slice(12)}, and kiw`]) {
+        response.write(part);
+        await new Promise(setImmediate);
+      }
+      response.end('i');
+    };
+    const reply = await fetch(`${url}/a`, { headers: { 'x-api-key': 'mine' } });
+    expect(seen[0]?.request.headers['x-api-key']).toBe(KEY);
+    expect(reply.headers.get('x-echo')).toBe('[masked]');
+    expect(await reply.text()).toBe(`your key is ${'*'.repeat(KEY.length)}, and kiwi`);
+    answer = (_, response) => void response.writeHead(200, { 'content-encoding': 'x-rot13' }).end('xrl');
+    expect((await fetch(`${url}/a`)).status).toBe(502);
+  });
+
+  it('streams both ways: what is sent arrives before its end, and each part of the answer when it comes', async () => {
+    const url = await passthrough({ endpoint: `${backendUrl}/live` });
+    answer = (incoming, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      incoming.on('data', (part) => response.write(`data: ${part}\n\n`)).on('end', () => response.end());
+    };
+    const call = request(`${url}/chat`, { method: 'POST' });
+    call.write('one');
+    const [reply] = (await once(call, 'response')) as [IncomingMessage];
+    const [first] = await once(reply, 'data');
+    expect(String(first)).toBe('data: one\n\n');
+    call.write('two');
+    const [second] = await once(reply, 'data');
+    expect(String(second)).toBe('data: two\n\n');
+    call.end();
+    await once(reply, 'end');
+  });
+
+  it.each(['before', 'in'])('hears that its client has gone, %s its answer', async (when) => {
+    const url = await passthrough({ endpoint: `${backendUrl}/live` });
+    const gone = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    answer = (incoming, response) => {
+      incoming.resume();
+      response.on('close', gone.resolve);
+      if (when === 'in') response.write('some');
+      asked.resolve();
+    };
+    const ending = new AbortController();
+    const call = fetch(`${url}/a`, { signal: ending.signal });
+    await asked.promise;
+    if (when === 'in') await (await call).body?.getReader().read();
+    ending.abort();
+    await call.catch(() => undefined);
+    await gone.promise;
+  });
+
+  it('is left alone for no client that has gone, but is once it is away itself', async () => {
+    const url = await passthrough({ endpoint: `${backendUrl}/live` });
+    const statusesAfter = async (fail: (ending: AbortController, response: ServerResponse) => void) => {
+      for (let i = 0; i < 6; i++) {
+        const ending = new AbortController();
+        answer = (_, response) => fail(ending, response);
+        await fetch(`${url}/a`, { signal: ending.signal }).catch(() => undefined);
+      }
+      answer = echo;
+      return (await fetch(`${url}/a`)).status;
+    };
+    expect(await statusesAfter((ending) => ending.abort())).toBe(200);
+    expect(await statusesAfter((_, response) => void response.destroy())).toBe(503);
+  });
+
+  it('is asked once, whatever becomes of it: away, cut or no HTTP', async () => {
+    let connections = 0;
+    let behave: (socket: import('node:net').Socket) => void = () => undefined;
+    const rude = createTcpServer((socket) => {
+      connections++;
+      socket.on('error', () => undefined);
+      behave(socket);
+    });
+    await new Promise<void>((done) => rude.listen(0, '127.0.0.1', done));
+    const { port } = rude.address() as AddressInfo;
+    const url = await passthrough({ endpoint: `http://127.0.0.1:${port}` });
+    const ask = async () => {
+      connections = 0;
+      const reply = await fetch(`${url}/a`);
+      return { status: reply.status, connections, text: await reply.text().catch(() => 'cut') };
+    };
+    behave = (socket) => void socket.once('data', () => socket.destroy());
+    expect(await ask()).toMatchObject({ status: 502, connections: 1 });
+    behave = (socket) => void socket.once('data', () => socket.end('SSH-2.0-nothing\r\n'));
+    expect(await ask()).toMatchObject({ status: 502, connections: 1 });
+    behave = (socket) =>
+      void socket.once('data', () =>
+        socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf', () => socket.destroy()),
+      );
+    expect(await ask()).toEqual({ status: 200, connections: 1, text: 'cut' });
+    behave = (socket) => void socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nfull'));
+    expect(await ask()).toEqual({ status: 200, connections: 1, text: 'full' });
+    rude.close();
+    expect(await ask()).toMatchObject({ status: 502, connections: 0 });
+  });
+
+  it('leads nobody elsewhere', async () => {
+    const url = await passthrough();
+    answer = (_, response) => void response.writeHead(302, { location: 'https://example.com/' }).end();
+    expect((await fetch(`${url}/a`, { redirect: 'manual' })).status).toBe(502);
+  });
+
+  /** A request line as it is, which no client would send. */
+  async function raw(line: string, headers = ''): Promise<string> {
+    const { hostname, port, host } = new URL(platform.ready.endpoint);
+    const socket = connect(Number(port), hostname);
+    socket.write(`${line} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n${headers}\r\n`);
+    return (await text(socket)).split('\r\n')[0] ?? '';
+  }
+
+  it('is reached by no other path than its own', async () => {
+    const { pathname } = new URL(await passthrough());
+    for (const path of ['/../x', '/%2e%2e/x', '/a/..%2fx', '/a//b', '/a%5cb', '/a%0d%0aX:y', '/a%00', '/..;/x', '//x'])
+      expect(await raw(`GET ${pathname}${path}`), path).toMatch(/ 400 /);
+    expect(seen).toEqual([]);
+    expect(await raw(`GET ${pathname}/a`)).toMatch(/ 200 /);
+    expect(seen[0]?.request.url).toBe('/base/a');
+  });
+
+  it('sees no second request in one, and no header that another names as its connection’s', async () => {
+    const { pathname } = new URL(await passthrough());
+    const both = 'content-length: 4\r\ntransfer-encoding: chunked\r\n';
+    expect(await raw(`POST ${pathname}/a`, `${both}`)).toMatch(/ 400 /);
+    expect(seen).toEqual([]);
+    expect(await raw(`GET ${pathname}/a`, 'connection: user-agent\r\nuser-agent: x\r\nte: trailers\r\n')).toMatch(
+      / 200 /,
+    );
+    expect(seen[0]?.request.headers).not.toHaveProperty('user-agent');
+    expect(seen[0]?.request.headers).not.toHaveProperty('te');
+  });
+
+  it.each([
+    { why: 'a closed address', configuration: { endpoint: 'https://169.254.169.254/latest' } },
+    { why: 'a query', configuration: { endpoint: 'https://example.com/?a=1' } },
+    { why: 'a document that nothing reads', configuration: { schema: { source: { inlinePayload: '{}' } } } },
+    { why: 'a session in no header', configuration: { stickinessConfiguration: { identifier: '$context.body.id' } } },
+  ])('is not made of $why', async ({ configuration }) => {
+    await expect(passthrough(configuration)).rejects.toMatchObject({ name: 'ValidationException' });
+  });
+
+  it('is made on no gateway of MCP alone, and by no name with another meaning', async () => {
+    const { id } = await gateway({ protocolType: 'MCP' });
+    const passthrough = { endpoint: backendUrl, protocolType: 'CUSTOM' };
+    await expect(target(id, 'api', { passthrough })).rejects.toThrow('protocolType');
+    const other = await gateway();
+    for (const name of ['mcp', 'inference', 'targets', 'rules'])
+      await expect(target(other.id, name, { passthrough })).rejects.toThrow('another meaning');
+    await target(other.id, 'api', { passthrough });
+    const { items = [] } = await clients.control.send(new ListGatewayTargetsCommand({ gatewayIdentifier: other.id }));
+    expect(items).toMatchObject([{ name: 'api', targetType: 'PASSTHROUGH' }]);
+  });
+
+  it('is behind the gateway’s rights and rates', async () => {
+    const url = await passthrough({}, {}, { authorizerType: 'AWS_IAM' });
+    expect((await fetch(`${url}/a`)).status).toBe(403);
+    const nobody = await newUser(platform, 'nobody-of-traffic', [
+      { Effect: 'Allow', Action: 's3:GetObject', Resource: '*' },
+    ]);
+    expect((await signingFetch(platform, nobody)(`${url}/a`)).status).toBe(403);
+    expect(seen).toEqual([]);
+    expect((await signed(`${url}/a`)).status).toBe(200);
+  });
+});
+
+it('an MCP client talks to a server behind a passthrough', async () => {
+  const { id, url } = await gateway();
+  const handler = createMcpHandler(() => {
+    const server = new McpServer({ name: 'inner', version: '1' });
+    server.registerTool('greet', {}, async () => ({ content: [{ type: 'text', text: 'hello' }] }));
+    return server;
+  });
+  answer = async ({ method = 'GET', url: path, headers }, response) => {
+    const init = { method, headers: new Headers(headers as Record<string, string>) };
+    const body = method === 'POST' ? { body: seen.at(-1)?.body } : {};
+    const reply = await handler.fetch(new Request(`${backendUrl}${path}`, { ...init, ...body }));
+    response.writeHead(reply.status, Object.fromEntries(reply.headers)).end(Buffer.from(await reply.arrayBuffer()));
+  };
+  await target(id, 'inner', { passthrough: { endpoint: backendUrl, protocolType: 'MCP' } });
+  const client = await connectMcp(`${url}/inner/mcp`, { fetch: signed });
+  expect((await client.callTool({ name: 'greet' })).content).toEqual([{ type: 'text', text: 'hello' }]);
+  await client.close();
+});
+
+it('an A2A agent behind a passthrough shows its card and streams its answer', async () => {
+  const { id, url } = await gateway();
+  await target(id, 'agent', { passthrough: { endpoint: backendUrl, protocolType: 'A2A' } });
+  answer = ({ url: path, headers }, response) => {
+    if (path === '/.well-known/agent-card.json') return void response.end('{"name":"tea"}');
+    response.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'a2a-extensions': String(headers['a2a-extensions']),
+    });
+    response.end('data: {"jsonrpc":"2.0","id":1,"result":{"kind":"message"}}\n\n');
+  };
+  expect(await (await signed(`${url}/agent/.well-known/agent-card.json`)).json()).toEqual({ name: 'tea' });
+  const body = '{"jsonrpc":"2.0","id":1,"method":"message/stream"}';
+  const headers = { 'content-type': 'application/json', 'a2a-version': '0.3', 'a2a-extensions': 'urn:x' };
+  const reply = await signed(`${url}/agent/`, { method: 'POST', headers, body });
+  expect(await reply.text()).toContain('"kind":"message"');
+  expect(reply.headers.get('a2a-extensions')).toBe('urn:x');
+  expect(seen.at(-1)?.request.headers).toMatchObject({ 'a2a-version': '0.3' });
+});
+
+describe('a runtime behind a gateway', () => {
+  it('is invoked in the name of the role or of the caller, in the session that the client says', async () => {
+    const { arn } = await deployAgent(platform, clients, {
+      folder: join(import.meta.dirname, '../support/probe-agent'),
+    });
+    const { id, url } = await gateway();
+    const agentcoreRuntime = { arn };
+    await target(
+      id,
+      'by-role',
+      { agentcoreRuntime },
+      { credentialProviderConfigurations: [{ credentialProviderType: 'GATEWAY_IAM_ROLE' }] },
+    );
+    await target(
+      id,
+      'by-caller',
+      { agentcoreRuntime },
+      { credentialProviderConfigurations: [{ credentialProviderType: 'CALLER_IAM_CREDENTIALS' }] },
+    );
+    const session = `traffic-${'s'.repeat(40)}`;
+    const headers = { 'content-type': 'application/json', 'x-amzn-bedrock-agentcore-runtime-session-id': session };
+    const ask = (name: string, path = '/invocations', as = signed) =>
+      as(`${url}/${name}${path}`, { method: 'POST', headers, body: '{"do":"count"}' });
+    for (const name of ['by-role', 'by-caller']) {
+      const reply = await ask(name);
+      expect({ status: reply.status, text: await reply.text() }).toMatchObject({ status: 200 });
+      expect(reply.headers.get('x-amzn-bedrock-agentcore-runtime-session-id')).toBe(session);
+    }
+    expect((await ask('by-role', '/commands')).status).toBe(404);
+    const only = await newUser(platform, 'gateway-only', [
+      { Effect: 'Allow', Action: 'bedrock-agentcore:InvokeGateway', Resource: '*' },
+    ]);
+    const statuses = [];
+    for (const name of ['by-role', 'by-caller'])
+      statuses.push((await ask(name, '/invocations', signingFetch(platform, only))).status);
+    expect(statuses).toEqual([200, 403]);
+  });
+
+  it('is not made without credentials, nor of another account', async () => {
+    const { id } = await gateway();
+    const arn = 'arn:aws:bedrock-agentcore:us-east-1:999999999999:runtime/other-0123456789';
+    const credentialProviderConfigurations: CreateGatewayTargetCommandInput['credentialProviderConfigurations'] = [
+      { credentialProviderType: 'GATEWAY_IAM_ROLE' },
+    ];
+    await expect(target(id, 'a', { agentcoreRuntime: { arn } }, { credentialProviderConfigurations })).rejects.toThrow(
+      'this account',
+    );
+  });
+});
+
+it('no connector of HTTP is made', async () => {
+  const { id } = await gateway();
+  await expect(target(id, 'a', { connector: { source: { connectorId: 'x' } } })).rejects.toThrow('http.connector');
+});
+
+describe('rules', () => {
+  /** A gateway whose targets `blue` and `green` answer with their names. */
+  async function colours() {
+    const { id, url } = await gateway();
+    for (const colour of ['blue', 'green'])
+      await target(id, colour, { passthrough: { endpoint: `${backendUrl}/${colour}`, protocolType: 'CUSTOM' } });
+    answer = ({ url: path = '' }, response) => void response.end(path.split('/')[1]);
+    const ask = async (word: string, headers = {}) => (await signed(`${url}/${word}/x`, { headers })).text();
+    return { gatewayIdentifier: id, ask };
+  }
+  const to = (targetName: string) => [{ routeToTarget: { staticRoute: { targetName } } }];
+
+  it('are made, shown, changed, listed and deleted, and count at once', async () => {
+    const { gatewayIdentifier, ask } = await colours();
+    const conditions = [{ matchPaths: { anyOf: ['/blue/*'] } }];
+    const rule = { gatewayIdentifier, priority: 10, conditions, actions: to('green'), description: 'a move' };
+    expect(await ask('blue')).toBe('blue');
+    const made = await clients.control.send(new CreateGatewayRuleCommand(rule));
+    expect(made).toMatchObject({
+      priority: 10,
+      conditions,
+      actions: to('green'),
+      description: 'a move',
+      status: 'ACTIVE',
+    });
+    const { ruleId = '' } = made;
+    expect(await ask('blue')).toBe('green');
+    expect(await ask('green')).toBe('green');
+    const named = { gatewayIdentifier, ruleId };
+    await clients.control.send(new UpdateGatewayRuleCommand({ ...named, priority: 20, actions: to('blue') }));
+    const shown = await clients.control.send(new GetGatewayRuleCommand(named));
+    expect(shown).toMatchObject({ ruleId, priority: 20, conditions, actions: to('blue'), description: 'a move' });
+    expect(await ask('blue')).toBe('blue');
+    const second = await clients.control.send(new CreateGatewayRuleCommand({ ...rule, conditions: [] }));
+    expect(await ask('blue')).toBe('green');
+    const { gatewayRules = [] } = await clients.control.send(new ListGatewayRulesCommand({ gatewayIdentifier }));
+    expect(gatewayRules.map((one) => one.ruleId)).toEqual([ruleId, second.ruleId]);
+    await clients.control.send(new DeleteGatewayRuleCommand({ gatewayIdentifier, ruleId: second.ruleId ?? '' }));
+    await clients.control.send(new DeleteGatewayRuleCommand(named));
+    await expect(clients.control.send(new GetGatewayRuleCommand(named))).rejects.toMatchObject({
+      name: 'ResourceNotFoundException',
+    });
+    expect(await ask('blue')).toBe('blue');
+  });
+
+  it('split traffic, and keep a session where it is', async () => {
+    const { gatewayIdentifier, ask } = await colours();
+    const trafficSplit = ['blue', 'green'].map((targetName) => ({ targetName, name: targetName, weight: 50 }));
+    const actions = [{ routeToTarget: { weightedRoute: { trafficSplit } } }];
+    await clients.control.send(new CreateGatewayRuleCommand({ gatewayIdentifier, priority: 1, actions }));
+    const sessions = Array.from({ length: 20 }, (_, i) => ({ 'mcp-session-id': `s-${i}` }));
+    const first = await Promise.all(sessions.map((headers) => ask('any', headers)));
+    expect(new Set(first)).toEqual(new Set(['blue', 'green']));
+    expect(await Promise.all(sessions.map((headers) => ask('any', headers)))).toEqual(first);
+  });
+
+  it('are refused where they say what cannot be', async () => {
+    const { gatewayIdentifier } = await colours();
+    const make = (more: object) =>
+      clients.control.send(
+        new CreateGatewayRuleCommand({ gatewayIdentifier, priority: 1, actions: to('blue'), ...more }),
+      );
+    const weights = (a: number, b: number) => [
+      {
+        routeToTarget: {
+          weightedRoute: {
+            trafficSplit: [
+              { targetName: 'blue', name: 'x', weight: a },
+              { targetName: 'green', name: 'y', weight: b },
+            ],
+          },
+        },
+      },
+    ];
+    const bundle = {
+      bundleArn: `${'arn:aws:bedrock-agentcore:us-east-1:123456789012:configuration-bundle/b'}-0123456789`,
+      bundleVersion: crypto.randomUUID(),
+    };
+    await expect(make({ actions: to('red') })).rejects.toThrow('there is no red');
+    await expect(make({ actions: weights(50, 49) })).rejects.toThrow('100 together');
+    await expect(make({ actions: [{ configurationBundle: { staticOverride: bundle } }] })).rejects.toThrow(
+      'configuration bundles',
+    );
+    const paths = { matchPaths: { anyOf: ['/a/*'] } };
+    await expect(make({ conditions: [paths, paths] })).rejects.toThrow('one of each kind');
+    await make({ actions: weights(1, 99) });
+    await expect(make({})).rejects.toMatchObject({ name: 'ConflictException' });
+    await make({ priority: 2 });
+  });
+});

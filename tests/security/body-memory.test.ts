@@ -11,8 +11,8 @@ import { signedFetch } from '../support/signed-fetch.ts';
 const TOTAL = 4 * 2 ** 20;
 const SENT = 1.2 * 2 ** 20;
 const ANNOUNCED = 2 * TOTAL;
-/** Nobody is trusted: then this machine is a stranger. */
-const STRANGER = ['--sandbox', 'process', '--trusted-addresses', ''];
+/** Nobody is trusted: then this machine is a stranger. Its model, which nothing here reaches, answers for every id: an unknown one is refused before its body is read. */
+const STRANGER = ['--sandbox', 'process', '--trusted-addresses', '', '--models-url', 'http://127.0.0.1:9/v1'];
 const ALL = [{ Effect: 'Allow', Action: '*', Resource: '*' }];
 
 type Key = TestPlatform['credentials'];

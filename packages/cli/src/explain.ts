@@ -33,6 +33,14 @@ const byErrorName: Record<string, { reason: ExitReason; remedy?: string }> = {
 // What TLS makes of a server that does not speak it, by who asked.
 const notTls = ['EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'];
 
+/** A certificate that this program has no reason to trust. */
+const notTrusted = [
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+];
+
 const unreachableCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -44,22 +52,17 @@ const unreachableCodes = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
   'UND_ERR_SOCKET',
   ...notTls,
+  ...notTrusted,
 ]);
 
 /** Turns whatever was thrown into what the user is told; `endpoint` names the platform that was talked to, if any. */
 export function explain(error: unknown, endpoint?: string): CliError {
   if (error instanceof CliError) return error;
   if (!(error instanceof Error)) return new CliError('failure', String(error));
-  const code = systemCode(error);
-  if (code !== undefined && unreachableCodes.has(code)) {
-    return new CliError(
-      'unreachable',
-      `The platform${endpoint ? ` at ${endpoint}` : ''} does not answer (${code}).`,
-      endpoint && notTls.includes(code)
-        ? `It seems to speak plain HTTP there: ${endpoint.replace(/^https:/, 'http:')}`
-        : 'Start it with "npm start" or "npm run platform" in the platform’s folder, or name another one with --endpoint URL.',
-      { cause: error },
-    );
+  const why = whyNoAnswer(error);
+  if (why !== undefined) {
+    const message = `The platform${endpoint ? ` at ${endpoint}` : ''} does not answer (${why}).`;
+    return new CliError('unreachable', message, remedyOfSilence(why, endpoint), { cause: error });
   }
   const known = byErrorName[error.name];
   const message = error.message && error.message !== 'UnknownError' ? error.message : error.name;
@@ -69,6 +72,28 @@ export function explain(error: unknown, endpoint?: string): CliError {
       ? 'See what is deployed with: agentcore list'
       : known?.remedy;
   return new CliError(known?.reason ?? 'failure', message, remedy, { cause: error });
+}
+
+/**
+ * What kept a request from being answered: a code of the system (`ECONNREFUSED`), or the reason that `fetch` hides behind its "fetch failed".
+ * undefined when the error is about something else.
+ */
+export function whyNoAnswer(error: unknown): string | undefined {
+  const code = systemCode(error);
+  if (code !== undefined && unreachableCodes.has(code)) return code;
+  if (!(error instanceof TypeError) || error.message !== 'fetch failed') return undefined;
+  const cause = error.cause instanceof Error ? error.cause.message : 'fetch failed';
+  return cause === 'bad port' ? BLOCKED_PORT : cause;
+}
+
+const BLOCKED_PORT = 'the fetch standard blocks its port';
+
+function remedyOfSilence(why: string, endpoint: string | undefined): string {
+  if (why === BLOCKED_PORT) return 'Start the platform on another port: npm start -- --port 4100';
+  if (notTrusted.includes(why)) return 'Name the authority of its certificate: NODE_EXTRA_CA_CERTS=FILE';
+  if (endpoint && notTls.includes(why))
+    return `It seems to speak plain HTTP there: ${endpoint.replace(/^https:/, 'http:')}`;
+  return 'Start it with "npm start" or "npm run platform" in the platform’s folder, or name another one with --endpoint URL.';
 }
 
 /** What a refusal of the platform's own routes means, by its HTTP status; as `explain` says it of the errors of the vendor's API. */

@@ -490,6 +490,21 @@ describe('finding the platform', () => {
     expect(stderr).toContain(`It seems to speak plain HTTP there: ${platform.endpoint}`);
   });
 
+  it('ends with 3 for a port that no request may go to, with the cause and the remedy once', async () => {
+    const endpoint = 'http://127.0.0.1:6000';
+    const env = { AWS_ENDPOINT_URL: endpoint, AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' };
+    const { code, stderr } = await run(['iam', 'users'], { env });
+    expect([code, stderr.trim().split('\n')]).toEqual([
+      3,
+      [
+        `error: The platform at ${endpoint} does not answer (the fetch standard blocks its port).`,
+        expect.stringContaining('npm start -- --port 4100'),
+      ],
+    ]);
+    const closed = { ...env, AWS_ENDPOINT_URL: 'http://127.0.0.1:9998' };
+    expect((await run(['iam', 'users'], { env: closed })).stderr).toContain('does not answer (ECONNREFUSED)');
+  });
+
   it('ends with 3 when there is none, as JSON too', async () => {
     const other = await workFolder();
     const { code, stderr } = await agentcore(['list', '--json'], { cwd: other.folder });

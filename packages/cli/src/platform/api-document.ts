@@ -4,6 +4,7 @@ import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { ApiSchemaConfiguration } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CliError } from '../cli-error.ts';
+import { whyNoAnswer } from '../explain.ts';
 import { objectClient } from './clients.ts';
 import type { Connection } from './connection.ts';
 import { wholeDocument } from './whole-document.ts';
@@ -30,7 +31,7 @@ export async function readApiDocument(from: string, cwd: string, signal: AbortSi
     return { text: await wholeDocument(await answer.text(), new URL(answer.url)), name };
   } catch (error) {
     if (error instanceof CliError) throw error;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = whyNoAnswer(error) ?? (error instanceof Error ? error.message : String(error));
     throw new CliError('usage', `The document ${from} cannot be read: ${message}`, undefined, { cause: error });
   }
 }

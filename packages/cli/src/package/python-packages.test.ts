@@ -17,6 +17,25 @@ if grep -q broken requirements.txt; then echo 'ERROR: No matching distribution' 
 cp requirements.txt "$2/installed"
 `;
 
+/** A package whose build needs nothing from a registry. */
+const PYPROJECT = `[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+`;
+const BACKEND = `import zipfile
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    name = "lib-1-py3-none-any.whl"
+    with zipfile.ZipFile(folder + "/" + name, "w") as wheel:
+        wheel.write("content.py", "lib.py")
+        wheel.writestr("lib-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: lib\\nVersion: 1\\n")
+        wheel.writestr("lib-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("lib-1.dist-info/RECORD", "")
+    return name
+`;
+const localVersion = (): string =>
+  execFileSync('python3', ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])'], { encoding: 'utf8' }).trim();
+
 let folder = '';
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'agentcore-pip-'));
@@ -85,7 +104,36 @@ describe('the packages of requirements.txt', () => {
     expect(rest).toEqual([]);
   });
 
-  it.each(['./lib', './lib[more]', '-e ./lib', 'lib @ file://FOLDER/lib', 'lib/lib-1-py3-none-any.whl', '-f lib\nlib'])(
+  it.each(['-e .', '-e ./lib', '--editable=./lib', '-r more.txt'])(
+    'are refused where a sandbox would find only a link to this machine: %j',
+    async (text) => {
+      await write('requirements.txt', `${text}\n`);
+      await write('more.txt', '-e ./lib\n');
+      await expect(install()).rejects.toMatchObject({
+        ...{ reason: 'usage', message: expect.stringContaining('editable') },
+        remedy: expect.stringMatching(/: \.(\/lib)?$/),
+      });
+      expect(await calls()).toEqual([]);
+    },
+  );
+
+  it.each(['./lib', 'lib @ file://FOLDER/lib', '.'])(
+    'are copies of what is on this machine, by pip itself: %j',
+    async (text) => {
+      await rm(join(folder, '.venv'), { recursive: true });
+      for (const at of ['lib/', '']) {
+        await write(`${at}pyproject.toml`, PYPROJECT);
+        await write(`${at}backend.py`, BACKEND);
+        await write(`${at}content.py`, 'SAYS = "hello"\n');
+      }
+      await write('requirements.txt', `${text.replace('FOLDER', folder)}\n`);
+      const place = (await install(localVersion())) ?? '';
+      expect(await readFile(join(place, 'lib.py'), 'utf8')).toBe('SAYS = "hello"\n');
+      expect((await readdir(place)).filter((name) => name.endsWith('.pth'))).toEqual([]);
+    },
+  );
+
+  it.each(['./lib', './lib[more]', 'lib @ file://FOLDER/lib', 'lib/lib-1-py3-none-any.whl', '-f lib\nlib'])(
     'are installed anew when a file of this machine changes that they name: %j',
     async (text) => {
       await write('lib/lib-1-py3-none-any.whl', 'one');
@@ -102,14 +150,16 @@ describe('the packages of requirements.txt', () => {
     },
   );
 
-  it.each(['./gone', '-e git+https://example.com/lib.git', '-f https://example.com/wheels\nlib'])(
-    'are installed each time where they name what may change unseen: %j',
-    async (text) => {
-      await write('requirements.txt', text);
-      expect(await install()).toBe(await install());
-      expect(await calls()).toHaveLength(2);
-    },
-  );
+  it.each([
+    './gone',
+    'git+https://example.com/lib.git',
+    'lib @ git+ssh://git@example.com/lib.git',
+    '-f https://example.com/wheels\nlib',
+  ])('are installed each time where they name what may change unseen: %j', async (text) => {
+    await write('requirements.txt', text);
+    expect(await install()).toBe(await install());
+    expect(await calls()).toHaveLength(2);
+  });
 
   it('are none where nothing is named, and pip is not asked', async () => {
     expect(await install()).toBeUndefined();

@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CliError } from '../cli-error.ts';
 
 const INCLUDES = /^(?:-r|--requirement|-c|--constraint)[\s=]*(\S+)$/;
-/** A path, an editable package, a folder of wheels, or an archive. */
-const LOCAL = /^(?:-e|--editable|-f|--find-links|[./~])|(?:^|@\s*)file:|^(?!.*:\/\/).*\.(?:whl|zip|tar\.gz)\b/;
-const OPTION = /^(?:-e|--editable|-f|--find-links)[\s=]*/;
+/** What may change while its line stays: a path, a folder of wheels, an archive, or a repository. */
+const CHANGEABLE =
+  /^(?:-f|--find-links|[./~])|(?:^|@\s*)(?:file:|(?:git|hg|svn|bzr)\+)|^(?!.*:\/\/).*\.(?:whl|zip|tar\.gz)\b/;
+const EDITABLE = /^(?:-e|--editable)\b/;
+const OPTION = /^(?:-f|--find-links)[\s=]*/;
 /** What a build leaves behind in the folder that it builds. */
 const LEFT_BEHIND = /^(?:\..*|__pycache__|node_modules|.*\.egg-info)$/;
 
@@ -18,7 +21,10 @@ export interface Requirements {
   moving: boolean;
 }
 
-/** Reads a requirements file with those that it includes by `-r` and `-c`; undefined when it is missing or names nothing. */
+/**
+ * Reads a requirements file with those that it includes by `-r` and `-c`; undefined when it is missing or names nothing. Rejects with a
+ * `CliError` (usage) for an editable package: pip makes a link to this machine of it, which leads nowhere in a sandbox.
+ */
 export async function readRequirements(path: string): Promise<Requirements | undefined> {
   const found: Requirements = { texts: [], moving: false };
   const seen = new Set<string>();
@@ -41,7 +47,8 @@ export async function readRequirements(path: string): Promise<Requirements | und
         continue;
       }
       names = true;
-      if (!LOCAL.test(line)) continue;
+      if (EDITABLE.test(line)) throw editable(line, file);
+      if (!CHANGEABLE.test(line)) continue;
       // pip looks where it runs, and for folders of wheels beside the file first.
       const contents = await Promise.all([...new Set([dirname(file), dirname(path)])].map((at) => contentOf(line, at)));
       const known = contents.filter((content) => content !== undefined);
@@ -53,11 +60,19 @@ export async function readRequirements(path: string): Promise<Requirements | und
   return (await read(path)) ? found : undefined;
 }
 
+function editable(line: string, file: string): CliError {
+  return new CliError(
+    'usage',
+    `${basename(file)} says "${line}". An editable package is a link to this machine, and an agent in a sandbox cannot follow it.`,
+    `Write it without the option, so that it is installed as a copy: ${line.replace(/^(?:-e|--editable)[\s=]*/, '')}`,
+  );
+}
+
 /** A hash of the file or folder that a line names, seen from `folder`; undefined where there is none. */
 async function contentOf(line: string, folder: string): Promise<string | undefined> {
   const place = line
     .replace(OPTION, '')
-    .replace(/^.*@\s*(?=file:)/, '')
+    .replace(/^.*?@\s*(?=file:|\w+\+)/, '')
     .replace(/\s.*$/, '')
     .replace(/\[[^\]]*\]$/, '');
   const hash = createHash('sha256');

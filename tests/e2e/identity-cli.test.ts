@@ -7,14 +7,12 @@ import { join } from 'node:path';
 import {
   GetResourceApiKeyCommand,
   GetResourceOauth2TokenCommand,
+  GetResourcePaymentTokenCommand,
   GetWorkloadAccessTokenCommand,
   GetWorkloadAccessTokenForJWTCommand,
   GetWorkloadAccessTokenForUserIdCommand,
 } from '@aws-sdk/client-bedrock-agentcore';
-import {
-  CreatePaymentCredentialProviderCommand,
-  CreateWorkloadIdentityCommand,
-} from '@aws-sdk/client-bedrock-agentcore-control';
+import { CreateWorkloadIdentityCommand } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentcoreInside, type Ended } from '../../packages/cli/test/agentcore.ts';
 import {
@@ -28,9 +26,9 @@ import { startTestPlatform, type TestPlatform } from '../support/platform-proces
 import { signedFetch } from '../support/signed-fetch.ts';
 
 const KEY = ['sk', 'of-the-cli'].join('-');
-const PRIVATE_KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  .privateKey.export({ type: 'pkcs8', format: 'der' })
-  .toString('base64');
+const { privateKey: ecKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const PRIVATE_KEY = ecKey.export({ type: 'pkcs8', format: 'der' }).toString('base64');
+const API_KEY_PEM = ecKey.export({ type: 'sec1', format: 'pem' }).toString();
 let platform: TestPlatform;
 let clients: Clients;
 let provider: ConsentProvider;
@@ -135,17 +133,10 @@ describe('agentcore identity', () => {
 
   it('lists, shows and removes providers of payment vendors, and tells kinds apart that have one name', async () => {
     const secret = 'canary-of-privy-4711';
-    await clients.control.send(
-      new CreatePaymentCredentialProviderCommand({
-        ...{ name: 'wallet', credentialProviderVendor: 'StripePrivy' },
-        providerConfigurationInput: {
-          stripePrivyConfiguration: {
-            ...{ appId: 'app', appSecret: secret, authorizationId: 'id' },
-            authorizationPrivateKey: `wallet-auth:${PRIVATE_KEY}`,
-          },
-        },
-      }),
-    );
+    const secrets = { appSecret: secret, authorizationPrivateKey: `wallet-auth:${PRIVATE_KEY}` };
+    const ids = ['--app-id', 'app', '--authorization-id', 'id'];
+    const added = await good(['add', 'payment', 'wallet', '--vendor', 'privy', ...ids], JSON.stringify(secrets));
+    expect(added).toMatch(/^wallet is added\.\narn:/);
     const shown = [await good(['list']), await good(['list', '--json']), await good(['show', 'wallet'])];
     expect(shown[0]).toMatch(/^wallet +payment +StripePrivy +arn:/m);
     expect(JSON.parse(shown[1] ?? '')).toMatchObject([{ name: 'wallet', kind: 'payment', vendor: 'StripePrivy' }]);
@@ -158,6 +149,51 @@ describe('agentcore identity', () => {
     expect(await good(['remove', 'wallet', '--kind', 'payment'])).toBe('wallet is removed.\n');
     expect(JSON.parse(await good(['list', '--json']))).toMatchObject([{ name: 'wallet', kind: 'api-key' }]);
     await good(['remove', 'wallet']);
+  });
+
+  it('adds the keys of Coinbase, from standard input or in a secret, and agents pay with them', async () => {
+    const secrets = { apiKeySecret: API_KEY_PEM, walletSecret: PRIVATE_KEY };
+    const coinbase = ['--vendor', 'coinbase', '--api-key-id', 'key', '--wallet'];
+    await good(['add', 'payment', 'typed', ...coinbase], JSON.stringify(secrets));
+    const stored = await agentcoreInside(['secret', 'set', 'COINBASE', '--json'], {
+      ...{ cwd: dir, env: platform.env, stdin: JSON.stringify(secrets) },
+    });
+    const { arn } = JSON.parse(stored.stdout) as { arn: string };
+    await good(['add', 'payment', 'kept', ...coinbase, '--secret-arn', arn]);
+    await clients.control.send(new CreateWorkloadIdentityCommand({ name: 'payer' }));
+    const { workloadAccessToken: workloadIdentityToken } = await clients.data.send(
+      new GetWorkloadAccessTokenCommand({ workloadName: 'payer' }),
+    );
+    for (const resourceCredentialProviderName of ['typed', 'kept']) {
+      const coinbaseCdpTokenRequest = {
+        ...{ requestMethod: 'POST' as const, requestHost: 'api.cdp.coinbase.com', requestPath: '/platform/v2/evm' },
+        ...{ includeWalletAuthToken: true, requestBody: '{}' },
+      };
+      const paymentTokenRequest = { coinbaseCdpTokenRequest };
+      const get = { workloadIdentityToken, resourceCredentialProviderName, paymentTokenRequest };
+      const token = await clients.data.send(new GetResourcePaymentTokenCommand(get));
+      expect(JSON.stringify(token)).toContain('eyJ');
+      await good(['remove', resourceCredentialProviderName]);
+    }
+  });
+
+  it('refuses a payment provider whose ids or secrets are not those of its vendor, and quotes no secret', async () => {
+    const coinbase = ['--vendor', 'coinbase', '--api-key-id', 'key'];
+    const secret = 'canary-of-coinbase-4711';
+    const wrong: [string[], string, string][] = [
+      [['--vendor', 'coinbase'], '{}', '--api-key-id'],
+      [['--vendor', 'privy', '--app-id', 'a'], '{}', '--authorization-id'],
+      [[...coinbase, '--app-id', 'a'], '{}', '--app-id'],
+      [[], '{}', '--vendor'],
+      [coinbase, secret, 'apiKeySecret'],
+      [[...coinbase, '--wallet'], JSON.stringify({ apiKeySecret: secret }), 'walletSecret'],
+      [coinbase, JSON.stringify({ apiKeySecret: secret, walletSecret: secret }), 'apiKeySecret'],
+    ];
+    for (const [args, stdin, said] of wrong) {
+      const { code, stdout, stderr } = await identity(['add', 'payment', 'x', ...args], stdin);
+      expect([code, stderr], args.join(' ')).toEqual([2, expect.stringContaining(said)]);
+      expect(stdout + stderr).not.toContain(secret);
+    }
   });
 
   it('says which step of a flow fails, and why', async () => {

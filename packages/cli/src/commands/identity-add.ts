@@ -3,15 +3,20 @@ import { CliError } from '../cli-error.ts';
 import { commandGroup, platformCommand } from '../command.ts';
 import { controlClient } from '../platform/clients.ts';
 import { findConnection } from '../platform/connection.ts';
-import { addApiKey, addOauth2 } from '../platform/identity.ts';
+import { addApiKey, addOauth2, addPayment } from '../platform/identity.ts';
 import { oauth2Request, vendorOf } from '../platform/oauth2-vendors.ts';
+import { externalSecrets, PAYMENT_VENDORS, paymentRequest, paymentSecrets } from '../platform/payment-vendors.ts';
 import { note, type Terminal, typed } from '../terminal/terminal.ts';
 import { printDone } from './iam-request.ts';
-import { readSecret } from './read-secret.ts';
+import { readSecret, readSecrets } from './read-secret.ts';
 
-/** `agentcore identity add api-key` and `… add oauth2`. */
+/** `agentcore identity add api-key`, `… add oauth2` and `… add payment`. */
 export function addCommand(terminal: Terminal) {
-  return commandGroup('add', 'Add a credential provider.', [apiKeyCommand(terminal), oauth2Command(terminal)]);
+  return commandGroup('add', 'Add a credential provider.', [
+    apiKeyCommand(terminal),
+    oauth2Command(terminal),
+    paymentCommand(terminal),
+  ]);
 }
 
 function apiKeyCommand(terminal: Terminal) {
@@ -112,6 +117,47 @@ function oauth2Command(terminal: Terminal) {
       if (json) return;
       note(terminal, `Register this redirect URI at its server:  ${made.callbackUrl}`);
       note(terminal, typed(terminal, `Then look whether it works:  agentcore identity test-provider ${name}`));
+    });
+}
+
+function paymentCommand(terminal: Terminal) {
+  return platformCommand('payment', {
+    summary: 'Add the keys of a payment vendor, by which agents get credentials for one payment request.',
+    details:
+      'The secrets are asked for, or read from standard input as a JSON object. They are stored encrypted and never shown. ' +
+      'Their names are apiKeySecret and, with --wallet, walletSecret for coinbase; appSecret and authorizationPrivateKey for privy.',
+    examples: [
+      {
+        does: 'Coinbase CDP, also for requests that write to wallets',
+        line: 'agentcore identity add payment wallet --vendor coinbase --api-key-id KEY_ID --wallet < secrets.json',
+      },
+      {
+        does: 'Privy, with secrets that stay in a secret of the platform',
+        line: 'agentcore identity add payment card --vendor privy --app-id APP --authorization-id ID --secret-arn "$(agentcore secret show PRIVY --json | jq -r .arn)"',
+      },
+    ],
+  })
+    .argument('<name>', 'name of the provider, by which agents ask for it')
+    .addOption(
+      new Option('--vendor <vendor>', 'who takes the payments').choices(PAYMENT_VENDORS).makeOptionMandatory(true),
+    )
+    .option('--api-key-id <id>', 'id of the API key at Coinbase')
+    .option('--wallet', 'with the wallet secret of Coinbase as well')
+    .option('--app-id <id>', 'id of the app at Privy')
+    .option('--authorization-id <id>', 'id of the authorization key at Privy')
+    .option('--secret-arn <arn>', 'ARN of a secret whose JSON has the secrets, instead of entering them')
+    .action(async (name, { json, debug: _, endpoint, profile, secretArn, ...app }) => {
+      const wish = { ...app, name };
+      // What is wrong with the rest is said before anybody is asked for a secret.
+      paymentRequest(wish);
+      const names = paymentSecrets(wish);
+      const secrets =
+        secretArn !== undefined
+          ? externalSecrets(names, secretArn)
+          : await readSecrets(terminal, names, `agentcore identity add payment ${name} … < secrets.json`);
+      const client = await controlClient(await findConnection(terminal, { endpoint, profile }));
+      const made = await addPayment(client, paymentRequest(wish, secrets));
+      printDone(terminal, json, made, `${name} is added.\n${made.credentialProviderArn}`);
     });
 }
 

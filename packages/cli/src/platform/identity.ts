@@ -2,6 +2,7 @@ import type {
   BedrockAgentCoreControlClient,
   CreateApiKeyCredentialProviderRequest,
   CreateOauth2CredentialProviderRequest,
+  CreatePaymentCredentialProviderRequest,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CliError } from '../cli-error.ts';
 
@@ -90,5 +91,11 @@ export async function addApiKey(client: BedrockAgentCoreControlClient, wish: Cre
 export async function addOauth2(client: BedrockAgentCoreControlClient, wish: CreateOauth2CredentialProviderRequest) {
   const sdk = await import('@aws-sdk/client-bedrock-agentcore-control');
   const { $metadata: _, ...made } = await client.send(new sdk.CreateOauth2CredentialProviderCommand(wish));
+  return made;
+}
+
+export async function addPayment(client: BedrockAgentCoreControlClient, wish: CreatePaymentCredentialProviderRequest) {
+  const sdk = await import('@aws-sdk/client-bedrock-agentcore-control');
+  const { $metadata: _, ...made } = await client.send(new sdk.CreatePaymentCredentialProviderCommand(wish));
   return made;
 }

@@ -235,6 +235,32 @@ async function publicKeyOf(jwk: JWK, alg: string): Promise<CryptoKey> {
 }
 
 describe('refused', () => {
+  it('with all that is missing at once: audience, client, claims and scopes; 403 where it is scopes alone', async () => {
+    const claim = (name: string): CustomClaim => ({
+      ...{ inboundTokenClaimName: name, inboundTokenClaimValueType: 'STRING' },
+      authorizingClaimMatchValue: { claimMatchOperator: 'EQUALS', claimMatchValue: { matchValueString: 'blue' } },
+    });
+    const wrong = {
+      ...{ allowedAudience: ['urn:other'], allowedClients: ['someone'], allowedScopes: ['write', 'admin'] },
+      customClaims: [claim('team'), claim('tier')],
+    };
+    const told =
+      'The token is for another audience. The token was issued to another client. The claim "team" is not the one required. ' +
+      'The claim "tier" is not the one required. The token needs one of the scopes: write admin.';
+    const description = told.replaceAll('"', "'");
+    const token = await provider.token();
+    expect(await outcome(token, wrong)).toBe(
+      `401 ${told} Bearer error="invalid_token", error_description="${description}", scope="write admin"`,
+    );
+    expect(await outcome(token, { ...wrong, allowedScopes: ['read'] })).not.toContain('scope');
+    expect(await outcome(token, { allowedScopes: ['write', 'admin'] })).toMatch(
+      /^403 The token needs one of the scopes/,
+    );
+    const many = Array.from({ length: 500 }, (_, n) => claim(`claim-${n}`));
+    const [, header = ''] = (await outcome(token, { customClaims: many })).split(' Bearer ');
+    expect(header.length).toBeLessThan(2_100);
+  });
+
   it.each<[string, Partial<JwtAuthorizerConfiguration>, RegExp]>([
     ['another audience', { allowedAudience: ['urn:other'] }, /^401 .*another audience/],
     ['another client', { allowedClients: ['someone'] }, /^401 .*another client/],

@@ -18,35 +18,28 @@ export interface CustomClaim {
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** Why claims do not satisfy the rules; `scope` asks for 403 `insufficient_scope`, the others for 401 `invalid_token`. */
+/** Why claims do not satisfy the rules; `scope` alone asks for 403 `insufficient_scope`, any other for 401 `invalid_token`. */
 export interface RuleFailure {
   kind: 'audience' | 'client' | 'scope' | 'claim';
   message: string;
 }
 
-/** Checks everything that is configured; what is not configured is not asked. `undefined` when all of it holds. */
-export function checkRules(claims: Claims, rules: JwtAuthorizerConfiguration): RuleFailure | undefined {
+/** Checks everything that is configured; what is not configured is not asked. All that does not hold; empty when all of it does. */
+export function checkRules(claims: Claims, rules: JwtAuthorizerConfiguration): RuleFailure[] {
   const { allowedAudience, allowedClients, allowedScopes, customClaims = [] } = rules;
-  if (allowedAudience && !overlap(strings(claims.aud), allowedAudience)) {
-    return { kind: 'audience', message: 'The token is for another audience.' };
-  }
-  if (allowedClients) {
-    // RFC 9068 has client_id; OpenID providers that predate it say azp.
-    const client = claims.client_id ?? claims.azp;
-    if (typeof client !== 'string' || !allowedClients.includes(client)) {
-      return { kind: 'client', message: 'The token was issued to another client.' };
-    }
-  }
-  for (const rule of customClaims) {
-    if (!checkCustom(claims, rule)) {
-      return { kind: 'claim', message: `The claim "${rule.inboundTokenClaimName}" is not the one required.` };
-    }
-  }
-  // Last, so that 403 is said only to a token that is right in everything else.
-  if (allowedScopes && !overlap(scopesOf(claims), allowedScopes)) {
-    return { kind: 'scope', message: `The token needs one of the scopes: ${allowedScopes.join(' ')}.` };
-  }
-  return undefined;
+  const failures: RuleFailure[] = [];
+  if (allowedAudience && !overlap(strings(claims.aud), allowedAudience))
+    failures.push({ kind: 'audience', message: 'The token is for another audience.' });
+  // RFC 9068 has client_id; OpenID providers that predate it say azp.
+  const client = claims.client_id ?? claims.azp;
+  if (allowedClients && !(typeof client === 'string' && allowedClients.includes(client)))
+    failures.push({ kind: 'client', message: 'The token was issued to another client.' });
+  for (const rule of customClaims)
+    if (!checkCustom(claims, rule))
+      failures.push({ kind: 'claim', message: `The claim "${rule.inboundTokenClaimName}" is not the one required.` });
+  if (allowedScopes && !overlap(scopesOf(claims), allowedScopes))
+    failures.push({ kind: 'scope', message: `The token needs one of the scopes: ${allowedScopes.join(' ')}.` });
+  return failures;
 }
 
 /** `scope` is a string with spaces (RFC 8693); some providers write `scp`, as that or as a list. */

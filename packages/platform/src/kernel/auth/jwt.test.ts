@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { ServiceError } from '@agentplatform/contract';
+import { type control, ServiceError } from '@agentplatform/contract';
 import fc from 'fast-check';
 import {
   type CryptoKey,
@@ -235,6 +235,32 @@ async function publicKeyOf(jwk: JWK, alg: string): Promise<CryptoKey> {
 }
 
 describe('refused', () => {
+  it('with all that is missing at once: audience, client, claims and scopes; 403 where it is scopes alone', async () => {
+    const claim = (name: string): CustomClaim => ({
+      ...{ inboundTokenClaimName: name, inboundTokenClaimValueType: 'STRING' },
+      authorizingClaimMatchValue: { claimMatchOperator: 'EQUALS', claimMatchValue: { matchValueString: 'blue' } },
+    });
+    const wrong = {
+      ...{ allowedAudience: ['urn:other'], allowedClients: ['someone'], allowedScopes: ['write', 'admin'] },
+      customClaims: [claim('team'), claim('tier')],
+    };
+    const told =
+      'The token is for another audience. The token was issued to another client. The claim "team" is not the one required. ' +
+      'The claim "tier" is not the one required. The token needs one of the scopes: write admin.';
+    const description = told.replaceAll('"', "'");
+    const token = await provider.token();
+    expect(await outcome(token, wrong)).toBe(
+      `401 ${told} Bearer error="invalid_token", error_description="${description}", scope="write admin"`,
+    );
+    expect(await outcome(token, { ...wrong, allowedScopes: ['read'] })).not.toContain('scope');
+    expect(await outcome(token, { allowedScopes: ['write', 'admin'] })).toMatch(
+      /^403 The token needs one of the scopes/,
+    );
+    const many = Array.from({ length: 500 }, (_, n) => claim(`claim-${n}`));
+    const [, header = ''] = (await outcome(token, { customClaims: many })).split(' Bearer ');
+    expect(header.length).toBeLessThan(2_100);
+  });
+
   it.each<[string, Partial<JwtAuthorizerConfiguration>, RegExp]>([
     ['another audience', { allowedAudience: ['urn:other'] }, /^401 .*another audience/],
     ['another client', { allowedClients: ['someone'] }, /^401 .*another client/],
@@ -351,6 +377,67 @@ describe('rules', () => {
       inboundTokenClaimValueType: type,
       authorizingClaimMatchValue: { claimMatchOperator: operator, claimMatchValue: value },
     }) as CustomClaim;
+
+  describe('of claims, by every operator', () => {
+    const claimOf = async (value: unknown): Promise<string> => {
+      const { key, kid } = provider.signingKey();
+      const claims = { iss: provider.issuer, aud: 'urn:agents', sub: 'x', exp: clock.now() / 1000 + 60, custom: value };
+      return new SignJWT(claims as JWTPayload).setProtectedHeader({ alg: 'RS256', kid }).sign(key);
+    };
+    const rulesOf = {
+      EQUALS: custom('STRING', 'custom', 'EQUALS', { matchValueString: 'ops' }),
+      CONTAINS: custom('STRING_ARRAY', 'custom', 'CONTAINS', { matchValueString: 'ops' }),
+      CONTAINS_ANY: custom('STRING_ARRAY', 'custom', 'CONTAINS_ANY', { matchValueStringList: ['dev', 'ops'] }),
+    } satisfies Record<control.ClaimMatchOperatorType, CustomClaim>;
+
+    it.each<[keyof typeof rulesOf, string, unknown, boolean]>([
+      ['EQUALS', 'match', 'ops', true],
+      ['EQUALS', 'no match', 'dev', false],
+      ['EQUALS', 'other letters', 'OPS', false],
+      ['EQUALS', 'more around it', ' ops', false],
+      ['EQUALS', 'empty', '', false],
+      ['EQUALS', 'wrong type: list', ['ops'], false],
+      ['EQUALS', 'wrong type: object', { ops: 'ops' }, false],
+      ['EQUALS', 'wrong type: number', 1, false],
+      ['EQUALS', 'wrong type: boolean', true, false],
+      ['EQUALS', 'null', null, false],
+      ['EQUALS', 'absent', undefined, false],
+      ['CONTAINS', 'match', ['a', 'ops'], true],
+      ['CONTAINS', 'no match', ['a', 'dev'], false],
+      ['CONTAINS', 'part of a value', ['opsx'], false],
+      ['CONTAINS', 'empty', [], false],
+      ['CONTAINS', 'nested', [['ops']], false],
+      ['CONTAINS', 'wrong type: string', 'ops', false],
+      ['CONTAINS', 'wrong type: words of a string', 'a ops', false],
+      ['CONTAINS', 'wrong type: object', { 0: 'ops', length: 1 }, false],
+      ['CONTAINS', 'wrong type: number', 1, false],
+      ['CONTAINS', 'null', null, false],
+      ['CONTAINS', 'absent', undefined, false],
+      ['CONTAINS_ANY', 'match of the first', ['dev'], true],
+      ['CONTAINS_ANY', 'match of the last', ['a', 'ops'], true],
+      ['CONTAINS_ANY', 'match beside values of other types', [1, null, 'ops'], true],
+      ['CONTAINS_ANY', 'no match', ['a'], false],
+      ['CONTAINS_ANY', 'part of a value', ['de', 'op'], false],
+      ['CONTAINS_ANY', 'empty', [], false],
+      ['CONTAINS_ANY', 'nested', [['ops']], false],
+      ['CONTAINS_ANY', 'wrong type: string', 'ops', false],
+      ['CONTAINS_ANY', 'wrong type: object', { 0: 'ops', length: 1 }, false],
+      ['CONTAINS_ANY', 'wrong type: number', 1, false],
+      ['CONTAINS_ANY', 'null', null, false],
+      ['CONTAINS_ANY', 'absent', undefined, false],
+    ])('%s, %s: %j is %s', async (operator, _, value, accepted) => {
+      const result = await outcome(await claimOf(value), { customClaims: [rulesOf[operator]] });
+      if (accepted) expect(result).toBe('x');
+      else expect(result).toMatch(/^401 The claim "custom" is not the one required\./);
+    });
+
+    it('all of which must hold together', async () => {
+      const token = await claimOf(['ops']);
+      const { CONTAINS, CONTAINS_ANY, EQUALS } = rulesOf;
+      expect(await outcome(token, { customClaims: [CONTAINS, CONTAINS_ANY] })).toBe('x');
+      expect(await outcome(token, { customClaims: [CONTAINS, EQUALS] })).toMatch(/^401 The claim/);
+    });
+  });
 
   it.each<[Partial<JwtAuthorizerConfiguration>, boolean]>([
     [{ allowedAudience: ['x', 'urn:agents'] }, true],

@@ -4,7 +4,7 @@ import { type JWTPayload, type JWTVerifyGetKey, errors as joseErrors, jwtVerify 
 import type { Clock } from '../clock.ts';
 import { Lru } from '../lru.ts';
 import { discoveryUrlOf } from './discovery-url.ts';
-import { checkRules, type JwtAuthorizerConfiguration } from './jwt-rules.ts';
+import { checkRules, type JwtAuthorizerConfiguration, type RuleFailure } from './jwt-rules.ts';
 import type { Issuer, OidcDiscovery } from './oidc-discovery.ts';
 import type { OAuthPrincipal } from './principal.ts';
 
@@ -46,6 +46,8 @@ const ALGORITHMS = [
   'Ed25519',
 ];
 const MAX_TOKEN_CHARS = 16_384;
+/** Of a header; the answer's body has all of it. */
+const MAX_DESCRIPTION_CHARS = 2_000;
 const SKEW_SECONDS = 60;
 /** How long a verified token is believed without verifying it again; its own end and new keys end that sooner. */
 const REMEMBER_MS = 60_000;
@@ -125,9 +127,8 @@ export function createJwtAuthenticator(deps: { discovery: OidcDiscovery; clock: 
         });
       }
       const { payload, digest } = verified;
-      const failure = checkRules(payload, configuration);
-      if (failure?.kind === 'scope') throw challenge(realm, 'insufficient_scope', failure.message);
-      if (failure) throw challenge(realm, 'invalid_token', failure.message);
+      const failures = checkRules(payload, configuration);
+      if (failures.length > 0) throw unfit(realm, failures);
       return {
         kind: 'oauth',
         accountId: realm.accountId,
@@ -170,12 +171,26 @@ function explain(error: InstanceType<typeof joseErrors.JOSEError>): string {
   return 'The token is malformed.';
 }
 
-function challenge(realm: JwtRealm, code: 'invalid_token' | 'insufficient_scope' | undefined, message: string): Error {
+/** All at once, so that its bearer need not find out one by one. 403 is said only to a token that is right in everything else (RFC 6750 section 3.1). */
+function unfit(realm: JwtRealm, failures: readonly RuleFailure[]): Error {
+  const message = failures.map((failure) => failure.message).join(' ');
+  const scoped = failures.some(({ kind }) => kind === 'scope');
+  const code = failures.every(({ kind }) => kind === 'scope') ? 'insufficient_scope' : 'invalid_token';
+  return challenge(realm, code, message, scoped);
+}
+
+/** `scoped`: whether scopes are asked for. */
+function challenge(
+  realm: JwtRealm,
+  code: 'invalid_token' | 'insufficient_scope' | undefined,
+  message: string,
+  scoped = code === undefined,
+): Error {
   const scopes = (realm.advertisedScopes ?? realm.configuration.allowedScopes)?.join(' ');
   const parts = [
     code && `error="${code}"`,
-    code && `error_description="${quotable(message)}"`,
-    scopes && code !== 'invalid_token' && `scope="${quotable(scopes)}"`,
+    code && `error_description="${quotable(message).slice(0, MAX_DESCRIPTION_CHARS)}"`,
+    scopes && scoped && `scope="${quotable(scopes)}"`,
     realm.resourceMetadataUrl && `resource_metadata="${quotable(realm.resourceMetadataUrl)}"`,
   ].filter((part) => part !== undefined && part !== false && part !== '');
   const headers = { 'www-authenticate': parts.length > 0 ? `Bearer ${parts.join(', ')}` : 'Bearer' };

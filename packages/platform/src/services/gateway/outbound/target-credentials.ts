@@ -115,7 +115,12 @@ export class TargetCredentials {
       ...{ providerArn, bearer, caller, flow, scopes, customParameters, signal },
       returnUrl: defaultReturnUrl,
     });
-    if (given.accessToken !== undefined) return bearerOf(given.accessToken);
+    if (given.accessToken !== undefined) {
+      const { workload, user } = bearer;
+      const whose = flow === 'M2M' ? undefined : user;
+      const identity = ['oauth', workload, whose, providerArn, flow, scopes, customParameters, given.accessToken];
+      return { ...bearerOf(given.accessToken), identity };
+    }
     throw new ConsentNeeded(target.name, given.authorizationUrl ?? '', given.sessionUri ?? '');
   }
 

@@ -1,7 +1,9 @@
 import { ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../../../kernel/fake-clock.ts';
 import { BackendSigning } from '../../outbound/backend-signing.ts';
+import type { Credential } from '../../outbound/credential.ts';
+import { TargetCredentials } from '../../outbound/target-credentials.ts';
 import { TARGET_KIND } from '../target.ts';
 import type { SessionClient } from '../target-kind.ts';
 import { startSessionBackend } from './testing/backends.ts';
@@ -116,6 +118,72 @@ it('who renews the keys that he signs with keeps his session of the backend; ano
   expect(backend.requests.slice(before).every(({ headers }) => headers['mcp-session-id'] !== undefined)).toBe(true);
   expect(lab.connections.size).toBe(3);
   expect(backend.sessions.size).toBe(3);
+});
+
+describe('a target with a token of OAuth', () => {
+  const tokens = new Map<string, string>();
+  const providerArn = 'arn:aws:bedrock-agentcore:us-east-1:1:token-vault/default/oauth2credentialprovider/people';
+
+  /** What that user of the gateway is, by what Identity has of him. */
+  function credentialOf(user: string, grantType: 'AUTHORIZATION_CODE' | 'CLIENT_CREDENTIALS'): Promise<Credential> {
+    const credentials = new TargetCredentials({
+      identity: {
+        credentials: {
+          kindOf: async () => 'oauth2' as const,
+          apiKey: () => Promise.reject(new Error('no key is asked for')),
+          oauth2Token: async () => ({ accessToken: tokens.get(user) ?? 'nobody' }),
+        },
+      },
+      roleMay: () => true,
+      signing: signingAt(backend.url),
+    });
+    const principal = {
+      ...{ kind: 'oauth' as const, accountId: '1', acceptedBy: gateway.arn, issuer: 'https://people.example' },
+      ...{ vouchedBy: 'https://people.example', discoveryUrl: undefined, subject: user, claims: {} },
+      ...{ token: `of ${user}`, digest: user },
+    };
+    const definition = {
+      ...mcpTarget(backend.url).live,
+      credentialProviderConfigurations: [
+        {
+          credentialProviderType: 'OAUTH' as const,
+          credentialProvider: { oauthCredentialProvider: { providerArn, scopes: ['read'], grantType } },
+        },
+      ],
+    };
+    const signal = new AbortController().signal;
+    return credentials.of({ name: 'target' }, definition, gateway, { principal, signal });
+  }
+
+  it('is shared by no two users, nor by one who consents again with another account; one and the same keeps his', async () => {
+    const target = mcpTarget(backend.url);
+    const asks = async (user: string, token: string): Promise<void> => {
+      tokens.set(user, token);
+      lab.show(await credentialOf(user, 'AUTHORIZATION_CODE'));
+      await lab.call(target, 'a');
+    };
+    // A backend may well call two users by one token; whose it is decides.
+    await asks('ann', 'same');
+    await asks('bob', 'same');
+    expect(backend.sessions.size).toBe(2);
+    await asks('ann', 'same');
+    expect(backend.sessions.size).toBe(2);
+    await asks('ann', 'another account');
+    expect(backend.sessions.size).toBe(3);
+    await asks('ann', 'another account');
+    await asks('bob', 'same');
+    expect(backend.sessions.size).toBe(3);
+  });
+
+  it('is shared by all where the token is the gateway’s own', async () => {
+    const target = mcpTarget(backend.url);
+    for (const user of ['ann', 'bob']) {
+      tokens.set(user, 'machine');
+      lab.show(await credentialOf(user, 'CLIENT_CREDENTIALS'));
+      await lab.call(target, 'a');
+    }
+    expect(backend.sessions.size).toBe(1);
+  });
 });
 
 it('a session of a client whose requests bring ever other headers has four; the others keep theirs', async () => {

@@ -170,7 +170,7 @@ export class Keys {
     const { key, material } = await this.#use(arn, 'kms:Encrypt', caller);
     needSymmetric(key);
     bounded(bytes);
-    return seal(material.export(), bytes, contextOf(arn)).toString('base64');
+    return seal(material, bytes, contextOf(arn)).toString('base64');
   }
 
   /** What `wrap` was given. Rejects as `sign` does (`kms:Decrypt`), and with DecryptionFailure for what this key has not wrapped. */
@@ -178,7 +178,7 @@ export class Keys {
     const { key, material } = await this.#use(arn, 'kms:Decrypt', caller);
     needSymmetric(key);
     try {
-      return open(material.export(), Buffer.from(wrapped, 'base64'), contextOf(arn));
+      return open(material, Buffer.from(wrapped, 'base64'), contextOf(arn));
     } catch (cause) {
       if (!(cause instanceof SecretIntegrityError)) throw cause;
       throw errors.decryptionFailure(`The key ${arn} has not encrypted this.`, { cause });

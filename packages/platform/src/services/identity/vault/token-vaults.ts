@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto';
 import type { Clock } from '../../../kernel/clock.ts';
 import { KEY_BYTES, open, Secret, type Secrets, seal } from '../../../kernel/secrets/index.ts';
 import { type Caller, ofThePlatform } from '../../../kernel/service.ts';
@@ -36,7 +36,7 @@ interface Kept {
 /** A vault whose data key is at hand. */
 interface Opened {
   vault: TokenVault;
-  dataKey: Uint8Array;
+  dataKey: KeyObject;
 }
 
 /** In memory, those that were used last. */
@@ -100,12 +100,12 @@ export class TokenVaults {
   /** Has the data key wrapped by that key of the account's from now on, or by the platform; what is sealed stays as it is. Throws `ConcurrentVaultChange`. */
   async rewrap(customerKeyArn: string | undefined, caller: Caller): Promise<TokenVault> {
     const { vault, dataKey } = await this.#open(caller);
-    const wrapped = customerKeyArn && (await this.#deps.keys.wrap(customerKeyArn, dataKey, caller));
+    const wrapped = customerKeyArn && (await this.#deps.keys.wrap(customerKeyArn, dataKey.export(), caller));
     const customerKey = customerKeyArn && wrapped ? { customerKey: { arn: customerKeyArn, wrapped } } : {};
     return this.#change(vault, { dataKeyId: vault.dataKeyId, ...customerKey }, async (tx) => {
       const name = keyName(vault);
       if (customerKeyArn) await this.#deps.secrets.delete(name, tx);
-      else await this.#deps.secrets.put(name, asSecret(dataKey), tx);
+      else await this.#deps.secrets.put(name, asSecret(dataKey.export()), tx);
     });
   }
 
@@ -165,11 +165,12 @@ export class TokenVaults {
     // Whoever waits for the same has rights of his own, which are asked for behind this.
     if (customerKey) {
       const { keys } = this.#deps;
-      return { vault, dataKey: await keys.unwrap(customerKey.arn, customerKey.wrapped, ofThePlatform(accountId)) };
+      const dataKey = await keys.unwrap(customerKey.arn, customerKey.wrapped, ofThePlatform(accountId));
+      return { vault, dataKey: createSecretKey(dataKey) };
     }
     const kept = await this.#deps.secrets.get(keyName(vault));
     if (!kept) throw new Error(`the data key of ${vault.arn} is gone`);
-    return { vault, dataKey: Buffer.from(kept.reveal(), 'base64') };
+    return { vault, dataKey: createSecretKey(kept.reveal(), 'base64') };
   }
 }
 

@@ -1,5 +1,7 @@
+import { createSecretKey, type KeyObject } from 'node:crypto';
 import { errors } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
+import { Lru } from '../../../kernel/lru.ts';
 import { open, SecretIntegrityError, seal } from '../../../kernel/secrets/index.ts';
 import type { WorkloadIdentity } from './workload-identity.ts';
 import type { WorkloadUser } from './workload-user.ts';
@@ -56,13 +58,19 @@ const MAX_USER_BYTES = 2048;
 const MAX_SUBJECT_TOKEN_BYTES = 4096;
 /** Longer than any token made here. */
 const MAX_TOKEN_CHARS = 24_576;
+/** What the tokens used last say is kept in memory: a request asks twice, and an agent asks again. At most 6 MB. */
+const AT_HAND = 256;
 
 /** Makes and opens workload access tokens: sealed statements of who works for whom. None is stored. */
 export class WorkloadTokens {
   readonly #deps: WorkloadTokensDeps;
+  readonly #key: KeyObject;
+  /** By token. What has been opened once says the same for ever; whether it still counts is asked each time. */
+  readonly #opened = new Lru<string, Readonly<Claims>>(AT_HAND);
 
   constructor(deps: WorkloadTokensDeps) {
     this.#deps = deps;
+    this.#key = createSecretKey(deps.key);
   }
 
   /** A token for this bearer from now on. Throws ValidationException when the user's names are too long. */
@@ -73,7 +81,7 @@ export class WorkloadTokens {
     const expiresAt = this.#deps.clock.now() + this.#deps.lifeMs;
     const claims: Claims = [accountId, workload, madeAt ?? null, expiresAt, names];
     if (subjectToken) claims.push(travelling(subjectToken));
-    const sealed = seal(this.#deps.key, Buffer.from(JSON.stringify(claims)), CONTEXT);
+    const sealed = seal(this.#key, Buffer.from(JSON.stringify(claims)), CONTEXT);
     return { token: sealed.toString('base64url'), expiresAt };
   }
 
@@ -94,14 +102,22 @@ export class WorkloadTokens {
     };
   }
 
-  #read(token: string): Claims | undefined {
+  #read(token: string): Readonly<Claims> | undefined {
+    const known = this.#opened.get(token);
+    if (known) return known;
+    const claims = this.#unseal(token);
+    if (claims) this.#opened.set(token, claims);
+    return claims;
+  }
+
+  #unseal(token: string): Claims | undefined {
     if (token.length > MAX_TOKEN_CHARS) return undefined;
     const sealed = Buffer.from(token, 'base64url');
     // Letters that decode to the same bytes would make a second token of the first.
     if (sealed.toString('base64url') !== token) return undefined;
     try {
       // Opened with our key: nobody but `issue` has written it.
-      return JSON.parse(open(this.#deps.key, sealed, CONTEXT).toString()) as Claims;
+      return JSON.parse(open(this.#key, sealed, CONTEXT).toString()) as Claims;
     } catch (error) {
       if (error instanceof SecretIntegrityError) return undefined;
       throw error;

@@ -17,11 +17,10 @@ import {
   type TargetConfiguration,
   UpdateGatewayRuleCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
-import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
-import { connectMcp, settledTarget, signingFetch } from '../support/gateway.ts';
+import { settledTarget, signingFetch } from '../support/gateway.ts';
 import { newUser } from '../support/iam.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
@@ -332,41 +331,12 @@ describe('a passthrough target', () => {
   });
 });
 
-it('an MCP client talks to a server behind a passthrough', async () => {
-  const { id, url } = await gateway();
-  const handler = createMcpHandler(() => {
-    const server = new McpServer({ name: 'inner', version: '1' });
-    server.registerTool('greet', {}, async () => ({ content: [{ type: 'text', text: 'hello' }] }));
-    return server;
-  });
-  answer = async ({ method = 'GET', url: path, headers }, response) => {
-    const init = { method, headers: new Headers(headers as Record<string, string>) };
-    const body = method === 'POST' ? { body: seen.at(-1)?.body } : {};
-    const reply = await handler.fetch(new Request(`${backendUrl}${path}`, { ...init, ...body }));
-    response.writeHead(reply.status, Object.fromEntries(reply.headers)).end(Buffer.from(await reply.arrayBuffer()));
-  };
-  await target(id, 'inner', { passthrough: { endpoint: backendUrl, protocolType: 'MCP' } });
-  const client = await connectMcp(`${url}/inner/mcp`, { fetch: signed });
-  expect((await client.callTool({ name: 'greet' })).content).toEqual([{ type: 'text', text: 'hello' }]);
-  await client.close();
-});
-
-it('an A2A agent behind a passthrough shows its card and streams its answer', async () => {
+it('the headers of A2A go on to an agent, and come back', async () => {
   const { id, url } = await gateway();
   await target(id, 'agent', { passthrough: { endpoint: backendUrl, protocolType: 'A2A' } });
-  answer = ({ url: path, headers }, response) => {
-    if (path === '/.well-known/agent-card.json') return void response.end('{"name":"tea"}');
-    response.writeHead(200, {
-      'content-type': 'text/event-stream',
-      'a2a-extensions': String(headers['a2a-extensions']),
-    });
-    response.end('data: {"jsonrpc":"2.0","id":1,"result":{"kind":"message"}}\n\n');
-  };
-  expect(await (await signed(`${url}/agent/.well-known/agent-card.json`)).json()).toEqual({ name: 'tea' });
-  const body = '{"jsonrpc":"2.0","id":1,"method":"message/stream"}';
-  const headers = { 'content-type': 'application/json', 'a2a-version': '0.3', 'a2a-extensions': 'urn:x' };
-  const reply = await signed(`${url}/agent/`, { method: 'POST', headers, body });
-  expect(await reply.text()).toContain('"kind":"message"');
+  answer = ({ headers }, response) =>
+    void response.writeHead(200, { 'a2a-extensions': String(headers['a2a-extensions']) }).end();
+  const reply = await signed(`${url}/agent/`, { headers: { 'a2a-version': '0.3', 'a2a-extensions': 'urn:x' } });
   expect(reply.headers.get('a2a-extensions')).toBe('urn:x');
   expect(seen.at(-1)?.request.headers).toMatchObject({ 'a2a-version': '0.3' });
 });

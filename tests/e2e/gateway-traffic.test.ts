@@ -15,13 +15,15 @@ import {
   ListGatewayRulesCommand,
   ListGatewayTargetsCommand,
   type TargetConfiguration,
+  UpdateGatewayCommand,
   UpdateGatewayRuleCommand,
+  UpdateGatewayTargetCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
-import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
-import { connectMcp, settledTarget, signingFetch } from '../support/gateway.ts';
+import { settledTarget, signingFetch } from '../support/gateway.ts';
 import { newUser } from '../support/iam.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
@@ -308,6 +310,16 @@ describe('a passthrough target', () => {
     await expect(passthrough(configuration)).rejects.toMatchObject({ name: 'ValidationException' });
   });
 
+  it('takes no WebSocket, and says so', async () => {
+    const { pathname, host } = new URL(await passthrough());
+    const socket = new WebSocket(`ws://${host}${pathname}/live`);
+    const [, reply] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage];
+    expect([reply.statusCode, await text(reply)]).toEqual([404, expect.stringContaining('pass on no WebSockets')]);
+    expect(seen).toEqual([]);
+    // The same address without the wish to upgrade.
+    expect((await fetch(`http://${host}${pathname}/live`)).status).toBe(200);
+  });
+
   it('is made on no gateway of MCP alone, and by no name with another meaning', async () => {
     const { id } = await gateway({ protocolType: 'MCP' });
     const passthrough = { endpoint: backendUrl, protocolType: 'CUSTOM' };
@@ -332,41 +344,12 @@ describe('a passthrough target', () => {
   });
 });
 
-it('an MCP client talks to a server behind a passthrough', async () => {
-  const { id, url } = await gateway();
-  const handler = createMcpHandler(() => {
-    const server = new McpServer({ name: 'inner', version: '1' });
-    server.registerTool('greet', {}, async () => ({ content: [{ type: 'text', text: 'hello' }] }));
-    return server;
-  });
-  answer = async ({ method = 'GET', url: path, headers }, response) => {
-    const init = { method, headers: new Headers(headers as Record<string, string>) };
-    const body = method === 'POST' ? { body: seen.at(-1)?.body } : {};
-    const reply = await handler.fetch(new Request(`${backendUrl}${path}`, { ...init, ...body }));
-    response.writeHead(reply.status, Object.fromEntries(reply.headers)).end(Buffer.from(await reply.arrayBuffer()));
-  };
-  await target(id, 'inner', { passthrough: { endpoint: backendUrl, protocolType: 'MCP' } });
-  const client = await connectMcp(`${url}/inner/mcp`, { fetch: signed });
-  expect((await client.callTool({ name: 'greet' })).content).toEqual([{ type: 'text', text: 'hello' }]);
-  await client.close();
-});
-
-it('an A2A agent behind a passthrough shows its card and streams its answer', async () => {
+it('the headers of A2A go on to an agent, and come back', async () => {
   const { id, url } = await gateway();
   await target(id, 'agent', { passthrough: { endpoint: backendUrl, protocolType: 'A2A' } });
-  answer = ({ url: path, headers }, response) => {
-    if (path === '/.well-known/agent-card.json') return void response.end('{"name":"tea"}');
-    response.writeHead(200, {
-      'content-type': 'text/event-stream',
-      'a2a-extensions': String(headers['a2a-extensions']),
-    });
-    response.end('data: {"jsonrpc":"2.0","id":1,"result":{"kind":"message"}}\n\n');
-  };
-  expect(await (await signed(`${url}/agent/.well-known/agent-card.json`)).json()).toEqual({ name: 'tea' });
-  const body = '{"jsonrpc":"2.0","id":1,"method":"message/stream"}';
-  const headers = { 'content-type': 'application/json', 'a2a-version': '0.3', 'a2a-extensions': 'urn:x' };
-  const reply = await signed(`${url}/agent/`, { method: 'POST', headers, body });
-  expect(await reply.text()).toContain('"kind":"message"');
+  answer = ({ headers }, response) =>
+    void response.writeHead(200, { 'a2a-extensions': String(headers['a2a-extensions']) }).end();
+  const reply = await signed(`${url}/agent/`, { headers: { 'a2a-version': '0.3', 'a2a-extensions': 'urn:x' } });
   expect(reply.headers.get('a2a-extensions')).toBe('urn:x');
   expect(seen.at(-1)?.request.headers).toMatchObject({ 'a2a-version': '0.3' });
 });
@@ -418,6 +401,59 @@ describe('a runtime behind a gateway', () => {
     await expect(target(id, 'a', { agentcoreRuntime: { arn } }, { credentialProviderConfigurations })).rejects.toThrow(
       'this account',
     );
+  });
+});
+
+describe('what targets and rules need stays', () => {
+  const passthrough = () => ({ passthrough: { endpoint: backendUrl, protocolType: 'CUSTOM' } });
+
+  it('a gateway with targets of HTTP gets no protocol and no interceptors', async () => {
+    const { id: gatewayIdentifier } = await gateway();
+    const name = `traffic-${named}`;
+    const same = {
+      gatewayIdentifier,
+      name,
+      roleArn: platform.ready.defaultRoleArn,
+      authorizerType: 'AWS_IAM' as const,
+    };
+    const change = (more: object) => clients.control.send(new UpdateGatewayCommand({ ...same, ...more }));
+    const arn = `arn:aws:lambda:${platform.ready.region}:${platform.ready.accountId}:function:guard`;
+    const changes = {
+      protocolType: 'MCP',
+      interceptorConfigurations: [{ interceptor: { lambda: { arn } }, interceptionPoints: ['REQUEST'] }],
+    };
+    for (const [field, value] of Object.entries(changes)) await change({ [field]: value });
+    await change({});
+    await target(gatewayIdentifier, 'api', passthrough());
+    for (const [field, value] of Object.entries(changes))
+      await expect(change({ [field]: value }), field).rejects.toMatchObject({
+        ...{ name: 'ValidationException', fieldList: [{ name: field }] },
+        message: expect.stringMatching(/target of HTTP api.*Change or delete the target first/),
+      });
+    await change({ description: 'the same' });
+  });
+
+  it('a target to which a rule routes becomes none of MCP', async () => {
+    const { id: gatewayIdentifier } = await gateway();
+    await target(gatewayIdentifier, 'api', passthrough());
+    const { items = [] } = await clients.control.send(new ListGatewayTargetsCommand({ gatewayIdentifier }));
+    const targetId = items[0]?.targetId;
+    const actions = [{ routeToTarget: { staticRoute: { targetName: 'api' } } }];
+    const { ruleId } = await clients.control.send(
+      new CreateGatewayRuleCommand({ gatewayIdentifier, priority: 1, actions }),
+    );
+    const mcpServer = { endpoint: `${backendUrl}/mcp`, listingMode: 'DYNAMIC' as const };
+    const change = (targetConfiguration: TargetConfiguration) =>
+      clients.control.send(
+        new UpdateGatewayTargetCommand({ gatewayIdentifier, targetId, name: 'api', targetConfiguration }),
+      );
+    await expect(change({ mcp: { mcpServer } })).rejects.toMatchObject({
+      ...{ name: 'ValidationException', fieldList: [{ name: 'targetConfiguration' }] },
+      message: expect.stringMatching(new RegExp(`the rule ${ruleId} sends requests to api.*Change or delete the rule`)),
+    });
+    await change({ http: passthrough() } as TargetConfiguration);
+    await clients.control.send(new DeleteGatewayRuleCommand({ gatewayIdentifier, ruleId }));
+    await change({ mcp: { mcpServer } });
   });
 });
 

@@ -36,7 +36,7 @@ const ANSWERS: readonly Answer[] = [
       ...(['CreateAgentRuntime', 'DeleteAgentRuntime', 'GetAgentRuntime', 'ListAgentRuntimes'] as const),
       ...(['ListAgentRuntimeVersions', 'UpdateAgentRuntime', 'CreateAgentRuntimeEndpoint'] as const),
       ...(['DeleteAgentRuntimeEndpoint', 'GetAgentRuntimeEndpoint', 'ListAgentRuntimeEndpoints'] as const),
-      ...(['UpdateAgentRuntimeEndpoint', 'GetAgentCard', 'CreateCodeInterpreter', 'DeleteCodeInterpreter'] as const),
+      ...(['UpdateAgentRuntimeEndpoint', 'CreateCodeInterpreter', 'DeleteCodeInterpreter'] as const),
       ...(['GetCodeInterpreter', 'ListCodeInterpreters', 'CreateWorkloadIdentity', 'DeleteWorkloadIdentity'] as const),
       ...(['GetWorkloadIdentity', 'ListWorkloadIdentities', 'UpdateWorkloadIdentity'] as const),
       ...(['CreateConsentPortal', 'DeleteConsentPortal', 'GetConsentPortal', 'ListConsentPortals'] as const),
@@ -106,7 +106,7 @@ const ANSWERS: readonly Answer[] = [
   {
     whose: 'whoever knows the id of the session and may invoke the runtime and its endpoint',
     heldBy: ['security/authorization.test.ts', 'security/ownership.test.ts'],
-    byDefault: ['InvokeAgentRuntime'],
+    byDefault: ['InvokeAgentRuntime', 'GetAgentCard'],
     else: ['InvokeAgentRuntimeCommand', 'StopRuntimeSession'],
   },
   {

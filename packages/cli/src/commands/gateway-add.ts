@@ -14,6 +14,7 @@ import { type Connection, findConnection } from '../platform/connection.ts';
 import { functionTarget } from '../platform/functions.ts';
 import { addGateway, addTarget, findGateway } from '../platform/gateways.ts';
 import { type ProviderKind, showProvider } from '../platform/identity.ts';
+import { resolveRuntime } from '../platform/runtimes.ts';
 import { harmless, note, type Terminal, typed } from '../terminal/terminal.ts';
 import { addFunctionCommand } from './function-add.ts';
 import { accessOf } from './gateway-access.ts';
@@ -93,6 +94,7 @@ function targetCommand(terminal: Terminal) {
       { does: 'an MCP server', line: 'agentcore add target docs --mcp https://docs.example.com/mcp' },
       { does: 'a function', line: 'agentcore add target words --function words --tools tools.json' },
       { does: 'an A2A agent', line: 'agentcore add target helper --http https://agents.example.com --protocol a2a' },
+      { does: 'an agent of this platform', line: 'agentcore add target helper --runtime helper --as-role' },
       {
         does: 'with an API key in a header',
         line: 'agentcore add target orders --openapi orders.yaml --api-key orders-key --key-name X-Api-Key',
@@ -113,7 +115,10 @@ function targetCommand(terminal: Terminal) {
     .addOption(
       new Option('--protocol <protocol>', 'with --http: what the server speaks (default: custom)').choices(PROTOCOLS),
     )
-    .option('--runtime <arn>', 'an agent of this platform, with --as-role, --as-caller, --pass-token or --oauth')
+    .option(
+      '--runtime <name>',
+      'an agent of this platform (name, id or ARN), with --as-role, --as-caller, --pass-token or --oauth',
+    )
     .option('--qualifier <name>', 'with --runtime: its endpoint (default: DEFAULT)')
     .option('--function <name>', 'name or ARN of a function, with --tools')
     .option(
@@ -247,8 +252,10 @@ async function configurationOf(
   if (runtime === undefined && qualifier !== undefined) throw new CliError('usage', '--qualifier is of --runtime.');
   if (http !== undefined)
     return { http: { passthrough: { endpoint: http, protocolType: PROTOCOL_TYPES[protocol ?? 'custom'] } } };
-  if (runtime !== undefined)
-    return { http: { agentcoreRuntime: { arn: runtime, ...(qualifier !== undefined && { qualifier }) } } };
+  if (runtime !== undefined) {
+    const { arn } = await resolveRuntime(terminal, connection, runtime);
+    return { http: { agentcoreRuntime: { arn, ...(qualifier !== undefined && { qualifier }) } } };
+  }
   if (connector) return { mcp: { connector } };
   if (name !== undefined) return { mcp: { lambda: await functionTarget(connection, terminal, name, tools ?? '') } };
   if (restApi !== undefined) {

@@ -11,7 +11,7 @@ import {
 } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { OpenEmbedder } from '../../kernel/embeddings/index.ts';
-import type { OperationCalls, PassService, RouteSet } from '../../kernel/http/index.ts';
+import type { OperationCalls, PassService, RouteSet, SocketService } from '../../kernel/http/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { objectReader } from '../../kernel/objects/index.ts';
 import type { Outbound } from '../../kernel/outbound/index.ts';
@@ -60,7 +60,7 @@ import type { TargetKinds } from './targets/target-kinds.ts';
 import { type TargetOperation, targetOperations } from './targets/target-operations.ts';
 import { TargetQuota } from './targets/target-quota.ts';
 import { Targets } from './targets/targets.ts';
-import { BackendRequests, TrafficRequests } from './traffic/index.ts';
+import { BackendRequests, noSockets, TrafficRequests } from './traffic/index.ts';
 
 export { GATEWAY_FIELDS } from './gateways/gateway-fields.ts';
 export { RATE_LIMIT_FIELDS } from './rate-limits/index.ts';
@@ -116,9 +116,11 @@ export interface GatewayServiceDeps {
 export type GatewayServiceOperation = GatewayOperation | TargetOperation | RateLimitOperation | RuleOperation;
 
 /** Gateway: APIs become tools of one MCP server (spec: Gateway). */
-export function createGatewayService(
-  deps: GatewayServiceDeps,
-): Service<GatewayServiceOperation> & { passes: readonly PassService[]; routes: readonly RouteSet[] } {
+export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayServiceOperation> & {
+  passes: readonly PassService[];
+  routes: readonly RouteSet[];
+  sockets: SocketService;
+} {
   const { identity, secrets } = deps;
   const readSecret: CertificateAuthorityDeps['readSecret'] = async (arn, caller) =>
     (await secrets.read(arn, undefined, caller)).value;
@@ -146,12 +148,13 @@ export function createGatewayService(
     quota: new TargetQuota(deps.mostTargetBytes),
     certificateAuthority: (named, ctx) =>
       certificateAuthority(named, 'certificateConfigurations', ctx, { ...deps, readSecret }),
+    refuseLost: (...changed) => rules.refuseLost(...changed),
     onTools: () => vectors.wake(),
   });
   const limits = new RateLimits(deps);
   const permits = new Permits(deps);
   const places = new Connections({ ...deps, epoch: deps.life.epoch });
-  const rules = new Rules({ ...deps, targets });
+  const rules: Rules = new Rules({ ...deps, targets });
   const tools = new GatewayTools({ ...deps, gateways, targets, limits, rules });
   const search = new ToolSearch({ ...deps, vectors });
   const asked = new AskedTargets({ ...deps, kinds });
@@ -187,6 +190,7 @@ export function createGatewayService(
       }),
     ],
     routes: [resourceMetadataRoutes({ ...deps, tools })],
+    sockets: noSockets,
     port: undefined,
     start: () => vectors.start(),
     stop: async () => {

@@ -147,6 +147,7 @@ const DATA_PLANE = JSON.stringify({
         // agent gets its own workload access token with each request, and ends its own session by its exit.
         'bedrock-agentcore:InvokeAgentRuntime',
         'bedrock-agentcore:InvokeAgentRuntimeWithWebSocketStream',
+        'bedrock-agentcore:GetAgentCard',
         'bedrock-agentcore:InvokeCodeInterpreter',
         'bedrock-agentcore:InvokeGateway',
         // Its own alone: what another has started asks for a right that this role does not have.

@@ -15,6 +15,7 @@ import type { IdentityPort } from '../../identity/index.ts';
 import { refuseUnserved } from '../fields.ts';
 import { checkNamedFunction } from '../named-function.ts';
 import { authorizerProblem } from '../outbound/authorizer-problem.ts';
+import { httpProblem } from '../targets/http/index.ts';
 import { TARGET_KIND, type TargetDefinition } from '../targets/target.ts';
 import { checkGateway } from './check-gateway.ts';
 import { GATEWAY_KIND, type Gateway, type GatewayData, type GatewayDefinition } from './gateway.ts';
@@ -32,8 +33,8 @@ export interface GatewaysDeps extends CertificateAuthorityDeps {
   log: Logger;
 }
 
-/** Of a definition that is not there, null. */
-type Credentials = TargetDefinition['credentialProviderConfigurations'] | null;
+/** Of a target as it answers, and as it is being made anew; null where there is none. */
+type Definitions = (TargetDefinition | null)[];
 
 /** In the definition of a target. */
 const LISTING_MODE = ['targetConfiguration', 'mcp', 'mcpServer', 'listingMode'];
@@ -103,7 +104,7 @@ export class Gateways {
     if (name !== before) throw errors.invalidField('name', `cannot be changed: the gateway is called ${before}`);
     const data = await this.#check(input, ctx);
     if (data.definition.protocolConfiguration?.mcp.searchType !== undefined) await this.#refuseAskedTargets(arn);
-    await this.#refuseLostCredentials(arn, data.definition);
+    await this.#refuseLostTargets(arn, data.definition);
     try {
       return fromResource(await this.#store.modify(arn, () => data));
     } catch (error) {
@@ -153,26 +154,15 @@ export class Gateways {
       );
   }
 
-  /** Rejects with ValidationException for an authorizer with which a target's credentials could not be had any more. */
-  async #refuseLostCredentials(arn: string, definition: GatewayDefinition): Promise<void> {
-    const targets = await this.#deps.database.query<{ name: string; given: Credentials[] }>(
-      `SELECT name, jsonb_build_array(data #> '{live,credentialProviderConfigurations}', data #> '{wanted,credentialProviderConfigurations}') AS given
+  /** Rejects with ValidationException for what a gateway with its targets cannot become: they would not be taken any more, or their credentials could not be had. */
+  async #refuseLostTargets(arn: string, definition: GatewayDefinition): Promise<void> {
+    const targets = await this.#deps.database.query<{ name: string; given: Definitions }>(
+      `SELECT name, jsonb_build_array(data -> 'live', data -> 'wanted') AS given
        FROM resources WHERE parent = $1 AND kind = $2 ORDER BY name`,
       [arn, TARGET_KIND],
     );
     for (const { name, given } of targets)
-      for (const credentialProviderConfigurations of given) {
-        const problem = authorizerProblem(
-          { credentialProviderConfigurations: credentialProviderConfigurations ?? [] },
-          definition,
-        );
-        if (problem !== undefined)
-          throw errors.invalidField(
-            'authorizerType',
-            `does not fit the target ${name}, whose credentialProviderConfigurations ${problem}`,
-            { remedy: 'Change or delete the target first.' },
-          );
-      }
+      for (const target of given.filter((one) => one !== null)) refuseLost(name, target, definition);
   }
 
   /** Rejects with ValidationException, and AccessDeniedException for a role, a function or a certificate that is not the caller's to use. */
@@ -209,6 +199,25 @@ export class Gateways {
     if (refusal) throw errors.invalidField(`${field}.discoveryUrl`, refusal);
     return certificateAuthority(rules.certificateConfigurations, `${field}.certificateConfigurations`, ctx, this.#deps);
   }
+}
+
+/** Throws ValidationException where a gateway of that definition would not take the target. */
+function refuseLost(name: string, target: TargetDefinition, definition: GatewayDefinition): void {
+  const remedy = 'Change or delete the target first.';
+  const problem = target.targetConfiguration.http && httpProblem(definition);
+  if (problem)
+    throw errors.invalidField(
+      problem.field,
+      `must not be given: the gateway has the target of HTTP ${name}, which such a gateway does not take`,
+      { remedy },
+    );
+  const lost = authorizerProblem(target, definition);
+  if (lost !== undefined)
+    throw errors.invalidField(
+      'authorizerType',
+      `does not fit the target ${name}, whose credentialProviderConfigurations ${lost}`,
+      { remedy },
+    );
 }
 
 function definitionOf({

@@ -11,8 +11,10 @@ import {
 import { refuseUnserved } from '../fields.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import { holdGateway } from '../hold-gateway.ts';
+import type { TargetDefinition } from '../targets/target.ts';
 import type { Targets } from '../targets/targets.ts';
 import { checkRule } from './check-rule.ts';
+import { lostRoute } from './lost-route.ts';
 import { RULE_KIND, type Rule, type RuleData, ruleArn, ruleFrom } from './rule.ts';
 import { RULE_FIELDS } from './rule-fields.ts';
 
@@ -100,6 +102,21 @@ export class Rules {
   async all(gateway: Gateway, executor?: Executor): Promise<Rule[]> {
     const { items } = await this.list(gateway, { limit: MOST }, executor);
     return items.sort((a, b) => a.priority - b.priority);
+  }
+
+  /** Rejects with ValidationException where a rule routes to the target, which would not take its requests with that definition. */
+  async refuseLost(gateway: Gateway, name: string, definition: TargetDefinition): Promise<void> {
+    for (const rule of await this.all(gateway)) {
+      const lost = lostRoute(rule, name, definition);
+      if (lost !== undefined)
+        throw errors.invalidField(
+          'targetConfiguration',
+          `must ${lost}: the rule ${rule.id} sends requests to ${name}`,
+          {
+            remedy: 'Change or delete the rule first.',
+          },
+        );
+    }
   }
 
   /** Rejects with ResourceNotFoundException. */

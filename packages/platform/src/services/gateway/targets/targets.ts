@@ -49,6 +49,8 @@ export interface TargetsDeps {
     ctx: RequestContext,
   ): Promise<string | undefined>;
   gatewayOf(arn: string): Promise<Gateway | undefined>;
+  /** Rejects with ValidationException where rules need a target of that name to be what it is no more. */
+  refuseLost(gateway: Gateway, name: string, definition: TargetDefinition): Promise<void>;
   newIdSuffix(): string;
   /** Told when tools were stored. */
   onTools(): void;
@@ -130,6 +132,7 @@ export class Targets {
         `cannot be changed: the target is called ${before.name}, and so its tools begin`,
       );
     const { definition, document } = await this.#check(gateway, input, ctx);
+    await this.#deps.refuseLost(gateway, before.name, definition);
     const consent = await this.#deps.consents.begin(gateway, before, definition, ctx.signal);
     const awaited = consent?.url !== undefined;
     return this.#change(gateway, before, { definition, document }, ({ live, bytes, revision, synchronizedAt }) => ({

@@ -1,4 +1,5 @@
 export { BackendRequests } from './backend-requests.ts';
+export { noSockets } from './no-sockets.ts';
 export { answeredHeaders, sentHeaders } from './passed-headers.ts';
 export { TrafficRequest } from './traffic-request.ts';
 export { type TrafficHandler, TrafficRequests } from './traffic-requests.ts';

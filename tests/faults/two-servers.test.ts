@@ -64,6 +64,21 @@ describe('two servers on one PostgreSQL', () => {
     expect(await count(throughA, id)).toBe(2);
   });
 
+  it('answer a repeated token as the first time, where the other did the work', async () => {
+    const runtimeSessionId = sessionId('token');
+    const clientToken = 'stop-once-4'.repeat(4);
+    const stop = (clients: Clients, more: object = {}) =>
+      clients.data.send(
+        new StopRuntimeSessionCommand({ agentRuntimeArn: arn, runtimeSessionId, clientToken, ...more }),
+      );
+    expect(await count(throughA, runtimeSessionId)).toBe(1);
+    const first = await stop(throughB);
+    expect(await count(throughA, runtimeSessionId)).toBe(1);
+    expect(await stop(throughB)).toMatchObject({ runtimeSessionId: first.runtimeSessionId, statusCode: 200 });
+    // What has the id by now was not stopped.
+    expect(await count(throughA, runtimeSessionId)).toBe(2);
+  });
+
   it('hand on WebSockets, long bodies as they come, and commands, both ways, to the one that has the session', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'stream-agent-'));
     await cp(join(root, 'tests/support/stream-agent'), folder, { recursive: true });

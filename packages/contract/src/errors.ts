@@ -129,14 +129,22 @@ export const errors = {
     }),
 } as const;
 
-/** The error that a server sent, as its client sees it; a code that this contract lacks becomes InternalServerException. */
-export function receivedError(code: string, body: unknown): ServiceError {
+/**
+ * The error that a server sent, as its client sees it. A code that this contract lacks, such as one of a service's own, keeps its name where the status came
+ * with it, and else becomes InternalServerException.
+ */
+export function receivedError(
+  code: string,
+  body: unknown,
+  { status, retryAfterSeconds }: { status?: number; retryAfterSeconds?: number } = {},
+): ServiceError {
   const { message, ...members } = (typeof body === 'object' && body !== null ? body : {}) as Record<
     string,
     DocumentValue
   >;
   const said = typeof message === 'string' ? message : 'The server gave no message.';
-  return isErrorCode(code)
-    ? new ServiceError(code, said, { members })
-    : new ServiceError('InternalServerException', `${code}: ${said}`);
+  const options = { members, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+  if (isErrorCode(code)) return new ServiceError(code, said, options);
+  if (status !== undefined && code !== '') return new ServiceError({ code, status }, said, options);
+  return new ServiceError('InternalServerException', `${code}: ${said}`);
 }

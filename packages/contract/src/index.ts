@@ -2,17 +2,19 @@ export type { Arn } from './arn.ts';
 export { formatArn, parseArn } from './arn.ts';
 export { canonicalJson } from './canonical-json.ts';
 export type { BodyRule } from './codec/body-rule.ts';
-export type { EventsOf } from './codec/codec.ts';
 export {
   bodyRule,
   checkInput,
-  decodeEventStream,
   decodeRequest,
+  decodeResponse,
+  encodeRequest,
   encodeResponse,
   outputProblems,
 } from './codec/codec.ts';
 export { encodeError } from './codec/error-encoder.ts';
 export { holdsTooMuch } from './codec/json-values.ts';
+export type { ClientRequest } from './codec/request-encoder.ts';
+export type { ReceivedResponse } from './codec/response-decoder.ts';
 export type { WireResponse } from './codec/response-encoder.ts';
 export type { WireRequest } from './codec/wire-request.ts';
 export type { CoverageEntry, CoverageReport, PieceCoverage } from './coverage.ts';

@@ -1,12 +1,12 @@
 import { errors, type FieldProblem, type ServiceError } from '../errors.ts';
 import { operations } from '../generated/operations.ts';
 import type { Inputs, OperationName, Outputs } from '../generated/types.ts';
-import { type OperationDef, shapeIn } from '../model.ts';
-import type { StreamingBlob } from '../wire-types.ts';
+import type { OperationDef } from '../model.ts';
 import { type BodyRule, bodyRuleOf } from './body-rule.ts';
-import { decodeEvents } from './event-stream.ts';
 import { type PlaneCodec, planeCodec } from './planes.ts';
 import { type RequestDecoder, requestDecoder } from './request-decoder.ts';
+import { type ClientRequest, type RequestEncoder, requestEncoder } from './request-encoder.ts';
+import { type ReceivedResponse, type ResponseDecoder, responseDecoder } from './response-decoder.ts';
 import { type ResponseEncoder, responseEncoder, type WireResponse } from './response-encoder.ts';
 import { maxProblems, newWalk } from './walk.ts';
 import type { WireRequest } from './wire-request.ts';
@@ -16,6 +16,9 @@ interface OperationCodec {
   definition: OperationDef;
   decode: RequestDecoder;
   encode: ResponseEncoder;
+  /** The client's half. */
+  ask: RequestEncoder;
+  read: ResponseDecoder;
   body: BodyRule;
 }
 
@@ -27,11 +30,13 @@ function codecOf(operation: OperationName): OperationCodec {
   const plane = planeCodec(operations[operation].plane);
   const definition = plane.model.operations[operation];
   if (definition === undefined) throw new Error(`The model has no operation ${operation}`);
-  const codec = {
+  const codec: OperationCodec = {
     plane,
     definition,
     decode: requestDecoder(plane, definition),
     encode: responseEncoder(plane, definition),
+    ask: requestEncoder(plane, definition),
+    read: responseDecoder(plane, definition),
     body: bodyRuleOf(plane.model, definition),
   };
   compiled.set(operation, codec);
@@ -101,18 +106,19 @@ export function encodeResponse<K extends OperationName>(
   return codecOf(operation).encode(output as Record<string, unknown>, onStreamFailure);
 }
 
-/** The operations that answer with an event stream, and the events of each. */
-export type EventsOf<K extends OperationName> = Outputs[K] extends { stream: AsyncIterable<infer E> } ? E : never;
+/** The request that a client sends for an input, which is not checked. Throws TypeError when it has a value of the wrong type. */
+export function encodeRequest<K extends OperationName>(operation: K, input: Inputs[K]): ClientRequest {
+  return codecOf(operation).ask(input as Record<string, unknown>);
+}
 
-/** The events in the body of an operation's response, for a client; throws the ServiceError that the server sent. */
-export function decodeEventStream<K extends OperationName>(
+/**
+ * The output that a client reads in a response; what streams is an iterable of what comes. Rejects with the ServiceError that the server sent, and
+ * with Error where the answer cannot be read.
+ */
+export async function decodeResponse<K extends OperationName>(
   operation: K,
-  body: StreamingBlob,
-): AsyncIterable<EventsOf<K>> {
-  const { plane, definition } = codecOf(operation);
-  const { payload, members = {} } = shapeIn(plane.model, definition.output);
-  const union = payload === undefined ? undefined : members[payload]?.shape;
-  if (union === undefined || operations[operation].responds !== 'events')
-    throw new TypeError(`${operation} has no event stream`);
-  return decodeEvents(plane, union, body) as AsyncIterable<EventsOf<K>>;
+  response: ReceivedResponse,
+): Promise<Outputs[K]> {
+  // Written by a server of the same model; what a newer one adds is passed over.
+  return (await codecOf(operation).read(response)) as Outputs[K];
 }

@@ -39,7 +39,8 @@ function wholeBody(body: Body): Uint8Array | undefined {
   throw new TypeError('The body of this operation has to be collected before it is decoded');
 }
 
-function asStream(body: Body): StreamingBlob {
+/** A body as what streams: its bytes as they come. */
+export function asStream(body: Body): StreamingBlob {
   if (body !== undefined && !(body instanceof Uint8Array)) return body;
   return (async function* () {
     if (body !== undefined && body.byteLength > 0) yield body;

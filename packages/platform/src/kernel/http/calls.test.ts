@@ -1,10 +1,15 @@
-import type { IncomingHttpHeaders } from 'node:http';
-import { errors } from '@agentplatform/contract';
-import { beforeEach, expect, it, vi } from 'vitest';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { encodeError, encodeResponse, errors, matchRoute } from '@agentplatform/contract';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { IamPrincipal } from '../auth/index.ts';
 import { LowDiskError } from '../disk-room.ts';
 import { FakeClock } from '../fake-clock.ts';
+import { PeerForwarder, PeerTokens } from '../peers/index.ts';
 import type { OperationHandlers, RequestContext } from '../service.ts';
+import { HeldElsewhereError } from '../sessions/index.ts';
+import type { IdempotencyKey, IdempotentWork } from '../storage/index.ts';
 import { silent } from '../storage/testing/databases.ts';
 import { createMetrics, RecordedSpan, type SpanKeeper, TRACE_HEADERS } from '../telemetry/index.ts';
 import { type Caller, OperationCalls, type OperationCallsDeps } from './calls.ts';
@@ -37,6 +42,8 @@ const handle = vi.fn(async (_input: object, ctx: RequestContext) => {
   return { runtimeSessionId: input.runtimeSessionId, statusCode: 200 };
 });
 const clock = new FakeClock();
+/** What is kept under client tokens, as JSON. */
+const kept = new Map<string, { fingerprint: string; answer: string }>();
 const deps = {
   authenticator: { authenticate: () => Promise.reject(new Error('nobody signs a call')) },
   authorize: vi.fn(),
@@ -44,6 +51,20 @@ const deps = {
   rates: { take: vi.fn(), refused: vi.fn() },
   audit: vi.fn(),
   metrics: createMetrics({ process: false }),
+  idempotency: {
+    async run<T>(
+      { operation, token, fingerprint }: IdempotencyKey,
+      parse: (stored: unknown) => T,
+      work: IdempotentWork<T>,
+    ) {
+      const known = kept.get(`${operation} ${token}`);
+      if (known && known.fingerprint !== fingerprint) throw errors.idempotencyMismatch('Used before.');
+      if (known) return parse(JSON.parse(known.answer));
+      const answer = await work(async () => undefined);
+      kept.set(`${operation} ${token}`, { fingerprint, answer: JSON.stringify(answer) });
+      return answer;
+    },
+  },
   needRoom: vi.fn(),
   newRequestId: () => 'the-call',
   region: 'us-east-1',
@@ -71,6 +92,7 @@ const stop = (caller: Partial<Caller> = {}) => calls.call('StopRuntimeSession', 
 
 beforeEach(() => {
   seen = undefined;
+  kept.clear();
   vi.clearAllMocks();
   for (const mock of [deps.authorize, deps.rates.take, deps.needRoom]) mock.mockReset();
 });
@@ -198,4 +220,119 @@ it('says what a client would have been told: of wrong input, of nothing served, 
   const { body } = await deps.metrics.render();
   expect(body).toMatch(/requests_in_flight\{operation="StopRuntimeSession"\} 0/);
   expect(body).toMatch(/request_duration_seconds_count\{operation="StopRuntimeSession",status="500"\} 1/);
+});
+
+it('does once what a repeated clientToken asks for, of each caller', async () => {
+  const token = { ...input, clientToken: 't'.repeat(33) };
+  const once = (more: object = {}, arn = principal.arn) =>
+    calls.call('StopRuntimeSession', { ...token, ...more }, { principal: { ...principal, arn } });
+  const first = await once();
+  expect(first).toEqual({ runtimeSessionId: input.runtimeSessionId, statusCode: 200 });
+  expect(await once()).toEqual(first);
+  expect(handle).toHaveBeenCalledTimes(1);
+  await expect(once({ runtimeSessionId: 'o'.repeat(33) })).rejects.toMatchObject({ code: 'ValidationException' });
+  await once({}, `${principal.arn}-too`);
+  expect(handle).toHaveBeenCalledTimes(2);
+});
+
+describe('a call whose session another server has', () => {
+  /** Calls that go there. */
+  async function elsewhere(serve: RequestListener): Promise<OperationCalls> {
+    const other = createServer(serve);
+    await once(other.listen(0, '127.0.0.1'), 'listening');
+    const forward = new PeerForwarder(new PeerTokens({ serverId: 'a', key: new Uint8Array(32).fill(1), clock }));
+    onTestFinished(async () => {
+      await forward.close();
+      other.closeAllConnections();
+      await new Promise((resolve) => other.close(resolve));
+    });
+    const address = `127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const moved = async () => {
+      throw new HeldElsewhereError({ serverId: 'b', epoch: 1, address });
+    };
+    const made = new OperationCalls({ ...deps, forward });
+    made.serve({
+      StopRuntimeSession: { resource: ({ agentRuntimeArn }) => agentRuntimeArn, handle: moved },
+      InvokeCodeInterpreter: { resource: () => '*', handle: moved },
+    });
+    return made;
+  }
+  const peerOf = ({ headers, method = '', url = '' }: IncomingMessage) =>
+    new PeerTokens({ serverId: 'b', key: new Uint8Array(32).fill(1), clock }).verify(
+      String(headers['x-agentplatform-peer']),
+      { method, url },
+    );
+
+  it('goes there in its caller’s name, and a repeated clientToken does not go again', async () => {
+    const came: IncomingMessage[] = [];
+    const there = await elsewhere((req, res) => {
+      came.push(req);
+      if (came.length === 1) {
+        const { status, headers, body } = encodeError(errors.conflict('It is busy.'));
+        return void res.writeHead(status, headers).end(body);
+      }
+      const { status, headers, body } = encodeResponse('StopRuntimeSession', { ...input, statusCode: 200 });
+      res.writeHead(status, headers).end(body);
+    });
+    const stop = () =>
+      there.call(
+        'StopRuntimeSession',
+        { ...input, clientToken: 't'.repeat(33) },
+        { principal, userId: 'jane', request: requestWith(traced) },
+      );
+    await expect(stop()).rejects.toMatchObject({ code: 'ConflictException', message: 'It is busy.' });
+    for (let times = 0; times < 2; times++)
+      expect(await stop()).toEqual({ runtimeSessionId: input.runtimeSessionId, statusCode: 200 });
+    expect(came).toHaveLength(2);
+    for (const req of came) {
+      expect(matchRoute(req.method ?? '', (req.url ?? '').split('?')[0] ?? '')).toMatchObject({
+        operation: 'StopRuntimeSession',
+        labels: { agentRuntimeArn: encodeURIComponent(ARN) },
+      });
+      expect(peerOf(req)).toMatchObject({ to: 'b', principal });
+      expect(req.headers).toMatchObject({ ...traced, [SESSION]: input.runtimeSessionId, [USER]: 'jane' });
+    }
+    expect(deps.audit).toHaveBeenCalledTimes(3);
+  });
+
+  it('streams its events here, and ends there with the request that it is made for', async () => {
+    const client = new AbortController();
+    let ended: Promise<unknown> | undefined;
+    const there = await elsewhere((_req, res) => {
+      ended = once(res, 'close');
+      async function* events() {
+        yield { result: { content: [{ type: 'text' as const, text: '42' }] } };
+        await ended;
+      }
+      const { status, headers, body } = encodeResponse('InvokeCodeInterpreter', { sessionId: 'one', stream: events() });
+      res.writeHead(status, headers);
+      void (async () => {
+        for await (const part of body as AsyncIterable<Uint8Array>) res.write(part);
+      })();
+    });
+    const { sessionId, stream } = await there.call(
+      'InvokeCodeInterpreter',
+      { codeInterpreterIdentifier: 'aws.codeinterpreter.v1', name: 'executeCode', arguments: {} },
+      { principal, request: { ...requestWith({}), signal: client.signal } },
+    );
+    expect(sessionId).toBe('one');
+    const events = stream[Symbol.asyncIterator]();
+    expect((await events.next()).value).toEqual({ result: { content: [{ type: 'text', text: '42' }] } });
+    client.abort();
+    await expect(events.next()).rejects.toThrow('is over');
+    await ended;
+  });
+
+  it('is told to come again where no other server is known', async () => {
+    const alone = new OperationCalls(deps);
+    alone.serve({
+      StopRuntimeSession: {
+        resource: () => ARN,
+        handle: () => Promise.reject(new HeldElsewhereError({ serverId: 'b', epoch: 1, address: undefined })),
+      },
+    });
+    await expect(alone.call('StopRuntimeSession', input, { principal })).rejects.toMatchObject({
+      code: 'RetryableConflictException',
+    });
+  });
 });

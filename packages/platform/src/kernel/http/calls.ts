@@ -1,16 +1,24 @@
 import {
   checkInput,
+  decodeResponse,
+  encodeRequest,
+  encodeResponse,
   errors,
   type Inputs,
   type OperationName,
   type Outputs,
   type ServiceError,
+  type WireResponse,
 } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { Principal } from '../auth/index.ts';
 import { onAbort } from '../on-abort.ts';
+import type { PeerForwarder } from '../peers/index.ts';
 import type { OperationHandler, OperationHandlers, RequestContext } from '../service.ts';
+import { HeldElsewhereError } from '../sessions/index.ts';
+import type { IdempotencyStore } from '../storage/index.ts';
 import { type Metrics, NO_SPAN, type Span, TRACE_HEADERS } from '../telemetry/index.ts';
+import { clientTokenKey, keptAnswer } from './client-tokens.ts';
 import { toOperationError } from './service-errors.ts';
 import { type Exchange, type Source, Stages, type StagesDeps } from './stages.ts';
 import { writes } from './writes.ts';
@@ -28,6 +36,9 @@ export interface Caller {
 
 export interface OperationCallsDeps extends StagesDeps {
   metrics: Pick<Metrics, 'request'>;
+  idempotency: Pick<IdempotencyStore, 'run'>;
+  /** Hands a call on to the server that has its session; absent where there is no other. */
+  forward?: Pick<PeerForwarder, 'relay' | 'sent'> | undefined;
   /** Throws while the disk has no room for anything new. */
   needRoom(): void;
   newRequestId(): string;
@@ -36,8 +47,8 @@ export interface OperationCallsDeps extends StagesDeps {
 }
 
 /**
- * Calls of one service to another's operations. Rates, policies, metrics and the audit trail see each as a request of the caller himself: a
- * service has no rights of its own to lend.
+ * Calls of one service to another's operations. Rates, policies, client tokens, metrics and the audit trail see each as a request of the caller himself: a
+ * service has no rights of its own to lend. One whose session another server has is sent there, as a client's request would be.
  */
 export class OperationCalls {
   readonly #deps: OperationCallsDeps;
@@ -54,7 +65,7 @@ export class OperationCalls {
     this.#handlers = handlers;
   }
 
-  /** Rejects with the ServiceError that a client would have been told. A repeated `clientToken` is looked at only by handlers that do so themselves. */
+  /** Rejects with the ServiceError that a client would have been told. */
   async call<K extends OperationName>(operation: K, input: Inputs[K], caller: Caller): Promise<Outputs[K]> {
     const { newRequestId, metrics, clock } = this.#deps;
     const exchange: Exchange = {
@@ -95,7 +106,43 @@ export class OperationCalls {
     const ctx = this.#context(operation, exchange, caller);
     await this.#stages.authorizeOperation(exchange, operation, { handler, input, ctx });
     if (writes(operation)) this.#deps.needRoom();
-    return handler.handle(input, ctx);
+    const handle = async (): Promise<Outputs[K]> => {
+      try {
+        return await handler.handle(input, ctx);
+      } catch (error) {
+        if (!(error instanceof HeldElsewhereError)) throw error;
+        return this.#forward(error, operation, input, ctx);
+      }
+    };
+    const key = clientTokenKey(operation, input, caller.principal, handler);
+    if (key === undefined) return handle();
+    const keep = async (): Promise<WireResponse> => encodeResponse(operation, await handle());
+    return decodeResponse(operation, await this.#deps.idempotency.run(key, keptAnswer, keep));
+  }
+
+  async #forward<K extends OperationName>(
+    held: HeldElsewhereError,
+    operation: K,
+    input: Inputs[K],
+    { principal, span, headers: given, onGone }: RequestContext,
+  ): Promise<Outputs[K]> {
+    const { forward } = this.#deps;
+    if (!forward) throw held;
+    const { method, url, headers, body } = encodeRequest(operation, input);
+    // As a bearer sends it himself: the other server asks who accepts it.
+    const bearer = principal.kind === 'oauth' ? { authorization: `Bearer ${principal.token}` } : {};
+    const rawHeaders = Object.entries({ ...given, ...headers, ...bearer }).flatMap(([name, value]) => [
+      name,
+      String(value),
+    ]);
+    const req = { method, url, rawHeaders };
+    const content = typeof body === 'string' ? Buffer.from(body) : body;
+    const length = content instanceof Uint8Array ? content.length : undefined;
+    const answer = await forward.relay({ req, held, principal, trace: span.context }, content, length, onGone);
+    answer.body.onSettled(
+      onGone(() => answer.body.cancel(new Error('the request that the call was made for is over'))),
+    );
+    return decodeResponse(operation, answer);
   }
 
   #context(operation: OperationName, exchange: Exchange, { principal, request }: Caller): RequestContext {

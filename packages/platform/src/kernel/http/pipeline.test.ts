@@ -4,11 +4,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { errors } from '@agentplatform/contract';
-import { BedrockAgentCoreClient, InvokeAgentRuntimeCommand } from '@aws-sdk/client-bedrock-agentcore';
+import { encodeError, encodeResponse, errors, type WireResponse } from '@agentplatform/contract';
+import {
+  BedrockAgentCoreClient,
+  InvokeAgentRuntimeCommand,
+  StopRuntimeSessionCommand,
+} from '@aws-sdk/client-bedrock-agentcore';
 import {
   BedrockAgentCoreControlClient,
   CreateAgentRuntimeCommand,
@@ -23,6 +27,7 @@ import { healthRoutes } from '../../services/administration/health-routes.ts';
 import { createAuthenticator, createSpool, formatTimestamp, type Principal } from '../auth/index.ts';
 import { systemClock } from '../clock.ts';
 import type { OperationHandlers } from '../service.ts';
+import { HeldElsewhereError } from '../sessions/index.ts';
 import { type Database, IdempotencyStore, migrate, openDatabase, storageMigrations } from '../storage/index.ts';
 import { EMBEDDED_CACHE } from '../storage/testing/databases.ts';
 import { createMetrics } from '../telemetry/index.ts';
@@ -49,6 +54,8 @@ const trusted = new TrustedAddresses([]);
 let created = 0;
 let spooled = 0;
 let waiting: (() => void) | undefined;
+/** What the server answers that has the session, one after the other. */
+const elsewhere: WireResponse[] = [];
 
 const handlers: OperationHandlers = {
   CreateAgentRuntime: {
@@ -96,7 +103,10 @@ const handlers: OperationHandlers = {
         digest: token,
       };
     },
-    handle: async (input) => ({ runtimeSessionId: input.runtimeSessionId, statusCode: 200 }),
+    async handle({ runtimeSessionId, qualifier }) {
+      if (qualifier === 'elsewhere') throw new HeldElsewhereError({ serverId: 'b', epoch: 1, address: 'b:1' });
+      return { runtimeSessionId, statusCode: 200 };
+    },
   },
   InvokeAgentRuntime: {
     resource: (input) => input.agentRuntimeArn,
@@ -167,6 +177,13 @@ beforeAll(async () => {
   const pipeline = new Pipeline({
     ...common,
     handlers,
+    forward: {
+      sent: () => false,
+      async request() {
+        const { body, ...answer } = elsewhere.shift() ?? encodeError(errors.internal('Nobody was to ask.'));
+        return { ...answer, body: Readable.from([Buffer.from(String(body))]) };
+      },
+    },
     refuseEarly(_principal, action) {
       if (nowhere.has(action)) throw errors.accessDenied(`${action} nowhere.`);
     },
@@ -248,6 +265,24 @@ describe('pipeline, driven by the AWS SDK', () => {
       name: 'ValidationException',
       reason: 'IdempotentParameterMismatchException',
     });
+  });
+
+  it('keeps under a clientToken what another server has done, and no refusal of it', async () => {
+    const runtimeSessionId = 's'.repeat(33);
+    const stop = () =>
+      data.send(
+        new StopRuntimeSessionCommand({
+          agentRuntimeArn: 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/agent-0123456789',
+          ...{ runtimeSessionId, qualifier: 'elsewhere', clientToken: 'd'.repeat(33) },
+        }),
+      );
+    elsewhere.push(
+      encodeError(errors.conflict('It is busy.')),
+      encodeResponse('StopRuntimeSession', { runtimeSessionId, statusCode: 200 }),
+    );
+    await expect(stop()).rejects.toMatchObject({ name: 'ConflictException', message: 'It is busy.' });
+    for (let times = 0; times < 2; times++) expect(await stop()).toMatchObject({ runtimeSessionId, statusCode: 200 });
+    expect(elsewhere).toEqual([]);
   });
 
   it('audits what callers write about themselves in bounded, storable form', async () => {

@@ -1,15 +1,13 @@
-import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import {
   bodyRule,
   type CoverageEntry,
-  clientTokenOf,
   decodeRequest,
+  decodeResponse,
   encodeError,
   encodeResponse,
   errors,
-  inputFingerprint,
   type OperationName,
   operations,
   type RouteMatch,
@@ -32,7 +30,7 @@ import { HeldElsewhereError } from '../sessions/index.ts';
 import type { IdempotencyStore } from '../storage/index.ts';
 import type { Metrics, RequestMetrics } from '../telemetry/index.ts';
 import { actionOf } from './action-of.ts';
-import { nameOf } from './audit-record.ts';
+import { clientTokenKey, keptAnswer } from './client-tokens.ts';
 import { collectBody } from './collect-body.ts';
 import { lingerAfterAnswer } from './linger.ts';
 import { RequestBody } from './request-body.ts';
@@ -207,12 +205,12 @@ export class Pipeline {
       );
     };
     // What was forwarded has its token where it came to.
-    const alone = handler.ownIdempotency || exchange.forwarded;
-    return alone ? handle() : this.#once(route.operation, input, ctx, handle);
+    const key = exchange.forwarded ? undefined : clientTokenKey(route.operation, input, principal, handler);
+    return key === undefined ? handle() : this.#deps.idempotency.run(key, keptAnswer, handle);
   }
 
   /** Sessions are looked for before a body is read, so that it is whole; a request is handed on once. */
-  #forward(
+  async #forward(
     held: HeldElsewhereError,
     operation: OperationName,
     body: RequestBody | Uint8Array | undefined,
@@ -221,10 +219,13 @@ export class Pipeline {
   ): Promise<WireResponse> {
     const { forward } = this.#deps;
     if (!forward || forwarded) throw held;
-    const whole = operations[operation].responds === 'json';
     const content = body instanceof RequestBody ? body.content : body;
     const forwarding = { req, held, principal: ctx.principal, trace: span.context };
-    return forward.request(forwarding, content, body?.length, whole, (run) => ctx.onGone(run));
+    const answer = await forward.request(forwarding, content, body?.length, (run) => ctx.onGone(run));
+    // Read, so that a refusal is one here too, and only what was done is kept under a token.
+    return operations[operation].responds === 'json'
+      ? encodeResponse(operation, await decodeResponse(operation, answer))
+      : answer;
   }
 
   /** Whoever shares his address with one who is refused too often is not refused with him, as long as his own signature fits. */
@@ -298,22 +299,6 @@ export class Pipeline {
     const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
     if (!hasBody || bodyRule(operation).streams) return;
     this.#deps.refuseEarly(principal, actionOf(operation));
-  }
-
-  /** Does `work` once per clientToken: a repeated call gets the answer of the first (spec wire: `clientToken`). */
-  async #once(
-    operation: OperationName,
-    input: Parameters<AnyHandler['handle']>[0],
-    ctx: RequestContext,
-    work: () => Promise<WireResponse>,
-  ): Promise<WireResponse> {
-    if (operations[operation].responds !== 'json') return work();
-    const token = clientTokenOf(operation, input);
-    if (token === undefined) return work();
-    // A token is its caller's own: another's could otherwise be answered without the rights that its handler asks for, or be spoilt.
-    const own = hash('sha256', `${nameOf(ctx.principal)}\n${token}`);
-    const key = { accountId: ctx.accountId, operation, token: own, fingerprint: inputFingerprint(operation, input) };
-    return this.#deps.idempotency.run(key, (stored) => stored as WireResponse, work);
   }
 
   /** Answers with the wire's error; what is no ServiceError is a defect of ours and logged as one. */

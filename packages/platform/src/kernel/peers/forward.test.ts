@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { createServer, IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import type { WireResponse } from '@agentplatform/contract';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Principal } from '../auth/index.ts';
 import { FakeClock } from '../fake-clock.ts';
@@ -15,6 +17,8 @@ const principal: Principal = { kind: 'iam', accountId: '1', arn: 'arn', accessKe
 async function* parts(): AsyncGenerator<Uint8Array> {
   for (const part of ['ab', 'cd']) yield Buffer.from(part);
 }
+
+const textOf = (answer: WireResponse | undefined): Promise<string> => text(answer?.body as AsyncIterable<Uint8Array>);
 
 describe('what a server waits for from another', () => {
   let server: Server;
@@ -43,7 +47,7 @@ describe('what a server waits for from another', () => {
 
   it('ends with the life that was asked, and goes on where a later one was', async () => {
     const [older, later] = [2, 3].map((epoch) =>
-      forwarder.request(of(epoch), undefined, undefined, true, () => () => undefined),
+      forwarder.request(of(epoch), undefined, undefined, () => () => undefined),
     );
     const broken = expect(older).rejects.toMatchObject({ status: 503 });
     await until(() => waiting.length === 2);
@@ -51,7 +55,7 @@ describe('what a server waits for from another', () => {
     forwarder.abandon('b', 2);
     await broken;
     for (const response of waiting) response.end('done');
-    expect(Buffer.from((await later)?.body as Uint8Array).toString()).toBe('done');
+    expect(await textOf(await later)).toBe('done');
   });
 
   it('is told the length of a body that streams, where the client has told it', async () => {
@@ -65,8 +69,8 @@ describe('what a server waits for from another', () => {
     for (const length of [4, undefined]) {
       const asked = of(2);
       asked.req.method = 'POST';
-      const answer = await forwarder.request(asked, parts(), length, true, () => () => undefined);
-      expect(Buffer.from(answer.body as Uint8Array).toString()).toBe('4');
+      const answer = await forwarder.request(asked, parts(), length, () => () => undefined);
+      expect(await textOf(answer)).toBe('4');
     }
     expect(lengths).toEqual(['4', undefined]);
   });
@@ -82,7 +86,7 @@ describe('what a server waits for from another', () => {
     for (const one of [{ trace }, {}]) {
       const asked = { ...of(2), ...one };
       asked.req.rawHeaders = ['Traceparent', theirs.traceparent, 'Baggage', theirs.baggage, 'X-Mine', 'kept'];
-      await forwarder.request(asked, undefined, undefined, true, () => () => undefined);
+      await forwarder.request(asked, undefined, undefined, () => () => undefined);
     }
     expect(told).toEqual([
       [`00-${trace.traceId}-${trace.spanId}-01`, undefined, 'kept'],

@@ -6,14 +6,14 @@ import { errors, requestIdHeader, type WireResponse } from '@agentplatform/contr
 import { Agent } from 'undici';
 import type { Principal } from '../auth/index.ts';
 import { HOP_BY_HOP } from '../hop-by-hop.ts';
-import { type OnGone, type PushBody, requestUpstream, type UpstreamResponse } from '../http/index.ts';
+import { type OnGone, requestUpstream, type UpstreamResponse } from '../http/index.ts';
 import type { HeldElsewhereError } from '../sessions/index.ts';
 import { isTraceHeader, type TraceContext, traceHeaders } from '../telemetry/index.ts';
 import { PEER_HEADER, type PeerTokens } from './peer-token.ts';
 
 /** A request whose session another server has, as far as it was read. */
 export interface Forwarded {
-  req: IncomingMessage;
+  req: Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders'>;
   held: HeldElsewhereError;
   principal: Principal;
   /** What it is a part of here; absent where nothing is traced, and the caller's own headers go on. */
@@ -21,8 +21,6 @@ export interface Forwarded {
 }
 
 const CONNECT_MS = 3_000;
-/** Of an answer that is read whole, for operations that keep theirs. */
-const MAX_ANSWER_BYTES = 16 * 2 ** 20;
 /** Of a request that another server gets, these are its own. */
 const NOT_KEPT = new Set([...HOP_BY_HOP, 'content-length', PEER_HEADER, requestIdHeader]);
 const OF_UPGRADE = new Set(['connection', 'upgrade']);
@@ -45,21 +43,20 @@ export class PeerForwarder {
   }
 
   /**
-   * Sends the request with `body`, of `length` bytes where the client has told it, and gives the answer, its body streaming unless `whole`. An agent may take as long as it likes; what ends
+   * Sends the request with `body`, of `length` bytes where the client has told it, and gives the answer, its body streaming. An agent may take as long as it likes; what ends
    * the wait is that the caller goes, or that the server is given up. Rejects with 503 when it is, or cannot be reached.
    */
   async request(
     forwarded: Forwarded,
     body: Uint8Array | AsyncIterable<Uint8Array> | undefined,
     length: number | undefined,
-    whole: boolean,
     onGone: OnGone,
   ): Promise<WireResponse> {
     const answer = await this.#ask(forwarded, body, length, onGone);
     const answered: Record<string, string> = {};
     for (const [name, value] of Object.entries(answer.headers))
       if (value !== undefined && !NOT_KEPT.has(name)) answered[name] = String(value);
-    return { status: answer.status, headers: answered, body: whole ? await readWhole(answer.body) : answer.body };
+    return { status: answer.status, headers: answered, body: answer.body };
   }
 
   /** Sends it on as it came and gives the answer as it comes. Rejects as above. */
@@ -206,15 +203,4 @@ function unreachable(held: HeldElsewhereError, cause: unknown): Error {
     retryAfterSeconds: 5,
     cause,
   });
-}
-
-async function readWhole(body: PushBody): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  for await (const part of body) {
-    length += part.length;
-    if (length > MAX_ANSWER_BYTES) throw errors.internal('The answer of another server is too long.');
-    parts.push(part);
-  }
-  return Buffer.concat(parts);
 }

@@ -12,6 +12,7 @@ export {
   StorageFullError,
 } from './errors.ts';
 export { fromResource, timesOf } from './from-resource.ts';
+export type { IdempotencyKey, IdempotentWork } from './idempotency-store.ts';
 export { IdempotencyConflictError, IdempotencyPendingError, IdempotencyStore } from './idempotency-store.ts';
 export { Known } from './known.ts';
 export type { Migration } from './migrations.ts';

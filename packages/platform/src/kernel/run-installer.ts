@@ -1,22 +1,19 @@
 import { execFile } from 'node:child_process';
-import { constants, setPriority } from 'node:os';
 
 const TIMEOUT_MS = 900_000;
 
 /**
- * Runs a tool of this machine that installs packages, such as pip or npm, for 15 minutes at most and behind all else that runs here. Rejects with the end of what it said, or with the
+ * Runs a tool of this machine that installs packages, such as pip or npm, for 15 minutes at most. Rejects with the end of what it said, or with the
  * signal's reason.
  */
 export function runInstaller(command: string, args: readonly string[], signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const options = { timeout: TIMEOUT_MS, signal, maxBuffer: 4 * 1024 ** 2 };
-    const child = execFile(command, [...args], options, (error, _stdout, stderr) => {
+    execFile(command, [...args], options, (error, _stdout, stderr) => {
       if (!error) return resolve();
       if (signal.aborted) return reject(signal.reason);
       const said = stderr.trim().split('\n').slice(-3).join(' ').slice(0, 500) || error.message;
       reject(new Error(`${command} failed (${said})`, { cause: error }));
     });
-    // Without an id there is no such program, which the callback says.
-    if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   });
 }

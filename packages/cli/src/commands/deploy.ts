@@ -123,6 +123,7 @@ async function deploy(
           return containerUri;
         }
         await using code = await packageCode(project, { signal: terminal.signal, say });
+        say(`sends ${megabytes(code.zipBytes)}`);
         const sent = await uploadCode(await objectClient(connection), name, code, terminal.signal);
         artifact = sent.artifact;
         if (code.external.length > 0) remark = `Shipped as installed, not bundled: ${code.external.join(', ')}.`;

@@ -43,7 +43,7 @@ export async function applyRuntime(
 
 const patienceMs = 10 * 60_000;
 
-/** Resolves once the runtime is READY; rejects with its failure, or after ten minutes. `say` gets its status. */
+/** Resolves once the runtime is READY; rejects with its failure, or after ten minutes. `say` gets what is waited for. */
 export async function untilReady(
   client: BedrockAgentCoreControlClient,
   agentRuntimeId: string,
@@ -58,7 +58,7 @@ export async function untilReady(
     if (runtime.status?.endsWith('_FAILED')) {
       throw new CliError('failure', `The deployment failed: ${runtime.failureReason ?? runtime.status}`);
     }
-    say(runtime.status ?? '');
+    say(`the platform makes the image of its sandboxes (${runtime.status})`);
     await sleep(wait, undefined, { signal });
   }
   throw new CliError('failure', 'The runtime is not ready after ten minutes.', 'Look at it with: agentcore status');

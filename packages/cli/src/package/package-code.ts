@@ -27,6 +27,7 @@ export async function packageCode(project: Project, options: StageOptions): Prom
     const staged = await stageCode(project, stage, options);
     await copyPackages(project.folder, staged.external, stage);
     const zip = join(folder, 'code.zip');
+    options.say?.('packs the files');
     const content = contentOf(
       staged.packages
         ? await zipWithPackages(stage, staged.packages, zip, options.signal)

@@ -14,7 +14,7 @@ export interface InstallOptions {
   /** The Python that will run them, such as `3.12`. */
   version: string;
   signal: AbortSignal;
-  /** Gets what pip says of its progress. */
+  /** Gets how far pip is. */
   say(text: string): void;
 }
 
@@ -42,13 +42,14 @@ export async function pythonPackages({ folder, version, signal, say }: InstallOp
   if (!requirements.moving && existsSync(target)) return target;
   const draft = `${target}.${process.pid}`;
   await mkdir(draft, { recursive: true });
+  say('pip installs what requirements.txt names; it is kept for the next deploy');
   try {
     // Where another Python version is on this machine, only ready-made wheels can be used.
     const other =
       version === python.version ? [] : ['--python-version', version, '--only-binary=:all:', '--implementation', 'cp'];
     const options = ['--disable-pip-version-check', '--no-compile', '--progress-bar', 'off', '--target', draft];
     await runTool(python.command, ['-m', 'pip', 'install', ...options, ...other, '-r', 'requirements.txt'], {
-      ...{ cwd: folder, signal, onLine: say },
+      ...{ cwd: folder, signal, onLine: countPackages(say) },
       env: { PIP_NO_INPUT: '1' },
     });
     await forget(kept, version);
@@ -57,6 +58,18 @@ export async function pythonPackages({ folder, version, signal, say }: InstallOp
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
+}
+
+/** Passes on what pip says, with the number of packages that it has met so far. */
+function countPackages(say: (text: string) => void): (line: string) => void {
+  const met = new Set<string>();
+  return (line) => {
+    const name = /^Collecting ([\w.-]+)/.exec(line)?.[1];
+    if (name) met.add(name);
+    const many = `${met.size} ${met.size === 1 ? 'package' : 'packages'}`;
+    if (line.startsWith('Installing collected packages')) say(`pip unpacks ${many}`);
+    else say(`pip, ${many} so far: ${line}`);
+  };
 }
 
 /** What earlier requirements asked for takes hundreds of megabytes, and so does its zip (`keptZip`). */

@@ -19,3 +19,15 @@ it('shows outside a terminal what a long step says, a line in ten seconds', asyn
   await runSteps(terminal as unknown as Terminal, [{ title: 'Packaging', run }]);
   expect(String(stderr.read())).toBe('Packaging …\nPackaging: after 10 s\nPackaging: after 20 s\nPackaging: done\n');
 });
+
+it('says after a second what a step is at', async () => {
+  const stderr = new PassThrough();
+  const terminal = { stderr, stdout: new PassThrough(), signal: new AbortController().signal };
+  const run = async (say: (text: string) => void): Promise<string> => {
+    say('pip installs');
+    await vi.advanceTimersByTimeAsync(2000);
+    return 'done';
+  };
+  await runSteps(terminal as unknown as Terminal, [{ title: 'Packaging', run }]);
+  expect(String(stderr.read())).toBe('Packaging: pip installs …\nPackaging: done\n');
+});

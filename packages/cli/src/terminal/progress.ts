@@ -12,7 +12,7 @@ const PLAIN_MS = 10_000;
 
 /**
  * Runs the steps in order and shows them on stderr: a live list in a terminal, elsewhere one plain line each, and of a long one what it
- * says, at most every ten seconds. Rejects with the first failure,
+ * says, after a second and then at most every ten. Rejects with the first failure,
  * and before a step when the terminal's signal has aborted.
  */
 export async function runSteps(terminal: Terminal, steps: Step[]): Promise<void> {
@@ -41,9 +41,11 @@ export async function runSteps(terminal: Terminal, steps: Step[]): Promise<void>
   }
   for (const step of steps) {
     terminal.signal.throwIfAborted();
-    const slow = setTimeout(() => terminal.stderr.write(`${step.title} …\n`), 1000);
+    let said: string | undefined;
+    const slow = setTimeout(() => terminal.stderr.write(`${step.title}${said ? `: ${said}` : ''} …\n`), 1000);
     let last = performance.now();
     const say = (text: string): void => {
+      said = text;
       if (performance.now() - last < PLAIN_MS) return;
       last = performance.now();
       terminal.stderr.write(`${step.title}: ${text}\n`);

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 const TIMEOUT_MS = 900_000;
 
 /**
- * Runs a package installer of this machine, such as pip or npm, for 15 minutes at most. Rejects with the end of what it said, or with the
+ * Runs a tool of this machine that installs packages, such as pip or npm, for 15 minutes at most. Rejects with the end of what it said, or with the
  * signal's reason.
  */
 export function runInstaller(command: string, args: readonly string[], signal: AbortSignal): Promise<void> {

@@ -1,8 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { pino } from 'pino';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../kernel/fake-clock.ts';
 import { Preparations } from '../../kernel/preparations.ts';
 import { ImageUnderWay, InterpreterImages } from './interpreter-images.ts';
@@ -12,16 +12,19 @@ const log = pino({ level: 'silent' });
 const folder = await mkdtemp(join(tmpdir(), 'agentplatform-images-'));
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Images on a machine whose bases take as long as `bases` says. */
-function workshop(bases: () => Promise<string[]>, variant: Variant = 'full') {
+/** Images on a machine whose bases take as long as `bases` says. With `layer` it has a base, and that writes the layers. */
+function workshop(
+  bases: () => Promise<string[]>,
+  variant: Variant = 'full',
+  layer: () => Promise<never> = () => Promise.reject(new Error('there are no layers')),
+) {
   const clock = new FakeClock();
   const preparations = new Preparations(clock, log);
   const images = new InterpreterImages({
     images: {
-      // None of it is reached: the machine never gets beyond its bases.
-      store: { readImage: () => Promise.reject(new Error('there is no image')) } as never,
-      bases: { available: bases } as never,
-      layer: () => Promise.reject(new Error('there are no layers')),
+      store: { readImage: async () => ({ manifest: { layers: [{}] } }) } as never,
+      bases: { available: bases, ensure: async () => ({ digest: 'base' }) } as never,
+      layer,
     },
     provider: { stage: async () => undefined },
     cacheDir: join(folder, 'cache'),
@@ -82,5 +85,34 @@ describe('an image that is being made', () => {
     void images.prepare(async () => undefined).catch(() => undefined);
     await expect.poll(() => preparations.list(), PATIENT).toHaveLength(1);
     expect(images.whatIsMissing()).toBeUndefined();
+  });
+
+  it('has its packages fetched while the one before it is written', async () => {
+    const bin = join(folder, 'bin');
+    await mkdir(bin);
+    for (const tool of ['python3', 'npm']) {
+      await writeFile(join(bin, tool), '#!/bin/sh\necho 3.12\n');
+      await chmod(join(bin, tool), 0o755);
+    }
+    vi.stubEnv('PATH', `${bin}${delimiter}${process.env.PATH}`);
+    const stuck = Promise.withResolvers<never>();
+    const { images, preparations } = workshop(
+      async () => ['python:3.12'],
+      'full',
+      () => stuck.promise,
+    );
+    try {
+      const prepared = images.prepare(async () => undefined).catch(() => undefined);
+      const fetched = async () => (await readdir(join(folder, 'cache'))).filter((name) => name.includes('-full-'));
+      await expect.poll(fetched, PATIENT).toHaveLength(1);
+      await expect
+        .poll(() => preparations.list().map(({ step }) => step), PATIENT)
+        .toEqual(['writes the image to disk', 'waits for the image without them']);
+      stuck.reject(new Error('no room'));
+      await prepared;
+    } finally {
+      vi.unstubAllEnvs();
+      await images.close();
+    }
   });
 });

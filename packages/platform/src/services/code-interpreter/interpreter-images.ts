@@ -25,6 +25,8 @@ export interface InterpreterImagesDeps {
 const WAIT_MS = 15_000;
 /** Whoever is sent away asks again after so long. */
 const ASK_AGAIN_SECONDS = 5;
+/** What the full image does while the slim one is made. */
+const WAITS = 'waits for the image without them';
 const PREPARING = {
   slim: { name: 'code-interpreter-slim', what: 'the image of code-interpreter sessions', usualSeconds: 45 },
   full: {
@@ -42,9 +44,23 @@ const ROOT = { uid: 0, gid: 0 };
 const PYTHON_LEFT_OUT = /(^|\/)(tests?\/|debugpy(\/|$))|(^|\/)bin\/(?!deno$)|\.(pyi|c|h|pxd|pyx)$/;
 const NODE_LEFT_OUT = /\.(d\.[cm]?ts|map|md|flow|markdown)$|(^|\/)\.bin\//;
 
+/** The folders of packages that an image is written from. */
+interface Trees {
+  version: string;
+  python: string;
+  npm: string;
+  host: string;
+}
+
 export interface InterpreterImage {
   variant: Variant;
   digest: string;
+}
+
+/** An image under way, and what it is written from. */
+interface Under {
+  trees: Promise<Trees>;
+  image: Promise<InterpreterImage>;
 }
 
 /** There is no image yet; one is being made. */
@@ -54,14 +70,14 @@ export class ImageUnderWay extends Error {
 
 /**
  * The images of code-interpreter sessions, assembled from the machine's own Python and Node, pip and npm: no registry of images
- * needed. The slim one is made first; the full one behind it, and taken as soon as it is there.
+ * needed. The slim one is made first. While it is written, the packages of the full one are fetched; that one is taken as soon as it is there.
  */
 export class InterpreterImages {
   readonly #deps: InterpreterImagesDeps;
   readonly #trees: PackageTrees;
   readonly #stop = new AbortController();
   readonly #made = new Map<Variant, InterpreterImage>();
-  readonly #making = new Map<Variant, Promise<InterpreterImage>>();
+  readonly #making = new Map<Variant, Under>();
 
   constructor(deps: InterpreterImagesDeps) {
     this.#deps = deps;
@@ -77,7 +93,7 @@ export class InterpreterImages {
     const best = (await this.#recorded(wanted)) ?? this.#made.get('slim');
     // Also once slim is there: what failed before is tried again.
     if (wanted === 'full' && best?.variant !== 'full') this.#fullBehindSlim().catch(() => undefined);
-    return best ?? this.#soon(this.#make('slim'));
+    return best ?? this.#soon(this.#make('slim').image);
   }
 
   /** Makes what is not there yet; `onReady` is told of each image. Rejects with `SandboxError` when the best one cannot be made. */
@@ -87,7 +103,7 @@ export class InterpreterImages {
     if (best) return onReady(best);
     const full = wanted === 'full' ? this.#fullBehindSlim() : undefined;
     full?.catch(() => undefined);
-    await onReady(await this.#make('slim'));
+    await onReady(await this.#make('slim').image);
     if (full) await onReady(await full);
   }
 
@@ -111,7 +127,7 @@ export class InterpreterImages {
 
   async close(): Promise<void> {
     this.#stop.abort(new Error('the server is stopping'));
-    await Promise.allSettled(this.#making.values());
+    await Promise.allSettled([...this.#making.values()].map(({ image }) => image));
   }
 
   async #soon(image: Promise<InterpreterImage>): Promise<InterpreterImage> {
@@ -128,32 +144,38 @@ export class InterpreterImages {
     }
   }
 
-  /** One after the other: together each would take twice as long, and the first session needs the slim one. */
+  /** Written one after the other: together each would take twice as long, and the first session needs the slim one. */
   #fullBehindSlim(): Promise<InterpreterImage> {
-    return this.#make('full', this.#made.has('slim') ? undefined : this.#make('slim'));
+    return this.#make('full', this.#made.has('slim') ? undefined : this.#make('slim')).image;
   }
 
-  #make(variant: Variant, after?: Promise<unknown>): Promise<InterpreterImage> {
+  #make(variant: Variant, first?: Under): Under {
     const under = this.#making.get(variant);
     if (under) return under;
     const { preparations, log } = this.#deps;
-    const making = preparations
+    const trees = Promise.withResolvers<Trees>();
+    trees.promise.catch(() => undefined);
+    const image = preparations
       .run(PREPARING[variant], async (step) => {
-        if (after) step('waits for the image without them');
-        await after?.catch(() => undefined);
-        return this.#assemble(variant, step);
+        if (first) step(WAITS);
+        await first?.trees.catch(() => undefined);
+        trees.resolve(this.#gather(variant, step));
+        const gathered = await trees.promise;
+        if (first) step(WAITS);
+        await first?.image.catch(() => undefined);
+        return this.#write(variant, gathered, step);
       })
       .catch((error: unknown) => {
         if (!this.#stop.signal.aborted) log.warn({ err: error, variant }, 'the code-interpreter image cannot be made');
         throw error;
       })
       .finally(() => this.#making.delete(variant));
+    const making = { trees: trees.promise, image };
     this.#making.set(variant, making);
     return making;
   }
 
-  async #assemble(variant: Variant, step: (doing: string) => void): Promise<InterpreterImage> {
-    const { images, provider } = this.#deps;
+  async #gather(variant: Variant, step: (doing: string) => void): Promise<Trees> {
     const signal = this.#stop.signal;
     const version = await this.#pythonVersion();
     const making = { signal, step };
@@ -162,13 +184,23 @@ export class InterpreterImages {
       this.#trees.npm(making),
       this.#trees.host(version, signal),
     ]);
+    return { version, python, npm, host };
+  }
+
+  async #write(
+    variant: Variant,
+    { version, python, npm, host }: Trees,
+    step: (doing: string) => void,
+  ): Promise<InterpreterImage> {
+    const { images, provider } = this.#deps;
+    const signal = this.#stop.signal;
     const pythonBase = await images.bases.ensure(`python:${version}`, signal);
     const nodeBase = await images.bases.ensure(`node:${process.versions.node.split('.')[0]}`, signal);
     const key = [pythonBase.digest, nodeBase.digest, basename(python), basename(npm), basename(host)].join(' ');
     const known = await this.#read(variant);
     if (known?.key === key && (await this.#whole(known.digest))) return this.#keep(variant, known.digest, key);
 
-    step('writes the image');
+    step('writes the image to disk');
     const base = await images.store.readImage(pythonBase.digest);
     const node = await images.store.readImage(nodeBase.digest);
     const nodeLayer = node.manifest.layers.at(-1);
@@ -222,11 +254,11 @@ export class InterpreterImages {
     return image;
   }
 
-  /** An image that an earlier run made of the same things; looked up once per run through `#assemble`, which is quick then. */
+  /** An image that an earlier run made of the same things; looked up once per run through `#make`, which is quick then. */
   async #recorded(variant: Variant): Promise<InterpreterImage | undefined> {
     if (this.#made.has(variant)) return this.#made.get(variant);
     const record = await this.#read(variant);
-    return record && (await this.#whole(record.digest)) ? this.#make(variant) : undefined;
+    return record && (await this.#whole(record.digest)) ? this.#make(variant).image : undefined;
   }
 
   async #whole(digest: string): Promise<boolean> {

@@ -27,7 +27,6 @@ export interface PackageTreesDeps {
 
 /** Raised when the same inputs would give other trees. */
 const RECIPE = '1';
-const COMPILE_TIMEOUT_MS = 900_000;
 /** Half of what the packages bring is their own tests, which no image takes. */
 const UNWANTED = ['-x', '/tests?/'];
 
@@ -49,7 +48,7 @@ export class PackageTrees {
     );
     const wanted = await Promise.all(files.map((file) => readFile(file, 'utf8')));
     return this.#tree(`python-${version}-${variant}`, [version, process.arch, ...wanted], async (dir) => {
-      step('installs packages from PyPI');
+      step('installs packages from PyPI with pip');
       await run(
         'python3',
         [
@@ -60,6 +59,7 @@ export class PackageTrees {
         'Install pip (Debian: apt-get install -y python3-pip), and let this machine reach PyPI.',
         signal,
       );
+      step('compiles the packages, so that sessions start sooner');
       await this.#compile(dir, version, signal);
     });
   }
@@ -102,11 +102,9 @@ export class PackageTrees {
   async #compile(dir: string, version: string, signal: AbortSignal): Promise<void> {
     const python = (await this.machinePython()) === version ? 'python3' : `python${version}`;
     const args = ['-m', 'compileall', '-q', '-j', '1', '--invalidation-mode', 'unchecked-hash', ...UNWANTED, dir];
-    await execute(python, args, { timeout: COMPILE_TIMEOUT_MS, signal, maxBuffer: 16 * 1024 ** 2 }).catch(
-      (error: unknown) => {
-        if (signal.aborted) throw error;
-      },
-    );
+    await runInstaller(python, args, signal).catch((error: unknown) => {
+      if (signal.aborted) throw error;
+    });
   }
 
   async #tree(name: string, inputs: readonly string[], fill: (dir: string) => Promise<void>): Promise<string> {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { lstat, readdir, readlink } from 'node:fs/promises';
+import { lstat, readdir, readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Header, type Pack, pack } from 'tar-stream';
 import type { Descriptor } from '../manifest.ts';
@@ -19,6 +19,8 @@ export const AGENT: Ownership = { uid: 10001, gid: 10001 };
 /** Of tar, bytes. */
 const BLOCK = 512;
 const ROOT: Ownership = { uid: 0, gid: 0 };
+/** Most files are small: read at once, and written many at a time, a layer of thousands is made in half the time. */
+const PIECE_BYTES = 1024 * 1024;
 
 /** 1980-01-02: the same for every file, and late enough for zip files, which begin in 1980. */
 const EVERY_MTIME = new Date(Date.UTC(1980, 0, 2));
@@ -77,7 +79,7 @@ export function hostFile(
     mode,
     ...owner,
     size,
-    open: () => createReadStream(source, { highWaterMark: 1024 * 1024 }),
+    open: () => (size <= PIECE_BYTES ? wholeFile(source) : createReadStream(source, { highWaterMark: PIECE_BYTES })),
   };
 }
 
@@ -153,13 +155,28 @@ function headerOf(entry: LayerEntry): Partial<Header> & { name: string } {
   return { ...header, name: entry.path, mode: entry.mode, size: entry.size };
 }
 
-/** What was packed; throws what `failure` gives where the packing ended early. */
+/** What was packed, in pieces of about a megabyte; throws what `failure` gives where the packing ended early. */
 async function* bytesOf(packer: Pack, failure: () => unknown): AsyncGenerator<Uint8Array> {
+  let held: Uint8Array[] = [];
+  let bytes = 0;
   try {
-    for await (const chunk of packer) if (chunk instanceof Uint8Array) yield chunk;
+    for await (const chunk of packer) {
+      if (!(chunk instanceof Uint8Array)) continue;
+      held.push(chunk);
+      bytes += chunk.length;
+      if (bytes < PIECE_BYTES) continue;
+      yield Buffer.concat(held);
+      held = [];
+      bytes = 0;
+    }
   } catch (error) {
     throw failure() ?? error;
   }
+  yield Buffer.concat(held);
+}
+
+async function* wholeFile(path: string): AsyncGenerator<Uint8Array> {
+  yield await readFile(path);
 }
 
 async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -14,14 +14,22 @@ export class ModelError extends Error {
   readonly kind: ModelErrorKind;
   /** What the service said of a request that it refused, without the key and cut short; for whoever made the request. */
   readonly said: string | undefined;
+  /** Of HTTP, that the service answered with; absent where it gave no answer, or none that can be used. */
+  readonly status: number | undefined;
 
   constructor(
     message: string,
-    { kind = 'unusable', said, ...options }: ErrorOptions & { kind?: ModelErrorKind; said?: string } = {},
+    {
+      kind = 'unusable',
+      said,
+      status,
+      ...options
+    }: ErrorOptions & { kind?: ModelErrorKind; said?: string; status?: number } = {},
   ) {
     super(message, options);
     this.kind = kind;
     this.said = said;
+    this.status = status;
   }
 
   /** Whether it is about what was asked: asking the same again is in vain. */
@@ -44,7 +52,7 @@ export function errorOfStatus(status: number, text: string, key: string | undefi
   const said = without(key, text).slice(0, QUOTED);
   const kind = kindOf(status, text);
   return new ModelError(`the service of the model answered ${status}`, {
-    kind,
+    ...{ kind, status },
     ...(kind === 'refused' || kind === 'too-long' ? { said } : {}),
     cause: new Error(`it said: ${said}`),
   });

@@ -186,7 +186,9 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
       new GatewayRequests({ inbound, servers, interceptors, limited }),
       new TrafficRequests({
         ...{ inbound, limited, kinds, chain, random: Math.random },
-        words: { inference: new InferenceRequests({ ...deps, credentials, guard }) },
+        words: {
+          inference: new InferenceRequests({ ...deps, credentials, guard, chain, random: Math.random }),
+        },
       }),
     ],
     routes: [resourceMetadataRoutes({ ...deps, tools })],

@@ -72,26 +72,21 @@ export function clientCall(
   return { ...given, model: members.model, asked: members };
 }
 
-/** The answer to a request, in the client's own format, an error of the wire too; whole, or a stream that begins with the model's first word. */
+/** The answer to a request, in the client's own format; whole, or a stream that begins with the model's first word. Rejects with the wire's errors, for `clientError`. */
 export async function answerClient(
   call: ClientCall,
   model: Model,
   ctx: BedrockContext,
   clock: Pick<Clock, 'now' | 'monotonic'>,
 ): Promise<WireResponse> {
-  try {
-    if (call.api === 'bedrock') return await answerBedrock(call, model, ctx, clock);
-    const said = { id: ctx.requestId, model: call.model, seconds: clock.now() / 1000, asked: call.asked };
-    if (call.api === 'embeddings') return json(await embedded(call, model, ctx));
-    const format: ClientFormat = FORMATS[call.api];
-    const request = format.request(call.asked);
-    if (call.asked.stream !== true) return json(format.answer(await wholeAnswer(model, request, ctx), said));
-    const events = format.events(await streamedAnswer(model, request, ctx), said);
-    return { status: 200, headers: STREAM, body: streamed(call.api, events, said, ctx) };
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    return clientError(call.api, error, ctx.requestId);
-  }
+  if (call.api === 'bedrock') return answerBedrock(call, model, ctx, clock);
+  const said = { id: ctx.requestId, model: call.model, seconds: clock.now() / 1000, asked: call.asked };
+  if (call.api === 'embeddings') return json(await embedded(call, model, ctx));
+  const format: ClientFormat = FORMATS[call.api];
+  const request = format.request(call.asked);
+  if (call.asked.stream !== true) return json(format.answer(await wholeAnswer(model, request, ctx), said));
+  const events = format.events(await streamedAnswer(model, request, ctx), said);
+  return { status: 200, headers: STREAM, body: streamed(call.api, events, said, ctx) };
 }
 
 /** An error of the wire as clients of that format know it. */

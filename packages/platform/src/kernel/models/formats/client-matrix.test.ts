@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { ServiceError } from '@agentplatform/contract';
 import Anthropic from '@anthropic-ai/sdk';
 import {
   BedrockRuntimeClient,
@@ -19,7 +20,16 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../clock.ts';
 import { createOutbound, type Outbound } from '../../outbound/index.ts';
 import { NO_SPAN } from '../../telemetry/index.ts';
-import { answerClient, clientApiOf, clientCall, createModels, type Model, meteredModel, PROVIDERS } from '../index.ts';
+import {
+  answerClient,
+  clientApiOf,
+  clientCall,
+  clientError,
+  createModels,
+  type Model,
+  meteredModel,
+  PROVIDERS,
+} from '../index.ts';
 import type { ModelUsage } from '../model.ts';
 import { type ScriptedModel, startScriptedModel } from '../testing/scripted-model.ts';
 
@@ -69,7 +79,9 @@ beforeAll(async () => {
       holdBody() {},
     };
     const metered = meteredModel(model, (usage, estimated) => void used.push({ usage, estimated }));
-    const answer = await answerClient(call, metered, ctx, systemClock).catch(() => undefined);
+    const answer = await answerClient(call, metered, ctx, systemClock).catch((error: unknown) =>
+      error instanceof ServiceError ? clientError(call.api, error, ctx.requestId) : undefined,
+    );
     // Its client has left.
     if (!answer) return void res.destroy();
     res.writeHead(answer.status, answer.headers);

@@ -15,7 +15,8 @@ import {
   modelList,
 } from '../../../kernel/models/index.ts';
 import type { TargetCredentials } from '../outbound/target-credentials.ts';
-import type { TrafficHandler, TrafficRequest } from '../traffic/index.ts';
+import { type FallbackChain, type Route, routeOf } from '../rules/index.ts';
+import type { Aimed, TrafficHandler, TrafficRequest } from '../traffic/index.ts';
 import { type ModelRoute, ModelRoutes } from './model-routes.ts';
 import { type ProviderOutboundDeps, providerOutbound } from './provider-outbound.ts';
 
@@ -23,6 +24,9 @@ export interface InferenceRequestsDeps extends ProviderOutboundDeps {
   credentials: Pick<TargetCredentials, 'of'>;
   clock: Clock;
   region: string;
+  chain: Pick<FallbackChain, 'run'>;
+  /** From 0 to 1. */
+  random(): number;
   log: Logger;
 }
 
@@ -31,32 +35,37 @@ const MAX_BYTES = 25_000_000;
 /** Longest that one answer may take. */
 const TIMEOUT_MS = 600_000;
 
-interface Found {
+interface Asked {
   call: ClientCall;
-  route: ModelRoute;
+  /** What a rule says. */
+  rule: Route | undefined;
+  /** Where it goes first, always the same. Throws ResourceNotFoundException where no target has the model. */
+  first(): ModelRoute;
 }
 
 /** What is asked of models, below a gateway's `/inference`: any client's format before any provider's. */
 export class InferenceRequests implements TrafficHandler {
   readonly #deps: InferenceRequestsDeps;
   readonly #routes: ModelRoutes;
-  /** Found when the limits looked at it. */
-  readonly #found = new WeakMap<TrafficRequest, Promise<Found>>();
+  /** Read when the limits looked at it. */
+  readonly #asked = new WeakMap<TrafficRequest, Promise<Asked>>();
 
   constructor(deps: InferenceRequestsDeps) {
     this.#deps = deps;
     this.#routes = new ModelRoutes(deps.region);
   }
 
-  async aim(request: TrafficRequest): Promise<{ targetName?: string; body?: unknown }> {
+  async aim(request: TrafficRequest): Promise<Aimed> {
     const api = apiOf(request);
     if (!api) return {};
+    let body: unknown;
     try {
-      const { call, route } = await this.#find(request, api);
-      return { targetName: route.target.name, body: call.asked };
+      const { call, first } = await this.#read(request, api);
+      body = call.asked;
+      return { targetName: first().target.name, body };
     } catch (error) {
-      // It is told below, in the client's own format.
-      if (error instanceof ServiceError) return {};
+      // It is told below, in the client's own format; what it asks for counts all the same.
+      if (error instanceof ServiceError) return { body };
       throw error;
     }
   }
@@ -65,34 +74,57 @@ export class InferenceRequests implements TrafficHandler {
     const { requestId } = request.passing;
     const api = apiOf(request);
     try {
-      return upstream(api ? await this.#ask(request, api) : this.#list(request));
+      return api ? await this.#ask(request, api) : upstream(this.#list(request));
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       return upstream(clientError(api, error, requestId));
     }
   }
 
-  async #ask(request: TrafficRequest, api: ClientApi): Promise<WireResponse> {
+  async #ask(request: TrafficRequest, api: ClientApi): Promise<UpstreamResponse> {
+    const { open, passing } = request;
+    const { call, rule, first } = await this.#read(request, api);
+    if (!rule) return this.#attempt(request, call, first());
+    return this.#deps.chain.run(
+      rule,
+      open.gateway.arn,
+      async ({ targetName, model = call.model }, signal) =>
+        this.#attempt(request.until(signal), call, this.#routes.at(open, targetName, model, api)),
+      passing.signal,
+    );
+  }
+
+  /** Asks one target once. Rejects with the wire's errors while nothing was answered. */
+  async #attempt(request: TrafficRequest, call: ClientCall, route: ModelRoute): Promise<UpstreamResponse> {
     const { requestId, signal, span } = request.passing;
-    const { call, route } = await this.#find(request, api);
     const model = await this.#modelOf(request, route);
     const { log, clock } = this.#deps;
     // Memory for the body is held by whoever read it.
-    return answerClient(call, model, { requestId, signal, span, log, holdBody: () => undefined }, clock);
+    const ctx = { requestId, signal, span, log, holdBody: () => undefined };
+    return upstream(await answerClient(call, model, ctx, clock));
   }
 
   /** Once for each request, also where it fails: a body is read once. */
-  #find(request: TrafficRequest, api: ClientApi): Promise<Found> {
-    const known = this.#found.get(request) ?? this.#look(request, api);
-    this.#found.set(request, known);
+  #read(request: TrafficRequest, api: ClientApi): Promise<Asked> {
+    const known = this.#asked.get(request) ?? this.#look(request, api);
+    this.#asked.set(request, known);
     return known;
   }
 
-  async #look(request: TrafficRequest, api: ClientApi): Promise<Found> {
+  async #look(request: TrafficRequest, api: ClientApi): Promise<Asked> {
     const body = await request.whole(MAX_BYTES);
-    const { headers } = request.caller;
-    const call = clientCall(api, { path: request.path, headers, body }, await request.json(MAX_BYTES));
-    return { call, route: this.#routes.find(request.open, call.model, api) };
+    const { open, word, path } = request;
+    const { headers, principal } = request.caller;
+    const call = clientCall(api, { path, headers, body }, await request.json(MAX_BYTES));
+    const rule = routeOf(open, { word, principal, headers, model: call.model }, this.#deps.random);
+    let route: ModelRoute | undefined;
+    const first = (): ModelRoute => {
+      route ??= rule
+        ? this.#routes.at(open, rule.targetName, rule.model ?? call.model, api)
+        : this.#routes.find(open, call.model, api);
+      return route;
+    };
+    return { call, rule, first };
   }
 
   async #modelOf(request: TrafficRequest, route: ModelRoute): Promise<Model> {

@@ -37,6 +37,21 @@ export class ModelRoutes {
     });
   }
 
+  /** The way to a model at one target, as a rule says. Throws ResourceNotFoundException where that target has no such model. */
+  at({ targets, gateway }: OpenGateway, targetName: string, asked: string, api: ClientApi): ModelRoute {
+    const target = targets.find(({ name }) => name === targetName);
+    const [word = '', ...rest] = asked.split('/');
+    const ids = targets.some(({ name }) => name === word) ? [rest.join('/'), asked] : [asked];
+    for (const id of ids) {
+      const route = target && id !== '' ? this.#routeTo(target, id, api) : undefined;
+      if (route) return route;
+    }
+    throw errors.resourceNotFound(
+      `The target ${targetName} of the gateway ${gateway.id} does not have the model ${asked.slice(0, 256)}, or is not asked for it this way.`,
+      { remedy: 'A rule sends the request there: its route can name another model.' },
+    );
+  }
+
   /** The models that targets name, each once. Patterns name none. */
   list({ targets }: OpenGateway): ListedModel[] {
     const listed = new Map<string, ListedModel>();

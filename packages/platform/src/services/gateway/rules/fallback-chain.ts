@@ -1,6 +1,7 @@
 import { type control, ownErrors, ServiceError } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { UpstreamResponse } from '../../../kernel/http/index.ts';
+import { ModelError } from '../../../kernel/models/index.ts';
 import { gatewayErrors } from '../error-kinds.ts';
 import type { CircuitBreaker } from './circuit-breaker.ts';
 import type { Route } from './routing.ts';
@@ -110,9 +111,15 @@ function settled({ answer, error }: Outcome): UpstreamResponse {
 function failureOf({ answer, error }: Outcome): Failure {
   if (answer) return answer.status;
   if (!(error instanceof ServiceError)) return 'CONNECTION_ERROR';
+  if (error.cause instanceof ModelError) return failureOfModel(error.cause);
   if (error.code === 'GatewayTimeoutException') return 'FIRST_BYTE_TIMEOUT';
   if (error.code === 'ResourceNotFoundException') return 'UNROUTABLE';
   return error.code === 'BadGatewayException' ? 'CONNECTION_ERROR' : undefined;
+}
+
+/** What its provider answered with; that it gave no answer where there is none, or none that can be used. */
+function failureOfModel({ status, refused }: ModelError): Failure {
+  return status ?? (refused ? undefined : 'CONNECTION_ERROR');
 }
 
 function isIn({ statusCodes = [], errors = [] }: control.FallbackTriggers, failure: Failure): boolean {

@@ -12,10 +12,13 @@ import { kindOf, type TargetKinds } from '../targets/target-kinds.ts';
 import { refusePath } from './path-rules.ts';
 import { TrafficRequest } from './traffic-request.ts';
 
+/** What rate limits see of a request beside its caller and headers. */
+export type Aimed = Partial<Omit<Traffic, 'principal' | 'headers'>>;
+
 /** Answers the requests whose path begins with a word that is no target’s, such as `inference`. */
 export interface TrafficHandler {
   /** What the request is for, as rate limits see it; nothing beside its caller, headers and body when absent. Rejects with the wire's error. */
-  aim?(request: TrafficRequest): Promise<Partial<Pick<Traffic, 'targetName' | 'body'>>>;
+  aim?(request: TrafficRequest): Promise<Aimed>;
   /** Rejects with the wire's error, while nothing was answered. */
   handle(request: TrafficRequest): Promise<UpstreamResponse>;
 }
@@ -115,7 +118,6 @@ function passes(kind: TargetKind): kind is Passes {
   return kind.pass !== undefined;
 }
 
-type Aimed = Partial<Pick<Traffic, 'targetName' | 'body'>>;
 type Aim = () => Aimed | Promise<Aimed>;
 
 /** What rate limits see of it. The body is read for those alone that look into it. */

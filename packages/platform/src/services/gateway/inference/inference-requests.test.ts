@@ -1,0 +1,93 @@
+import type { IncomingMessage } from 'node:http';
+import pino from 'pino';
+import { beforeEach, expect, it, vi } from 'vitest';
+import type { Principal } from '../../../kernel/auth/index.ts';
+import { FakeClock } from '../../../kernel/fake-clock.ts';
+import type { Passing } from '../../../kernel/http/index.ts';
+import { NO_SPAN } from '../../../kernel/telemetry/index.ts';
+import { openGateway } from '../gateway-tools.ts';
+import type { Gateway } from '../gateways/gateway.ts';
+import type { TargetCredentials } from '../outbound/target-credentials.ts';
+import { CircuitBreaker, FallbackChain, type Rule } from '../rules/index.ts';
+import type { LiveTarget, TargetDefinition } from '../targets/target.ts';
+import { TrafficRequest } from '../traffic/index.ts';
+import { InferenceRequests } from './inference-requests.ts';
+import type { ProviderOutboundDeps } from './provider-outbound.ts';
+
+const ARN = 'arn:aws:bedrock-agentcore:us-east-1:111122223333:gateway/one-0123456789';
+const principal: Principal = {
+  ...{ kind: 'iam', accountId: '111122223333', arn: 'arn:aws:iam::111122223333:user/ann', accessKeyId: 'A', tags: {} },
+};
+const clock = new FakeClock();
+const of = vi.fn<TargetCredentials['of']>();
+let rules: Rule[];
+
+beforeEach(() => {
+  vi.resetAllMocks();
+  rules = [];
+});
+
+/** A target that has these models. */
+function target(name: string, ...models: string[]): LiveTarget {
+  const operations = [{ path: '/v1/chat/completions', models: models.map((model) => ({ model })) }];
+  const modelMapping = { providerPrefix: { strip: true } };
+  const provider = { endpoint: 'https://models.example.com', operations, modelMapping };
+  const live = { targetConfiguration: { inference: { provider } } } as unknown as TargetDefinition;
+  return { name, live, arn: `${ARN}/target/${name}` } as LiveTarget;
+}
+
+const requests = new InferenceRequests({
+  ...{ clock, region: 'us-east-1', log: pino({ level: 'silent' }), random: () => 0.5, credentials: { of } },
+  chain: new FallbackChain({ clock, breaker: new CircuitBreaker(clock) }),
+  ...({} as ProviderOutboundDeps),
+});
+
+/** What a chat asks for at a gateway with two targets. */
+function asked(body: object | string): TrafficRequest {
+  const gateway = { arn: ARN, id: 'one-0123456789' } as Gateway;
+  const targets = [target('first', 'vendor.small', 'gpt-*'), target('second', 'large')];
+  const path = '/v1/chat/completions';
+  const passing = {
+    ...{ req: { method: 'POST', headers: {} } as IncomingMessage, requestId: 'r', principal, span: NO_SPAN },
+    ...{ signal: new AbortController().signal, hold: () => undefined },
+    body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+  } as unknown as Passing;
+  return new TrafficRequest({
+    ...{ open: openGateway(gateway, targets, new Map(), { rules }), passing, word: 'inference', path },
+    caller: { principal, requestId: 'r', headers: {}, query: new URLSearchParams() },
+  });
+}
+
+const rule = (conditions: Rule['conditions'], staticRoute: { targetName: string; model?: string }): Rule => ({
+  ...{ gatewayArn: ARN, id: 'r', priority: 1, createdAt: 0, updatedAt: 0, conditions },
+  actions: [{ routeToTarget: { staticRoute } }],
+});
+
+it('a request is for the target that has its model', async () => {
+  expect(await requests.aim(asked({ model: 'large' }))).toMatchObject({ targetName: 'second' });
+  expect(await requests.aim(asked({ model: 'first/gpt-x' }))).toMatchObject({ targetName: 'first' });
+});
+
+it('a request is for the target of its rule, which another model does not meet', async () => {
+  rules = [rule([{ matchModels: { anyOf: [{ value: 'gpt-*' }] } }], { targetName: 'second', model: 'large' })];
+  expect(await requests.aim(asked({ model: 'gpt-x' }))).toMatchObject({ targetName: 'second' });
+  expect(await requests.aim(asked({ model: 'small' }))).toMatchObject({ targetName: 'first' });
+});
+
+it.each([
+  ['no target has', []],
+  ['the target of its rule has not', [rule([], { targetName: 'second' })]],
+])('a request for a model that %s counts for what is in its body', async (_, ruled) => {
+  rules = ruled;
+  const body = { model: 'none', tenant: 'a' };
+  const request = asked(body);
+  expect(await requests.aim(request)).toMatchObject({ body });
+  expect(await requests.handle(request)).toMatchObject({ status: 404 });
+  expect(of).not.toHaveBeenCalled();
+});
+
+it('what is no request for a model counts for its caller alone', async () => {
+  const request = asked('{');
+  expect(await requests.aim(request)).toEqual({});
+  expect(await requests.handle(request)).toMatchObject({ status: 400 });
+});

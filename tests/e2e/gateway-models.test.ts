@@ -1,0 +1,138 @@
+import Anthropic from '@anthropic-ai/sdk';
+import OpenAI from 'openai';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type ScriptedModel,
+  startScriptedModel,
+} from '../../packages/platform/src/kernel/models/testing/scripted-model.ts';
+import { type Clients, clientsOf } from '../support/clients.ts';
+import { signingFetch } from '../support/gateway.ts';
+import { modelGateway } from '../support/model-gateway.ts';
+import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+
+let platform: TestPlatform;
+let clients: Clients;
+let first: ScriptedModel;
+let second: ScriptedModel;
+
+beforeAll(async () => {
+  [first, second] = await Promise.all([startScriptedModel('openai'), startScriptedModel('openai')]);
+  platform = await startTestPlatform({ args: ['--sandbox', 'process', '--allow-private-egress', '127.0.0.0/8'] });
+  clients = clientsOf(platform);
+}, 120_000);
+afterAll(async () => {
+  clients?.close();
+  await platform?.dispose();
+  await Promise.all([first?.close(), second?.close()]);
+});
+beforeEach(() => {
+  for (const model of [first, second]) {
+    model.asked.length = 0;
+    model.misbehave = undefined;
+    model.cutAfter = undefined;
+    model.script = [{ text: 'Hello there', stop: 'end' }];
+  }
+});
+
+const messages = [{ role: 'user' as const, content: 'Hi' }];
+const chatOf = (url: string) => new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0 });
+const gateway = () =>
+  modelGateway(platform, clients, {
+    one: { url: first.url, models: ['small'] },
+    two: { url: second.url, models: ['large'] },
+  });
+
+/** A gateway with that rule before the two. */
+async function ruled(route: object, conditions: object[] = []): Promise<OpenAI> {
+  const { id, url } = await gateway();
+  const actions = [{ routeToTarget: { staticRoute: route } }];
+  // The SDK leaves out what is newer than it.
+  const reply = await signingFetch(platform)(`${platform.ready.endpoint}/gateways/${id}/rules`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ priority: 1, conditions, actions }),
+  });
+  expect(reply.ok, await reply.text()).toBe(true);
+  return chatOf(url);
+}
+
+describe('rules on models', () => {
+  it('send what asks for a model to another target, with another model; others go on as before', async () => {
+    const conditions = [{ matchPaths: { anyOf: ['/inference/*'] } }, { matchModels: { anyOf: [{ value: 'sm*' }] } }];
+    const chat = await ruled({ targetName: 'two', model: 'large' }, conditions);
+    const said = await chat.chat.completions.create({ model: 'small', messages });
+    // The client is told the name that it knows.
+    expect(said).toMatchObject({ model: 'small', choices: [{ message: { content: 'Hello there' } }] });
+    expect([first.asked, second.asked]).toMatchObject([[], [{ body: { model: 'large' } }]]);
+    await expect(chat.chat.completions.create({ model: 'none', messages })).rejects.toMatchObject({ status: 404 });
+  });
+
+  const fallback = (more: object = {}) => ({
+    targetName: 'one',
+    fallback: { targetFallback: [{ targetName: 'two', model: 'large' }], ...more },
+  });
+
+  it.each([
+    ['an error of the server', { status: 503, body: '{}' }, {}],
+    ['a status that the rule names', { status: 429, body: '{}' }, { triggerOn: { statusCodes: ['429'] } }],
+    ['the very status, not ours', { status: 502, body: '{}' }, { triggerOn: { statusCodes: ['502'] } }],
+    ['nothing in its time', () => undefined, { firstByteTimeoutMilliseconds: 50 }],
+    ['a cut connection', (response: { destroy(): void }) => response.destroy(), {}],
+  ])('ask the next target after %s, streamed and whole', async (_, misbehave, more) => {
+    const chat = await ruled(fallback(more));
+    first.misbehave = misbehave as ScriptedModel['misbehave'];
+    const said = await chat.chat.completions.create({ model: 'small', messages });
+    expect(said.choices[0]?.message.content).toBe('Hello there');
+    const stream = await chat.chat.completions.create({ model: 'small', messages, stream: true });
+    const texts: string[] = [];
+    for await (const { choices } of stream) texts.push(choices[0]?.delta.content ?? '');
+    expect(texts.join('')).toBe('Hello there');
+    expect([first.asked.length, second.asked.length]).toEqual([2, 2]);
+  });
+
+  it.each([
+    ['a refusal of the request', { status: 400, body: '{"error":{"message":"odd"}}' }, {}, 400],
+    ['a status that the rule does not name', { status: 503, body: '{}' }, { triggerOn: { statusCodes: ['429'] } }, 503],
+  ])('ask nobody else after %s', async (_, misbehave, more, status) => {
+    const chat = await ruled(fallback(more));
+    first.misbehave = misbehave;
+    await expect(chat.chat.completions.create({ model: 'small', messages })).rejects.toMatchObject({ status });
+    expect([first.asked.length, second.asked.length]).toEqual([1, 0]);
+  });
+
+  it('ask the next target for a model that the first has not', async () => {
+    const chat = await ruled(fallback());
+    const said = await chat.chat.completions.create({ model: 'other', messages });
+    expect(said.choices[0]?.message.content).toBe('Hello there');
+    expect([first.asked.length, second.asked.length]).toEqual([0, 1]);
+  });
+
+  it('ask nobody else once the answer has begun', async () => {
+    const chat = await ruled(fallback());
+    first.cutAfter = 2;
+    const stream = await chat.chat.completions.create({ model: 'small', messages, stream: true });
+    const texts: string[] = [];
+    const read = async () => {
+      for await (const { choices } of stream) texts.push(choices[0]?.delta.content ?? '');
+    };
+    await expect(read()).rejects.toThrow('gave no answer');
+    expect(texts.join('')).not.toBe('');
+    expect([first.asked.length, second.asked.length]).toEqual([1, 0]);
+  });
+
+  it('pass over a target that fails again and again', async () => {
+    const chat = await ruled(fallback());
+    first.misbehave = { status: 500, body: '{}' };
+    for (let i = 0; i < 7; i++) await chat.chat.completions.create({ model: 'small', messages });
+    expect([first.asked.length, second.asked.length]).toEqual([5, 7]);
+  });
+
+  it('are the same for a client of Anthropic, in its own words', async () => {
+    const chat = await ruled(fallback());
+    for (const model of [first, second]) model.misbehave = { status: 503, body: '{}' };
+    const client = new Anthropic({ baseURL: chat.baseURL.replace(/\/v1$/, ''), apiKey: 'none', maxRetries: 0 });
+    const asked = client.messages.create({ model: 'small', max_tokens: 9, messages });
+    await expect(asked).rejects.toMatchObject({ status: 503, error: { type: 'error' } });
+    expect([first.asked.length, second.asked.length]).toEqual([1, 1]);
+  });
+});

@@ -14,6 +14,7 @@ import { settings } from '../../packages/platform/src/config.ts';
 import { type OidcServer, startOidcServer } from '../../packages/platform/src/kernel/auth/testing/oidc-server.ts';
 import { declarationOf, type onlyDeclared } from '../../packages/platform/src/kernel/http/routes/declared.ts';
 import { createPlatform } from '../../packages/platform/src/platform.ts';
+import { LEAN_PLATFORM } from '../../scripts/test/lean-platform.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
 import { assumeNewRole, newRole, newUser, type RoleCredentials, setPolicy } from '../support/iam.ts';
@@ -701,7 +702,7 @@ describe('the doors of a platform', () => {
   beforeAll(async () => {
     const data = await mkdtemp(join(tmpdir(), 'agentplatform-doors-'));
     subscribe('fastify.initialization', listen);
-    const config = loadSettings(settings, ['--data', data, '--port', '0', '--sandbox', 'process'], {});
+    const config = loadSettings(settings, ['--data', data, '--port', '0', '--sandbox', 'process'], LEAN_PLATFORM);
     const made = await createPlatform(config, { restarts: 0 });
     await made.close();
     unsubscribe('fastify.initialization', listen);

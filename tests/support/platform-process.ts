@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Ready } from '../../packages/platform/src/announce.ts';
-import { PLATFORM_CACHE } from '../../scripts/test/fetched-once.ts';
+import { LEAN_PLATFORM } from '../../scripts/test/lean-platform.ts';
 import { WASM_FLAG } from '../../scripts/test/wasm-flag.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -56,11 +56,7 @@ export async function startTestPlatform(options: StartOptions = {}): Promise<Tes
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...process.env,
-      AGENTPLATFORM_CACHE: PLATFORM_CACHE,
-      // A test that wants sandboxes to stand ready, images made ahead or a model says so; for all others they would only cost time.
-      AGENTPLATFORM_POOL_MAX_PER_VERSION: '0',
-      AGENTPLATFORM_CODE_INTERPRETER_PREPARE: 'off',
-      AGENTPLATFORM_EMBEDDINGS_FETCH: 'off',
+      ...LEAN_PLATFORM,
       ...options.env,
     },
   });

@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { LEAN_PLATFORM } from '../../../scripts/test/lean-platform.ts';
+import { WASM_FLAG } from '../../../scripts/test/wasm-flag.ts';
 import { startPostgres } from './kernel/storage/testing/postgres.ts';
 
 let dir: string;
@@ -24,7 +26,9 @@ afterEach(async () => {
 function start(args: string[], data = join(dir, 'data')) {
   const main = join(import.meta.dirname, 'main.ts');
   const options = ['--data', data, '--sandbox', 'process', '--json', ...args];
-  const started = spawn(process.execPath, [main, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
+  // Its cache is the user's: whose disk is full is told of that one only where it was asked for.
+  const env = { ...process.env, ...LEAN_PLATFORM, AGENTPLATFORM_CACHE: undefined };
+  const started = spawn(process.execPath, [WASM_FLAG, main, ...options], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   child = started;
   return { child: started, exit: once(started, 'exit'), stdout: text(started.stdout), stderr: text(started.stderr) };
 }

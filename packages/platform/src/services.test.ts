@@ -9,6 +9,7 @@ import {
   ListGatewaysCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LEAN_PLATFORM } from '../../../scripts/test/lean-platform.ts';
 import { newUser } from '../../../tests/support/iam.ts';
 import { readCredentials } from '../../../tests/support/platform-process.ts';
 import { loadSettings } from './config/load.ts';
@@ -121,7 +122,11 @@ describe('a service that is new', () => {
   beforeAll(async () => {
     data = await mkdtemp(join(tmpdir(), 'agentplatform-toy-'));
     const tree = { ...settings, ...settingsOf([toy]) };
-    const config = loadSettings(tree, ['--data', data, '--port', '0', '--sandbox', 'process', '--toy-size', '5'], {});
+    const config = loadSettings(
+      tree,
+      ['--data', data, '--port', '0', '--sandbox', 'process', '--toy-size', '5'],
+      LEAN_PLATFORM,
+    );
     platform = await createPlatform(config, { restarts: 0 }, [...services, toy]);
     ready = await platform.listen();
     endpoint = ready.endpoint;
@@ -196,7 +201,7 @@ it('is refused where it needs what comes later, or serves what another serves', 
   const at = async (list: Parameters<typeof createPlatform>[2]): Promise<unknown> => {
     const data = await mkdtemp(join(tmpdir(), 'agentplatform-toy-'));
     try {
-      const config = loadSettings(settings, ['--data', data, '--port', '0', '--sandbox', 'process'], {});
+      const config = loadSettings(settings, ['--data', data, '--port', '0', '--sandbox', 'process'], LEAN_PLATFORM);
       return await createPlatform(config, { restarts: 0 }, list).then(
         async (platform) => platform.close(),
         (error: unknown) => error,

@@ -179,7 +179,7 @@ it('an A2A client talks to an agent of this platform behind a gateway', async ()
   const inSession: typeof fetch = (to, init) =>
     signed(to, { ...init, headers: { ...Object.fromEntries(new Headers(init?.headers)), ...session } });
   const factory = a2aClients(inSession);
-  const card = await (await inSession(`${address}.well-known/agent-card.json`)).json();
+  const card = (await (await inSession(`${address}.well-known/agent-card.json`)).json()) as AgentCard;
   expect(card).toMatchObject({ name: 'echo', url: expect.stringContaining('/runtimes/') });
   const client = await factory.createFromAgentCard({ ...card, url: address });
   for (const text of ['1 hello', '2 again'])

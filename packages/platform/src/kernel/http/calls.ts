@@ -65,6 +65,11 @@ export class OperationCalls {
     this.#handlers = handlers;
   }
 
+  /** Whether a service serves the operation. */
+  serves(operation: OperationName): boolean {
+    return operation in this.#handlers;
+  }
+
   /** Rejects with the ServiceError that a client would have been told. */
   async call<K extends OperationName>(operation: K, input: Inputs[K], caller: Caller): Promise<Outputs[K]> {
     const { newRequestId, metrics, clock } = this.#deps;

@@ -2,7 +2,7 @@ import { announce, type Ready } from './announce.ts';
 import { Closing } from './closing.ts';
 import type { Config } from './config.ts';
 import type { Life } from './life.ts';
-import { type Doors, openHttp } from './open-http.ts';
+import { type Front, openHttp } from './open-http.ts';
 import { type Kernel, openKernel } from './open-kernel.ts';
 import { reachable } from './open-lease.ts';
 import { loadServices, Services } from './open-services.ts';
@@ -28,7 +28,7 @@ export async function createPlatform(
     const loaded = await loadServices(manifests);
     const kernel = await openKernel(config, { life, closing, modules: loaded.map(({ module }) => module) });
     const open = await Services.open(kernel, loaded);
-    const doors = await openHttp(kernel, open);
+    const front = await openHttp(kernel, open);
     const { changes, lease, sessions, forward } = kernel;
     // Whoever keeps anything in memory has subscribed by now.
     await changes.start();
@@ -38,14 +38,14 @@ export async function createPlatform(
       (serverId, epoch) => forward?.abandon(serverId, epoch),
     );
     await open.start(kernel);
-    return { listen: () => listen(kernel, open, doors), close: () => closing.run() };
+    return { listen: () => listen(kernel, open, front), close: () => closing.run() };
   } catch (error) {
     await closing.run();
     throw error;
   }
 }
 
-async function listen(kernel: Kernel, services: Services, { server, sockets }: Doors): Promise<Ready> {
+async function listen(kernel: Kernel, services: Services, { server, sockets }: Front): Promise<Ready> {
   const { config, region, clock, log, closing, life, report, iam } = kernel;
   const { host, tls, data } = config;
   // A start that fails says so itself; from here on there are others who would lose the server.

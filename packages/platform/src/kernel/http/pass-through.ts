@@ -187,7 +187,8 @@ class PassThrough {
     if (!forward || forwarded) throw held;
     const { req, principal, body, onGone, span } = passing;
     const { 'content-length': length } = req.headers;
-    const forwarding = { req, held, principal, trace: span.context };
+    const sourceIp = req.socket.remoteAddress;
+    const forwarding = { req, held, principal, sourceIp, trace: span.context };
     return forward.relay(forwarding, body, length === undefined ? undefined : Number(length), onGone);
   }
 

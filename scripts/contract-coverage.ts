@@ -32,7 +32,7 @@ function table(report: CoverageReport, recorded: boolean): string {
 }
 
 const lines = recordedLines(folder);
-const report = coverageReport(drivenOperations(lines), new Set(notImplemented));
+const report = coverageReport(drivenOperations(lines), new Set(await notImplemented()));
 process.stdout.write(values.json ? `${JSON.stringify(report, undefined, 2)}\n` : table(report, lines.length > 0));
 if (lines.length === 0) {
   process.stderr.write(

@@ -68,7 +68,10 @@ async function test(args: string[]): Promise<number> {
   // After a failure it would say once more what that test shows.
   if (all && total.failed === 0) {
     const sandboxes = process.getuid?.() === 0;
-    total = addTallies(total, operationsTally(recordedLines(coverage), { notImplemented, sandboxes }));
+    total = addTallies(
+      total,
+      operationsTally(recordedLines(coverage), { notImplemented: await notImplemented(), sandboxes }),
+    );
   }
   if (total.passed + total.failed + total.skipped.length === 0) process.stderr.write('No test matches.\n');
   if (all) process.stdout.write(`${timesByPiece(tallies).join('\n')}\n`);

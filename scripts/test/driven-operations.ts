@@ -27,6 +27,6 @@ export function operationsTally(
   if (!sandboxes) return { ...emptyTally, skipped: [{ file: 'all', name, why: 'needs root, to make sandboxes' }] };
   const why =
     'Add a test that calls it through an unmodified AWS SDK on a platform of its own (tests/support/platform-process.ts) and gets a ' +
-    '2xx answer; or name it in packages/platform/src/not-implemented.ts, if it is not built.';
+    '2xx answer; or have its service not declare it, if it is not built.';
   return { ...emptyTally, failed: 1, failures: [{ name, why }] };
 }

@@ -5,10 +5,14 @@ import { CreateEventCommand, GetWorkloadAccessTokenCommand } from '@aws-sdk/clie
 import {
   CreateAgentRuntimeEndpointCommand,
   CreateCodeInterpreterCommand,
+  CreateGatewayCommand,
+  CreateGatewayTargetCommand,
   CreateMemoryCommand,
   DeleteAgentRuntimeCommand,
   DeleteAgentRuntimeEndpointCommand,
   DeleteCodeInterpreterCommand,
+  DeleteGatewayCommand,
+  DeleteGatewayTargetCommand,
   DeleteMemoryCommand,
   DeleteResourcePolicyCommand,
   GetAgentRuntimeCommand,
@@ -18,6 +22,7 @@ import {
   TagResourceCommand,
   UpdateAgentRuntimeCommand,
   UpdateAgentRuntimeEndpointCommand,
+  UpdateGatewayCommand,
   UpdateWorkloadIdentityCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { ListBucketsCommand } from '@aws-sdk/client-s3';
@@ -26,7 +31,8 @@ import { until } from '../../packages/platform/src/kernel/sandbox/testing/until.
 import { type ClientOptions, type Clients, clientsOf } from '../support/clients.ts';
 import { startCodeSession } from '../support/code-session.ts';
 import { deployAgent, untilReady } from '../support/deploy.ts';
-import { assumeNewRole, newUser, setPolicy } from '../support/iam.ts';
+import { postMcp, settledTarget, signingFetch } from '../support/gateway.ts';
+import { assumeNewRole, newRole, newUser, setPolicy } from '../support/iam.ts';
 import { invokeJson, invokeText, sessionId } from '../support/invoke.ts';
 import type { TestPlatform } from '../support/platform-process.ts';
 import { ServerGroup } from '../support/server-group.ts';
@@ -220,6 +226,53 @@ describe('what was changed through one server is true on the other', () => {
     expect(await event()).toBe('done');
     await throughA.control.send(new DeleteMemoryCommand({ memoryId }));
     await becomes(event, 'ResourceNotFoundException');
+  });
+
+  it('gateways, their targets, and who may call them', async () => {
+    const Action = ['CreateEvent', 'ListEvents'].map((name) => `bedrock-agentcore:${name}`);
+    const roleArn = await newRole(a, 'of-gateways', [{ Effect: 'Allow', Action, Resource: '*' }]);
+    const { memory } = await throughA.control.send(new CreateMemoryCommand({ name: 'noted', eventExpiryDuration: 30 }));
+    const named = { name: 'changing', roleArn, protocolType: 'MCP' as const, authorizerType: 'AWS_IAM' as const };
+    const { gatewayId: gatewayIdentifier = '', gatewayUrl = '' } = await throughA.control.send(
+      new CreateGatewayCommand(named),
+    );
+    const fetch = signingFetch({ ready: b.ready, credentials: a.credentials });
+    const url = gatewayUrl.replace(new URL(gatewayUrl).origin, b.ready.endpoint);
+    /** Names of the tools that B lists, or how it refuses. */
+    const tools = async (by = fetch): Promise<string> => {
+      const { status, json } = await postMcp(url, { jsonrpc: '2.0', id: 1, method: 'tools/list' }, { fetch: by });
+      const { result } = json as { result?: { tools: { name: string }[] } };
+      return result ? result.tools.map(({ name }) => name).join() : String(status);
+    };
+    await becomes(tools, '');
+    expect((await globalThis.fetch(url, { method: 'POST', body: '{}' })).status).toBe(403);
+    const { targetId = '' } = await throughA.control.send(
+      new CreateGatewayTargetCommand({
+        ...{ gatewayIdentifier, name: 'own' },
+        targetConfiguration: {
+          mcp: {
+            connector: {
+              source: { connectorId: 'agentcore-memory' },
+              enabled: ['listEvents'],
+              configurations: [{ name: 'listEvents', parameterValues: { memoryId: memory?.id ?? '' } }],
+            },
+          },
+        },
+        credentialProviderConfigurations: [{ credentialProviderType: 'GATEWAY_IAM_ROLE' }],
+      }),
+    );
+    await settledTarget(throughA, gatewayIdentifier, targetId);
+    await becomes(tools, 'own___listEvents');
+    await throughA.control.send(
+      new UpdateGatewayCommand({ ...named, gatewayIdentifier, authorizerType: 'NONE', protocolType: 'MCP' }),
+    );
+    await becomes(() => tools(globalThis.fetch), 'own___listEvents');
+    await throughA.control.send(new UpdateGatewayCommand({ ...named, gatewayIdentifier }));
+    await becomes(() => tools(globalThis.fetch), '403');
+    await throughA.control.send(new DeleteGatewayTargetCommand({ gatewayIdentifier, targetId }));
+    await becomes(tools, '');
+    await throughA.control.send(new DeleteGatewayCommand({ gatewayIdentifier }));
+    await becomes(tools, '404');
   });
 
   it('tags and the credentials of registries, which nobody keeps: at once', async () => {

@@ -213,7 +213,7 @@ const ROUTES_BY_DEFAULT: ReadonlySet<string> = new Set([
 /** Where a request of this test asks for nothing that there is: it is told so before anybody is asked. `doors.test.ts` asks for what there is. */
 const ASKS_FOR_NOTHING = /^(\w+ \/_sessions\/\*|(DELETE|POST|PUT) \/s3|POST \/s3\/\*|POST \/\*|POST \/)$/;
 
-const unserved: ReadonlySet<OperationName> = new Set(notImplemented);
+const unserved: ReadonlySet<OperationName> = new Set(await notImplemented());
 const served = Object.values(operations).filter(({ name }) => !unserved.has(name));
 const byDefault = new Set(ANSWERS.flatMap((answer) => answer.byDefault));
 

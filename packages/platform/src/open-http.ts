@@ -14,13 +14,13 @@ import { openSandboxEndpoint } from './open-sandbox-endpoint.ts';
 import type { Services } from './open-services.ts';
 
 /** What the platform is reached by; the server listens later. */
-export interface Doors {
+export interface Front {
   server: HttpServer;
   sockets: SocketPipeline;
 }
 
 /** Opens the listener of sandboxes, and makes that of everybody. */
-export async function openHttp(kernel: Kernel, services: Services): Promise<Doors> {
+export async function openHttp(kernel: Kernel, services: Services): Promise<Front> {
   const { config, clock, log, room, rates, trusted, unhandled, identifiers, closing } = kernel;
   const pipeline = new Pipeline({
     ...kernel,

@@ -51,11 +51,13 @@ export class Services {
     return made;
   }
 
-  /** Handlers of all operations. Throws when two services serve the same one. */
+  /** Handlers of all operations. Throws when two services serve the same one, or one serves what it does not declare. */
   operations(): OperationHandlers {
     const handlers: OperationHandlers = {};
-    for (const { name, parts } of this.#open)
+    for (const { name, module, parts } of this.#open)
       for (const [operation, handler] of Object.entries(parts.operations)) {
+        if (!module.operations?.includes(operation))
+          throw new Error(`${name} serves ${operation}, which its module does not declare`);
         if (operation in handlers) throw new Error(`${operation} is served twice, the second time by ${name}`);
         Object.assign(handlers, { [operation]: handler });
       }

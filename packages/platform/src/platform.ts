@@ -1,15 +1,13 @@
-import type { OperationName } from '@agentplatform/contract';
 import { announce, type Ready } from './announce.ts';
 import { Closing } from './closing.ts';
 import type { Config } from './config.ts';
 import type { Life } from './life.ts';
-import type { NotImplemented } from './not-implemented.ts';
-import { type Doors, openHttp } from './open-http.ts';
+import { type Front, openHttp } from './open-http.ts';
 import { type Kernel, openKernel } from './open-kernel.ts';
 import { reachable } from './open-lease.ts';
 import { loadServices, Services } from './open-services.ts';
 import { openTls } from './open-tls.ts';
-import type { AnyManifest, OperationsOf } from './service-module.ts';
+import type { AnyManifest } from './service-module.ts';
 import { services } from './services.ts';
 
 export interface Platform {
@@ -19,28 +17,18 @@ export interface Platform {
   close(): Promise<void>;
 }
 
-/** Operations that are neither served nor named in not-implemented.ts, or both. */
-type Amiss<Served> = Exclude<OperationName, Served | NotImplemented> | Extract<Served, NotImplemented>;
-
-/** The compiler sees to it that each operation is either served or not built yet. */
-function complete<M extends readonly AnyManifest[]>(
-  list: [Amiss<OperationsOf<M[number]>>] extends [never] ? M : Amiss<OperationsOf<M[number]>>[],
-): readonly AnyManifest[] {
-  return list as M;
-}
-
 /** Builds the platform: the common parts, the services on them, and what they are reached by. Nothing else constructs parts. */
 export async function createPlatform(
   config: Config,
   life: Life,
-  manifests: readonly AnyManifest[] = complete<typeof services>(services),
+  manifests: readonly AnyManifest[] = services,
 ): Promise<Platform> {
   const closing = new Closing();
   try {
     const loaded = await loadServices(manifests);
     const kernel = await openKernel(config, { life, closing, modules: loaded.map(({ module }) => module) });
     const open = await Services.open(kernel, loaded);
-    const doors = await openHttp(kernel, open);
+    const front = await openHttp(kernel, open);
     const { changes, lease, sessions, forward } = kernel;
     // Whoever keeps anything in memory has subscribed by now.
     await changes.start();
@@ -50,14 +38,14 @@ export async function createPlatform(
       (serverId, epoch) => forward?.abandon(serverId, epoch),
     );
     await open.start(kernel);
-    return { listen: () => listen(kernel, open, doors), close: () => closing.run() };
+    return { listen: () => listen(kernel, open, front), close: () => closing.run() };
   } catch (error) {
     await closing.run();
     throw error;
   }
 }
 
-async function listen(kernel: Kernel, services: Services, { server, sockets }: Doors): Promise<Ready> {
+async function listen(kernel: Kernel, services: Services, { server, sockets }: Front): Promise<Ready> {
   const { config, region, clock, log, closing, life, report, iam } = kernel;
   const { host, tls, data } = config;
   // A start that fails says so itself; from here on there are others who would lose the server.

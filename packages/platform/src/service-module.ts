@@ -36,6 +36,8 @@ export interface Keeping {
 
 /** One service of the platform: what it adds to the common parts, and how it is made. `Name` is that of its manifest. */
 export interface ServiceModule<Name extends string, Names extends OperationName, Needs extends keyof Ports = never> {
+  /** What it serves of the contract. */
+  operations?: readonly Names[];
   /** Its tables, in the order in which they are made. */
   migrations?: readonly Migration[];
   /** What it keeps for a while only. */
@@ -110,13 +112,3 @@ export type AnyModule = ServiceModule<any, any, any>;
 
 /** A manifest of whatever service. */
 export type AnyManifest = ServiceManifest<SettingTree, AnyModule>;
-
-/** The operations that the service of a manifest serves. */
-export type OperationsOf<Manifest> =
-  Manifest extends ServiceManifest<SettingTree, infer Module>
-    ? Module extends { create(...of: never[]): infer Made }
-      ?
-          | keyof Extract<Made, { operations: unknown }>['operations']
-          | keyof Extract<Awaited<Made>, { operations: unknown }>['operations']
-      : never
-    : never;

@@ -15,6 +15,7 @@ import { readCredentials } from '../../../tests/support/platform-process.ts';
 import { loadSettings } from './config/load.ts';
 import { integer } from './config/setting.ts';
 import { settings } from './config.ts';
+import { notImplemented } from './not-implemented.ts';
 import type { Kernel } from './open-kernel.ts';
 import { createPlatform, type Platform } from './platform.ts';
 import { declareService, type ServiceModule, settingsOf } from './service-module.ts';
@@ -36,6 +37,7 @@ const toyErrors = {
   },
 } as const satisfies Record<string, ErrorKind>;
 const module: ServiceModule<'toy', 'ListGateways' | 'GetGateway', 'identity'> = {
+  operations: ['ListGateways', 'GetGateway'],
   migrations: [{ id: 'toy/0001', sql: 'CREATE TABLE toys (name text PRIMARY KEY, at bigint NOT NULL)' }],
   sinks: {
     toy: {
@@ -240,6 +242,9 @@ it('is refused where it needs what comes later, or serves what another serves', 
       name: 'rival',
       load: async () => ({ module: { create: () => ({ operations: {}, port: undefined, ...own }) } }),
     });
+  expect(await at([...services, having({ operations: { GetGateway: {} } })])).toMatchObject({
+    message: 'rival serves GetGateway, which its module does not declare',
+  });
   const gauge = { name: 'sessions', help: 'Mine.', read: () => 1 };
   expect(await at([...services, having({ metrics: [gauge] })])).toMatchObject({
     message: "the metric agentplatform_sessions of rival is another's already",
@@ -248,4 +253,11 @@ it('is refused where it needs what comes later, or serves what another serves', 
     message: 'the error ToyBrokenException is declared twice, the second time by rival',
   });
   expect(await at(services)).toBeUndefined();
+});
+
+it('what no module declares is left of the contract', async () => {
+  const [left, withToy] = [await notImplemented(services), await notImplemented([...services, toy])];
+  expect(left).toEqual(expect.arrayContaining(['CreateGateway', 'GetGateway', 'CreateBrowser']));
+  expect(left).not.toContain('CreateMemory');
+  expect(left.filter((name) => !withToy.includes(name))).toEqual(['GetGateway', 'ListGateways']);
 });

@@ -289,7 +289,7 @@ describe('a call whose session another server has', () => {
         operation: 'StopRuntimeSession',
         labels: { agentRuntimeArn: encodeURIComponent(ARN) },
       });
-      expect(peerOf(req)).toMatchObject({ to: 'b', principal });
+      expect(peerOf(req)).toMatchObject({ to: 'b', principal, sourceIp: '192.0.2.7' });
       expect(req.headers).toMatchObject({ ...traced, [SESSION]: input.runtimeSessionId, [USER]: 'jane' });
     }
     expect(deps.audit).toHaveBeenCalledTimes(3);

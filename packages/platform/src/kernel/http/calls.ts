@@ -65,6 +65,11 @@ export class OperationCalls {
     this.#handlers = handlers;
   }
 
+  /** Whether a service serves the operation. */
+  serves(operation: OperationName): boolean {
+    return operation in this.#handlers;
+  }
+
   /** Rejects with the ServiceError that a client would have been told. */
   async call<K extends OperationName>(operation: K, input: Inputs[K], caller: Caller): Promise<Outputs[K]> {
     const { newRequestId, metrics, clock } = this.#deps;
@@ -74,7 +79,7 @@ export class OperationCalls {
       span: caller.request?.span?.child(operation, 'internal') ?? NO_SPAN,
       principal: undefined,
       resource: undefined,
-      forwarded: false,
+      forwarded: undefined,
     };
     const meter = metrics.request(operation);
     const startedAt = clock.monotonic();
@@ -124,7 +129,7 @@ export class OperationCalls {
     held: HeldElsewhereError,
     operation: K,
     input: Inputs[K],
-    { principal, span, headers: given, onGone }: RequestContext,
+    { principal, span, sourceIp, headers: given, onGone }: RequestContext,
   ): Promise<Outputs[K]> {
     const { forward } = this.#deps;
     if (!forward) throw held;
@@ -138,7 +143,12 @@ export class OperationCalls {
     const req = { method, url, rawHeaders };
     const content = typeof body === 'string' ? Buffer.from(body) : body;
     const length = content instanceof Uint8Array ? content.length : undefined;
-    const answer = await forward.relay({ req, held, principal, trace: span.context }, content, length, onGone);
+    const answer = await forward.relay(
+      { req, held, principal, sourceIp, trace: span.context },
+      content,
+      length,
+      onGone,
+    );
     answer.body.onSettled(
       onGone(() => answer.body.cancel(new Error('the request that the call was made for is over'))),
     );

@@ -47,7 +47,7 @@ export class Entry {
   }
 
   begin(operation: string, req: IncomingMessage, requestId: string, signal: AbortSignal): Entering {
-    const forwarded = this.#stages.isForwarded(req);
+    const forwarded = this.#stages.forwarded(req);
     const span = this.#stages.span(operation, req);
     return { req, requestId, span, signal, forwarded, principal: undefined, resource: undefined };
   }

@@ -70,7 +70,7 @@ export type PassPlugin = (admit: Admit) => FastifyPluginAsync;
 const CLIENT_LEFT = 499;
 
 /** One request on its way. */
-interface Passage {
+interface PassExchange {
   entering: Entering;
   res: ServerResponse;
   /** What its caller asks to do, once that is read. */
@@ -121,36 +121,36 @@ class PassThrough {
     const metrics = this.#deps.metrics.request(operation);
     const began = this.#deps.clock.monotonic();
     const entering = this.#entry.begin(operation, req, this.#deps.newRequestId(), closeSignal(res));
-    const passage: Passage = { entering, res, operation, body: undefined, requests: 1 };
+    const exchange: PassExchange = { entering, res, operation, body: undefined, requests: 1 };
     metrics.began();
     let failure: ServiceError | undefined;
     try {
-      await this.#stages.during(entering, () => this.#answer(passage));
+      await this.#stages.during(entering, () => this.#answer(exchange));
     } catch (error) {
-      failure = await this.#fail(passage, error);
+      failure = await this.#fail(exchange, error);
     }
-    letGo(passage);
+    letGo(exchange);
     const status = res.destroyed && !res.headersSent ? CLIENT_LEFT : res.statusCode;
     metrics.ended(status, (this.#deps.clock.monotonic() - began) / 1000);
-    for (let i = 0; i < passage.requests; i++) this.#stages.record(entering, passage.operation, status, failure);
+    for (let i = 0; i < exchange.requests; i++) this.#stages.record(entering, exchange.operation, status, failure);
     this.#stages.finish(entering, status, failure?.code);
   }
 
-  async #answer(passage: Passage): Promise<void> {
-    const { entering, res } = passage;
+  async #answer(exchange: PassExchange): Promise<void> {
+    const { entering, res } = exchange;
     const { req, requestId, signal, span } = entering;
     const request = this.#service.read(req);
-    passage.operation = request.operation;
-    const entered = await this.#entry.enter(entering, request, this.#take(passage));
+    exchange.operation = request.operation;
+    const entered = await this.#entry.enter(entering, request, this.#take(exchange));
     const onGone: OnGone = (run) => onAbort(signal, run);
     const countMore = (requests: number): void => {
       for (let i = 0; i < requests; i++) {
         this.#stages.know(entering, entered.principal);
-        passage.requests++;
+        exchange.requests++;
       }
     };
     const hold = (bytes: number): void => this.#stages.hold(entering, bytes);
-    const passing = { ...entered, req, requestId, body: passage.body, signal, onGone, span, countMore, hold };
+    const passing = { ...entered, req, requestId, body: exchange.body, signal, onGone, span, countMore, hold };
     const { status, headers, body } = await request.pass(passing).catch((error: unknown) => {
       if (!(error instanceof HeldElsewhereError)) throw error;
       return this.#forward(error, entering, passing);
@@ -164,9 +164,9 @@ class PassThrough {
     await body.pushTo(res);
   }
 
-  /** Takes the body into the passage once its signature allows it. */
-  #take(passage: Passage): Prove {
-    const { req } = passage.entering;
+  /** Takes the body into the exchange once its signature allows it. */
+  #take(exchange: PassExchange): Prove {
+    const { req } = exchange.entering;
     const { 'content-length': length, 'transfer-encoding': coding } = req.headers;
     return async (signed) => {
       if (length === undefined && coding === undefined) return;
@@ -175,9 +175,9 @@ class PassThrough {
         contentLength: length === undefined ? undefined : Number(length),
         maxBytes: signed.kind === 'undeclared' ? maxSpooledBytes : Number.POSITIVE_INFINITY,
         spool,
-        hold: (bytes) => this.#stages.hold(passage.entering, bytes),
+        hold: (bytes) => this.#stages.hold(exchange.entering, bytes),
       });
-      passage.body = gated.kind === 'buffer' ? gated.data : gated.stream;
+      exchange.body = gated.kind === 'buffer' ? gated.data : gated.stream;
     };
   }
 
@@ -187,11 +187,12 @@ class PassThrough {
     if (!forward || forwarded) throw held;
     const { req, principal, body, onGone, span } = passing;
     const { 'content-length': length } = req.headers;
-    const forwarding = { req, held, principal, trace: span.context };
+    const sourceIp = req.socket.remoteAddress;
+    const forwarding = { req, held, principal, sourceIp, trace: span.context };
     return forward.relay(forwarding, body, length === undefined ? undefined : Number(length), onGone);
   }
 
-  async #fail({ entering, res, operation }: Passage, error: unknown): Promise<ServiceError> {
+  async #fail({ entering, res, operation }: PassExchange, error: unknown): Promise<ServiceError> {
     const known = toServiceError(error);
     const failure = known ?? errors.internal('The platform failed.', { cause: error });
     const { req, requestId } = entering;
@@ -212,7 +213,7 @@ class PassThrough {
 }
 
 /** An answer may be over before the body that it answers. */
-function letGo({ entering: { req }, body }: Passage): void {
+function letGo({ entering: { req }, body }: PassExchange): void {
   if (body instanceof Readable && !body.destroyed) body.destroy();
   if (!req.complete) req.unpipe().resume();
 }

@@ -26,6 +26,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { healthRoutes } from '../../services/administration/health-routes.ts';
 import { createAuthenticator, createSpool, formatTimestamp, type Principal } from '../auth/index.ts';
 import { systemClock } from '../clock.ts';
+import type { PeerClaims } from '../peers/index.ts';
 import type { OperationHandlers } from '../service.ts';
 import { HeldElsewhereError } from '../sessions/index.ts';
 import { type Database, IdempotencyStore, migrate, openDatabase, storageMigrations } from '../storage/index.ts';
@@ -56,6 +57,9 @@ let spooled = 0;
 let waiting: (() => void) | undefined;
 /** What the server answers that has the session, one after the other. */
 const elsewhere: WireResponse[] = [];
+/** What another server says that hands the next requests on. */
+let handedOn: PeerClaims | undefined;
+const askedFrom: (string | undefined)[] = [];
 
 const handlers: OperationHandlers = {
   CreateAgentRuntime: {
@@ -154,7 +158,8 @@ beforeAll(async () => {
       clock: systemClock,
       region: 'us-east-1',
     }),
-    authorize({ action }: { action: string }) {
+    authorize({ action, sourceIp }: { action: string; sourceIp: string | undefined }) {
+      askedFrom.push(sourceIp);
       if (denied.has(action)) throw errors.accessDenied(`Not allowed: ${action}.`);
     },
     spool: {
@@ -178,7 +183,7 @@ beforeAll(async () => {
     ...common,
     handlers,
     forward: {
-      sent: () => false,
+      sent: () => handedOn,
       async request() {
         const { body, ...answer } = elsewhere.shift() ?? encodeError(errors.internal('Nobody was to ask.'));
         return { ...answer, body: Readable.from([Buffer.from(String(body))]) };
@@ -283,6 +288,26 @@ describe('pipeline, driven by the AWS SDK', () => {
     await expect(stop()).rejects.toMatchObject({ name: 'ConflictException', message: 'It is busy.' });
     for (let times = 0; times < 2; times++) expect(await stop()).toMatchObject({ runtimeSessionId, statusCode: 200 });
     expect(elsewhere).toEqual([]);
+  });
+
+  it('asks policies of the address that a request came from, also where another server has handed it on', async () => {
+    const stop = () =>
+      data.send(
+        new StopRuntimeSessionCommand({
+          agentRuntimeArn: 'arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/agent-0123456789',
+          runtimeSessionId: 's'.repeat(33),
+        }),
+      );
+    askedFrom.length = 0;
+    await stop();
+    const claims = { to: 'a', method: 'POST', url: '/', expires: 0 };
+    for (const said of [{ ...claims, sourceIp: '192.0.2.7' }, claims]) {
+      handedOn = said;
+      await stop();
+    }
+    handedOn = undefined;
+    // What no client asked for came from nowhere, and not from the other server.
+    expect(askedFrom).toEqual(['127.0.0.1', '192.0.2.7', undefined]);
   });
 
   it('audits what callers write about themselves in bounded, storable form', async () => {

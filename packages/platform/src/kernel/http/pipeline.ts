@@ -117,7 +117,7 @@ export class Pipeline {
       metrics: metrics.request(route.operation),
       principal: undefined,
       resource: undefined,
-      forwarded: false,
+      forwarded: undefined,
       body: undefined,
     };
     exchange.metrics.began();
@@ -152,7 +152,7 @@ export class Pipeline {
     const at = url.indexOf('?');
     const handler = this.#deps.handlers[route.operation] as AnyHandler | undefined;
 
-    exchange.forwarded = this.#stages.isForwarded(req);
+    exchange.forwarded = this.#stages.forwarded(req);
     const token = bearerToken(req);
     if (refusal && token !== undefined) throw refusal;
     const signed = token === undefined ? await this.#authenticate(req, route.operation, refusal) : undefined;
@@ -220,7 +220,8 @@ export class Pipeline {
     const { forward } = this.#deps;
     if (!forward || forwarded) throw held;
     const content = body instanceof RequestBody ? body.content : body;
-    const forwarding = { req, held, principal: ctx.principal, trace: span.context };
+    const { principal, sourceIp } = ctx;
+    const forwarding = { req, held, principal, sourceIp, trace: span.context };
     const answer = await forward.request(forwarding, content, body?.length, (run) => ctx.onGone(run));
     // Read, so that a refusal is one here too, and only what was done is kept under a token.
     return operations[operation].responds === 'json'
@@ -275,7 +276,7 @@ export class Pipeline {
     signedHeaders: ReadonlySet<string> | undefined,
   ): RequestContext {
     const { region, log } = this.#deps;
-    const { req, res, requestId, span } = exchange;
+    const { req, res, requestId, forwarded, span } = exchange;
     const require = async (action: string, resource: string): Promise<void> =>
       this.#stages.authorize(exchange, principal, { action, resource });
     const holdBody = (bytes: number): void => this.#stages.hold(exchange, bytes, exchange.route.operation);
@@ -288,6 +289,7 @@ export class Pipeline {
       headers,
       signedHeaders,
       res,
+      forwarded,
       span,
       log,
       require,

@@ -4,6 +4,7 @@ import type { Principal } from '../auth/index.ts';
 import type { RequestContext } from '../service.ts';
 import type { Span } from '../telemetry/index.ts';
 import { originOf } from './origin-of.ts';
+import { type Exchange, sourceIpOf } from './stages.ts';
 
 interface Parts {
   requestId: string;
@@ -12,6 +13,7 @@ interface Parts {
   headers: IncomingHttpHeaders;
   signedHeaders: ReadonlySet<string> | undefined;
   res: ServerResponse;
+  forwarded: Exchange['forwarded'];
   span: Span;
   log: Logger;
   require(action: string, resource: string): Promise<void>;
@@ -49,7 +51,8 @@ export class HttpRequestContext implements RequestContext {
   }
 
   get sourceIp(): string | undefined {
-    return this.#parts.res.req.socket.remoteAddress;
+    const { res, forwarded } = this.#parts;
+    return sourceIpOf({ req: res.req, forwarded });
   }
 
   get log(): Logger {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Inputs, OperationName } from '@agentplatform/contract';
 import type { Authenticated, Authenticator, Principal } from '../auth/index.ts';
 import type { Clock } from '../clock.ts';
-import type { PeerForwarder } from '../peers/index.ts';
+import type { PeerClaims, PeerForwarder } from '../peers/index.ts';
 import type { ConditionKeys, OperationHandler, RequestContext } from '../service.ts';
 import { NO_TRACER, type Span, type Tracer } from '../telemetry/index.ts';
 import { actionOf } from './action-of.ts';
@@ -46,8 +46,8 @@ export interface Exchange {
   readonly span: Span;
   principal: Principal | undefined;
   resource: string | undefined;
-  /** Another server handed it on, as its token shows. */
-  forwarded: boolean;
+  /** What another server says that handed it on, as its token shows. */
+  forwarded: Pick<PeerClaims, 'sourceIp'> | undefined;
   /** Memory that its body has. */
   held?: HeldBody;
 }
@@ -107,9 +107,9 @@ export class Stages {
     span.end();
   }
 
-  /** Whether another server handed it on. A client that sends the header itself gains nothing: it is no token of a server. */
-  isForwarded(req: IncomingMessage): boolean {
-    return this.#deps.forward?.sent(req) ?? false;
+  /** What another server says that handed it on, if one did. A client that sends the header itself gains nothing: it is no token of a server. */
+  forwarded(req: IncomingMessage): Exchange['forwarded'] {
+    return this.#deps.forward?.sent(req);
   }
 
   /** Who signed the head of the request for that service. Throws or rejects with ServiceError. */
@@ -144,8 +144,8 @@ export class Stages {
   }
 
   /** Throws AccessDeniedException unless the policies allow it. */
-  authorize({ req }: Exchange, principal: Principal, { action, resource, conditions = {} }: Asking): void {
-    this.#deps.authorize({ principal, action, resource, conditions, sourceIp: req.socket.remoteAddress });
+  authorize(exchange: Exchange, principal: Principal, { action, resource, conditions = {} }: Asking): void {
+    this.#deps.authorize({ principal, action, resource, conditions, sourceIp: sourceIpOf(exchange) });
   }
 
   /** The same for all that an operation asks for with this input; the first resource is what the request is about. */
@@ -192,4 +192,9 @@ export class Stages {
       }),
     );
   }
+}
+
+/** Where a request came from: to the server that handed it on, if one did. */
+export function sourceIpOf({ req, forwarded }: Pick<Exchange, 'req' | 'forwarded'>): string | undefined {
+  return forwarded ? forwarded.sourceIp : req.socket.remoteAddress;
 }

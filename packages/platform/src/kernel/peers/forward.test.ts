@@ -42,7 +42,7 @@ describe('what a server waits for from another', () => {
   function of(epoch: number): Forwarded {
     const req = Object.assign(new IncomingMessage(new Socket()), { method: 'GET', url: `/${epoch}` });
     const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-    return { req, held: new HeldElsewhereError({ serverId: 'b', epoch, address }), principal };
+    return { req, held: new HeldElsewhereError({ serverId: 'b', epoch, address }), principal, sourceIp: '192.0.2.7' };
   }
 
   it('ends with the life that was asked, and goes on where a later one was', async () => {

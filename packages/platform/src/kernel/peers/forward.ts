@@ -9,13 +9,15 @@ import { HOP_BY_HOP } from '../hop-by-hop.ts';
 import { type OnGone, requestUpstream, type UpstreamResponse } from '../http/index.ts';
 import type { HeldElsewhereError } from '../sessions/index.ts';
 import { isTraceHeader, type TraceContext, traceHeaders } from '../telemetry/index.ts';
-import { PEER_HEADER, type PeerTokens } from './peer-token.ts';
+import { PEER_HEADER, type PeerClaims, type PeerTokens } from './peer-token.ts';
 
 /** A request whose session another server has, as far as it was read. */
 export interface Forwarded {
   req: Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders'>;
   held: HeldElsewhereError;
   principal: Principal;
+  /** Where it came from; undefined for what no client asked for. */
+  sourceIp: string | undefined;
   /** What it is a part of here; absent where nothing is traced, and the caller's own headers go on. */
   trace?: TraceContext | undefined;
 }
@@ -122,10 +124,10 @@ export class PeerForwarder {
     upstream.pipe(socket);
   }
 
-  /** Whether another server handed this request on. */
-  sent({ headers, method = 'GET', url = '/' }: IncomingMessage): boolean {
+  /** What another server says of a request that it handed on; undefined for any other. */
+  sent({ headers, method = 'GET', url = '/' }: IncomingMessage): PeerClaims | undefined {
     const token = headers[PEER_HEADER];
-    return typeof token === 'string' && this.#tokens.verify(token, { method, url }) !== undefined;
+    return typeof token === 'string' ? this.#tokens.verify(token, { method, url }) : undefined;
   }
 
   /**
@@ -152,12 +154,13 @@ export class PeerForwarder {
     return peer;
   }
 
-  #token({ req, held, principal }: Forwarded): string {
+  #token({ req, held, principal, sourceIp }: Forwarded): string {
     return this.#tokens.sign({
       to: held.holder.serverId,
       method: req.method ?? 'GET',
       url: req.url ?? '/',
       ...(principal.kind === 'iam' ? { principal } : {}),
+      ...(sourceIp !== undefined && { sourceIp }),
     });
   }
 }

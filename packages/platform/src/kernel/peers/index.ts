@@ -1,3 +1,3 @@
 export { PeerForwarder } from './forward.ts';
 export { peerAuthenticator } from './peer-authenticator.ts';
-export { PEER_HEADER, PeerTokens } from './peer-token.ts';
+export { PEER_HEADER, type PeerClaims, PeerTokens } from './peer-token.ts';

@@ -10,6 +10,8 @@ export interface PeerClaims {
   url: string;
   /** Who signed the request; absent when it carries a bearer token, which the other server checks itself. */
   principal?: IamPrincipal;
+  /** Where it came from; absent for what no client asked for. */
+  sourceIp?: string;
   /** Milliseconds since the epoch. */
   expires: number;
 }

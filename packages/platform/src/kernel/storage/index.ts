@@ -17,6 +17,7 @@ export { IdempotencyConflictError, IdempotencyPendingError, IdempotencyStore } f
 export { Known } from './known.ts';
 export type { Migration } from './migrations.ts';
 export { migrate } from './migrations.ts';
+export { nameTaken } from './name-taken.ts';
 export {
   DuplicateResourceError,
   InvalidCursorError,

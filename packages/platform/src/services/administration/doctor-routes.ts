@@ -1,14 +1,15 @@
-import { modelVersion, operations } from '@agentplatform/contract';
+import { modelVersion, type OperationName, operations } from '@agentplatform/contract';
 import type { DiskRoom } from '../../kernel/disk-room.ts';
 import { type RouteSet, SIGNED } from '../../kernel/http/index.ts';
 import type { ProbeReport } from '../../kernel/sandbox/index.ts';
 import type { PlaceReport } from '../../kernel/shared-places/index.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import type { Life } from '../../life.ts';
-import { notImplemented } from '../../not-implemented.ts';
 import type { PublicAddress } from './public-address.ts';
 
 export interface DoctorDeps {
+  /** Whether the operation of the contract is built. */
+  serves(operation: OperationName): boolean;
   probe(): Promise<ProbeReport[]>;
   codeRuntimes(): Promise<string[]>;
   sharedPlaces(): PlaceReport[];
@@ -23,13 +24,13 @@ export interface DoctorDeps {
  * which languages it has a base, how often the server had to be started again, what room the disk has, what the database lacks, and by which address browsers reach it.
  */
 export function doctorRoutes(deps: DoctorDeps): RouteSet {
-  const { probe, codeRuntimes, sharedPlaces, life, disk, database, publicAddress } = deps;
-  const all = Object.values(operations).filter(({ plane }) => plane !== 'models').length;
+  const { serves, probe, codeRuntimes, sharedPlaces, life, disk, database, publicAddress } = deps;
+  const ours = Object.values(operations).filter(({ plane }) => plane !== 'models');
   const rights = { action: 'agentplatform:Doctor', resource: '*' };
   async function answer() {
     const [providers, runtimes, address] = await Promise.all([probe(), codeRuntimes(), publicAddress()]);
     return {
-      model: { version: modelVersion, operations: all, served: all - notImplemented.length },
+      model: { version: modelVersion, operations: ours.length, served: ours.filter(({ name }) => serves(name)).length },
       providers,
       codeRuntimes: runtimes,
       sharedPlaces: sharedPlaces(),

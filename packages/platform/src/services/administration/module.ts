@@ -9,8 +9,21 @@ import { checkPublicAddress } from './public-address.ts';
 /** What operators ask a running server: whether it is well, what it measures, what the machine offers. */
 export const module: ServiceModule<'administration', never> = {
   create(kernel) {
-    const { config, changes, database, room, metrics, images, fileSystems, probe, life, masterKeys, clock, log } =
-      kernel;
+    const {
+      config,
+      changes,
+      database,
+      room,
+      metrics,
+      images,
+      fileSystems,
+      probe,
+      life,
+      masterKeys,
+      calls,
+      clock,
+      log,
+    } = kernel;
     const proof = platformProof(masterKeys);
     const readiness = [
       { name: 'database', check: () => database.health() },
@@ -24,6 +37,7 @@ export const module: ServiceModule<'administration', never> = {
         healthRoutes({ readiness, proof, clock, log }),
         metricsRoutes({ metrics, access: config.metrics }),
         doctorRoutes({
+          serves: (operation) => calls.serves(operation),
           probe,
           codeRuntimes: () => images.codeRuntimes(),
           sharedPlaces: () => fileSystems.places.report(),

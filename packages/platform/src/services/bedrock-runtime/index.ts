@@ -5,6 +5,7 @@ import { modelArn, modelFor } from './model-ids.ts';
 import type { ModelTokens } from './model-tokens.ts';
 
 export type BedrockRuntimeOperation = keyof typeof BEDROCK;
+export const BEDROCK_RUNTIME_OPERATIONS = Object.keys(BEDROCK) as BedrockRuntimeOperation[];
 
 export interface BedrockRuntimeDeps {
   models: Models;

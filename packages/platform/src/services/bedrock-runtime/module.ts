@@ -1,9 +1,10 @@
 import type { ServiceModule } from '../../service-module.ts';
-import { type BedrockRuntimeOperation, createBedrockRuntimeService } from './index.ts';
+import { BEDROCK_RUNTIME_OPERATIONS, type BedrockRuntimeOperation, createBedrockRuntimeService } from './index.ts';
 import { ModelTokens } from './model-tokens.ts';
 
 /** Bedrock Runtime: agents written for models of Bedrock reach the models that the configuration names. */
 export const module: ServiceModule<'bedrock-runtime', BedrockRuntimeOperation> = {
+  operations: BEDROCK_RUNTIME_OPERATIONS,
   create({ models, clock }) {
     const tokens = new ModelTokens();
     const service = createBedrockRuntimeService({ models, tokens, clock });

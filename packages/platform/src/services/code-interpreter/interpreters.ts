@@ -3,7 +3,7 @@ import { checkPassedRole } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/index.ts';
-import { type Database, DuplicateResourceError, fromResource, ResourceStore } from '../../kernel/storage/index.ts';
+import { type Database, fromResource, nameTaken, ResourceStore } from '../../kernel/storage/index.ts';
 import { BUILT_IN, INTERPRETER_KIND, type Interpreter, interpreterArn } from './interpreter.ts';
 import type { Networks } from './networks.ts';
 
@@ -60,11 +60,7 @@ export class Interpreters {
       });
       return fromResource(made);
     } catch (error) {
-      if (!(error instanceof DuplicateResourceError)) throw error;
-      throw errors.conflict(`A code interpreter named ${call.name} already exists in this account.`, {
-        remedy: 'Delete it, or choose another name.',
-        cause: error,
-      });
+      throw nameTaken(error, 'A code interpreter', 'Delete it, or choose another name.');
     }
   }
 

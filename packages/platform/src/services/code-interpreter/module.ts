@@ -5,11 +5,12 @@ import {
   createCodeInterpreterService,
   subnetMap,
 } from './index.ts';
-import type { CodeInterpreterOperation } from './operations.ts';
+import { CODE_INTERPRETER_OPERATIONS, type CodeInterpreterOperation } from './operations.ts';
 import { explainStart, INTERPRETER_SESSIONS } from './session-kind.ts';
 
 /** Code interpreters, in the sandboxes that the configuration describes. */
 export const module: ServiceModule<'codeInterpreter', CodeInterpreterOperation> = {
+  operations: CODE_INTERPRETER_OPERATIONS,
   migrations: codeInterpreterMigrations,
   retention: (database, { sessionsMs }) => [codeInterpreterRetention(database, sessionsMs)],
   create(kernel) {

@@ -18,16 +18,18 @@ export interface CodeInterpreterOperationsDeps {
 }
 
 /** What this service serves. */
-export type CodeInterpreterOperation =
-  | 'CreateCodeInterpreter'
-  | 'GetCodeInterpreter'
-  | 'ListCodeInterpreters'
-  | 'DeleteCodeInterpreter'
-  | 'StartCodeInterpreterSession'
-  | 'GetCodeInterpreterSession'
-  | 'ListCodeInterpreterSessions'
-  | 'StopCodeInterpreterSession'
-  | 'InvokeCodeInterpreter';
+export const CODE_INTERPRETER_OPERATIONS = [
+  'CreateCodeInterpreter',
+  'GetCodeInterpreter',
+  'ListCodeInterpreters',
+  'DeleteCodeInterpreter',
+  'StartCodeInterpreterSession',
+  'GetCodeInterpreterSession',
+  'ListCodeInterpreterSessions',
+  'StopCodeInterpreterSession',
+  'InvokeCodeInterpreter',
+] as const;
+export type CodeInterpreterOperation = (typeof CODE_INTERPRETER_OPERATIONS)[number];
 
 const PAGE_SIZE = 100;
 /** To list, see, use and stop sessions that others have started; the right to the operation itself comes first. */

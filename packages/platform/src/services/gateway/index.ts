@@ -22,7 +22,7 @@ import type { IdentityPort } from '../identity/index.ts';
 import type { SecretsPort } from '../secrets/index.ts';
 import { GatewayTools } from './gateway-tools.ts';
 import { domainsOf, mcpPath } from './gateways/gateway.ts';
-import { type GatewayOperation, gatewayOperations } from './gateways/gateway-operations.ts';
+import { GATEWAY_OPERATIONS, gatewayOperations } from './gateways/gateway-operations.ts';
 import { Gateways } from './gateways/gateways.ts';
 import { Inbound } from './gateways/inbound.ts';
 import { InferenceRequests, inferenceKinds } from './inference/index.ts';
@@ -43,11 +43,11 @@ import {
   Connections,
   LimitedRequests,
   Permits,
-  type RateLimitOperation,
+  RATE_LIMIT_OPERATIONS,
   RateLimits,
   rateLimitOperations,
 } from './rate-limits/index.ts';
-import { CircuitBreaker, FallbackChain, type RuleOperation, Rules, ruleOperations } from './rules/index.ts';
+import { CircuitBreaker, FallbackChain, RULE_OPERATIONS, Rules, ruleOperations } from './rules/index.ts';
 import { ToolSearch, ToolVectors } from './search/index.ts';
 import { ConnectorKind } from './targets/connectors/index.ts';
 import { documentKinds } from './targets/document-kinds.ts';
@@ -57,7 +57,7 @@ import { HttpCalls } from './targets/http-calls.ts';
 import { LambdaKind } from './targets/lambda/index.ts';
 import { BackendConnections, McpServerKind } from './targets/mcp-server/index.ts';
 import type { TargetKinds } from './targets/target-kinds.ts';
-import { type TargetOperation, targetOperations } from './targets/target-operations.ts';
+import { TARGET_OPERATIONS, targetOperations } from './targets/target-operations.ts';
 import { TargetQuota } from './targets/target-quota.ts';
 import { Targets } from './targets/targets.ts';
 import { BackendRequests, noSockets, TrafficRequests } from './traffic/index.ts';
@@ -113,7 +113,14 @@ export interface GatewayServiceDeps {
   log: Logger;
 }
 
-export type GatewayServiceOperation = GatewayOperation | TargetOperation | RateLimitOperation | RuleOperation;
+/** What this service serves. */
+export const GATEWAY_SERVICE_OPERATIONS = [
+  ...GATEWAY_OPERATIONS,
+  ...TARGET_OPERATIONS,
+  ...RATE_LIMIT_OPERATIONS,
+  ...RULE_OPERATIONS,
+] as const;
+export type GatewayServiceOperation = (typeof GATEWAY_SERVICE_OPERATIONS)[number];
 
 /** Gateway: APIs become tools of one MCP server (spec: Gateway). */
 export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayServiceOperation> & {

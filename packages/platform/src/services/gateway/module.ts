@@ -4,10 +4,17 @@ import { originOf } from '../../kernel/http/index.ts';
 import { objectReader } from '../../kernel/objects/index.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
-import { createGatewayService, type GatewayServiceOperation, gatewayMigrations, gatewayRetention } from './index.ts';
+import {
+  createGatewayService,
+  GATEWAY_SERVICE_OPERATIONS,
+  type GatewayServiceOperation,
+  gatewayMigrations,
+  gatewayRetention,
+} from './index.ts';
 
 /** Gateways, and the MCP endpoint of each. */
 export const module: ServiceModule<'gateway', GatewayServiceOperation, 'functions' | 'identity' | 'secrets'> = {
+  operations: GATEWAY_SERVICE_OPERATIONS,
   needs: ['functions', 'identity', 'secrets'],
   migrations: gatewayMigrations,
   retention: (database) => gatewayRetention(database),

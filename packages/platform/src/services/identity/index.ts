@@ -10,33 +10,33 @@ import { GrantLinks } from './consent/grant-link.ts';
 import { grantsRoutes } from './consent/grants-routes.ts';
 import type { ConsentPortal } from './consent/portal.ts';
 import { PortalLogin } from './consent/portal-login.ts';
-import { type PortalOperation, portalOperations } from './consent/portal-operations.ts';
+import { PORTAL_OPERATIONS, portalOperations } from './consent/portal-operations.ts';
 import { PORTALS_PATH, portalRoutes } from './consent/portal-routes.ts';
 import { PortalSessions } from './consent/portal-sessions.ts';
 import { PortalSignIns } from './consent/portal-sign-ins.ts';
 import { Portals } from './consent/portals.ts';
 import { createFlows, type FlowSettings } from './flows/index.ts';
 import { providerCheckRoutes } from './flows/provider-check-routes.ts';
-import { type TokenOperation, tokenOperations } from './flows/token-operations.ts';
+import { TOKEN_OPERATIONS, tokenOperations } from './flows/token-operations.ts';
 import {
+  API_KEY_OPERATIONS,
   type ApiKeyData,
-  type ApiKeyOperation,
   apiKeyOperations,
   parseApiKeyData,
 } from './providers/api-key-operations.ts';
 import { CredentialProviders, MOST_PROVIDERS } from './providers/credential-providers.ts';
 import type { Oauth2Provider, Oauth2Settings } from './providers/oauth2-provider.ts';
-import { type Oauth2ProviderOperation, oauth2ProviderOperations } from './providers/oauth2-provider-operations.ts';
-import { type PaymentOperation, paymentOperations } from './providers/payment-operations.ts';
+import { OAUTH2_PROVIDER_OPERATIONS, oauth2ProviderOperations } from './providers/oauth2-provider-operations.ts';
+import { PAYMENT_OPERATIONS, paymentOperations } from './providers/payment-operations.ts';
 import { parsePaymentData } from './providers/payment-provider.ts';
 import { ProviderSecrets } from './providers/provider-secrets.ts';
 import { customerKeys } from './vault/customer-keys.ts';
 import { TokenVaults } from './vault/token-vaults.ts';
-import { type VaultOperation, vaultOperations } from './vault/vault-operations.ts';
+import { VAULT_OPERATIONS, vaultOperations } from './vault/vault-operations.ts';
 import { type OauthCredentialRequest, WorkloadCredentials } from './workload-credentials.ts';
 import { WorkloadIdentities, type WorkloadOwner } from './workloads/workload-identities.ts';
 import { WORKLOAD_IDENTITY_KIND, type WorkloadIdentity, workloadNameOf } from './workloads/workload-identity.ts';
-import { type WorkloadOperation, workloadOperations } from './workloads/workload-operations.ts';
+import { WORKLOAD_OPERATIONS, workloadOperations } from './workloads/workload-operations.ts';
 import { type WorkloadBearer, type WorkloadToken, WorkloadTokens } from './workloads/workload-tokens.ts';
 import { type UserTokenDeps, userOfToken, type WorkloadUser } from './workloads/workload-user.ts';
 
@@ -88,14 +88,16 @@ export interface IdentityPort {
 }
 
 /** What this service serves. */
-export type IdentityOperation =
-  | WorkloadOperation
-  | VaultOperation
-  | ApiKeyOperation
-  | Oauth2ProviderOperation
-  | PaymentOperation
-  | TokenOperation
-  | PortalOperation;
+export const IDENTITY_OPERATIONS = [
+  ...WORKLOAD_OPERATIONS,
+  ...VAULT_OPERATIONS,
+  ...API_KEY_OPERATIONS,
+  ...OAUTH2_PROVIDER_OPERATIONS,
+  ...PAYMENT_OPERATIONS,
+  ...TOKEN_OPERATIONS,
+  ...PORTAL_OPERATIONS,
+] as const;
+export type IdentityOperation = (typeof IDENTITY_OPERATIONS)[number];
 
 /** In memory, those that were used last. */
 const KNOWN_WORKLOADS = 5_000;

@@ -5,6 +5,7 @@ import { platformKey } from '../../kernel/secrets/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
 import {
   createIdentityService,
+  IDENTITY_OPERATIONS,
   type IdentityOperation,
   type IdentityPort,
   identityMigrations,
@@ -19,6 +20,7 @@ declare module '../../service-module.ts' {
 
 /** Identity, with a key of its own for workload access tokens. */
 export const module: ServiceModule<'identity', IdentityOperation, 'secrets'> = {
+  operations: IDENTITY_OPERATIONS,
   needs: ['secrets'],
   migrations: identityMigrations,
   retention: (database) => identityRetention(database),

@@ -4,7 +4,7 @@ import { createTopics } from '../../kernel/notifications/index.ts';
 import { objectWriter } from '../../kernel/objects/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
 import { createMemoryService, type MemoryPort, memoryMigrations } from './index.ts';
-import type { MemoryOperation } from './operations.ts';
+import { MEMORY_OPERATIONS, type MemoryOperation } from './operations.ts';
 import { memoryQuotas } from './quota-limits.ts';
 
 declare module '../../service-module.ts' {
@@ -15,6 +15,7 @@ declare module '../../service-module.ts' {
 
 /** Memory, with the models and topics that the configuration names. */
 export const module: ServiceModule<'memory', MemoryOperation> = {
+  operations: MEMORY_OPERATIONS,
   migrations: memoryMigrations,
   create(kernel) {
     const { config, ownOutbound: outbound, clock, identifiers, models, room } = kernel;

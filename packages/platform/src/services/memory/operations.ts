@@ -45,28 +45,30 @@ export interface MemoryOperationsDeps extends InvocationCheckDeps {
 }
 
 /** What this service serves: the piece `memories` of the wire API. */
-export type MemoryOperation =
-  | 'CreateMemory'
-  | 'GetMemory'
-  | 'ListMemories'
-  | 'UpdateMemory'
-  | 'DeleteMemory'
-  | 'CreateEvent'
-  | 'GetEvent'
-  | 'ListEvents'
-  | 'DeleteEvent'
-  | 'ListActors'
-  | 'ListSessions'
-  | 'BatchCreateMemoryRecords'
-  | 'BatchUpdateMemoryRecords'
-  | 'BatchDeleteMemoryRecords'
-  | 'GetMemoryRecord'
-  | 'ListMemoryRecords'
-  | 'DeleteMemoryRecord'
-  | 'RetrieveMemoryRecords'
-  | 'IngestData'
-  | 'ListMemoryExtractionJobs'
-  | 'StartMemoryExtractionJob';
+export const MEMORY_OPERATIONS = [
+  'CreateMemory',
+  'GetMemory',
+  'ListMemories',
+  'UpdateMemory',
+  'DeleteMemory',
+  'CreateEvent',
+  'GetEvent',
+  'ListEvents',
+  'DeleteEvent',
+  'ListActors',
+  'ListSessions',
+  'BatchCreateMemoryRecords',
+  'BatchUpdateMemoryRecords',
+  'BatchDeleteMemoryRecords',
+  'GetMemoryRecord',
+  'ListMemoryRecords',
+  'DeleteMemoryRecord',
+  'RetrieveMemoryRecords',
+  'IngestData',
+  'ListMemoryExtractionJobs',
+  'StartMemoryExtractionJob',
+] as const;
+export type MemoryOperation = (typeof MEMORY_OPERATIONS)[number];
 
 /** When a caller says nothing. */
 const PAGE_SIZE = 20;

@@ -5,7 +5,9 @@ import type { ResourcePolicies } from './policy-store.ts';
 
 export { ResourcePolicies, resourcePolicyMigrations } from './policy-store.ts';
 
-export type ResourcePolicyOperation = 'PutResourcePolicy' | 'GetResourcePolicy' | 'DeleteResourcePolicy';
+/** What this service serves. */
+export const RESOURCE_POLICY_OPERATIONS = ['PutResourcePolicy', 'GetResourcePolicy', 'DeleteResourcePolicy'] as const;
+export type ResourcePolicyOperation = (typeof RESOURCE_POLICY_OPERATIONS)[number];
 
 /** Policies attached to resources, which the authorizer asks beside those of the caller. */
 export function createResourcePoliciesService(

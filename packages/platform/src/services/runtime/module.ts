@@ -7,7 +7,7 @@ import type { ServiceModule } from '../../service-module.ts';
 import { runtimeAdminRoutes } from './admin-routes.ts';
 import { baseImageRoutes } from './base-image-routes.ts';
 import { createRuntimeService, type RuntimePort, type RuntimeServiceDeps } from './index.ts';
-import type { RuntimeOperation } from './operations.ts';
+import { RUNTIME_OPERATIONS, type RuntimeOperation } from './operations.ts';
 import { RegistryCredentialsStore, registryCredentialsRoutes } from './registry-credentials.ts';
 import { runtimeTokens } from './runtime-tokens.ts';
 import { explainStart, RUNTIME_SESSIONS } from './session-kind.ts';
@@ -23,6 +23,7 @@ const STREAMS = { pingIntervalMs: 30_000, handshakeMs: 30_000 };
 
 /** Agent runtimes, with their WebSockets and what the CLI asks of them. */
 export const module: ServiceModule<'runtime', RuntimeOperation, 'identity' | 'secrets'> = {
+  operations: RUNTIME_OPERATIONS,
   needs: ['identity', 'secrets'],
   create(kernel, { identity, secrets }) {
     const { outbound, clock, identifiers, config, images, sessions, archive, region } = kernel;

@@ -33,22 +33,24 @@ export interface RuntimeOperationsDeps extends InvokeDeps {
 }
 
 /** What this service serves. */
-export type RuntimeOperation =
-  | 'CreateAgentRuntime'
-  | 'UpdateAgentRuntime'
-  | 'GetAgentRuntime'
-  | 'ListAgentRuntimes'
-  | 'ListAgentRuntimeVersions'
-  | 'DeleteAgentRuntime'
-  | 'CreateAgentRuntimeEndpoint'
-  | 'UpdateAgentRuntimeEndpoint'
-  | 'GetAgentRuntimeEndpoint'
-  | 'ListAgentRuntimeEndpoints'
-  | 'DeleteAgentRuntimeEndpoint'
-  | 'InvokeAgentRuntime'
-  | 'InvokeAgentRuntimeCommand'
-  | 'GetAgentCard'
-  | 'StopRuntimeSession';
+export const RUNTIME_OPERATIONS = [
+  'CreateAgentRuntime',
+  'UpdateAgentRuntime',
+  'GetAgentRuntime',
+  'ListAgentRuntimes',
+  'ListAgentRuntimeVersions',
+  'DeleteAgentRuntime',
+  'CreateAgentRuntimeEndpoint',
+  'UpdateAgentRuntimeEndpoint',
+  'GetAgentRuntimeEndpoint',
+  'ListAgentRuntimeEndpoints',
+  'DeleteAgentRuntimeEndpoint',
+  'InvokeAgentRuntime',
+  'InvokeAgentRuntimeCommand',
+  'GetAgentCard',
+  'StopRuntimeSession',
+] as const;
+export type RuntimeOperation = (typeof RUNTIME_OPERATIONS)[number];
 
 const PAGE_SIZE = 100;
 

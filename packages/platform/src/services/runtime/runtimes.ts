@@ -6,7 +6,7 @@ import { ImageError, imageProblem, type ResolvedImage } from '../../kernel/image
 import type { SandboxLimits, SandboxProvider } from '../../kernel/sandbox/index.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import { type Sessions, StartFailure } from '../../kernel/sessions/index.ts';
-import { DuplicateResourceError } from '../../kernel/storage/index.ts';
+import { nameTaken } from '../../kernel/storage/index.ts';
 import type { AgentSecretsPort } from '../secrets/index.ts';
 import { fieldOf, rightsFor } from './artifact.ts';
 import type { RuntimeCatalogue } from './catalogue.ts';
@@ -109,11 +109,11 @@ export class Runtimes {
     } catch (error) {
       // What its warm-up has left there is for nobody.
       this.#deps.sessions.pool.retain(runtime.arn, []);
-      if (!(error instanceof DuplicateResourceError)) throw error;
-      throw errors.conflict(`An agent runtime named ${call.agentRuntimeName} already exists in this account.`, {
-        remedy: 'Update it with UpdateAgentRuntime, delete it, or choose another name.',
-        cause: error,
-      });
+      throw nameTaken(
+        error,
+        'An agent runtime',
+        'Update it with UpdateAgentRuntime, delete it, or choose another name.',
+      );
     }
     if (!digest) this.#finish(runtime, version, preparing);
     return { ...version, runtime };

@@ -3,7 +3,9 @@ import type { Service } from '../../kernel/service.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import { TagStore } from './tag-store.ts';
 
-export type TagOperation = 'TagResource' | 'UntagResource' | 'ListTagsForResource';
+/** What this service serves. */
+export const TAG_OPERATIONS = ['TagResource', 'UntagResource', 'ListTagsForResource'] as const;
+export type TagOperation = (typeof TAG_OPERATIONS)[number];
 
 /** Tags on every kind of resource, by its ARN. */
 export function createTagsService(deps: { database: Database }): Service<TagOperation, TagStore> {

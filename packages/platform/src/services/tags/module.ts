@@ -1,6 +1,7 @@
 import type { ServiceModule } from '../../service-module.ts';
-import { createTagsService, type TagOperation } from './index.ts';
+import { createTagsService, TAG_OPERATIONS, type TagOperation } from './index.ts';
 
 export const module: ServiceModule<'tags', TagOperation> = {
+  operations: TAG_OPERATIONS,
   create: createTagsService,
 };

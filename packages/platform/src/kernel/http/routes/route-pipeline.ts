@@ -119,7 +119,7 @@ export class RoutePipeline {
       span: this.#stages.span(set.name, req),
       principal: undefined,
       resource: undefined,
-      forwarded: false,
+      forwarded: undefined,
       decided: false,
       failure: undefined,
     };

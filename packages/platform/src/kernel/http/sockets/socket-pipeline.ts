@@ -135,7 +135,11 @@ export class SocketPipeline {
       if (!(error instanceof HeldElsewhereError)) throw error;
       const { forward } = this.#deps;
       if (!forward || forwarded) throw error;
-      await forward.upgrade({ req, held: error, principal, trace: span.context }, socket, head);
+      await forward.upgrade(
+        { req, held: error, principal, sourceIp: req.socket.remoteAddress, trace: span.context },
+        socket,
+        head,
+      );
       return undefined;
     }
   }

@@ -5,7 +5,14 @@ import { type Gateway, searches } from './gateway.ts';
 import type { Gateways } from './gateways.ts';
 
 /** What this file serves. */
-export type GatewayOperation = 'CreateGateway' | 'GetGateway' | 'UpdateGateway' | 'ListGateways' | 'DeleteGateway';
+export const GATEWAY_OPERATIONS = [
+  'CreateGateway',
+  'GetGateway',
+  'UpdateGateway',
+  'ListGateways',
+  'DeleteGateway',
+] as const;
+export type GatewayOperation = (typeof GATEWAY_OPERATIONS)[number];
 
 export interface GatewayOperationsDeps {
   gateways: Gateways;

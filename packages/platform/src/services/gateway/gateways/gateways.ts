@@ -5,9 +5,9 @@ import type { Clock } from '../../../kernel/clock.ts';
 import type { RequestContext } from '../../../kernel/service.ts';
 import {
   type Database,
-  DuplicateResourceError,
   fromResource,
   MissingResourceError,
+  nameTaken,
   type Page,
   ResourceStore,
 } from '../../../kernel/storage/index.ts';
@@ -76,11 +76,7 @@ export class Gateways {
         return fromResource(made);
       });
     } catch (error) {
-      if (!(error instanceof DuplicateResourceError)) throw error;
-      throw errors.conflict(`A gateway named ${name} already exists in this account.`, {
-        remedy: 'Update it with UpdateGateway, delete it, or choose another name.',
-        cause: error,
-      });
+      throw nameTaken(error, 'A gateway', 'Update it with UpdateGateway, delete it, or choose another name.');
     }
   }
 

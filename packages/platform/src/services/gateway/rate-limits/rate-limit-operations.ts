@@ -5,13 +5,15 @@ import type { RateLimit } from './rate-limit.ts';
 import type { RateLimits } from './rate-limits.ts';
 
 /** What this file serves. */
-export type RateLimitOperation =
-  | 'BatchPutGatewayRateLimits'
-  | 'CreateGatewayRateLimit'
-  | 'GetGatewayRateLimit'
-  | 'UpdateGatewayRateLimit'
-  | 'ListGatewayRateLimits'
-  | 'DeleteGatewayRateLimit';
+export const RATE_LIMIT_OPERATIONS = [
+  'BatchPutGatewayRateLimits',
+  'CreateGatewayRateLimit',
+  'GetGatewayRateLimit',
+  'UpdateGatewayRateLimit',
+  'ListGatewayRateLimits',
+  'DeleteGatewayRateLimit',
+] as const;
+export type RateLimitOperation = (typeof RATE_LIMIT_OPERATIONS)[number];
 
 export interface RateLimitOperationsDeps {
   gateways: Gateways;

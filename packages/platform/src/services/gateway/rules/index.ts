@@ -3,6 +3,6 @@ export { FallbackChain } from './fallback-chain.ts';
 export { type Route, routeOf } from './routing.ts';
 export { RULE_KIND, type Rule } from './rule.ts';
 export { RULE_FIELDS } from './rule-fields.ts';
-export { type RuleOperation, ruleOperations } from './rule-operations.ts';
+export { RULE_OPERATIONS, ruleOperations } from './rule-operations.ts';
 export { Rules } from './rules.ts';
 export { checkStickiness } from './stickiness.ts';

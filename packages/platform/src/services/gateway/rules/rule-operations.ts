@@ -5,12 +5,14 @@ import type { Rule } from './rule.ts';
 import type { Rules } from './rules.ts';
 
 /** What this file serves. */
-export type RuleOperation =
-  | 'CreateGatewayRule'
-  | 'GetGatewayRule'
-  | 'UpdateGatewayRule'
-  | 'ListGatewayRules'
-  | 'DeleteGatewayRule';
+export const RULE_OPERATIONS = [
+  'CreateGatewayRule',
+  'GetGatewayRule',
+  'UpdateGatewayRule',
+  'ListGatewayRules',
+  'DeleteGatewayRule',
+] as const;
+export type RuleOperation = (typeof RULE_OPERATIONS)[number];
 
 export interface RuleOperationsDeps {
   gateways: Gateways;

@@ -6,13 +6,15 @@ import { kindOf, type TargetKinds } from './target-kinds.ts';
 import type { Targets } from './targets.ts';
 
 /** What this file serves. */
-export type TargetOperation =
-  | 'CreateGatewayTarget'
-  | 'GetGatewayTarget'
-  | 'UpdateGatewayTarget'
-  | 'ListGatewayTargets'
-  | 'DeleteGatewayTarget'
-  | 'SynchronizeGatewayTargets';
+export const TARGET_OPERATIONS = [
+  'CreateGatewayTarget',
+  'GetGatewayTarget',
+  'UpdateGatewayTarget',
+  'ListGatewayTargets',
+  'DeleteGatewayTarget',
+  'SynchronizeGatewayTargets',
+] as const;
+export type TargetOperation = (typeof TARGET_OPERATIONS)[number];
 
 export interface TargetOperationsDeps {
   gateways: Gateways;

@@ -4,12 +4,14 @@ import type { ConsentPortal } from './portal.ts';
 import type { Portals } from './portals.ts';
 
 /** What this file serves. */
-export type PortalOperation =
-  | 'CreateConsentPortal'
-  | 'GetConsentPortal'
-  | 'UpdateConsentPortal'
-  | 'ListConsentPortals'
-  | 'DeleteConsentPortal';
+export const PORTAL_OPERATIONS = [
+  'CreateConsentPortal',
+  'GetConsentPortal',
+  'UpdateConsentPortal',
+  'ListConsentPortals',
+  'DeleteConsentPortal',
+] as const;
+export type PortalOperation = (typeof PORTAL_OPERATIONS)[number];
 
 export interface PortalOperationsDeps {
   portals: Portals;

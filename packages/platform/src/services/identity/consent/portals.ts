@@ -4,9 +4,9 @@ import type { Clock } from '../../../kernel/clock.ts';
 import type { RequestContext } from '../../../kernel/service.ts';
 import {
   type Database,
-  DuplicateResourceError,
   fromResource,
   MissingResourceError,
+  nameTaken,
   type Page,
   ResourceStore,
 } from '../../../kernel/storage/index.ts';
@@ -58,8 +58,7 @@ export class Portals {
         await this.#store.create({ arn: this.arnOf(accountId, id), accountId, id, name, data, tags }),
       );
     } catch (error) {
-      if (!(error instanceof DuplicateResourceError)) throw error;
-      throw errors.conflict(`A consent portal named ${name} already exists in this account.`, { cause: error });
+      throw nameTaken(error, 'A consent portal', 'Update or delete it, or choose another name.');
     }
   }
 

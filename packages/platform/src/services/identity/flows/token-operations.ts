@@ -22,7 +22,8 @@ export interface TokenOperationsDeps extends ProviderRightsDeps {
 }
 
 /** What this file serves. */
-export type TokenOperation = 'GetResourceOauth2Token' | 'CompleteResourceTokenAuth';
+export const TOKEN_OPERATIONS = ['GetResourceOauth2Token', 'CompleteResourceTokenAuth'] as const;
+export type TokenOperation = (typeof TOKEN_OPERATIONS)[number];
 
 /** How agents get tokens of other services, and applications confirm whose consent it was. */
 export function tokenOperations(deps: TokenOperationsDeps): HandlersOf<TokenOperation> {

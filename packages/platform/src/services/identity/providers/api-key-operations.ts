@@ -15,13 +15,15 @@ export interface ApiKeyOperationsDeps extends ProviderRightsDeps {
 }
 
 /** What this file serves. */
-export type ApiKeyOperation =
-  | 'CreateApiKeyCredentialProvider'
-  | 'GetApiKeyCredentialProvider'
-  | 'UpdateApiKeyCredentialProvider'
-  | 'ListApiKeyCredentialProviders'
-  | 'DeleteApiKeyCredentialProvider'
-  | 'GetResourceApiKey';
+export const API_KEY_OPERATIONS = [
+  'CreateApiKeyCredentialProvider',
+  'GetApiKeyCredentialProvider',
+  'UpdateApiKeyCredentialProvider',
+  'ListApiKeyCredentialProviders',
+  'DeleteApiKeyCredentialProvider',
+  'GetResourceApiKey',
+] as const;
+export type ApiKeyOperation = (typeof API_KEY_OPERATIONS)[number];
 
 type Call = control.CreateApiKeyCredentialProviderRequest | control.UpdateApiKeyCredentialProviderRequest;
 

@@ -9,6 +9,7 @@ import {
   type Executor,
   Known,
   MissingResourceError,
+  nameTaken,
   type Page,
   type Resource,
   ResourceStore,
@@ -95,7 +96,7 @@ export class CredentialProviders<Data> {
     const { accountId } = caller;
     const arn = this.arnOf(accountId, name);
     // Before anybody's secret is read.
-    if (await this.#store.get(arn)) throw this.#taken(name);
+    if (await this.#store.get(arn)) throw this.#taken(new DuplicateResourceError(this.#deps.kind, name));
     const taken = await secrets.take({ kind, arn, accountId, name }, call.secrets, { caller });
     const row = { arn, accountId, id: name, name, data: { data, secrets: taken.kept }, tags };
     try {
@@ -105,7 +106,7 @@ export class CredentialProviders<Data> {
         return providerFrom(made);
       });
     } catch (error) {
-      throw error instanceof DuplicateResourceError ? this.#taken(name, error) : error;
+      throw this.#taken(error);
     }
   }
 
@@ -194,11 +195,8 @@ export class CredentialProviders<Data> {
     return PROVIDER_WORDS[this.#deps.kind].title;
   }
 
-  #taken(name: string, cause?: Error): Error {
-    return errors.conflict(`A ${this.#title} named ${name} already exists in this account.`, {
-      remedy: 'Update or delete it, or choose another name.',
-      cause,
-    });
+  #taken(error: unknown): unknown {
+    return nameTaken(error, `A ${this.#title}`, 'Update or delete it, or choose another name.');
   }
 
   #missing(name: string): Error {

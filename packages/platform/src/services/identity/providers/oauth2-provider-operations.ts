@@ -16,12 +16,15 @@ import { PROVIDERS_A_PAGE, providerTimes } from './provider-list.ts';
 import { type ProviderRightsDeps, providerRights } from './provider-rights.ts';
 import { shownSecret } from './provider-secret.ts';
 
-export type Oauth2ProviderOperation =
-  | 'CreateOauth2CredentialProvider'
-  | 'GetOauth2CredentialProvider'
-  | 'UpdateOauth2CredentialProvider'
-  | 'ListOauth2CredentialProviders'
-  | 'DeleteOauth2CredentialProvider';
+/** What this file serves. */
+export const OAUTH2_PROVIDER_OPERATIONS = [
+  'CreateOauth2CredentialProvider',
+  'GetOauth2CredentialProvider',
+  'UpdateOauth2CredentialProvider',
+  'ListOauth2CredentialProviders',
+  'DeleteOauth2CredentialProvider',
+] as const;
+export type Oauth2ProviderOperation = (typeof OAUTH2_PROVIDER_OPERATIONS)[number];
 
 export interface Oauth2ProviderOperationsDeps extends ProviderRightsDeps {
   providers: CredentialProviders<Oauth2Settings>;

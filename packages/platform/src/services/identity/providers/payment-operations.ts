@@ -16,13 +16,15 @@ export interface PaymentOperationsDeps extends ProviderRightsDeps {
 }
 
 /** What this file serves. */
-export type PaymentOperation =
-  | 'CreatePaymentCredentialProvider'
-  | 'GetPaymentCredentialProvider'
-  | 'UpdatePaymentCredentialProvider'
-  | 'ListPaymentCredentialProviders'
-  | 'DeletePaymentCredentialProvider'
-  | 'GetResourcePaymentToken';
+export const PAYMENT_OPERATIONS = [
+  'CreatePaymentCredentialProvider',
+  'GetPaymentCredentialProvider',
+  'UpdatePaymentCredentialProvider',
+  'ListPaymentCredentialProviders',
+  'DeletePaymentCredentialProvider',
+  'GetResourcePaymentToken',
+] as const;
+export type PaymentOperation = (typeof PAYMENT_OPERATIONS)[number];
 
 /** Credentials of payment vendors. They never leave the platform: agents get tokens that are made with them, each for one request. */
 export function paymentOperations(deps: PaymentOperationsDeps): HandlersOf<PaymentOperation> {

@@ -12,7 +12,8 @@ export interface VaultOperationsDeps {
 }
 
 /** What this room serves. */
-export type VaultOperation = 'GetTokenVault' | 'SetTokenVaultCMK' | 'ResetTokenVaultKeyMaterial';
+export const VAULT_OPERATIONS = ['GetTokenVault', 'SetTokenVaultCMK', 'ResetTokenVaultKeyMaterial'] as const;
+export type VaultOperation = (typeof VAULT_OPERATIONS)[number];
 
 /** The token vault of an account, and whose key it is under. */
 export function vaultOperations({ vaults, keys, region }: VaultOperationsDeps): HandlersOf<VaultOperation> {

@@ -2,9 +2,9 @@ import { type control, errors } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
 import {
   type Database,
-  DuplicateResourceError,
   type Executor,
   MissingResourceError,
+  nameTaken,
   type Page,
   type Resource,
   ResourceStore,
@@ -59,11 +59,7 @@ export class WorkloadIdentities {
         await this.#store.create({ arn, accountId, id: name, name, data: { allowedResourceOauth2ReturnUrls }, tags }),
       );
     } catch (error) {
-      if (!(error instanceof DuplicateResourceError)) throw error;
-      throw errors.conflict(`A workload identity named ${name} already exists in this account.`, {
-        remedy: 'Delete it, or choose another name.',
-        cause: error,
-      });
+      throw nameTaken(error, 'A workload identity', 'Delete it, or choose another name.');
     }
   }
 

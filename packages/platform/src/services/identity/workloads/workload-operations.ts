@@ -19,15 +19,17 @@ export interface WorkloadOperationsDeps {
 }
 
 /** What this room serves. */
-export type WorkloadOperation =
-  | 'CreateWorkloadIdentity'
-  | 'GetWorkloadIdentity'
-  | 'UpdateWorkloadIdentity'
-  | 'ListWorkloadIdentities'
-  | 'DeleteWorkloadIdentity'
-  | 'GetWorkloadAccessToken'
-  | 'GetWorkloadAccessTokenForJWT'
-  | 'GetWorkloadAccessTokenForUserId';
+export const WORKLOAD_OPERATIONS = [
+  'CreateWorkloadIdentity',
+  'GetWorkloadIdentity',
+  'UpdateWorkloadIdentity',
+  'ListWorkloadIdentities',
+  'DeleteWorkloadIdentity',
+  'GetWorkloadAccessToken',
+  'GetWorkloadAccessTokenForJWT',
+  'GetWorkloadAccessTokenForUserId',
+] as const;
+export type WorkloadOperation = (typeof WORKLOAD_OPERATIONS)[number];
 
 /** The model's own maximum. */
 const PAGE_SIZE = 20;

@@ -138,9 +138,10 @@ it('counts an opening once, whatever it has to be allowed for, and before that',
 
 it('counts and keeps what another server has handed on where it came to, and nowhere else', async () => {
   const signed = { authenticate: () => ({ principal, body: { kind: 'unsigned' } as const }) };
+  const claims = { to: 'a', method: 'GET', url: '/', expires: 0 };
   const forward = {
     upgrade: async () => undefined,
-    sent: ({ headers }: IncomingMessage) => headers[PEER_HEADER] === 'true',
+    sent: ({ headers }: IncomingMessage) => (headers[PEER_HEADER] === 'true' ? claims : undefined),
   };
   serve({ authenticator: signed, forward });
   expect(await open({ [PEER_HEADER]: 'made up' })).toBe(404);

@@ -152,10 +152,20 @@ describe.skipIf(!python)('boto3, unmodified, pointed here by its environment', (
       ['dynamodb', 'Amazon DynamoDB'],
       ['ecr', 'Amazon ECR'],
       ['secrets', 'AWS Secrets Manager'],
+      ['ec2', 'Amazon EC2'],
+      ['sns', 'Amazon SNS'],
     ] as const)
       expect(said[key]).toMatchObject({
         code: 'UnknownOperationException',
         message: expect.stringContaining(`${product} (`),
+      });
+    for (const [key, path] of [
+      ['models', 'GET /foundation-models'],
+      ['knowledge', 'POST /knowledgebases/ABCDEFGHIJ/retrieve'],
+    ] as const)
+      expect(said[key]).toMatchObject({
+        code: 'UnknownOperationException',
+        message: expect.stringMatching(RegExp(`^Of Amazon Bedrock this platform serves Converse.* and not ${path}`)),
       });
   }, 120_000);
 });

@@ -78,6 +78,14 @@ def main():
         "lambda": failure(lambda: boto3.client("lambda").invoke(FunctionName="f")),
         "ecr": failure(lambda: boto3.client("ecr").describe_repositories()),
         "secrets": failure(lambda: boto3.client("secretsmanager").get_secret_value(SecretId="s")),
+        "ec2": failure(lambda: boto3.client("ec2").describe_instances()),
+        "sns": failure(lambda: boto3.client("sns").list_topics()),
+        "models": failure(lambda: boto3.client("bedrock").list_foundation_models()),
+        "knowledge": failure(
+            lambda: boto3.client("bedrock-agent-runtime").retrieve(
+                knowledgeBaseId="ABCDEFGHIJ", retrievalQuery={"text": "boats"}
+            )
+        ),
     }
     json.dump(said, sys.stdout)
 

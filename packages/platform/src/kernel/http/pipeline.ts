@@ -38,7 +38,7 @@ import { closeSignal, HttpRequestContext } from './request-context.ts';
 import { respond } from './respond.ts';
 import { toOperationError } from './service-errors.ts';
 import { type Exchange, Stages, type StagesDeps } from './stages.ts';
-import { unservedService } from './unserved-services.ts';
+import { answerUnserved } from './unserved-services.ts';
 import { writes } from './writes.ts';
 
 export interface PipelineDeps extends StagesDeps {
@@ -136,14 +136,9 @@ export class Pipeline {
 
   /** Answers a request to a path that is no operation and nothing else. Never rejects. */
   async refuse(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const path = req.url?.split('?')[0];
-    const error =
-      unservedService(req) ??
-      errors.unknownOperation(`There is no operation at ${req.method} ${path}.`, {
-        remedy: 'Check the endpoint and the version of the SDK.',
-      });
+    const requestId = this.#deps.newRequestId();
     this.#deps.rates.refused(req);
-    await this.#refuse(req, res, encodeError(error), this.#deps.newRequestId());
+    await this.#refuse(req, res, answerUnserved(req, requestId), requestId);
   }
 
   async #answer(exchange: OperationExchange, refusal: ServiceError | undefined): Promise<WireResponse> {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { actionOf } from './action-of.ts';
-import { unservedService } from './unserved-services.ts';
+import { answerUnserved, unservedService } from './unserved-services.ts';
 
 const signedFor = (service: string) => ({
   headers: {
@@ -23,6 +23,26 @@ it.each(['bedrock', 'bedrock-agentcore', 's3', 'sts', 'iam', '', 'constructor', 
 it.each(['Bearer dynamodb', '/aws4_request', 'dynamodb/aws4_request', ''])('and the header "%s"', (authorization) =>
   expect(unservedService({ headers: { authorization } })).toBeUndefined(),
 );
+
+it.each([
+  ['ec2', 'text/xml', /^<Response><Errors><Error><Code>UnknownOperationException<\/Code><Message>Amazon EC2 /],
+  ['sns', 'text/xml', /^<ErrorResponse><Error><Code>UnknownOperationException<\/Code><Message>Amazon SNS /],
+  // What is said of a path is a client's own text, and never XML.
+  ['bedrock', 'application/json', /and not POST \/<a>\./],
+  ['', 'application/json', /There is no operation at POST \/<a>\./],
+])('answers a form that is signed for "%s" with %s', (service, type, said) => {
+  const { authorization } = signedFor(service).headers;
+  const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' };
+  const answer = answerUnserved({ method: 'POST', url: '/<a>?b', headers }, 'id');
+  expect(answer.headers['content-type']).toBe(type);
+  expect(answer.body).toMatch(said);
+});
+
+it('answers JSON with JSON', () => {
+  const { authorization } = signedFor('ec2').headers;
+  const answer = answerUnserved({ method: 'POST', url: '/', headers: { authorization } }, 'id');
+  expect(answer.headers['content-type']).toBe('application/json');
+});
 
 it('calls operations in policies as the original does', () => {
   expect(

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { errors, type ServiceError } from '@agentplatform/contract';
+import { encodeError, errors, type ServiceError, type WireResponse } from '@agentplatform/contract';
 
 /** Services of AWS that agents are known to call and that are not here, by the name in the scope of a signature. A piece that brings one takes it off the list. */
 const UNSERVED: ReadonlyMap<string, string> = new Map([
@@ -47,17 +47,57 @@ const UNSERVED: ReadonlyMap<string, string> = new Map([
 const END = '/aws4_request';
 
 /** The error for a request that says that it is signed for a service of AWS that is not here; undefined for all others. Nothing of the signature is verified. */
-export function unservedService({ headers }: Pick<IncomingMessage, 'headers'>): ServiceError | undefined {
-  const { authorization } = headers;
-  const end = authorization?.indexOf(END) ?? -1;
-  if (authorization === undefined || end <= 0) return undefined;
-  const begin = authorization.lastIndexOf('/', end - 1) + 1;
-  const service = begin === 0 ? '' : authorization.slice(begin, end);
+export function unservedService(req: Pick<IncomingMessage, 'headers'>): ServiceError | undefined {
+  const service = signedService(req);
   const product = UNSERVED.get(service);
-  if (product === undefined) return undefined;
-  return errors.unknownOperation(`${product} (${service}) is not served by this platform.`, {
+  return product === undefined
+    ? undefined
+    : notHere(`${product} (${service}) is not served by this platform.`, `the client for ${service}`);
+}
+
+/** The answer to a request to a path that is no operation, and to one for a service that is not here. */
+export function answerUnserved(
+  req: Pick<IncomingMessage, 'headers' | 'method' | 'url'>,
+  requestId: string,
+): WireResponse {
+  const unserved = unservedService(req);
+  const answer = encodeError(unserved ?? unknownPath(req));
+  const isQuery = req.headers['content-type']?.startsWith('application/x-www-form-urlencoded') ?? false;
+  if (!unserved || !isQuery) return answer;
+  // Clients of the Query protocols read XML alone (Smithy, "AWS Query protocol" and "AWS EC2 query protocol").
+  const error = `<Error><Code>${unserved.code}</Code><Message>${unserved.wireMessage}</Message></Error>`;
+  const body =
+    signedService(req) === 'ec2'
+      ? `<Response><Errors>${error}</Errors><RequestID>${requestId}</RequestID></Response>`
+      : `<ErrorResponse>${error}<RequestId>${requestId}</RequestId></ErrorResponse>`;
+  return { ...answer, headers: { ...answer.headers, 'content-type': 'text/xml' }, body };
+}
+
+function unknownPath(req: Pick<IncomingMessage, 'headers' | 'method' | 'url'>): ServiceError {
+  const at = `${req.method} ${req.url?.split('?')[0]}`;
+  // The name in the scope of a signature is one for Bedrock's models, knowledge bases, agents and the rest.
+  if (signedService(req) === 'bedrock')
+    return notHere(
+      `Of Amazon Bedrock this platform serves Converse, ConverseStream, InvokeModel and InvokeModelWithResponseStream, and not ${at}.`,
+      'this client',
+    );
+  return errors.unknownOperation(`There is no operation at ${at}.`, {
+    remedy: 'Check the endpoint and the version of the SDK.',
+  });
+}
+
+function notHere(what: string, client: string): ServiceError {
+  return errors.unknownOperation(what, {
     // Clients of the JSON protocols look for the code in the body.
     members: { __type: 'UnknownOperationException' },
-    remedy: `To reach the original, give the client for ${service} its own endpoint and credentials of AWS: AWS_ENDPOINT_URL names this platform.`,
+    remedy: `To reach the original, give ${client} its own endpoint and credentials of AWS: AWS_ENDPOINT_URL names this platform.`,
   });
+}
+
+/** The name in the scope of the request's signature; empty where there is none. */
+function signedService({ headers: { authorization } }: Pick<IncomingMessage, 'headers'>): string {
+  const end = authorization?.indexOf(END) ?? -1;
+  if (authorization === undefined || end <= 0) return '';
+  const begin = authorization.lastIndexOf('/', end - 1) + 1;
+  return begin === 0 ? '' : authorization.slice(begin, end);
 }

@@ -42,17 +42,19 @@ const gateway = () =>
     two: { url: second.url, models: ['large'] },
   });
 
+/** The SDK leaves out what is newer than it. */
+async function post(path: string, body: object): Promise<void> {
+  const url = `${platform.ready.endpoint}/gateways/${path}`;
+  const headers = { 'content-type': 'application/json' };
+  const reply = await signingFetch(platform)(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  expect(reply.ok, await reply.text()).toBe(true);
+}
+
 /** A gateway with that rule before the two. */
 async function ruled(route: object, conditions: object[] = []): Promise<OpenAI> {
   const { id, url } = await gateway();
   const actions = [{ routeToTarget: { staticRoute: route } }];
-  // The SDK leaves out what is newer than it.
-  const reply = await signingFetch(platform)(`${platform.ready.endpoint}/gateways/${id}/rules`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ priority: 1, conditions, actions }),
-  });
-  expect(reply.ok, await reply.text()).toBe(true);
+  await post(`${id}/rules`, { priority: 1, conditions, actions });
   return chatOf(url);
 }
 
@@ -134,5 +136,56 @@ describe('rules on models', () => {
     const asked = client.messages.create({ model: 'small', max_tokens: 9, messages });
     await expect(asked).rejects.toMatchObject({ status: 503, error: { type: 'error' } });
     expect([first.asked.length, second.asked.length]).toEqual([1, 1]);
+  });
+});
+
+describe('limits of tokens', () => {
+  /** A chat at a gateway that lets a hundred tokens a minute through to each model. */
+  async function limited(dimensionKeys: string[]): Promise<OpenAI> {
+    const { id, url } = await gateway();
+    const dimensions = Object.fromEntries(dimensionKeys.map((key) => [key, '*']));
+    const entries = [{ dimensions, tokens: [{ rate: 100, period: 'minute' }] }];
+    await post(`${id}/rate-limits`, { rateLimitId: 'few', dimensionKeys, entries });
+    return chatOf(url);
+  }
+
+  it.each([false, true])('count what the provider says, and refuse what comes after; streamed: %s', async (stream) => {
+    const chat = await limited(['qualifiedModelId']);
+    first.script = [{ text: 'Hello there', stop: 'end', usage: { input: 900, output: 200, cacheRead: 0 } }];
+    const ask = async (model: string): Promise<unknown> => {
+      const said = await chat.chat.completions.create({ model, messages, stream });
+      if (!('choices' in said)) for await (const _ of said) continue;
+      return undefined;
+    };
+    await ask('small');
+    // A debt of a thousand is not made up for within a minute or two.
+    const refusal = await ask('small').catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ status: 429, message: expect.stringContaining('few') });
+    expect(refusal).toMatchObject({ message: expect.stringContaining('100 tokens a minute') });
+    expect(first.asked).toHaveLength(1);
+    // By whatever name, and another model for itself.
+    await expect(ask('one/small')).rejects.toMatchObject({ status: 429 });
+    await ask('large');
+  });
+
+  it('count for all models of a target together, and give back what was held', async () => {
+    const chat = await limited(['targetName']);
+    first.script = [{ text: 'Hello', stop: 'end', usage: { input: 1, output: 1, cacheRead: 0 } }];
+    // Each may take ninety, and takes two.
+    for (let i = 0; i < 3; i++) await chat.chat.completions.create({ model: 'small', messages, max_tokens: 70 });
+    expect(first.asked).toHaveLength(3);
+  });
+
+  it('refuse in the words of the client’s own format', async () => {
+    const chat = await limited(['targetName']);
+    first.script = [{ text: 'Hello', stop: 'end', usage: { input: 900, output: 200, cacheRead: 0 } }];
+    const client = new Anthropic({ baseURL: chat.baseURL.replace(/\/v1$/, ''), apiKey: 'none', maxRetries: 0 });
+    await client.messages.create({ model: 'small', max_tokens: 9, messages });
+    const asked = client.messages.create({ model: 'small', max_tokens: 9, messages });
+    await expect(asked).rejects.toMatchObject({
+      ...{ status: 429, error: { error: { type: 'rate_limit_error' } } },
+    });
+    const again = await asked.catch((error: { headers?: Headers }) => error.headers);
+    expect(Number((again as Headers).get('retry-after'))).toBeGreaterThan(0);
   });
 });

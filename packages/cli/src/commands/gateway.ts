@@ -203,10 +203,11 @@ function limitsCommand(terminal: Terminal) {
     if (limits.length === 0)
       return note(terminal, typed(terminal, 'It has no limit. Add one: agentcore add limit NAME --per caller …'));
     const rows = limits.flatMap(({ rateLimitId = '', dimensionKeys = [], entries = [] }) =>
-      entries.map(({ dimensions, requests = [], connections = [] }) => {
+      entries.map(({ dimensions, requests = [], tokens = [], connections = [] }) => {
         const values = dimensionKeys.map((key) => `${key}=${dimensions?.[key]}`).join(' ');
         const rates = [
           ...requests.map(({ rate, period }) => `${rate} requests a ${period}`),
+          ...tokens.map(({ rate, period }) => `${rate} tokens a ${period}`),
           ...connections.map(({ rate }) => `${rate} at the same time`),
         ];
         return [rateLimitId, values, rates.join(', ')].map(harmless);

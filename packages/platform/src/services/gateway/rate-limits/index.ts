@@ -1,5 +1,5 @@
 export { Connections } from './connections.ts';
-export { LimitedRequests } from './limited-requests.ts';
+export { type Admitted, LimitedRequests } from './limited-requests.ts';
 export { type OpenLimit, openLimit } from './open-limit.ts';
 export { Permits } from './permits.ts';
 export { RATE_LIMIT_KIND, type RateLimit } from './rate-limit.ts';

@@ -13,6 +13,10 @@ export interface Traffic {
   targetName?: string | undefined;
   /** With the prefix of its target. */
   toolName?: string | undefined;
+  /** `target/model`, the model as its provider calls it. */
+  qualifiedModelId?: string | undefined;
+  /** About how many it may take; absent where it asks no model. */
+  tokens?: number | undefined;
   /** It goes on with what is under way, or ends it: no connection of its own, so that a limit of connections never keeps a client from its own session. */
   carriesOn?: boolean;
 }
@@ -45,7 +49,7 @@ export function saysWho(key: string): boolean {
 
 /** What a request has at a dimension; undefined where it has nothing, which no limit of that dimension counts. */
 export function valueAt(key: string, traffic: Traffic): string | undefined {
-  if (key === 'targetName' || key === 'toolName') return textOf(traffic[key]);
+  if (key === 'targetName' || key === 'toolName' || key === 'qualifiedModelId') return textOf(traffic[key]);
   if (key === '$.context.iam.principal') return principalOf(traffic.principal);
   if (key.startsWith(JWT)) return textOf(claimOf(traffic.principal, key.slice(JWT.length)));
   if (key.startsWith(HEADER)) return textOf(headerOf(traffic, key.slice(HEADER.length).toLowerCase()));

@@ -1,6 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { agentcoreInside } from '../../packages/cli/test/agentcore.ts';
 import {
   type ScriptedModel,
   startScriptedModel,
@@ -52,10 +53,14 @@ async function post(path: string, body: object): Promise<void> {
 
 /** A gateway with that rule before the two. */
 async function ruled(route: object, conditions: object[] = []): Promise<OpenAI> {
+  return (await ruledGateway(route, conditions)).chat;
+}
+
+async function ruledGateway(route: object, conditions: object[] = []): Promise<{ id: string; chat: OpenAI }> {
   const { id, url } = await gateway();
   const actions = [{ routeToTarget: { staticRoute: route } }];
   await post(`${id}/rules`, { priority: 1, conditions, actions });
-  return chatOf(url);
+  return { id, chat: chatOf(url) };
 }
 
 describe('rules on models', () => {
@@ -154,7 +159,7 @@ describe('limits of tokens', () => {
     first.script = [{ text: 'Hello there', stop: 'end', usage: { input: 900, output: 200, cacheRead: 0 } }];
     const ask = async (model: string): Promise<unknown> => {
       const said = await chat.chat.completions.create({ model, messages, stream });
-      if (!('choices' in said)) for await (const _ of said) continue;
+      if (!('choices' in said)) for await (const _ of said);
       return undefined;
     };
     await ask('small');
@@ -187,5 +192,99 @@ describe('limits of tokens', () => {
     });
     const again = await asked.catch((error: { headers?: Headers }) => error.headers);
     expect(Number((again as Headers).get('retry-after'))).toBeGreaterThan(0);
+  });
+});
+
+/** What that command says; it has no other platform to find. */
+async function command(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await agentcoreInside(args, { cwd: platform.dataDir, env: platform.env });
+  expect(code, stderr).toBe(0);
+  return stdout;
+}
+
+describe('what models took', () => {
+  const usage = { input: 20, output: 3, cacheRead: 5 };
+  const usageOf = async (id: string) => JSON.parse(await command('gateway', 'usage', '--gateway', id, '--json'));
+
+  it('is told by target, model and caller; each attempt counts, and what was never sent does not', async () => {
+    const { id, chat } = await ruledGateway({
+      targetName: 'one',
+      fallback: { targetFallback: [{ targetName: 'two', model: 'large' }] },
+    });
+    first.misbehave = { status: 503, body: '{}' };
+    second.script = [{ text: 'Hello', stop: 'end', usage }];
+    await chat.chat.completions.create({ model: 'small', messages });
+    await chat.chat.completions.create({ model: 'small', messages });
+    // Several answers are not asked for.
+    await expect(chat.chat.completions.create({ model: 'small', messages, n: 2 })).rejects.toMatchObject({
+      status: 400,
+    });
+    await expect
+      .poll(() => usageOf(id))
+      .toEqual([
+        expect.objectContaining({
+          ...{ target: 'two', model: 'large', caller: 'anonymous', calls: 2, failed: 0, estimated: 0 },
+          ...{ inputTokens: 40, outputTokens: 6, cacheReadTokens: 10 },
+        }),
+        expect.objectContaining({ target: 'one', model: 'small', calls: 2, failed: 2, inputTokens: 0 }),
+      ]);
+  });
+
+  it('is estimated where a stream ends early', async () => {
+    const { id, url } = await gateway();
+    first.cutAfter = 2;
+    const stream = await chatOf(url).chat.completions.create({ model: 'small', messages, stream: true });
+    await expect(stream.toReadableStream().pipeTo(new WritableStream())).rejects.toThrow();
+    await expect.poll(() => usageOf(id)).toMatchObject([{ calls: 1, failed: 0, estimated: 1 }]);
+    expect((await usageOf(id))[0].inputTokens).toBeGreaterThan(0);
+  });
+
+  it('is nobody’s to see without a right to it', async () => {
+    const { id } = await gateway();
+    const url = `${platform.ready.endpoint}/_platform/gateways/${id}/usage`;
+    expect((await fetch(url)).status).toBe(403);
+    expect((await signingFetch(platform)(`${url}?hours=0`)).status).toBe(400);
+    expect((await signingFetch(platform)(url)).status).toBe(200);
+  });
+});
+
+describe('the command line', () => {
+  it('lists models, tries one, and shows what it took', async () => {
+    const { id } = await gateway();
+    first.script = [{ text: 'Hello \u001b[2Jthere', stop: 'end', usage: { input: 20, output: 3, cacheRead: 0 } }];
+    expect(await command('gateway', 'models', '--gateway', id)).toMatch(/small +one\n.*large +two/);
+    const said = await command('gateway', 'try-model', 'small', 'Hi', '--gateway', id);
+    expect(said).toContain('there');
+    expect(said).not.toContain('\u001b[2J');
+    await expect
+      .poll(() => command('gateway', 'usage', '--gateway', id))
+      .toMatch(/one +small +anonymous +1 +0 +0 +20 +3/);
+    const none = ['gateway', 'try-model', 'none', '--gateway', id];
+    const { code, stderr } = await agentcoreInside(none, { cwd: platform.dataDir, env: platform.env });
+    expect([code, stderr]).toEqual([4, expect.stringContaining('has the model none')]);
+  });
+
+  it('gives the SDKs of OpenAI and Anthropic what they need', async () => {
+    const { id } = await gateway();
+    const env = JSON.parse(await command('env', '--openai', '--gateway', id, '--json'));
+    const chat = new OpenAI({ baseURL: env.OPENAI_BASE_URL, apiKey: env.OPENAI_API_KEY });
+    expect((await chat.chat.completions.create({ model: 'small', messages })).choices[0]?.message.content).toBe(
+      'Hello there',
+    );
+    const client = new Anthropic({
+      baseURL: env.ANTHROPIC_BASE_URL,
+      authToken: env.ANTHROPIC_AUTH_TOKEN,
+      apiKey: null,
+    });
+    const { content } = await client.messages.create({ model: 'small', max_tokens: 9, messages });
+    expect(content).toMatchObject([{ text: 'Hello there' }]);
+    expect(await command('env', '--openai', '--gateway', id)).toContain(
+      `export OPENAI_BASE_URL=${env.OPENAI_BASE_URL}`,
+    );
+    const signed = await modelGateway(platform, clients, {}, { authorizerType: 'AWS_IAM' });
+    const refused = await agentcoreInside(['env', '--openai', '--gateway', signed.id], {
+      ...{ cwd: platform.dataDir, env: platform.env },
+    });
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('signed requests') });
   });
 });

@@ -43,24 +43,26 @@ export function addLimitCommand(terminal: Terminal) {
     .option('--tokens <rate>', 'tokens of models, input and output, such as 20000/minute')
     .option('--connections <number>', 'requests that may be under way at the same time')
     .option('--description <text>', 'what it is for')
-    .action(async (rateLimitId, { gateway: wanted, per, for: values = [], requests, tokens, connections, ...options }) => {
-      if (values.length > per.length)
-        throw new CliError('usage', 'There are more values than dimensions.', 'Name a dimension for each: --per.');
-      const dimensionKeys = per.map((word) => (Object.hasOwn(DIMENSIONS, word) ? (DIMENSIONS[word] ?? word) : word));
-      const entry: LimitEntry = {
-        dimensions: Object.fromEntries(dimensionKeys.map((key, i) => [key, values[i] ?? '*'])),
-        ...(requests !== undefined && { requests: [rateOf(requests)] }),
-        ...(tokens !== undefined && { tokens: [rateOf(tokens)] }),
-        ...(connections !== undefined && { connections: [{ rate: countOf(connections), period: 'second' }] }),
-      };
-      if (!entry.requests && !entry.tokens && !entry.connections)
-        throw new CliError('usage', 'Say how much goes through: --requests, --tokens or --connections.');
-      const client = await controlClient(await findConnection(terminal, options));
-      const { gatewayId: gatewayIdentifier = '', name } = await findGateway(client, wanted);
-      const { description } = options;
-      const limit = await addRateLimit(client, { gatewayIdentifier, rateLimitId, dimensionKeys, entry, description });
-      printDone(terminal, options.json, limit, `The limit ${rateLimitId} of ${name} holds.`);
-    });
+    .action(
+      async (rateLimitId, { gateway: wanted, per, for: values = [], requests, tokens, connections, ...options }) => {
+        if (values.length > per.length)
+          throw new CliError('usage', 'There are more values than dimensions.', 'Name a dimension for each: --per.');
+        const dimensionKeys = per.map((word) => (Object.hasOwn(DIMENSIONS, word) ? (DIMENSIONS[word] ?? word) : word));
+        const entry: LimitEntry = {
+          dimensions: Object.fromEntries(dimensionKeys.map((key, i) => [key, values[i] ?? '*'])),
+          ...(requests !== undefined && { requests: [rateOf(requests)] }),
+          ...(tokens !== undefined && { tokens: [rateOf(tokens)] }),
+          ...(connections !== undefined && { connections: [{ rate: countOf(connections), period: 'second' }] }),
+        };
+        if (!entry.requests && !entry.tokens && !entry.connections)
+          throw new CliError('usage', 'Say how much goes through: --requests, --tokens or --connections.');
+        const client = await controlClient(await findConnection(terminal, options));
+        const { gatewayId: gatewayIdentifier = '', name } = await findGateway(client, wanted);
+        const { description } = options;
+        const limit = await addRateLimit(client, { gatewayIdentifier, rateLimitId, dimensionKeys, entry, description });
+        printDone(terminal, options.json, limit, `The limit ${rateLimitId} of ${name} holds.`);
+      },
+    );
 }
 
 function rateOf(text: string): RateConfig {

@@ -20,5 +20,5 @@ export { type ModelConfig, PROVIDER_URLS, PROVIDERS, type Provider } from './mod
 export { ModelError } from './model-error.ts';
 export { createModels, type Models } from './models.ts';
 export { type ModelEndpoint, modelEndpoint, postJson } from './post-json.ts';
-export { estimatedTokens, TOKENS_A_FILE } from './token-estimate.ts';
 export { createReranker, type Reranker } from './reranker.ts';
+export { estimatedTokens, TOKENS_A_FILE } from './token-estimate.ts';

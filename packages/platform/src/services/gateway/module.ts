@@ -4,13 +4,20 @@ import { originOf } from '../../kernel/http/index.ts';
 import { objectReader } from '../../kernel/objects/index.ts';
 import { refusalOf } from '../../kernel/outbound/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
-import { createGatewayService, type GatewayServiceOperation, gatewayMigrations, gatewayRetention } from './index.ts';
+import {
+  createGatewayService,
+  type GatewayServiceOperation,
+  gatewayMigrations,
+  gatewayRetention,
+  usageSink,
+} from './index.ts';
 
 /** Gateways, and the MCP endpoint of each. */
 export const module: ServiceModule<'gateway', GatewayServiceOperation, 'functions' | 'identity' | 'secrets'> = {
   needs: ['functions', 'identity', 'secrets'],
   migrations: gatewayMigrations,
-  retention: (database) => gatewayRetention(database),
+  retention: gatewayRetention,
+  sinks: { 'gateway-usage': usageSink },
   create(kernel, { functions, identity, secrets }) {
     const { config, reach, outbound, clock } = kernel;
     const publicUrl = config.publicUrl?.replace(/\/$/, '');
@@ -19,6 +26,7 @@ export const module: ServiceModule<'gateway', GatewayServiceOperation, 'function
       ...{ identity, secrets, functions, outbound: outbound.apart() },
       jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }), clock }),
       readObject: objectReader(kernel.objects),
+      onModelUse: (use) => void kernel.journal.record('gateway-usage', use),
       roleMay: kernel.iam.roleMay,
       life: kernel.lease,
       roles: kernel.iam,

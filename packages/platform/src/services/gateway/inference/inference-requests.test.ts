@@ -40,7 +40,14 @@ function target(name: string, ...models: string[]): LiveTarget {
 }
 
 const requests = new InferenceRequests({
-  ...{ clock, region: 'us-east-1', log: pino({ level: 'silent' }), random: () => 0.5, credentials: { of } },
+  ...{
+    clock,
+    region: 'us-east-1',
+    log: pino({ level: 'silent' }),
+    random: () => 0.5,
+    credentials: { of },
+    onUse: () => undefined,
+  },
   chain: new FallbackChain({ clock, breaker: new CircuitBreaker(clock) }),
   ...({} as ProviderOutboundDeps),
 });

@@ -10,8 +10,9 @@ import {
   clientCall,
   clientError,
   createModels,
-  meteredModel,
   type Model,
+  ModelError,
+  meteredModel,
   modelEntry,
   modelList,
 } from '../../../kernel/models/index.ts';
@@ -19,9 +20,10 @@ import type { TargetCredentials } from '../outbound/target-credentials.ts';
 import type { Admitted } from '../rate-limits/index.ts';
 import { type FallbackChain, type Route, routeOf } from '../rules/index.ts';
 import type { Aimed, TrafficHandler, TrafficRequest } from '../traffic/index.ts';
+import { callerOf, type ModelUse } from '../usage/index.ts';
 import { type ModelRoute, ModelRoutes } from './model-routes.ts';
-import { tokensAskedFor } from './tokens-asked-for.ts';
 import { type ProviderOutboundDeps, providerOutbound } from './provider-outbound.ts';
+import { tokensAskedFor } from './tokens-asked-for.ts';
 
 export interface InferenceRequestsDeps extends ProviderOutboundDeps {
   credentials: Pick<TargetCredentials, 'of'>;
@@ -30,6 +32,8 @@ export interface InferenceRequestsDeps extends ProviderOutboundDeps {
   chain: Pick<FallbackChain, 'run'>;
   /** From 0 to 1. */
   random(): number;
+  /** Told of each attempt, once it is over. */
+  onUse(use: ModelUse): void;
   log: Logger;
 }
 
@@ -37,6 +41,12 @@ export interface InferenceRequestsDeps extends ProviderOutboundDeps {
 const MAX_BYTES = 25_000_000;
 /** Longest that one answer may take. */
 const TIMEOUT_MS = 600_000;
+/** Of a model's name, in what is kept of its use. */
+const LONGEST_MODEL = 256;
+const NOTHING = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+
+/** What an attempt came to. */
+type Came = Pick<ModelUse, 'usage' | 'estimated' | 'failed'>;
 
 interface Asked {
   call: ClientCall;
@@ -111,11 +121,35 @@ export class InferenceRequests implements TrafficHandler {
     { call, route, used }: { call: ClientCall; route: ModelRoute; used: Admitted['used'] },
   ): Promise<UpstreamResponse> {
     const { requestId, signal, span } = request.passing;
-    const model = meteredModel(await this.#modelOf(request, route), ({ input, output }) => used(input + output));
     const { log, clock } = this.#deps;
+    const told = this.#meter(request, route);
+    const model = meteredModel(await this.#modelOf(request, route), (usage, estimated) => {
+      used(usage.input + usage.output);
+      told({ usage, estimated, failed: false });
+    });
     // Memory for the body is held by whoever read it.
     const ctx = { requestId, signal, span, log, holdBody: () => undefined };
-    return upstream(await answerClient(call, model, ctx, clock));
+    try {
+      return upstream(await answerClient(call, model, ctx, clock));
+    } catch (error) {
+      // What was refused here has asked no model.
+      const here = error instanceof ServiceError && !(error.cause instanceof ModelError);
+      if (!here) told({ usage: NOTHING, estimated: false, failed: true });
+      throw error;
+    }
+  }
+
+  /** Tells of one attempt, once. */
+  #meter({ open, passing }: TrafficRequest, { target, modelId }: ModelRoute): (came: Came) => void {
+    let told = false;
+    return (came) => {
+      if (told) return;
+      told = true;
+      const about = { gatewayArn: open.gateway.arn, target: target.name, model: modelId.slice(0, LONGEST_MODEL) };
+      const { input, output, cacheRead, cacheWrite } = came.usage;
+      const usage = { input, output, cacheRead, cacheWrite };
+      this.#deps.onUse({ ...about, ...came, usage, at: this.#deps.clock.now(), caller: callerOf(passing.principal) });
+    };
   }
 
   /** Once for each request, also where it fails: a body is read once. */

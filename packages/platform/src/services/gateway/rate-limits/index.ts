@@ -6,4 +6,4 @@ export { RATE_LIMIT_KIND, type RateLimit } from './rate-limit.ts';
 export { RATE_LIMIT_FIELDS } from './rate-limit-fields.ts';
 export { type RateLimitOperation, rateLimitOperations } from './rate-limit-operations.ts';
 export { RateLimits } from './rate-limits.ts';
-export { isBody, type Traffic } from './traffic.ts';
+export { isBody, roleOrUser, type Traffic } from './traffic.ts';

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -286,5 +287,61 @@ describe('the command line', () => {
       ...{ cwd: platform.dataDir, env: platform.env },
     });
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('signed requests') });
+  });
+});
+
+describe('official clients, behind a fallback', () => {
+  const call = { id: 'call_1', name: 'weather', input: { town: 'Berlin' } };
+  const schema = { type: 'object' as const, properties: { town: { type: 'string' } } };
+
+  it('hear streamed calls of tools', async () => {
+    const { chat } = await ruledGateway({
+      targetName: 'one',
+      fallback: { targetFallback: [{ targetName: 'two', model: 'large' }] },
+    });
+    first.misbehave = { status: 500, body: '{}' };
+    second.script = [{ text: 'Let me look', calls: [call], stop: 'tool-use' }];
+    const tools = [{ type: 'function' as const, function: { name: 'weather', parameters: schema } }];
+    const said = await chat.chat.completions.stream({ model: 'small', messages, tools }).finalChatCompletion();
+    expect(said.choices[0]).toMatchObject({
+      finish_reason: 'tool_calls',
+      message: { content: 'Let me look', tool_calls: [{ function: { arguments: '{"town":"Berlin"}' } }] },
+    });
+    const client = new Anthropic({ baseURL: chat.baseURL.replace(/\/v1$/, ''), apiKey: 'none', maxRetries: 0 });
+    const { content, stop_reason } = await client.messages
+      .stream({ model: 'small', max_tokens: 9, messages, tools: [{ name: 'weather', input_schema: schema }] })
+      .finalMessage();
+    expect([stop_reason, content[1]]).toMatchObject(['tool_use', { type: 'tool_use', input: call.input }]);
+    expect(second.asked[0]?.body.tools).toMatchObject([{ function: { name: 'weather' } }]);
+  });
+});
+
+describe('a provider that sends', () => {
+  const sends = (type: string, body: string) => (response: ServerResponse) =>
+    void response.writeHead(200, { 'content-type': type }).end(body);
+
+  it.each([
+    ['JSON that breaks off', sends('application/json', '{"choices":[{"mess')],
+    ['a page', sends('text/html', '<html>Welcome</html>')],
+    ['nothing', sends('application/json', '')],
+    ['half an event', sends('text/event-stream', 'data: {"choices":[{"del')],
+  ])('%s has failed: its client is told so, and a fallback asks the next', async (_, misbehave) => {
+    const { id, url } = await gateway();
+    first.misbehave = misbehave;
+    for (const stream of [false, true]) {
+      const asked = chatOf(url).chat.completions.create({ model: 'small', messages, stream });
+      await expect(asked).rejects.toMatchObject({ status: 503, message: expect.stringContaining('gave no answer') });
+    }
+    const actions = [
+      {
+        routeToTarget: {
+          staticRoute: { targetName: 'one', fallback: { targetFallback: [{ targetName: 'two', model: 'large' }] } },
+        },
+      },
+    ];
+    await post(`${id}/rules`, { priority: 1, actions });
+    const said = await chatOf(url).chat.completions.create({ model: 'small', messages });
+    expect(said.choices[0]?.message.content).toBe('Hello there');
+    expect([first.asked.length, second.asked.length]).toEqual([3, 1]);
   });
 });

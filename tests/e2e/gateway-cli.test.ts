@@ -229,7 +229,9 @@ it('imports a document of several files, and one from an address with relative s
 
 it('limits the requests to a gateway, shows the limits and takes them back', async () => {
   const of = ['--gateway', 'pets'];
-  expect((await cli(['add', 'limit', 'none', ...of, '--per', 'tool'])).stderr).toContain('--requests or --connections');
+  expect((await cli(['add', 'limit', 'none', ...of, '--per', 'tool'])).stderr).toContain(
+    '--requests, --tokens or --connections',
+  );
   expect((await cli(['add', 'limit', 'none', ...of, '--per', 'tool', '--requests', '5'])).stderr).toContain('no rate');
   await good(['add', 'limit', 'tools', ...of, '--per', 'tool', '--requests', '100/minute', '--connections', '9']);
   await good(['add', 'limit', 'tools', ...of, '--per', 'tool', '--for', 'pets___getPet', '--requests', '0/second']);

@@ -330,6 +330,13 @@ const DOORS: Record<string, Door> = {
     method: 'GET',
     path: () => '/_platform/functions/doors/logs',
   },
+  'what was used of models behind a gateway': {
+    set: 'gateway-usage',
+    action: 'agentplatform:ReadGatewayUsage',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => `/_platform/gateways/${signedGateway.id}/usage`,
+  },
   'the password of a registry': {
     set: 'registry-credentials',
     action: 'agentplatform:PutRegistryCredentials',

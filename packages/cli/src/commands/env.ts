@@ -1,9 +1,10 @@
 import { isIPv6 } from 'node:net';
 import { CliError } from '../cli-error.ts';
 import { platformCommand } from '../command.ts';
-import { type Connection, findConnection } from '../platform/connection.ts';
+import { type Connection, type ConnectionFlags, findConnection } from '../platform/connection.ts';
 import { credentialsOf } from '../platform/credentials.ts';
 import { print, printJson, type Terminal } from '../terminal/terminal.ts';
+import { reachGateway, TOKEN_VARIABLE } from './reach-gateway.ts';
 
 export function envCommand(terminal: Terminal) {
   return platformCommand('env', {
@@ -20,12 +21,21 @@ export function envCommand(terminal: Terminal) {
         does: 'use them in a shell that does not see the platform’s files, such as beside its container',
         line: 'eval "$(docker exec agentplatform npx agentcore env --keys)"',
       },
+      {
+        does: 'use the SDKs of OpenAI and Anthropic with the models behind a gateway',
+        line: 'eval "$(agentcore env --openai --gateway models)"',
+      },
       { does: 'use clients that insist on the original’s host names', line: 'eval "$(agentcore env --hosts)"' },
     ],
   })
     .option('--keys', 'the keys themselves, in place of the file that holds them')
     .option('--hosts', 'for clients that insist on the original’s host names: certificates, and lines for /etc/hosts')
+    .option('--openai', 'for the SDKs of OpenAI and Anthropic: the address of the models behind a gateway')
+    .option('--gateway <name>', 'with --openai: name or id of the gateway (default: the only one)')
     .action(async (options) => {
+      if (options.openai) return showModels(terminal, options);
+      if (options.gateway !== undefined)
+        throw new CliError('usage', '--gateway says where models are, and needs --openai.');
       const connection = await findConnection(terminal, options);
       if (!connection.credentialsFile) {
         throw new CliError(
@@ -54,6 +64,41 @@ export function envCommand(terminal: Terminal) {
       // A profile would go before the keys, and its file may be nowhere here.
       if (options.keys) print(terminal, 'unset AWS_PROFILE AWS_SHARED_CREDENTIALS_FILE AWS_SESSION_TOKEN');
     });
+}
+
+/** SDKs of model vendors send a bearer token and sign nothing. */
+async function showModels(
+  terminal: Terminal,
+  options: ConnectionFlags & { gateway?: string | undefined; json?: true | undefined } & Partial<
+      Record<'keys' | 'hosts', true | undefined>
+    >,
+): Promise<void> {
+  if (options.keys || options.hosts)
+    throw new CliError('usage', '--openai cannot be combined with --keys and --hosts.', 'Run agentcore env twice.');
+  const { baseUrl, name, authorizerType, access } = await reachGateway(terminal, options, options.gateway);
+  if (authorizerType === 'AWS_IAM')
+    throw new CliError(
+      'usage',
+      `The gateway ${name} takes signed requests, and the SDKs of OpenAI and Anthropic sign none.`,
+      'Use a gateway that takes tokens, or everybody: agentcore add gateway NAME --jwt URL, or --open.',
+    );
+  if (access === 'signed')
+    throw new CliError(
+      'usage',
+      `The gateway ${name} takes tokens, and there is none.`,
+      `Put one into ${TOKEN_VARIABLE}.`,
+    );
+  const key = typeof access === 'object' ? access.token : 'none';
+  const variables = {
+    OPENAI_BASE_URL: `${baseUrl}/inference/v1`,
+    OPENAI_API_KEY: key,
+    ANTHROPIC_BASE_URL: `${baseUrl}/inference`,
+    // As a bearer token; with a key the SDK would send it in a header of its own.
+    ANTHROPIC_AUTH_TOKEN: key,
+  };
+  if (options.json) return printJson(terminal, variables);
+  exportAll(terminal, variables);
+  print(terminal, 'unset ANTHROPIC_API_KEY');
 }
 
 async function keysOf(connection: Connection): Promise<Record<string, string>> {

@@ -9,8 +9,10 @@ import { findGateway, listGateways, removeFromGateway, showTargets, synchronizeT
 import { listRateLimits, removeRateLimit } from '../platform/rate-limits.ts';
 import { columns, harmless, note, print, printJson, type Terminal, typed } from '../terminal/terminal.ts';
 import { importCommand } from './gateway-import.ts';
+import { modelsCommand, tryModelCommand, usageCommand } from './gateway-models.ts';
 import { updateCommand } from './gateway-update.ts';
 import { fieldOf, printDone, printList, printMembers } from './iam-request.ts';
+import { BY_TOKEN, gatewayOption, reachGateway } from './reach-gateway.ts';
 
 /** Tools behind one address. */
 export function gatewayCommand(terminal: Terminal) {
@@ -24,16 +26,11 @@ export function gatewayCommand(terminal: Terminal) {
     callCommand(terminal),
     searchCommand(terminal),
     limitsCommand(terminal),
+    modelsCommand(terminal),
+    tryModelCommand(terminal),
+    usageCommand(terminal),
     removeCommand(terminal),
   ]);
-}
-
-/** Where a token for a gateway comes from: no argument, which everybody on the machine could read. */
-const TOKEN_VARIABLE = 'AGENTCORE_GATEWAY_TOKEN';
-const BY_TOKEN = `If the gateway accepts tokens, the command sends the one in ${TOKEN_VARIABLE}. Otherwise it signs the request.`;
-
-function gatewayOption(made: ReturnType<typeof platformCommand>) {
-  return made.option('--gateway <name>', 'name or id of the gateway (default: the only one)');
 }
 
 function listCommand(terminal: Terminal) {
@@ -203,10 +200,11 @@ function limitsCommand(terminal: Terminal) {
     if (limits.length === 0)
       return note(terminal, typed(terminal, 'It has no limit. Add one: agentcore add limit NAME --per caller …'));
     const rows = limits.flatMap(({ rateLimitId = '', dimensionKeys = [], entries = [] }) =>
-      entries.map(({ dimensions, requests = [], connections = [] }) => {
+      entries.map(({ dimensions, requests = [], tokens = [], connections = [] }) => {
         const values = dimensionKeys.map((key) => `${key}=${dimensions?.[key]}`).join(' ');
         const rates = [
           ...requests.map(({ rate, period }) => `${rate} requests a ${period}`),
+          ...tokens.map(({ rate, period }) => `${rate} tokens a ${period}`),
           ...connections.map(({ rate }) => `${rate} at the same time`),
         ];
         return [rateLimitId, values, rates.join(', ')].map(harmless);
@@ -248,11 +246,8 @@ function removeCommand(terminal: Terminal) {
 }
 
 async function connect(terminal: Terminal, flags: Parameters<typeof findConnection>[1], wanted: string | undefined) {
-  const connection = await findConnection(terminal, flags);
-  const { gatewayUrl = '', authorizerType } = await findGateway(await controlClient(connection), wanted);
-  const token = authorizerType === 'AWS_IAM' ? undefined : terminal.env[TOKEN_VARIABLE];
-  const without = authorizerType === 'NONE' ? 'open' : 'signed';
-  return gatewayClient(connection, gatewayUrl, token === undefined ? without : { token });
+  const { connection, gatewayUrl, access } = await reachGateway(terminal, flags, wanted);
+  return gatewayClient(connection, gatewayUrl, access);
 }
 
 async function argumentsOf(terminal: Terminal, text: string): Promise<Record<string, unknown>> {

@@ -12,6 +12,7 @@ import { printDone } from './iam-request.ts';
 const DIMENSIONS: Readonly<Record<string, string>> = {
   target: 'targetName',
   tool: 'toolName',
+  model: 'qualifiedModelId',
   caller: '$.context.iam.principal',
   user: '$.context.jwt.sub',
 };
@@ -27,6 +28,10 @@ export function addLimitCommand(terminal: Terminal) {
         does: 'less for one tool',
         line: 'agentcore add limit tools --per tool --for orders___buy --requests 2/second',
       },
+      {
+        does: 'what each caller takes from one model',
+        line: 'agentcore add limit tokens --per model caller --for openai/gpt-5.5 --tokens 20000/minute',
+      },
       { does: 'at the same time', line: 'agentcore add limit busy --per target --connections 10' },
     ],
   })
@@ -35,25 +40,29 @@ export function addLimitCommand(terminal: Terminal) {
     .requiredOption('--per <dimensions...>', 'what requests have in common that count together')
     .option('--for <values...>', 'only these values of --per, in its order (default: each value for itself)')
     .option('--requests <rate>', 'such as 5/second or 100/minute; 0/second keeps them out')
+    .option('--tokens <rate>', 'tokens of models, input and output, such as 20000/minute')
     .option('--connections <number>', 'requests that may be under way at the same time')
     .option('--description <text>', 'what it is for')
-    .action(async (rateLimitId, { gateway: wanted, per, for: values = [], requests, connections, ...options }) => {
-      if (values.length > per.length)
-        throw new CliError('usage', 'There are more values than dimensions.', 'Name a dimension for each: --per.');
-      const dimensionKeys = per.map((word) => (Object.hasOwn(DIMENSIONS, word) ? (DIMENSIONS[word] ?? word) : word));
-      const entry: LimitEntry = {
-        dimensions: Object.fromEntries(dimensionKeys.map((key, i) => [key, values[i] ?? '*'])),
-        ...(requests !== undefined && { requests: [rateOf(requests)] }),
-        ...(connections !== undefined && { connections: [{ rate: countOf(connections), period: 'second' }] }),
-      };
-      if (!entry.requests && !entry.connections)
-        throw new CliError('usage', 'Say how much goes through: --requests or --connections.');
-      const client = await controlClient(await findConnection(terminal, options));
-      const { gatewayId: gatewayIdentifier = '', name } = await findGateway(client, wanted);
-      const { description } = options;
-      const limit = await addRateLimit(client, { gatewayIdentifier, rateLimitId, dimensionKeys, entry, description });
-      printDone(terminal, options.json, limit, `The limit ${rateLimitId} of ${name} holds.`);
-    });
+    .action(
+      async (rateLimitId, { gateway: wanted, per, for: values = [], requests, tokens, connections, ...options }) => {
+        if (values.length > per.length)
+          throw new CliError('usage', 'There are more values than dimensions.', 'Name a dimension for each: --per.');
+        const dimensionKeys = per.map((word) => (Object.hasOwn(DIMENSIONS, word) ? (DIMENSIONS[word] ?? word) : word));
+        const entry: LimitEntry = {
+          dimensions: Object.fromEntries(dimensionKeys.map((key, i) => [key, values[i] ?? '*'])),
+          ...(requests !== undefined && { requests: [rateOf(requests)] }),
+          ...(tokens !== undefined && { tokens: [rateOf(tokens)] }),
+          ...(connections !== undefined && { connections: [{ rate: countOf(connections), period: 'second' }] }),
+        };
+        if (!entry.requests && !entry.tokens && !entry.connections)
+          throw new CliError('usage', 'Say how much goes through: --requests, --tokens or --connections.');
+        const client = await controlClient(await findConnection(terminal, options));
+        const { gatewayId: gatewayIdentifier = '', name } = await findGateway(client, wanted);
+        const { description } = options;
+        const limit = await addRateLimit(client, { gatewayIdentifier, rateLimitId, dimensionKeys, entry, description });
+        printDone(terminal, options.json, limit, `The limit ${rateLimitId} of ${name} holds.`);
+      },
+    );
 }
 
 function rateOf(text: string): RateConfig {

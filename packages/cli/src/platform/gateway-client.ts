@@ -15,8 +15,7 @@ export async function gatewayClient(
 ): Promise<Client> {
   const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
   const client = new Client({ name: 'agentcore', version }, { versionNegotiation: { mode: 'auto' } });
-  const fetch =
-    access === 'signed' ? signing(connection) : access === 'open' ? globalThis.fetch : bearing(access.token);
+  const fetch = gatewayFetch(connection, access);
   try {
     await client.connect(new StreamableHTTPClientTransport(new URL(gatewayUrl), { fetch }));
   } catch (error) {
@@ -29,6 +28,12 @@ export async function gatewayClient(
     );
   }
   return client;
+}
+
+/** `fetch` with what that gateway wants to see. */
+export function gatewayFetch(connection: Connection, access: GatewayAccess): typeof globalThis.fetch {
+  if (access === 'signed') return signing(connection);
+  return access === 'open' ? globalThis.fetch : bearing(access.token);
 }
 
 function signing(connection: Connection): typeof globalThis.fetch {

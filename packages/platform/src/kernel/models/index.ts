@@ -21,3 +21,4 @@ export { ModelError } from './model-error.ts';
 export { createModels, type Models } from './models.ts';
 export { type ModelEndpoint, modelEndpoint, postJson } from './post-json.ts';
 export { createReranker, type Reranker } from './reranker.ts';
+export { estimatedTokens, TOKENS_A_FILE } from './token-estimate.ts';

@@ -3,7 +3,7 @@ import type { AnswerPart, ModelRequest, UserPart } from './model.ts';
 /** Bytes of UTF-8 for one token: what tokenizers of today need for English is some four, for code and other languages less. */
 const BYTES_A_TOKEN = 3.5;
 /** What an image counts for, as the vendors charge for one of a million pixels. */
-const TOKENS_A_FILE = 1_500;
+export const TOKENS_A_FILE = 1_500;
 /** Roles, and what separates messages. */
 const TOKENS_A_MESSAGE = 4;
 

@@ -61,12 +61,14 @@ import { TARGET_OPERATIONS, targetOperations } from './targets/target-operations
 import { TargetQuota } from './targets/target-quota.ts';
 import { Targets } from './targets/targets.ts';
 import { BackendRequests, noSockets, TrafficRequests } from './traffic/index.ts';
+import { type ModelUse, usageRoutes } from './usage/index.ts';
 
 export { GATEWAY_FIELDS } from './gateways/gateway-fields.ts';
 export { RATE_LIMIT_FIELDS } from './rate-limits/index.ts';
 export { RULE_FIELDS } from './rules/index.ts';
 export { gatewayMigrations, gatewayRetention } from './tables.ts';
 export { TARGET_FIELDS } from './targets/target-fields.ts';
+export { usageSink } from './usage/index.ts';
 
 export interface GatewayServiceDeps {
   database: Database;
@@ -94,6 +96,8 @@ export interface GatewayServiceDeps {
   /** Where exported documents of REST APIs are, such as `s3://bucket/prefix`. */
   restApis: string;
   roleExists(arn: string): Promise<boolean>;
+  /** Told of each attempt to ask a model. */
+  onModelUse(use: ModelUse): void;
   /** What the targets of one account may take together, in bytes. */
   mostTargetBytes: number;
   /** Absent: search is by words alone. */
@@ -194,11 +198,14 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
       new TrafficRequests({
         ...{ inbound, limited, kinds, chain, random: Math.random },
         words: {
-          inference: new InferenceRequests({ ...deps, credentials, guard, chain, random: Math.random }),
+          inference: new InferenceRequests({
+            ...{ ...deps, credentials, guard, chain, random: Math.random },
+            onUse: deps.onModelUse,
+          }),
         },
       }),
     ],
-    routes: [resourceMetadataRoutes({ ...deps, tools })],
+    routes: [resourceMetadataRoutes({ ...deps, tools }), usageRoutes({ ...deps, gateways })],
     sockets: noSockets,
     port: undefined,
     start: () => vectors.start(),

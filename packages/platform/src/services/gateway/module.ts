@@ -10,6 +10,7 @@ import {
   type GatewayServiceOperation,
   gatewayMigrations,
   gatewayRetention,
+  usageSink,
 } from './index.ts';
 
 /** Gateways, and the MCP endpoint of each. */
@@ -17,7 +18,8 @@ export const module: ServiceModule<'gateway', GatewayServiceOperation, 'function
   operations: GATEWAY_SERVICE_OPERATIONS,
   needs: ['functions', 'identity', 'secrets'],
   migrations: gatewayMigrations,
-  retention: (database) => gatewayRetention(database),
+  retention: gatewayRetention,
+  sinks: { 'gateway-usage': usageSink },
   create(kernel, { functions, identity, secrets }) {
     const { config, reach, outbound, clock } = kernel;
     const publicUrl = config.publicUrl?.replace(/\/$/, '');
@@ -26,6 +28,7 @@ export const module: ServiceModule<'gateway', GatewayServiceOperation, 'function
       ...{ identity, secrets, functions, outbound: outbound.apart() },
       jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }), clock }),
       readObject: objectReader(kernel.objects),
+      onModelUse: (use) => void kernel.journal.record('gateway-usage', use),
       roleMay: kernel.iam.roleMay,
       life: kernel.lease,
       roles: kernel.iam,

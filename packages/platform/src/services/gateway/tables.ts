@@ -1,6 +1,7 @@
 import type { Executor, Migration, RetentionRule } from '../../kernel/storage/index.ts';
 import { NO_OFFERS, type Offers } from './targets/offers.ts';
 import { digestOf } from './tools/index.ts';
+import { forgetUsage } from './usage/index.ts';
 
 /** Gateways and targets stand in the table `resources`; their tools, of which a document may bring thousands, and drafts of documents stand here. */
 export const gatewayMigrations: readonly Migration[] = [
@@ -86,10 +87,31 @@ export const gatewayMigrations: readonly Migration[] = [
         GROUP BY target_arn) o
       WHERE r.arn = o.target_arn;`,
   },
+  {
+    id: 'gateway/0006-usage',
+    sql: `
+      /* What callers took of models, by the hour. It outlives the gateway, as other usage does. */
+      CREATE TABLE gateway_usage (
+        gateway_arn text NOT NULL,
+        hour timestamptz NOT NULL,
+        target text NOT NULL,
+        model text NOT NULL,
+        caller text NOT NULL,
+        calls bigint NOT NULL,
+        failed bigint NOT NULL,
+        estimated bigint NOT NULL,
+        input bigint NOT NULL,
+        output bigint NOT NULL,
+        cache_read bigint NOT NULL,
+        cache_write bigint NOT NULL,
+        PRIMARY KEY (gateway_arn, hour, target, model, caller)
+      );
+      CREATE INDEX gateway_usage_by_hour ON gateway_usage (hour);`,
+  },
 ];
 
-/** Windows that ended long ago, and places of servers that are gone, count for nobody. */
-export function gatewayRetention(database: Executor): RetentionRule[] {
+/** Windows that ended long ago, and places of servers that are gone, count for nobody. `usageMs`: how long it is known what models took. */
+export function gatewayRetention(database: Executor, { usageMs }: { usageMs: number }): RetentionRule[] {
   const rule = (name: string, table: string, key: string, time: string): RetentionRule => ({
     ...{ name, keepMs: 600_000 },
     forget: (before, limit) =>
@@ -101,6 +123,10 @@ export function gatewayRetention(database: Executor): RetentionRule[] {
   return [
     rule('permits of rate limits', 'gateway_permits', 'bucket', 'drawn_at'),
     rule('places for connections', 'gateway_connections', 'bucket, epoch', 'expires_at'),
+    {
+      ...{ name: 'usage of models behind gateways', keepMs: usageMs },
+      forget: (before, limit) => forgetUsage(database, new Date(before), limit),
+    },
   ];
 }
 

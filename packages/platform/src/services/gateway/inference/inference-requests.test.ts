@@ -8,6 +8,7 @@ import { NO_SPAN } from '../../../kernel/telemetry/index.ts';
 import { openGateway } from '../gateway-tools.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import type { TargetCredentials } from '../outbound/target-credentials.ts';
+import type { RateLimit } from '../rate-limits/rate-limit.ts';
 import { CircuitBreaker, FallbackChain, type Rule } from '../rules/index.ts';
 import type { LiveTarget, TargetDefinition } from '../targets/target.ts';
 import { TrafficRequest } from '../traffic/index.ts';
@@ -21,10 +22,12 @@ const principal: Principal = {
 const clock = new FakeClock();
 const of = vi.fn<TargetCredentials['of']>();
 let rules: Rule[];
+let limits: RateLimit[];
 
 beforeEach(() => {
   vi.resetAllMocks();
   rules = [];
+  limits = [];
 });
 
 /** A target that has these models. */
@@ -37,7 +40,14 @@ function target(name: string, ...models: string[]): LiveTarget {
 }
 
 const requests = new InferenceRequests({
-  ...{ clock, region: 'us-east-1', log: pino({ level: 'silent' }), random: () => 0.5, credentials: { of } },
+  ...{
+    clock,
+    region: 'us-east-1',
+    log: pino({ level: 'silent' }),
+    random: () => 0.5,
+    credentials: { of },
+    onUse: () => undefined,
+  },
   chain: new FallbackChain({ clock, breaker: new CircuitBreaker(clock) }),
   ...({} as ProviderOutboundDeps),
 });
@@ -53,7 +63,7 @@ function asked(body: object | string): TrafficRequest {
     body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
   } as unknown as Passing;
   return new TrafficRequest({
-    ...{ open: openGateway(gateway, targets, new Map(), { rules }), passing, word: 'inference', path },
+    ...{ open: openGateway(gateway, targets, new Map(), { rules, limits }), passing, word: 'inference', path },
     caller: { principal, requestId: 'r', headers: {}, query: new URLSearchParams() },
   });
 }
@@ -82,12 +92,28 @@ it.each([
   const body = { model: 'none', tenant: 'a' };
   const request = asked(body);
   expect(await requests.aim(request)).toMatchObject({ body });
-  expect(await requests.handle(request)).toMatchObject({ status: 404 });
+  expect(await requests.handle(request, () => undefined)).toMatchObject({ status: 404 });
   expect(of).not.toHaveBeenCalled();
+});
+
+it('a request is of one model by whatever name clients have for it', async () => {
+  const names = ['small', 'vendor.small', 'first/small', 'first/vendor.small'];
+  const aimed = await Promise.all(names.map((model) => requests.aim(asked({ model }))));
+  expect(new Set(aimed.map(({ qualifiedModelId }) => qualifiedModelId))).toEqual(new Set(['first/vendor.small']));
+});
+
+it('its tokens are looked for where a limit counts them, and nowhere else', async () => {
+  const said = { model: 'large', max_tokens: 50, messages: [{ role: 'user', content: 'x'.repeat(35) }] };
+  expect(await requests.aim(asked(said))).not.toHaveProperty('tokens');
+  const tokens = [{ rate: 1, period: 'minute' as const }];
+  const entries = [{ dimensions: { targetName: '*' }, tokens }];
+  limits = [{ gatewayArn: ARN, id: 'few', dimensionKeys: ['targetName'], entries, createdAt: 0, updatedAt: 0 }];
+  // The letters of the name and of the role count as well.
+  expect(await requests.aim(asked(said))).toMatchObject({ tokens: 50 + 10 + 2 + 2 });
 });
 
 it('what is no request for a model counts for its caller alone', async () => {
   const request = asked('{');
   expect(await requests.aim(request)).toEqual({});
-  expect(await requests.handle(request)).toMatchObject({ status: 400 });
+  expect(await requests.handle(request, () => undefined)).toMatchObject({ status: 400 });
 });

@@ -11,14 +11,19 @@ import {
   clientError,
   createModels,
   type Model,
+  ModelError,
+  meteredModel,
   modelEntry,
   modelList,
 } from '../../../kernel/models/index.ts';
 import type { TargetCredentials } from '../outbound/target-credentials.ts';
+import type { Admitted } from '../rate-limits/index.ts';
 import { type FallbackChain, type Route, routeOf } from '../rules/index.ts';
 import type { Aimed, TrafficHandler, TrafficRequest } from '../traffic/index.ts';
+import { callerOf, type ModelUse } from '../usage/index.ts';
 import { type ModelRoute, ModelRoutes } from './model-routes.ts';
 import { type ProviderOutboundDeps, providerOutbound } from './provider-outbound.ts';
+import { tokensAskedFor } from './tokens-asked-for.ts';
 
 export interface InferenceRequestsDeps extends ProviderOutboundDeps {
   credentials: Pick<TargetCredentials, 'of'>;
@@ -27,6 +32,8 @@ export interface InferenceRequestsDeps extends ProviderOutboundDeps {
   chain: Pick<FallbackChain, 'run'>;
   /** From 0 to 1. */
   random(): number;
+  /** Told of each attempt, once it is over. */
+  onUse(use: ModelUse): void;
   log: Logger;
 }
 
@@ -34,6 +41,12 @@ export interface InferenceRequestsDeps extends ProviderOutboundDeps {
 const MAX_BYTES = 25_000_000;
 /** Longest that one answer may take. */
 const TIMEOUT_MS = 600_000;
+/** Of a model's name, in what is kept of its use. */
+const LONGEST_MODEL = 256;
+const NOTHING = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+
+/** What an attempt came to. */
+type Came = Pick<ModelUse, 'usage' | 'estimated' | 'failed'>;
 
 interface Asked {
   call: ClientCall;
@@ -41,6 +54,8 @@ interface Asked {
   rule: Route | undefined;
   /** Where it goes first, always the same. Throws ResourceNotFoundException where no target has the model. */
   first(): ModelRoute;
+  /** About how many it may take. */
+  tokens(): number;
 }
 
 /** What is asked of models, below a gateway's `/inference`: any client's format before any provider's. */
@@ -60,9 +75,11 @@ export class InferenceRequests implements TrafficHandler {
     if (!api) return {};
     let body: unknown;
     try {
-      const { call, first } = await this.#read(request, api);
+      const { call, first, tokens } = await this.#read(request, api);
       body = call.asked;
-      return { targetName: first().target.name, body };
+      const { target, modelId } = first();
+      const counted = countsTokens(request) ? { tokens: tokens() } : {};
+      return { targetName: target.name, qualifiedModelId: `${target.name}/${modelId}`, body, ...counted };
     } catch (error) {
       // It is told below, in the client's own format; what it asks for counts all the same.
       if (error instanceof ServiceError) return { body };
@@ -70,38 +87,69 @@ export class InferenceRequests implements TrafficHandler {
     }
   }
 
-  async handle(request: TrafficRequest): Promise<UpstreamResponse> {
-    const { requestId } = request.passing;
+  refusal(request: TrafficRequest, error: ServiceError): UpstreamResponse {
+    return upstream(clientError(apiOf(request), error, request.passing.requestId));
+  }
+
+  async handle(request: TrafficRequest, used: Admitted['used']): Promise<UpstreamResponse> {
     const api = apiOf(request);
     try {
-      return api ? await this.#ask(request, api) : upstream(this.#list(request));
+      return api ? await this.#ask(request, api, used) : upstream(this.#list(request));
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      return upstream(clientError(api, error, requestId));
+      return this.refusal(request, error);
     }
   }
 
-  async #ask(request: TrafficRequest, api: ClientApi): Promise<UpstreamResponse> {
+  async #ask(request: TrafficRequest, api: ClientApi, used: Admitted['used']): Promise<UpstreamResponse> {
     const { open, passing } = request;
     const { call, rule, first } = await this.#read(request, api);
-    if (!rule) return this.#attempt(request, call, first());
+    const attempt = (asking: TrafficRequest, route: ModelRoute) => this.#attempt(asking, { call, route, used });
+    if (!rule) return attempt(request, first());
     return this.#deps.chain.run(
       rule,
       open.gateway.arn,
       async ({ targetName, model = call.model }, signal) =>
-        this.#attempt(request.until(signal), call, this.#routes.at(open, targetName, model, api)),
+        attempt(request.until(signal), this.#routes.at(open, targetName, model, api)),
       passing.signal,
     );
   }
 
   /** Asks one target once. Rejects with the wire's errors while nothing was answered. */
-  async #attempt(request: TrafficRequest, call: ClientCall, route: ModelRoute): Promise<UpstreamResponse> {
+  async #attempt(
+    request: TrafficRequest,
+    { call, route, used }: { call: ClientCall; route: ModelRoute; used: Admitted['used'] },
+  ): Promise<UpstreamResponse> {
     const { requestId, signal, span } = request.passing;
-    const model = await this.#modelOf(request, route);
     const { log, clock } = this.#deps;
+    const told = this.#meter(request, route);
+    const model = meteredModel(await this.#modelOf(request, route), (usage, estimated) => {
+      used(usage.input + usage.output);
+      told({ usage, estimated, failed: false });
+    });
     // Memory for the body is held by whoever read it.
     const ctx = { requestId, signal, span, log, holdBody: () => undefined };
-    return upstream(await answerClient(call, model, ctx, clock));
+    try {
+      return upstream(await answerClient(call, model, ctx, clock));
+    } catch (error) {
+      // What was refused here has asked no model.
+      const here = error instanceof ServiceError && !(error.cause instanceof ModelError);
+      if (!here) told({ usage: NOTHING, estimated: false, failed: true });
+      throw error;
+    }
+  }
+
+  /** Tells of one attempt, once. */
+  #meter({ open, passing }: TrafficRequest, { target, modelId }: ModelRoute): (came: Came) => void {
+    let told = false;
+    return (came) => {
+      if (told) return;
+      told = true;
+      const about = { gatewayArn: open.gateway.arn, target: target.name, model: modelId.slice(0, LONGEST_MODEL) };
+      const { input, output, cacheRead, cacheWrite } = came.usage;
+      const usage = { input, output, cacheRead, cacheWrite };
+      this.#deps.onUse({ ...about, ...came, usage, at: this.#deps.clock.now(), caller: callerOf(passing.principal) });
+    };
   }
 
   /** Once for each request, also where it fails: a body is read once. */
@@ -115,7 +163,8 @@ export class InferenceRequests implements TrafficHandler {
     const body = await request.whole(MAX_BYTES);
     const { open, word, path } = request;
     const { headers, principal } = request.caller;
-    const call = clientCall(api, { path, headers, body }, await request.json(MAX_BYTES));
+    const said = await request.json(MAX_BYTES);
+    const call = clientCall(api, { path, headers, body }, said);
     const rule = routeOf(open, { word, principal, headers, model: call.model }, this.#deps.random);
     let route: ModelRoute | undefined;
     const first = (): ModelRoute => {
@@ -124,7 +173,7 @@ export class InferenceRequests implements TrafficHandler {
         : this.#routes.find(open, call.model, api);
       return route;
     };
-    return { call, rule, first };
+    return { call, rule, first, tokens: () => tokensAskedFor(said) };
   }
 
   async #modelOf(request: TrafficRequest, route: ModelRoute): Promise<Model> {
@@ -152,6 +201,11 @@ export class InferenceRequests implements TrafficHandler {
     const headers = { 'content-type': 'application/json' };
     return { status: 200, headers, body: JSON.stringify(entry ? modelEntry(entry) : modelList(models)) };
   }
+}
+
+/** Whether any limit of its gateway counts tokens. */
+function countsTokens({ open }: TrafficRequest): boolean {
+  return open.limits.some(({ limit }) => limit.entries.some(({ tokens }) => tokens !== undefined));
 }
 
 function apiOf({ path, passing }: TrafficRequest): ClientApi | undefined {

@@ -56,7 +56,7 @@ function requestsTo(one: Gateway, targets: readonly LiveTarget[] = []): GatewayR
       jwt: {} as unknown as JwtAuthenticator,
     }),
     interceptors: new Interceptors({ functions: { invoke }, roleMay: () => true, log }),
-    limited: { admit: async () => () => undefined },
+    limited: { admit: async () => ({ end: () => undefined, used: () => undefined }) },
   });
 }
 

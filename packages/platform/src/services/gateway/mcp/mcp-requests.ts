@@ -11,7 +11,7 @@ import {
 import type { OpenGateway } from '../gateway-tools.ts';
 import { GATEWAYS_PATH, type Gateway, mcpPath, versionsOf } from '../gateways/gateway.ts';
 import type { Inbound } from '../gateways/inbound.ts';
-import type { LimitedRequests, Traffic } from '../rate-limits/index.ts';
+import type { Admitted, LimitedRequests, Traffic } from '../rate-limits/index.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
 import { type JsonObject, splitName } from '../tools/index.ts';
 import { isObject } from '../tools/json-pointer.ts';
@@ -78,7 +78,7 @@ export class GatewayRequests implements PassService {
       passBack: (headers) => void Object.assign(passedBack, headers),
     };
     const asked = { req, url, signal, open, caller, text, message };
-    const end = await this.#admit(asked);
+    const { end } = await this.#admit(asked);
     try {
       const answer = whenAnswered(await this.#answer(asked), end);
       return upstream(waitsForHeaders(asked) ? await whenBegun(answer) : answer, passedBack);
@@ -89,7 +89,7 @@ export class GatewayRequests implements PassService {
   }
 
   /** Counts each message by the rate limits of the gateway. Rejects with ThrottlingException. */
-  #admit({ req, open, caller: { principal, headers }, message }: Asked): Promise<() => void> {
+  #admit({ req, open, caller: { principal, headers }, message }: Asked): Promise<Admitted> {
     const messages = Array.isArray(message) ? message : [message];
     return this.#deps.limited.admit(
       open.limits,

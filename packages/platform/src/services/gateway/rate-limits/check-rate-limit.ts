@@ -5,7 +5,6 @@ import { isHeader, isOwnWord, saysWho } from './traffic.ts';
 
 /** Dimensions of the model that no request has here, and why. */
 const NOT_HERE: Readonly<Record<string, string>> = {
-  qualifiedModelId: 'is not built yet: a limit of a target’s models is one of targetName',
   '$.context.iam.sourceIdentity': 'is not known here: sessions of roles keep no source identity',
 };
 

@@ -30,9 +30,10 @@ function counting(full: readonly string[] = []) {
     const said = `${id} ${of} ${rate} ${values.join('|')}`;
     if (full.includes(id)) throw new Error(`${id} is full`);
     taken.push(said);
-    return () => void ended.push(said);
+    return (used?: number) => void ended.push(used === undefined ? said : `${said} used ${used}`);
   };
-  return { taken, ended, limited: new LimitedRequests({ permits: { take }, connections: { take } }) };
+  const charge = ({ key }: Bucket, count: number) => void ended.push(`${JSON.parse(key)[1]} charged ${count}`);
+  return { taken, ended, limited: new LimitedRequests({ permits: { take, charge }, connections: { take } }) };
 }
 
 const requests = (rate: number): control.RateConfig[] => [{ rate, period: 'minute' }];
@@ -157,10 +158,44 @@ it('a request that has ended leaves its connection, and has been counted', async
     [{ dimensions: { targetName: '*' }, requests: requests(5), connections: [{ rate: 2, period: 'second' }] }],
   );
   const { ended, limited } = counting();
-  const end = await limited.admit([one], [traffic({ targetName: 'shop' })]);
+  const { end } = await limited.admit([one], [traffic({ targetName: 'shop' })]);
   expect(ended).toEqual([]);
   end();
   expect(ended).toEqual(['few connections 2 shop']);
+});
+
+describe('the tokens of a request', () => {
+  const one = limit(
+    ['qualifiedModelId'],
+    [{ dimensions: { qualifiedModelId: 'a/small' }, tokens: [{ rate: 100, period: 'minute' as const }] }],
+  );
+  const asking = traffic({ qualifiedModelId: 'a/small', tokens: 30 });
+
+  it('are held until it ends, and then those that it took count, of all answers', async () => {
+    const { taken, ended, limited } = counting();
+    const { used, end } = await limited.admit([one], [asking]);
+    expect(taken).toEqual(['few tokens 100 a/small']);
+    used(7);
+    used(5);
+    expect(ended).toEqual([]);
+    end();
+    end();
+    expect(ended).toEqual(['few tokens 100 a/small used 12']);
+  });
+
+  it('count also where they are told of after its end', async () => {
+    const { ended, limited } = counting();
+    const { used, end } = await limited.admit([one], [asking]);
+    end();
+    used(9);
+    expect(ended).toEqual(['few tokens 100 a/small used 0', 'few charged 9']);
+  });
+
+  it('are none where it asks no model', async () => {
+    const { taken, limited } = counting();
+    await limited.admit([one], [traffic({ qualifiedModelId: 'a/small' })]);
+    expect(taken).toEqual([]);
+  });
 });
 
 describe('a rate limit', () => {

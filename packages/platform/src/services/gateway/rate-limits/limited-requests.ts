@@ -6,8 +6,25 @@ import type { Bucket, Permits } from './permits.ts';
 import { type Traffic, valueAt } from './traffic.ts';
 
 export interface LimitedRequestsDeps {
-  permits: Pick<Permits, 'take'>;
+  permits: Pick<Permits, 'take' | 'charge'>;
   connections: Pick<Connections, 'take'>;
+}
+
+/** A request that goes through. */
+export interface Admitted {
+  /** Called when it has ended: it leaves its connections, and what was held for its tokens. */
+  end(): void;
+  /** Called with the tokens of each answer of a model. */
+  used(tokens: number): void;
+}
+
+/** What a request holds, and what it counted as already. */
+interface Held {
+  /** Gives back what counts for no request that was refused. */
+  undo: (() => void)[];
+  /** Places of connections, by bucket. */
+  ends: Map<string, () => void>;
+  tokens: { bucket: Bucket; settle: (used: number) => void }[];
 }
 
 const PERIOD_MS = { second: 1_000, minute: 60_000 };
@@ -21,42 +38,57 @@ export class LimitedRequests {
   }
 
   /**
-   * Lets what came with one HTTP request through, one message or a batch, where each limit that a message falls under does; what it resolves
-   * with is called when the request has ended. Rejects with ThrottlingException, which names the limit; nothing of it then counts.
+   * Lets what came with one HTTP request through, one message or a batch, where each limit that a message falls under does. About as many tokens as
+   * it may take are held until it ends, and those that it took are counted. Rejects with ThrottlingException, which names the limit; nothing of it then counts.
    */
-  async admit(limits: readonly OpenLimit[], messages: readonly Traffic[]): Promise<() => void> {
-    const undo: (() => void)[] = [];
-    const ends = new Map<string, () => void>();
+  async admit(limits: readonly OpenLimit[], messages: readonly Traffic[]): Promise<Admitted> {
+    const held: Held = { undo: [], ends: new Map(), tokens: [] };
+    let taken = 0;
+    let ended = false;
+    const end = (): void => {
+      if (ended) return;
+      ended = true;
+      for (const leave of held.ends.values()) leave();
+      for (const { settle } of held.tokens) settle(taken);
+    };
     try {
       for (const traffic of messages)
-        for (const { limit, entries } of limits) await this.#count(limit, entries, traffic, { undo, ends });
+        for (const { limit, entries } of limits) await this.#count(limit, entries, traffic, held);
     } catch (error) {
-      for (const one of [...undo, ...ends.values()]) one();
+      for (const one of held.undo) one();
+      end();
       throw error;
     }
-    return () => {
-      for (const end of ends.values()) end();
+    // Whoever leaves a stream is told what it took after it has ended.
+    const used = (tokens: number): void => {
+      taken += tokens;
+      if (ended) for (const { bucket } of held.tokens) this.#deps.permits.charge(bucket, tokens);
     };
+    return { end, used };
   }
 
   async #count(
     limit: OpenLimit['limit'],
     entries: OpenLimit['entries'],
     traffic: Traffic,
-    { undo, ends }: { undo: (() => void)[]; ends: Map<string, () => void> },
+    { undo, ends, tokens }: Held,
   ): Promise<void> {
     const { permits, connections } = this.#deps;
     const values = limit.dimensionKeys.map((key) => valueAt(key, traffic));
     if (!values.every((value) => value !== undefined)) return;
     const entry = entries.find(values);
-    const bucket = (of: string, { rate, period }: control.RateConfig): Bucket => ({
+    const bucket = (of: Bucket['of'], { rate, period }: control.RateConfig): Bucket => ({
       key: keyOf([limit.gatewayArn, limit.id, of, period, ...values]),
-      ...{ rate, periodMs: PERIOD_MS[period], name: `The rate limit ${limit.id} of this gateway` },
+      ...{ of, rate, periodMs: PERIOD_MS[period], name: `The rate limit ${limit.id} of this gateway` },
     });
     for (const config of traffic.carriesOn ? [] : (entry?.connections ?? [])) {
       const place = bucket('connections', config);
       if (!ends.has(place.key)) ends.set(place.key, await connections.take(place));
     }
     for (const config of entry?.requests ?? []) undo.push(await permits.take(bucket('requests', config)));
+    for (const config of traffic.tokens === undefined ? [] : (entry?.tokens ?? [])) {
+      const counted = bucket('tokens', config);
+      tokens.push({ bucket: counted, settle: await permits.take(counted, traffic.tokens) });
+    }
   }
 }

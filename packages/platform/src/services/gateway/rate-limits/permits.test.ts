@@ -20,7 +20,7 @@ afterEach(async () => {
 let buckets = 0;
 const bucketOf = (rate: number, periodMs = MINUTE): Bucket => {
   buckets += 1;
-  return { key: `bucket-${buckets}`, rate, periodMs, name: 'The rate limit few' };
+  return { key: `bucket-${buckets}`, rate, periodMs, name: 'The rate limit few', of: 'requests' };
 };
 const server = (database: Pick<Database, 'query' | 'execute'>): Permits => {
   const permits = new Permits({ database, clock: systemClock, log });
@@ -123,6 +123,52 @@ describeDatabases('permits', migrations, (database) => {
       return [before, await through({ ...bucket, rate: 20 }, many(one, 50))];
     });
     expect(counts).toEqual([50, 0]);
+  });
+
+  it('that were taken together are given back but for those that were used', async () => {
+    const counts = await withinMinute(async () => {
+      const one = server(database());
+      const bucket = bucketOf(100);
+      const settle = await one.take(bucket, 90);
+      const meanwhile = await through(bucket, many(one, 20));
+      settle(30);
+      return [meanwhile, await through(bucket, many(one, 80))];
+    });
+    expect(counts).toEqual([10, 60]);
+  });
+
+  it('that were used without being taken let nothing through, on any server, in this window and those after', async () => {
+    const outcome = await withinMinute(async () => {
+      const [a, b] = [server(database()), server(database())];
+      const bucket = bucketOf(100);
+      const settle = await a.take(bucket, 10);
+      settle(95);
+      const left = await through(bucket, many(a, 20));
+      return [left, await through(bucket, [b])];
+    });
+    expect(outcome).toEqual([5, 0]);
+  });
+
+  it('of a debt are paid from the next windows before anything goes through', async () => {
+    const one = server(database());
+    const bucket = bucketOf(10, 1_000);
+    const began = Date.now();
+    one.charge(bucket, 25);
+    for (;;) if ((await through(bucket, [one])) === 1) break;
+    // Three windows have twenty-five; two have twenty.
+    expect(Math.floor(Date.now() / 1_000) - Math.floor(began / 1_000)).toBeGreaterThanOrEqual(2);
+  });
+
+  it('of more than a window has are all of it', async () => {
+    const counts = await withinMinute(async () => {
+      const one = server(database());
+      const bucket = bucketOf(100);
+      const settle = await one.take(bucket, 5_000);
+      const meanwhile = await through(bucket, [one]);
+      settle(0);
+      return [meanwhile, await through(bucket, [one])];
+    });
+    expect(counts).toEqual([0, 1]);
   });
 
   it('of nothing are none', async () => {

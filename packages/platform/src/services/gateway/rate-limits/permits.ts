@@ -22,13 +22,17 @@ export interface Bucket {
   periodMs: number;
   /** For messages: `the rate limit per-user`. */
   name: string;
+  /** What is let through; for messages. */
+  of: 'requests' | 'tokens' | 'connections';
 }
 
 /** What this server has drawn of one window. */
 interface Portion {
+  bucket: Bucket;
   window: number;
   /** When the window ends, on the monotonic clock. */
   endsAt: number;
+  /** Below nothing: what was used without being taken before. It is drawn from this window and the next ones, before anything is let through. */
   left: number;
   usedAt: number;
   /** Until then nothing is drawn: there was nothing left. */
@@ -61,26 +65,42 @@ export class Permits {
     this.#stop = every(deps.clock, LOOK_MS, 'give permits back', () => this.#giveBack(), deps.log);
   }
 
-  /** Takes one permit; what it resolves with gives it back, unused. Rejects with ThrottlingException, which says when to come again. */
-  async take(bucket: Bucket): Promise<() => void> {
+  /**
+   * Takes that many permits, at most all of a window. What it resolves with is told how many were used in the end: others are given back, and more are counted.
+   * Rejects with ThrottlingException, which says when to come again.
+   */
+  async take(bucket: Bucket, asked = 1): Promise<(used?: number) => void> {
     if (bucket.rate < 1) throw refused(bucket, bucket.periodMs);
+    const count = Math.min(asked, Math.floor(bucket.rate));
     for (let late = 0; late < MOST_LATE; ) {
       const now = this.#deps.clock.monotonic();
       const portion = this.#portions.get(bucket.key);
       const current = portion && now < portion.endsAt;
-      if (current && portion.left > 0) {
-        portion.left -= 1;
+      if (current && portion.left >= count) {
+        portion.left -= count;
         portion.usedAt = now;
-        return () => {
-          portion.left += 1;
+        return (used = 0) => {
+          if (this.#portions.get(bucket.key) === portion) portion.left += count - used;
+          else this.charge(bucket, used - count);
         };
       }
       if (current && now < portion.emptyUntil) throw refused(bucket, portion.endsAt - now);
-      await this.#draws.run(bucket.key, () => this.#draw(bucket));
+      await this.#draws.run(bucket.key, () => this.#draw(bucket, count));
       const drawn = this.#portions.get(bucket.key);
       if (drawn && this.#deps.clock.monotonic() >= drawn.endsAt) late += 1;
     }
     throw uncounted(bucket);
+  }
+
+  /** Counts what was used without having been taken, whether there is so much left or not. */
+  charge(bucket: Bucket, count: number): void {
+    if (count <= 0) return;
+    const portion = this.#portions.get(bucket.key) ?? {
+      ...{ bucket, window: -1, endsAt: 0, left: 0, usedAt: this.#deps.clock.monotonic(), emptyUntil: 0 },
+      idleMs: bucket.periodMs * IDLE_PART,
+    };
+    portion.left -= Math.ceil(count);
+    this.#keep(bucket.key, portion);
   }
 
   async close(): Promise<void> {
@@ -88,28 +108,40 @@ export class Permits {
     await this.#giveBack(true).catch((error: unknown) => this.#deps.log.debug({ err: error }, 'permits lapse'));
   }
 
-  async #draw(bucket: Bucket): Promise<void> {
+  async #draw(bucket: Bucket, count: number): Promise<void> {
     const { database, clock } = this.#deps;
     const { key, rate, periodMs } = bucket;
     const asked = clock.monotonic();
     const whole = Math.floor(rate);
+    const wanted = Math.max(Math.ceil(whole / PORTIONS), count - this.#leftOf(key));
     let row: Drawn | undefined;
     try {
-      [row] = await database.query<Drawn>(DRAW, [hashOf(key), periodMs, whole, Math.ceil(whole / PORTIONS)]);
+      [row] = await database.query<Drawn>(DRAW, [hashOf(key), periodMs, whole, wanted]);
     } catch (cause) {
       throw uncounted(bucket, cause);
     }
     if (!row) throw new Error('a draw of permits answers nothing');
     const now = clock.monotonic();
-    const emptyUntil = row.granted < 1 ? now + LOOK_MS : 0;
+    const emptyUntil = row.granted < wanted ? now + LOOK_MS : 0;
     // No later than the window: the database looked at its clock after it was asked.
-    const drawn = { window: row.window, endsAt: asked + row.rest, usedAt: now, emptyUntil };
+    const drawn = { bucket, window: row.window, endsAt: asked + row.rest, usedAt: now, emptyUntil };
     const before = this.#portions.get(key);
     // What a request gives back of this window comes to it.
     const same = before?.window === row.window ? before : undefined;
-    const portion = same ?? { ...drawn, left: 0, idleMs: periodMs * IDLE_PART };
+    const portion = same ?? { ...drawn, left: Math.min(0, before?.left ?? 0), idleMs: periodMs * IDLE_PART };
     Object.assign(portion, drawn);
     portion.left += row.granted;
+    this.#keep(key, portion);
+  }
+
+  /** Of what is still of use: what was not used of a window lapses with it, what was used too much does not. */
+  #leftOf(key: string): number {
+    const portion = this.#portions.get(key);
+    if (!portion) return 0;
+    return this.#deps.clock.monotonic() < portion.endsAt ? portion.left : Math.min(0, portion.left);
+  }
+
+  #keep(key: string, portion: Portion): void {
     this.#portions.delete(key);
     this.#portions.set(key, portion);
     if (this.#portions.size <= MOST_BUCKETS) return;
@@ -125,14 +157,19 @@ export class Permits {
     const now = clock.monotonic();
     for (const [key, portion] of this.#portions) {
       const over = now >= portion.endsAt;
+      if (portion.left < 0 && !all) {
+        // Once in a window, where it has not enough.
+        if (over || portion.emptyUntil === 0) await this.#draws.run(key, () => this.#draw(portion.bucket, 0));
+        continue;
+      }
       if (!over && !all && now < portion.usedAt + portion.idleMs) continue;
       const { window, left } = portion;
-      portion.left = 0;
+      portion.left = Math.min(0, left);
       try {
         if (!over && left > 0) await database.execute(GIVE_BACK, [hashOf(key), window, left]);
         if (portion.left === 0) this.#portions.delete(key);
       } catch (error) {
-        portion.left += left;
+        portion.left += Math.max(0, left);
         throw error;
       }
     }
@@ -171,9 +208,9 @@ export function uncounted({ name }: Bucket, cause?: unknown): Error {
 }
 
 /** `restMs`: until the window ends. */
-function refused({ name, rate, periodMs }: Bucket, restMs: number): Error {
+function refused({ name, rate, periodMs, of }: Bucket, restMs: number): Error {
   const period = periodMs === 1000 ? 'second' : 'minute';
-  return errors.throttling(`${name} lets ${rate} requests a ${period} through.`, {
+  return errors.throttling(`${name} lets ${rate} ${of} a ${period} through.`, {
     remedy: 'Come again later, or have the gateway’s owner raise it.',
     retryAfterSeconds: restMs / 1000,
   });

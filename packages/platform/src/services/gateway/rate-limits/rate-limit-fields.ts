@@ -1,8 +1,6 @@
 import type { control } from '@agentplatform/contract';
 import type { FieldTable } from '../fields.ts';
 
-const TOKENS = 'is not built yet; requests and connections are served';
-
 /** Every field of the operations that write rate limits: served, or why it is refused. */
 export const RATE_LIMIT_FIELDS: FieldTable<
   | keyof control.CreateGatewayRateLimitRequest
@@ -20,7 +18,8 @@ export const RATE_LIMIT_FIELDS: FieldTable<
   'entries.requests.period': 'served',
   'entries.connections.rate': 'served',
   'entries.connections.period': 'served',
-  'entries.tokens': TOKENS,
+  'entries.tokens.rate': 'served',
+  'entries.tokens.period': 'served',
   rateLimits: 'served',
   'rateLimits.rateLimitId': 'served',
   'rateLimits.description': 'served',
@@ -30,5 +29,6 @@ export const RATE_LIMIT_FIELDS: FieldTable<
   'rateLimits.entries.requests.period': 'served',
   'rateLimits.entries.connections.rate': 'served',
   'rateLimits.entries.connections.period': 'served',
-  'rateLimits.entries.tokens': TOKENS,
+  'rateLimits.entries.tokens.rate': 'served',
+  'rateLimits.entries.tokens.period': 'served',
 };

@@ -13,6 +13,10 @@ export interface Traffic {
   targetName?: string | undefined;
   /** With the prefix of its target. */
   toolName?: string | undefined;
+  /** `target/model`, the model as its provider calls it. */
+  qualifiedModelId?: string | undefined;
+  /** About how many it may take; absent where it asks no model. */
+  tokens?: number | undefined;
   /** It goes on with what is under way, or ends it: no connection of its own, so that a limit of connections never keeps a client from its own session. */
   carriesOn?: boolean;
 }
@@ -45,8 +49,8 @@ export function saysWho(key: string): boolean {
 
 /** What a request has at a dimension; undefined where it has nothing, which no limit of that dimension counts. */
 export function valueAt(key: string, traffic: Traffic): string | undefined {
-  if (key === 'targetName' || key === 'toolName') return textOf(traffic[key]);
-  if (key === '$.context.iam.principal') return principalOf(traffic.principal);
+  if (key === 'targetName' || key === 'toolName' || key === 'qualifiedModelId') return textOf(traffic[key]);
+  if (key === '$.context.iam.principal') return roleOrUser(traffic.principal);
   if (key.startsWith(JWT)) return textOf(claimOf(traffic.principal, key.slice(JWT.length)));
   if (key.startsWith(HEADER)) return textOf(headerOf(traffic, key.slice(HEADER.length).toLowerCase()));
   if (key.startsWith(BODY)) return textOf(atPath(traffic.body, key.slice(BODY.length).split('.')));
@@ -57,8 +61,8 @@ function headerOf({ headers }: Traffic, name: string): string | undefined {
   return Object.hasOwn(headers, name) ? [headers[name]].flat().join(',') : undefined;
 }
 
-/** A user, or the role whose session it is: each session of it is the same caller. */
-function principalOf(principal: Principal): string | undefined {
+/** ARN of a user, or of the role whose session it is: each session of it is the same caller. Undefined for whoever has none. */
+export function roleOrUser(principal: Principal): string | undefined {
   if (principal.kind !== 'iam') return undefined;
   return principal.arn.replace(/^arn:([^:]*):sts::(\d+):assumed-role\/([^/]+)\/.*$/, 'arn:$1:iam::$2:role/$3');
 }

@@ -27,6 +27,7 @@ const pass = vi.fn<NonNullable<TargetKind['pass']>>();
 const handle = vi.fn<TrafficHandler['handle']>();
 const admit = vi.fn<LimitedRequests['admit']>();
 const end = vi.fn();
+const used = vi.fn();
 let definition: GatewayDefinition;
 let limits: RateLimit[];
 let rules: Rule[];
@@ -37,7 +38,7 @@ beforeEach(() => {
   definition = { roleArn: 'arn', authorizerType: 'AWS_IAM' };
   limits = [];
   rules = [];
-  admit.mockResolvedValue(end);
+  admit.mockResolvedValue({ end, used });
   for (const answers of [pass, handle])
     answers.mockImplementation(async () => ({ status: 200, headers: {}, body: PushBody.of('done') }));
 });

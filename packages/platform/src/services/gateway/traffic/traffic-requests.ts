@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import { errors } from '@agentplatform/contract';
+import { errors, ServiceError } from '@agentplatform/contract';
 import type { Passing, PassRequest, PassService, UpstreamResponse } from '../../../kernel/http/index.ts';
 import type { OpenGateway } from '../gateway-tools.ts';
 import { GATEWAYS_PATH, gatewayPath } from '../gateways/gateway.ts';
 import type { Inbound } from '../gateways/inbound.ts';
-import { isBody, type LimitedRequests, type Traffic } from '../rate-limits/index.ts';
+import { type Admitted, isBody, type LimitedRequests, type Traffic } from '../rate-limits/index.ts';
 import { type FallbackChain, type Route, routeOf } from '../rules/index.ts';
 import type { LiveTarget } from '../targets/target.ts';
 import type { TargetKind } from '../targets/target-kind.ts';
@@ -19,8 +19,10 @@ export type Aimed = Partial<Omit<Traffic, 'principal' | 'headers'>>;
 export interface TrafficHandler {
   /** What the request is for, as rate limits see it; nothing beside its caller, headers and body when absent. Rejects with the wire's error. */
   aim?(request: TrafficRequest): Promise<Aimed>;
+  /** How its clients are told that a limit refuses the request; by the wire's error when absent. */
+  refusal?(request: TrafficRequest, error: ServiceError): UpstreamResponse;
   /** Rejects with the wire's error, while nothing was answered. */
-  handle(request: TrafficRequest): Promise<UpstreamResponse>;
+  handle(request: TrafficRequest, used: Admitted['used']): Promise<UpstreamResponse>;
 }
 
 export interface TrafficRequestsDeps {
@@ -62,10 +64,18 @@ export class TrafficRequests implements PassService {
     refuseIntercepted(open);
     const caller = { principal, requestId, headers: req.headers, query };
     const request = new TrafficRequest({ open, passing, caller, word, path });
-    const { aim, handle } = this.#handlerOf(request);
-    const end = await this.#deps.limited.admit(open.limits, [await trafficOf(request, aim)]);
+    const { aim, handle, refusal } = this.#handlerOf(request);
+    const traffic = await trafficOf(request, aim);
+    let admitted: Admitted;
     try {
-      const answer = await handle();
+      admitted = await this.#deps.limited.admit(open.limits, [traffic]);
+    } catch (error) {
+      if (refusal && error instanceof ServiceError) return refusal(error);
+      throw error;
+    }
+    const { end, used } = admitted;
+    try {
+      const answer = await handle(used);
       answer.body.onSettled(end);
       return answer;
     } catch (error) {
@@ -74,11 +84,16 @@ export class TrafficRequests implements PassService {
     }
   }
 
-  #handlerOf(request: TrafficRequest): { aim: Aim; handle: () => Promise<UpstreamResponse> } {
+  #handlerOf(request: TrafficRequest): Handling {
     const { words } = this.#deps;
     const { open, word, caller } = request;
     const handler = Object.hasOwn(words, word) ? words[word] : undefined;
-    if (handler) return { aim: () => handler.aim?.(request) ?? {}, handle: () => handler.handle(request) };
+    if (handler)
+      return {
+        aim: () => handler.aim?.(request) ?? {},
+        handle: (used) => handler.handle(request, used),
+        ...(handler.refusal && { refusal: handler.refusal.bind(handler, request) }),
+      };
     const asked = { word, principal: caller.principal, headers: caller.headers };
     const route = routeOf(open, asked, this.#deps.random) ?? { targetName: word };
     // Before anything is counted.
@@ -116,6 +131,14 @@ type Passes = TargetKind & Required<Pick<TargetKind, 'pass'>>;
 
 function passes(kind: TargetKind): kind is Passes {
   return kind.pass !== undefined;
+}
+
+/** How one request is answered. */
+interface Handling {
+  aim: Aim;
+  handle(used: Admitted['used']): Promise<UpstreamResponse>;
+  /** Absent where the wire's error is the answer. */
+  refusal?(error: ServiceError): UpstreamResponse;
 }
 
 type Aim = () => Aimed | Promise<Aimed>;

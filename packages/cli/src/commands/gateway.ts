@@ -241,10 +241,10 @@ function routesCommand(terminal: Terminal) {
 }
 
 /** What requests of a route have, in a few words. */
-function saysOf({ matchPaths, matchPrincipals, matchModels }: Condition): string {
+function saysOf({ matchPaths, matchPrincipals }: Condition): string {
   const callers = matchPrincipals?.anyOf?.map(({ iamPrincipal }) => `caller ${iamPrincipal?.arn}`) ?? [];
-  const models = matchModels?.anyOf?.map(({ value }) => `model ${value}`) ?? [];
-  return [...(matchPaths?.anyOf ?? []), ...callers, ...models].join(' or ');
+  // Conditions that are newer than the SDK have no words here.
+  return [...(matchPaths?.anyOf ?? []), ...callers].join(' or ') || 'another condition';
 }
 
 function leadsTo({ routeToTarget }: Action): string {

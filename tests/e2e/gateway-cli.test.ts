@@ -282,3 +282,23 @@ it('adds a target of HTTP and routes to it', async () => {
   expect((await cli(['add', 'route', ...of, '--to', 'one', '--priority', '5'])).stderr).toContain('the priority 5');
   await good(['add', 'route', ...of, '--caller', 'arn:aws:iam::*:role/qa*', '--to', 'one']);
 });
+
+it('lists routes in their order, and removes one', async () => {
+  const of = ['--gateway', 'web'];
+  await good(['add', 'route', ...of, '--to', 'two', '--priority', '2']);
+  const listed = await good(['gateway', 'routes', ...of]);
+  expect(listed).toMatch(
+    /^ROUTE +PRIORITY +REQUESTS +GO TO\n[\w-]+ +2 +all +two\n[\w-]+ +5 +\/old\/\* +one=90 two=10\n[\w-]+ +1000 +caller arn:aws:iam::\*:role\/qa\* +one\n/,
+  );
+  const [{ ruleId }] = JSON.parse((await cli(['gateway', 'routes', ...of, '--json'])).stdout);
+  expect((await cli(['gateway', 'remove', 'web', '--route', ruleId, '--target', 'one'])).stderr).toContain(
+    'one at a time',
+  );
+  expect(await good(['gateway', 'remove', 'web', '--route', ruleId])).toContain(
+    `The route ${ruleId} of web is removed.`,
+  );
+  expect((await cli(['gateway', 'remove', 'web', '--route', ruleId])).stderr).toContain('has no rule');
+  expect(await good(['gateway', 'routes', ...of])).not.toContain(ruleId);
+  expect(await good(['gateway', 'show', ...of])).toMatch(/one .*\ntwo /);
+  await good(['gateway', 'remove', 'web']);
+});

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
+import { type AgentCard, SendMessageRequest, StreamResponse } from '@a2a-js/sdk';
 import {
   CreateGatewayCommand,
   CreateGatewayTargetCommand,
@@ -179,9 +179,9 @@ it('an A2A client talks to an agent of this platform behind a gateway', async ()
   const inSession: typeof fetch = (to, init) =>
     signed(to, { ...init, headers: { ...Object.fromEntries(new Headers(init?.headers)), ...session } });
   const factory = a2aClients(inSession);
-  const card = (await (await inSession(`${address}.well-known/agent-card.json`)).json()) as AgentCard;
+  const card = (await (await inSession(`${address}.well-known/agent-card.json`)).json()) as { name: string };
   expect(card).toMatchObject({ name: 'echo', url: expect.stringContaining('/runtimes/') });
-  const client = await factory.createFromAgentCard({ ...card, url: address });
+  const client = await factory.createFromAgentCard({ ...card, url: address } as unknown as AgentCard);
   for (const text of ['1 hello', '2 again'])
     expect(await client.sendMessage(told(text.slice(2)))).toMatchObject({
       parts: [{ content: { value: text } }],

@@ -1,4 +1,6 @@
 import { readdir } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateEventCommand, GetWorkloadAccessTokenCommand } from '@aws-sdk/client-bedrock-agentcore';
@@ -6,12 +8,14 @@ import {
   CreateAgentRuntimeEndpointCommand,
   CreateCodeInterpreterCommand,
   CreateGatewayCommand,
+  CreateGatewayRuleCommand,
   CreateGatewayTargetCommand,
   CreateMemoryCommand,
   DeleteAgentRuntimeCommand,
   DeleteAgentRuntimeEndpointCommand,
   DeleteCodeInterpreterCommand,
   DeleteGatewayCommand,
+  DeleteGatewayRuleCommand,
   DeleteGatewayTargetCommand,
   DeleteMemoryCommand,
   DeleteResourcePolicyCommand,
@@ -23,6 +27,7 @@ import {
   UpdateAgentRuntimeCommand,
   UpdateAgentRuntimeEndpointCommand,
   UpdateGatewayCommand,
+  UpdateGatewayRuleCommand,
   UpdateWorkloadIdentityCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { ListBucketsCommand } from '@aws-sdk/client-s3';
@@ -56,7 +61,10 @@ let arn: string;
 const opened: Clients[] = [];
 
 beforeAll(async () => {
-  servers = await ServerGroup.open({ sandbox: ['--sandbox', 'process'], leaseSeconds: LEASE_SECONDS });
+  servers = await ServerGroup.open({
+    sandbox: ['--sandbox', 'process', '--allow-private-egress', '127.0.0.0/8'],
+    leaseSeconds: LEASE_SECONDS,
+  });
   ({ a, b, throughA, throughB, arn } = await servers.pair());
 });
 afterAll(async () => {
@@ -273,6 +281,53 @@ describe('what was changed through one server is true on the other', () => {
     await becomes(tools, '');
     await throughA.control.send(new DeleteGatewayCommand({ gatewayIdentifier }));
     await becomes(tools, '404');
+  });
+
+  it('gateways, their targets and the rules of their traffic', async () => {
+    const backend = createServer(({ url = '' }, response) => void response.end(url.split('/')[1]));
+    await new Promise<void>((done) => backend.listen(0, '127.0.0.1', done));
+    const endpoint = `http://127.0.0.1:${(backend.address() as AddressInfo).port}`;
+    const name = `gateway-${Math.random().toString(36).slice(2, 8)}`;
+    const roleArn = a.ready.defaultRoleArn;
+    const { gatewayId: gatewayIdentifier = '' } = await throughA.control.send(
+      new CreateGatewayCommand({ name, roleArn, authorizerType: 'AWS_IAM' }),
+    );
+    const signed = signingFetch(b);
+    const ask = async (): Promise<string> => {
+      const reply = await signed(`${b.ready.endpoint}/gateways/${gatewayIdentifier}/blue/x`);
+      return reply.ok ? await reply.text() : String(reply.status);
+    };
+    const target = async (colour: string): Promise<string> => {
+      const targetConfiguration = {
+        http: { passthrough: { endpoint: `${endpoint}/${colour}`, protocolType: 'CUSTOM' as const } },
+      };
+      const input = { gatewayIdentifier, name: colour, targetConfiguration };
+      const { targetId = '' } = await throughA.control.send(new CreateGatewayTargetCommand(input));
+      expect((await settledTarget(throughA, gatewayIdentifier, targetId)).status).toBe('READY');
+      return targetId;
+    };
+    try {
+      expect(await ask()).toBe('404');
+      await target('green');
+      const blue = await target('blue');
+      await becomes(ask, 'blue');
+      const to = (targetName: string) => [{ routeToTarget: { staticRoute: { targetName } } }];
+      const { ruleId } = await throughA.control.send(
+        new CreateGatewayRuleCommand({ gatewayIdentifier, priority: 1, actions: to('green') }),
+      );
+      await becomes(ask, 'green');
+      await throughA.control.send(new UpdateGatewayRuleCommand({ gatewayIdentifier, ruleId, actions: to('blue') }));
+      await becomes(ask, 'blue');
+      await throughA.control.send(new UpdateGatewayRuleCommand({ gatewayIdentifier, ruleId, actions: to('green') }));
+      await becomes(ask, 'green');
+      await throughA.control.send(new DeleteGatewayRuleCommand({ gatewayIdentifier, ruleId }));
+      await becomes(ask, 'blue');
+      await throughA.control.send(new DeleteGatewayTargetCommand({ gatewayIdentifier, targetId: blue }));
+      await becomes(ask, '404');
+    } finally {
+      backend.closeAllConnections();
+      backend.close();
+    }
   });
 
   it('tags and the credentials of registries, which nobody keeps: at once', async () => {

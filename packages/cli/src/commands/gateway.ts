@@ -1,5 +1,5 @@
 import { text as readText } from 'node:stream/consumers';
-import type { TargetConfiguration } from '@aws-sdk/client-bedrock-agentcore-control';
+import type { Action, Condition, TargetConfiguration } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CliError } from '../cli-error.ts';
 import { commandGroup, platformCommand } from '../command.ts';
 import { controlClient } from '../platform/clients.ts';
@@ -7,6 +7,7 @@ import { findConnection } from '../platform/connection.ts';
 import { gatewayClient } from '../platform/gateway-client.ts';
 import { findGateway, listGateways, removeFromGateway, showTargets, synchronizeTargets } from '../platform/gateways.ts';
 import { listRateLimits, removeRateLimit } from '../platform/rate-limits.ts';
+import { listRoutes, removeRoute } from '../platform/routes.ts';
 import { columns, harmless, note, print, printJson, type Terminal, typed } from '../terminal/terminal.ts';
 import { importCommand } from './gateway-import.ts';
 import { modelsCommand, tryModelCommand, usageCommand } from './gateway-models.ts';
@@ -29,6 +30,7 @@ export function gatewayCommand(terminal: Terminal) {
     modelsCommand(terminal),
     tryModelCommand(terminal),
     usageCommand(terminal),
+    routesCommand(terminal),
     removeCommand(terminal),
   ]);
 }
@@ -214,34 +216,66 @@ function limitsCommand(terminal: Terminal) {
   });
 }
 
+function routesCommand(terminal: Terminal) {
+  return gatewayOption(
+    platformCommand('routes', {
+      summary: 'List the routes of a gateway, in the order in which they are looked at.',
+      examples: [{ does: 'which requests go where', line: 'agentcore gateway routes' }],
+    }),
+  ).action(async ({ gateway: wanted, ...options }) => {
+    const client = await controlClient(await findConnection(terminal, options));
+    const { gatewayId = '' } = await findGateway(client, wanted);
+    const routes = await listRoutes(client, gatewayId);
+    if (options.json) return printJson(terminal, routes);
+    if (routes.length === 0)
+      return note(terminal, typed(terminal, 'It has no route. Add one: agentcore add route --path WORD --to TARGET'));
+    const rows = routes.map(({ ruleId = '', priority, conditions = [], actions = [] }) =>
+      [ruleId, String(priority), conditions.map(saysOf).join(' and ') || 'all', actions.map(leadsTo).join(', ')].map(
+        harmless,
+      ),
+    );
+    for (const line of columns([['ROUTE', 'PRIORITY', 'REQUESTS', 'GO TO'], ...rows])) print(terminal, line);
+  });
+}
+
+/** What requests of a route have, in a few words. */
+function saysOf({ matchPaths, matchPrincipals }: Condition): string {
+  const callers = matchPrincipals?.anyOf?.map(({ iamPrincipal }) => `caller ${iamPrincipal?.arn}`) ?? [];
+  // Conditions that are newer than the SDK have no words here.
+  return [...(matchPaths?.anyOf ?? []), ...callers].join(' or ') || 'another condition';
+}
+
+function leadsTo({ routeToTarget }: Action): string {
+  const { staticRoute, weightedRoute } = routeToTarget ?? {};
+  const split = weightedRoute?.trafficSplit?.map(({ targetName, weight }) => `${targetName}=${weight}`) ?? [];
+  return [...(staticRoute ? [staticRoute.targetName] : []), ...split].join(' ');
+}
+
 function removeCommand(terminal: Terminal) {
   return platformCommand('remove', {
-    summary: 'Remove a gateway with its targets, or one target or limit of it.',
+    summary: 'Remove a gateway with its targets, or one target, limit or route of it.',
     examples: [
       { does: 'the gateway and all its targets', line: 'agentcore gateway remove shop' },
       { does: 'one target', line: 'agentcore gateway remove shop --target orders' },
+      { does: 'one route, by the id that gateway routes shows', line: 'agentcore gateway remove shop --route ID' },
     ],
   })
     .argument('<gateway>', 'its name or id')
     .option('--target <name>', 'only this target of it')
     .option('--limit <name>', 'only this rate limit of it')
-    .action(async (wanted, { target, limit, ...options }) => {
+    .option('--route <id>', 'only this route of it')
+    .action(async (wanted, { target, limit, route, ...options }) => {
+      const parts = Object.entries({ target, limit, route }).filter(([, part]) => part !== undefined);
+      if (parts.length > 1) throw new CliError('usage', 'Remove a target, a limit or a route, one at a time.');
       const client = await controlClient(await findConnection(terminal, options));
       const { gatewayId = '', name } = await findGateway(client, wanted);
-      if (target !== undefined && limit !== undefined)
-        throw new CliError('usage', 'Remove a target or a limit, one at a time.');
-      if (limit !== undefined) {
-        await removeRateLimit(client, gatewayId, limit);
-        return printDone(
-          terminal,
-          options.json,
-          { gatewayId, limit, removed: true },
-          `The limit ${limit} of ${name} is removed.`,
-        );
-      }
-      await removeFromGateway(client, gatewayId, target);
-      const what = target === undefined ? `The gateway ${name}` : `The target ${target} of ${name}`;
-      printDone(terminal, options.json, { gatewayId, target, removed: true }, `${what} is removed.`);
+      if (limit !== undefined) await removeRateLimit(client, gatewayId, limit);
+      else if (route !== undefined) await removeRoute(client, gatewayId, route);
+      else await removeFromGateway(client, gatewayId, target);
+      const [[kind, part] = []] = parts;
+      const what = kind === undefined ? `The gateway ${name}` : `The ${kind} ${part} of ${name}`;
+      const removed = { gatewayId, target, limit, route, removed: true };
+      printDone(terminal, options.json, removed, `${what} is removed.`);
     });
 }
 

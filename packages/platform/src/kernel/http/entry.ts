@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { errors } from '@agentplatform/contract';
 import type { AnonymousPrincipal, AuthenticatedBody, OAuthPrincipal, Principal } from '../auth/index.ts';
 import type { Exchange, Stages } from './stages.ts';
 
@@ -53,7 +54,8 @@ export class Entry {
   }
 
   /** Lets the sender in, or rejects with the wire's error. `prove` holds the body to its signature: before all else where that alone says who sent it. */
-  enter(entering: Entering, request: EntryRequest, prove: Prove): Promise<Entered> {
+  async enter(entering: Entering, request: EntryRequest, prove: Prove): Promise<Entered> {
+    refuseSecondHost(entering.req);
     return request.bearer
       ? this.#knowBearer(entering, request, request.bearer, prove)
       : this.#knowSigner(entering, request, prove);
@@ -94,4 +96,10 @@ export class Entry {
     for (const resource of resources)
       this.#stages.authorize(entering, principal, { action: `bedrock-agentcore:${operation}`, resource });
   }
+}
+
+/** Throws ValidationException for a request with several hosts (RFC 9112, 3.2): what stands before the platform may have gone by another than the platform. */
+function refuseSecondHost({ rawHeaders }: IncomingMessage): void {
+  const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host');
+  if (hosts.length > 1) throw errors.validation('The request has several Host headers.');
 }

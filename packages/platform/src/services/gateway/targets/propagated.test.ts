@@ -36,6 +36,15 @@ describe('what of the caller’s request goes on', () => {
     expect(Object.keys(propagated(lists, caller).headers)).toEqual(['x-tenant']);
   });
 
+  it('is nothing that belongs to the connection, as its caller says', () => {
+    const lists = { allowedRequestHeaders: ['X-Tenant', 'X-Other'] };
+    const { headers } = propagated(lists, { ...caller, headers: { ...caller.headers, connection: 'close, X-Other' } });
+    expect(headers).toEqual({ 'x-tenant': 'a' });
+    const answer = { connection: 'x-other', 'x-tenant': 'a', 'x-other': 'b' };
+    const back = { allowedResponseHeaders: ['X-Tenant', 'X-Other'] };
+    expect(passedBack(back, answer, createMask([]))).toEqual({ 'x-tenant': 'a' });
+  });
+
   it('is never a part of a signature in the query', () => {
     const lists = { allowedQueryParameters: ['page', 'X-Amz-Signature'] };
     expect(unpassable(lists)).toEqual({ list: 'allowedQueryParameters', name: 'X-Amz-Signature' });

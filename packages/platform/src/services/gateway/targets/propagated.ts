@@ -1,5 +1,5 @@
 import type { control } from '@agentplatform/contract';
-import { HOP_BY_HOP } from '../../../kernel/hop-by-hop.ts';
+import { connectionOptions, HOP_BY_HOP } from '../../../kernel/hop-by-hop.ts';
 import { goesBack } from '../headers-back.ts';
 import type { Mask } from '../http-tools/index.ts';
 import type { ToolCaller } from './target-kind.ts';
@@ -37,21 +37,23 @@ export function passedBack(
   mask: Pick<Mask, 'text'>,
 ): Record<string, string> {
   const passed: Record<string, string> = {};
+  const options = connectionOptions(headers.connection);
   for (const name of allowedResponseHeaders.map((one) => one.toLowerCase())) {
-    const value = goesBack(name) ? headers[name] : undefined;
+    const value = goesBack(name) && !options.has(name) ? headers[name] : undefined;
     if (value !== undefined) passed[name] = mask.text(Array.isArray(value) ? value.join(', ') : value);
   }
   return passed;
 }
 
-/** What of the caller's request goes on to a target, as its lists name it. */
+/** What of the caller's request goes on to a target, as its lists name it. Headers of the caller's connection are not among it. */
 export function propagated(
   { allowedRequestHeaders = [], allowedQueryParameters = [] }: control.MetadataConfiguration = {},
   { headers, query }: ToolCaller,
 ): { headers: Record<string, string>; query: [string, string][] } {
   const passed: Record<string, string> = {};
+  const options = connectionOptions(headers.connection);
   for (const name of allowedRequestHeaders.map((one) => one.toLowerCase())) {
-    const value = isNever(name) ? undefined : headers[name];
+    const value = isNever(name) || options.has(name) ? undefined : headers[name];
     if (value !== undefined) passed[name] = Array.isArray(value) ? value.join(', ') : value;
   }
   return {

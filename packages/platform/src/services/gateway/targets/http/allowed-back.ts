@@ -1,3 +1,4 @@
+import { connectionOptions } from '../../../../kernel/hop-by-hop.ts';
 import { goesBack } from '../../headers-back.ts';
 import type { TargetDefinition } from '../target.ts';
 
@@ -7,5 +8,7 @@ export function allowedBack(
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): Record<string, string | string[] | undefined> {
   const names = (metadataConfiguration?.allowedResponseHeaders ?? []).map((name) => name.toLowerCase());
-  return Object.fromEntries(names.filter(goesBack).map((name) => [name, headers[name]]));
+  const options = connectionOptions(headers.connection);
+  const passed = names.filter((name) => goesBack(name) && !options.has(name));
+  return Object.fromEntries(passed.map((name) => [name, headers[name]]));
 }

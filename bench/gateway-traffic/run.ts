@@ -1,0 +1,59 @@
+import { BenchGateways } from '../gateway/bench-gateways.ts';
+import { thisMachine } from '../support/machine.ts';
+import { gatewayContestants, plain } from './contestants.ts';
+import { type Peer, startLitellm } from './litellm.ts';
+import { type Measured, type Size, takeTurns } from './measure.ts';
+import { type Provider, startProvider } from './provider.ts';
+import { keepResults, table } from './results.ts';
+
+const FULL: Size = { turns: 5, streams: 200, loadMs: 3_000 };
+const QUICK: Size = { turns: 1, streams: 30, loadMs: 1_000 };
+
+const say = (text: string): void => void process.stderr.write(`${text}\n`);
+
+/**
+ * `npm run bench -- gateway-traffic [--quick] [--keep]`: a scripted provider in the format of OpenAI, asked by itself, through a passthrough target,
+ * through a target of inference, and through LiteLLM's proxy, taking turns. The load comes from this process, on the same machine. Prints a table;
+ * `--keep` writes bench/results/gateway-traffic.json and docs/benchmarks.md.
+ */
+export async function run(args: string[]): Promise<void> {
+  const quick = args.includes('--quick');
+  const machine = thisMachine({});
+  const provider = await startProvider();
+  try {
+    const { versions, ...measured } = await measure(provider, quick ? QUICK : FULL);
+    const at = new Date().toISOString();
+    const results = { at, quick, machine: { ...machine, tools: versions }, ...measured };
+    process.stdout.write(`${table(results)}\n`);
+    if (args.includes('--keep')) await keepResults(results);
+  } finally {
+    await provider.end();
+  }
+}
+
+interface AllMeasured {
+  versions: Record<string, string>;
+  missing: string[];
+  measured: Measured[];
+}
+
+async function measure(provider: Provider, size: Size): Promise<AllMeasured> {
+  const gateways = await BenchGateways.start();
+  const missing: string[] = [];
+  let peer: Peer | undefined;
+  try {
+    const own = await gatewayContestants(gateways, provider);
+    say('LiteLLM …');
+    peer = await startLitellm(provider).catch((error: unknown) => {
+      missing.push(`LiteLLM is not measured: ${String(error).slice(0, 300)}.`);
+      return undefined;
+    });
+    const contestants = [plain('direct', 'direct', provider.port), ...own, ...(peer ? [peer.contestant] : [])];
+    say(`Streams of ${contestants.map(({ name }) => name).join(', ')} …`);
+    const measured = await takeTurns(contestants, size, missing);
+    return { versions: peer ? { LiteLLM: peer.version } : {}, missing, measured };
+  } finally {
+    await peer?.end();
+    await gateways.end();
+  }
+}

@@ -1,6 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -20,6 +19,7 @@ import { Browser } from '../../packages/platform/src/services/identity/flows/tes
 import type { ConsentProvider } from '../../packages/platform/src/services/identity/flows/testing/consent-provider.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { connectConsentProvider } from '../support/consent-platform.ts';
+import { keptPort } from '../support/kept-port.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
 /** A server that dies is back on its data in seconds; what it held in the database for others lapses after a minute. */
@@ -59,17 +59,9 @@ async function kill(): Promise<void> {
   await start();
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const { port: free } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return free;
-}
-
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'identity-killed-'));
-  port = await freePort();
+  port = await keptPort();
   await start();
   provider = await connectConsentProvider(clients, 'calendar');
   rotating = await connectConsentProvider(clients, 'rotating', undefined, { lifeSeconds: 2 });

@@ -45,7 +45,8 @@ const json =
       `${head}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
     );
 
-const outbound = createOutbound({ anywhere: true, clock: fastClock(20) });
+/** The minute that each service is given is 1.5 seconds. */
+const outbound = createOutbound({ anywhere: true, clock: fastClock(40) });
 const endpointAt = (origin: string): ModelEndpoint => ({ url: `${origin}/v1`, model: 'm', apiKey: KEY, outbound });
 
 function modelAt(origin: string, provider: Provider = 'openai'): Model {

@@ -136,6 +136,10 @@ describe('a header is one line', () => {
     expect(seen[0]?.request.headers['x-mine']).toBe('a b');
   });
 
+  it('one host said twice is one host', async () => {
+    expect((await ask({ headers: [`Host: ${host}`] })).statuses).toEqual(['200']);
+  });
+
   it.each([
     ['a folded one', 'x-mine: a\r\n x-api-key: b'],
     ['one with a bare line feed', 'x-mine: a\nx-api-key: b'],

@@ -148,6 +148,10 @@ const ROUTE_ANSWERS: Readonly<Record<string, { whose: string; heldBy: readonly s
       'the gateway’s: whoever its authorizer lets in and policies let invoke it; a session of it is its caller’s alone',
     heldBy: ['security/doors.test.ts', 'e2e/gateway-sessions.test.ts'],
   },
+  'gateway-usage': {
+    whose: 'the gateway’s: whoever policies let read its usage',
+    heldBy: ['security/doors.test.ts'],
+  },
   GetGatewayMetadata: { whose: 'everybody’s: where to get a token', heldBy: ['security/doors.test.ts'] },
   InvokeAgentRuntime: {
     whose: 'whoever knows the id of the session and may invoke the runtime and its endpoint',

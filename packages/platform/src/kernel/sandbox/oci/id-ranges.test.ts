@@ -13,8 +13,10 @@ describe('ranges of host ids', () => {
     dir = await mkdtemp(join(tmpdir(), 'id-ranges-'));
   });
   afterEach(() => rm(dir, { recursive: true, force: true }));
-  const open = (dataDir: string, change: { count?: number; subordinate?: string; accounts?: string } = {}) =>
-    IdRanges.with({ registryDir: join(dir, 'ids'), dataDir, first: first - 7, count: 6, ...change });
+  const open = (
+    dataDir: string,
+    change: { registryDir?: string; count?: number; subordinate?: string; accounts?: string } = {},
+  ) => IdRanges.with({ registryDir: join(dir, 'ids'), dataDir, first: first - 7, count: 6, ...change });
 
   it('go to one sandbox at a time, on whichever platform, and never to none that is left', async () => {
     const [one, other] = await Promise.all([open('/one'), open('/other')]);
@@ -23,6 +25,15 @@ describe('ranges of host ids', () => {
     expect(taken.sort()).toEqual([1, 2, 3, 4, 5].map((at) => first + at * RANGE_IDS));
     expect(one.rootId).toBe(first);
     await expect(one.take()).rejects.toMatchObject({ reason: 'capacity', message: /sandbox\.idRanges/ });
+  });
+
+  it('are all found by as many at once as there are, in whatever order they come', async () => {
+    for (let round = 0; round < 60; round += 1) {
+      const registryDir = join(dir, String(round));
+      const [one, other] = await Promise.all([open('/one', { registryDir }), open('/other', { registryDir })]);
+      const taken = await Promise.all([one, other, one, other, one].map((ranges) => ranges.take()));
+      expect(new Set(taken).size).toBe(5);
+    }
   });
 
   it('are free again once they are given back, by whoever has them alone', async () => {

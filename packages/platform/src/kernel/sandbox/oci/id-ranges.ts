@@ -67,12 +67,14 @@ export class IdRanges {
     const claimed = new Set(await readdir(registryDir));
     // The first range is nobody's: see `rootId`.
     const ranges = count - 1;
+    // Others that take one meanwhile move `#next`: each goes round from where it began.
+    const from = this.#next;
     for (let step = 0; step < ranges; step += 1) {
-      const id = first + (1 + ((this.#next + step) % ranges)) * RANGE_IDS;
+      const id = first + (1 + ((from + step) % ranges)) * RANGE_IDS;
       if (claimed.has(String(id)) || this.#held.has(id) || this.#isForeign(id)) continue;
       this.#held.add(id);
       if (await claim(join(registryDir, String(id)), dataDir)) {
-        this.#next = (this.#next + step + 1) % ranges;
+        this.#next = (from + step + 1) % ranges;
         return id;
       }
       this.#held.delete(id);

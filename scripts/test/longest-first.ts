@@ -3,6 +3,15 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files that take half a minute or longer, the longest first: begun last, one of them would keep a whole run waiting. */
 const LONG = [
+  'tests/faults/rude-clients.test.ts',
+  'tests/faults/commands-left.test.ts',
+  'tests/faults/low-disk.test.ts',
+  'tests/security/sandbox-endpoint.test.ts',
+  'tests/security/sandbox-snapshots.test.ts',
+  'tests/security/doors.test.ts',
+  'tests/e2e/packages.test.ts',
+  'tests/security/sandbox-ptrace.test.ts',
+  'tests/security/model-endpoints.test.ts',
   'tests/compat/memory-vendor.test.ts',
   'tests/e2e/command-line.test.ts',
   'tests/e2e/code-interpreter-full.test.ts',

@@ -10,9 +10,11 @@ export {
 export { type ListedModel, modelEntry, modelList } from './formats/model-list.ts';
 export { meteredModel } from './metered-model.ts';
 export type {
+  JsonSchema,
   Model,
   ModelAnswer,
   ModelEvent,
+  ModelMessage,
   ModelRequest,
   ModelUsage,
 } from './model.ts';

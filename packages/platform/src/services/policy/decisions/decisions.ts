@@ -11,7 +11,7 @@ import type { Happened, PolicySession, PolicySessions } from '../sessions/policy
 import type { DecisionRecord } from './decision-record.ts';
 import type { PolicyGateway } from './policy-gateway.ts';
 import { type PolicyPrincipal, policyPrincipal } from './policy-principal.ts';
-import { brokenFor, type PolicySet } from './policy-set.ts';
+import { brokenFor, contentOf, type PolicySet } from './policy-set.ts';
 import type { OpenSet, PolicySets } from './policy-sets.ts';
 
 export interface DecisionsDeps {
@@ -118,7 +118,7 @@ export class Decisions {
     actions: readonly string[],
   ): Promise<Set<string>> {
     const key = createHash('sha256')
-      .update(JSON.stringify([loaded.id, who, actions]))
+      .update(JSON.stringify([contentOf(loaded), who, actions]))
       .digest('base64');
     const known = this.#permits.get(key);
     if (known) return known;

@@ -112,12 +112,20 @@ async function loadWithout(
   throw new Error(loaded.closed ?? 'the policies could not be loaded');
 }
 
+let setsMade = 0;
+
+/** What a set says, the same for all that say so. */
+export function contentOf({ id }: Pick<LoadedSet, 'id'>): string {
+  return id.replace(/#.*/, '');
+}
+
 function setOf(around: Around, candidates: readonly Candidate[]): PolicySetSource {
   const policies = candidates.map(({ scopes: _, ...policy }) => policy);
   const hash = createHash('sha256')
     .update(JSON.stringify([around, policies]))
     .digest('hex');
-  return { id: hash, schema: around.schema, policies };
+  // Each is loaded and let go by itself, also where another says the same.
+  return { id: `${hash}#${++setsMade}`, schema: around.schema, policies };
 }
 
 function isOutput({ scopes }: Candidate): boolean {

@@ -95,12 +95,11 @@ export class PolicySets {
       this.#held.set(gateway.arn, known);
       return known;
     }
+    if (known) this.#retire(known);
     const candidates = candidatesOf(open.policies, gateway.arn);
     const set = loadSet(this.#deps.evaluator, gateway.arn, this.schemaOf(gateway), candidates);
     const held: Held = { gateway, of: open, set, uses: 0, retired: false };
     this.#held.set(gateway.arn, held);
-    // Only now: what is the same in both stays loaded.
-    if (known) this.#retire(known);
     // The next call tries again.
     set.catch(() => this.#held.get(gateway.arn) === held && this.#held.delete(gateway.arn));
     const [oldest] = this.#held.values();
@@ -116,15 +115,11 @@ export class PolicySets {
     this.#letGo(held);
   }
 
-  /** A set that is of no use any more is unloaded, unless the gateway has the very same again. */
+  /** A set that is of no use any more is unloaded. */
   #letGo(held: Held): void {
     if (!held.retired || held.uses > 0) return;
-    const now = this.#held.get(held.gateway.arn)?.set;
     held.set
-      .then(async (set) => {
-        const kept = await now?.catch(() => undefined);
-        if (kept?.loaded.id !== set.loaded.id) await unloadSet(this.#deps.evaluator, set);
-      })
+      .then((set) => unloadSet(this.#deps.evaluator, set))
       // What could not be loaded is not there.
       .catch(() => undefined);
   }

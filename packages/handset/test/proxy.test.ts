@@ -83,6 +83,15 @@ const app = (body: string, script: string, config = ''): string =>
 const { readFileSync } = await import('node:fs');
 const LIBRARY = readFileSync(new URL('../client/handset.js', import.meta.url), 'utf8');
 
+describe('the screen of a live page', () => {
+  it.each(['', "meta(name='viewport' content='width=320')"])('is 240 wide with viewport meta "%s"', async (meta) => {
+    const page = `doctype html\nhtml\n  head\n    ${meta || 'title wide'}\n  body\n    p#seen\n    div(style='height: 3000px') long\n    script(src='javascripts/app.js')\n`;
+    const script = `document.getElementById('seen').textContent = [innerWidth, innerHeight, document.documentElement.clientWidth].join()`;
+    const { phone } = await proxied(smallProject({ 'app/index.pug': page, 'app/main.js': script }));
+    expect(await (await phone()).textContent('#seen')).toBe('240,400,240');
+  });
+});
+
 describe('the news reader through handset proxy', () => {
   it('works as it does without a proxy', async () => {
     const { phone, exchanges } = await proxied(newsCopy());

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import type { Output } from '../build/output.ts';
-import type { Device } from '../preview/devices.ts';
+import { type Device, NO_SCROLLBARS, screenOf } from '../preview/devices.ts';
 import { mimeType } from '../server/mime.ts';
 import type { AccessPolicy } from './access-policy.ts';
 import type { FlatPart } from './flat-document.ts';
@@ -53,7 +53,7 @@ const ORIGIN = 'http://app.handset.invalid';
 /** What a worker does is not waited for, so the phone would not see it. */
 const NO_WORKERS = "worker-src 'none'";
 /** For the start of a browser that opens live pages: what does not go through a proxy, such as WebRTC's datagrams, stays in. */
-export const LIVE_PAGE_ARGS: readonly string[] = ['--webrtc-ip-handling-policy=disable_non_proxied_udp'];
+export const LIVE_PAGE_ARGS: readonly string[] = ['--webrtc-ip-handling-policy=disable_non_proxied_udp', NO_SCROLLBARS];
 const LOAD_MS = 15_000;
 const CALL_MS = 5_000;
 const QUIET_MS = 40;
@@ -75,10 +75,7 @@ export async function openLivePage({
   onPageError,
 }: LivePageOptions): Promise<LivePage> {
   const context = await browser.newContext({
-    viewport: { width: device.width, height: device.height },
-    deviceScaleFactor: 1,
-    hasTouch: device.touch,
-    isMobile: true,
+    ...screenOf(device),
     serviceWorkers: 'block',
     acceptDownloads: false,
     // Without the second, Chromium goes to addresses of this machine by itself.

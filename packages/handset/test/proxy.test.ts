@@ -492,6 +492,38 @@ describe('a live page', () => {
     expect(exchanges.filter((e) => e.kind === 'round trip')).toEqual([]);
   });
 
+  it.each([true, false])('takes a javascript: address for an event (script on the phone: %s)', async (javaScriptEnabled) => {
+    const body = `p#seen none
+a#run(href='javascript:add(%22one%22)') run
+a#text(href='javascript:add("two"); "a new document"') text
+a#own(href='javascript:add("never")' onclick='add("own"); return false') own
+a#nothing(href='javascript:void(0)') nothing
+a#local(href='javascript:handset.addClass("#seen", "marked")') local`;
+    const script = `function add(word) { var seen = document.getElementById('seen'); seen.textContent += ' ' + word; }`;
+    const { phone, exchanges } = await proxied(app(body, script));
+    const page = await phone({ javaScriptEnabled });
+    for (const [id, seen] of [['run', 'none one'], ['text', 'none one two'], ['own', 'none one two own']] as const) {
+      await page.tap(`#${id}`);
+      await page.locator(`#seen:text-is("${seen}")`).waitFor();
+    }
+    expect(await page.locator('#nothing').getAttribute('href')).toBeNull();
+    const trips = () => exchanges.filter(({ kind }) => kind === 'round trip').length;
+    expect(trips()).toBe(3);
+    await page.tap('#local');
+    await page.locator('#seen.marked').waitFor();
+    expect(trips()).toBe(javaScriptEnabled ? 3 : 4);
+  });
+
+  it('works where the page has replaced what its browser brings', async () => {
+    const script = `String.prototype.replace = function () { throw new Error('replaced'); };
+      window.Promise = function () { throw new Error('promised'); };
+      document.getElementById('go').onclick = function () { this.textContent = '<went>'; };`;
+    const { phone } = await proxied(app('button#go go', script));
+    const page = await phone();
+    await page.tap('#go');
+    await page.locator('#go:text-is("<went>")').waitFor();
+  });
+
   it('writes text as text', async () => {
     const { phone } = await proxied(
       app(

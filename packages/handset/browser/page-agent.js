@@ -7,7 +7,7 @@
 
   var document = window.document;
   /* What the page may replace, as it was before its scripts ran. */
-  var Promise = window.Promise;
+  var NativePromise = window.Promise;
   var replaceIn = Function.prototype.call.bind(String.prototype.replace);
   var CLICKS = 'click mousedown mouseup pointerdown pointerup touchstart touchend dblclick'.split(' ');
   var KEYS = 'keydown keyup keypress'.split(' ');
@@ -567,7 +567,7 @@
   /* Resolves when the page has been quiet for a moment, or after the limit; loads have a limit of their own, each and together. */
   function settle(quiet, limit, loadLimit) {
     var start = performance.now();
-    return new Promise(function (resolve) {
+    return new NativePromise(function (resolve) {
       (function look() {
         var now = performance.now();
         var isLoading = Array.from(loads).some(function (load) {

@@ -90,11 +90,14 @@ describe('handset preview', () => {
     expect(touch).toBe(name.startsWith('touch'));
   });
 
-  it.each(['', "meta(name='viewport' content='width=320')"])('lays out 240 wide with viewport meta "%s"', async (meta) => {
-    const long = `doctype html\nhtml\n  head\n    ${meta || 'title long'}\n  body\n    div(style='height: 3000px') long\n`;
-    const { page } = await preview(smallProject({ 'app/index.pug': long }));
-    expect(await page.evaluate(LAYOUT)).toEqual([240, 400, 240, true]);
-  });
+  it.each(['', "meta(name='viewport' content='width=320')"])(
+    'lays out 240 wide with viewport meta "%s"',
+    async (meta) => {
+      const long = `doctype html\nhtml\n  head\n    ${meta || 'title long'}\n  body\n    div(style='height: 3000px') long\n`;
+      const { page } = await preview(smallProject({ 'app/index.pug': long }));
+      expect(await page.evaluate(LAYOUT)).toEqual([240, 400, 240, true]);
+    },
+  );
 
   it('is 240 × 400 unless something else is asked for', async () => {
     const file = path.join(temporaryFolder(), 'page.png');

@@ -10,6 +10,7 @@ export function createMinifier(): Minify {
   return async (file, code, withoutTests = false) => {
     const known = cache.get(file);
     if (known?.code === code && known.withoutTests === withoutTests) return known.result;
+    await refuseNewer(file, code);
     const { minify } = await import('terser');
     allowOptimizing();
     try {
@@ -25,4 +26,17 @@ export function createMinifier(): Minify {
       throw new ProblemError('minify-failed', { file, line, column: col === undefined ? undefined : col + 1, message });
     }
   };
+}
+
+/** Throws `not-es5` at the first place that a phone's proxy cannot read: Terser makes code smaller, not older. */
+async function refuseNewer(file: string, code: string): Promise<void> {
+  const { parse } = await import('acorn');
+  try {
+    parse(code, { ecmaVersion: 5, sourceType: 'script' });
+  } catch (error) {
+    const { message, loc } = error as { message: string; loc?: { line: number; column: number } };
+    const why = message.replace(/ \(\d+:\d+\)$/, '');
+    const column = loc && loc.column + 1;
+    throw new ProblemError('not-es5', { file, line: loc?.line, column, message: `This is newer than ES5: ${why}.` });
+  }
 }

@@ -34,7 +34,7 @@ export async function proxyCommand(options: ProxyCommandOptions, context: Comman
   let phones: Phones | undefined;
   const session = await startWatching({
     project,
-    production: true,
+    production: false,
     folder,
     onBuild: (report) => {
       if (phones) logBuild(terminal, report, new Date());

@@ -24,7 +24,9 @@ export const PROBLEM_CATALOGUE = {
   'config-malformed': error('Close every tag, quote every attribute and escape & as &amp; in config.xml.'),
   'icon-missing': error('Put a PNG at app/assets/icon.png; devices show it in their list of applications.'),
   'page-missing': error('Create app/index.pug (or app/assets/index.html).'),
-  'page-twice': warning('Delete app/assets/index.html, or delete the main page template.'),
+  'page-twice': warning(
+    'Delete one of the two, or write `<!-- handset: spare page -->` into app/assets/index.html to keep both.',
+  ),
   'page-ambiguous': error('Keep one main page template and delete the other.'),
   'not-utf8': error('Save the file as UTF-8 without a byte order mark.'),
   'file-unreadable': error('Check that the file exists and that you may read it.'),

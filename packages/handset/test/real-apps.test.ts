@@ -1,3 +1,6 @@
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createAssembler } from '../src/build/assembler.ts';
 import { DEVICES } from '../src/preview/devices.ts';
@@ -7,9 +10,10 @@ import { startProxy } from '../src/proxy/proxy-server.ts';
 import { startDevServer } from '../src/server/dev-server.ts';
 import { useChromium } from './support/chromium.ts';
 import { handset } from './support/cli.ts';
-import { smallProject, text } from './support/project.ts';
+import { PACKAGE, smallProject, text } from './support/project.ts';
 
 const { browser } = useChromium();
+const LIVESCRIPT = createRequire(import.meta.url).resolve('livescript/package.json');
 
 const PAGE = `doctype html
 html
@@ -213,5 +217,26 @@ describe('handset build says once', () => {
       expect.stringMatching(/app\/late\.js:2[\s\S]*newer than ES5[\s\S]*Write it in ES5/),
     ]);
     expect((await handset(root, ['build'])).status).toBe(0);
+  });
+});
+
+describe("the guide's plugin", () => {
+  it('compiles LiveScript as it is written there', async () => {
+    const guide = readFileSync(path.join(PACKAGE, '../../docs/guides/handset.md'), 'utf8');
+    const plugin = /```js\n(import livescript[\s\S]*?)```/.exec(guide)?.[1] ?? '';
+    const root = smallProject({
+      'plugins/livescript.js': plugin,
+      'package.json': '{ "type": "module" }',
+      'handset.config.json': '{ "plugins": ["plugins/livescript.js"] }',
+      'app/main.js': '',
+      'app/double.ls': 'window.doubled = [1 2 3] |> (.map (* 2))\nthrow new Error "late" if window.fails\n',
+    });
+    mkdirSync(path.join(root, 'node_modules'));
+    symlinkSync(path.dirname(LIVESCRIPT), path.join(root, 'node_modules/livescript'));
+    const { page } = await preview(root);
+    expect(await page.evaluate('doubled.join()')).toBe('2,4,6');
+    const app = text(root, 'public/javascripts/app.js');
+    expect(app.match(/sourceMappingURL=\S+/g)).toEqual(['sourceMappingURL=app.js.map']);
+    expect(text(root, 'public/javascripts/app.js.map')).toContain('"sources":["app/double.ls"]');
   });
 });

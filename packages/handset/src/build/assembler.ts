@@ -33,6 +33,8 @@ export interface AssemblerOptions {
   readonly plugins: PluginRegistry;
   /** Minify scripts and write no source maps. */
   readonly production: boolean;
+  /** Let a production build pass that is newer than ES5. */
+  readonly keepsNewer?: boolean;
 }
 
 export interface Assembly {
@@ -54,15 +56,18 @@ export interface Assembler {
 const CONFIG = 'app/assets/config.xml';
 const ICON = 'app/assets/icon.png';
 const ASSET_PAGE = 'app/assets/index.html';
+/** A page below app/assets/ that says of itself that the template wins. */
+const SPARE_PAGE = /<!--\s*handset: spare page\b/;
 const RUNTIME = 'vendor/pug_runtime.js';
 const TARGETS = { page: 'page', template: 'template', script: 'script', vendor: 'script', style: 'style' } as const;
 
-export function createAssembler({ root, settings, plugins, production }: AssemblerOptions): Assembler {
+export function createAssembler(options: AssemblerOptions): Assembler {
+  const { root, settings, plugins, production, keepsNewer = false } = options;
   const store = createSourceStore(root);
   const compiled = new Map<string, Compiled>();
   const parts = new Map<string, { readonly of: Compiled; readonly part: BundlePart }>();
   const bundles = new Map<string, Joined>();
-  const minify = createMinifier();
+  const minify = createMinifier({ keepsNewer });
   const cache = createCompileCache(root, plugins, store);
   let groups: { readonly generation: number; readonly byRole: ByRole } | undefined;
 
@@ -257,7 +262,7 @@ export function createAssembler({ root, settings, plugins, production }: Assembl
     if (page === undefined) return;
     const source = compiled.get(page);
     if (source?.ok) add('index.html', textOutput(page, source.result.output));
-    if (byRole.asset.includes(ASSET_PAGE)) {
+    if (byRole.asset.includes(ASSET_PAGE) && !SPARE_PAGE.test(store.text(ASSET_PAGE))) {
       const message = `${page} wins: it becomes public/index.html, and ${ASSET_PAGE} is left out.`;
       problems.push(problem('page-twice', { file: ASSET_PAGE, message }));
     }

@@ -4,13 +4,17 @@ import { allowOptimizing } from './optimizing.ts';
 /** Minifies one script to ES5; throws `minify-failed` that names `file`. `withoutTests` counts its global `test` as undefined. */
 export type Minify = (file: string, code: string, withoutTests?: boolean) => Promise<string>;
 
-/** Terser, with the last results kept so that a rebuild minifies only what changed. */
-export function createMinifier(): Minify {
+export interface MinifierOptions {
+  /** Let pass what is newer than ES5, for who reports it otherwise. */
+  readonly keepsNewer: boolean;
+}
+
+/** Terser, with the last results kept so that a rebuild minifies only what changed. Throws `not-es5`, too. */
+export function createMinifier(options: MinifierOptions): Minify {
   const cache = new Map<string, { code: string; withoutTests: boolean; result: string }>();
   return async (file, code, withoutTests = false) => {
     const known = cache.get(file);
     if (known?.code === code && known.withoutTests === withoutTests) return known.result;
-    await refuseNewer(file, code);
     const { minify } = await import('terser');
     allowOptimizing();
     try {
@@ -19,9 +23,11 @@ export function createMinifier(): Minify {
         compress: { ecma: 5, passes: 2, global_defs: withoutTests ? { '@test': 'undefined' } : {} },
         format: { ecma: 5, comments: 'some' },
       });
+      if (!options.keepsNewer) await refuseNewer(file, code);
       cache.set(file, { code, withoutTests, result: `${result}\n` });
       return `${result}\n`;
     } catch (error) {
+      if (error instanceof ProblemError) throw error;
       const { message, line, col } = error as { message: string; line?: number; col?: number };
       throw new ProblemError('minify-failed', { file, line, column: col === undefined ? undefined : col + 1, message });
     }

@@ -286,7 +286,7 @@ describe('guardrails', () => {
     await policy(gateway, 'all', all);
     expect(await call(url, 'refund', { note: 'card 4111 1111 1111 1111' })).toMatchObject(allowed);
     const guard = (effect: string, tool: string, type: string, category: string, path: string) =>
-      `${effect}(${scope(gateway, tool)}) when guardrails { BedrockGuardrails::${type}(["${category}"], [${path}])["${category}"].confidenceScore.greaterThanOrEqual(decimal("0.5")) };`;
+      `${effect}(${scope(gateway, tool)}) when guardrails { BedrockGuardrails::${type}(["${category}"], [${path}]).maxConfidenceScore().greaterThanOrEqual(decimal("0.5")) };`;
     const card = guard('forbid', 'refund', 'SensitiveInformation', 'CREDIT_DEBIT_CARD_NUMBER', 'context.input.note');
     const made = await policy(gateway, 'card', card, { language: 'policy' });
     expect(made, JSON.stringify(made.statusReasons)).toMatchObject({ status: 'ACTIVE' });

@@ -68,12 +68,15 @@ function checkOf({ name, args }: GuardrailNeed, context: GuardrailContext): Guar
   const type = name.replace(/^BedrockGuardrails::/, '');
   if (type !== 'PromptAttack' && type !== 'ContentFilter' && type !== 'SensitiveInformation')
     throw new Error(`${name} is no guardrail`);
-  const [categories = [], contents = []] = args;
-  const named = [categories].flat().filter((one): one is string => typeof one === 'string');
-  return { type, categories: named, texts: [contents].flat().flatMap((content) => textsAt(content, context)) };
+  const lists = args.map((arg) => [arg].flat());
+  // Categories are words, contents are fields, whichever comes first; a content may be a text, too.
+  const contents = lists.find((list) => list.some((one) => typeof one === 'object')) ?? lists[1] ?? [];
+  const categories = (lists.find((list) => list !== contents) ?? []).filter((one) => typeof one === 'string');
+  if (categories.length === 0) throw new Error(`${name} is asked for no category`);
+  return { type, categories, texts: contents.flatMap((content) => textsAt(content, context)) };
 }
 
-/** As the engine takes them: by category, and what policies ask of all of them together. */
+/** As the engine takes them: what a method asks of all of them together, else each by its category. */
 function writtenScores({ methods }: GuardrailNeed, scores: Scores): Score {
   const values = Object.values(scores);
   const methodScores: Record<(typeof methods)[number], () => Score> = {
@@ -82,12 +85,11 @@ function writtenScores({ methods }: GuardrailNeed, scores: Scores): Score {
     count: () => values.filter((value) => value > 0).length,
     categories: () => Object.keys(scores).filter((category) => (scores[category] ?? 0) > 0),
   };
-  return {
-    ...Object.fromEntries(
-      Object.entries(scores).map(([category, score]) => [category, { confidenceScore: decimal(score) }]),
-    ),
-    ...Object.fromEntries(methods.map((method) => [method, methodScores[method]()])),
-  };
+  const [method] = methods;
+  if (method) return methodScores[method]();
+  return Object.fromEntries(
+    Object.entries(scores).map(([category, score]) => [category, { confidenceScore: decimal(score) }]),
+  );
 }
 
 /** Cedar's decimals have four digits; what is between two of them counts as the greater. */

@@ -1,6 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as sdk from '@aws-sdk/client-bedrock-agentcore-control';
@@ -29,7 +29,16 @@ beforeAll(async () => {
   const url = `http://127.0.0.1:${(backend.address() as AddressInfo).port}`;
   dir = await mkdtemp(join(tmpdir(), 'policy-sdks-'));
   platform = await startTestPlatform({
-    args: ['--sandbox', 'process', '--allow-private-egress', '127.0.0.0/8', '--models-url', model.url, '--models-name', 'm'],
+    args: [
+      '--sandbox',
+      'process',
+      '--allow-private-egress',
+      '127.0.0.0/8',
+      '--models-url',
+      model.url,
+      '--models-name',
+      'm',
+    ],
   });
   clients = clientsOf(platform);
   const settings = {
@@ -43,7 +52,12 @@ beforeAll(async () => {
     { name: 'team', in: 'query', schema: { type: 'string' } },
   ];
   const get = { operationId: 'refund', summary: 'Refunds', parameters, responses: { 200: { description: 'ok' } } };
-  const document = { openapi: '3.0.3', info: { title: 'T', version: '1' }, servers: [{ url }], paths: { '/refund': { get } } };
+  const document = {
+    openapi: '3.0.3',
+    info: { title: 'T', version: '1' },
+    servers: [{ url }],
+    paths: { '/refund': { get } },
+  };
   const gatewayIdentifier = made.gatewayId ?? '';
   const { targetId = '' } = await clients.control.send(
     new sdk.CreateGatewayTargetCommand({
@@ -64,7 +78,9 @@ afterAll(async () => {
 
 const permit = (more = '', tool = 'refund') =>
   `permit(principal, action == AgentCore::Action::"orders___${tool}", resource == AgentCore::Gateway::"${gatewayArn}")${more};`;
-const says = (...policies: { fragment: string; statement: string | null }[]) => ({ text: JSON.stringify({ policies }) });
+const says = (...policies: { fragment: string; statement: string | null }[]) => ({
+  text: JSON.stringify({ policies }),
+});
 
 // biome-ignore lint/suspicious/noExplicitAny: what an operation answers is as various as the operations.
 type One = (operation: string, input: object) => Promise<any>;
@@ -103,7 +119,9 @@ describe.each([
       expect.objectContaining({ policyEngineId }),
     );
     expect((await one('ListTagsForResource', { resourceArn })).tags).toEqual({ team: 'a' });
-    const Statement = [{ Effect: 'Deny', Principal: '*', Action: 'bedrock-agentcore:DeletePolicyEngine', Resource: resourceArn }];
+    const Statement = [
+      { Effect: 'Deny', Principal: '*', Action: 'bedrock-agentcore:DeletePolicyEngine', Resource: resourceArn },
+    ];
     await one('PutResourcePolicy', { resourceArn, policy: JSON.stringify({ Version: '2012-10-17', Statement }) });
     await one('DeleteResourcePolicy', { resourceArn });
 
@@ -121,7 +139,10 @@ describe.each([
     await one('UpdatePolicy', { ...ofPolicy, enforcementMode: 'LOG_ONLY', description: { optionalValue: 'd' } });
     expect(await settled()).toMatchObject({ status: 'ACTIVE', enforcementMode: 'LOG_ONLY', description: 'd' });
     await one('UpdatePolicy', { ...ofPolicy, definition: { cedar: { statement: permit('', 'refunt') } } });
-    expect(await settled()).toMatchObject({ status: 'UPDATE_FAILED', statusReasons: expect.arrayContaining([expect.stringContaining('orders___refunt')]) });
+    expect(await settled()).toMatchObject({
+      status: 'UPDATE_FAILED',
+      statusReasons: expect.arrayContaining([expect.stringContaining('orders___refunt')]),
+    });
     expect(await one('GetPolicySummary', ofPolicy)).toMatchObject({ name: 'small' });
     expect((await one('ListPolicies', ofEngine)).policies).toMatchObject([{ name: 'small' }]);
     const listed = await one('ListPolicySummaries', { ...ofEngine, targetResourceScope: gatewayArn });
@@ -132,7 +153,9 @@ describe.each([
     const started = await one('StartPolicyGeneration', asked);
     expect(started).toMatchObject({ status: 'GENERATING' });
     const ofGeneration = { ...ofEngine, policyGenerationId: started.policyGenerationId };
-    await expect.poll(async () => (await one('GetPolicyGeneration', ofGeneration)).status, { timeout: 30_000 }).toBe('GENERATED');
+    await expect
+      .poll(async () => (await one('GetPolicyGeneration', ofGeneration)).status, { timeout: 30_000 })
+      .toBe('GENERATED');
     expect(await one('GetPolicyGenerationSummary', ofGeneration)).toMatchObject({ name: 'g' });
     expect((await one('ListPolicyGenerations', ofEngine)).policyGenerations).toHaveLength(1);
     expect((await one('ListPolicyGenerationSummaries', ofEngine)).policyGenerations).toHaveLength(1);
@@ -157,10 +180,17 @@ describe.each([
 it('agentcore add policy --generate: repaired by what the validator says, and one that nobody can write is told', async () => {
   const cli = (...args: string[]) => agentcoreInside(args, { cwd: dir, env: platform.env, stdin: '' });
   const sentence = 'only finance may refund more than 500';
-  const good = permit(' when { context.input.amount <= 500 || (context.input has team && context.input.team == "finance") }');
-  expect(await cli('add', 'policy-engine', '--name', 'rules', '--attach-to-gateways', 'shop', '--attach-mode', 'ENFORCE')).toMatchObject({ code: 0 });
+  const good = permit(
+    ' when { context.input.amount <= 500 || (context.input has team && context.input.team == "finance") }',
+  );
+  expect(
+    await cli('add', 'policy-engine', '--name', 'rules', '--attach-to-gateways', 'shop', '--attach-mode', 'ENFORCE'),
+  ).toMatchObject({ code: 0 });
   model.asked.length = 0;
-  model.script = [says({ fragment: sentence, statement: permit(' when { context.input.amuont < 5 }') }), says({ fragment: sentence, statement: good })];
+  model.script = [
+    says({ fragment: sentence, statement: permit(' when { context.input.amuont < 5 }') }),
+    says({ fragment: sentence, statement: good }),
+  ];
   const lenient = ['--validation-mode', 'IGNORE_ALL_FINDINGS'];
   const made = await cli('add', 'policy', '--name', 'finance', '--engine', 'rules', '--generate', sentence, ...lenient);
   expect(made.code, made.stderr).toBe(0);
@@ -169,7 +199,7 @@ it('agentcore add policy --generate: repaired by what the validator says, and on
   expect(JSON.stringify(model.asked[0]?.body)).toContain('orders___refund');
   expect(JSON.stringify(model.asked[1]?.body)).toContain('amuont');
   const call = (args: object) => cli('gateway', 'call', 'orders___refund', JSON.stringify(args));
-  expect((await call({ amount: 400 })).stderr).toBe('');
+  expect(await call({ amount: 400 })).toMatchObject({ code: 0, stdout: expect.stringContaining('tea') });
   expect((await call({ amount: 600 })).stderr).toContain('denied by policy');
   expect(await call({ amount: 600, team: 'finance' })).toMatchObject({ code: 0 });
 

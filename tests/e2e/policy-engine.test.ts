@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
-  type CreateGatewayCommandInput,
   CreateGatewayCommand,
+  type CreateGatewayCommandInput,
   CreateGatewayTargetCommand,
   CreatePolicyCommand,
   CreatePolicyEngineCommand,
@@ -38,7 +38,8 @@ let waiting: (() => void)[] | null = null;
 beforeAll(async () => {
   backend = createServer((req, res) => {
     came.push(req.url ?? '');
-    const answer = (): void => void res.setHeader('content-type', 'application/json').end('{"said":"tea","mail":"ada@example.com"}');
+    const answer = (): void =>
+      void res.setHeader('content-type', 'application/json').end('{"said":"tea","mail":"ada@example.com"}');
     if (waiting) waiting.push(answer);
     else answer();
   });
@@ -92,9 +93,11 @@ async function ruled(mode: 'ENFORCE' | 'LOG_ONLY' = 'ENFORCE'): Promise<Ruled> {
     protocolConfiguration: { mcp: { searchType: 'SEMANTIC' as const } },
     policyEngineConfiguration: { arn: engineArn, mode },
   };
-  const { gatewayId = '', gatewayArn = '', gatewayUrl = '' } = await clients.control.send(
-    new CreateGatewayCommand(settings),
-  );
+  const {
+    gatewayId = '',
+    gatewayArn = '',
+    gatewayUrl = '',
+  } = await clients.control.send(new CreateGatewayCommand(settings));
   const { targetId = '' } = await clients.control.send(
     new CreateGatewayTargetCommand({
       ...{ gatewayIdentifier: gatewayId, name: 'api' },
@@ -127,9 +130,18 @@ async function policy(
 const scope = ({ gatewayArn }: Ruled, tool: string) =>
   `principal, action == AgentCore::Action::"api___${tool}", resource == AgentCore::Gateway::"${gatewayArn}"`;
 
-type Answer = { result?: { isError?: boolean; content: { text: string }[]; tools?: { name: string }[] }; error?: { code: number; message: string } };
+type Answer = {
+  result?: { isError?: boolean; content: { text: string }[]; tools?: { name: string }[] };
+  error?: { code: number; message: string };
+};
 
-async function rpc(url: string, method: string, params: object, headers: Record<string, string> = {}, as = a.credentials): Promise<Answer> {
+async function rpc(
+  url: string,
+  method: string,
+  params: object,
+  headers: Record<string, string> = {},
+  as = a.credentials,
+): Promise<Answer> {
   const body = { jsonrpc: '2.0', id: 1, method, params };
   const { json } = await postMcp(url, body, { fetch: signingFetch(a, as), ...headers });
   return json as Answer;
@@ -164,7 +176,11 @@ describe('a gateway that enforces', () => {
     expect(JSON.stringify(result)).toContain('api___refund');
     expect(JSON.stringify(result)).not.toContain('api___look');
 
-    const never = await policy(gateway, 'never', `forbid(${scope(gateway, 'refund')}) when { context.input has note };`);
+    const never = await policy(
+      gateway,
+      'never',
+      `forbid(${scope(gateway, 'refund')}) when { context.input has note };`,
+    );
     expect(never.status).toBe('ACTIVE');
     expect(await call(atB, 'refund', { amount: 4, note: 'x' })).toMatchObject({
       error: { message: expect.stringContaining(String(never.policyId)) },
@@ -187,16 +203,32 @@ describe('a gateway that enforces', () => {
     expect(await call(url, 'look', {}, {}, ann)).toMatchObject(allowed);
     const before = came.length;
     expect(await call(url, 'look', {}, {}, bob)).toMatchObject(denied);
-    const attacks = ['api___LOOK', 'api___look ', ' api___look', 'api___lооk', 'api___look\u0000', 'api______look', 'api___refund'];
+    const attacks = [
+      'api___LOOK',
+      'api___look ',
+      ' api___look',
+      'api___lооk',
+      'api___look\u0000',
+      'api______look',
+      'api___refund',
+    ];
     for (const name of attacks)
       expect(await rpc(url, 'tools/call', { name, arguments: {} }, {}, ann), name).not.toMatchObject(allowed);
-    const batch = [1, 2].map((id) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'api___refund', arguments: {} } }));
+    const batch = [1, 2].map((id) => ({
+      jsonrpc: '2.0',
+      id,
+      method: 'tools/call',
+      params: { name: 'api___refund', arguments: {} },
+    }));
     const { json } = await postMcp(url, batch, { fetch: signingFetch(a, ann), 'mcp-protocol-version': '2025-03-26' });
     expect(json).toMatchObject(denied);
     const inputs = [{ amount: 2 ** 63 }, { amount: '4' }, { amount: null }, { note: { deep: 1 } }];
     const odd = await ruled();
-    expect((await policy(odd, 'all', `permit(${scope(odd, 'refund')}) when { context.input has amount };`)).status).toBe('ACTIVE');
-    for (const args of inputs) expect(await call(odd.urls[0], 'refund', args), JSON.stringify(args)).not.toMatchObject(allowed);
+    expect(
+      (await policy(odd, 'all', `permit(${scope(odd, 'refund')}) when { context.input has amount };`)).status,
+    ).toBe('ACTIVE');
+    for (const args of inputs)
+      expect(await call(odd.urls[0], 'refund', args), JSON.stringify(args)).not.toMatchObject(allowed);
     expect(came).toHaveLength(before);
     expect(await call(odd.urls[0], 'refund', { amount: 4 })).toMatchObject(allowed);
   });
@@ -211,7 +243,11 @@ describe('a gateway that enforces', () => {
     expect(syntax.statusReasons?.join('\n')).toMatch(/line 1.*\n.*\^/s);
     const all = `permit(principal, action, resource == AgentCore::Gateway::"${gateway.gatewayArn}");`;
     expect((await policy(gateway, 'all', all)).status).toBe('ACTIVE');
-    const careful = await policy(gateway, 'careful', `forbid(${scope(gateway, 'look')}) when { context.input has amount && context.input.amount > 9 };`);
+    const careful = await policy(
+      gateway,
+      'careful',
+      `forbid(${scope(gateway, 'look')}) when { context.input has amount && context.input.amount > 9 };`,
+    );
     expect(careful.status).toBe('ACTIVE');
     expect(await call(urls[1], 'look', { amount: 3 })).toMatchObject(allowed);
 
@@ -254,7 +290,9 @@ describe('temporal policies', () => {
 
     const may = [{ Effect: 'Allow', Action: 'bedrock-agentcore:InvokeGateway', Resource: '*' }];
     const eve = await newUser(a, 'policy-eve', may);
-    expect(JSON.stringify(await call(atB, 'refund', { note: 'n' }, { [SESSION]: 'other' }, eve))).toContain('another caller');
+    expect(JSON.stringify(await call(atB, 'refund', { note: 'n' }, { [SESSION]: 'other' }, eve))).toContain(
+      'another caller',
+    );
     await policy(gateway, 'more', limit(gateway, 'look', 9), { language: 'policy' });
     expect(JSON.stringify(await call(atB, 'refund', { note: 'n' }, { [SESSION]: 'other' }))).toContain('is over');
     expect(await call(atB, 'refund', { note: 'n' }, { [SESSION]: 'new' })).toMatchObject(allowed);
@@ -302,24 +340,43 @@ describe('LOG_ONLY', () => {
   it('lets everything through and tells what enforcing would have blocked; explain decides one call again', async () => {
     const gateway = await ruled('LOG_ONLY');
     const [url] = gateway.urls;
-    await policy(gateway, 'small', `permit(${scope(gateway, 'refund')}) when { context.input has amount && context.input.amount < 500 };`);
+    await policy(
+      gateway,
+      'small',
+      `permit(${scope(gateway, 'refund')}) when { context.input has amount && context.input.amount < 500 };`,
+    );
     expect(await call(url, 'refund', { amount: 700 })).toMatchObject(allowed);
     expect(await call(url, 'refund', { amount: 7 })).toMatchObject(allowed);
     expect(await toolsOf(url)).toContain('api___look');
     const at = (path: string, init: object) =>
       signedFetch(a, { path: `/_platform/policy-engines/${gateway.engineId}/${path}`, ...init });
     const rows = async () => ((await (await at('report', { method: 'GET' })).json()) as { rows: object[] }).rows;
-    await expect.poll(rows, { timeout: 30_000 }).toEqual([
-      expect.objectContaining({ action: 'api___refund', calls: 2, denied: 0, wouldBlock: 1, policies: [] }),
-    ]);
-    const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'api___refund', arguments: { amount: 900 } } };
+    await expect
+      .poll(rows, { timeout: 30_000 })
+      .toEqual([expect.objectContaining({ action: 'api___refund', calls: 2, denied: 0, wouldBlock: 1, policies: [] })]);
+    const body = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'api___refund', arguments: { amount: 900 } },
+    };
     const { headers } = await postMcp(url, body, { fetch: signingFetch(a) });
     const requestId = headers.get('x-amzn-requestid');
     const explained = async (input: object) =>
-      ((await (await at('explain', { method: 'POST', content: { requestId, input } })).json()) as { decisions: object[] }).decisions;
+      (
+        (await (await at('explain', { method: 'POST', content: { requestId, input } })).json()) as {
+          decisions: object[];
+        }
+      ).decisions;
     await expect
       .poll(() => explained({ amount: 900 }), { timeout: 30_000 })
-      .toEqual([expect.objectContaining({ decision: 'DENY', sameInput: true, now: expect.objectContaining({ decision: 'DENY' }) })]);
+      .toEqual([
+        expect.objectContaining({
+          decision: 'DENY',
+          sameInput: true,
+          now: expect.objectContaining({ decision: 'DENY' }),
+        }),
+      ]);
     expect(await explained({ amount: 9 })).toEqual([expect.objectContaining({ sameInput: false })]);
     await policy(gateway, 'all', `permit(${scope(gateway, 'refund')});`);
     expect(await explained({ amount: 900 })).toMatchObject([{ now: { decision: 'ALLOW' } }]);

@@ -89,7 +89,12 @@ export function addPolicyCommand(terminal: Terminal) {
         throw new CliError('usage', 'A policy comes from a file or from a sentence: --source FILE or --generate "…".');
       const client = await controlClient(await findConnection(terminal, options));
       const { policyEngineId = '' } = await findPolicyEngine(client, wanted);
-      const wish = { policyEngineId, validationMode, enforcementMode, ...(description !== undefined && { description }) };
+      const wish = {
+        policyEngineId,
+        validationMode,
+        enforcementMode,
+        ...(description !== undefined && { description }),
+      };
       const add = (named: string, definition: Parameters<typeof addPolicy>[1]['definition']) =>
         addPolicy(client, { ...wish, name: named, definition }, terminal.signal);
       if (source !== undefined) {
@@ -129,7 +134,10 @@ function tell(terminal: Terminal, json: boolean | undefined, policies: readonly 
     throw new CliError('failure', 'A policy was refused: it decides nothing.', 'Correct it, and update or delete it.');
 }
 
-function showAsset(terminal: Terminal, { rawTextFragment = '', definition, findings = [] }: PolicyGenerationAsset): void {
+function showAsset(
+  terminal: Terminal,
+  { rawTextFragment = '', definition, findings = [] }: PolicyGenerationAsset,
+): void {
   print(terminal, harmless(`"${rawTextFragment}"`));
   const statement = definition?.cedar?.statement ?? definition?.policy?.statement;
   for (const line of (statement ?? 'no policy').split('\n')) print(terminal, harmless(`  ${line}`));

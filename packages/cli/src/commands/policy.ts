@@ -95,7 +95,10 @@ function explainCommand(terminal: Terminal) {
         }
         const now = fieldOf(one, 'now');
         if (now !== undefined)
-          print(terminal, harmless(`now          ${textIn(now, 'decision')} ${textIn(now, 'determining')} ${textIn(now, 'errors')}`));
+          print(
+            terminal,
+            harmless(`now          ${textIn(now, 'decision')} ${textIn(now, 'determining')} ${textIn(now, 'errors')}`),
+          );
         const why = textIn(one, 'notReplayed');
         if (why !== '') note(terminal, harmless(`Not decided again: ${why}`));
       }

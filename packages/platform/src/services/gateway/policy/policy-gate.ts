@@ -41,12 +41,12 @@ export class PolicyGate {
 
   /** Before a tool is called. Rejects with the error of a denial, and of a policy session that cannot be used. */
   tool(open: OpenGateway, name: string, input: unknown, doing: Doing): Promise<Passage> {
-    return this.#enter(open, { action: name, input, ...doing }, (reasons) => toolDenied(open, reasons)).catch(asMcp);
+    return this.#enter(open, { action: name, input }, doing, (reasons) => toolDenied(open, reasons)).catch(asMcp);
   }
 
   /** Before a request of HTTP or to a model goes on. Rejects with AccessDeniedException, and as `tool`. */
   http(open: OpenGateway, input: HttpInput, doing: Doing): Promise<Passage> {
-    return this.#enter(open, { action: HTTP_ACTION, input, ...doing }, (reasons) => httpDenied(open, reasons));
+    return this.#enter(open, { action: HTTP_ACTION, input }, doing, (reasons) => httpDenied(open, reasons));
   }
 
   /** Whether requests of HTTP are decided on, so that their bodies have to be read. */
@@ -69,7 +69,9 @@ export class PolicyGate {
 
   async #enter(
     open: OpenGateway,
-    { caller, ...asked }: Doing & Pick<PolicyRequest, 'action' | 'input'>,
+    { action, input }: Pick<PolicyRequest, 'action' | 'input'>,
+    // Member by member: who asks brings more than policies are to see, under names such as theirs.
+    { caller, unseen, signal }: Doing,
     denied: (reasons: readonly string[]) => Error,
   ): Promise<Passage> {
     const gateway = policyView(open);
@@ -77,7 +79,9 @@ export class PolicyGate {
     const { policy } = this.#deps;
     const { principal, requestId, span } = caller;
     const [sessionId] = [caller.headers[policy.sessionHeader]].flat();
-    const verdict = await policy.decide({ ...asked, gateway, principal, requestId, span, sessionId });
+    const verdict = await policy.decide({
+      ...{ gateway, action, input, principal, requestId, span, sessionId, unseen, signal },
+    });
     refuse(verdict, denied);
     return {
       failed: () => verdict.failed(),

@@ -348,7 +348,7 @@ describe('LOG_ONLY', () => {
     expect(await call(url, 'refund', { amount: 700 })).toMatchObject(allowed);
     expect(await call(url, 'refund', { amount: 7 })).toMatchObject(allowed);
     expect(await toolsOf(url)).toContain('api___look');
-    const at = (path: string, init: object) =>
+    const at = (path: string, init: { method: string; content?: object }) =>
       signedFetch(a, { path: `/_platform/policy-engines/${gateway.engineId}/${path}`, ...init });
     const rows = async () => ((await (await at('report', { method: 'GET' })).json()) as { rows: object[] }).rows;
     await expect

@@ -32,7 +32,7 @@ import { PolicySessions } from './sessions/policy-sessions.ts';
 
 export { decisionSink } from './decisions/decision-record.ts';
 export type { PolicyRequest, Verdict } from './decisions/decisions.ts';
-export type { PolicyGateway, PolicyGateways, PolicyTool } from './decisions/policy-gateway.ts';
+export type { PolicyGateway, PolicyGateways } from './decisions/policy-gateway.ts';
 export { ENGINE_FIELDS, GENERATION_FIELDS, POLICY_FIELDS } from './policy-fields.ts';
 export { policyMigrations, policyRetention } from './tables.ts';
 

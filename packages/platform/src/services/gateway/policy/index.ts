@@ -1,2 +1,2 @@
-export { type HttpInput, type Passage, PolicyGate, toolDenied } from './policy-gate.ts';
+export { type HttpInput, PolicyGate, toolDenied } from './policy-gate.ts';
 export { policyGateways } from './policy-view.ts';

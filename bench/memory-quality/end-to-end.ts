@@ -121,12 +121,7 @@ function turnOf({ speaker, text }: Said): Turn {
 }
 
 /** How many records there are once none has come for a while. */
-async function untilExtracted(
-  { data }: Clients,
-  memoryId: string,
-  quietMs: number,
-  expected: number,
-): Promise<number> {
+async function untilExtracted({ data }: Clients, memoryId: string, quietMs: number, expected: number): Promise<number> {
   let last = '';
   let count = 0;
   const deadline = Date.now() + EXTRACTION_WAIT_MS;

@@ -2,6 +2,7 @@ import { type control, errors } from '@agentplatform/contract';
 import type { Dispatcher } from 'undici';
 import type { UpstreamResponse } from '../../../../kernel/http/index.ts';
 import { traceHeaders } from '../../../../kernel/telemetry/index.ts';
+import { type IdentityPort, WORKLOAD_TOKEN_HEADER } from '../../../identity/index.ts';
 import type { Gateway } from '../../gateways/gateway.ts';
 import type { CredentialRules } from '../../outbound/credential-rules.ts';
 import type { TargetCredentials } from '../../outbound/target-credentials.ts';
@@ -17,6 +18,7 @@ import { parameter, parametersOf, searchOf } from './query.ts';
 export interface RuntimeKindDeps {
   requests: Pick<BackendRequests, 'send'>;
   credentials: Pick<TargetCredentials, 'of'>;
+  identity: Pick<IdentityPort, 'issueToken'>;
   /** Where this very server is reached by itself. */
   ownEndpoint(): string;
   /** The way there. */
@@ -78,6 +80,8 @@ export class RuntimeKind implements TargetKind {
       ...credential.headers,
       // It is signed with the rest, and goes on as it comes.
       ...(credential.sign && { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' }),
+      // A runtime may take tokens of users from some gateways alone.
+      ...(!credential.sign && { [WORKLOAD_TOKEN_HEADER]: this.#workloadToken(open.gateway) }),
     };
     const url = this.#urlOf(target.live, path, req.url ?? '');
     const unsigned = { method: req.method ?? 'GET', url, headers };
@@ -89,6 +93,11 @@ export class RuntimeKind implements TargetKind {
       ...answer,
       headers: { ...allowedBack(target.live, answer.headers), ...answeredHeaders(answer.headers, PROTOCOL) },
     };
+  }
+
+  /** Says which gateway asks, and for no user. */
+  #workloadToken({ accountId, id: workload }: Gateway): string {
+    return this.#deps.identity.issueToken({ accountId, workload, user: undefined }).token;
   }
 
   /** Throws ResourceNotFoundException for what a runtime has no path of. */

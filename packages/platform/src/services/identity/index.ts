@@ -43,7 +43,6 @@ import { type UserTokenDeps, userOfToken, type WorkloadUser } from './workloads/
 
 export { identityMigrations, identityRetention } from './tables.ts';
 export type { OauthCredentialRequest, WorkloadUser };
-export { WORKLOAD_TOKEN_HEADER };
 
 export interface IdentityServiceDeps extends UserTokenDeps, FlowSettings {
   database: Database;
@@ -85,6 +84,8 @@ export interface IdentityPort {
   nameOf(arn: string): string;
   /** Touches no database. Throws ValidationException when the user's names are too long. */
   issueToken(bearer: WorkloadBearer): WorkloadToken;
+  /** The headers by which a request says that a workload sends it, for no user. Touches no database. */
+  headersOf(accountId: string, workload: string): Record<string, string>;
   /** Rejects with AccessDeniedException unless a request with these headers comes from a workload of that account that is allowed. */
   requireWorkload: ReturnType<typeof allowedWorkloads>;
   /** Credentials of providers, for the workload of a resource and in the name of its role. */
@@ -182,6 +183,9 @@ export function createIdentityService(
       topic: WORKLOAD_IDENTITY_KIND,
       nameOf: workloadNameOf,
       issueToken: (bearer) => tokens.issue(bearer),
+      headersOf: (account, workload) => ({
+        [WORKLOAD_TOKEN_HEADER]: tokens.issue({ accountId: account, workload, user: undefined }).token,
+      }),
       requireWorkload: allowedWorkloads({ tokens, find }),
       credentials: new WorkloadCredentials({ ...rights, ...flows, apiKeys, providers: oauth2 }),
     },

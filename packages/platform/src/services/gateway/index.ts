@@ -78,7 +78,7 @@ export interface GatewayServiceDeps {
   clock: Clock;
   jobs: Jobs;
   paginator: Paginator;
-  identity: Pick<IdentityPort, 'link' | 'unlink' | 'arnOf' | 'credentials'>;
+  identity: Pick<IdentityPort, 'link' | 'unlink' | 'arnOf' | 'credentials' | 'headersOf' | 'requireWorkload'>;
   policy: PolicyPort;
   secrets: Pick<SecretsPort, 'read'>;
   functions: FunctionCaller;

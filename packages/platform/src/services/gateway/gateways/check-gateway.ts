@@ -9,6 +9,7 @@ export function checkGateway({
   protocolConfiguration,
   interceptorConfigurations = [],
   policyEngineConfiguration,
+  customTransformConfiguration: transform,
 }: GatewayDefinition): void {
   if (policyEngineConfiguration && authorizerType === 'NONE')
     throw errors.invalidField(
@@ -40,4 +41,6 @@ export function checkGateway({
       'interceptorConfigurations',
       'must have one interceptor at most for REQUEST and one for RESPONSE',
     );
+  if (transform && transform.lambda?.arn === undefined)
+    throw errors.invalidField('customTransformConfiguration', 'must have the ARN of a function: lambda.arn');
 }

@@ -193,12 +193,16 @@ export class Gateways {
     if (policyEngineConfiguration) await this.#deps.policy.hold(policyEngineConfiguration.arn, tx);
   }
 
-  async #checkInterceptors({ interceptorConfigurations = [] }: GatewayDefinition, ctx: RequestContext): Promise<void> {
+  async #checkInterceptors(definition: GatewayDefinition, ctx: RequestContext): Promise<void> {
+    const { interceptorConfigurations = [], customTransformConfiguration: transform } = definition;
     const home = { region: this.#deps.region, accountId: ctx.accountId };
     for (const [i, { interceptor }] of interceptorConfigurations.entries()) {
       const field = `interceptorConfigurations[${i}].interceptor.lambda.arn`;
       await checkNamedFunction({ field, arn: interceptor.lambda?.arn ?? '' }, home, ctx);
     }
+    const arn = transform?.lambda?.arn;
+    if (arn !== undefined)
+      await checkNamedFunction({ field: 'customTransformConfiguration.lambda.arn', arn }, home, ctx);
   }
 
   async #authority({ authorizerConfiguration }: GatewayDefinition, ctx: RequestContext): Promise<string | undefined> {
@@ -230,18 +234,21 @@ function refuseLost(name: string, target: TargetDefinition, definition: GatewayD
     );
 }
 
-function definitionOf({
-  description,
-  roleArn,
-  protocolType,
-  protocolConfiguration,
-  authorizerType,
-  authorizerConfiguration,
-  exceptionLevel,
-  interceptorConfigurations,
-  domainOverride,
-  policyEngineConfiguration,
-}: control.CreateGatewayRequest | control.UpdateGatewayRequest): GatewayDefinition {
+function definitionOf(input: control.CreateGatewayRequest | control.UpdateGatewayRequest): GatewayDefinition {
+  const {
+    description,
+    roleArn,
+    protocolType,
+    protocolConfiguration,
+    authorizerType,
+    authorizerConfiguration,
+    exceptionLevel,
+    interceptorConfigurations,
+    domainOverride,
+    policyEngineConfiguration,
+  } = input;
+  // The model has it for updates alone.
+  const { customTransformConfiguration } = input as Partial<control.UpdateGatewayRequest>;
   return {
     description,
     roleArn,
@@ -251,6 +258,7 @@ function definitionOf({
     authorizerConfiguration,
     exceptionLevel,
     interceptorConfigurations,
+    customTransformConfiguration,
     domainOverride,
     policyEngineConfiguration,
   };

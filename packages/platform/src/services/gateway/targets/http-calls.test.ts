@@ -8,10 +8,10 @@ import { createOutbound, type Outbound } from '../../../kernel/outbound/index.ts
 import { openGateway } from '../gateway-tools.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import { ToolCalls, type ToolCallsDeps } from '../mcp/tool-calls.ts';
-import { noPolicies } from '../policy/testing/no-policies.ts';
 import { compileOpenApi } from '../openapi/index.ts';
 import { type Credential, NO_CREDENTIAL } from '../outbound/credential.ts';
 import { TARGET_LIMITS, TargetGuard } from '../outbound/target-guard.ts';
+import { noPolicies } from '../policy/testing/no-policies.ts';
 import type { Tool } from '../tools/index.ts';
 import { HttpCalls } from './http-calls.ts';
 import type { LiveTarget, TargetDefinition } from './target.ts';
@@ -132,7 +132,12 @@ function callListed(by: HttpCalls): Promise<object> {
   const gateway = { id: 'g', definition: {} } as Gateway;
   const caller = { requestId: 'r', headers: {}, query: new URLSearchParams() } as unknown as ToolCaller;
   const kind = { call: (one: ToolCall) => by.call(one) };
-  const deps = { kinds: { openApiSchema: kind }, asked: { of: () => [] }, gate: noPolicies(), log: pino({ level: 'silent' }) };
+  const deps = {
+    kinds: { openApiSchema: kind },
+    asked: { of: () => [] },
+    gate: noPolicies(),
+    log: pino({ level: 'silent' }),
+  };
   const open = openGateway(gateway, [target], new Map([[target.arn, { tools: [tool] }]]));
   const asked = { name: `silent___${tool.name}`, arguments: {}, caller, messageId: 1 };
   return new ToolCalls(deps as unknown as ToolCallsDeps).call(open, { ...asked, signal: new AbortController().signal });

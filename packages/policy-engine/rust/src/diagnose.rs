@@ -66,12 +66,14 @@ pub fn problem(policy_id: Option<&str>, found: &dyn Diagnostic, text: &str, name
         let end = (label.offset() + label.len()).min(text.len());
         problem.suggestion = text.get(label.offset()..end).and_then(|span| nearest_in(span, names));
     }
-    problem.suggestion = found
-        .help()
-        .map(|help| help.to_string())
-        .filter(|help| help.starts_with("did you mean"))
-        .or(problem.suggestion)
-        .or_else(|| nearest_in(&message, names));
+    // The crates suggest one of several that are as near, now this, now that: theirs is only for want of one of ours.
+    let theirs = || {
+        found
+            .help()
+            .map(|help| help.to_string())
+            .filter(|help| help.starts_with("did you mean"))
+    };
+    problem.suggestion = problem.suggestion.or_else(|| nearest_in(&message, names)).or_else(theirs);
     problem.message = own_words(&message);
     problem
 }

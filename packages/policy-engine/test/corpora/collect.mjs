@@ -11,6 +11,11 @@ if (!cedar || !dogwood) throw new Error('Usage: node collect.mjs CEDAR DOGWOOD')
 
 const text = (...path) => readFileSync(join(...path), 'utf8');
 const optional = (...path) => (existsSync(join(...path)) ? text(...path) : undefined);
+/** JSON with its integers of 64 bits as they are written: JavaScript's numbers do not hold them all. */
+const exact = (source) =>
+  JSON.parse(source, (_name, value, context) =>
+    Number.isInteger(value) && !Number.isSafeInteger(value) ? JSON.rawJSON(context.source) : value,
+  );
 const named = (folder, head, tail) =>
   readdirSync(folder)
     .filter((name) => name.startsWith(head) && name.endsWith(tail))
@@ -22,12 +27,12 @@ function cedarCases() {
     named(join(cedar, folder), '', '.json')
       .filter((name) => !name.endsWith('.entities.json'))
       .map((name) => {
-        const test = JSON.parse(text(cedar, folder, name));
+        const test = exact(text(cedar, folder, name));
         return {
           name: `${folder}/${name.slice(0, -5)}`,
           policies: text(cedar, test.policies),
           schema: text(cedar, test.schema),
-          entities: JSON.parse(text(cedar, test.entities)),
+          entities: exact(text(cedar, test.entities)),
           shouldValidate: test.shouldValidate,
           requests: test.requests.map(({ description, ...request }) => request),
         };

@@ -59,8 +59,15 @@ function createLoader(request: CompileRequest) {
     return undefined;
   };
   return {
+    // The parser writes to the terminal about each include that ends in `.jade`.
+    postLex: (tokens: readonly { type: string; val?: string }[]) =>
+      tokens.map((token) =>
+        token.type === 'path' && token.val?.trim().endsWith('.jade')
+          ? { ...token, val: token.val.trim() + HIDES_JADE }
+          : token,
+      ),
     resolve(wanted: string, from: string): string {
-      const name = wanted.trim().replaceAll('\\', '/');
+      const name = withoutMark(wanted).trim().replaceAll('\\', '/');
       const resolved = path.posix.join(name.startsWith('/') ? 'app' : path.posix.dirname(from), name);
       if (!resolved.startsWith('app/')) {
         throw new ProblemError('include-outside', { file: from, message: `The include "${name}" leads outside app/.` });
@@ -75,6 +82,13 @@ function createLoader(request: CompileRequest) {
     },
     read: (name: string): string => request.read(name),
   };
+}
+
+/** Behind the path of an include that ends in `.jade`, between the lexer and the loader. */
+const HIDES_JADE = '.pug';
+
+function withoutMark(path: string): string {
+  return path.endsWith(`.jade${HIDES_JADE}`) ? path.slice(0, -HIDES_JADE.length) : path;
 }
 
 function pugProblem(error: unknown, file: string): unknown {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import type { Principal } from '../../../kernel/auth/index.ts';
+import type { IamPrincipal, Principal } from '../../../kernel/auth/index.ts';
 import { FakeClock } from '../../../kernel/fake-clock.ts';
 import type { Model, ModelEvent, ModelRequest } from '../../../kernel/models/index.ts';
 import type { Bucket, Permits } from '../rate-limits/index.ts';
@@ -68,7 +68,7 @@ describe('redaction', () => {
   });
 });
 
-const ann: Principal = {
+const ann: IamPrincipal = {
   ...{ kind: 'iam', accountId: '1', arn: 'arn:aws:iam::1:user/ann', accessKeyId: 'AKANN', tags: {} },
 };
 
@@ -76,7 +76,7 @@ describe('budgets', () => {
   const take = vi.fn<Permits['take']>();
   const charge = vi.fn<Permits['charge']>();
   const budgets = new Budgets({ permits: { take, charge } });
-  const hold = (given: Budget[], principal = ann) =>
+  const hold = (given: Budget[], principal: Principal = ann) =>
     budgets.hold({ ...NO_GUARD_RAILS, budgets: given }, { gatewayArn: 'arn', principal, tokens: () => 40 });
   const budget = (more: Partial<Budget> = {}): Budget => ({
     per: 'caller',
@@ -213,7 +213,10 @@ describe('a guarded model', () => {
         ...['assistant: find {"by":"x\\n[secret]"}', 'user: ["[phone]"]'],
       ].join('\n'),
     });
-    await expect(Array.fromAsync(guarded.stream(request))).rejects.toThrow('cut');
+    const read = async () => {
+      for await (const _ of guarded.stream(request));
+    };
+    await expect(read()).rejects.toThrow('cut');
     expect(log.mock.calls[1]?.[0]).toMatchObject({ answered: 'half of it', failed: true });
   });
 

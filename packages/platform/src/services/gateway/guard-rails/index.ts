@@ -1,4 +1,4 @@
-export { AnswerCache, type CachedAnswer, cacheKey } from './answer-cache.ts';
+export { AnswerCache, cacheKey } from './answer-cache.ts';
 export { Budgets } from './budgets.ts';
 export { guardRailRoutes } from './guard-rail-routes.ts';
 export { GuardRailStore } from './guard-rail-store.ts';

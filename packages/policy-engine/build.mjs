@@ -1,10 +1,10 @@
 // Builds wasm/policy_engine.wasm anew from rust/, with its hash and the licences of all that is in it:
 //   npm run build --workspace @agentplatform/policy-engine
-// It needs rustup, which rust/rust-toolchain.toml tells the compiler and the target. Two builds of one source are alike,
-// byte for byte, wherever they are made: the lock file pins every crate, and no path of the machine gets into the module.
+// It needs rustup, which rust/rust-toolchain.toml tells the compiler and the target. The lock file pins every crate. Paths of the machine
+// are overwritten with as many other letters, so two builds are alike where the paths of Cargo's home are of one length (/root/.cargo).
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -25,13 +25,7 @@ function cargo(args, options = {}) {
 
 cargo(['fetch', '--locked', '--target', triple], { stdio: 'inherit' });
 const registry = join(process.env.CARGO_HOME ?? join(homedir(), '.cargo'), 'registry', 'src');
-const flags = [
-  ...readdirSync(registry).map((index) => `--remap-path-prefix=${join(registry, index)}=/crates`),
-  `--remap-path-prefix=${rust}=/policy-engine`,
-  '--cfg=getrandom_backend="custom"',
-  '-Clink-arg=-zstack-size=4194304',
-  '-Clink-arg=--max-memory=1073741824',
-];
+const flags = ['--cfg', 'getrandom_backend="custom"', '-C', 'link-arg=-zstack-size=4194304'];
 cargo(['build', '--release', '--locked', '--target', triple], {
   stdio: 'inherit',
   env: { ...process.env, CARGO_TARGET_DIR: target, CARGO_ENCODED_RUSTFLAGS: flags.join('\u001f') },
@@ -39,11 +33,19 @@ cargo(['build', '--release', '--locked', '--target', triple], {
 
 const built = join(target, triple, 'release', 'policy_engine.wasm');
 const kept = join(here, 'wasm', 'policy_engine.wasm');
-copyFileSync(built, kept);
-const hash = createHash('sha256').update(readFileSync(kept)).digest('hex');
+const bytes = readFileSync(built);
+for (const index of readdirSync(registry)) overwrite(bytes, `${join(registry, index)}/`, '/crates');
+overwrite(bytes, `${rust}/`, '/policy-engine');
+writeFileSync(kept, bytes);
+const hash = createHash('sha256').update(bytes).digest('hex');
 writeFileSync(`${kept}.sha256`, `${hash}  policy_engine.wasm\n`);
 writeFileSync(join(here, 'wasm', 'LICENSES.txt'), licences());
 process.stdout.write(`${kept}\nsha256 ${hash}\n`);
+
+function overwrite(bytes, path, name) {
+  const other = name.padEnd(path.length, '/').slice(0, path.length);
+  for (let at = bytes.indexOf(path); at >= 0; at = bytes.indexOf(path, at)) bytes.write(other, at);
+}
 
 /** Every crate that is linked in, with the licence it names and the texts it brings. */
 function licences() {

@@ -1,14 +1,18 @@
-import type { Instance } from './module.ts';
+/** What runs a call; `module.ts` has the real one. */
+interface Callable {
+  readonly bytes: number;
+  call(text: string): string;
+}
 
 /** An instance and the sets it has loaded, so that another instance can be given them after a trap or when memory has grown too far. */
 export class Sets {
   readonly #module: WebAssembly.Module;
-  readonly #make: (module: WebAssembly.Module) => Instance;
+  readonly #make: (module: WebAssembly.Module) => Callable;
   readonly #memoryBytes: number;
   readonly #sources = new Map<string, string>();
-  #instance: Instance;
+  #instance: Callable;
 
-  constructor(module: WebAssembly.Module, memoryBytes: number, make: (module: WebAssembly.Module) => Instance) {
+  constructor(module: WebAssembly.Module, memoryBytes: number, make: (module: WebAssembly.Module) => Callable) {
     this.#module = module;
     this.#memoryBytes = memoryBytes;
     this.#make = make;

@@ -84,7 +84,9 @@ fn denied(errors: Vec<String>) -> Json {
 }
 
 pub fn decide(set: Option<&mut LoadedSet>, request: Request) -> Json {
-    let Some(set) = set else { return denied(vec![format!("policy set {:?} is not loaded", request.set)]) };
+    let Some(set) = set else {
+        return denied(vec![format!("policy set {:?} is not loaded", request.set)]);
+    };
     if let Some(session) = &request.session
         && set.sessions.held(&session.id) != session.after
     {
@@ -94,14 +96,20 @@ pub fn decide(set: Option<&mut LoadedSet>, request: Request) -> Json {
 }
 
 fn decided(set: &mut LoadedSet, request: Request) -> Result<Json, String> {
-    let (principal, resource) = (uid(&request.principal.ty, &request.principal.id)?, uid("Gateway", &request.resource)?);
+    let (principal, resource) = (
+        uid(&request.principal.ty, &request.principal.id)?,
+        uid("Gateway", &request.resource)?,
+    );
     let action_uid = uid("Action", &request.action)?;
     let action = set
         .actions
         .get(&action_uid)
         .ok_or_else(|| format!("no tool is named {:?} in the schema of this policy set", request.action))?;
     if !action.principals.contains(&format!("{NAMESPACE}::{}", request.principal.ty)) {
-        return Err(format!("a principal of the type {} cannot call this tool", request.principal.ty));
+        return Err(format!(
+            "a principal of the type {} cannot call this tool",
+            request.principal.ty
+        ));
     }
     let empty = Json::Object(Default::default());
     let given = if request.input.is_null() { &empty } else { &request.input };
@@ -122,8 +130,12 @@ fn decided(set: &mut LoadedSet, request: Request) -> Result<Json, String> {
     if let Some(reason) = &set.closed {
         return Err(reason.clone());
     }
-    let (decision, determining, errors) =
-        answer(set.enforced.slice(&action_uid, &action.entities), &set.names, &query, &entities);
+    let (decision, determining, errors) = answer(
+        set.enforced.slice(&action_uid, &action.entities),
+        &set.names,
+        &query,
+        &entities,
+    );
     let mut answered = json!({ "decision": decision, "determining": determining, "errors": errors });
     if let Some(logged) = &mut set.logged {
         let index: &mut Index = logged;
@@ -166,10 +178,17 @@ fn answer(
 }
 
 fn entities(action: &Action, principal: &Principal, uid: &EntityUid, resource: &EntityUid) -> Result<Entities, String> {
-    let tags = principal.tags.iter().map(|(name, value)| (name.clone(), RestrictedExpression::new_string(value.clone())));
+    let tags = principal
+        .tags
+        .iter()
+        .map(|(name, value)| (name.clone(), RestrictedExpression::new_string(value.clone())));
     let id = ("id".to_string(), RestrictedExpression::new_string(principal.id.clone()));
     let caller = Entity::new_with_tags(uid.clone(), [id], [], tags).map_err(|error| error.to_string())?;
-    action.entities.clone().add_entities([caller, Entity::with_uid(resource.clone())], None).map_err(|error| error.to_string())
+    action
+        .entities
+        .clone()
+        .add_entities([caller, Entity::with_uid(resource.clone())], None)
+        .map_err(|error| error.to_string())
 }
 
 /// A time as Cedar reads it.
@@ -183,7 +202,11 @@ fn datetime(milliseconds: i64) -> RestrictedExpression {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     let (hour, minute, second, milli) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1_000 % 60, rest % 1_000);
     RestrictedExpression::new_datetime(format!(
@@ -198,8 +221,12 @@ fn context(
     output: Option<&Value>,
     bindings: TemporalBindings,
 ) -> Result<Context, String> {
-    let system = RestrictedExpression::new_record([("now".to_string(), datetime(request.now))]).map_err(|error| error.to_string())?;
-    let mut pairs = vec![("input".to_string(), shape::expression(input)), ("system".to_string(), system)];
+    let system =
+        RestrictedExpression::new_record([("now".to_string(), datetime(request.now))]).map_err(|error| error.to_string())?;
+    let mut pairs = vec![
+        ("input".to_string(), shape::expression(input)),
+        ("system".to_string(), system),
+    ];
     if let Some(output) = output {
         pairs.push(("output".to_string(), shape::expression(output)));
     }
@@ -211,7 +238,10 @@ fn context(
         if !actions.contains(&request.action) {
             continue;
         }
-        let score = request.scores.get(id).ok_or_else(|| format!("the guardrail {id} gave no score"))?;
+        let score = request
+            .scores
+            .get(id)
+            .ok_or_else(|| format!("the guardrail {id} gave no score"))?;
         scores.push((id.clone(), score_expression(score)?));
     }
     if !scores.is_empty() {
@@ -229,12 +259,16 @@ fn score_expression(score: &Json) -> Result<RestrictedExpression, String> {
             if let Some(text) = members.get("decimal").and_then(Json::as_str) {
                 return Ok(RestrictedExpression::new_decimal(text));
             }
-            let fields: Result<Vec<_>, String> =
-                members.iter().map(|(name, member)| Ok((name.clone(), score_expression(member)?))).collect();
+            let fields: Result<Vec<_>, String> = members
+                .iter()
+                .map(|(name, member)| Ok((name.clone(), score_expression(member)?)))
+                .collect();
             RestrictedExpression::new_record(fields?).map_err(|error| error.to_string())
         }
         Json::Number(number) => number.as_i64().map(RestrictedExpression::new_long).ok_or_else(wrong),
-        Json::Array(items) => Ok(RestrictedExpression::new_set(items.iter().map(score_expression).collect::<Result<Vec<_>, _>>()?)),
+        Json::Array(items) => Ok(RestrictedExpression::new_set(
+            items.iter().map(score_expression).collect::<Result<Vec<_>, _>>()?,
+        )),
         Json::String(text) => Ok(RestrictedExpression::new_string(text.clone())),
         Json::Bool(_) | Json::Null => Err(wrong()),
     }
@@ -247,17 +281,35 @@ fn builder(action: &str, kind: &str, time: i64, principal: (&str, &str), resourc
         .timestamp(time)
         .principal_for(&ty, principal.1)
         .resource_for(&gateway, resource)
-        .logged_field("callerPrincipal", Value::Entity { ty, id: principal.1.to_string() })
-        .logged_field("callerResource", Value::Entity { ty: gateway, id: resource.to_string() })
+        .logged_field(
+            "callerPrincipal",
+            Value::Entity {
+                ty,
+                id: principal.1.to_string(),
+            },
+        )
+        .logged_field(
+            "callerResource",
+            Value::Entity {
+                ty: gateway,
+                id: resource.to_string(),
+            },
+        )
 }
 
 fn past(event: &Past, set: &LoadedSet) -> Result<Event, String> {
     let shape = set.actions.get(&uid("Action", &event.action)?).map(|action| &action.context);
     let side = |name: &str| shape.and_then(|shape| Shape::field(shape, name));
-    let mut built = builder(&event.action, &event.kind, event.time, (&event.principal.ty, &event.principal.id), &event.resource)
-        .logged_field("requestId", Value::String(event.request_id.clone()))
-        .logged_field("sessionId", Value::String(event.session_id.clone()))
-        .logged_field("input", shape::lenient(&event.input, side("input")));
+    let mut built = builder(
+        &event.action,
+        &event.kind,
+        event.time,
+        (&event.principal.ty, &event.principal.id),
+        &event.resource,
+    )
+    .logged_field("requestId", Value::String(event.request_id.clone()))
+    .logged_field("sessionId", Value::String(event.session_id.clone()))
+    .logged_field("input", shape::lenient(&event.input, side("input")));
     if let Some(output) = &event.output {
         built = built.logged_field("output", shape::lenient(output, side("output")));
     }
@@ -268,8 +320,15 @@ fn temporal(set: &mut LoadedSet, request: &Request, input: &Value) -> Result<Tem
     if set.conditions.is_empty() {
         return Ok(TemporalBindings::new());
     }
-    let news = request.history.iter().map(|event| past(event, set)).collect::<Result<Vec<_>, _>>()?;
-    let session_id = request.session.as_ref().map_or_else(String::new, |session| session.id.clone());
+    let news = request
+        .history
+        .iter()
+        .map(|event| past(event, set))
+        .collect::<Result<Vec<_>, _>>()?;
+    let session_id = request
+        .session
+        .as_ref()
+        .map_or_else(String::new, |session| session.id.clone());
     let current = builder(
         &request.action,
         "request",
@@ -283,7 +342,9 @@ fn temporal(set: &mut LoadedSet, request: &Request, input: &Value) -> Result<Tem
     .request_context_field("input", input.clone())
     .build();
     match &request.session {
-        Some(session) => set.sessions.decide(&session.id, &set.conditions, news, current, session.sequence),
+        Some(session) => set
+            .sessions
+            .decide(&session.id, &set.conditions, news, current, session.sequence),
         None => {
             let mut trace = set.conditions.trace();
             for event in news {

@@ -41,7 +41,10 @@ impl Problem {
             stop -= 1;
         }
         let carets = text[offset..stop].chars().count().max(1);
-        let pad: String = text[start..offset].chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let pad: String = text[start..offset]
+            .chars()
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
         self.line = Some(text[..offset].matches('\n').count() + 1);
         self.column = Some(column);
         self.excerpt = Some(format!("{}\n{pad}{}", &text[start..end], "^".repeat(carets)));
@@ -63,12 +66,14 @@ pub fn problem(policy_id: Option<&str>, found: &dyn Diagnostic, text: &str, name
         let end = (label.offset() + label.len()).min(text.len());
         problem.suggestion = text.get(label.offset()..end).and_then(|span| nearest_in(span, names));
     }
-    problem.suggestion = found
-        .help()
-        .map(|help| help.to_string())
-        .filter(|help| help.starts_with("did you mean"))
-        .or(problem.suggestion)
-        .or_else(|| nearest_in(&message, names));
+    // The crates suggest one of several that are as near, now this, now that: theirs is only for want of one of ours.
+    let theirs = || {
+        found
+            .help()
+            .map(|help| help.to_string())
+            .filter(|help| help.starts_with("did you mean"))
+    };
+    problem.suggestion = problem.suggestion.or_else(|| nearest_in(&message, names)).or_else(theirs);
     problem.message = own_words(&message);
     problem
 }
@@ -92,7 +97,9 @@ pub fn all(policy_id: Option<&str>, found: &dyn Diagnostic, text: &str, names: &
 
 /// The first unknown word of a text that has a near name among the known ones.
 fn nearest_in(text: &str, names: &[String]) -> Option<String> {
-    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).filter(|word| word.len() > 2);
+    let words = text
+        .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))
+        .filter(|word| word.len() > 2);
     for word in words {
         if names.iter().any(|name| name == word) || KEYWORDS.contains(&word) {
             continue;
@@ -107,8 +114,32 @@ fn nearest_in(text: &str, names: &[String]) -> Option<String> {
 }
 
 const KEYWORDS: &[&str] = &[
-    "permit", "forbid", "when", "unless", "principal", "action", "resource", "context", "input", "output", "system", "now", "has",
-    "like", "temporal", "guardrails", "within", "formerly", "since", "previous", "for", "the", "not", "attribute", "type", "found",
+    "permit",
+    "forbid",
+    "when",
+    "unless",
+    "principal",
+    "action",
+    "resource",
+    "context",
+    "input",
+    "output",
+    "system",
+    "now",
+    "has",
+    "like",
+    "temporal",
+    "guardrails",
+    "within",
+    "formerly",
+    "since",
+    "previous",
+    "for",
+    "the",
+    "not",
+    "attribute",
+    "type",
+    "found",
 ];
 
 /// Changes of one letter, swaps counted once, that make one word the other.
@@ -121,7 +152,9 @@ fn distance(a: &str, b: &str) -> usize {
     for i in 1..=a.len() {
         let mut row = vec![i];
         for j in 1..=b.len() {
-            let mut best = (rows[i - 1][j] + 1).min(row[j - 1] + 1).min(rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]));
+            let mut best = (rows[i - 1][j] + 1)
+                .min(row[j - 1] + 1)
+                .min(rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]));
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
                 best = best.min(rows[i - 2][j - 2] + 1);
             }

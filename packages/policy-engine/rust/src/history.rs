@@ -31,11 +31,21 @@ impl Conditions {
                 leaf
             })
             .collect();
-        Conditions { leaves, map, keys: keys.to_vec(), schema: schema.clone(), window }
+        Conditions {
+            leaves,
+            map,
+            keys: keys.to_vec(),
+            schema: schema.clone(),
+            window,
+        }
     }
 
     pub fn is_empty(&self) -> bool {
         self.leaves.is_empty()
+    }
+
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.leaves.iter().map(|leaf| leaf.id.as_str())
     }
 
     pub fn trace(&self) -> Trace {
@@ -43,7 +53,11 @@ impl Conditions {
         if !self.keys.is_empty() {
             engine.set_partition_keys(&self.keys);
         }
-        Trace { engine, last: i64::MIN, length: 0 }
+        Trace {
+            engine,
+            last: i64::MIN,
+            length: 0,
+        }
     }
 
     /// Every condition's truth at `event`, which becomes the newest of the trace.
@@ -60,7 +74,10 @@ impl Conditions {
         }
         trace.observe(event);
         if !run.is_empty() {
-            trace.engine.prepare(&run, &self.schema, &[]).map_err(|error| error.to_string())?;
+            trace
+                .engine
+                .prepare(&run, &self.schema, &[])
+                .map_err(|error| error.to_string())?;
             found.extend(trace.engine.evaluate()?);
         }
         Ok(found)
@@ -76,7 +93,11 @@ pub struct Trace {
 
 impl Trace {
     pub fn observe(&mut self, event: Event) {
-        let event = if event.timestamp() < self.last { event.into_builder().timestamp(self.last).build() } else { event };
+        let event = if event.timestamp() < self.last {
+            event.into_builder().timestamp(self.last).build()
+        } else {
+            event
+        };
         self.last = event.timestamp();
         self.length += 1;
         self.engine.observe(&event);
@@ -122,10 +143,11 @@ impl Sessions {
         sequence: i64,
     ) -> Result<TemporalBindings, String> {
         self.clock += 1;
-        let session = self
-            .kept
-            .entry(id.to_string())
-            .or_insert_with(|| Session { trace: conditions.trace(), sequence: 0, used: 0 });
+        let session = self.kept.entry(id.to_string()).or_insert_with(|| Session {
+            trace: conditions.trace(),
+            sequence: 0,
+            used: 0,
+        });
         self.events += news.len() + 1;
         for event in news {
             session.trace.observe(event);
@@ -134,7 +156,14 @@ impl Sessions {
         session.used = self.clock;
         let found = conditions.evaluate(&mut session.trace, request);
         while self.kept.len() > SESSIONS || (self.events > EVENTS && !self.kept.is_empty()) {
-            let Some(oldest) = self.kept.iter().min_by_key(|(_, session)| session.used).map(|(id, _)| id.clone()) else { break };
+            let Some(oldest) = self
+                .kept
+                .iter()
+                .min_by_key(|(_, session)| session.used)
+                .map(|(id, _)| id.clone())
+            else {
+                break;
+            };
             self.forget(&oldest);
         }
         found
@@ -154,7 +183,15 @@ pub struct Replayed {
 
 impl Replayed {
     pub fn new(stateless: bool, ticks_per_second: i64) -> Replayed {
-        Replayed { conditions: None, keys: Vec::new(), trace: None, current: None, ticks_per_second, stateless, seen: Vec::new() }
+        Replayed {
+            conditions: None,
+            keys: Vec::new(),
+            trace: None,
+            current: None,
+            ticks_per_second,
+            stateless,
+            seen: Vec::new(),
+        }
     }
 }
 
@@ -183,7 +220,9 @@ impl TemporalEngine for Replayed {
     }
 
     fn evaluate(&mut self) -> Result<TemporalBindings, String> {
-        let (Some(conditions), Some(event)) = (&self.conditions, self.current.take()) else { return Err("no event".to_string()) };
+        let (Some(conditions), Some(event)) = (&self.conditions, self.current.take()) else {
+            return Err("no event".to_string());
+        };
         if self.stateless {
             let mut trace = conditions.trace();
             for past in &self.seen {
@@ -238,7 +277,10 @@ fn scale(condition: &mut Condition, ticks: i64) {
         &mut condition.kind
     {
         let amount = within.interval().seconds().saturating_mul(ticks);
-        *within = WithinSpec::Concrete(Interval { amount, unit: TimeUnit::Seconds });
+        *within = WithinSpec::Concrete(Interval {
+            amount,
+            unit: TimeUnit::Seconds,
+        });
     }
     match &mut condition.kind {
         ConditionKind::And { left, right } | ConditionKind::Or { left, right } | ConditionKind::Since { left, right, .. } => {

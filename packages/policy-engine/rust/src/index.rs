@@ -25,7 +25,12 @@ impl Index {
                 }
             }
         }
-        Index { whole, any, named, slices: HashMap::new() }
+        Index {
+            whole,
+            any,
+            named,
+            slices: HashMap::new(),
+        }
     }
 
     pub fn whole(&self) -> &PolicySet {

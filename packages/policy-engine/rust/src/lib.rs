@@ -25,8 +25,8 @@ enum Call {
     Decide(decide::Request),
     Forget { set: String, session: String },
     Permits(permits::Request),
-    Questions(analysis::Questions),
-    Answer(analysis::Answer),
+    Outline { set: String },
+    Check(analysis::Check),
     Replay(reference::Replay),
     Cedar(reference::Cedar),
 }
@@ -55,12 +55,16 @@ fn run(call: Call) -> Result<Json, String> {
         }
         Call::Unload { set } => Ok(json!(engine.sets.remove(&set).is_some())),
         Call::Decide(request) => Ok(decide::decide(engine.sets.get_mut(&request.set), request)),
-        Call::Forget { set, session } => {
-            Ok(json!(engine.sets.get_mut(&set).is_some_and(|set| set.sessions.forget(&session))))
-        }
+        Call::Forget { set, session } => Ok(json!(
+            engine.sets.get_mut(&set).is_some_and(|set| set.sessions.forget(&session))
+        )),
         Call::Permits(request) => permits::permits(engine.sets.get_mut(&request.set), &request),
-        Call::Questions(questions) => analysis::questions(&questions),
-        Call::Answer(answer) => analysis::answer(&answer),
+        Call::Outline { set } => engine
+            .sets
+            .get(&set)
+            .map(analysis::outline)
+            .ok_or_else(|| "the set is not loaded".to_string()),
+        Call::Check(check) => analysis::check(&engine.sets, check),
         Call::Replay(replay) => reference::replay(&replay),
         Call::Cedar(request) => reference::cedar(request),
     })
@@ -68,7 +72,10 @@ fn run(call: Call) -> Result<Json, String> {
 
 /// One call: JSON in, JSON out; `{"error"}` is a mistake of the host, never of a caller's content.
 pub fn call(input: &str) -> String {
-    match serde_json::from_str::<Call>(input).map_err(|error| error.to_string()).and_then(run) {
+    match serde_json::from_str::<Call>(input)
+        .map_err(|error| error.to_string())
+        .and_then(run)
+    {
         Ok(value) => json!({ "ok": value }),
         Err(error) => json!({ "error": error }),
     }

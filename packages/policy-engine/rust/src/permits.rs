@@ -2,9 +2,7 @@
 
 use crate::decide::{NAMESPACE, Principal, uid};
 use crate::set::LoadedSet;
-use cedar_policy::{
-    Decision, Entities, Entity, PartialEntities, PartialEntityUid, PartialRequest, RestrictedExpression,
-};
+use cedar_policy::{Decision, Entities, Entity, PartialEntities, PartialEntityUid, PartialRequest, RestrictedExpression};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -21,9 +19,19 @@ pub fn permits(set: Option<&mut LoadedSet>, request: &Request) -> Result<Json, S
     if set.closed.is_some() {
         return Ok(json!([]));
     }
-    let (principal, resource) = (uid(&request.principal.ty, &request.principal.id)?, uid("Gateway", &request.resource)?);
-    let tags = request.principal.tags.iter().map(|(name, value)| (name.clone(), RestrictedExpression::new_string(value.clone())));
-    let id = ("id".to_string(), RestrictedExpression::new_string(request.principal.id.clone()));
+    let (principal, resource) = (
+        uid(&request.principal.ty, &request.principal.id)?,
+        uid("Gateway", &request.resource)?,
+    );
+    let tags = request
+        .principal
+        .tags
+        .iter()
+        .map(|(name, value)| (name.clone(), RestrictedExpression::new_string(value.clone())));
+    let id = (
+        "id".to_string(),
+        RestrictedExpression::new_string(request.principal.id.clone()),
+    );
     let caller = Entity::new_with_tags(principal.clone(), [id], [], tags).map_err(|error| error.to_string())?;
     let known = Entities::from_entities([caller, Entity::with_uid(resource.clone())], Some(&set.schema))
         .map_err(|error| error.to_string())?;
@@ -32,7 +40,9 @@ pub fn permits(set: Option<&mut LoadedSet>, request: &Request) -> Result<Json, S
     let mut found = Vec::new();
     for name in &request.actions {
         let action_uid = uid("Action", name)?;
-        let Some(action) = set.actions.get(&action_uid) else { continue };
+        let Some(action) = set.actions.get(&action_uid) else {
+            continue;
+        };
         if !action.principals.contains(&ty) {
             continue;
         }

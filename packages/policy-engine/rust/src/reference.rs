@@ -3,10 +3,11 @@
 use crate::history::Replayed;
 use crate::index::Index;
 use cedar_policy::{Context, Entities, EntityId, EntityTypeName, EntityUid, PolicySet, Request, Schema};
-use dogwood_language as dogwood;
 use dogwood::{
-    AuthorizationDecision, AuthorizationRequest, Authorizer, Decision, LoweredPolicySet, PolicyEngine, PolicySchema, ServiceSchema,
+    AuthorizationDecision, AuthorizationRequest, Authorizer, Decision, LoweredPolicySet, PolicyEngine, PolicySchema,
+    ServiceSchema,
 };
+use dogwood_language as dogwood;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::str::FromStr;
@@ -48,8 +49,12 @@ impl PolicyEngine for Sliced {
             determining_policy_ids: Vec::new(),
             errors: vec![why.to_string()],
         };
-        let (Ok(mut index), Some(action)) = (self.0.lock(), asked.request.action()) else { return denied("no action") };
-        let Some(index) = index.as_mut() else { return denied("not prepared") };
+        let (Ok(mut index), Some(action)) = (self.0.lock(), asked.request.action()) else {
+            return denied("no action");
+        };
+        let Some(index) = index.as_mut() else {
+            return denied("not prepared");
+        };
         let response =
             cedar_policy::Authorizer::new().is_authorized(asked.request, index.slice(action, asked.entities), asked.entities);
         AuthorizationDecision {
@@ -73,9 +78,10 @@ pub fn replay(replay: &Replay) -> Result<Json, String> {
         let schema = PolicySchema::from_cedarschema_str(&replay.schema).map_err(|error| error.to_string())?;
         LoweredPolicySet::from_str(&replay.policies, &service, &schema).map_err(|error| error.to_string())
     };
-    if let Err(error) = lower() {
-        return Ok(json!({ "rejected": error }));
-    }
+    let valid = match lower() {
+        Ok(lowered) => dogwood::Validator::new().validate(&lowered).validation_passed(),
+        Err(error) => return Ok(json!({ "rejected": error })),
+    };
     let mut verdicts = Vec::new();
     for log in &replay.logs {
         let mut builder = Authorizer::builder(lower()?)
@@ -94,7 +100,7 @@ pub fn replay(replay: &Replay) -> Result<Json, String> {
         }
         verdicts.push(lines.join("\n"));
     }
-    Ok(json!({ "verdicts": verdicts }))
+    Ok(json!({ "verdicts": verdicts, "valid": valid }))
 }
 
 #[derive(Deserialize)]
@@ -143,8 +149,14 @@ pub fn cedar(test: Cedar) -> Result<Json, String> {
         let checked = request.validate.then_some(&schema);
         let context = Context::from_json_value(request.context, checked.map(|schema| (schema, &action)))
             .map_err(|error| error.to_string())?;
-        let query = Request::new(uid(request.principal)?, action.clone(), uid(request.resource)?, context, checked)
-            .map_err(|error| error.to_string())?;
+        let query = Request::new(
+            uid(request.principal)?,
+            action.clone(),
+            uid(request.resource)?,
+            context,
+            checked,
+        )
+        .map_err(|error| error.to_string())?;
         let response = cedar_policy::Authorizer::new().is_authorized(&query, index.slice(&action, &entities), &entities);
         let mut reason: Vec<String> = response.diagnostics().reason().map(ToString::to_string).collect();
         let mut errors: Vec<String> = response

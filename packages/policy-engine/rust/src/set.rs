@@ -5,8 +5,8 @@ use crate::history::{Conditions, Sessions};
 use crate::index::Index;
 use crate::shape::Shape;
 use cedar_policy::{Entities, EntityUid, PolicySet, Schema};
-use dogwood_language as dogwood;
 use dogwood::{Distincter, LoweredPolicySet, ParsedPolicySet, PolicySchema, ServiceSchema, Validator};
+use dogwood_language as dogwood;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -73,6 +73,14 @@ pub struct LoadedSet {
     pub closed: Option<String>,
 }
 
+impl LoadedSet {
+    /// Whether a policy as lowered asks for something of the history or a guardrail.
+    pub fn hoisted(&self, text: &str) -> bool {
+        let fields = self.conditions.ids().chain(self.guardrails.iter().map(|(id, _)| id.as_str()));
+        fields.into_iter().any(|id| text.contains(id))
+    }
+}
+
 pub struct Action {
     pub context: Shape,
     /// The action and its groups.
@@ -82,7 +90,10 @@ pub struct Action {
 
 pub fn service() -> Result<ServiceSchema, String> {
     let providers = dogwood::ProviderDeclarations::from_json(GUARDRAILS)?;
-    ServiceSchema::builder().providers(providers).build().map_err(|error| error.to_string())
+    ServiceSchema::builder()
+        .providers(providers)
+        .build()
+        .map_err(|error| error.to_string())
 }
 
 struct Checked {
@@ -93,16 +104,27 @@ struct Checked {
 pub fn load(source: Source) -> (Option<LoadedSet>, Json) {
     let refused = |problem: Problem| (None, json!({ "loaded": false, "problems": [problem] }));
     if source.policies.len() > source.limits.policies {
-        let message = format!("{} policies; a set has at most {}", source.policies.len(), source.limits.policies);
+        let message = format!(
+            "{} policies; a set has at most {}",
+            source.policies.len(),
+            source.limits.policies
+        );
         return refused(Problem::plain(None, message));
     }
     let total: usize = source.policies.iter().map(|policy| policy.text.len()).sum();
     if total > source.limits.total_bytes {
-        let message = format!("the policies have {total} bytes; a set has at most {}", source.limits.total_bytes);
+        let message = format!(
+            "the policies have {total} bytes; a set has at most {}",
+            source.limits.total_bytes
+        );
         return refused(Problem::plain(None, message));
     }
     if source.schema.len() > source.limits.schema_bytes {
-        let message = format!("the schema has {} bytes; at most {} are read", source.schema.len(), source.limits.schema_bytes);
+        let message = format!(
+            "the schema has {} bytes; at most {} are read",
+            source.schema.len(),
+            source.limits.schema_bytes
+        );
         return refused(Problem::plain(None, message));
     }
     let base = match Schema::from_cedarschema_str(&source.schema) {
@@ -141,8 +163,18 @@ pub fn load(source: Source) -> (Option<LoadedSet>, Json) {
         .iter()
         .map(|at| &source.policies[*at])
         .find(|policy| policy.mode == Mode::Active && policy.text.contains("forbid"))
-        .map(|policy| format!("policy {} no longer type-checks and may forbid: everything is denied", policy.id));
+        .map(|policy| {
+            format!(
+                "policy {} no longer type-checks and may forbid: everything is denied",
+                policy.id
+            )
+        });
 
+    let needs: Vec<Json> = lowered
+        .iter()
+        .flat_map(|lowered| lowered.provider_fields())
+        .map(need)
+        .collect();
     let set = assemble(lowered, &checked, &source, base, actions, closed);
     let report = json!({
         "loaded": true,
@@ -151,10 +183,10 @@ pub fn load(source: Source) -> (Option<LoadedSet>, Json) {
         "broken": broken.iter().map(|at| &source.policies[*at].id).collect::<Vec<_>>(),
         "temporal": !set.conditions.is_empty(),
         "windowSeconds": set.conditions.window,
-        "guardrails": set.needs,
-        "actions": set.set.actions.keys().map(|action| action.id().unescaped().to_string()).collect::<Vec<_>>(),
+        "guardrails": needs,
+        "actions": set.actions.keys().map(|action| action.id().unescaped().to_string()).collect::<Vec<_>>(),
     });
-    (Some(set.set), report)
+    (Some(set), report)
 }
 
 fn parse(
@@ -165,19 +197,28 @@ fn parse(
 ) -> Result<ParsedPolicySet, Vec<Problem>> {
     let id = Some(policy.id.as_str());
     if policy.text.len() > limit {
-        return Err(vec![Problem::plain(id, format!("{} bytes; a policy has at most {limit}", policy.text.len()))]);
+        return Err(vec![Problem::plain(
+            id,
+            format!("{} bytes; a policy has at most {limit}", policy.text.len()),
+        )]);
     }
-    let parsed = ParsedPolicySet::parse(&policy.text, service)
-        .map_err(|error| diagnose::all(id, &error, &policy.text, names))?;
+    let parsed = ParsedPolicySet::parse(&policy.text, service).map_err(|error| diagnose::all(id, &error, &policy.text, names))?;
     if parsed.policy_count() != 1 {
-        return Err(vec![Problem::plain(id, format!("{} statements; a policy is one statement", parsed.policy_count()))]);
+        return Err(vec![Problem::plain(
+            id,
+            format!("{} statements; a policy is one statement", parsed.policy_count()),
+        )]);
     }
     if policy.language == Language::Cedar && parsed.policies().any(|policy| policy.uses_temporal()) {
         let at = policy.text.find("temporal").unwrap_or(0);
         let message = "a temporal condition is not Cedar; give the statement as `policy`, not as `cedar`";
         return Err(vec![Problem::plain(id, message).at(&policy.text, at, "temporal".len())]);
     }
-    if let Some(unknown) = parsed.policies().flat_map(|policy| policy.undeclared_providers().collect::<Vec<_>>()).next() {
+    if let Some(unknown) = parsed
+        .policies()
+        .flat_map(|policy| policy.undeclared_providers().collect::<Vec<_>>())
+        .next()
+    {
         let at = policy.text.find(&unknown).unwrap_or(0);
         let message = format!("no guardrail is named {unknown}");
         return Err(vec![Problem::plain(id, message).at(&policy.text, at, unknown.len())]);
@@ -251,7 +292,12 @@ fn warnings(lowered: &LoweredPolicySet, checked: &[Checked], source: &Source, na
             let span = code.read_span(label.inner(), usize::MAX / 2, usize::MAX / 2).ok()?;
             std::str::from_utf8(span.data()).ok().map(str::to_string)
         });
-        let owner = text.as_deref().and_then(|text| checked.iter().map(|one| &source.policies[one.at]).find(|policy| policy.text == text));
+        let owner = text.as_deref().and_then(|text| {
+            checked
+                .iter()
+                .map(|one| &source.policies[one.at])
+                .find(|policy| policy.text == text)
+        });
         let (id, text) = owner.map_or((None, ""), |policy| (Some(policy.id.as_str()), policy.text.as_str()));
         let mut problem = if owner.is_some() {
             diagnose::problem(id, warning, text, names)
@@ -271,10 +317,22 @@ fn actions(schema: &Schema) -> HashMap<EntityUid, Action> {
         .action_ids()
         .map(|action| {
             let uid = EntityUid::from(action.name().clone());
-            let own = entities.ancestors(&uid).into_iter().flatten().chain([&uid]).filter_map(|uid| entities.get(uid).cloned());
+            let own = entities
+                .ancestors(&uid)
+                .into_iter()
+                .flatten()
+                .chain([&uid])
+                .filter_map(|uid| entities.get(uid).cloned());
             let entities = Entities::from_entities(own, None).unwrap_or_else(|_| Entities::empty());
             let principals = action.applies_to_principals().map(ToString::to_string).collect();
-            (uid, Action { context: Shape::of(action.context_type()), entities, principals })
+            (
+                uid,
+                Action {
+                    context: Shape::of(action.context_type()),
+                    entities,
+                    principals,
+                },
+            )
         })
         .filter(|(_, action)| !action.principals.is_empty())
         .collect()
@@ -293,24 +351,6 @@ fn known_names(schema: &Schema, actions: &HashMap<EntityUid, Action>) -> Vec<Str
     names
 }
 
-struct Assembled {
-    set: LoadedSet,
-    conditions: Facts,
-    closed: Option<String>,
-    needs: Vec<Json>,
-}
-
-struct Facts {
-    empty: bool,
-    window: i64,
-}
-
-impl Facts {
-    fn is_empty(&self) -> bool {
-        self.empty
-    }
-}
-
 fn assemble(
     lowered: Option<LoweredPolicySet>,
     checked: &[Checked],
@@ -318,10 +358,15 @@ fn assemble(
     base: Schema,
     actions: HashMap<EntityUid, Action>,
     closed: Option<String>,
-) -> Assembled {
-    let schema = lowered.as_ref().map_or_else(|| base.clone(), |lowered| lowered.cedar_schema().clone());
-    let rules: BTreeMap<usize, String> =
-        lowered.iter().flat_map(|lowered| lowered.rules()).map(|rule| (rule.rule_index, rule.cedar_policy_id)).collect();
+) -> LoadedSet {
+    let schema = lowered
+        .as_ref()
+        .map_or_else(|| base.clone(), |lowered| lowered.cedar_schema().clone());
+    let rules: BTreeMap<usize, String> = lowered
+        .iter()
+        .flat_map(|lowered| lowered.rules())
+        .map(|rule| (rule.rule_index, rule.cedar_policy_id))
+        .collect();
     let mut names = HashMap::new();
     let mut log_only = HashSet::new();
     for (index, one) in checked.iter().enumerate() {
@@ -332,38 +377,40 @@ fn assemble(
             log_only.insert(cedar.clone());
         }
     }
-    let all = lowered.as_ref().map_or_else(PolicySet::new, |lowered| lowered.as_cedar().clone());
+    let all = lowered
+        .as_ref()
+        .map_or_else(PolicySet::new, |lowered| lowered.as_cedar().clone());
     let enforced = if log_only.is_empty() {
         all.clone()
     } else {
-        let kept = all.policies().filter(|policy| !log_only.contains(AsRef::<str>::as_ref(policy.id()))).cloned();
+        let kept = all
+            .policies()
+            .filter(|policy| !log_only.contains(AsRef::<str>::as_ref(policy.id())))
+            .cloned();
         PolicySet::from_policies(kept).unwrap_or_else(|_| PolicySet::new())
     };
     let (leaves, keys): (Vec<_>, _) = lowered
         .as_ref()
-        .map(|lowered| (lowered.nonrelativized_temporal_fields().cloned().collect(), lowered.partition_keys().to_vec()))
+        .map(|lowered| {
+            (
+                lowered.nonrelativized_temporal_fields().cloned().collect(),
+                lowered.partition_keys().to_vec(),
+            )
+        })
         .unwrap_or_default();
     let conditions = Conditions::new(&leaves, &keys, &schema, TICKS_PER_SECOND);
-    let facts = Facts { empty: conditions.is_empty(), window: conditions.window };
-    let fields: Vec<_> = lowered.iter().flat_map(|lowered| lowered.provider_fields()).collect();
-    let guardrails = fields
+    let guardrails = lowered
         .iter()
-        .map(|field| (field.id.clone(), field.target_actions.iter().map(|action| action.id.clone()).collect()))
-        .collect();
-    let needs = fields
-        .iter()
+        .flat_map(|lowered| lowered.provider_fields())
         .map(|field| {
-            json!({
-                "id": field.id,
-                "name": field.invocation.key(),
-                "args": field.invocation.args.iter().map(argument).collect::<Vec<_>>(),
-                "methods": field.methods.iter().map(|method| &method.name).collect::<Vec<_>>(),
-                "actions": field.target_actions.iter().map(|action| &action.id).collect::<Vec<_>>(),
-            })
+            (
+                field.id.clone(),
+                field.target_actions.iter().map(|action| action.id.clone()).collect(),
+            )
         })
         .collect();
     let logged = (!log_only.is_empty()).then(|| Index::new(all));
-    let set = LoadedSet {
+    LoadedSet {
         schema,
         actions,
         enforced: Index::new(enforced),
@@ -372,9 +419,18 @@ fn assemble(
         conditions,
         sessions: Sessions::default(),
         guardrails,
-        closed: closed.clone(),
-    };
-    Assembled { set, conditions: facts, closed, needs }
+        closed,
+    }
+}
+
+fn need(field: &dogwood::ProviderField) -> Json {
+    json!({
+        "id": field.id,
+        "name": field.invocation.key(),
+        "args": field.invocation.args.iter().map(argument).collect::<Vec<_>>(),
+        "methods": field.methods.iter().map(|method| &method.name).collect::<Vec<_>>(),
+        "actions": field.target_actions.iter().map(|action| &action.id).collect::<Vec<_>>(),
+    })
 }
 
 fn argument(argument: &dogwood::Arg) -> Json {

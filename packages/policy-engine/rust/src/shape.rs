@@ -27,12 +27,17 @@ impl Shape {
             Type::Bool(_) => Shape::Bool,
             Type::Long => Shape::Long,
             Type::String => Shape::Text,
-            Type::Set { element_type: Some(element) } => Shape::Set(Box::new(Shape::of(element))),
+            Type::Set {
+                element_type: Some(element),
+            } => Shape::Set(Box::new(Shape::of(element))),
             Type::Record { attrs, .. } => Shape::Record(
                 attrs
                     .iter()
                     .map(|(name, attribute)| {
-                        let field = Field { shape: Shape::of(&attribute.attr_type), required: attribute.is_required };
+                        let field = Field {
+                            shape: Shape::of(&attribute.attr_type),
+                            required: attribute.is_required,
+                        };
                         (name.to_string(), field)
                     })
                     .collect(),

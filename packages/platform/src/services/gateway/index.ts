@@ -26,6 +26,7 @@ import { domainsOf, mcpPath } from './gateways/gateway.ts';
 import { GATEWAY_OPERATIONS, gatewayOperations } from './gateways/gateway-operations.ts';
 import { Gateways } from './gateways/gateways.ts';
 import { Inbound } from './gateways/inbound.ts';
+import { AnswerCache, Budgets, GuardRailStore, guardRailRoutes } from './guard-rails/index.ts';
 import { InferenceRequests, inferenceKinds } from './inference/index.ts';
 import { AskedTargets } from './mcp/asked-targets.ts';
 import { Interceptors } from './mcp/interceptors.ts';
@@ -171,7 +172,8 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
   const permits = new Permits(deps);
   const places = new Connections({ ...deps, epoch: deps.life.epoch });
   const rules: Rules = new Rules({ ...deps, targets });
-  const tools = new GatewayTools({ ...deps, gateways, targets, limits, rules });
+  const guardRails = new GuardRailStore(deps);
+  const tools = new GatewayTools({ ...deps, gateways, targets, limits, rules, guardRails });
   const search = new ToolSearch({ ...deps, vectors });
   const gate = new PolicyGate(deps);
   deps.policy.serve(policyGateways(tools));
@@ -207,12 +209,16 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
         words: {
           inference: new InferenceRequests({
             ...{ ...deps, credentials, guard, chain, random: Math.random },
-            onUse: deps.onModelUse,
+            ...{ onUse: deps.onModelUse, budgets: new Budgets({ permits }), cache: new AnswerCache(deps.clock) },
           }),
         },
       }),
     ],
-    routes: [resourceMetadataRoutes({ ...deps, tools }), usageRoutes({ ...deps, gateways })],
+    routes: [
+      resourceMetadataRoutes({ ...deps, tools }),
+      usageRoutes({ ...deps, gateways }),
+      guardRailRoutes({ gateways, guardRails }),
+    ],
     sockets: noSockets,
     port: undefined,
     start: () => vectors.start(),

@@ -103,13 +103,16 @@ it('rude clients on every route end nothing and leave nothing behind', async () 
       .filter((cut) => !cuts.has(cut));
   const account = await beRude({
     seed: 11,
-    goOn: ({ attempts, routes, cuts }) => {
+    goOn: ({ combinations, cuts }) => {
       over ??= performance.now() + MINUTE_MS;
-      return performance.now() < over || attempts < routes || cutNowhere(cuts).length > 0;
+      return performance.now() < over || !combinations.everyRoute || cutNowhere(cuts).length > 0;
     },
   });
   process.stderr.write(`rude clients: ${account.attempts} attempts on ${account.routes} routes\n`);
   expectHeld(account);
+  // Every route was cut at every kind of place, and in every rude way; each of these pairs on a quarter of the routes. The bench makes them all on each.
+  expect(account.combinations).toMatchObject({ everyRoute: true, all: account.routes * 20 });
+  expect(account.combinations.made).toBeGreaterThanOrEqual(account.routes * 5);
   // No route that was declared, no way to speak, and no place in a handshake, was left out.
   expect(account.sets.size).toBeGreaterThan(5);
   expect(Object.keys(account.ways).toSorted()).toEqual(['HTTP/1.1', 'HTTP/1.1 over TLS', 'HTTP/2', 'HTTP/2 over TLS']);

@@ -76,7 +76,7 @@ export interface GatewayServiceDeps {
   clock: Clock;
   jobs: Jobs;
   paginator: Paginator;
-  identity: Pick<IdentityPort, 'link' | 'unlink' | 'arnOf' | 'credentials'>;
+  identity: Pick<IdentityPort, 'link' | 'unlink' | 'arnOf' | 'credentials' | 'headersOf' | 'requireWorkload'>;
   secrets: Pick<SecretsPort, 'read'>;
   functions: FunctionCaller;
   jwt: JwtAuthenticator;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { errors, ServiceError } from '@agentplatform/contract';
 import type { Passing, PassRequest, PassService, UpstreamResponse } from '../../../kernel/http/index.ts';
 import type { OpenGateway } from '../gateway-tools.ts';
-import { GATEWAYS_PATH, gatewayPath } from '../gateways/gateway.ts';
+import { GATEWAYS_PATH, gatewayPath, interceptedBy } from '../gateways/gateway.ts';
 import type { Inbound } from '../gateways/inbound.ts';
 import { type Admitted, isBody, type LimitedRequests, type Traffic } from '../rate-limits/index.ts';
 import { type FallbackChain, type Route, routeOf } from '../rules/index.ts';
@@ -153,7 +153,7 @@ async function trafficOf(request: TrafficRequest, aim: Aim): Promise<Traffic> {
 
 /** Throws ValidationException at a gateway with interceptors: they see messages of MCP, and a filter that could be passed by is none. */
 function refuseIntercepted({ gateway: { id, definition } }: OpenGateway): void {
-  if ((definition.interceptorConfigurations ?? []).length > 0)
+  if (interceptedBy(definition))
     throw errors.validation(
       `The gateway ${id} has interceptors, which see messages of MCP alone: it takes no others.`,
       {

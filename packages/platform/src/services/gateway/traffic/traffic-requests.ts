@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { errors, ServiceError } from '@agentplatform/contract';
+import { isSignedFor } from '../../../kernel/auth/index.ts';
 import type { Passing, PassRequest, PassService, UpstreamResponse } from '../../../kernel/http/index.ts';
 import type { OpenGateway } from '../gateway-tools.ts';
 import { GATEWAYS_PATH, gatewayPath, interceptedBy } from '../gateways/gateway.ts';
@@ -53,7 +54,11 @@ export class TrafficRequests implements PassService {
   }
 
   read(req: IncomingMessage): PassRequest {
-    return this.#deps.inbound.read(req, gatewayPath, (passing, open) => this.#pass(passing, open));
+    const request = this.#deps.inbound.read(req, gatewayPath, (passing, open) => this.#pass(passing, open));
+    const { word } = partsOf(req.url ?? '');
+    // Its clients sign for it wherever they are pointed.
+    const ofBedrock = Object.hasOwn(this.#deps.words, word) && isSignedFor('bedrock', req);
+    return ofBedrock ? { ...request, service: 'bedrock' } : request;
   }
 
   async #pass(passing: Passing, open: OpenGateway): Promise<UpstreamResponse> {

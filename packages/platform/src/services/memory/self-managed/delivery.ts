@@ -4,7 +4,7 @@ import type { ObjectWriter } from '../../../kernel/objects/index.ts';
 import type { Executor } from '../../../kernel/storage/index.ts';
 import { storedText } from '../../../kernel/stored-shape.ts';
 import { storedPayload } from '../event.ts';
-import { UnfitBatchError } from '../extraction/extract.ts';
+import { UnfitBatchError } from '../extraction/candidate.ts';
 import { isSaid } from '../extraction/message.ts';
 import type { ExtractionJob } from '../extraction-job-store.ts';
 

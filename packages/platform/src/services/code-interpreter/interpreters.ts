@@ -4,6 +4,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/index.ts';
 import { type Database, fromResource, nameTaken, ResourceStore } from '../../kernel/storage/index.ts';
+import { object, orAbsent, stored, text, wire } from '../../kernel/stored-shape.ts';
 import { BUILT_IN, INTERPRETER_KIND, type Interpreter, interpreterArn } from './interpreter.ts';
 import type { Networks } from './networks.ts';
 
@@ -19,6 +20,10 @@ export interface InterpretersDeps {
 
 type Kept = Pick<Interpreter, 'description' | 'executionRoleArn' | 'network'>;
 
+const KEPT = stored<Kept>(
+  object({ network: wire<Kept['network']>(), description: orAbsent(text), executionRoleArn: orAbsent(text) }),
+);
+
 /** The date that the built-in interpreter says it was made: it was always there. */
 const ALWAYS = Date.UTC(2025, 0, 1);
 
@@ -33,7 +38,7 @@ export class Interpreters {
       executor: deps.database,
       clock: deps.clock,
       kind: INTERPRETER_KIND,
-      parse: (data) => data as Kept,
+      ...KEPT,
     });
   }
 

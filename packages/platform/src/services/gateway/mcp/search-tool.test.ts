@@ -18,7 +18,7 @@ it('a query is looked at as far as the texts of tools are', async () => {
 });
 
 it('only what a caller could call is found, and what he could not takes no place of it', async () => {
-  const tools = Array.from({ length: 30 }, (_, i) => ({ listed: `api___t${i}`, tool: { name: `t${i}` } }));
+  const tools = Array.from({ length: 30 }, (_, i) => ({ listed: `api___t${i}`, tool: { name: `t${i}`, hints: {} } }));
   const open = { ...openGateway(gateway, [], new Map()), tools } as unknown as OpenGateway;
   const find = vi.fn<ToolSearch['find']>(async (_open, _query, most) => ({
     ...{ found: open.tools.slice(0, most), shortcoming: undefined, unsearched: undefined },

@@ -11,7 +11,6 @@ export async function requireSolver(): Promise<Solver> {
   apt(['update', '-q']);
   apt(['install', '-y', '-q', '--no-install-recommends', 'cvc5']);
   const solver = await findSolver();
-  if (!solver)
-    throw new Error('The solver is missing and could not be installed: run `apt-get install cvc5` as root.');
+  if (!solver) throw new Error('The solver is missing and could not be installed: run `apt-get install cvc5` as root.');
   return solver;
 }

@@ -11,7 +11,7 @@ import {
   ResourceStore,
 } from '../../../kernel/storage/index.ts';
 import { ENGINE_FIELDS } from '../policy-fields.ts';
-import { ENGINE_KIND, type Engine, type EngineData } from './policy-engine.ts';
+import { ENGINE_KIND, type Engine, type EngineData, storedEngine } from './policy-engine.ts';
 
 export interface EnginesDeps {
   database: Database;
@@ -32,8 +32,7 @@ export class Engines {
     this.#deps = deps;
     this.#store = new ResourceStore<EngineData>({
       ...{ executor: deps.database, clock: deps.clock, kind: ENGINE_KIND, most: MOST_ENGINES },
-      // Written by this file alone, from values of this very type.
-      parse: (data) => data as EngineData,
+      ...storedEngine,
     });
   }
 

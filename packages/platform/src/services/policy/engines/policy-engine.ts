@@ -1,4 +1,5 @@
 import type { control } from '@agentplatform/contract';
+import { number, object, stored, text, word } from '../../../kernel/stored-shape.ts';
 
 /** In the table `resources`. */
 export const ENGINE_KIND = 'policy-engine';
@@ -10,6 +11,10 @@ export interface EngineData {
   /** Counts the changes of its temporal policies: a policy session that began before the last of them is over. */
   sessionEpoch: number;
 }
+
+export const storedEngine = stored<EngineData>(
+  object({ status: word<control.PolicyEngineStatus>(), sessionEpoch: number }, { description: text }),
+);
 
 /** A set of policies that gateways are attached to (spec: Policy). */
 export interface Engine extends EngineData {

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { JobRun, Jobs } from '../../../kernel/jobs/index.ts';
 import { type Model, ModelError, type ModelMessage } from '../../../kernel/models/index.ts';
+import { object, stored, text } from '../../../kernel/stored-shape.ts';
 import type { PolicyGateway, PolicyGateways } from '../decisions/policy-gateway.ts';
 import type { PolicySets } from '../decisions/policy-sets.ts';
 import type { PolicyChecking } from '../policies/policy-checking.ts';
@@ -32,8 +33,7 @@ export class Generating {
     this.#deps = deps;
     deps.generations.makeBy(
       deps.jobs.define<{ arn: string }>('policy-generation', {
-        // Written by `generations.ts` alone, from values of this very type.
-        parse: (data) => data as { arn: string },
+        ...stored<{ arn: string }>(object({ arn: text })),
         run: (job) => this.#run(job),
         giveUp: (job, error) => deps.generations.end(job.data.arn, { reasons: [failureOf(error)] }),
         ...{ retries: 1, retryDelay: 2, concurrency: 2, timeout: TIMEOUT_SECONDS },

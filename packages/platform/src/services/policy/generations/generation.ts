@@ -1,6 +1,7 @@
 import type { control } from '@agentplatform/contract';
 import { fromResource, type Resource } from '../../../kernel/storage/index.ts';
-import type { PolicyText } from '../policies/policy.ts';
+import { list, object, stored, text, wire, word } from '../../../kernel/stored-shape.ts';
+import { type PolicyText, policyText } from '../policies/policy.ts';
 
 /** In the table `resources`; a generation's parent is its engine. */
 export const GENERATION_KIND = 'policy-generation';
@@ -23,6 +24,16 @@ export interface GenerationData {
   statusReasons: string[];
   assets: GeneratedAsset[];
 }
+
+export const storedGeneration = stored<GenerationData>(
+  object({
+    gatewayArn: text,
+    sentence: text,
+    status: word<control.PolicyGenerationStatus>(),
+    statusReasons: list(text),
+    assets: list(object({ id: text, fragment: text, findings: list(wire<control.Finding>()) }, { policy: policyText })),
+  }),
+);
 
 /** Policies made of a sentence (spec: Policy). */
 export interface Generation extends GenerationData {

@@ -14,6 +14,7 @@ import {
   type Generation,
   type GenerationData,
   generationFrom,
+  storedGeneration,
 } from './generation.ts';
 
 export interface GenerationsDeps {
@@ -41,8 +42,7 @@ export class Generations {
     this.#deps = deps;
     this.store = new ResourceStore<GenerationData>({
       ...{ executor: deps.database, clock: deps.clock, kind: GENERATION_KIND, most: MOST_GENERATIONS },
-      // Written by this folder alone, from values of this very type.
-      parse: (data) => data as GenerationData,
+      ...storedGeneration,
     });
   }
 

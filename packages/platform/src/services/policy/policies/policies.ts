@@ -13,7 +13,7 @@ import {
 import { holdEngine } from '../engines/engines.ts';
 import type { Engine } from '../engines/policy-engine.ts';
 import { POLICY_FIELDS } from '../policy-fields.ts';
-import { POLICY_KIND, type Policy, type PolicyData, type PolicyText, policyFrom } from './policy.ts';
+import { POLICY_KIND, type Policy, type PolicyData, type PolicyText, policyFrom, storedPolicy } from './policy.ts';
 
 export interface PoliciesDeps {
   database: Database;
@@ -43,8 +43,7 @@ export class Policies {
     this.#deps = deps;
     this.store = new ResourceStore<PolicyData>({
       ...{ executor: deps.database, clock: deps.clock, kind: POLICY_KIND, most: MOST_POLICIES },
-      // Written by this folder alone, from values of this very type.
-      parse: (data) => data as PolicyData,
+      ...storedPolicy,
     });
   }
 

@@ -2,6 +2,7 @@ import type { control } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { JobRun, Jobs } from '../../../kernel/jobs/index.ts';
 import { type Database, MissingResourceError } from '../../../kernel/storage/index.ts';
+import { number, object, stored, text } from '../../../kernel/stored-shape.ts';
 import type { PolicyGateway, PolicyGateways } from '../decisions/policy-gateway.ts';
 import { candidatesOf, type Deciding, loadSet, unloadSet } from '../decisions/policy-set.ts';
 import type { PolicySets } from '../decisions/policy-sets.ts';
@@ -57,8 +58,7 @@ export class PolicyChecking {
     this.#deps = deps;
     deps.policies.checkBy(
       deps.jobs.define<Checking>('policy-check', {
-        // Written by `policies.ts` alone, from values of this very type.
-        parse: (data) => data as Checking,
+        ...stored<Checking>(object({ arn: text, revision: number })),
         run: (job) => this.#run(job),
         giveUp: (job) =>
           this.#end(job.data, {

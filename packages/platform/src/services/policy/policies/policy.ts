@@ -1,5 +1,6 @@
 import type { control } from '@agentplatform/contract';
 import { fromResource, type Resource } from '../../../kernel/storage/index.ts';
+import { list, number, object, oneOf, stored, text, word } from '../../../kernel/stored-shape.ts';
 
 /** In the table `resources`; a policy's parent is its engine. */
 export const POLICY_KIND = 'policy';
@@ -24,6 +25,21 @@ export interface PolicyData {
   /** Counts what was asked for: the check of something older says nothing. */
   revision: number;
 }
+
+export const policyText = object({ language: oneOf('cedar', 'dogwood'), text });
+
+export const storedPolicy = stored<PolicyData>(
+  object(
+    {
+      enforcementMode: word<control.EnforcementMode>(),
+      validationMode: word<control.PolicyValidationMode>(),
+      status: word<control.PolicyStatus>(),
+      statusReasons: list(text),
+      revision: number,
+    },
+    { description: text, live: policyText, wanted: policyText },
+  ),
+);
 
 /** One rule of an engine (spec: Policy). */
 export interface Policy extends PolicyData {

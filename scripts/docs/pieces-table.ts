@@ -11,6 +11,10 @@ const PIECES: Record<string, { name: string; what: string }> = {
     name: '[Code Interpreter](docs/guides/code-interpreter.md)',
     what: 'Python, JavaScript and TypeScript in sandboxes',
   },
+  browsers: {
+    name: '[Browser](docs/guides/browser.md)',
+    what: 'a Chromium in a sandbox of its own for each session, driven by Playwright, Puppeteer or any client of CDP',
+  },
   memories: { name: '[Memory](docs/guides/memory.md)', what: 'events, long-term records, search by meaning' },
   identities: {
     name: '[Identity](docs/guides/identity.md)',

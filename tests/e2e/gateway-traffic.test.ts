@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
+import { BedrockAgentCoreClient, CreateEventCommand, ListEventsCommand } from '@aws-sdk/client-bedrock-agentcore';
 import {
   CreateApiKeyCredentialProviderCommand,
   CreateGatewayCommand,
@@ -25,6 +26,7 @@ import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
 import { settledTarget, signingFetch } from '../support/gateway.ts';
 import { newUser } from '../support/iam.ts';
+import { newMemory } from '../support/memory.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
 const KEY = 'kiwi-canary-7f3a9c51';
@@ -457,9 +459,55 @@ describe('what targets and rules need stays', () => {
   });
 });
 
-it('no connector of HTTP is made', async () => {
-  const { id } = await gateway();
-  await expect(target(id, 'a', { connector: { source: { connectorId: 'x' } } })).rejects.toThrow('http.connector');
+describe('a memory behind a gateway', () => {
+  const asRole = { credentialProviderConfigurations: [{ credentialProviderType: 'GATEWAY_IAM_ROLE' as const }] };
+  const of = (memoryId: string) => ({
+    connector: { source: { connectorId: 'agentcore-memory' }, parameters: { memoryId } },
+  });
+
+  it('is asked by an SDK whose endpoint is the target, in the name of the role, and no other memory', async () => {
+    const [{ id: memoryId }, { id: other }] = await Promise.all([newMemory(clients), newMemory(clients)]);
+    const { id, url } = await gateway();
+    await target(id, 'notes', of(memoryId), asRole);
+    const only = await newUser(platform, 'memory-by-gateway', [
+      { Effect: 'Allow', Action: 'bedrock-agentcore:InvokeGateway', Resource: '*' },
+    ]);
+    const { region, endpoint } = platform.ready;
+    const sdk = (at: string) => new BedrockAgentCoreClient({ endpoint: at, region, credentials: only, maxAttempts: 1 });
+    const [through, direct] = [sdk(`${url}/notes`), sdk(endpoint)];
+    const place = { memoryId, actorId: 'jane', sessionId: 's1' };
+    const payload = [{ conversational: { role: 'USER' as const, content: { text: 'I live in Oslo.' } } }];
+    const event = { ...place, payload, eventTimestamp: new Date(0) };
+    await expect(direct.send(new CreateEventCommand(event))).rejects.toMatchObject({ name: 'AccessDeniedException' });
+    await through.send(new CreateEventCommand(event));
+    expect((await through.send(new ListEventsCommand(place))).events).toMatchObject([{ payload }]);
+    await expect(through.send(new ListEventsCommand({ ...place, memoryId: other }))).rejects.toMatchObject({
+      ...{ name: 'ResourceNotFoundException', message: expect.stringContaining('operations on its memory') },
+    });
+    for (const path of [`/memories/${memoryId}/memoryRecords/batchDelete`, '/runtimes/x/invocations'])
+      expect((await signed(`${url}/notes${path}`, { method: 'POST', body: '{}' })).status, path).toBe(404);
+    for (const client of [through, direct]) client.destroy();
+  });
+
+  it('is asked by who brings no signature, where the gateway takes him', async () => {
+    const { id: memoryId } = await newMemory(clients);
+    const { id, url } = await gateway({ authorizerType: 'NONE' });
+    await target(id, 'notes', of(memoryId), asRole);
+    const reply = await fetch(`${url}/notes/memories/${memoryId}/actor/jane/sessions/s1`, {
+      ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' },
+    });
+    expect([reply.status, await reply.json()]).toEqual([200, { events: [] }]);
+  });
+
+  it.each([
+    ['another connector', { connector: { source: { connectorId: 'x' } } }, asRole],
+    ['no memory', { connector: { source: { connectorId: 'agentcore-memory' } } }, asRole],
+    ['a parameter more', { connector: { ...of('m').connector, parameters: { memoryId: 'm', actorId: 'a' } } }, asRole],
+    ['no credential', of('m'), {}],
+  ])('is not made with %s', async (_, http, more) => {
+    const { id } = await gateway();
+    await expect(target(id, 'a', http, more)).rejects.toMatchObject({ name: 'ValidationException' });
+  });
 });
 
 describe('rules', () => {

@@ -60,14 +60,23 @@ export interface ArnHome {
   partition?: string;
 }
 
+const IDENTIFIER = /^[^/\s]+$/;
+
+/** What stands before, between and behind the identifiers: a request makes several ARNs. */
+const templates = Object.fromEntries(
+  Object.entries(resourceKinds).map(([kind, text]) => [kind, text.split('{}')]),
+) as Record<ResourceKind, [string, ...string[]]>;
+
 /** The ARN of a resource, e.g. `resourceArn('runtime-endpoint', home, runtimeId, 'DEFAULT')`. Throws RangeError when identifiers are too few, too many, empty or hold `/`. */
 export function resourceArn(kind: ResourceKind, home: ArnHome, ...ids: string[]): string {
-  const template = resourceKinds[kind].split('{}');
-  if (ids.length !== template.length - 1)
-    throw new RangeError(`The ARN of a ${kind} has ${template.length - 1} identifiers`);
-  if (ids.some((id) => !/^[^/\s]+$/.test(id)))
-    throw new RangeError(`The ARN of a ${kind} cannot hold ${JSON.stringify(ids)}`);
-  const resource = template.map((part, index) => part + (ids[index] ?? '')).join('');
+  const [first, ...others] = templates[kind];
+  if (ids.length !== others.length) throw new RangeError(`The ARN of a ${kind} has ${others.length} identifiers`);
+  let resource = first;
+  for (const [index, part] of others.entries()) {
+    const id = ids[index] ?? '';
+    if (!IDENTIFIER.test(id)) throw new RangeError(`The ARN of a ${kind} cannot hold ${JSON.stringify(ids)}`);
+    resource += id + part;
+  }
   return formatArn({
     partition: home.partition ?? 'aws',
     service: 'bedrock-agentcore',

@@ -6,6 +6,9 @@
   'use strict';
 
   var document = window.document;
+  /* What the page may replace, as it was before its scripts ran. */
+  var NativePromise = window.Promise;
+  var replaceIn = Function.prototype.call.bind(String.prototype.replace);
   var CLICKS = 'click mousedown mouseup pointerdown pointerup touchstart touchend dblclick'.split(' ');
   var KEYS = 'keydown keyup keypress'.split(' ');
   var CHANGES = 'change input'.split(' ');
@@ -158,8 +161,28 @@
   });
   addListener.call(window, 'click', function (event) {
     var link = event.target.closest && event.target.closest('a[href]');
-    if (link && link.getAttribute('href').charAt(0) !== '#') event.preventDefault();
+    if (!link || link.getAttribute('href').charAt(0) === '#') return;
+    var script = !event.defaultPrevented && scriptOf(link.getAttribute('href'));
+    event.preventDefault();
+    /* What such a script returns would take the place of the document. */
+    if (script) setTimer(run, 0, script);
   });
+
+  var NOTHING = /^\s*(void\s*(0|\(\s*0?\s*\)))?[\s;]*$/;
+
+  /* The script of a `javascript:` address; null for any other. */
+  function scriptOf(href) {
+    var match = /^\s*javascript:([\s\S]*)$/i.exec(href || '');
+    if (!match) return null;
+    try {
+      return decodeURIComponent(match[1]);
+    } catch (_malformed) {
+      return match[1];
+    }
+  }
+
+  /* In the global scope, as the browser does; what it throws is an uncaught error of the page. */
+  var run = window.eval;
 
   /* ---- names for elements ---- */
 
@@ -182,8 +205,12 @@
 
   /* ---- the flat document ---- */
 
+  var ENTITIES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
   function escapeHtml(text) {
-    return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;');
+    return replaceIn(text, /[&<>"]/g, function (sign) {
+      return ENTITIES[sign];
+    });
   }
 
   /* Where the phone sends its events; empty until it was sent this document. */
@@ -368,6 +395,14 @@
   function writeLink(element, region, answers, sends, set, writer) {
     var href = element.getAttribute('href');
     if (href === null && !answers) return;
+    var script = scriptOf(href);
+    if (script !== null && !answers) {
+      if (isLocal(script)) {
+        set['data-handset-click'] = script;
+        writer.locals[script] = true;
+      } else if (!NOTHING.test(script) && sends.indexOf('click') === -1) sends.push('click');
+      answers = answers || !NOTHING.test(script);
+    }
     var routed = writer.hashes && /^#/.test(href || '');
     if (routed && sends.indexOf('click') === -1) sends.push('click');
     if (answers || routed || region.click) set.href = eventPath + '?on=' + numberOf(element) + ':click';
@@ -524,16 +559,15 @@
   }
 
   function label(element) {
-    var text = (element.getAttribute('aria-label') || element.value || element.textContent || '')
-      .replace(/\s+/g, ' ')
-      .trim();
+    var own = element.getAttribute('aria-label') || element.value || element.textContent || '';
+    var text = replaceIn(String(own), /\s+/g, ' ').trim();
     return '<' + element.localName + (element.id ? ' #' + element.id : '') + '> ' + text.slice(0, 30);
   }
 
   /* Resolves when the page has been quiet for a moment, or after the limit; loads have a limit of their own, each and together. */
   function settle(quiet, limit, loadLimit) {
     var start = performance.now();
-    return new Promise(function (resolve) {
+    return new NativePromise(function (resolve) {
       (function look() {
         var now = performance.now();
         var isLoading = Array.from(loads).some(function (load) {

@@ -111,6 +111,12 @@
     if (event.keyCode === 13 && typed && nearest(element, 'key-select', sends)) post(numbered(element), 'key-select');
   });
 
+  /* A visit that is left ends soon, unless its document is loaded again. */
+  window.addEventListener('pagehide', function () {
+    if (!sent && window.navigator.sendBeacon)
+      window.navigator.sendBeacon(form.getAttribute('action').replace(/\/event$/, '/leave'));
+  });
+
   var scroll = Number(document.body.getAttribute('data-handset-scroll'));
   if (scroll) window.scrollTo(0, scroll);
   var said = document.body.getAttribute('data-handset-alert');

@@ -7,7 +7,7 @@
   var ESCAPED = ESCAPE.replace('(', '(?:');
   var LITERAL = "(?:'(?:[^'\\\\]|" + ESCAPED + ')*\'|"(?:[^"\\\\]|' + ESCAPED + ')*"|-?\\d+(?:\\.\\d+)?|true|false)';
   var STATEMENT = new RegExp(
-    '^\\s*(?:return\\s+false|handset\\.(\\w+)\\(\\s*((?:' +
+    '^\\s*(?:return\\s+false|(handset|mwl)\\.(\\w+)\\(\\s*((?:' +
       LITERAL +
       '\\s*(?:,\\s*' +
       LITERAL +
@@ -219,8 +219,10 @@
     var match;
     while (/\S/.test(text)) {
       match = STATEMENT.exec(text);
-      if (!match || (match[1] && !shortcuts.hasOwnProperty(match[1]))) return null;
-      if (match[1]) steps.push([match[1], (match[2].match(new RegExp(LITERAL, 'g')) || []).map(value)]);
+      if (!match || (match[1] && !shortcuts.hasOwnProperty(match[2]))) return null;
+      /* The older timer counts its turns and may run any script. */
+      if (match[1] === 'mwl' && match[2] === 'timer') return null;
+      if (match[1]) steps.push([match[2], (match[3].match(new RegExp(LITERAL, 'g')) || []).map(value)]);
       text = text.slice(match[0].length);
     }
     return steps;
@@ -346,4 +348,51 @@
 
   handset.version = '0.1.0';
   window.handset = handset;
+
+  /* The name and the functions by which older applications know these shortcuts; what a page has already stays. */
+  if (!window.mwl) {
+    var mwl = {};
+    Object.keys(shortcuts).forEach(function (name) {
+      mwl[name] = shortcuts[name];
+    });
+    mwl.loadURL = function (address) {
+      window.location.href = address;
+    };
+    mwl.timer = function (name, milliseconds, times, action) {
+      var left = times;
+      var run = legacy(action);
+      if (!(times > 1)) return shortcuts.timer(name, milliseconds, run, times !== 1);
+      shortcuts.timer(
+        name,
+        milliseconds,
+        function () {
+          if (--left === 0) shortcuts.stopTimer(name);
+          if (typeof run === 'function') run();
+          else handset.run(run);
+        },
+        true
+      );
+    };
+    ['Left', 'Right', 'Up', 'Down'].forEach(function (side) {
+      mwl['addSwipe' + side + 'Listener'] = function (selector, action) {
+        shortcuts.onSwipe(selector, side.toLowerCase(), legacy(action));
+      };
+      mwl['addNav' + side + 'Listener'] = function (action) {
+        shortcuts.onKey(side.toLowerCase(), legacy(action));
+      };
+    });
+    mwl.addLongPressListener = function (selector, action) {
+      shortcuts.onLongPress(selector, legacy(action));
+    };
+    window.mwl = mwl;
+  }
+
+  /* Older applications name any script as an action: what is no shortcut is the page's own to run. */
+  function legacy(action) {
+    if (typeof action !== 'string' || handset.parse(action)) return action;
+    return function () {
+      var evaluate = window.eval;
+      evaluate(action);
+    };
+  }
 })(window, document);

@@ -24,13 +24,25 @@ export const PROBLEM_CATALOGUE = {
   'config-malformed': error('Close every tag, quote every attribute and escape & as &amp; in config.xml.'),
   'icon-missing': error('Put a PNG at app/assets/icon.png; devices show it in their list of applications.'),
   'page-missing': error('Create app/index.pug (or app/assets/index.html).'),
-  'page-twice': warning('Delete app/assets/index.html, or delete the main page template.'),
+  'page-twice': warning(
+    'Delete one of the two, or write `<!-- handset: spare page -->` into app/assets/index.html to keep both.',
+  ),
   'page-ambiguous': error('Keep one main page template and delete the other.'),
   'not-utf8': error('Save the file as UTF-8 without a byte order mark.'),
   'file-unreadable': error('Check that the file exists and that you may read it.'),
   'folder-link': warning('Replace the link with a real folder, or link single files.'),
   'link-outside': error('Copy the file into the application.'),
   'output-clash': error('Rename one of the two sources.'),
+  'source-unused': warning(
+    'Put what is to be copied below app/assets/; for another language name a plugin in handset.config.json.',
+  ),
+  'order-unmatched': warning(
+    'Correct the name in handset.config.json; it is a path such as vendor/base.js, or a pattern.',
+  ),
+  'runtime-other': warning(
+    'Replace it with vendor/pug_runtime.js, which `npx handset new` makes; until then templates.js brings it.',
+  ),
+  'client-unreached': warning('Load javascripts/vendor.js in the page before its other scripts.'),
   'runtime-missing': error('Copy pug_runtime.js into vendor/: `npx handset new` makes one.'),
 
   // compiling
@@ -41,6 +53,7 @@ export const PROBLEM_CATALOGUE = {
   'include-outside': error('Move the included file into app/.'),
   'compile-failed': error('Correct the line shown.'),
   'page-render': error('The main page is rendered at build time: give every variable it uses a value in the template.'),
+  'not-es5': error('Write it in ES5, as `npx handset lint` explains, or name a plugin that compiles it to ES5.'),
   'minify-failed': error('Correct the line shown, or build without --production to look at the code.'),
 
   // writing outputs

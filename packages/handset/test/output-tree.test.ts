@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { handset } from './support/cli.ts';
@@ -74,7 +74,41 @@ describe('the source tree', () => {
     expect(await handset(made, ['build'])).toMatchObject({ status: 0 });
     expect(tree(path.join(made, 'public')).has('night/css/night.css')).toBe(true);
     const lint = await handset(made, ['lint']);
-    expect(lint.stdout).toContain('0 errors');
+    expect(lint.stdout).toContain('nothing to complain about');
+  });
+});
+
+describe('the scaffold', () => {
+  it('builds, passes its tests and lints without a word, with either index page', async () => {
+    for (const page of ['app/index.pug', 'app/assets/index.html']) {
+      const root = scaffoldCopy();
+      const other = page === 'app/index.pug' ? 'app/assets/index.html' : 'app/index.pug';
+      for (const gone of [undefined, other]) {
+        if (gone) rmSync(path.join(root, gone));
+        for (const command of [['build'], ['build', '--production'], ['test'], ['lint']]) {
+          const { status, stdout } = await handset(root, command);
+          expect([page, command, status, /warning/.test(stdout.replace('0 warnings', ''))]).toEqual([
+            page,
+            command,
+            0,
+            false,
+          ]);
+        }
+      }
+    }
+  });
+
+  it('has the same page as a template and without one', async () => {
+    const root = scaffoldCopy();
+    await handset(root, ['build']);
+    const plain = (html: string) =>
+      html
+        .replace(/<!--[\s\S]*?-->/g, '')
+        .replace(/>\s+/g, '>')
+        .replace(/\s+</g, '<')
+        .toLowerCase()
+        .trim();
+    expect(plain(text(root, 'app/assets/index.html'))).toBe(plain(text(root, 'public/index.html')));
   });
 });
 

@@ -55,6 +55,9 @@ function chromiumsOn(display: string): string[] {
   return found;
 }
 
+/** What a page can measure of its screen; the third is the width that a bar beside it would narrow. */
+const LAYOUT = `[innerWidth, innerHeight, document.documentElement.clientWidth, matchMedia('(orientation: portrait)').matches]`;
+
 describe('handset preview', () => {
   it('shows the news reader, which works', async () => {
     const { page } = await preview(newsCopy());
@@ -86,6 +89,15 @@ describe('handset preview', () => {
     expect(imageSize(readFileSync(file))).toEqual({ width, height });
     expect(touch).toBe(name.startsWith('touch'));
   });
+
+  it.each(['', "meta(name='viewport' content='width=320')"])(
+    'lays out 240 wide with viewport meta "%s"',
+    async (meta) => {
+      const long = `doctype html\nhtml\n  head\n    ${meta || 'title long'}\n  body\n    div(style='height: 3000px') long\n`;
+      const { page } = await preview(smallProject({ 'app/index.pug': long }));
+      expect(await page.evaluate(LAYOUT)).toEqual([240, 400, 240, true]);
+    },
+  );
 
   it('is 240 × 400 unless something else is asked for', async () => {
     const file = path.join(temporaryFolder(), 'page.png');

@@ -32,7 +32,7 @@ async function proxied(script: string, { config = '', ...options }: Partial<Prox
   const refused: string[] = [];
   const proxy = await startProxy({
     browser: browser(),
-    outputs: outputs ?? new Map(),
+    outputs: () => outputs ?? new Map(),
     device: DEVICES.touch,
     host: 'localhost',
     port: 0,
@@ -294,11 +294,15 @@ describe('the proxy', () => {
 
   it('limits visits, and makes room when one has been idle', async () => {
     let now = 0;
-    const { begin, proxy } = await proxied('', { visits: 2, idle: 600_000, now: () => now });
-    const first = await begin();
+    const { begin, post, proxy } = await proxied('', { visits: 2, idle: 600_000, now: () => now });
+    const used = async () => {
+      const visit = await begin();
+      expect([visit.status, (await post(visit.url, 'on=0:key-up')).status]).toEqual([303, 200]);
+      return visit;
+    };
+    const first = await used();
     now = 1_000;
-    const second = await begin();
-    expect([first.status, second.status]).toEqual([303, 303]);
+    const second = await used();
     const full = await fetch(proxy.url);
     expect([full.status, await full.text()]).toEqual([503, expect.stringMatching(/All 2 visits are taken.*--visits/)]);
     now = 70_000;
@@ -306,6 +310,57 @@ describe('the proxy', () => {
     expect([(await fetch(first.url)).status, (await fetch(second.url)).status, proxy.visitCount]).toEqual([
       410, 200, 2,
     ]);
+  });
+
+  it('gives the place of a visit that was only looked at to the next: loading again and again never runs out', async () => {
+    const { begin, post, proxy } = await proxied('', { visits: 2 });
+    const kept = await begin();
+    expect((await post(kept.url, 'on=0:key-up')).status).toBe(200);
+    for (let i = 0; i < 5; i++) expect((await begin()).status).toBe(303);
+    expect([(await fetch(kept.url)).status, proxy.visitCount]).toEqual([200, 2]);
+  });
+
+  it('ends a visit soon after its document was left, and not where it is loaded again', async () => {
+    let now = 0;
+    const { begin, post } = await proxied('', { now: () => now });
+    const [gone, back] = [await begin(), await begin()];
+    for (const { url } of [gone, back]) {
+      await post(url, 'on=0:key-up');
+      expect((await fetch(`${url}/leave`, { method: 'POST' })).status).toBe(204);
+    }
+    now = 1_000;
+    expect((await fetch(back.url)).status).toBe(200);
+    now = 20_000;
+    expect([(await fetch(gone.url)).status, (await fetch(back.url)).status]).toEqual([410, 200]);
+  });
+
+  it('ends a page that takes too much memory, and no other', async () => {
+    const errors: string[] = [];
+    const greedy = `window.hold = []; document.getElementById('go').addEventListener('click', function () {
+      setInterval(function () { hold.push(new Uint8Array(1 << 25).fill(1)); }, 20);
+    });`;
+    const { begin, post } = await proxied(greedy, { onPageError: (message) => errors.push(message) });
+    const [other, { url }] = [await begin(), await begin()];
+    const button = /<button[^>]*data-n="(\d+)"/.exec(await (await fetch(url)).text())?.[1];
+    await post(url, `on=${button}:click`);
+    await eventually(() => errors.join()).toMatch(/a page took \d+ MB and was ended; 512 MB is the limit/);
+    await eventually(async () => (await fetch(url)).status).toBe(410);
+    expect((await fetch(other.url)).status).toBe(200);
+  });
+
+  it('tells a visitor in plain words that the page went elsewhere', async () => {
+    const failures: string[] = [];
+    const { begin, post } = await proxied(
+      `document.getElementById('go').addEventListener('click', function () { location = 'file:///etc/passwd'; });`,
+      { onExchange: ({ kind, label }) => kind === 'failed' && failures.push(label) },
+    );
+    const { url } = await begin();
+    const button = /<button[^>]*data-n="(\d+)"/.exec(await (await fetch(url)).text())?.[1];
+    const answer = await post(url, `on=${button}:click`);
+    const text = await answer.text();
+    expect(text).not.toMatch(/page\.evaluate|Target|closed|passwd/);
+    if (answer.status !== 200) expect(text).toMatch(/The page has ended: it left the application/);
+    expect(failures.join()).not.toMatch(/page\.|Target/);
   });
 
   it('ends a visit that has been idle too long', async () => {

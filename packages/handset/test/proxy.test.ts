@@ -9,7 +9,7 @@ import { type ProxyOptions, type ProxyServer, startProxy } from '../src/proxy/pr
 import { useChromium } from './support/chromium.ts';
 import { startHandset } from './support/cli.ts';
 import { eventually, walkThroughNews } from './support/news.ts';
-import { newsCopy, smallProject } from './support/project.ts';
+import { newsCopy, smallProject, text, write } from './support/project.ts';
 
 const { browser } = useChromium();
 
@@ -29,7 +29,7 @@ async function proxied(root: string, options: Partial<ProxyOptions> = {}): Promi
   const refused: string[] = [];
   const proxy = await startProxy({
     browser: browser(),
-    outputs,
+    outputs: () => outputs,
     device: DEVICES.touch,
     host: 'localhost',
     port: 0,
@@ -82,6 +82,15 @@ const app = (body: string, script: string, config = ''): string =>
 
 const { readFileSync } = await import('node:fs');
 const LIBRARY = readFileSync(new URL('../client/handset.js', import.meta.url), 'utf8');
+
+describe('the screen of a live page', () => {
+  it.each(['', "meta(name='viewport' content='width=320')"])('is 240 wide with viewport meta "%s"', async (meta) => {
+    const page = `doctype html\nhtml\n  head\n    ${meta || 'title wide'}\n  body\n    p#seen\n    div(style='height: 3000px') long\n    script(src='javascripts/app.js')\n`;
+    const script = `document.getElementById('seen').textContent = [innerWidth, innerHeight, document.documentElement.clientWidth].join()`;
+    const { phone } = await proxied(smallProject({ 'app/index.pug': page, 'app/main.js': script }));
+    expect(await (await phone()).textContent('#seen')).toBe('240,400,240');
+  });
+});
 
 describe('the news reader through handset proxy', () => {
   it('works as it does without a proxy', async () => {
@@ -189,6 +198,64 @@ describe('the news reader through handset proxy', () => {
     });
     expect((await page.goto(`${url}/preview`))?.status()).toBe(404);
     expect((await running.stop()).status).toBe(0);
+  });
+});
+
+describe('handset proxy, while sources are saved', () => {
+  it('shows what was saved, to open previews at once and to phones with their next request', async () => {
+    const root = app('p#text before\nbutton#go go', 'document.getElementById("go").onclick = function () {};');
+    const running = startHandset(root, ['proxy', '--preview', '--port', '0', '--json']);
+    const [, url = ''] = await running.output(/"url":"([^"]+)"/);
+    const shell = await browser().newPage();
+    const page = await browser().newPage();
+    onTestFinished(() => Promise.all([shell.close(), page.close()]).then(() => undefined));
+    await shell.goto(`${url}/preview`);
+    await page.goto(url);
+    const phone = shell.frameLocator('#phone');
+    await phone.locator('#text:text-is("before")').waitFor();
+    await page.locator('#text:text-is("before")').waitFor();
+    const visit = page.url();
+    write(root, { 'app/index.pug': text(root, 'app/index.pug').replace('before', 'after') });
+    await phone.locator('#text:text-is("after")').waitFor();
+    await page.click('#go');
+    await page.locator('#text:text-is("after")').waitFor();
+    expect(page.url()).toBe(visit);
+    // What does not build leaves the last good application where it is.
+    write(root, { 'app/main.js': 'var = ;' });
+    await running.output(/"event":"build","written":\[\],"removed":\[\],"ok":false|"ok":false/);
+    await page.reload();
+    await page.locator('#text:text-is("after")').waitFor();
+  });
+
+  it('is one command with the plain preview: both follow a save', async () => {
+    const root = app('p#text before', '');
+    const running = startHandset(root, ['watch', '--server', '--proxy', '--port', '0', '--json']);
+    const [, proxy = ''] = await running.output(/"event":"serving"[^\n]*"url":"([^"]+)"/);
+    const [, plain = ''] = await running.output(/"event":"watching"[^\n]*"url":"([^"]+)"/);
+    const pages = await Promise.all(
+      [plain, `${proxy}/preview`].map(async (url) => {
+        const page = await browser().newPage();
+        onTestFinished(() => page.close());
+        await page.goto(url);
+        return page;
+      }),
+    );
+    const texts = (word: string) =>
+      Promise.all([
+        pages[0]?.locator(`#text:text-is("${word}")`).waitFor(),
+        pages[1]?.frameLocator('#phone').locator(`#text:text-is("${word}")`).waitFor(),
+      ]);
+    await texts('before');
+    write(root, { 'app/index.pug': text(root, 'app/index.pug').replace('before', 'after') });
+    await texts('after');
+  });
+
+  it('ends a visit whose tab was closed', async () => {
+    const { phone, proxy } = await proxied(app('p#text here', ''));
+    const page = await phone();
+    expect(proxy.visitCount).toBe(1);
+    await page.close({ runBeforeUnload: true });
+    await eventually(() => proxy.visitCount).toBe(0);
   });
 });
 
@@ -481,6 +548,45 @@ describe('a live page', () => {
     expect(html).not.toContain('class="on"');
     await page.locator('#box.on').waitFor();
     expect(exchanges.filter((e) => e.kind === 'round trip')).toEqual([]);
+  });
+
+  it.each([true, false])(
+    'takes a javascript: address for an event (script on the phone: %s)',
+    async (javaScriptEnabled) => {
+      const body = `p#seen none
+a#run(href='javascript:add(%22one%22)') run
+a#text(href='javascript:add("two"); "a new document"') text
+a#own(href='javascript:add("never")' onclick='add("own"); return false') own
+a#nothing(href='javascript:void(0)') nothing
+a#local(href='javascript:handset.addClass("#seen", "marked")') local`;
+      const script = `function add(word) { var seen = document.getElementById('seen'); seen.textContent += ' ' + word; }`;
+      const { phone, exchanges } = await proxied(app(body, script));
+      const page = await phone({ javaScriptEnabled });
+      for (const [id, seen] of [
+        ['run', 'none one'],
+        ['text', 'none one two'],
+        ['own', 'none one two own'],
+      ] as const) {
+        await page.tap(`#${id}`);
+        await page.locator(`#seen:text-is("${seen}")`).waitFor();
+      }
+      expect(await page.locator('#nothing').getAttribute('href')).toBeNull();
+      const trips = () => exchanges.filter(({ kind }) => kind === 'round trip').length;
+      expect(trips()).toBe(3);
+      await page.tap('#local');
+      await page.locator('#seen.marked').waitFor();
+      expect(trips()).toBe(javaScriptEnabled ? 3 : 4);
+    },
+  );
+
+  it('works where the page has replaced what its browser brings', async () => {
+    const script = `String.prototype.replace = function () { throw new Error('replaced'); };
+      window.Promise = function () { throw new Error('promised'); };
+      document.getElementById('go').onclick = function () { this.textContent = '<went>'; };`;
+    const { phone } = await proxied(app('button#go go', script));
+    const page = await phone();
+    await page.tap('#go');
+    await page.locator('#go:text-is("<went>")').waitFor();
   });
 
   it('writes text as text', async () => {

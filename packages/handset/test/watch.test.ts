@@ -1,6 +1,7 @@
 import { cpSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createPublicFolder } from '../src/build/public-folder.ts';
 import { openProject } from '../src/project/project.ts';
 import { type BuildReport, startWatching } from '../src/watch/watch-session.ts';
 import { handset, startHandset } from './support/cli.ts';
@@ -12,6 +13,7 @@ async function watching(root: string) {
   const session = await startWatching({
     project: await openProject(root),
     production: false,
+    folder: createPublicFolder(root),
     onBuild: (r) => reports.push(r),
   });
   onTestFinished(() => session.close());

@@ -1,19 +1,30 @@
 import type { PluginRegistry } from '../plugins/registry.ts';
 import { type Problem, ProblemError, problem } from '../problem.ts';
 import { compareNames, projectPath } from '../project/paths.ts';
-import type { Settings } from '../project/settings.ts';
+import { SETTINGS_FILE, type Settings } from '../project/settings.ts';
 import { parseXml } from '../project/xml.ts';
-import { type BundlePart, joinParts, SCRIPT_HEADER, scriptPart, sourcePlace, templatePart } from './bundle.ts';
+import { browserScript } from '../server/browser-script.ts';
+import {
+  type BundlePart,
+  joinParts,
+  SCRIPT_HEADER,
+  scriptPart,
+  sourcePlace,
+  stylePart,
+  templatePart,
+} from './bundle.ts';
 import { createCompileCache } from './compile-cache.ts';
 import { type Compiled, type CompileJob, compileSource, withFrame } from './compiler.ts';
 import { createMinifier } from './minify.ts';
+import { moduleName, modulePart, modulesHeader, requiresModules } from './modules.ts';
 import { nameClash } from './name-clash.ts';
 import { allowOptimizing, MANY_SOURCES } from './optimizing.ts';
-import { orderSources } from './order.ts';
+import { orderSources, unmatchedNames } from './order.ts';
 import { copyOutput, type Output, textOutput } from './output.ts';
 import { type Role, roleOf, templateName } from './roles.ts';
 import { createSourceStore } from './source-store.ts';
 import { leavesOutTests } from './unit-tests.ts';
+import { unusedSources } from './unused.ts';
 
 export interface AssemblerOptions {
   /** Path of the project on this machine. */
@@ -22,6 +33,8 @@ export interface AssemblerOptions {
   readonly plugins: PluginRegistry;
   /** Minify scripts and write no source maps. */
   readonly production: boolean;
+  /** Let a production build pass that is newer than ES5. */
+  readonly keepsNewer?: boolean;
 }
 
 export interface Assembly {
@@ -43,15 +56,18 @@ export interface Assembler {
 const CONFIG = 'app/assets/config.xml';
 const ICON = 'app/assets/icon.png';
 const ASSET_PAGE = 'app/assets/index.html';
+/** A page below app/assets/ that says of itself that the template wins. */
+const SPARE_PAGE = /<!--\s*handset: spare page\b/;
 const RUNTIME = 'vendor/pug_runtime.js';
-const TARGETS = { page: 'page', template: 'template', script: 'script', vendor: 'script' } as const;
+const TARGETS = { page: 'page', template: 'template', script: 'script', vendor: 'script', style: 'style' } as const;
 
-export function createAssembler({ root, settings, plugins, production }: AssemblerOptions): Assembler {
+export function createAssembler(options: AssemblerOptions): Assembler {
+  const { root, settings, plugins, production, keepsNewer = false } = options;
   const store = createSourceStore(root);
   const compiled = new Map<string, Compiled>();
   const parts = new Map<string, { readonly of: Compiled; readonly part: BundlePart }>();
   const bundles = new Map<string, Joined>();
-  const minify = createMinifier();
+  const minify = createMinifier({ keepsNewer });
   const cache = createCompileCache(root, plugins, store);
   let groups: { readonly generation: number; readonly byRole: ByRole } | undefined;
 
@@ -89,7 +105,13 @@ export function createAssembler({ root, settings, plugins, production }: Assembl
       groups = { generation: store.generation, byRole: groupByRole(store.names(), plugins) };
     }
     const { byRole } = groups;
-    const problems: Problem[] = [...store.problems, ...missingParts(byRole), ...checkConfig()];
+    const problems: Problem[] = [
+      ...store.problems,
+      ...missingParts(byRole),
+      ...unusedSources(byRole.other),
+      ...checkOrder(byRole, settings),
+      ...checkConfig(),
+    ];
     for (const result of compiled.values()) if (!result.ok) problems.push(result.problem);
     if (problems.some((p) => p.severity === 'error')) return { outputs: undefined, problems: sortProblems(problems) };
 
@@ -105,15 +127,8 @@ export function createAssembler({ root, settings, plugins, production }: Assembl
     try {
       addPage(byRole, add, problems);
       for (const name of byRole.asset) await addAsset(name, byRole, add);
-      const app = orderSources(byRole.script, settings).map((name) => partOf(name, 'script'));
-      const vendor = orderSources(byRole.vendor, settings).map((name) => partOf(name, 'script'));
-      const templates = byRole.template.map((name) => partOf(name, 'template'));
-      await checkTogether([...vendor, ...app]);
-      const withoutTests = production && leavesOutTests(app.map(codeOf), [...vendor, ...templates].map(codeOf));
-      await addBundle('javascripts/app.js', app, SCRIPT_HEADER, add, withoutTests);
-      await addBundle('javascripts/vendor.js', vendor, SCRIPT_HEADER, add);
-      await addBundle('javascripts/templates.js', templates, TEMPLATES_HEADER, add);
-      await addBundle('js/templates.js', templates, TEMPLATES_HEADER, add);
+      await addScripts(byRole, add, problems);
+      await addStyles(byRole, add);
     } catch (error) {
       if (!(error instanceof ProblemError)) throw error;
       problems.push(withFrame(error.problem, store));
@@ -123,14 +138,86 @@ export function createAssembler({ root, settings, plugins, production }: Assembl
     return { outputs: failed ? undefined : sorted, problems: sortProblems(problems) };
   };
 
-  const partOf = (name: string, kind: 'script' | 'template'): BundlePart => {
+  const addScripts = async (byRole: ByRole, add: Add, problems: Problem[]): Promise<void> => {
+    const page = pageText(byRole);
+    const own = orderSources(byRole.script, settings).map((name) => partOf(name, 'script'));
+    const templates = byRole.template.map((name) => partOf(name, 'template'));
+    const brought = orderSources(byRole.vendor, settings).map((name) => partOf(name, 'script'));
+    const vendor = withClient(brought, [...own, ...templates], page, problems);
+    const hasModules = usesModules(own, byRole.template, page);
+    const app = hasModules ? own.map(asModule) : own;
+    await checkTogether([...vendor, ...app]);
+    const withoutTests = production && leavesOutTests(own.map(codeOf), [...vendor, ...templates].map(codeOf));
+    const appHeader = hasModules ? modulesHeader(byRole.template) : SCRIPT_HEADER;
+    await addBundle('javascripts/app.js', app, appHeader, add, withoutTests);
+    await addBundle('javascripts/vendor.js', vendor, SCRIPT_HEADER, add);
+    const header = runtimeHeader(byRole, brought, problems) + TEMPLATES_HEADER;
+    await addBundle('javascripts/templates.js', templates, header, add);
+    await addBundle('js/templates.js', templates, header, add);
+  };
+
+  /** Style sheets that are no assets, those of vendor/ first; there is no file without them. */
+  const addStyles = async (byRole: ByRole, add: Add): Promise<void> => {
+    if (byRole.style.length === 0) return;
+    const isVendor = (name: string): boolean => name.startsWith('vendor/');
+    const names = [...byRole.style.filter(isVendor), ...byRole.style.filter((name) => !isVendor(name))];
+    const { code } = joinParts(
+      STYLES,
+      orderSources(names, settings).map((name) => partOf(name, 'style')),
+    );
+    add(STYLES, textOutput(STYLES, code));
+  };
+
+  const pageText = (byRole: ByRole): string => {
+    const page = byRole.page[0];
+    const source = page === undefined ? undefined : compiled.get(page);
+    if (source?.ok) return source.result.output;
+    return store.has(ASSET_PAGE) ? store.text(ASSET_PAGE) : '';
+  };
+
+  const usesModules = (scripts: readonly BundlePart[], templates: readonly string[], page: string): boolean => {
+    if (settings.modules !== 'auto') return settings.modules === 'commonjs';
+    const names = new Set([...scripts.map(({ source }) => source), ...templates].map(moduleName));
+    return requiresModules(scripts, page, names);
+  };
+
+  const modules = new WeakMap<BundlePart, BundlePart>();
+  const asModule = (part: BundlePart): BundlePart => {
+    const known = modules.get(part) ?? modulePart(part);
+    modules.set(part, known);
+    return known;
+  };
+
+  let client: BundlePart | undefined;
+  /** The vendor scripts, with the client library before them where `mwl` is used and nothing brings it. */
+  const withClient = (
+    vendor: readonly BundlePart[],
+    users: readonly BundlePart[],
+    page: string,
+    problems: Problem[],
+  ): readonly BundlePart[] => {
+    const uses = USES_MWL.test(page) || users.some(({ code }) => USES_MWL.test(code));
+    if (!uses || vendor.some(({ code }) => BRINGS_MWL.test(code))) return vendor;
+    if (!page.includes('javascripts/vendor.js')) {
+      const message = 'The page uses mwl, which handset puts into javascripts/vendor.js, and does not load that.';
+      problems.push(problem('client-unreached', { file: ASSET_PAGE, message }));
+    }
+    client ??= scriptPart('handset/client.js', browserScript('client/handset.js'), undefined);
+    return [client, ...vendor];
+  };
+
+  const partOf = (name: string, kind: 'script' | 'template' | 'style'): BundlePart => {
     const source = compiled.get(name);
     const known = parts.get(name);
     if (known && known.of === source) return known.part;
     if (!source?.ok) throw new Error(`${name} was not compiled`);
     const { output, map } = source.result;
     const part =
-      kind === 'script' ? scriptPart(name, output, map) : templatePart(name, templateName(name), output, map);
+      kind === 'template'
+        ? templatePart(name, templateName(name), output, map)
+        : kind === 'script'
+          ? scriptPart(name, output, map)
+          : stylePart(name, output);
     parts.set(name, { of: source, part });
     return part;
   };
@@ -139,7 +226,7 @@ export function createAssembler({ root, settings, plugins, production }: Assembl
     file: string,
     key: readonly BundlePart[],
     header: string,
-    add: (name: string, output: Output) => void,
+    add: Add,
     withoutTests = false,
   ): Promise<void> => {
     const known = bundles.get(file);
@@ -170,18 +257,18 @@ export function createAssembler({ root, settings, plugins, production }: Assembl
     together = scripts;
   };
 
-  const addPage = (byRole: ByRole, add: (name: string, output: Output) => void, problems: Problem[]): void => {
+  const addPage = (byRole: ByRole, add: Add, problems: Problem[]): void => {
     const page = byRole.page[0];
     if (page === undefined) return;
     const source = compiled.get(page);
     if (source?.ok) add('index.html', textOutput(page, source.result.output));
-    if (byRole.asset.includes(ASSET_PAGE)) {
+    if (byRole.asset.includes(ASSET_PAGE) && !SPARE_PAGE.test(store.text(ASSET_PAGE))) {
       const message = `${page} wins: it becomes public/index.html, and ${ASSET_PAGE} is left out.`;
       problems.push(problem('page-twice', { file: ASSET_PAGE, message }));
     }
   };
 
-  const addAsset = async (name: string, byRole: ByRole, add: (name: string, output: Output) => void): Promise<void> => {
+  const addAsset = async (name: string, byRole: ByRole, add: Add): Promise<void> => {
     if (name === ASSET_PAGE && byRole.page.length > 0) return;
     const target = name.slice('app/assets/'.length);
     const hash = store.hash(name) ?? '';
@@ -217,6 +304,33 @@ export function createAssembler({ root, settings, plugins, production }: Assembl
   };
 }
 
+type Add = (name: string, output: Output) => void;
+
+const STYLES = 'stylesheets/app.css';
+/** The name that the makers of the first such phones gave their library of shortcuts. */
+const USES_MWL = /\bmwl\.\w+\s*\(/;
+const BRINGS_MWL = /\bmwl\s*=|handset client library/;
+
+/** Pug's runtime, where templates need it and what vendor/ brings is another one, such as Jade's. */
+function runtimeHeader(byRole: ByRole, vendor: readonly BundlePart[], problems: Problem[]): string {
+  if (!byRole.template.some((name) => /\.(pug|jade)$/.test(name))) return '';
+  const runtimes = vendor.filter(({ source }) => RUNTIME_NAME.test(source));
+  if (runtimes.length === 0 || vendor.some(({ code }) => /\bpug\b/.test(code))) return '';
+  const file = runtimes[0]?.source;
+  const message = `${file} is not the runtime of these templates, which are compiled by Pug.`;
+  problems.push(problem('runtime-other', { file, message }));
+  return `${browserScript('scaffold/vendor/pug_runtime.js').trimEnd()}\n;\n`;
+}
+
+function checkOrder(byRole: ByRole, settings: Settings): Problem[] {
+  return unmatchedNames([...byRole.script, ...byRole.vendor, ...byRole.style], settings).map((name) =>
+    problem('order-unmatched', {
+      file: SETTINGS_FILE,
+      message: `"${name}" is no source of app.js, vendor.js or app.css.`,
+    }),
+  );
+}
+
 const TEMPLATES_HEADER = 'var templates = this.templates || {};\n';
 
 /** A script of public/ that was joined, and what it was made from. */
@@ -229,7 +343,15 @@ interface Joined {
 type ByRole = Readonly<Record<Role, readonly string[]>>;
 
 function groupByRole(names: Iterable<string>, plugins: PluginRegistry): ByRole {
-  const groups: Record<Role, string[]> = { asset: [], page: [], template: [], script: [], vendor: [], other: [] };
+  const groups: Record<Role, string[]> = {
+    asset: [],
+    page: [],
+    template: [],
+    script: [],
+    vendor: [],
+    style: [],
+    other: [],
+  };
   for (const name of names) groups[roleOf(name, plugins)].push(name);
   for (const group of Object.values(groups)) group.sort(compareNames);
   return groups;

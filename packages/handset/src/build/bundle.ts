@@ -30,6 +30,11 @@ export function templatePart(source: string, name: string, output: string, map: 
   return part(source, `templates[${JSON.stringify(name)}] = ${output.trim()};\n`, map, false);
 }
 
+/** Prepare a style sheet. */
+export function stylePart(source: string, output: string): BundlePart {
+  return part(source, `${output.trimEnd()}\n`, undefined, false);
+}
+
 function part(source: string, code: string, map: SourceMapV3 | undefined, declaresOnce: boolean): BundlePart {
   return { source, code, lines: countNewlines(code), map: map && JSON.stringify(map), declaresOnce };
 }

@@ -163,17 +163,23 @@ function writeManifest(root: string, now: Map<string, string>, before: Map<strin
 
 function writeProblem(error: unknown): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error;
-  const reasons: Record<string, string> = {
-    EACCES: 'you may not write there',
-    EPERM: 'you may not write there',
-    EROFS: 'the file system is read-only',
-    ENOSPC: 'the disk is full',
-    ENOTDIR: 'a file stands where a folder is needed',
-    EEXIST: 'a file stands where a folder is needed',
-    EISDIR: 'a folder stands where a file is needed',
-  };
-  const reason = reasons[String(error.code)];
+  const [reason, remedy] = WRITE_FAULTS[String(error.code)] ?? [];
   if (reason === undefined) return error;
   const where = 'path' in error && typeof error.path === 'string' ? error.path : 'public/';
-  return new ProblemError('output-readonly', { file: 'public', message: `Cannot write ${where}: ${reason}.` });
+  return new ProblemError('output-readonly', { file: 'public', message: `Cannot write ${where}: ${reason}.`, remedy });
 }
+
+const FREE_SPACE = 'Free some space on the disk, then save again.';
+const IN_THE_WAY = 'Move what stands there away, then save again.';
+
+/** What a system error says about writing, and the way out where it is not that of `output-readonly`. */
+const WRITE_FAULTS: Record<string, readonly [reason: string, remedy?: string]> = {
+  EACCES: ['you may not write there'],
+  EPERM: ['you may not write there'],
+  EROFS: ['the file system is read-only', 'Mount it for writing, or work on a copy of the project elsewhere.'],
+  ENOSPC: ['the disk is full', FREE_SPACE],
+  EDQUOT: ['your disk quota is used up', FREE_SPACE],
+  ENOTDIR: ['a file stands where a folder is needed', IN_THE_WAY],
+  EEXIST: ['a file stands where a folder is needed', IN_THE_WAY],
+  EISDIR: ['a folder stands where a file is needed', IN_THE_WAY],
+};

@@ -12,6 +12,8 @@ export type Role =
   | 'script'
   /** A third-party script: part of vendor.js. */
   | 'vendor'
+  /** A style sheet outside of app/assets/: part of stylesheets/app.css. */
+  | 'style'
   /** Not an output of its own: partial templates (`_name`), unit tests (`name.test.coffee`), readmes. */
   | 'other';
 
@@ -19,9 +21,10 @@ export type Role =
 export function roleOf(name: string, plugins: PluginRegistry): Role {
   if (name.startsWith('app/assets/')) return 'asset';
   const targets = plugins.find(name)?.targets ?? [];
+  const base = name.slice(name.lastIndexOf('/') + 1);
+  if (targets.includes('style') && /^(app|vendor)\//.test(name)) return base.startsWith('_') ? 'other' : 'style';
   if (name.startsWith('vendor/')) return targets.includes('script') ? 'vendor' : 'other';
   if (!name.startsWith('app/')) return 'other';
-  const base = name.slice(name.lastIndexOf('/') + 1);
   if (targets.includes('script')) return isUnitTest(base) ? 'other' : 'script';
   if (base.startsWith('_')) return 'other';
   if (targets.includes('page') && /^app\/index\.[^./]+$/.test(name)) return 'page';

@@ -54,6 +54,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     summary: 'Compile on every save; with --server also serve public/ and refresh the browser.',
     options: [
       { flags: '-s, --server', summary: 'serve public/ at http://localhost:3333' },
+      { flags: '--proxy', summary: 'also show it as a phone behind the proxy does, at http://localhost:3334/preview' },
       PORT,
       HOST,
       PRODUCTION,
@@ -61,6 +62,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     ],
     examples: [
       'npx handset watch --server',
+      'npx handset watch --server --proxy',
       'npx handset watch --server --port 8080',
       'npx handset watch --production',
     ],
@@ -117,7 +119,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'proxy',
-    summary: 'Run pages here, in headless Chromium, and send phones flat documents with local shortcuts.',
+    summary:
+      'Run pages here, in headless Chromium, and send phones flat documents with local shortcuts; follows every save.',
     options: [
       {
         flags: '--preview',

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -43,7 +43,7 @@ export async function newCommand(
   await writeFile(path.join(folder, '.gitignore'), 'node_modules/\npublic/\n.handset/\n*.wgt\n');
   if (theme !== SCAFFOLD_THEME) await renameTheme(folder, theme);
   await replaceInFiles(folder, new RegExp(`\\b${SCAFFOLD_NAME}\\b`, 'g'), name);
-  await setDependency(folder, options.handset ?? ownDependency());
+  await setDependency(folder, options.handset ?? (await ownDependency(folder)));
 
   terminal.emit({ ok: true, folder, name, theme });
   terminal.say(`made ${name} in ${path.relative(cwd, folder) || '.'}`);
@@ -85,15 +85,19 @@ async function replaceInFiles(folder: string, pattern: RegExp, replacement: stri
   }
 }
 
-/** What `npm install` finds again: a registry's version if handset came from one, else the archive or the folder it runs from. */
-function ownDependency(): string {
+/**
+ * What `npm install` finds again, written so that others can have the project: a registry's version, or the archive, which
+ * comes along. From a checkout it is the way to its folder, which is on this machine alone (the README says what to do).
+ */
+async function ownDependency(folder: string): Promise<string> {
   const from = installedFrom();
-  if (from !== undefined && /^https?:/.test(from)) {
-    return packageManifest().version;
-  }
+  if (from !== undefined && /^https?:/.test(from)) return packageManifest().version;
   const archive = from?.startsWith('file:') ? path.resolve(PACKAGE, '../..', from.slice('file:'.length)) : '';
-  const place = /\.t(ar\.)?gz$/.test(archive) && existsSync(archive) ? archive : PACKAGE;
-  return `file:${place.replaceAll('\\', '/').replace(/\/$/, '')}`;
+  if (/\.t(ar\.)?gz$/.test(archive) && existsSync(archive)) {
+    await cp(archive, path.join(folder, path.basename(archive)));
+    return `file:${path.basename(archive)}`;
+  }
+  return `file:${path.relative(realpathSync(folder), realpathSync(PACKAGE)).replaceAll('\\', '/')}`;
 }
 
 /** Where npm took this package from, as it noted beside it; undefined in a checkout. */

@@ -1,3 +1,4 @@
+import { createPublicFolder } from '../build/public-folder.ts';
 import { type CommandContext, type ExitStatus, untilAborted } from '../cli/context.ts';
 import { DEFAULT_DEVICE, DEVICES, isDeviceName } from '../preview/devices.ts';
 import { openPreview } from '../preview/preview.ts';
@@ -53,6 +54,7 @@ async function serveProject(cwd: string, terminal: CommandContext['terminal']) {
   const session = await startWatching({
     project,
     production: false,
+    folder: createPublicFolder(project.root),
     onBuild: (report) => {
       server.announce(report);
       terminal.showProblems(report.problems);

@@ -1,22 +1,29 @@
+import { createMemoryFolder } from '../build/memory-folder.ts';
+import { createPublicFolder, type PublicFolder } from '../build/public-folder.ts';
 import { type CommandContext, type ExitStatus, untilAborted } from '../cli/context.ts';
-import { plural, type Terminal } from '../cli/terminal.ts';
+import { DEFAULT_DEVICE, DEVICES } from '../preview/devices.ts';
 import { ProblemError } from '../problem.ts';
 import { openProject } from '../project/project.ts';
+import { type Phones, servePhones } from '../proxy/serve-phones.ts';
 import { type DevServer, startDevServer } from '../server/dev-server.ts';
-import { type BuildReport, startWatching } from '../watch/watch-session.ts';
+import { startWatching } from '../watch/watch-session.ts';
+import { logBuild } from './log-build.ts';
+import { PHONE_DEFAULTS } from './proxy.ts';
 
 export interface WatchCommandOptions {
   readonly server?: boolean;
+  readonly proxy?: boolean;
   readonly production?: boolean;
   readonly port?: number;
   readonly host?: string;
 }
 
-/** `handset watch`: build after every save, and with `--server` serve the result and refresh the browser. */
-export async function watchCommand(
-  options: WatchCommandOptions,
-  { cwd, terminal, signal }: CommandContext,
-): Promise<ExitStatus> {
+/**
+ * `handset watch`: build after every save; with `--server` serve the result and refresh the browser, with `--proxy` show it
+ * as a phone behind the proxy does and refresh that, too.
+ */
+export async function watchCommand(options: WatchCommandOptions, context: CommandContext): Promise<ExitStatus> {
+  const { cwd, terminal, signal } = context;
   const project = await openProject(cwd);
   const { root, settings } = project;
   const host = options.host ?? 'localhost';
@@ -30,34 +37,48 @@ export async function watchCommand(
     if (!server.local)
       terminal.say('  everyone in this network can read it; leave out --host to keep it to this machine');
   }
+  const memory = createMemoryFolder();
+  let phones: Phones | undefined;
   const session = await startWatching({
     project,
     production: options.production ?? false,
+    folder: options.proxy ? both(createPublicFolder(root), memory) : createPublicFolder(root),
     onBuild: (report) => {
       logBuild(terminal, report, new Date());
       server?.announce(report);
+      if (report.ok) phones?.refresh();
     },
   });
-  terminal.emit({ event: 'watching', project: project.name, url: server?.url ?? null });
-  terminal.say('watching app/ and vendor/; press Ctrl-C to end');
-  await untilAborted(signal);
-  session.close();
-  await server?.close();
+  try {
+    if (options.proxy) {
+      const { port, visits, idle } = PHONE_DEFAULTS;
+      const phone = {
+        device: DEVICES[DEFAULT_DEVICE],
+        host: 'localhost',
+        port,
+        preview: true,
+        visits,
+        idle: idle * 1000,
+      };
+      phones = await servePhones(project.name, memory, phone, context);
+    }
+    terminal.emit({ event: 'watching', project: project.name, url: server?.url ?? null });
+    terminal.say('watching app/ and vendor/; press Ctrl-C to end');
+    await untilAborted(signal);
+  } finally {
+    session.close();
+    await phones?.close();
+    await server?.close();
+  }
   return 0;
 }
 
-function logBuild(terminal: Terminal, report: BuildReport, at: Date): void {
-  const time = at.toTimeString().slice(0, 8);
-  const milliseconds = Math.round(report.milliseconds);
-  terminal.emit({ event: 'build', ...report, milliseconds });
-  terminal.showProblems(report.problems);
-  if (!report.ok) {
-    const errors = report.problems.filter((p) => p.severity === 'error').length;
-    terminal.say(`${time} not compiled: ${plural(errors, 'error')}; the last good build stays`);
-    return;
-  }
-  const count = report.written.length + report.removed.length;
-  const names = [...report.written, ...report.removed].filter((name) => !name.endsWith('.map'));
-  const shown = count === 0 ? 'nothing changed' : count <= 6 ? names.join(', ') : plural(count, 'file');
-  terminal.say(`${time} compiled in ${milliseconds}ms (${shown})`);
+/** Writes to both; the first says what changed. */
+function both(first: PublicFolder, second: PublicFolder): PublicFolder {
+  return {
+    write(outputs, options) {
+      second.write(outputs);
+      return first.write(outputs, options);
+    },
+  };
 }

@@ -12,7 +12,8 @@ import { checkWidgetConfig } from './widget-config.ts';
 
 /** Hold a project against the limits of the devices; faults that keep it from building come alone. */
 export async function lintProject({ root, settings, plugins }: Project): Promise<Problem[]> {
-  const assembly = await createAssembler({ root, settings, plugins, production: true }).assemble();
+  // What is newer than ES5 is told below, all of it and not only the first.
+  const assembly = await createAssembler({ root, settings, plugins, production: true, keepsNewer: true }).assemble();
   if (!assembly.outputs) return [...assembly.problems];
   const outputs = assembly.outputs;
   const store = createSourceStore(root);

@@ -1,5 +1,5 @@
-/** What a compiled source is for: part of a script, a function that returns HTML, or a finished page. */
-export type CompileTarget = 'script' | 'template' | 'page';
+/** What a compiled source is for: part of a script, a function that returns HTML, a finished page, or part of a style sheet. */
+export type CompileTarget = 'script' | 'template' | 'page' | 'style';
 
 export interface CompileRequest {
   /** Project name of the source, such as `app/templates/main-list.pug`. */
@@ -23,7 +23,7 @@ export interface SourceMapV3 {
 }
 
 export interface CompileResult {
-  /** `script`: statements in ES5; `template`: one function expression `(locals) -> string`; `page`: HTML. */
+  /** `script`: statements in ES5; `template`: one function expression `(locals) -> string`; `page`: HTML; `style`: CSS. */
   readonly output: string;
   /** Project names of further files that the output depends on and that were not taken through `read`. */
   readonly dependencies?: readonly string[];

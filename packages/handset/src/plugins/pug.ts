@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { ProblemError } from '../problem.ts';
 import { loadCompiler } from './compilers.ts';
+import { fromOldJade } from './old-jade.ts';
 import type { CompilePlugin, CompileRequest } from './plugin.ts';
 
 /** Jade-style templates by Pug. Templates call the runtime in vendor/pug_runtime.js as the global `pug`. */
@@ -20,9 +21,10 @@ export function createPugPlugin(): CompilePlugin {
       };
       let render: (locals: object) => string;
       try {
+        const text = pugText(request.path, request.text);
         if (request.target === 'template') {
           return {
-            output: compiler.compileClient(request.text, {
+            output: compiler.compileClient(text, {
               ...options,
               name: 'template',
               inlineRuntimeFunctions: false,
@@ -30,7 +32,7 @@ export function createPugPlugin(): CompilePlugin {
             map: startMap(request),
           };
         }
-        render = compiler.compile(request.text, options);
+        render = compiler.compile(text, options);
       } catch (error) {
         throw pugProblem(error, request.path);
       }
@@ -47,6 +49,11 @@ export function createPugPlugin(): CompilePlugin {
   };
 }
 
+/** A template as Pug reads it: `.jade` may be in Jade's older syntax. */
+function pugText(name: string, text: string): string {
+  return name.endsWith('.jade') ? fromOldJade(text) : text;
+}
+
 /** Resolves includes by project names (the same on every system), and refuses circles and files outside app/. */
 function createLoader(request: CompileRequest) {
   const includes = new Map<string, Set<string>>();
@@ -59,8 +66,15 @@ function createLoader(request: CompileRequest) {
     return undefined;
   };
   return {
+    // The parser writes to the terminal about each include that ends in `.jade`.
+    postLex: (tokens: readonly { type: string; val?: string }[]) =>
+      tokens.map((token) =>
+        token.type === 'path' && token.val?.trim().endsWith('.jade')
+          ? { ...token, val: token.val.trim() + HIDES_JADE }
+          : token,
+      ),
     resolve(wanted: string, from: string): string {
-      const name = wanted.trim().replaceAll('\\', '/');
+      const name = withoutMark(wanted).trim().replaceAll('\\', '/');
       const resolved = path.posix.join(name.startsWith('/') ? 'app' : path.posix.dirname(from), name);
       if (!resolved.startsWith('app/')) {
         throw new ProblemError('include-outside', { file: from, message: `The include "${name}" leads outside app/.` });
@@ -73,8 +87,15 @@ function createLoader(request: CompileRequest) {
       includes.set(from, (includes.get(from) ?? new Set()).add(resolved));
       return resolved;
     },
-    read: (name: string): string => request.read(name),
+    read: (name: string): string => pugText(name, request.read(name)),
   };
+}
+
+/** Behind the path of an include that ends in `.jade`, between the lexer and the loader. */
+const HIDES_JADE = '.pug';
+
+function withoutMark(path: string): string {
+  return path.endsWith(`.jade${HIDES_JADE}`) ? path.slice(0, -HIDES_JADE.length) : path;
 }
 
 function pugProblem(error: unknown, file: string): unknown {

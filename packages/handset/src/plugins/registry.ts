@@ -2,6 +2,7 @@ import { pathToFileURL } from 'node:url';
 import { ProblemError } from '../problem.ts';
 import { extensionOf, projectPath } from '../project/paths.ts';
 import { createCoffeePlugin } from './coffee.ts';
+import { createCssPlugin } from './css.ts';
 import { createJavaScriptPlugin } from './javascript.ts';
 import { importModule } from './load-script.ts';
 import type { CompilePlugin } from './plugin.ts';
@@ -19,7 +20,7 @@ export interface PluginRegistry {
 export async function loadPlugins(root: string, files: readonly string[]): Promise<PluginRegistry> {
   const own = await Promise.all(files.map((file) => loadPlugin(root, file)));
   const [coffee, pug] = [createCoffeePlugin(), createPugPlugin()];
-  return createRegistry([...own, coffee, createJavaScriptPlugin(), pug], [coffee, pug]);
+  return createRegistry([...own, coffee, createJavaScriptPlugin(), createCssPlugin(), pug], [coffee, pug]);
 }
 
 /** A registry in which the earlier plugin of two with the same extension wins. */
@@ -54,7 +55,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-const TARGETS = ['script', 'template', 'page'];
+const TARGETS = ['script', 'template', 'page', 'style'];
 
 function isPlugin(value: unknown): value is CompilePlugin {
   if (typeof value !== 'object' || value === null) return false;

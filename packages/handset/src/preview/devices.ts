@@ -15,6 +15,17 @@ export const DEVICES = {
   'keys-small': { width: 128, height: 160, touch: false, summary: 'small screen with a keypad' },
 } as const satisfies Record<string, Device>;
 
+/**
+ * What a browser context needs to show a page as `device` does: a layout viewport as wide as the screen, whatever a viewport
+ * meta says or whether there is one. The devices know no other width, and Chromium's `isMobile` would lay out at 980 px.
+ */
+export function screenOf({ width, height, touch }: Device) {
+  return { viewport: { width, height }, screen: { width, height }, deviceScaleFactor: 1, hasTouch: touch };
+}
+
+/** Argument for Chromium: bars beside a page would take width from it, and the devices draw none. */
+export const NO_SCROLLBARS = '--hide-scrollbars';
+
 export type DeviceName = keyof typeof DEVICES;
 
 export const DEFAULT_DEVICE: DeviceName = 'touch';

@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { launchChromium } from '../browser/launch.ts';
 import { ProblemError } from '../problem.ts';
-import type { Device } from './devices.ts';
+import { type Device, NO_SCROLLBARS, screenOf } from './devices.ts';
 
 export interface PreviewOptions {
   readonly url: string;
@@ -30,15 +30,10 @@ export async function openPreview({ url, device, headless, env }: PreviewOptions
     headless,
     webSecurity: false,
     env,
-    args: [`--window-size=${frame.width},${frame.height}`],
+    args: [`--window-size=${frame.width},${frame.height}`, NO_SCROLLBARS],
   });
   try {
-    const context = await browser.newContext({
-      viewport: { width: device.width, height: device.height },
-      deviceScaleFactor: 1,
-      hasTouch: device.touch,
-      isMobile: true,
-    });
+    const context = await browser.newContext(screenOf(device));
     const page = await context.newPage();
     const closed = new Promise<void>((resolve) => {
       page.once('close', () => resolve());

@@ -18,13 +18,18 @@ export interface Budgets {
   readonly package: number;
 }
 
+const MODULE_SETTINGS = ['auto', 'commonjs', 'none'] as const;
+export type ModuleSetting = (typeof MODULE_SETTINGS)[number];
+
 /** What handset.config.json may say; every setting has a default, and the file may be missing. */
 export interface Settings {
   /** Project names of plugin files, asked before the built-in languages. */
   readonly plugins: readonly string[];
-  /** Sources that come first and last in app.js or vendor.js, in this order; all others stand between, by name. */
+  /** Sources (names or patterns) that come first and last in app.js or vendor.js, in this order; all others stand between, by name. */
   readonly first: readonly string[];
   readonly last: readonly string[];
+  /** Whether scripts of app/ are CommonJS modules: `auto` where one of them, or the page, requires another. */
+  readonly modules: ModuleSetting;
   /** Port of the dev server. */
   readonly port: number;
   /** What `handset lint` lets pass although ES5 has it not: `Promise`, `Object.assign`, `includes`. */
@@ -36,6 +41,7 @@ export const DEFAULT_SETTINGS: Settings = {
   plugins: [],
   first: [],
   last: [],
+  modules: 'auto',
   port: 3333,
   allow: [],
   budgets: { page: 102_400, image: 20_480, script: 262_144, package: 1_048_576 },
@@ -71,6 +77,7 @@ export function parseSettings(value: unknown): Settings {
     plugins: asNames(given.plugins ?? [], '"plugins"'),
     first: asNames(given.first ?? [], '"first"'),
     last: asNames(given.last ?? [], '"last"'),
+    modules: asModules(given.modules ?? DEFAULT_SETTINGS.modules),
     port: asInteger(given.port ?? DEFAULT_SETTINGS.port, '"port"', 0, 65_535),
     allow: asWords(given.allow ?? [], '"allow"'),
     budgets: { page: budget('page'), image: budget('image'), script: budget('script'), package: budget('package') },
@@ -98,6 +105,12 @@ function asNames(value: unknown, what: string): string[] {
     if (name.startsWith('/') || name.split('/').includes('..')) throw invalid(`${what}: "${entry}" leads outside`);
     return name;
   });
+}
+
+function asModules(value: unknown): ModuleSetting {
+  const found = MODULE_SETTINGS.find((one) => one === value);
+  if (!found) throw invalid(`"modules" must be one of ${MODULE_SETTINGS.map((one) => `"${one}"`).join(', ')}`);
+  return found;
 }
 
 function asWords(value: unknown, what: string): string[] {

@@ -20,6 +20,7 @@ export async function createPhoneScript(): Promise<PhoneScript> {
     "style-src 'unsafe-inline'",
     'img-src data:',
     'font-src data:',
+    "connect-src 'self'",
     "form-action 'self'",
     "base-uri 'none'",
     "frame-ancestors 'self'",

@@ -7,6 +7,8 @@ import type { Exchange } from './exchange.ts';
 export interface PreviewFeed {
   connect(request: IncomingMessage, response: ServerResponse): void;
   send(exchange: Exchange): void;
+  /** Tell the pages that the application was built anew. */
+  rebuilt(): void;
   close(): void;
 }
 
@@ -30,6 +32,9 @@ export function createPreviewFeed(): PreviewFeed {
       // The page sees local answers as they happen; here they come late, with the next round trip.
       if (exchange.kind === 'local') return;
       for (const stream of streams) stream.write(`data: ${JSON.stringify(exchange)}\n\n`);
+    },
+    rebuilt() {
+      for (const stream of streams) stream.write('event: rebuilt\ndata:\n\n');
     },
     close() {
       for (const stream of streams) stream.end();

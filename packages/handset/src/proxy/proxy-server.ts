@@ -8,10 +8,11 @@ import { ProblemError } from '../problem.ts';
 import { browserScript } from '../server/browser-script.ts';
 import { isLoopback, namesThisServer, serverUrl } from '../server/loopback.ts';
 import { serve } from '../server/serve.ts';
-import { createAccessPolicy } from './access-policy.ts';
+import { type AccessPolicy, createAccessPolicy } from './access-policy.ts';
 import { type Resolve, startEgress } from './egress.ts';
 import type { Exchange } from './exchange.ts';
 import { openLivePage } from './live-page.ts';
+import { PAGE_MEMORY_MB, watchPageMemory } from './page-memory.ts';
 import { parsePhoneEvent } from './phone-event.ts';
 import { createPhoneScript } from './phone-script.ts';
 import { createPreviewFeed, previewPage } from './preview-page.ts';
@@ -20,7 +21,8 @@ import { createVisits } from './visits.ts';
 
 export interface ProxyOptions {
   readonly browser: Browser;
-  readonly outputs: ReadonlyMap<string, Output>;
+  /** The files of public/ as they are now. */
+  readonly outputs: () => ReadonlyMap<string, Output>;
   readonly device: Device;
   readonly host: string;
   /** 0 for any free port. */
@@ -46,6 +48,8 @@ export interface ProxyServer {
   readonly local: boolean;
   /** Number of pages that are alive. */
   readonly visitCount: number;
+  /** Show what `outputs` has become: each visit goes on with a new page, and open previews load again. */
+  refresh(): void;
   close(): Promise<void>;
 }
 
@@ -60,17 +64,20 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
   const { browser, outputs, device, host, onRefused, onPageError, now = () => performance.now() } = options;
   const phone = await createPhoneScript();
   const agent = browserScript('browser/page-agent.js');
-  const allows = createAccessPolicy(Buffer.from(outputs.get('config.xml')?.read() ?? '').toString('utf8'));
+  const allows = currentAccessPolicy(outputs);
   const egress = await startEgress({ allows, onRefused, resolve: options.resolve });
   const visits = createVisits({
     open: () => openLivePage({ browser, device, outputs, allows, egress: egress.url, agent, onRefused, onPageError }),
-    read: (name) => outputs.get(name)?.read(),
+    read: (name) => outputs().get(name)?.read(),
     script: phone.text,
     limit: options.visits,
     idle: options.idle,
     now,
   });
   const feed = createPreviewFeed();
+  const memory = await watchPageMemory(browser, (megabytes) =>
+    onPageError(`a page took ${Math.round(megabytes)} MB and was ended; ${PAGE_MEMORY_MB} MB is the limit`),
+  );
   let listening = '';
   const note = (exchange: Exchange): void => {
     options.onExchange(exchange);
@@ -114,6 +121,10 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
     if (id === '') return sentence(404, 'There is nothing here.');
     const visit = visits.find(id);
     if (!visit) return sentence(410, 'This visit has ended.');
+    if (action === '/leave') {
+      if (isPost) visits.leave(id);
+      return void response.writeHead(isPost ? 204 : 405, HEADERS).end();
+    }
     if (!action) {
       if (isPost) return sentence(405, 'Use GET.', { allow: 'GET' });
       const kind = visit.shown ? 'reload' : 'first load';
@@ -170,7 +181,7 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
     });
   };
   const served = await serve(handler, host, options.port).catch(async (error: unknown) => {
-    await Promise.all([egress.close(), visits.close()]);
+    await Promise.all([egress.close(), visits.close(), memory.close()]);
     throw error;
   });
   listening = served.address;
@@ -180,12 +191,29 @@ export async function startProxy(options: ProxyOptions): Promise<ProxyServer> {
     get visitCount() {
       return visits.count;
     },
+    refresh() {
+      visits.renew();
+      feed.rebuilt();
+    },
     async close() {
       feed.close();
       await served.close();
       await visits.close();
+      await memory.close();
       await egress.close();
     },
+  };
+}
+
+/** What config.xml allows, read again when it has changed. */
+function currentAccessPolicy(outputs: ProxyOptions['outputs']): AccessPolicy {
+  let known: { readonly of: Output | undefined; readonly policy: AccessPolicy } | undefined;
+  return (url) => {
+    const config = outputs().get('config.xml');
+    if (!known || known.of?.hash !== config?.hash) {
+      known = { of: config, policy: createAccessPolicy(Buffer.from(config?.read() ?? '').toString('utf8')) };
+    }
+    return known.policy(url);
   };
 }
 
@@ -195,6 +223,6 @@ function sendSentence(response: ServerResponse, status: number, text: string, he
   response.end(`<!DOCTYPE html><title>handset</title><p>${safe}</p>${more}<p><a href="/">Start anew</a></p>`);
 }
 
-const VISIT_PATH = /^\/v\/([0-9a-f]{32})(\/event)?$/;
+const VISIT_PATH = /^\/v\/([0-9a-f]{32})(\/event|\/leave)?$/;
 const FREE = { bytesUp: 0, bytesDown: 0, documentBytes: 0, milliseconds: 0 };
 const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };

@@ -1,30 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { ProblemError } from '../problem.ts';
-import { flatDocument } from './flat-document.ts';
 import type { LivePage } from './live-page.ts';
 import type { ReadFile } from './local-file.ts';
-import type { PhoneEvent } from './phone-event.ts';
-
-/** One phone's visit: a live page, and the documents made of it. */
-export interface Visit {
-  /** 128 random bits: who knows it may continue the visit. */
-  readonly id: string;
-  /** The page as it is now. */
-  document(): Promise<string>;
-  /** Whether the phone was sent a document before. */
-  readonly shown: boolean;
-  /** Give the page an event; with `shows` return the page after it, too. */
-  trip(
-    event: PhoneEvent,
-    shows: boolean,
-  ): Promise<{ readonly html?: string; readonly label: string; readonly locals: readonly string[] }>;
-}
+import { createVisit, type Visit } from './visit.ts';
 
 export interface Visits {
   /** Begin a visit. Throws `visits-full`. */
   begin(): Promise<Visit>;
   /** A visit that is still going on. */
   find(id: string): Visit | undefined;
+  /** A visitor has left the document: the visit ends soon, unless it is found again. */
+  leave(id: string): void;
+  /** The application has changed: each visit goes on with a new page. */
+  renew(): void;
   readonly count: number;
   close(): Promise<void>;
 }
@@ -40,14 +28,17 @@ export interface VisitsOptions {
   readonly now: () => number;
 }
 
-/** A visit that has been idle for this long makes room when the proxy is full. */
+/** A visit that has been idle for this long makes room when the proxy is full; one that was left, or only looked at, at once. */
 const YIELD_MS = 60_000;
-const MAX_WAITING = 4;
+/** Loading a document again leaves it first. */
+const LEFT_MS = 5_000;
+const SWEEP_MS = 1_000;
 
 interface Entry {
   readonly visit: Visit;
-  readonly page: LivePage;
-  used: number;
+  /** When it was asked for last. */
+  at: number;
+  left: boolean;
 }
 
 export function createVisits({ open, read, script, limit, idle, now }: VisitsOptions): Visits {
@@ -57,22 +48,23 @@ export function createVisits({ open, read, script, limit, idle, now }: VisitsOpt
   const end = async (id: string): Promise<void> => {
     const entry = entries.get(id);
     entries.delete(id);
-    await entry?.page.close().catch(() => undefined);
+    await entry?.visit.close();
   };
+  const isOver = ({ visit, at, left }: Entry): boolean =>
+    !visit.alive || now() - at > (left ? Math.min(LEFT_MS, idle) : idle);
   const sweep = (): void => {
-    for (const [id, { used, page }] of entries) if (now() - used > idle || !page.alive) void end(id);
+    for (const [id, entry] of entries) if (isOver(entry)) void end(id);
   };
-  const timer = setInterval(sweep, Math.min(idle, 15_000));
+  const timer = setInterval(sweep, Math.min(idle, SWEEP_MS));
   timer.unref();
 
   const makeRoom = (): void => {
     sweep();
     if (entries.size + opening < limit) return;
-    const [oldest] = [...entries].sort(([, a], [, b]) => a.used - b.used);
-    if (!oldest || now() - oldest[1].used < YIELD_MS) {
-      throw new ProblemError('visits-full', { message: `All ${limit} visits are taken.` });
-    }
-    void end(oldest[0]);
+    const yields = [...entries].filter(([, e]) => e.left || !e.visit.used || now() - e.at >= YIELD_MS);
+    const [first] = yields.sort(([, a], [, b]) => Number(b.left) - Number(a.left) || a.at - b.at);
+    if (!first) throw new ProblemError('visits-full', { message: `All ${limit} visits are taken.` });
+    void end(first[0]);
   };
 
   return {
@@ -81,9 +73,8 @@ export function createVisits({ open, read, script, limit, idle, now }: VisitsOpt
       opening += 1;
       try {
         const page = await open();
-        const id = randomBytes(16).toString('hex');
-        const visit = createVisit(id, page, read, script);
-        entries.set(id, { visit, page, used: now() });
+        const visit = createVisit({ id: randomBytes(16).toString('hex'), page, open, read, script });
+        entries.set(visit.id, { visit, at: now(), left: false });
         return visit;
       } finally {
         opening -= 1;
@@ -91,9 +82,16 @@ export function createVisits({ open, read, script, limit, idle, now }: VisitsOpt
     },
     find(id) {
       const entry = entries.get(id);
-      if (!entry?.page.alive || now() - entry.used > idle) return undefined;
-      entry.used = now();
+      if (!entry || isOver(entry)) return undefined;
+      Object.assign(entry, { at: now(), left: false });
       return entry.visit;
+    },
+    leave(id) {
+      const entry = entries.get(id);
+      if (entry) Object.assign(entry, { at: now(), left: true });
+    },
+    renew() {
+      for (const { visit } of entries.values()) visit.renew();
     },
     get count() {
       return entries.size;
@@ -102,54 +100,5 @@ export function createVisits({ open, read, script, limit, idle, now }: VisitsOpt
       clearInterval(timer);
       await Promise.all([...entries.keys()].map(end));
     },
-  };
-}
-
-function createVisit(id: string, page: LivePage, read: ReadFile, script: string): Visit {
-  const eventPath = `/v/${id}/event`;
-  // Only what a document offered may be replayed: a phone cannot bring texts of its own into the page.
-  const offered = new Set<string>();
-  let queue: Promise<unknown> = Promise.resolve();
-  let waiting = 0;
-  let shown = false;
-
-  const document = async (): Promise<string> => {
-    const snapshot = await page.snapshot(eventPath);
-    offered.clear();
-    for (const action of snapshot.locals) offered.add(action);
-    shown = true;
-    return flatDocument(snapshot, read, script, eventPath);
-  };
-
-  /** One after the other: an event is given to the page that its sender saw. */
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    if (waiting >= MAX_WAITING) {
-      return Promise.reject(
-        new ProblemError('visits-full', {
-          message: 'This visit has too many requests waiting.',
-          remedy: 'Wait for the answer that is on its way.',
-        }),
-      );
-    }
-    waiting += 1;
-    const result = queue.then(work).finally(() => {
-      waiting -= 1;
-    });
-    queue = result.catch(() => undefined);
-    return result;
-  };
-
-  return {
-    id,
-    document: () => inTurn(document),
-    get shown() {
-      return shown;
-    },
-    trip: (event, shows) =>
-      inTurn(async () => {
-        const locals = event.locals.filter((action) => offered.has(action));
-        const label = await page.deliver({ ...event, locals });
-        return shows ? { html: await document(), label, locals } : { label, locals };
-      }),
   };
 }

@@ -9,6 +9,9 @@ const LAST_MS = 50;
 const job = workerData as TestJob;
 const post = (message: WorkerMessage): void => parentPort?.postMessage(message);
 
+const RUN_MODULES =
+  "typeof require === 'function' && require.list && require.list().forEach(function (name) { require(name); });";
+
 const maps = new Map<string, string>();
 for (const [name, text] of Object.entries(job.outputs)) if (name.endsWith('.map')) maps.set(name.slice(0, -4), text);
 for (const { name, map } of job.files) maps.set(name, map);
@@ -24,7 +27,9 @@ async function runSuite(suite: string, file: TestJob['files'][number] | undefine
   const page = await openTestPage(job, (text) => post({ type: 'log', text })).catch((error: unknown) => error);
   if (!isPage(page)) return fail(suite, 'load', start, page);
   try {
-    if (file) {
+    // Unit tests that stand in a module are there once it has run.
+    if (!file) page.evaluate(RUN_MODULES, PAGE_URL);
+    else {
       page.harness.forget();
       page.evaluate(file.code, PAGE_URL + file.name);
     }

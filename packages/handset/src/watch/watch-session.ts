@@ -1,5 +1,5 @@
 import { type Assembly, createAssembler } from '../build/assembler.ts';
-import { createPublicFolder, type WriteResult } from '../build/public-folder.ts';
+import type { PublicFolder, WriteResult } from '../build/public-folder.ts';
 import { SOURCE_FOLDERS } from '../build/source-store.ts';
 import { type Problem, problemOf } from '../problem.ts';
 import type { Project } from '../project/project.ts';
@@ -29,6 +29,8 @@ export interface WatchSession {
 export interface WatchOptions {
   readonly project: Project;
   readonly production: boolean;
+  /** Where the outputs go. */
+  readonly folder: PublicFolder;
   /** Called after every build; the first call comes before the session is returned. */
   readonly onBuild: (report: BuildReport) => void;
   /** Milliseconds, monotonic. */
@@ -39,12 +41,12 @@ export interface WatchOptions {
 export async function startWatching({
   project,
   production,
+  folder,
   onBuild,
   now = () => performance.now(),
 }: WatchOptions): Promise<WatchSession> {
   const { root, settings, plugins } = project;
   const assembler = createAssembler({ root, settings, plugins, production });
-  const folder = createPublicFolder(root);
   let watchProblems: readonly Problem[] = [];
 
   // Set when public/ may lag behind the sources, so that the next build does not skip for lack of a change.

@@ -52,7 +52,7 @@ import { ToolSearch, ToolVectors } from './search/index.ts';
 import { ConnectorKind } from './targets/connectors/index.ts';
 import { documentKinds } from './targets/document-kinds.ts';
 import { Documents } from './targets/documents.ts';
-import { PassthroughKind, RuntimeKind } from './targets/http/index.ts';
+import { HttpConnectorKind, OwnRequests, PassthroughKind, RuntimeKind } from './targets/http/index.ts';
 import { HttpCalls } from './targets/http-calls.ts';
 import { LambdaKind } from './targets/lambda/index.ts';
 import { BackendConnections, McpServerKind } from './targets/mcp-server/index.ts';
@@ -142,13 +142,15 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
   const connections = new BackendConnections(deps);
   const mcpServer = new McpServerKind({ ...deps, connections, credentials, guard, signing });
   const requests = new BackendRequests({ ...deps, guard: new TargetGuard(deps) });
+  const own = new OwnRequests({ ...deps, requests, credentials });
   const kinds: TargetKinds = {
     ...documentKinds({ ...deps, calls: new HttpCalls({ ...deps, credentials, guard }), signing }),
     mcpServer,
     lambda: new LambdaKind({ ...deps, guard }),
     connector: new ConnectorKind({ ...deps, guard }),
     'http.passthrough': new PassthroughKind({ ...deps, requests, credentials, signing }),
-    'http.agentcoreRuntime': new RuntimeKind({ ...deps, requests, credentials }),
+    'http.agentcoreRuntime': new RuntimeKind({ ...deps, own }),
+    'http.connector': new HttpConnectorKind({ own }),
     ...inferenceKinds({ ...deps, signing }),
   };
   const documents = new Documents(deps);

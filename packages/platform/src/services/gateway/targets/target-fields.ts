@@ -69,8 +69,8 @@ export const TARGET_FIELDS: FieldTable<
   'targetConfiguration.http.agentcoreRuntime.arn': 'served',
   'targetConfiguration.http.agentcoreRuntime.qualifier': 'served',
   'targetConfiguration.http.agentcoreRuntime.schema': SCHEMA,
-  'targetConfiguration.http.connector':
-    'is not offered: no document says which paths its connectors have; mcp.connector has agentcore-memory',
+  'targetConfiguration.http.connector.source.connectorId': 'served',
+  'targetConfiguration.http.connector.parameters': 'served',
   'targetConfiguration.inference.connector.source.connectorId': 'served',
   'targetConfiguration.inference.provider.endpoint': 'served',
   'targetConfiguration.inference.provider.modelMapping.providerPrefix.strip': 'served',

@@ -62,7 +62,7 @@ interface GrantRow {
   granted_at: Date;
 }
 
-/** Closed as they are: what is in one is opened for each use, with the right of who uses it. */
+/** Closed as they are: the vault opens one for each use, with the right of who uses it. */
 const KNOWN_TOKENS = 10_000;
 const TOPIC = 'identity_tokens';
 

@@ -110,6 +110,8 @@ describeDatabases('token vaults', [...storageMigrations, ...secretMigrations], (
   it('lose by a reset what was sealed, and nothing else', async () => {
     const { vaults, heard } = open();
     const lost = await vaults.seal(new Secret(TOKEN), 'row', me);
+    // Opened once, it is at hand.
+    expect((await vaults.open(lost, 'row', me))?.reveal()).toBe(TOKEN);
     const theirs = await vaults.seal(new Secret(TOKEN), 'row', ofThePlatform(OTHER));
     await vaults.rewrap(KEY_ARN, me);
     await heard();

@@ -1,5 +1,6 @@
 import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto';
 import type { Clock } from '../../../kernel/clock.ts';
+import { Lru } from '../../../kernel/lru.ts';
 import { KEY_BYTES, open, Secret, type Secrets, seal } from '../../../kernel/secrets/index.ts';
 import { type Caller, ofThePlatform } from '../../../kernel/service.ts';
 import {
@@ -39,8 +40,16 @@ interface Opened {
   dataKey: KeyObject;
 }
 
+/** A text that was opened, and the place that it is for. */
+interface OpenedText {
+  context: string;
+  text: Secret;
+}
+
 /** In memory, those that were used last. */
 const KNOWN_VAULTS = 1000;
+/** Characters of opened texts in memory, of those that were used last. */
+const AT_HAND_CHARS = 4_000_000;
 
 /**
  * The token vaults of accounts, each with a data key of its own that seals texts. The platform's master key wraps the data key, by way of the
@@ -50,6 +59,8 @@ export class TokenVaults {
   readonly #deps: TokenVaultsDeps;
   readonly #store: ResourceStore<Kept>;
   readonly #opened: Known<Opened>;
+  /** By what was sealed, which says the same for ever; key, caller and place are asked for each time. */
+  readonly #texts = new Lru<string, OpenedText>(AT_HAND_CHARS, ({ text }) => text.reveal().length);
   readonly #forget: ForgetSealed[] = [];
 
   constructor(deps: TokenVaultsDeps) {
@@ -92,9 +103,14 @@ export class TokenVaults {
    */
   async open(sealed: string, context: string, caller: Caller): Promise<Secret | undefined> {
     const { vault, dataKey } = await this.#open(caller);
-    const [keyId, text = ''] = sealed.split('.');
-    if (keyId !== vault.dataKeyId) return undefined;
-    return new Secret(open(dataKey, Buffer.from(text, 'base64'), contextOf(vault, context)).toString());
+    const { dataKeyId } = vault;
+    if (!sealed.startsWith(`${dataKeyId}.`)) return undefined;
+    const known = this.#texts.get(sealed);
+    if (known?.context === context) return known.text;
+    const bytes = Buffer.from(sealed.slice(dataKeyId.length + 1), 'base64');
+    const text = new Secret(open(dataKey, bytes, contextOf(vault, context)).toString());
+    this.#texts.set(sealed, { context, text });
+    return text;
   }
 
   /** Has the data key wrapped by that key of the account's from now on, or by the platform; what is sealed stays as it is. Throws `ConcurrentVaultChange`. */

@@ -1,26 +1,17 @@
 import { type control, errors } from '@agentplatform/contract';
-import type { Dispatcher } from 'undici';
 import type { UpstreamResponse } from '../../../../kernel/http/index.ts';
-import { traceHeaders } from '../../../../kernel/telemetry/index.ts';
 import type { Gateway } from '../../gateways/gateway.ts';
 import type { CredentialRules } from '../../outbound/credential-rules.ts';
-import type { TargetCredentials } from '../../outbound/target-credentials.ts';
-import { answeredHeaders, type BackendRequests, sentHeaders, type TrafficRequest } from '../../traffic/index.ts';
-import { propagated } from '../propagated.ts';
+import type { TrafficRequest } from '../../traffic/index.ts';
 import type { LiveTarget, TargetDefinition } from '../target.ts';
 import type { TargetKind } from '../target-kind.ts';
-import { allowedBack } from './allowed-back.ts';
 import { checkHttpTarget } from './check-http-target.ts';
 import { NO_TOOLS } from './no-tools.ts';
+import type { OwnRequests } from './own-requests.ts';
 import { parameter, parametersOf, searchOf } from './query.ts';
 
 export interface RuntimeKindDeps {
-  requests: Pick<BackendRequests, 'send'>;
-  credentials: Pick<TargetCredentials, 'of'>;
-  /** Where this very server is reached by itself. */
-  ownEndpoint(): string;
-  /** The way there. */
-  ownDispatcher: Dispatcher;
+  own: Pick<OwnRequests, 'send'>;
   region: string;
 }
 
@@ -63,49 +54,25 @@ export class RuntimeKind implements TargetKind {
   }
 
   async pass(request: TrafficRequest, target: LiveTarget): Promise<UpstreamResponse> {
-    const { passing, caller, open, path } = request;
-    const { principal, signal, req, span } = passing;
-    const { metadataConfiguration, credentialProviderConfigurations } = target.live;
-    const [configuration] = credentialProviderConfigurations;
-    const credential = await this.#deps.credentials.of(target, target.live, open.gateway, { principal, signal });
+    const { req } = request.passing;
+    const [configuration] = target.live.credentialProviderConfigurations;
     const asCaller = configuration?.credentialProviderType === 'CALLER_IAM_CREDENTIALS';
     const user = asCaller ? req.headers[USER] : undefined;
-    const headers = {
-      ...propagated(metadataConfiguration, caller).headers,
-      ...sentHeaders(passing, PROTOCOL),
-      ...(typeof user === 'string' && { [USER]: user }),
-      ...(span.context && Object.fromEntries(pairs(traceHeaders(span.context)))),
-      ...credential.headers,
-      // It is signed with the rest, and goes on as it comes.
-      ...(credential.sign && { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' }),
-    };
-    const url = this.#urlOf(target.live, path, req.url ?? '');
-    const unsigned = { method: req.method ?? 'GET', url, headers };
-    const signed = await credential.sign?.({ ...unsigned, service: 'bedrock-agentcore' });
-    // Nothing goes to anybody else, who could repeat it.
-    const sent = { ...unsigned, ...signed, body: request.body, secrets: [] };
-    const answer = await this.#deps.requests.send(sent, target, passing, this.#deps.ownDispatcher);
-    return {
-      ...answer,
-      headers: { ...allowedBack(target.live, answer.headers), ...answeredHeaders(answer.headers, PROTOCOL) },
-    };
-  }
-
-  /** Throws ResourceNotFoundException for what a runtime has no path of. */
-  #urlOf(definition: TargetDefinition, path: string, asked: string): URL {
-    if (path !== INVOCATIONS && !path.startsWith(`${INVOCATIONS}/`))
-      throw errors.resourceNotFound(`A runtime behind a gateway is asked at ${INVOCATIONS} and below.`);
-    const { arn, qualifier = DEFAULT_QUALIFIER } = configurationOf(definition);
-    const allowed = definition.metadataConfiguration?.allowedQueryParameters ?? [];
-    const more = parametersOf(asked).filter(({ name }) => name !== 'qualifier' && allowed.includes(name));
-    const url = new URL(`${this.#deps.ownEndpoint()}/runtimes/${encodeURIComponent(arn)}${path}`);
-    url.search = searchOf([parameter('qualifier', qualifier), ...more]);
-    return url;
+    return this.#deps.own.send(request, target, {
+      ...{ path: pathOf(target.live, request.path, req.url ?? ''), protocol: PROTOCOL },
+      ...(typeof user === 'string' && { headers: { [USER]: user } }),
+    });
   }
 }
 
-function* pairs(flat: readonly string[]): Generator<[string, string]> {
-  for (let i = 0; i + 1 < flat.length; i += 2) yield [flat[i] ?? '', flat[i + 1] ?? ''];
+/** Throws ResourceNotFoundException for what a runtime has no path of. */
+function pathOf(definition: TargetDefinition, path: string, asked: string): string {
+  if (path !== INVOCATIONS && !path.startsWith(`${INVOCATIONS}/`))
+    throw errors.resourceNotFound(`A runtime behind a gateway is asked at ${INVOCATIONS} and below.`);
+  const { arn, qualifier = DEFAULT_QUALIFIER } = configurationOf(definition);
+  const allowed = definition.metadataConfiguration?.allowedQueryParameters ?? [];
+  const more = parametersOf(asked).filter(({ name }) => name !== 'qualifier' && allowed.includes(name));
+  return `/runtimes/${encodeURIComponent(arn)}${path}${searchOf([parameter('qualifier', qualifier), ...more])}`;
 }
 
 function configurationOf({ targetConfiguration }: TargetDefinition): control.RuntimeTargetConfiguration {

@@ -20,6 +20,8 @@ export interface EndToEndOptions {
   judge: Model;
   /** Records must not change for so long before extraction counts as ended, in milliseconds. */
   quietMs: number;
+  /** How many records a conversation gives, where that is known: before they are there, extraction has not ended. */
+  expected?: (conversation: Conversation) => number;
 }
 
 export interface EndToEndResults {
@@ -55,7 +57,7 @@ export async function runEndToEnd(options: EndToEndOptions): Promise<EndToEndRes
       memoryStrategies: [{ semanticMemoryStrategy: { name: 'facts', namespaceTemplates: ['/facts/{actorId}'] } }],
     });
     await ingest(clients, memoryId, conversation);
-    records += await untilExtracted(clients, memoryId, options.quietMs);
+    records += await untilExtracted(clients, memoryId, options.quietMs, options.expected?.(conversation) ?? 1);
     failedJobs += (await clients.data.send(new ListMemoryExtractionJobsCommand({ memoryId }))).jobs?.length ?? 0;
     for (const { question, answer, category } of conversation.questions) {
       let started = performance.now();
@@ -119,7 +121,7 @@ function turnOf({ speaker, text }: Said): Turn {
 }
 
 /** How many records there are once none has come for a while. */
-async function untilExtracted({ data }: Clients, memoryId: string, quietMs: number): Promise<number> {
+async function untilExtracted({ data }: Clients, memoryId: string, quietMs: number, expected: number): Promise<number> {
   let last = '';
   let count = 0;
   const deadline = Date.now() + EXTRACTION_WAIT_MS;
@@ -133,7 +135,7 @@ async function untilExtracted({ data }: Clients, memoryId: string, quietMs: numb
       ids.push(...(page.memoryRecordSummaries ?? []).map(({ memoryRecordId }) => memoryRecordId ?? ''));
       nextToken = page.nextToken;
     } while (nextToken);
-    if (ids.join() === last && ids.length > 0) continue;
+    if (ids.join() === last && ids.length >= expected) continue;
     last = ids.join();
     count = ids.length;
     quietSince = Date.now();

@@ -6,13 +6,10 @@ import { clientsOf } from '../../tests/support/clients.ts';
 import { startTestPlatform } from '../../tests/support/platform-process.ts';
 import { type ModelServer, startModelServer } from '../memory/model-server.ts';
 import { rounded } from '../support/statistics.ts';
-import type { Conversation } from './dataset.ts';
-import { type EndToEndResults, runEndToEnd } from './end-to-end.ts';
+import { type EndToEndOptions, type EndToEndResults, runEndToEnd } from './end-to-end.ts';
 import { scriptedModel } from './scripted-model.ts';
 
-export interface JudgedOptions {
-  conversations: readonly Conversation[];
-  topK: number;
+export interface JudgedOptions extends Pick<EndToEndOptions, 'conversations' | 'topK' | 'quietMs' | 'expected'> {
   /** An OpenAI-compatible service for extraction, answers and judgement; a scripted one when absent. */
   modelUrl: string | undefined;
   model: string;
@@ -22,14 +19,13 @@ export interface JudgedOptions {
   key: string | undefined;
   /** Directory of a local embedding model; search is by words alone without. */
   embeddings: string | undefined;
-  quietMs: number;
 }
 
 export type Judged = EndToEndResults & { model: string; judge: string; embeddings: string };
 
 /** Runs the whole harness against a platform of its own. */
 export async function runJudged(options: JudgedOptions): Promise<Judged> {
-  const { conversations, topK, modelUrl, key, embeddings, quietMs } = options;
+  const { conversations, topK, modelUrl, key, embeddings, quietMs, expected } = options;
   const scripted = modelUrl === undefined ? await startModelServer(undefined, scriptedModel) : undefined;
   const url = modelUrl ?? scripted?.url ?? '';
   const names = modelUrl === undefined ? { model: 'scripted', judge: 'scripted' } : options;
@@ -54,7 +50,7 @@ export async function runJudged(options: JudgedOptions): Promise<Judged> {
     const answering = models.find('answering');
     const judge = models.find('judge');
     if (!answering || !judge) throw new Error('the models were made above');
-    const results = await runEndToEnd({ clients, conversations, topK, answering, judge, quietMs });
+    const results = await runEndToEnd({ clients, conversations, topK, answering, judge, quietMs, expected });
     const embedding = embeddings === undefined ? 'none (by words)' : basename(embeddings);
     return { ...results, model: names.model, judge: names.judge, embeddings: embedding };
   } finally {

@@ -1,7 +1,10 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { readDataset } from '../../bench/memory-quality/dataset.ts';
+import { type Conversation, readDataset } from '../../bench/memory-quality/dataset.ts';
 import { judgedTable, runJudged } from '../../bench/memory-quality/judged.ts';
+
+/** The scripted model makes one record of each. */
+const turnsOf = ({ sessions }: Conversation): number => sessions.flat().length;
 
 const SMALL = join(import.meta.dirname, '../../bench/memory-quality/small.json');
 
@@ -16,10 +19,11 @@ it('the quality harness ingests, extracts, retrieves, answers and judges its sma
     judge: 'unused',
     key: undefined,
     embeddings: undefined,
-    quietMs: 2000,
+    quietMs: 500,
+    expected: turnsOf,
   });
   const questions = conversations.flatMap((one) => one.questions).length;
-  const turns = conversations.flatMap((one) => one.sessions.flat()).length;
+  const turns = conversations.reduce((sum, one) => sum + turnsOf(one), 0);
   expect(judged).toMatchObject({ questions, records: turns, failedJobs: 0, topK: 5, model: 'scripted' });
   // By words alone and with no model to speak of; what matters is that some are right and some are wrong.
   expect(judged.score).toBeGreaterThan(0.2);

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { constants, existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { constants, copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
@@ -27,12 +27,26 @@ export async function ensurePgliteDirectory(directory: string, prepared?: Pglite
   await removeUnfinished(directory);
   const unfinished = await mkdtemp(`${directory}.new-`);
   try {
-    if (snapshot) await cp(snapshot, unfinished, { recursive: true, mode: constants.COPYFILE_FICLONE });
+    if (snapshot) copyInto(snapshot, unfinished);
     else await create(unfinished, []);
     await rename(unfinished, directory);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
     throw error;
+  }
+}
+
+/**
+ * Copies files and folders into a folder that is there. In one go, because nothing is served yet: `cp` of Node takes several times the
+ * processor time for the 1,200 files of a database.
+ */
+function copyInto(from: string, to: string): void {
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isDirectory()) {
+      mkdirSync(target);
+      copyInto(source, target);
+    } else copyFileSync(source, target, constants.COPYFILE_FICLONE);
   }
 }
 

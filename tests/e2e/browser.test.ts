@@ -30,6 +30,7 @@ import {
   startBrowserSession,
 } from '../support/browser-session.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
+import { newUser } from '../support/iam.ts';
 import { npmPackage } from '../support/npm-package.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
@@ -79,6 +80,23 @@ describe('a handshake', () => {
     const open = await raw();
     expect((await open.send('Browser.getVersion')).product).toMatch(/Chrome\/\d+/);
     open.socket.close();
+  });
+});
+
+describe('a session', () => {
+  it('is nobody else’s: who may do everything with browsers, and did not start it, is told of none', async () => {
+    const bob = await newUser(platform, 'bob', [{ Effect: 'Allow', Action: 'bedrock-agentcore:*', Resource: '*' }]);
+    const his = clientsOf(platform, { credentials: bob });
+    const of = { browserIdentifier: BUILT_IN, sessionId: session.id };
+    const none = { name: 'ResourceNotFoundException' };
+    await expect(his.data.send(new GetBrowserSessionCommand(of))).rejects.toMatchObject(none);
+    await expect(his.data.send(new StopBrowserSessionCommand(of))).rejects.toMatchObject(none);
+    const action = { screenshot: {} };
+    await expect(his.data.send(new InvokeBrowserCommand({ ...of, action }))).rejects.toMatchObject(none);
+    expect((await his.data.send(new ListBrowserSessionsCommand({ browserIdentifier: BUILT_IN }))).items).toEqual([]);
+    const headers = await handshakeHeaders(platform, session.automation, bob);
+    await expect(RawCdp.open(session.automation, headers)).rejects.toThrow('status 404');
+    his.close();
   });
 });
 

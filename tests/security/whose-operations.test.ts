@@ -37,6 +37,7 @@ const ANSWERS: readonly Answer[] = [
       ...(['ListAgentRuntimeVersions', 'UpdateAgentRuntime', 'CreateAgentRuntimeEndpoint'] as const),
       ...(['DeleteAgentRuntimeEndpoint', 'GetAgentRuntimeEndpoint', 'ListAgentRuntimeEndpoints'] as const),
       ...(['UpdateAgentRuntimeEndpoint', 'CreateCodeInterpreter', 'DeleteCodeInterpreter'] as const),
+      ...(['CreateBrowser', 'DeleteBrowser', 'GetBrowser', 'ListBrowsers'] as const),
       ...(['GetCodeInterpreter', 'ListCodeInterpreters', 'CreateWorkloadIdentity', 'DeleteWorkloadIdentity'] as const),
       ...(['GetWorkloadIdentity', 'ListWorkloadIdentities', 'UpdateWorkloadIdentity'] as const),
       ...(['CreateConsentPortal', 'DeleteConsentPortal', 'GetConsentPortal', 'ListConsentPortals'] as const),
@@ -111,12 +112,15 @@ const ANSWERS: readonly Answer[] = [
   },
   {
     whose: 'whoever started the session',
-    heldBy: ['security/ownership.test.ts'],
+    heldBy: ['security/ownership.test.ts', 'e2e/browser.test.ts'],
     byDefault: [
       ...(['StartCodeInterpreterSession', 'GetCodeInterpreterSession', 'ListCodeInterpreterSessions'] as const),
       ...(['StopCodeInterpreterSession', 'InvokeCodeInterpreter'] as const),
     ],
-    else: [],
+    else: [
+      ...(['StartBrowserSession', 'GetBrowserSession', 'ListBrowserSessions', 'StopBrowserSession'] as const),
+      ...(['UpdateBrowserStream', 'InvokeBrowser'] as const),
+    ],
   },
   {
     whose: 'the operator’s model, without a memory: nothing of one call is there for another',

@@ -156,6 +156,10 @@ const ROUTE_ANSWERS: Readonly<Record<string, { whose: string; heldBy: readonly s
     whose: 'the gateway’s: whoever policies let read its usage',
     heldBy: ['security/doors.test.ts'],
   },
+  'gateway-guard-rails': {
+    whose: 'the gateway’s: whoever policies let read or change its guard rails',
+    heldBy: ['security/doors.test.ts'],
+  },
   GetGatewayMetadata: { whose: 'everybody’s: where to get a token', heldBy: ['security/doors.test.ts'] },
   InvokeAgentRuntime: {
     whose: 'whoever knows the id of the session and may invoke the runtime and its endpoint',

@@ -10,6 +10,7 @@ export {
 export { type ListedModel, modelEntry, modelList } from './formats/model-list.ts';
 export { meteredModel } from './metered-model.ts';
 export type {
+  Json,
   Model,
   ModelAnswer,
   ModelEvent,

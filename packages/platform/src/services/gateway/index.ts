@@ -25,6 +25,7 @@ import { domainsOf, mcpPath } from './gateways/gateway.ts';
 import { GATEWAY_OPERATIONS, gatewayOperations } from './gateways/gateway-operations.ts';
 import { Gateways } from './gateways/gateways.ts';
 import { Inbound } from './gateways/inbound.ts';
+import { AnswerCache, Budgets, GuardRailStore, guardRailRoutes } from './guard-rails/index.ts';
 import { InferenceRequests, inferenceKinds } from './inference/index.ts';
 import { AskedTargets } from './mcp/asked-targets.ts';
 import { Interceptors } from './mcp/interceptors.ts';
@@ -76,7 +77,7 @@ export interface GatewayServiceDeps {
   clock: Clock;
   jobs: Jobs;
   paginator: Paginator;
-  identity: Pick<IdentityPort, 'link' | 'unlink' | 'arnOf' | 'credentials'>;
+  identity: Pick<IdentityPort, 'link' | 'unlink' | 'arnOf' | 'credentials' | 'headersOf' | 'requireWorkload'>;
   secrets: Pick<SecretsPort, 'read'>;
   functions: FunctionCaller;
   jwt: JwtAuthenticator;
@@ -168,7 +169,8 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
   const permits = new Permits(deps);
   const places = new Connections({ ...deps, epoch: deps.life.epoch });
   const rules: Rules = new Rules({ ...deps, targets });
-  const tools = new GatewayTools({ ...deps, gateways, targets, limits, rules });
+  const guardRails = new GuardRailStore(deps);
+  const tools = new GatewayTools({ ...deps, gateways, targets, limits, rules, guardRails });
   const search = new ToolSearch({ ...deps, vectors });
   const asked = new AskedTargets({ ...deps, kinds });
   const chain = new FallbackChain({ ...deps, breaker: new CircuitBreaker(deps.clock) });
@@ -202,12 +204,16 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
         words: {
           inference: new InferenceRequests({
             ...{ ...deps, credentials, guard, chain, random: Math.random },
-            onUse: deps.onModelUse,
+            ...{ onUse: deps.onModelUse, budgets: new Budgets({ permits }), cache: new AnswerCache(deps.clock) },
           }),
         },
       }),
     ],
-    routes: [resourceMetadataRoutes({ ...deps, tools }), usageRoutes({ ...deps, gateways })],
+    routes: [
+      resourceMetadataRoutes({ ...deps, tools }),
+      usageRoutes({ ...deps, gateways }),
+      guardRailRoutes({ gateways, guardRails }),
+    ],
     sockets: noSockets,
     port: undefined,
     start: () => vectors.start(),

@@ -34,6 +34,7 @@ import { customerKeys } from './vault/customer-keys.ts';
 import { TokenVaults } from './vault/token-vaults.ts';
 import { VAULT_OPERATIONS, vaultOperations } from './vault/vault-operations.ts';
 import { type OauthCredentialRequest, WorkloadCredentials } from './workload-credentials.ts';
+import { allowedWorkloads, WORKLOAD_TOKEN_HEADER } from './workloads/allowed-workloads.ts';
 import { WorkloadIdentities, type WorkloadOwner } from './workloads/workload-identities.ts';
 import { WORKLOAD_IDENTITY_KIND, type WorkloadIdentity, workloadNameOf } from './workloads/workload-identity.ts';
 import { WORKLOAD_OPERATIONS, workloadOperations } from './workloads/workload-operations.ts';
@@ -83,6 +84,10 @@ export interface IdentityPort {
   nameOf(arn: string): string;
   /** Touches no database. Throws ValidationException when the user's names are too long. */
   issueToken(bearer: WorkloadBearer): WorkloadToken;
+  /** The headers by which a request says that a workload sends it, for no user. Touches no database. */
+  headersOf(accountId: string, workload: string): Record<string, string>;
+  /** Rejects with AccessDeniedException unless a request with these headers comes from a workload of that account that is allowed. */
+  requireWorkload: ReturnType<typeof allowedWorkloads>;
   /** Credentials of providers, for the workload of a resource and in the name of its role. */
   credentials: Pick<WorkloadCredentials, 'kindOf' | 'apiKey' | 'oauth2Token'>;
 }
@@ -178,6 +183,10 @@ export function createIdentityService(
       topic: WORKLOAD_IDENTITY_KIND,
       nameOf: workloadNameOf,
       issueToken: (bearer) => tokens.issue(bearer),
+      headersOf: (account, workload) => ({
+        [WORKLOAD_TOKEN_HEADER]: tokens.issue({ accountId: account, workload, user: undefined }).token,
+      }),
+      requireWorkload: allowedWorkloads({ tokens, find }),
       credentials: new WorkloadCredentials({ ...rights, ...flows, apiKeys, providers: oauth2 }),
     },
     async start() {

@@ -8,6 +8,7 @@ export function checkGateway({
   authorizerConfiguration,
   protocolConfiguration,
   interceptorConfigurations = [],
+  customTransformConfiguration: transform,
 }: GatewayDefinition): void {
   const rules = authorizerConfiguration?.customJWTAuthorizer;
   const judged = authorizerType === 'CUSTOM_JWT' || authorizerType === 'AUTHENTICATE_ONLY';
@@ -34,4 +35,6 @@ export function checkGateway({
       'interceptorConfigurations',
       'must have one interceptor at most for REQUEST and one for RESPONSE',
     );
+  if (transform && transform.lambda?.arn === undefined)
+    throw errors.invalidField('customTransformConfiguration', 'must have the ARN of a function: lambda.arn');
 }

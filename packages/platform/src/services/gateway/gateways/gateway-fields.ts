@@ -38,8 +38,8 @@ export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | key
   'authorizerConfiguration.customJWTAuthorizer.certificateConfigurations.secretsManager.secretArn': 'served',
   'authorizerConfiguration.customJWTAuthorizer.privateEndpoint': PRIVATE,
   'authorizerConfiguration.customJWTAuthorizer.privateEndpointOverrides': PRIVATE,
-  'authorizerConfiguration.customJWTAuthorizer.allowedWorkloadConfiguration':
-    'is for runtimes that gateways call, as with the original; name the callers by allowedClients or customClaims',
+  'authorizerConfiguration.customJWTAuthorizer.allowedWorkloadConfiguration.hostingEnvironments.arn': 'served',
+  'authorizerConfiguration.customJWTAuthorizer.allowedWorkloadConfiguration.workloadIdentities': 'served',
   kmsKeyArn: 'is not offered: what a gateway keeps has no secrets, and those of its providers are in the token vault',
   interceptorConfigurations: 'served',
   'interceptorConfigurations.interceptor.lambda.arn': 'served',
@@ -52,7 +52,7 @@ export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | key
   domainOverride: 'served',
   'domainOverride.defaultDomain': 'served',
   'domainOverride.alternateDomains': 'served',
-  customTransformConfiguration:
-    'is not offered: nothing says what its function is given; interceptorConfigurations changes requests and answers',
+  customTransformConfiguration: 'served',
+  'customTransformConfiguration.lambda.arn': 'served',
   wafConfiguration: 'is not offered here: put a web application firewall before the platform',
 };

@@ -15,7 +15,8 @@ export type GatewayDefinition = Pick<
   | 'exceptionLevel'
   | 'interceptorConfigurations'
   | 'domainOverride'
->;
+> &
+  Pick<control.UpdateGatewayRequest, 'customTransformConfiguration'>;
 
 /** What is kept of a gateway beside its names. */
 export interface GatewayData {
@@ -78,15 +79,31 @@ export function searches({ definition: { protocolConfiguration } }: Pick<Gateway
 /** Whether answers may be streams, on which progress is told before the result. What an interceptor is to see first is whole. */
 export function streams(gateway: Pick<Gateway, 'definition'>): boolean {
   const { streamingConfiguration } = gateway.definition.protocolConfiguration?.mcp ?? {};
-  return (streamingConfiguration?.enableResponseStreaming ?? true) && interceptorAt(gateway, 'RESPONSE') === undefined;
+  return (streamingConfiguration?.enableResponseStreaming ?? true) && interceptorsAt(gateway, 'RESPONSE').length === 0;
 }
 
-/** The interceptor of a gateway at that point: it has one at most. */
-export function interceptorAt(
-  { definition: { interceptorConfigurations = [] } }: Pick<Gateway, 'definition'>,
+/**
+ * What messages of a gateway go through at that point, in this order: its interceptor, of which it has one at most, and next to the targets the function
+ * of its custom transformation, which is asked as an interceptor of both points.
+ */
+export function interceptorsAt(
+  { definition }: Pick<Gateway, 'definition'>,
   point: control.GatewayInterceptionPoint,
-): control.GatewayInterceptorConfiguration | undefined {
-  return interceptorConfigurations.find(({ interceptionPoints }) => interceptionPoints.includes(point));
+): control.GatewayInterceptorConfiguration[] {
+  const { interceptorConfigurations = [], customTransformConfiguration: transform } = definition;
+  const found = interceptorConfigurations.filter(({ interceptionPoints }) => interceptionPoints.includes(point));
+  if (transform?.lambda)
+    found.push({ interceptor: { lambda: { arn: transform.lambda.arn ?? '' } }, interceptionPoints: [point] });
+  return point === 'REQUEST' ? found : found.reverse();
+}
+
+/** By which field a gateway has functions that see its messages; undefined where it has none. */
+export function interceptedBy({
+  interceptorConfigurations = [],
+  customTransformConfiguration,
+}: GatewayDefinition): 'interceptorConfigurations' | 'customTransformConfiguration' | undefined {
+  if (interceptorConfigurations.length > 0) return 'interceptorConfigurations';
+  return customTransformConfiguration?.lambda && 'customTransformConfiguration';
 }
 
 /** Whether clients of the older versions have sessions: where the owner has asked for them, as with the original. */

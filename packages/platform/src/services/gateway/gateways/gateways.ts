@@ -179,12 +179,16 @@ export class Gateways {
     return { definition, certificateAuthority: await this.#authority(definition, ctx) };
   }
 
-  async #checkInterceptors({ interceptorConfigurations = [] }: GatewayDefinition, ctx: RequestContext): Promise<void> {
+  async #checkInterceptors(definition: GatewayDefinition, ctx: RequestContext): Promise<void> {
+    const { interceptorConfigurations = [], customTransformConfiguration: transform } = definition;
     const home = { region: this.#deps.region, accountId: ctx.accountId };
     for (const [i, { interceptor }] of interceptorConfigurations.entries()) {
       const field = `interceptorConfigurations[${i}].interceptor.lambda.arn`;
       await checkNamedFunction({ field, arn: interceptor.lambda?.arn ?? '' }, home, ctx);
     }
+    const arn = transform?.lambda?.arn;
+    if (arn !== undefined)
+      await checkNamedFunction({ field: 'customTransformConfiguration.lambda.arn', arn }, home, ctx);
   }
 
   async #authority({ authorizerConfiguration }: GatewayDefinition, ctx: RequestContext): Promise<string | undefined> {
@@ -216,17 +220,20 @@ function refuseLost(name: string, target: TargetDefinition, definition: GatewayD
     );
 }
 
-function definitionOf({
-  description,
-  roleArn,
-  protocolType,
-  protocolConfiguration,
-  authorizerType,
-  authorizerConfiguration,
-  exceptionLevel,
-  interceptorConfigurations,
-  domainOverride,
-}: control.CreateGatewayRequest | control.UpdateGatewayRequest): GatewayDefinition {
+function definitionOf(input: control.CreateGatewayRequest | control.UpdateGatewayRequest): GatewayDefinition {
+  const {
+    description,
+    roleArn,
+    protocolType,
+    protocolConfiguration,
+    authorizerType,
+    authorizerConfiguration,
+    exceptionLevel,
+    interceptorConfigurations,
+    domainOverride,
+  } = input;
+  // The model has it for updates alone.
+  const { customTransformConfiguration } = input as Partial<control.UpdateGatewayRequest>;
   return {
     description,
     roleArn,
@@ -236,6 +243,7 @@ function definitionOf({
     authorizerConfiguration,
     exceptionLevel,
     interceptorConfigurations,
+    customTransformConfiguration,
     domainOverride,
   };
 }

@@ -75,7 +75,7 @@ export function definitionOf({ live, wanted }: TargetData): TargetDefinition {
 
 /** The ARN of the gateway that the ARN of a target, a rate limit or a rule names. */
 export function gatewayArnOf(arn: string): string {
-  return arn.replace(/\/(target|rate-limit|rule)\/[^/]*$/, '');
+  return arn.replace(/\/(?:(?:target|rate-limit|rule)\/[^/]*|guard-rails)$/, '');
 }
 
 /** The target that a row holds. */

@@ -57,6 +57,7 @@ async function send(url: string, { method = 'POST', headers = {}, body, principa
   const kind = { type: 'HTTP_PASSTHROUGH' } as unknown as TargetKind;
   const requests = new TrafficRequests({
     inbound: new Inbound({
+      identity: { requireWorkload: async () => undefined },
       ...{
         tools: {
           find: async (arn) => (arn === ARN ? openGateway(gateway, targets, new Map(), { limits, rules }) : undefined),

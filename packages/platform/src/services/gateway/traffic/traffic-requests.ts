@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { errors, ServiceError } from '@agentplatform/contract';
+import { isSignedFor } from '../../../kernel/auth/index.ts';
 import type { Passing, PassRequest, PassService, UpstreamResponse } from '../../../kernel/http/index.ts';
 import type { OpenGateway } from '../gateway-tools.ts';
-import { GATEWAYS_PATH, gatewayPath } from '../gateways/gateway.ts';
+import { GATEWAYS_PATH, gatewayPath, interceptedBy } from '../gateways/gateway.ts';
 import type { Inbound } from '../gateways/inbound.ts';
 import { type Admitted, isBody, type LimitedRequests, type Traffic } from '../rate-limits/index.ts';
 import { type FallbackChain, type Route, routeOf } from '../rules/index.ts';
@@ -53,7 +54,11 @@ export class TrafficRequests implements PassService {
   }
 
   read(req: IncomingMessage): PassRequest {
-    return this.#deps.inbound.read(req, gatewayPath, (passing, open) => this.#pass(passing, open));
+    const request = this.#deps.inbound.read(req, gatewayPath, (passing, open) => this.#pass(passing, open));
+    const { word } = partsOf(req.url ?? '');
+    // Its clients sign for it wherever they are pointed.
+    const ofBedrock = Object.hasOwn(this.#deps.words, word) && isSignedFor('bedrock', req);
+    return ofBedrock ? { ...request, service: 'bedrock' } : request;
   }
 
   async #pass(passing: Passing, open: OpenGateway): Promise<UpstreamResponse> {
@@ -153,7 +158,7 @@ async function trafficOf(request: TrafficRequest, aim: Aim): Promise<Traffic> {
 
 /** Throws ValidationException at a gateway with interceptors: they see messages of MCP, and a filter that could be passed by is none. */
 function refuseIntercepted({ gateway: { id, definition } }: OpenGateway): void {
-  if ((definition.interceptorConfigurations ?? []).length > 0)
+  if (interceptedBy(definition))
     throw errors.validation(
       `The gateway ${id} has interceptors, which see messages of MCP alone: it takes no others.`,
       {

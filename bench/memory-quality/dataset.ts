@@ -81,3 +81,17 @@ function dateOf(text: unknown): Date {
   const at = new Date(`${plain} UTC`);
   return Number.isNaN(at.getTime()) ? new Date(0) : at;
 }
+
+/** Statements and questions that ask for them in other words, one pair a line with a tab between. */
+export async function readParaphrases(file: string): Promise<Conversation> {
+  const pairs = (await readFile(file, 'utf8')).trim().split('\n');
+  const said = pairs.map((line, index) => {
+    const [text = '', question = ''] = line.split('\t');
+    return { turn: { id: `${index}`, speaker: '', text, at: new Date(0) }, question };
+  });
+  return {
+    id: 'paraphrases',
+    sessions: [said.map(({ turn }) => turn)],
+    questions: said.map(({ turn, question }) => ({ question, answer: '', category: '', evidence: [turn.id] })),
+  };
+}

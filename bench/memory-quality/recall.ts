@@ -3,35 +3,33 @@ import type { Database } from '../../packages/platform/src/kernel/storage/index.
 import { insertRecord, type RecordFilter } from '../../packages/platform/src/services/memory/record-store.ts';
 import { recordTable } from '../../packages/platform/src/services/memory/record-table.ts';
 import type { Conversation } from './dataset.ts';
+import { meanInterval, meanOf } from './statistics.ts';
 
 /** How well one way to search finds what answers rest on. */
 export interface Recall {
   way: string;
-  /** Mean share of a question's evidence among the first k, for each k. */
-  recallAt: Record<number, number>;
-  /** Of one search without the embedding of its query, in milliseconds. */
-  medianMs: number;
+  /** Share of a question's evidence among the first k, for each k, of all questions. */
+  recallAt: Map<number, number[]>;
+  /** 1 / rank of the first evidence of each question; 0 where there is none. */
+  reciprocalRanks: number[];
 }
 
-const MEMORY = 'quality';
 const POOL = 50;
 
 /** Keeps every turn as a record of its own, in a namespace for its conversation. */
-export async function keepTurns(database: Database, conversations: readonly Conversation[]): Promise<number> {
+export async function keepTurns(
+  database: Database,
+  memoryId: string,
+  conversations: readonly Conversation[],
+): Promise<number> {
   let count = 0;
   for (const [index, { sessions }] of conversations.entries())
     for (const { id, speaker, text, at } of sessions.flat()) {
       count += 1;
+      const content = speaker === '' ? text : `${speaker}: ${text}`;
       await insertRecord(database, {
-        id: recordId(index, id),
-        memoryId: MEMORY,
-        strategyId: 'none',
-        namespace: `/${index}`,
-        content: `${speaker}: ${text}`.replaceAll('\u0000', '').slice(0, 16_000),
-        metadata: {},
-        at,
-        insertedAt: at,
-        eventIds: [],
+        ...{ id: recordId(memoryId, index, id), memoryId, strategyId: 'none', namespace: `/${index}`, metadata: {} },
+        ...{ content: content.replaceAll('\u0000', '').slice(0, 16_000), at, insertedAt: at, eventIds: [] },
       });
     }
   return count;
@@ -41,69 +39,64 @@ export async function keepTurns(database: Database, conversations: readonly Conv
 export async function measureRecall(
   database: Database,
   vectors: VectorIndex<RecordFilter> | undefined,
+  memoryId: string,
   conversations: readonly Conversation[],
   ks: readonly number[],
 ): Promise<Recall[]> {
   const words = (filter: RecordFilter, query: string) => lexicalSearch(database, recordTable, filter, query, POOL);
-  const ways: [string, (filter: RecordFilter, query: string, vector: string) => Promise<Hit[]>][] = [
-    ['lexical', words],
-  ];
+  const ways: [string, (filter: RecordFilter, query: string, vector: string) => Promise<Hit[]>][] = [['words', words]];
   if (vectors) {
-    ways.push(['vector', (filter, _query, vector) => vectors.search(filter, vector, POOL)]);
+    ways.push(['meaning', (filter, _query, vector) => vectors.search(filter, vector, POOL)]);
     ways.push([
-      'hybrid',
+      'both',
       async (filter, query, vector) => {
         const [byWords, near] = await Promise.all([words(filter, query), vectors.search(filter, vector, POOL)]);
-        return fuse(
-          byWords,
-          near,
-          await vectors.cosines(
-            byWords.map(({ id }) => id),
-            vector,
-          ),
-        );
+        const ids = byWords.map(({ id }) => id);
+        return fuse(byWords, near, await vectors.cosines(ids, vector));
       },
     ]);
   }
-  const tallies = ways.map(([way, search]) => ({
-    way,
-    search,
-    sums: new Map<number, number>(),
-    times: [] as number[],
-  }));
-  let questions = 0;
+  const found = ways.map(([way, search]) => {
+    const recallAt = new Map(ks.map((k): [number, number[]] => [k, []]));
+    return { way, search, recallAt, reciprocalRanks: [] as number[] };
+  });
   for (const [index, conversation] of conversations.entries())
     for (const { question, evidence } of conversation.questions) {
       if (evidence.length === 0) continue;
-      questions += 1;
-      const scope = { kind: 'exact', key: `/${index}` } as const;
       const filter: RecordFilter = {
-        memoryId: MEMORY,
-        now: new Date(),
-        scope,
-        strategyId: undefined,
-        metadata: [],
-        metadataField: '',
+        ...{ memoryId, now: new Date(), scope: { kind: 'exact', key: `/${index}` }, strategyId: undefined },
+        ...{ metadata: [], metadataField: '' },
       };
       const vector = vectors ? await vectors.embed(question) : '';
-      for (const { search, sums, times } of tallies) {
-        const started = performance.now();
+      const wanted = evidence.map((each) => recordId(memoryId, index, each));
+      for (const { search, recallAt, reciprocalRanks } of found) {
         const ids = (await search(filter, question, vector)).map(({ id }) => id);
-        times.push(performance.now() - started);
-        for (const k of ks) {
+        const rank = ids.findIndex((id) => wanted.includes(id));
+        reciprocalRanks.push(rank < 0 ? 0 : 1 / (rank + 1));
+        for (const [k, shares] of recallAt) {
           const first = new Set(ids.slice(0, k));
-          const share = evidence.filter((each) => first.has(recordId(index, each))).length / evidence.length;
-          sums.set(k, (sums.get(k) ?? 0) + share);
+          shares.push(wanted.filter((id) => first.has(id)).length / wanted.length);
         }
       }
     }
-  return tallies.map(({ way, sums, times }) => ({
-    way,
-    recallAt: Object.fromEntries(ks.map((k) => [k, (sums.get(k) ?? 0) / Math.max(1, questions)])),
-    medianMs: times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? 0,
-  }));
+  return found;
 }
 
-function recordId(conversation: number, turn: string): string {
-  return `${conversation} ${turn}`;
+/** Means with half the width of their 95 % intervals. */
+export function recallTable(found: readonly Recall[]): string {
+  const shown = (values: readonly number[]): string =>
+    `${meanOf(values).toFixed(3)} ± ${meanInterval(values).toFixed(3)}`;
+  const ks = [...(found[0]?.recallAt.keys() ?? [])];
+  return [
+    `| search by | ${ks.map((k) => `recall@${k}`).join(' | ')} | MRR |`,
+    `|---|${ks.map(() => '---|').join('')}---|`,
+    ...found.map(({ way, recallAt, reciprocalRanks }) => {
+      const shares = [...recallAt.values()].map(shown);
+      return `| ${way} | ${shares.join(' | ')} | ${shown(reciprocalRanks)} |`;
+    }),
+  ].join('\n');
+}
+
+function recordId(memoryId: string, conversation: number, turn: string): string {
+  return `${memoryId} ${conversation} ${turn}`;
 }

@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,18 +11,32 @@ import { VectorIndex } from '../../packages/platform/src/kernel/search/index.ts'
 import { migrate, openDatabase, storageMigrations } from '../../packages/platform/src/kernel/storage/index.ts';
 import { memoryMigrations } from '../../packages/platform/src/services/memory/index.ts';
 import { recordTable } from '../../packages/platform/src/services/memory/record-table.ts';
-import { readDataset } from './dataset.ts';
+import { type Conversation, readDataset, readParaphrases } from './dataset.ts';
+import { extractionTable } from './extraction-table.ts';
 import { judgedTable, runJudged } from './judged.ts';
-import { keepTurns, measureRecall } from './recall.ts';
+import { keepTurns, measureRecall, recallTable } from './recall.ts';
 
 const KS = [1, 3, 5, 10];
-const SMALL = join(import.meta.dirname, 'small.json');
+const PARAPHRASES = join(import.meta.dirname, 'paraphrases.tsv');
+const LOCOMO = {
+  from: 'data/locomo10.json of github.com/snap-research/locomo at 3eb6f2c585f5e1699204e3c3bdf7adc5c28cb376',
+  sha256: '79fa87e90f04081343b8c8debecb80a9a6842b76a7aa537dc9fdf651ea698ff4',
+};
+/** Questions whose answer is not in the conversation: there is nothing to be found. */
+const ADVERSARIAL = '5';
+
+/** Questions, and where they come from. */
+interface Measured {
+  name: string;
+  conversations: Conversation[];
+}
 
 /**
- * `npm run bench -- memory-quality [--file dataset.json] [--model directory] [--end-to-end …]`: recall@k of the evidence of a LoCoMo or
- * LongMemEval file, by words, by meaning and by both. Without a file it takes the project's own small one; without a model
- * it searches by words alone. `--end-to-end` also ingests, extracts, retrieves, answers and judges, through the real server, with
- * the models of `--chat-url URL --chat NAME [--judge-url URL] [--judge NAME] [--top-k 10]` (key in MEMORY_QUALITY_KEY) or, without
+ * `npm run bench -- memory-quality [--file dataset.json] [--model directory] [--details] [--end-to-end …]`: what rules make of forty labelled
+ * conversations, and how much of the evidence of questions is found by words, by meaning and by both: of sixty paraphrases, and of the file, which
+ * is LoCoMo's (the half that the fusion was chosen on, and the other) or in its format or LongMemEval's. Without a model it searches by words
+ * alone. `--details` names what the rules missed. `--end-to-end` also ingests the file, extracts, retrieves, answers and judges, through the real
+ * server, with the models of `--chat-url URL --chat NAME [--judge-url URL] [--judge NAME] [--top-k 10]` (key in MEMORY_QUALITY_KEY) or, without
  * them, a scripted one that shows only that the harness works.
  */
 export async function run(args: string[]): Promise<void> {
@@ -29,9 +44,15 @@ export async function run(args: string[]): Promise<void> {
     const at = args.indexOf(name);
     return at < 0 ? undefined : args[at + 1];
   };
-  const file = option('--file') ?? SMALL;
+  const say = (text: string): void => void process.stdout.write(`${text}\n`);
+  const file = option('--file');
   const directory = option('--model');
-  const conversations = await readDataset(file);
+  const measured: Measured[] = halves('sixty paraphrases', [await readParaphrases(PARAPHRASES)]);
+  if (file === undefined)
+    say(
+      `Without --file the sixty paraphrases alone are searched. LoCoMo's file is ${LOCOMO.from} (sha256 ${LOCOMO.sha256}).`,
+    );
+  else measured.push(...(await readFrom(file)));
   const dataDir = await mkdtemp(join(tmpdir(), 'agentplatform-quality-'));
   const log = pino({ level: 'silent' });
   const database = await openDatabase({ dataDir, log });
@@ -39,26 +60,22 @@ export async function run(args: string[]): Promise<void> {
   const vectors = embedder && new VectorIndex({ database, table: recordTable, embedder, clock: systemClock, log });
   try {
     await migrate(database, [...storageMigrations, ...jobMigrations, ...memoryMigrations], log);
-    const turns = await keepTurns(database, conversations);
+    say(`\nFacts by rules, of conversations with labels (share and 95 % interval):\n`);
+    say(await extractionTable(database, log, args.includes('--details')));
+    await database.execute('DELETE FROM memory_records');
     await vectors?.start();
-    if (vectors) await untilEmbedded();
-    const found = await measureRecall(database, vectors, conversations, KS);
-    const questions = conversations.flatMap((each) =>
-      each.questions.filter(({ evidence }) => evidence.length > 0),
-    ).length;
-    const out = [
-      `${file === SMALL ? 'small.json' : file}: ${turns} turns, ${questions} questions, embeddings ${embedder?.model ?? 'none'}`,
-      `| search | ${KS.map((k) => `recall@${k}`).join(' | ')} | median ms |`,
-      `|---|${KS.map(() => '---|').join('')}---|`,
-      ...found.map(({ way, recallAt, medianMs }) => {
-        const shares = KS.map((k) => recallAt[k]?.toFixed(3));
-        return `| ${way} | ${shares.join(' | ')} | ${medianMs.toFixed(1)} |`;
-      }),
-    ];
-    process.stdout.write(`${out.join('\n')}\n`);
+    for (const { name, conversations } of measured) {
+      const turns = await keepTurns(database, name, conversations);
+      vectors?.wake();
+      if (vectors) await untilEmbedded(turns);
+      const found = await measureRecall(database, vectors, name, conversations, KS);
+      const questions = found[0]?.reciprocalRanks.length ?? 0;
+      say(`\n${name}: ${turns} turns, ${questions} questions, embeddings ${embedder?.model ?? 'none'}\n`);
+      say(recallTable(found));
+    }
     if (args.includes('--end-to-end')) {
       const judged = await runJudged({
-        conversations,
+        conversations: await readDataset(file ?? join(import.meta.dirname, 'small.json')),
         topK: Number(option('--top-k') ?? 10),
         modelUrl: option('--chat-url'),
         model: option('--chat') ?? 'gpt-4.1-mini',
@@ -68,7 +85,7 @@ export async function run(args: string[]): Promise<void> {
         embeddings: directory,
         quietMs: 5000,
       });
-      process.stdout.write(`\n${judgedTable(file === SMALL ? 'small.json' : file, judged)}\n`);
+      say(`\n${judgedTable(file ?? 'small.json', judged)}`);
     }
   } finally {
     await vectors?.stop();
@@ -77,11 +94,40 @@ export async function run(args: string[]): Promise<void> {
     await rm(dataDir, { recursive: true, force: true });
   }
 
-  async function untilEmbedded(): Promise<void> {
-    for (;;) {
-      const left = await database.query('SELECT 1 FROM memory_records WHERE needs_vector LIMIT 1');
-      if (left.length === 0) return;
-      await sleep(200);
+  async function untilEmbedded(turns: number): Promise<void> {
+    for (let shown = ''; ; await sleep(200)) {
+      const [row] = await database.query<{ n: number }>(
+        'SELECT count(*)::int AS n FROM memory_records WHERE needs_vector',
+      );
+      const left = row?.n ?? 0;
+      if (left === 0) return;
+      const now = `${Math.floor((1 - left / Math.max(turns, left)) * 10) * 10} %`;
+      if (now !== shown) process.stderr.write(`… vectors of ${turns} turns, ${now}\n`);
+      shown = now;
     }
   }
+}
+
+/** The file in halves where it is LoCoMo's; whole, and called by its hash, where it is another. */
+async function readFrom(file: string): Promise<Measured[]> {
+  const sha256 = createHash('sha256')
+    .update(await readFile(file))
+    .digest('hex');
+  const conversations = (await readDataset(file)).map((one) => ({
+    ...one,
+    questions: one.questions.filter(({ category }) => category !== ADVERSARIAL),
+  }));
+  if (sha256 === LOCOMO.sha256) return halves(`LoCoMo (${LOCOMO.from})`, conversations);
+  return [{ name: `${file} (sha256 ${sha256}, not the known file of LoCoMo)`, conversations }];
+}
+
+/** The half that the fusion was chosen on, and the one that shows it: every second conversation, or question where there is one alone. */
+function halves(name: string, conversations: Conversation[]): Measured[] {
+  return ['chosen on', 'shown on'].map((use, half) => {
+    const ours = <T>(all: T[]): T[] => all.filter((_, index) => index % 2 === half);
+    const [only] = conversations;
+    const part =
+      conversations.length === 1 && only ? [{ ...only, questions: ours(only.questions) }] : ours(conversations);
+    return { name: `${name}, the half ${use}`, conversations: part };
+  });
 }

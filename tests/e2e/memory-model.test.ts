@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
-import { ListMemoryExtractionJobsCommand } from '@aws-sdk/client-bedrock-agentcore';
+import { ListMemoryExtractionJobsCommand, StartMemoryExtractionJobCommand } from '@aws-sdk/client-bedrock-agentcore';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { newMemory, sayIn, texts, untilRecords } from '../support/memory.ts';
@@ -120,6 +120,27 @@ describe('extraction by a model', () => {
     const failed = async () => (await clients.data.send(new ListMemoryExtractionJobsCommand({ memoryId }))).jobs ?? [];
     await expect.poll(failed, { timeout: 120_000, interval: 500 }).toHaveLength(1);
     expect((await failed())[0]?.failureReason).toContain('I would rather not.');
-    expect(asked).toHaveLength(4);
+    // Four attempts, each of which asks once more.
+    expect(asked).toHaveLength(8);
   }, 180_000);
+
+  it('keeps what it understood of a batch, and the rest as a failed job that can be started again', async () => {
+    const { id: memoryId } = await newMemory(clients, { memoryStrategies: [facts] });
+    let poisoned = true;
+    const said = ({ user }: Asked) => (user.includes('aaaa') ? 'Jane likes it long.' : 'Jane lives in Berlin.');
+    answer = (request) =>
+      request.user.includes('aaaa') && poisoned ? 'no' : list({ fact: said(request), messages: [1] });
+    await sayIn(clients, { memoryId, actorId: 'jane', sessionId: 's1' }, [
+      ['a'.repeat(40_000), 'USER'],
+      ['b'.repeat(40_000), 'USER'],
+    ]);
+    await untilRecords(clients, memoryId, '/facts', (all) => all.length === 1);
+    const failed = async () => (await clients.data.send(new ListMemoryExtractionJobsCommand({ memoryId }))).jobs ?? [];
+    const [job] = await failed();
+    expect(job?.failureReason).toContain('answered: no');
+    poisoned = false;
+    await clients.data.send(new StartMemoryExtractionJobCommand({ memoryId, extractionJob: { jobId: job?.jobID } }));
+    const all = await untilRecords(clients, memoryId, '/facts', (found) => found.length === 2);
+    expect(texts(all)).toEqual(['Jane likes it long.', 'Jane lives in Berlin.']);
+  }, 120_000);
 });

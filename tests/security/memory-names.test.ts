@@ -126,3 +126,62 @@ it('a Deny on an actor keeps others from writing into the place that a slash beh
   expect(await write('ann/')).toBe('open');
   for (const actorId of ['bob', 'bob/', 'bob//']) expect(await write(actorId), actorId).toBe(denied);
 });
+
+describe('a role that is confined to an actor', () => {
+  const strategy = { name: 'facts', namespaceTemplates: ['/team/{team}/'] };
+  const write = ({ data }: Clients, memory: string, actorId: string, team?: string) =>
+    said(
+      data.send(
+        new CreateEventCommand({
+          ...{ memoryId: memory, actorId, sessionId: 's', eventTimestamp: new Date() },
+          payload: [{ conversational: { role: 'USER', content: { text: 'Our standup is at 9 in Room Oak.' } } }],
+          ...(team === undefined ? {} : { extractionConfig: { namespaceVariables: { team } } }),
+        }),
+      ),
+    );
+  const allow = (key: string, value: string) => ({
+    ...{ Effect: 'Allow', Action: 'bedrock-agentcore:*', Resource: '*' },
+    Condition: { StringEquals: { [`bedrock-agentcore:${key}`]: value } },
+  });
+  const as = async (name: string, ...statements: object[]): Promise<Clients> =>
+    clientsOf(platform, { credentials: await assumeNewRole(platform, name, statements) });
+
+  it('writes into no namespace of its choice that is not allowed by itself', async () => {
+    const { id } = await newMemory(root, {
+      namespaceKeys: [{ key: 'team' }],
+      memoryStrategies: [{ semanticMemoryStrategy: strategy }],
+    });
+    const jane = await as('jane-alone', allow('actorId', 'jane'));
+    const red = await as('jane-in-red', allow('actorId', 'jane'), allow('namespace', '/team/red'));
+    const notBlue = await as(
+      'all-but-blue',
+      { Effect: 'Allow', Action: 'bedrock-agentcore:*', Resource: '*' },
+      { ...allow('namespace', '/team/blue//'), Effect: 'Deny' },
+    );
+    const asked = async (clients: Clients) => ({
+      red: await write(clients, id, 'jane', 'red'),
+      blue: await write(clients, id, 'jane', 'blue'),
+      none: await write(clients, id, 'jane'),
+    });
+    // The control: nothing but policies stands in the way.
+    expect(await asked(root)).toEqual({ red: 'open', blue: 'open', none: 'open' });
+    expect(await asked(jane)).toEqual({ red: denied, blue: denied, none: 'open' });
+    expect(await asked(red)).toEqual({ red: 'open', blue: denied, none: 'open' });
+    expect(await asked(notBlue)).toEqual({ red: 'open', blue: denied, none: 'open' });
+    for (const each of [jane, red, notBlue]) each.close();
+  });
+
+  it('needs no more for the places of its own actor, and a Deny on such a place holds for events', async () => {
+    const { id } = await newMemory(root, {
+      memoryStrategies: [{ semanticMemoryStrategy: { name: 'facts', namespaceTemplates: ['/facts/{actorId}/'] } }],
+    });
+    const jane = await as('jane-of-facts', allow('actorId', 'jane'));
+    const barred = await as('jane-barred', allow('actorId', 'jane'), {
+      ...allow('namespace', '/facts/jane'),
+      Effect: 'Deny',
+    });
+    expect([await write(jane, id, 'jane'), await write(jane, id, 'bob')]).toEqual(['open', denied]);
+    expect(await write(barred, id, 'jane')).toBe(denied);
+    for (const each of [jane, barred]) each.close();
+  });
+});

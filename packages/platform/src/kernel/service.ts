@@ -49,7 +49,10 @@ export interface OperationHandler<K extends OperationName> {
    */
   resource(input: Inputs[K], ctx: RequestContext): Resources | Promise<Resources>;
   /** Condition keys beyond the common ones, e.g. `bedrock-agentcore:actorId`. Several sets: each must be allowed by itself. */
-  conditions?(input: Inputs[K]): ConditionKeys | ConditionKeys[];
+  conditions?(
+    input: Inputs[K],
+    ctx: RequestContext,
+  ): ConditionKeys | ConditionKeys[] | Promise<ConditionKeys | ConditionKeys[]>;
   /** The handler itself sees to it that a repeated clientToken has one effect and one answer. */
   ownIdempotency?: true;
   /** Accepts a bearer token in place of a signature, by the resource's own authorizer; rejects with 401 or 403. Absent: signed requests only. */

@@ -158,7 +158,8 @@ export class Stages {
     const resources = named instanceof Promise ? await named : named;
     const [first, ...others] = typeof resources === 'string' ? [resources] : resources;
     exchange.resource = first;
-    const conditions = handler.conditions?.(input) ?? {};
+    const asked = handler.conditions?.(input, ctx) ?? {};
+    const conditions = asked instanceof Promise ? await asked : asked;
     for (const resource of [first, ...others])
       for (const set of Array.isArray(conditions) ? conditions : [conditions])
         this.authorize(exchange, ctx.principal, { action: actionOf(operation), resource, conditions: set });

@@ -11,6 +11,7 @@ export { type ListedModel, modelEntry, modelList } from './formats/model-list.ts
 export { meteredModel } from './metered-model.ts';
 export type {
   Json,
+  JsonSchema,
   Model,
   ModelAnswer,
   ModelEvent,

@@ -19,22 +19,23 @@ export async function lexicalSearch<Filter>(
 ): Promise<Hit[]> {
   const words = await wordsOf(executor, query);
   if (words.length === 0) return [];
+  const forms = words.flatMap((word) => formsOf(word).map((form) => ({ word, form })));
   const params: unknown[] = [
-    JSON.stringify(words),
-    words.map((word) => `'${word.replaceAll("'", "''").replaceAll('\\', '\\\\')}'`).join(' | '),
+    JSON.stringify(forms),
+    forms.map(({ form }) => `'${form.replaceAll("'", "''").replaceAll('\\', '\\\\')}'`).join(' | '),
   ];
   const where = table.filterSql(filter, params, '');
   const rows = await executor.query<{ id: string; score: number }>(
     // setweight and ts_filter leave of a row's words those of the query, in one native pass over each row.
-    `WITH query AS MATERIALIZED (SELECT word FROM jsonb_array_elements_text($1::jsonb) w(word)),
+    `WITH query AS MATERIALIZED (SELECT word, form FROM json_to_recordset($1::json) q(word text, form text)),
      found AS MATERIALIZED (
        SELECT id, length(${table.columns.text}) AS size,
-         tsvector_to_array(ts_filter(setweight(words, 'A', (SELECT array_agg(word) FROM query)), '{a}')) AS held
+         tsvector_to_array(ts_filter(setweight(words, 'A', (SELECT array_agg(form) FROM query)), '{a}')) AS held
        FROM ${table.name} WHERE ${where} AND words @@ $2::tsquery LIMIT ${CANDIDATES}),
-     held AS (SELECT f.id, f.size, h.word FROM found f, unnest(f.held) h(word)),
+     held AS (SELECT DISTINCT f.id, f.size, q.word FROM found f, unnest(f.held) h(form) JOIN query q USING (form)),
      weights AS (
        SELECT w.word, ln(1 + ((SELECT count(*) FROM found) + 1)::float8 / (coalesce(h.n, 0) + 0.5)) AS weight
-       FROM query w LEFT JOIN (SELECT word, count(*) AS n FROM held GROUP BY word) h USING (word))
+       FROM (SELECT DISTINCT word FROM query) w LEFT JOIN (SELECT word, count(*) AS n FROM held GROUP BY word) h USING (word))
      SELECT h.id, sum(x.weight) / (SELECT sum(weight) FROM weights) AS score
      FROM held h JOIN weights x USING (word) GROUP BY h.id, h.size ORDER BY score DESC, h.size, h.id LIMIT $${params.push(limit)}`,
     params,
@@ -49,4 +50,13 @@ async function wordsOf(executor: Executor, query: string): Promise<string[]> {
     [query.replaceAll('\u0000', ' ')],
   );
   return rows.map((row) => row.word);
+}
+
+/** Of a shorter stem other words are made than its own. */
+const LEAST_STEM = 5;
+
+/** A stem, and those that the stemmer gives words of its family: it has `allergi` for allergy and allergies, `allerg` for allergic. */
+function formsOf(stem: string): string[] {
+  if (stem.length < LEAST_STEM || !/^[a-z]+$/.test(stem)) return [stem];
+  return [stem, stem.endsWith('i') ? stem.slice(0, -1) : `${stem}i`];
 }

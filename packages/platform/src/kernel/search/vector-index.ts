@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { Clock } from '../clock.ts';
+import { type Clock, sleep } from '../clock.ts';
 import { type Embedder, embedEach } from '../embeddings/index.ts';
 import { type Database, keepStatistics } from '../storage/index.ts';
 import type { Hit } from './hit.ts';
 import type { VectorSearch } from './hybrid-search.ts';
 import type { SearchedTable } from './searched-table.ts';
+import { WritePace } from './write-pace.ts';
 
 export interface VectorIndexDeps<Filter> {
   database: Database;
@@ -47,6 +48,7 @@ export class VectorIndex<Filter> implements VectorSearch<Filter, string> {
   #due = Number.POSITIVE_INFINITY;
   #working: Promise<void> = Promise.resolve();
   #iterative = false;
+  readonly #pace = new WritePace(BATCH);
   readonly #sizes = new Map<string, { few: boolean; until: number }>();
 
   constructor(deps: VectorIndexDeps<Filter>) {
@@ -216,7 +218,7 @@ export class VectorIndex<Filter> implements VectorSearch<Filter, string> {
 
   /** Whether there may be more. */
   async #batch(): Promise<boolean> {
-    const { database, table, log } = this.#deps;
+    const { database, table, log, clock } = this.#deps;
     const { text, hash, order } = table.columns;
     const rows = await database.query<{ id: string; text: string; hash: string }>(
       `SELECT id, ${text} AS text, ${hash} AS hash FROM ${table.name} WHERE needs_vector AND ${table.currentSql('')} ORDER BY ${order} LIMIT ${BATCH}`,
@@ -243,6 +245,20 @@ export class VectorIndex<Filter> implements VectorSearch<Filter, string> {
         [JSON.stringify(refused)],
       );
     }
+    for (let start = 0; start < made.length && !this.#stopping.signal.aborted; ) {
+      const portion = made.slice(start, start + this.#pace.size);
+      start += portion.length;
+      const began = clock.monotonic();
+      await this.#write(portion);
+      // Others have the database meanwhile.
+      await sleep(clock, this.#pace.took(clock.monotonic() - began), this.#stopping.signal);
+    }
+    return true;
+  }
+
+  async #write(made: readonly { id: string; hash: string; embedding: string }[]): Promise<void> {
+    const { database, table } = this.#deps;
+    const { hash } = table.columns;
     const place = Object.keys(table.vectors.place);
     await database.execute(
       `WITH made AS (SELECT * FROM json_to_recordset($1::json) AS x(id text, hash text, embedding text)),
@@ -254,7 +270,6 @@ export class VectorIndex<Filter> implements VectorSearch<Filter, string> {
        ON CONFLICT (record_id) DO UPDATE SET ${[...place, 'embedding'].map((column) => `${column} = excluded.${column}`).join(', ')}`,
       [JSON.stringify(made)],
     );
-    return true;
   }
 
   /** Vectors of rows that are gone, and the tables of models that are no longer used. */

@@ -126,7 +126,7 @@ describe('what is written in an actor’s name', () => {
   it('asks for the actor without the slashes too, whose place in a namespace it would share', () => {
     const condition = { StringEquals: { 'bedrock-agentcore:actorId': 'bob' } };
     const said = (actorId: string, ...all: object[]) =>
-      verdicts(all, conditionsOf.written({ actorId, sessionId: 's' }));
+      verdicts(all, conditionsOf.written({ actorId, sessionId: 's' }, []));
     expect(said('bob/', { Effect: 'Allow' }, { Condition: condition })).toEqual(['Allow', 'Deny']);
     expect(said('bob', { Effect: 'Allow' }, { Condition: condition })).toEqual(['Deny']);
     expect(said('bob/', { Effect: 'Allow', Condition: condition })).toEqual(['None', 'Allow']);

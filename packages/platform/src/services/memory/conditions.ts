@@ -1,5 +1,6 @@
 import type { data } from '@agentplatform/contract';
-import { namespaceKey } from './namespaces.ts';
+import { extractionKind, type Strategy } from './memory.ts';
+import { namespaceKey, ownVariables, renderNamespace } from './namespaces.ts';
 
 type Conditions = Record<string, string>;
 
@@ -20,13 +21,19 @@ export const conditionsOf = {
     ...(input.sessionId === undefined ? {} : { [SESSION]: input.sessionId }),
   }),
   /**
-   * Of what is written in an actor's name: a namespace that ends in `{actorId}` is the same for `jane` and `jane/`, who are two actors
-   * otherwise, so both must be allowed.
+   * Of what is written in an actor's name. A namespace that ends in `{actorId}` is the same for `jane` and `jane/`, who are two actors otherwise,
+   * so both must be allowed. So must each namespace that records of it go to, in the actor's name; and one that the caller has chosen by variables of
+   * his own must be allowed by itself, for no right to an actor's name says anything of it.
    */
-  written: (input: { actorId: string; sessionId?: string }): Conditions[] =>
-    [...new Set([input.actorId, namespaceKey(input.actorId)])].map((actorId) =>
-      conditionsOf.session({ ...input, actorId }),
-    ),
+  written: (input: Written, strategies: readonly Strategy[]): Conditions[] => {
+    const actors = [...new Set([input.actorId, namespaceKey(input.actorId)])];
+    const sessions = actors.map((actorId) => conditionsOf.session({ ...input, actorId }));
+    const reached = input.extractionMode === 'SKIP' ? [] : reachedBy(input, strategies);
+    if (reached.length === 0) return sessions;
+    const places = [...new Set(reached.map(({ namespace }) => namespace))].map(named);
+    const chosen = [...new Set(reached.flatMap(({ namespace, own }) => (own ? [namespace] : [])))].map(named);
+    return [...sessions.flatMap((session) => places.map((place) => ({ ...session, ...place }))), ...chosen];
+  },
   namespace: (input: {
     namespace?: string;
     namespacePath?: string;
@@ -57,6 +64,27 @@ export const conditionsOf = {
     ...(input.filter?.sessionId === undefined ? {} : { [SESSION]: input.filter.sessionId }),
   }),
 };
+
+interface Written {
+  actorId: string;
+  sessionId?: string;
+  extractionMode?: data.ExtractionMode;
+  extractionConfig?: data.ExtractionConfig;
+}
+
+/** The namespaces that records of it can go to, and whether variables of the caller's own have a part in them. */
+function reachedBy(input: Written, strategies: readonly Strategy[]): { namespace: string; own: boolean }[] {
+  const variables = input.extractionConfig?.namespaceVariables ?? {};
+  return strategies.filter(extractionKind).flatMap(({ id, template, reflectionTemplate }) =>
+    [template, reflectionTemplate ?? template].flatMap((one) => {
+      // A session that is yet to be named is new, and so is its place.
+      if (input.sessionId === undefined && /\{session_?id\}/i.test(one)) return [];
+      const values = { actorId: input.actorId, sessionId: input.sessionId ?? '', memoryStrategyId: id, variables };
+      const namespace = renderNamespace(one, values);
+      return namespace === undefined ? [] : [{ namespace, own: ownVariables(one).length > 0 }];
+    }),
+  );
+}
 
 function each(namespaces: readonly (string | undefined)[]): Conditions[] {
   const distinct = [...new Set(namespaces.map((namespace) => namespace && namespaceKey(namespace)))];

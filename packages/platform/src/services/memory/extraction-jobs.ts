@@ -5,12 +5,12 @@ import type { JobRun, Jobs } from '../../kernel/jobs/index.ts';
 import { ModelError } from '../../kernel/models/index.ts';
 import { NotificationError, type Topics } from '../../kernel/notifications/index.ts';
 import type { ObjectWriter } from '../../kernel/objects/index.ts';
-import type { Database } from '../../kernel/storage/index.ts';
+import type { Database, Executor } from '../../kernel/storage/index.ts';
 import { eventTime } from './event-id.ts';
 import { keepSession } from './event-store.ts';
-import type { Batch, Extractor } from './extraction/candidate.ts';
+import { type Batch, type Extractor, UnfitBatchError, type Unread } from './extraction/candidate.ts';
 import { applyChanges } from './extraction/changes.ts';
-import { type ExtractDeps, extractBatch, UnfitBatchError } from './extraction/extract.ts';
+import { type ExtractDeps, extractBatch } from './extraction/extract.ts';
 import { type Message, messagesOf, type SaidIn } from './extraction/message.ts';
 import * as store from './extraction-job-store.ts';
 import { LineQueues, type OpenJob } from './line-queues.ts';
@@ -200,7 +200,7 @@ export class ExtractionJobs {
   async #extract(
     job: store.ExtractionJob,
     memory: Memory | undefined,
-    { signal, span, end }: Pick<JobRun<store.Entry>, 'signal' | 'span' | 'end'>,
+    { signal, span, end, log }: Pick<JobRun<store.Entry>, 'signal' | 'span' | 'end' | 'log'>,
   ): Promise<void> {
     const { database, clock, extractorFor, newRecordId, nearest } = this.#deps;
     const strategy = memory?.data.strategies.find(({ id }) => id === job.strategyId);
@@ -217,7 +217,7 @@ export class ExtractionJobs {
       variables: job.variables,
     };
     const batch: Batch = { memory, strategy, kind, values, messages: await this.#messages(job), span };
-    const changes = await extractBatch(
+    const { changes, unread } = await extractBatch(
       batch,
       extractorFor(strategy),
       { executor: database, newRecordId, now, nearest },
@@ -225,9 +225,24 @@ export class ExtractionJobs {
     );
     await database.transaction(async (tx) => {
       // Another server's by now, or deleted with its memory: nothing may happen.
-      if ((await end(tx)) && (await store.endJob(tx, job.id))) await applyChanges(tx, changes, now());
+      if (!(await end(tx)) || !(await store.endJob(tx, job.id))) return;
+      await applyChanges(tx, changes, now());
+      for (const one of unread) await this.#keepUnread(tx, job, one);
     });
+    if (unread.length > 0)
+      log.warn(
+        { memoryId: job.memoryId, job: job.id, unread: unread.length },
+        'a part of a batch could not be read; it is kept as a failed job',
+      );
     if (changes.length > 0) this.#deps.onContent();
+  }
+
+  /** What could not be read becomes a failed job of its own, which can be started again. */
+  async #keepUnread(tx: Executor, job: store.ExtractionJob, { messages, reason }: Unread): Promise<void> {
+    const ids = new Set(messages.map(({ eventId }) => eventId));
+    const id = this.#deps.newJobId();
+    await store.addJob(tx, { ...job, id, events: job.events.filter(({ eventId }) => ids.has(eventId)) });
+    await store.giveUpJob(tx, id, reason);
   }
 
   async #messages(job: store.ExtractionJob): Promise<Message[]> {

@@ -24,6 +24,8 @@ describeDatabases('lexical search', [...storageMigrations, ...jobMigrations, ...
       'He has a car',
       'A car and a violin',
       "quote ' and \\ and | here",
+      'She is allergic to hazelnuts',
+      'No allergies, she says',
     ];
     for (const [index, content] of texts.entries()) {
       const at = new Date();
@@ -46,6 +48,9 @@ describeDatabases('lexical search', [...storageMigrations, ...jobMigrations, ...
     expect(await ids('the and of')).toEqual([]);
     expect(await ids('violins')).toEqual(['mem-0', 'mem-3']);
     expect(await ids("quote ' & | ! \\ :* \u0000 (")).toEqual(['mem-4']);
+    for (const form of ['allergy', 'allergies', 'allergic', 'Allergy?'])
+      expect(await ids(form)).toEqual(['mem-6', 'mem-5']);
+    expect((await lexicalSearch(database(), recordTable, filter, 'allergic', 10))[0]?.score).toBe(1);
     expect((await lexicalSearch(database(), recordTable, filter, 'red', 10))[0]?.score).toBe(1);
   });
 });

@@ -21,7 +21,8 @@ export const module: ServiceModule<'memory', MemoryOperation> = {
     const { config, ownOutbound: outbound, clock, identifiers, models, room } = kernel;
     const { rerank, notifications } = config;
     const model = config.memory.model === undefined ? models.default : models.find(config.memory.model);
-    const openEmbedder = embedderOf(config, kernel);
+    // Records can wait for their vectors; events and searches cannot.
+    const openEmbedder = embedderOf(config, kernel, { threads: 1, textsAtOnce: 8, yields: true });
     return createMemoryService({
       ...kernel,
       quotas: memoryQuotas(config, room.report().total),

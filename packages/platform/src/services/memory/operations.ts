@@ -7,7 +7,7 @@ import {
 } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import { nameOf } from '../../kernel/http/index.ts';
-import type { HandlersOf, RequestContext } from '../../kernel/service.ts';
+import type { ConditionKeys, HandlersOf, RequestContext } from '../../kernel/service.ts';
 import type { Database } from '../../kernel/storage/index.ts';
 import { conditionsOf } from './conditions.ts';
 import type { SessionKey } from './event.ts';
@@ -81,11 +81,19 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
     input.memoryId.startsWith('arn:') ? input.memoryId : memories.arn(ctx.accountId, input.memoryId);
   /** The memory that an id or an ARN names; one of another account or region is not there. */
   const memoryOf = (input: { memoryId: string }, ctx: RequestContext, known = false): Promise<Memory> => {
-    const id = input.memoryId.slice(input.memoryId.lastIndexOf('/') + 1);
+    const id = idOf(input);
     if (input.memoryId.startsWith('arn:') && input.memoryId !== memories.arn(ctx.accountId, id)) {
       throw errors.resourceNotFound(`There is no memory ${input.memoryId} here.`);
     }
     return memories.get(ctx.accountId, id, known);
+  };
+  /** Without a memory there is nowhere to write; the handler says so. */
+  const written = async (
+    input: Parameters<typeof conditionsOf.written>[0] & { memoryId: string },
+    ctx: RequestContext,
+  ): Promise<ConditionKeys[]> => {
+    const memory = await memories.find(ctx.accountId, idOf(input), true);
+    return conditionsOf.written(input, memory?.data.strategies ?? []);
   };
   /** The same for whoever puts something into it. */
   const memoryWithRoom = async (input: { memoryId: string }, ctx: RequestContext, known = true): Promise<Memory> => {
@@ -150,7 +158,7 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
 
     CreateEvent: {
       resource: oneMemory,
-      conditions: conditionsOf.written,
+      conditions: written,
       // An event and its token are written in one statement; a table of answers beside it would double the commits.
       ownIdempotency: true,
       async handle(input, ctx) {
@@ -316,7 +324,7 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
 
     IngestData: {
       resource: oneMemory,
-      conditions: conditionsOf.written,
+      conditions: written,
       handle: async (input, ctx) => ({ sessionId: await jobs.ingest(input, await memoryWithRoom(input, ctx, false)) }),
     },
     ListMemoryExtractionJobs: {
@@ -339,4 +347,8 @@ export function memoryOperations(deps: MemoryOperationsDeps): HandlersOf<MemoryO
       },
     },
   };
+}
+
+function idOf({ memoryId }: { memoryId: string }): string {
+  return memoryId.slice(memoryId.lastIndexOf('/') + 1);
 }

@@ -41,10 +41,10 @@ interface PlannedEvent {
 }
 
 const SESSIONS_AT_ONCE = 50;
-/** Events of one job at most: what one model call can take in. */
+/** Events of one job at most. */
 const EVENTS_PER_JOB = 50;
-/** Characters of their payloads, beyond which a job takes no further event: it is held in memory and read as a whole. */
-const CHARACTERS_PER_JOB = 1_000_000;
+/** Characters of their payloads, beyond which a job takes no further event: it is held in memory, and has the time of one job. */
+const CHARACTERS_PER_JOB = 100_000;
 
 /**
  * Turns events that wait into jobs, each session in one transaction: an event stops waiting exactly when its jobs exist.

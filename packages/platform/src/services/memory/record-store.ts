@@ -62,28 +62,46 @@ export function recordFilterSql(filter: RecordFilter, params: unknown[], prefix 
   return conditions.join(' AND ');
 }
 
-export async function insertRecord(executor: Executor, record: NewRecord): Promise<void> {
-  await executor.execute(
-    `INSERT INTO memory_records (id, memory_id, strategy_id, namespace, namespace_key, content, content_hash, metadata, at,
-       inserted_at, event_ids, actor_id, session_id, expiry_days, expires_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9, $10, $11::jsonb, $12, $13, $14, $15)`,
-    [
-      record.id,
-      record.memoryId,
-      record.strategyId,
-      record.namespace,
-      namespaceKey(record.namespace),
-      record.content,
+/** The columns of a new record in the order of `valuesOf`, with their types. */
+const NEW_COLUMNS = {
+  ...{ id: 'text', memory_id: 'text', strategy_id: 'text', namespace: 'text', namespace_key: 'text', content: 'text' },
+  ...{ content_hash: 'text', metadata: 'jsonb', at: 'timestamptz', inserted_at: 'timestamptz', event_ids: 'jsonb' },
+  ...{ actor_id: 'text', session_id: 'text', expiry_days: 'integer', expires_at: 'timestamptz' },
+};
+
+/** JSON has no halves of characters in PostgreSQL; as text of its own the database would get U+FFFD for them, too. */
+function valuesOf(record: NewRecord): unknown[] {
+  const namespace = record.namespace.toWellFormed();
+  return [
+    ...[record.id, record.memoryId, record.strategyId, namespace, namespaceKey(namespace)],
+    ...[
+      record.content.toWellFormed(),
       contentHash(record.content),
-      JSON.stringify(metadataToJson(record.metadata)),
+      metadataToJson(record.metadata),
       record.at,
       record.insertedAt,
-      JSON.stringify(record.eventIds),
-      record.actorId ?? null,
-      record.sessionId ?? null,
-      record.expiry?.days ?? null,
-      record.expiry?.at ?? null,
     ],
+    ...[record.eventIds, record.actorId ?? null, record.sessionId ?? null],
+    ...[record.expiry?.days ?? null, record.expiry?.at ?? null],
+  ];
+}
+
+export const insertRecord = (executor: Executor, record: NewRecord): Promise<void> => insertRecords(executor, [record]);
+
+/** In one statement: each one by itself would wait for whatever else the database does meanwhile. */
+export async function insertRecords(executor: Executor, records: readonly NewRecord[]): Promise<void> {
+  if (records.length === 0) return;
+  const names = Object.keys(NEW_COLUMNS);
+  const rows = records.map((record) => {
+    const values = valuesOf(record);
+    return Object.fromEntries(names.map((name, index) => [name, values[index]]));
+  });
+  await executor.execute(
+    `INSERT INTO memory_records (${names.join(', ')})
+     SELECT * FROM json_to_recordset($1::json) AS x(${Object.entries(NEW_COLUMNS)
+       .map((column) => column.join(' '))
+       .join(', ')})`,
+    [JSON.stringify(rows)],
   );
 }
 

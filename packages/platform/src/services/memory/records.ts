@@ -37,13 +37,14 @@ export class Records {
   ): Promise<BatchOutcome> {
     const now = this.#now();
     const seen = new Set<string>();
+    const made: store.NewRecord[] = [];
     const outcome = await batch(
       inputs,
       (input) => ({ requestIdentifier: input.requestIdentifier, id: this.#deps.newRecordId() }),
       async (input, id) => {
         if (seen.has(input.requestIdentifier)) throw errors.invalidField('requestIdentifier', 'is in this batch twice');
         seen.add(input.requestIdentifier);
-        await store.insertRecord(this.#deps.database, {
+        made.push({
           id,
           memoryId: memory.id,
           strategyId: strategyOf(input.memoryStrategyId, memory) ?? NO_STRATEGY,
@@ -57,6 +58,7 @@ export class Records {
         });
       },
     );
+    await store.insertRecords(this.#deps.database, made);
     this.#deps.onContent();
     return outcome;
   }

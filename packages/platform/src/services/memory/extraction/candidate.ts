@@ -23,10 +23,26 @@ export interface Batch {
   span?: Span;
 }
 
+export interface Facts {
+  candidates: Candidate[];
+  /** Messages that could not be read, and why, in words for users; others could. */
+  unread: Unread[];
+}
+
+export interface Unread {
+  messages: readonly Message[];
+  reason: string;
+}
+
+/** The batch can never succeed as it is, or as the memory is set up: it is not worth another attempt. */
+export class UnfitBatchError extends Error {
+  override name = 'UnfitBatchError';
+}
+
 /** How text becomes records. The local one works by rules and offline; the other asks a model. */
 export interface Extractor {
   /** Facts or preferences in the messages. */
-  facts(batch: Batch, signal: AbortSignal): Promise<Candidate[]>;
+  facts(batch: Batch, signal: AbortSignal): Promise<Facts>;
   /** What is to stand in the place of `previous` (a summary or an episode of the session so far). */
   digest(batch: Batch, previous: string | undefined, signal: AbortSignal): Promise<string | undefined>;
   /** What several episodes of an actor have in common. */

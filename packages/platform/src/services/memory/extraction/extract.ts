@@ -3,9 +3,18 @@ import { type NamespaceValues, namespaceKey, ownVariables, renderNamespace } fro
 import { contentHash } from '../record.ts';
 import { expiryFrom } from '../record-expiry.ts';
 import { holdsSql, type NewRecord } from '../record-store.ts';
-import type { Batch, Candidate, Decision, Extractor, Neighbour, Question } from './candidate.ts';
+import {
+  type Batch,
+  type Candidate,
+  type Decision,
+  type Extractor,
+  type Neighbour,
+  type Question,
+  UnfitBatchError,
+  type Unread,
+} from './candidate.ts';
 import type { Change } from './changes.ts';
-import { wordOverlap } from './sentences.ts';
+import { SaidBefore } from './said-before.ts';
 
 export interface ExtractDeps {
   executor: Executor;
@@ -22,34 +31,34 @@ export interface Place {
   namespace: string;
 }
 
-/** The batch can never succeed as the memory is set up: it is not worth another attempt. */
-export class UnfitBatchError extends Error {
-  override name = 'UnfitBatchError';
+/** What a batch does to the long-term records, and what of it could not be read. */
+export interface Extracted {
+  changes: Change[];
+  unread: readonly Unread[];
 }
 
 const NEIGHBOURS = 5;
-/** Share of words from which two sentences of one conversation may speak of the same. */
-const ALIKE = 0.25;
 const EPISODES = 20;
 /** The wire's bound on a record's text. */
 const MAX_CONTENT = 16_000;
 
-/** What a batch does to the long-term records: nothing is written here. Throws when a namespace cannot be told. */
+/** Nothing is written here. Throws when a namespace cannot be told. */
 export async function extractBatch(
   batch: Batch,
   extractor: Extractor,
   deps: ExtractDeps,
   signal: AbortSignal,
-): Promise<Change[]> {
-  if (batch.messages.length === 0) return [];
+): Promise<Extracted> {
+  if (batch.messages.length === 0) return { changes: [], unread: [] };
   const place = placeOf(batch, batch.strategy.template);
   if (batch.kind === 'semantic' || batch.kind === 'userPreference') {
-    return consolidated(batch, await extractor.facts(batch, signal), place, extractor, deps, signal);
+    const { candidates, unread } = await extractor.facts(batch, signal);
+    return { changes: await consolidated(batch, candidates, place, extractor, deps, signal), unread };
   }
   const digest = await digested(batch, place, extractor, deps, signal);
-  if (batch.kind === 'summary') return digest.changes;
+  if (batch.kind === 'summary') return { changes: digest.changes, unread: [] };
   const reflection = await reflected(batch, digest.text, place, extractor, deps, signal);
-  return [...digest.changes, ...reflection];
+  return { changes: [...digest.changes, ...reflection], unread: [] };
 }
 
 function placeOf({ memory, strategy, values }: Batch, template: string): Place {
@@ -76,7 +85,7 @@ async function consolidated(
 ): Promise<Change[]> {
   const changes: Change[] = [];
   const open: (Question & { id: string })[] = [];
-  const said: Neighbour[] = [];
+  const said = new SaidBefore();
   /** Where a record of this batch ended up: as itself, or as the record that it repeats. */
   const standing = new Map<string, string>();
   const add = (candidate: Candidate, id: string, supersedes: string[] = []): void => {
@@ -84,6 +93,7 @@ async function consolidated(
     standing.set(id, id);
   };
   for (const candidate of merged(candidates)) {
+    signal.throwIfAborted();
     const known = await withHash(place, contentHash(candidate.content), deps);
     if (known !== undefined) {
       changes.push({ kind: 'confirm', id: known, eventIds: candidate.eventIds });
@@ -91,8 +101,8 @@ async function consolidated(
     }
     const id = deps.newRecordId();
     const stored = await deps.nearest(place, candidate.content, NEIGHBOURS);
-    const neighbours = [...alike(candidate, said), ...stored];
-    said.push({ id, content: candidate.content, at: candidate.at });
+    const neighbours = [...said.alike(candidate.content, NEIGHBOURS), ...stored];
+    said.add({ id, content: candidate.content, at: candidate.at });
     if (neighbours.length === 0) add(candidate, id);
     else open.push({ id, candidate, neighbours });
   }
@@ -128,17 +138,6 @@ function lastOf(id: string, replaced: ReadonlyMap<string, string>): string {
 function idOf(decision: Decision): string | undefined {
   if (decision.kind === 'add') return undefined;
   return decision.kind === 'nothing' ? decision.known : decision.id;
-}
-
-/** Of what the batch said before, what speaks of the same most, the newest first: a conversation corrects itself, too. */
-function alike(candidate: Candidate, said: readonly Neighbour[]): Neighbour[] {
-  return said
-    .map((neighbour) => ({ neighbour, overlap: wordOverlap(candidate.content, neighbour.content) }))
-    .filter(({ overlap }) => overlap >= ALIKE)
-    .sort((a, b) => b.overlap - a.overlap)
-    .slice(0, NEIGHBOURS)
-    .map(({ neighbour }) => neighbour)
-    .sort((a, b) => said.indexOf(b) - said.indexOf(a));
 }
 
 /** Candidates that say the same become one with all their events, where and when it was said last. */
@@ -218,10 +217,13 @@ function recordOf(
   id = deps.newRecordId(),
 ): NewRecord {
   const insertedAt = deps.now();
+  const content = candidate.content.replaceAll('\u0000', '');
+  if (content.length > MAX_CONTENT)
+    throw new UnfitBatchError(`a record of ${content.length} characters was made; ${MAX_CONTENT} is the most`);
   return {
     ...place,
     id,
-    content: candidate.content.replaceAll('\u0000', '').slice(0, MAX_CONTENT),
+    content,
     metadata: {},
     at: candidate.at,
     insertedAt,

@@ -1,61 +1,60 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Candidate, Decision, Extractor, Question } from './candidate.ts';
+import { type Candidate, type Decision, type Extractor, type Question, UnfitBatchError } from './candidate.ts';
+import { relationOf } from './contradiction.ts';
 import type { Message } from './message.ts';
 import { resolveTimes } from './resolve-times.ts';
-import { contentWords, sentencesOf, wordOverlap } from './sentences.ts';
+import { contentWords, sentencesOf } from './sentences.ts';
+import {
+  continues,
+  isFact,
+  isPreference,
+  isSmallTalk,
+  namesIn,
+  subjectOf,
+  withoutCourtesy,
+  withSubject,
+} from './statements.ts';
 
-const FIRST_PERSON = /\b(?:I|I'm|I've|I'd|I'll|my|mine|we|we're|we've|our|me)\b/i;
-const ENTITY = /(?<=\S )\p{Lu}[\p{L}\p{N}]+|\d/u;
-const PREFERENCE =
-  /\b(?:I|we)(?:'d| would| do| really| also| just| absolutely| usually| always| still| generally| mostly)* (?:like|love|prefer|enjoy|hate|dislike|adore|favou?r|want|avoid|can't stand|cannot stand|don't (?:like|eat|drink|want|use)|do not (?:like|eat|drink|want|use)|never|rather|am allergic)\b|\bI'm (?:allergic|vegan|vegetarian|a fan|into|not a fan)\b|\bI am (?:allergic|vegan|vegetarian|a fan|into|not a fan)\b|\bmy (?:favou?rite|preferred|preference)\b|\b(?:please|always|never) (?:call|address|reply|answer|write|use|send)\b/i;
-/** Talk that says nothing to keep: greetings, thanks, requests and questions. */
-const SMALL_TALK =
-  /^(?:hi|hello|hey|thanks|thank you|ok|okay|sure|yes|no|great|good (?:morning|afternoon|evening|night)|bye|please|can you|could you|would you|will you|let me know|tell me|show me|what|how|why|when|where|who|which|is it|are you|do you)\b/i;
-const MIN_WORDS = 3;
 const MAX_DIGEST_SENTENCES = 12;
-const SAME = 0.9;
-const MAX_FACTS = 100;
-/** Lines that a digest is chosen from at most; of more, the newest count. */
-const MAX_LINES = 20_000;
+/** Of a sentence in a digest, in characters: twelve of them are one record. */
+const MAX_DIGEST_SENTENCE = 1_000;
+/** Sentences of the user after which a pronoun may be about something else. */
+const SINCE = 3;
+/** Each is compared with what is known: more would take longer than a job may. */
+const MOST_FACTS = 5_000;
 
 /**
- * Extraction by rules, without any model and without a network: sentences in which the user speaks of himself, of named
- * things or of numbers become facts; sentences that state a liking become preferences; a summary is the most telling
- * sentences in their order. It knows English only, keeps the user's own words and does not infer.
+ * Extraction by rules, without any model and without a network: sentences in which the user states something of himself or of what he names
+ * become facts; sentences that state a liking become preferences; a summary is the most telling sentences in their order. It knows English only,
+ * keeps the user's own words, whole, and does not infer. Where no rule can know, it keeps nothing: it makes no reflections.
  */
 export const localExtractor: Extractor = {
   async facts({ messages, kind }, signal) {
-    const wanted = kind === 'userPreference' ? isPreference : isFact;
-    const found: Candidate[] = [];
-    for await (const { sentence, message } of sentencesIn(messages, signal)) {
-      if (message.role !== 'USER' || !wanted(sentence)) continue;
-      found.push({ content: resolveTimes(sentence, message.at), at: message.at, eventIds: [message.eventId] });
-      if (found.length === MAX_FACTS) break;
+    const candidates: Candidate[] = [];
+    for await (const { content, message } of kind === 'userPreference'
+      ? likings(messages, signal)
+      : statements(messages, signal)) {
+      candidates.push({ content: resolveTimes(content, message.at), at: message.at, eventIds: [message.eventId] });
+      if (candidates.length > MOST_FACTS)
+        throw new UnfitBatchError(
+          `the batch states more than the ${MOST_FACTS} things that one job keeps; say it in smaller events`,
+        );
     }
-    return found;
+    return { candidates, unread: [] };
   },
 
   async digest({ messages, kind }, previous, signal) {
     const said: string[] = [];
     for await (const { sentence, message } of sentencesIn(messages, signal))
-      if (!isSmallTalk(sentence)) said.push(`${speaker(message)}: ${resolveTimes(sentence, message.at)}`);
+      if (!isSmallTalk(sentence) && sentence.length <= MAX_DIGEST_SENTENCE)
+        said.push(`${speaker(message)}: ${resolveTimes(sentence, message.at)}`);
     const before = previous === undefined ? [] : previous.split('\n');
-    const lines = [...new Set([...before, ...said.slice(-MAX_LINES)])];
+    const lines = [...new Set([...before, ...said])];
     if (lines.length === before.length) return previous;
     return kind === 'episodic' ? episode(lines) : mostTelling(lines, MAX_DIGEST_SENTENCES).join('\n');
   },
 
-  async reflect(_batch, episodes) {
-    const counts = new Map<string, number>();
-    for (const text of episodes)
-      for (const word of new Set(contentWords(text))) counts.set(word, (counts.get(word) ?? 0) + 1);
-    const shared = [...counts]
-      .filter(([word, count]) => count >= 2 && count * 2 >= episodes.length && word.length > 3)
-      .sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]))
-      .slice(0, 8);
-    if (episodes.length < 2 || shared.length === 0) return undefined;
-    return `Across ${episodes.length} episodes, these come up again: ${shared.map(([word, count]) => `${word} (${count})`).join(', ')}.`;
-  },
+  reflect: async () => undefined,
 
   async decide(_batch, questions) {
     return questions.map(decideOne);
@@ -67,6 +66,11 @@ interface Said {
   message: Message;
 }
 
+interface Stated {
+  content: string;
+  message: Message;
+}
+
 /** Message by message, and requests have their turn between them: a batch may be megabytes. */
 async function* sentencesIn(messages: readonly Message[], signal: AbortSignal): AsyncGenerator<Said> {
   for (const message of messages) {
@@ -75,21 +79,35 @@ async function* sentencesIn(messages: readonly Message[], signal: AbortSignal): 
   }
 }
 
+/** What the user states, and what he goes on to say about it: then with what it is about, or the sentence that says so. */
+async function* statements(messages: readonly Message[], signal: AbortSignal): AsyncGenerator<Stated> {
+  let about: { subject: string | undefined; sentence: string } | undefined;
+  let since = 0;
+  const names = new Set<string>();
+  for await (const { sentence, message } of sentencesIn(messages, signal)) {
+    if (message.role !== 'USER') continue;
+    const plain = withoutCourtesy(sentence);
+    since += 1;
+    if (isFact(sentence, names)) {
+      since = 0;
+      about = { subject: subjectOf(sentence), sentence: plain };
+      yield { content: plain, message };
+    } else if (about && since <= SINCE && continues(sentence)) {
+      since = 0;
+      const named = about.subject && withSubject(plain, about.subject);
+      yield { content: named ?? `${about.sentence} ${plain}`, message };
+    }
+    for (const name of namesIn(plain)) names.add(name);
+  }
+}
+
+async function* likings(messages: readonly Message[], signal: AbortSignal): AsyncGenerator<Stated> {
+  for await (const { sentence, message } of sentencesIn(messages, signal))
+    if (message.role === 'USER' && isPreference(sentence)) yield { content: withoutCourtesy(sentence), message };
+}
+
 function speaker({ role }: Message): string {
   return role === 'USER' ? 'User' : 'Assistant';
-}
-
-function isSmallTalk(sentence: string): boolean {
-  return sentence.endsWith('?') || SMALL_TALK.test(sentence) || contentWords(sentence).length < MIN_WORDS - 1;
-}
-
-export function isPreference(sentence: string): boolean {
-  return !sentence.endsWith('?') && PREFERENCE.test(sentence);
-}
-
-export function isFact(sentence: string): boolean {
-  if (isSmallTalk(sentence) || sentence.split(' ').length < MIN_WORDS) return false;
-  return FIRST_PERSON.test(sentence) || ENTITY.test(sentence);
 }
 
 /** An episode: what was wanted first, what was done, how it ended. */
@@ -124,50 +142,13 @@ function mostTelling(lines: readonly string[], limit: number): string[] {
   return lines.filter((_line, index) => kept.has(index));
 }
 
-/** What a sentence states about one thing that can have one value at a time: the thing, and the value. */
-const SLOTS: [RegExp, (match: RegExpExecArray) => string][] = [
-  [
-    /\b(?:I|we) (?:now |currently |just |still |recently )*(?:live|moved|relocated|am living|are living) (?:in|to) (.+)/i,
-    () => 'lives in',
-  ],
-  [
-    /\b(?:I|we) (?:now |currently |just |still |recently )*(?:work|am working|started working) (?:at|for) (.+)/i,
-    () => 'works at',
-  ],
-  [/\bI(?:'m| am) (?:now |currently )?(\d{1,3}) years old/i, () => 'age'],
-  [
-    /\bmy (favou?rite [\p{L} ]+?|name|email|phone(?: number)?|address|job|age|birthday|wife|husband|partner|boss|manager|budget|[\p{L}]+'s name) (?:is|are)(?: now)? (.+)/iu,
-    (m) => `my ${m[1]?.toLowerCase().replace('favour', 'favor')}`,
-  ],
-  [
-    /\bI(?: now| also| really)? (?:like|love|prefer|enjoy|hate|dislike|can't stand|don't like|do not like|no longer like) (.+)/i,
-    (m) => `liking ${contentWords(m[1] ?? '').join(' ')}`,
-  ],
-];
-
-function slotOf(sentence: string): { slot: string; value: string } | undefined {
-  for (const [pattern, name] of SLOTS) {
-    const match = pattern.exec(sentence);
-    if (match) return { slot: name(match), value: contentWords(sentence).join(' ') };
-  }
-  return undefined;
-}
-
-/** By rules: what says the same is nothing new; another value of the same thing takes the older one's place. */
+/** By rules: what says the same is nothing new; what contradicts a statement takes its place, unless it was said earlier. */
 function decideOne({ candidate, neighbours }: Question): Decision {
-  const stated = slotOf(candidate.content);
-  for (const neighbour of neighbours) {
-    if (
-      wordOverlap(candidate.content, neighbour.content) >= SAME &&
-      slotOf(neighbour.content)?.value === stated?.value
-    ) {
-      return { kind: 'nothing', known: neighbour.id };
-    }
-    const other = stated && slotOf(neighbour.content);
-    if (!other || other.slot !== stated.slot || other.value === stated.value) continue;
-    return neighbour.at <= candidate.at
-      ? { kind: 'supersede', id: neighbour.id }
-      : { kind: 'nothing', known: neighbour.id };
+  for (const { id, content, at } of neighbours) {
+    const earlier = at > candidate.at;
+    const relation = earlier ? relationOf(content, candidate.content) : relationOf(candidate.content, content);
+    if (relation === 'none') continue;
+    return relation === 'same' || earlier ? { kind: 'nothing', known: id } : { kind: 'supersede', id };
   }
   return { kind: 'add' };
 }

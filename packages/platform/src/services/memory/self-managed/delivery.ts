@@ -2,7 +2,7 @@ import type { control, data } from '@agentplatform/contract';
 import type { Topics } from '../../../kernel/notifications/index.ts';
 import type { ObjectWriter } from '../../../kernel/objects/index.ts';
 import type { Executor } from '../../../kernel/storage/index.ts';
-import { UnfitBatchError } from '../extraction/extract.ts';
+import { UnfitBatchError } from '../extraction/candidate.ts';
 import { isSaid } from '../extraction/message.ts';
 import type { ExtractionJob } from '../extraction-job-store.ts';
 

@@ -104,6 +104,7 @@ describe('programs', () => {
   it('drive it by Playwright, at the size that was asked for', async () => {
     const browser = await playwright();
     const page = browser.contexts()[0]?.pages()[0] ?? (await browser.newPage());
+    expect(browser.contexts().flatMap((context) => context.pages())).toHaveLength(1);
     expect(await page.evaluate('[innerWidth, innerHeight]')).toEqual([1456, 819]);
     await page.setContent('<form><input id="name"><button type="button">Greet</button><output></output></form>');
     await page.evaluate(

@@ -284,6 +284,12 @@ describe('the default role', () => {
     resourceArn: `arn:aws:bedrock-agentcore:${platform.ready.region}:${platform.ready.accountId}:memory/m_x-0123456789`,
   });
 
+  /** What has to be in the query. */
+  const queries = (): Partial<Record<OperationName, Record<string, string>>> => ({
+    UntagResource: { tagKeys: 'x' },
+    GetBrowserSession: { sessionId: 'x' },
+  });
+
   /** What the answer to a request of that operation says; its body is not read where no policy allows the operation on anything. */
   const said = async (name: OperationName, as = platform.credentials): Promise<string> => {
     const { method, path, signingName: service } = operations[name];
@@ -291,7 +297,7 @@ describe('the default role', () => {
       encodeURIComponent(labels()[label] ?? `${label.toLowerCase().slice(0, 8)}-0123456789`),
     );
     const content = method === 'GET' || method === 'DELETE' ? undefined : { namespace: '/users/ada' };
-    const query: Record<string, string> = name === 'UntagResource' ? { tagKeys: 'x' } : {};
+    const query = queries()[name] ?? {};
     const answer = await signedFetch(platform, { method, path: filled, query, service, content, credentials: as });
     await answer.body?.cancel();
     return answer.headers.get('x-amzn-errortype')?.split(':')[0] ?? String(answer.status);

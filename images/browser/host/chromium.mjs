@@ -43,7 +43,7 @@ const FLAGS = [
   '--disable-background-timer-throttling',
   '--disable-backgrounding-occluded-windows',
   '--disable-renderer-backgrounding',
-  '--disable-features=AutofillServerCommunication,OptimizationHints,MediaRouter,Translate,NetworkTimeServiceQuerying,LensOverlay,AimEnabled,PreconnectToSearch',
+  '--disable-features=AutofillServerCommunication,OptimizationHints,MediaRouter,Translate,NetworkTimeServiceQuerying,LensOverlay,AimEnabled,PreconnectToSearch,WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup',
 ];
 
 export class Chromium extends EventEmitter {
@@ -182,7 +182,7 @@ async function settle(endpoint, { viewPort }) {
   try {
     await devtools.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath: DOWNLOADS });
     const { targetInfos } = await devtools.send('Target.getTargets');
-    const page = targetInfos.find(({ type }) => type === 'page');
+    const page = targetInfos.find(({ type, url }) => type === 'page' && !url.startsWith('chrome'));
     if (page === undefined) return;
     const { targetId } = page;
     const { windowId } = await devtools.send('Browser.getWindowForTarget', { targetId });

@@ -5,6 +5,7 @@ import { type Key, keyOf, modifierBit } from './keys.ts';
 /** At most so many open pages are asked whether they are in front. */
 const MAX_ASKED = 50;
 
+type Target = { targetId: string; type: string; url: string };
 type Point = { x: number; y: number };
 type Outcome = { status: 'SUCCESS' | 'FAILED'; error?: string; data?: Uint8Array };
 
@@ -76,10 +77,11 @@ async function attempt(action: data.BrowserAction, cdp: CdpClient): Promise<Outc
 
 /** The session of the browser's protocol with the page that is in front. */
 async function frontPage(cdp: CdpClient): Promise<string> {
-  const { targetInfos } = await cdp.send<{ targetInfos: { targetId: string; type: string }[] }>('Target.getTargets');
-  const pages = targetInfos.filter((target) => target.type === 'page').slice(0, MAX_ASKED);
+  const { targetInfos } = await cdp.send<{ targetInfos: Target[] }>('Target.getTargets');
+  // The parts of Chromium's own window are pages by name.
+  const pages = targetInfos.filter(({ type, url }) => type === 'page' && !url.startsWith('chrome://'));
   let first: string | undefined;
-  for (const { targetId } of pages) {
+  for (const { targetId } of pages.slice(0, MAX_ASKED)) {
     const { sessionId } = await cdp.send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true });
     first ??= sessionId;
     if (pages.length === 1) break;

@@ -5,6 +5,7 @@ import type { RequestContext } from '../../kernel/service.ts';
 import type { NamedNetworks } from '../../kernel/sandbox/index.ts';
 import type { Sessions } from '../../kernel/sessions/index.ts';
 import { type Database, fromResource, nameTaken, ResourceStore } from '../../kernel/storage/index.ts';
+import { object, orAbsent, stored, text, wire } from '../../kernel/stored-shape.ts';
 import { BUILT_IN, INTERPRETER_KIND, type Interpreter, interpreterArn } from './interpreter.ts';
 
 export interface InterpretersDeps {
@@ -21,6 +22,10 @@ export interface InterpretersDeps {
 
 type Kept = Pick<Interpreter, 'description' | 'executionRoleArn' | 'network'>;
 
+const KEPT = stored<Kept>(
+  object({ network: wire<Kept['network']>(), description: orAbsent(text), executionRoleArn: orAbsent(text) }),
+);
+
 /** The date that the built-in interpreter says it was made: it was always there. */
 const ALWAYS = Date.UTC(2025, 0, 1);
 
@@ -35,7 +40,7 @@ export class Interpreters {
       executor: deps.database,
       clock: deps.clock,
       kind: INTERPRETER_KIND,
-      parse: (data) => data as Kept,
+      ...KEPT,
     });
   }
 

@@ -18,17 +18,12 @@ import { Portals } from './consent/portals.ts';
 import { createFlows, type FlowSettings } from './flows/index.ts';
 import { providerCheckRoutes } from './flows/provider-check-routes.ts';
 import { TOKEN_OPERATIONS, tokenOperations } from './flows/token-operations.ts';
-import {
-  API_KEY_OPERATIONS,
-  type ApiKeyData,
-  apiKeyOperations,
-  parseApiKeyData,
-} from './providers/api-key-operations.ts';
+import { API_KEY_OPERATIONS, type ApiKeyData, apiKeyOperations, storedApiKey } from './providers/api-key-operations.ts';
 import { CredentialProviders, MOST_PROVIDERS } from './providers/credential-providers.ts';
-import type { Oauth2Provider, Oauth2Settings } from './providers/oauth2-provider.ts';
+import { type Oauth2Provider, type Oauth2Settings, storedOauth2 } from './providers/oauth2-provider.ts';
 import { OAUTH2_PROVIDER_OPERATIONS, oauth2ProviderOperations } from './providers/oauth2-provider-operations.ts';
 import { PAYMENT_OPERATIONS, paymentOperations } from './providers/payment-operations.ts';
-import { parsePaymentData } from './providers/payment-provider.ts';
+import { storedPayment } from './providers/payment-provider.ts';
 import { ProviderSecrets } from './providers/provider-secrets.ts';
 import { customerKeys } from './vault/customer-keys.ts';
 import { TokenVaults } from './vault/token-vaults.ts';
@@ -122,20 +117,19 @@ export function createIdentityService(
   const apiKeys = new CredentialProviders<ApiKeyData>({
     ...deps,
     kind: 'api-key-credential-provider',
-    parse: parseApiKeyData,
+    shape: storedApiKey,
     secrets: providerSecrets,
   });
   const payments = new CredentialProviders({
     ...deps,
     kind: 'payment-credential-provider',
-    parse: parsePaymentData,
+    shape: storedPayment,
     secrets: providerSecrets,
   });
   const oauth2 = new CredentialProviders<Oauth2Settings>({
     ...deps,
     kind: 'oauth2-credential-provider',
-    // Written by `oauth2-provider-operations.ts` alone, from values of this very type.
-    parse: (data) => data as Oauth2Settings,
+    shape: storedOauth2,
     secrets: providerSecrets,
   });
   const flows = createFlows({ ...deps, vaults, providers: oauth2, identities });

@@ -1,4 +1,5 @@
 import type { control } from '@agentplatform/contract';
+import { object, stored, text, wire } from '../../../kernel/stored-shape.ts';
 
 /** In the table `resources`. */
 export const GATEWAY_KIND = 'gateway';
@@ -24,6 +25,10 @@ export interface GatewayData {
   /** PEM of the authority of the identity provider's certificates, as it was when it was named; absent without one. */
   certificateAuthority?: string | undefined;
 }
+
+export const storedGateway = stored<GatewayData>(
+  object({ definition: wire<GatewayDefinition>() }, { certificateAuthority: text }),
+);
 
 /** One MCP server made of targets (spec: Gateway). */
 export interface Gateway extends GatewayData {

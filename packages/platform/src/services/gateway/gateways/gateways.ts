@@ -18,7 +18,7 @@ import { authorizerProblem } from '../outbound/authorizer-problem.ts';
 import { httpProblem } from '../targets/http/index.ts';
 import { TARGET_KIND, type TargetDefinition } from '../targets/target.ts';
 import { checkGateway } from './check-gateway.ts';
-import { GATEWAY_KIND, type Gateway, type GatewayData, type GatewayDefinition } from './gateway.ts';
+import { GATEWAY_KIND, type Gateway, type GatewayData, type GatewayDefinition, storedGateway } from './gateway.ts';
 import { GATEWAY_FIELDS } from './gateway-fields.ts';
 
 export interface GatewaysDeps extends CertificateAuthorityDeps {
@@ -51,8 +51,7 @@ export class Gateways {
     this.#deps = deps;
     this.#store = new ResourceStore<GatewayData>({
       ...{ executor: deps.database, clock: deps.clock, kind: GATEWAY_KIND, most: MOST_GATEWAYS },
-      // Written by this file alone, from values of this very type.
-      parse: (data) => data as GatewayData,
+      ...storedGateway,
     });
   }
 

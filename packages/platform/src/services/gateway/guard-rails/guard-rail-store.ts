@@ -2,7 +2,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { type Database, MissingResourceError, ResourceStore } from '../../../kernel/storage/index.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import { holdGateway } from '../hold-gateway.ts';
-import { GUARD_RAILS_KIND, type GuardRails, NO_GUARD_RAILS } from './guard-rails.ts';
+import { GUARD_RAILS_KIND, type GuardRails, NO_GUARD_RAILS, storedGuardRails } from './guard-rails.ts';
 
 export interface GuardRailStoreDeps {
   database: Database;
@@ -18,8 +18,7 @@ export class GuardRailStore {
     this.#database = database;
     this.#store = new ResourceStore<GuardRails>({
       ...{ executor: database, clock, kind: GUARD_RAILS_KIND },
-      // Written by this folder alone, from values of this very type.
-      parse: (data) => data as GuardRails,
+      ...storedGuardRails,
     });
   }
 

@@ -1,3 +1,5 @@
+import { flag, list, number, object, oneOf, stored, text } from '../../../kernel/stored-shape.ts';
+
 /** In the table `resources`. */
 export const GUARD_RAILS_KIND = 'gateway-guard-rails';
 
@@ -29,6 +31,20 @@ export interface GuardRails {
   /** Whether it is taken out of requests, too, before models see them. */
   redactRequests: boolean;
 }
+
+const BUDGET = object({
+  per: oneOf(...BUDGET_DIMENSIONS),
+  of: text,
+  tokens: number,
+  period: oneOf(...BUDGET_PERIODS),
+});
+
+export const storedGuardRails = stored<GuardRails>(
+  object({
+    ...{ budgets: list(BUDGET), cacheSeconds: number, log: flag, redact: list(oneOf(...REDACTIONS)) },
+    redactRequests: flag,
+  }),
+);
 
 export const NO_GUARD_RAILS: GuardRails = {
   ...{ budgets: [], cacheSeconds: 0, log: false, redact: REDACTIONS, redactRequests: false },

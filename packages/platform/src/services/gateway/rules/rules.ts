@@ -15,7 +15,7 @@ import type { TargetDefinition } from '../targets/target.ts';
 import type { Targets } from '../targets/targets.ts';
 import { checkRule } from './check-rule.ts';
 import { lostRoute } from './lost-route.ts';
-import { RULE_KIND, type Rule, type RuleData, ruleArn, ruleFrom } from './rule.ts';
+import { RULE_KIND, type Rule, type RuleData, ruleArn, ruleFrom, storedRule } from './rule.ts';
 import { RULE_FIELDS } from './rule-fields.ts';
 
 export interface RulesDeps {
@@ -36,8 +36,7 @@ export class Rules {
     this.#deps = deps;
     this.#store = new ResourceStore<RuleData>({
       ...{ executor: deps.database, clock: deps.clock, kind: RULE_KIND, most: MOST },
-      // Written by this folder alone, from values of this very type.
-      parse: (data) => data as RuleData,
+      ...storedRule,
     });
   }
 

@@ -22,6 +22,7 @@ import { unpassable } from './propagated.ts';
 import {
   awaitsConsent,
   MAKING,
+  storedTarget,
   TARGET_KIND,
   type Target,
   type TargetData,
@@ -73,8 +74,7 @@ export class Targets {
     this.#deps = deps;
     this.#store = new ResourceStore<TargetData>({
       ...{ executor: deps.database, clock: deps.clock, kind: TARGET_KIND, most: MOST_TARGETS },
-      // Written by this folder alone, from values of this very type.
-      parse: (data) => data as TargetData,
+      ...storedTarget,
     });
     this.#queue = new TargetMaking({ ...deps, store: this.#store }).queue;
   }

@@ -5,6 +5,7 @@ import type { NamedNetworks } from '../../kernel/sandbox/index.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/index.ts';
 import { type Database, fromResource, nameTaken, ResourceStore } from '../../kernel/storage/index.ts';
+import { object, orAbsent, stored, text, wire } from '../../kernel/stored-shape.ts';
 import { BROWSER_KIND, type Browser, type BrowserDefinition, BUILT_IN, browserArn } from './browser.ts';
 import { refuseUnserved } from './unserved.ts';
 
@@ -17,6 +18,14 @@ export interface BrowsersDeps {
   newIdSuffix(): string;
   region: string;
 }
+
+const KEPT = stored<BrowserDefinition>(
+  object({
+    network: wire<BrowserDefinition['network']>(),
+    description: orAbsent(text),
+    executionRoleArn: orAbsent(text),
+  }),
+);
 
 /** The date that the built-in browser says it was made: it was always there. */
 const ALWAYS = Date.UTC(2025, 0, 1);
@@ -32,7 +41,7 @@ export class Browsers {
       executor: deps.database,
       clock: deps.clock,
       kind: BROWSER_KIND,
-      parse: (data) => data as BrowserDefinition,
+      ...KEPT,
     });
   }
 

@@ -1,6 +1,7 @@
 import { manifest as administration } from './services/administration/manifest.ts';
 import { manifest as audit } from './services/audit/manifest.ts';
 import { manifest as bedrockRuntime } from './services/bedrock-runtime/manifest.ts';
+import { manifest as browser } from './services/browser/manifest.ts';
 import { manifest as codeInterpreter } from './services/code-interpreter/manifest.ts';
 import { manifest as containerRegistry } from './services/container-registry/manifest.ts';
 import { manifest as functions } from './services/functions/manifest.ts';
@@ -30,6 +31,7 @@ export const services = [
   tags,
   runtime,
   codeInterpreter,
+  browser,
   memory,
   functions,
   policy,

@@ -10,6 +10,7 @@ import {
   type ScriptedModel,
   startScriptedModel,
 } from '../../packages/platform/src/kernel/models/testing/scripted-model.ts';
+import { requireSolver } from '../../packages/policy-engine/test/require-solver.ts';
 import { botoOf, python } from '../support/boto3.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { settledTarget } from '../support/gateway.ts';
@@ -23,6 +24,7 @@ let dir: string;
 let gatewayArn: string;
 
 beforeAll(async () => {
+  await requireSolver();
   model = await startScriptedModel('openai');
   backend = createServer((_req, res) => void res.setHeader('content-type', 'application/json').end('{"said":"tea"}'));
   await new Promise<void>((done) => backend.listen(0, '127.0.0.1', done));
@@ -143,6 +145,14 @@ describe.each([
       status: 'UPDATE_FAILED',
       statusReasons: expect.arrayContaining([expect.stringContaining('orders___refunt')]),
     });
+    await one('UpdatePolicy', {
+      ...{ ...ofPolicy, validationMode: 'FAIL_ON_ANY_FINDINGS' },
+      definition: { cedar: { statement: permit(' when { context.input.amount < 1 && context.input.amount > 2 }') } },
+    });
+    expect(await settled()).toMatchObject({
+      status: 'UPDATE_FAILED',
+      statusReasons: [expect.stringMatching(/^ALLOW_NONE: /)],
+    });
     expect(await one('GetPolicySummary', ofPolicy)).toMatchObject({ name: 'small' });
     expect((await one('ListPolicies', ofEngine)).policies).toMatchObject([{ name: 'small' }]);
     const listed = await one('ListPolicySummaries', { ...ofEngine, targetResourceScope: gatewayArn });
@@ -161,7 +171,10 @@ describe.each([
     expect((await one('ListPolicyGenerationSummaries', ofEngine)).policyGenerations).toHaveLength(1);
     const { policyGenerationAssets: assets } = await one('ListPolicyGenerationAssets', ofGeneration);
     expect(assets).toMatchObject([
-      { rawTextFragment: 'refunds', definition: { cedar: { statement: permit() } } },
+      {
+        ...{ rawTextFragment: 'refunds', definition: { cedar: { statement: permit() } } },
+        findings: [{ type: 'ALLOW_ALL' }],
+      },
       { rawTextFragment: 'by love', findings: [{ type: 'NOT_TRANSLATABLE' }] },
     ]);
     const policyGeneration = {
@@ -191,8 +204,8 @@ it('agentcore add policy --generate: repaired by what the validator says, and on
     says({ fragment: sentence, statement: permit(' when { context.input.amuont < 5 }') }),
     says({ fragment: sentence, statement: good }),
   ];
-  const lenient = ['--validation-mode', 'IGNORE_ALL_FINDINGS'];
-  const made = await cli('add', 'policy', '--name', 'finance', '--engine', 'rules', '--generate', sentence, ...lenient);
+  // The analysis has nothing against it.
+  const made = await cli('add', 'policy', '--name', 'finance', '--engine', 'rules', '--generate', sentence);
   expect(made.code, made.stderr).toBe(0);
   expect(made.stdout).toContain(sentence);
   expect(model.asked).toHaveLength(2);
@@ -203,9 +216,16 @@ it('agentcore add policy --generate: repaired by what the validator says, and on
   expect((await call({ amount: 600 })).stderr).toContain('denied by policy');
   expect(await call({ amount: 600, team: 'finance' })).toMatchObject({ code: 0 });
 
+  model.script = [says({ fragment: sentence, statement: permit() })];
+  const always = await cli('add', 'policy', '--name', 'always', '--engine', 'rules', '--generate', sentence);
+  expect(always.code).toBe(1);
+  expect(always.stdout).toContain('is CREATE_FAILED');
+  expect(always.stderr).toContain('ALLOW_ALL');
+  expect((await call({ amount: 600 })).stderr).toContain('denied by policy');
+
   model.script = [says({ fragment: sentence, statement: permit('', 'nothing') })];
   model.asked.length = 0;
-  const never = await cli('add', 'policy', '--name', 'never', '--engine', 'rules', '--generate', sentence, ...lenient);
+  const never = await cli('add', 'policy', '--name', 'never', '--engine', 'rules', '--generate', sentence);
   expect(never.code).toBe(1);
   expect(model.asked).toHaveLength(4);
 });

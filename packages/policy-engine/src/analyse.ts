@@ -50,6 +50,8 @@ type Question =
 type Answer = { holds: boolean; counterexample?: Counterexample } | { unclear: string };
 
 export interface AnalysisOptions {
+  /** Only what concerns this policy; all of the set if left out. */
+  policy?: string;
   /** All questions together. */
   timeoutMs?: number;
   /** Found by itself if left out; `null` is none. */
@@ -60,10 +62,11 @@ export interface AnalysisOptions {
 export async function analyse(engine: PolicyEngine, set: string, options: AnalysisOptions = {}): Promise<Analysis> {
   const asker = await Asker.begin(engine, options);
   const outline = (await engine.ask('outline', { set })) as Outline;
+  const asked = outline.policies.filter(({ id }) => options.policy === undefined || id === options.policy);
   const all = outline.environments.map((_, at) => at);
   const findings: Finding[] = [];
   const idle = new Set<string>();
-  for (const { id, effect } of outline.policies) {
+  for (const { id, effect } of asked) {
     const named = effect === 'permit' ? (['ALLOW_NONE', 'ALLOW_ALL'] as const) : (['DENY_NONE', 'DENY_ALL'] as const);
     if (await asker.everywhere(set, all, { kind: 'never', policy: id })) {
       idle.add(id);
@@ -72,7 +75,7 @@ export async function analyse(engine: PolicyEngine, set: string, options: Analys
       findings.push({ type: named[1], policyId: id, message: `policy ${id} ${effect}s every request of every tool` });
     }
   }
-  for (const { id, effect } of outline.policies) {
+  for (const { id, effect } of asked) {
     if (idle.has(id)) continue;
     for (const other of outline.policies) {
       // Of two permits each of which covers the other, the first is the one that stays.
@@ -95,7 +98,7 @@ export async function analyse(engine: PolicyEngine, set: string, options: Analys
   }
   return asker.result(
     findings,
-    outline.policies.some(({ free }) => free),
+    asked.some(({ free }) => free),
   );
 }
 
@@ -159,13 +162,12 @@ class Asker {
   }
 
   async #answer(set: string, environment: number, question: Question): Promise<Answer> {
+    if (performance.now() >= this.#deadline) return { unclear: 'the time given for the analysis was over' };
     const body = { set, environment, question };
     const first = (await this.#engine.ask('check', body)) as Answer | { script: string };
     if (!('script' in first)) return first;
     if (!this.#solver) return { unclear: `no solver is installed: ${solverInstall}` };
-    const left = this.#deadline - performance.now();
-    if (left <= 0) return { unclear: 'the time given for the analysis was over' };
-    const reply = await solve(this.#solver, first.script, left);
+    const reply = await solve(this.#solver, first.script, this.#deadline - performance.now());
     if (reply === 'unknown') return { unclear: 'the solver did not decide in time' };
     const told = reply === 'unsat' ? 'unsat' : { model: reply.model };
     return (await this.#engine.ask('check', { ...body, reply: told })) as Answer;

@@ -8,12 +8,13 @@ export interface ToolTargets {
 }
 
 /** The Cedar schema of a gateway's tools: one action each, typed by its input and output. */
-export function toolSchema({ targets, principals = ['OAuthUser', 'IamEntity'] }: ToolTargets): string {
+export function toolSchema({ gatewayArn, targets, principals = ['OAuthUser', 'IamEntity'] }: ToolTargets): string {
   const lines = [
     'namespace AgentCore {',
     '  entity OAuthUser = { id: String } tags String;',
     '  entity IamEntity = { id: String };',
-    '  entity Gateway;',
+    // There is no other: what is said of this one is said of all.
+    `  entity Gateway enum [${quoted(gatewayArn)}];`,
     '  action Mcp;',
     '  action CallTool in [Mcp];',
   ];

@@ -36,7 +36,7 @@ export const module: ServiceModule<'policy', PolicyServiceOperation> = {
       ...kernel,
       evaluator,
       schemaOf: (gateway) => schemaOf(gateway, toolSchema),
-      analyse: analyse(evaluator),
+      analyse: analyse(),
       guardrails: guardrailsOf(kernel),
       model: config.policy.model === undefined ? models.default : models.find(config.policy.model),
       onDecision: (record) => void kernel.journal.record('policy-decisions', record),

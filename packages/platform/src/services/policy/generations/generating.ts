@@ -24,6 +24,8 @@ export interface GeneratingDeps {
 const MOST_ASKED = 4;
 const TIMEOUT_SECONDS = 300;
 const MOST_TOKENS = 8_000;
+/** Of all policies of a sentence. */
+const ANALYSIS_MS = 60_000;
 
 /** Has a model write policies of a sentence, in the background, repairs them from what the validator says, and has them analysed. */
 export class Generating {
@@ -50,11 +52,9 @@ export class Generating {
     if (!model) return generations.end(data.arn, { reasons: ['The model is gone: set models.url or policy.model.'] });
     const drafts = await this.#write(model, gateway, found.data.sentence, signal);
     if (!drafts) return generations.end(data.arn, { reasons: ['The model gave no policies. Say it in other words.'] });
-    const assets = await Promise.all(
-      drafts.map((draft, i) =>
-        this.#assetOf(draft, i, { arn: found.parent, accountId: found.accountId }, gateway, signal),
-      ),
-    );
+    const engine = { arn: found.parent, accountId: found.accountId, timeoutMs: ANALYSIS_MS / drafts.length };
+    const assets: GeneratedAsset[] = [];
+    for (const [i, draft] of drafts.entries()) assets.push(await this.#assetOf(draft, i, engine, gateway));
     await generations.end(data.arn, { assets });
   }
 
@@ -75,7 +75,7 @@ export class Generating {
       const said = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
       const drafts = readAnswer(said);
       const problems = drafts
-        ? await problemsOf(drafts, gateway, checking, signal)
+        ? await problemsOf(drafts, gateway, checking)
         : ['The answer is not the JSON that was asked for.'];
       last = drafts ?? last;
       if (problems.length === 0) return drafts;
@@ -90,9 +90,8 @@ export class Generating {
   async #assetOf(
     { fragment, statement }: Drafted,
     index: number,
-    engine: { arn: string; accountId: string },
+    engine: { arn: string; accountId: string; timeoutMs: number },
     gateway: PolicyGateway,
-    signal: AbortSignal,
   ): Promise<GeneratedAsset> {
     const id = `asset_${index + 1}-${this.#deps.newIdSuffix().toLowerCase()}`;
     if (statement === undefined)
@@ -102,7 +101,7 @@ export class Generating {
         findings: [{ type: 'NOT_TRANSLATABLE', description: 'The tools have nothing that says this.' }],
       };
     const policy = { language: languageOf(statement), text: statement };
-    const { refused, findings } = await this.#deps.checking.draft(policy, gateway, engine, signal);
+    const { refused, findings } = await this.#deps.checking.draft(policy, gateway, engine);
     if (refused.length > 0)
       return { id, fragment, policy, findings: [{ type: 'INVALID', description: refused.join('\n') }] };
     return { id, fragment, policy, findings };
@@ -113,17 +112,11 @@ async function problemsOf(
   drafts: readonly Drafted[],
   gateway: PolicyGateway,
   checking: Pick<PolicyChecking, 'draft'>,
-  signal: AbortSignal,
 ): Promise<string[]> {
   const problems: string[] = [];
   for (const { statement } of drafts) {
     if (statement === undefined) continue;
-    const { refused } = await checking.draft(
-      { language: languageOf(statement), text: statement },
-      gateway,
-      undefined,
-      signal,
-    );
+    const { refused } = await checking.draft({ language: languageOf(statement), text: statement }, gateway, undefined);
     problems.push(...refused.map((reason) => `${statement}\n${reason}`));
   }
   return problems;

@@ -15,7 +15,8 @@ import { concerns, scopesOf } from './policy-scope.ts';
 
 /** What an analysis says of a policy. */
 export interface AnalysisFinding {
-  type: control.FindingType;
+  /** SHADOWED: it changes no decision, since others decide all that it is about. */
+  type: control.FindingType | 'SHADOWED';
   description: string;
 }
 
@@ -24,7 +25,7 @@ export type Analyse = (
   schema: string,
   policy: PolicyText & { id: string },
   others: readonly (PolicyText & { id: string })[],
-  signal: AbortSignal,
+  timeoutMs: number,
 ) => Promise<{ findings: AnalysisFinding[]; notAnalysed?: string | undefined }>;
 
 export interface PolicyCheckingDeps {
@@ -47,6 +48,8 @@ export interface Checked {
 }
 
 const TIMEOUT_SECONDS = 120;
+/** Of one policy, at all gateways. */
+const ANALYSIS_MS = 60_000;
 const MOST_REASONS = 50;
 const LONGEST_REASON = 2_000;
 
@@ -78,7 +81,6 @@ export class PolicyChecking {
     { id, engineArn, accountId }: Pick<Policy, 'id' | 'engineArn' | 'accountId'>,
     text: PolicyText,
     validationMode: control.PolicyValidationMode,
-    signal: AbortSignal,
   ): Promise<Checked> {
     const scopes = scopesOf(text.text);
     if (scopes.length !== 1) return { refused: [severalStatements(scopes.length)], notes: [], temporal: false };
@@ -91,7 +93,12 @@ export class PolicyChecking {
       checked.temporal ||= problems.temporal;
       checked.refused.push(...problems.found.map(written));
       if (problems.found.length > 0) continue;
-      const { findings, notAnalysed } = await this.#analyse(gateway, { id, ...text }, { engineArn, accountId }, signal);
+      const { findings, notAnalysed } = await this.#analyse(
+        gateway,
+        { id, ...text },
+        { engineArn, accountId },
+        ANALYSIS_MS / gateways.length,
+      );
       const said = findings
         .filter(({ type }) => type !== 'VALID')
         .map(({ type, description }) => `${type}: ${description}`);
@@ -104,12 +111,11 @@ export class PolicyChecking {
     return { ...checked, refused: [...new Set(checked.refused)], notes: [...new Set(checked.notes)] };
   }
 
-  /** What is to be said of a draft for one gateway; `engine`: analysed among the policies of that one. */
+  /** What is to be said of a draft for one gateway; `engine`: analysed in that time among the policies of that one. */
   async draft(
     text: PolicyText,
     gateway: PolicyGateway,
-    engine: { arn: string; accountId: string } | undefined,
-    signal: AbortSignal,
+    engine: { arn: string; accountId: string; timeoutMs: number } | undefined,
   ): Promise<{ refused: string[]; findings: control.Finding[] }> {
     const scopes = scopesOf(text.text);
     if (scopes.length !== 1) return { refused: [severalStatements(scopes.length)], findings: [] };
@@ -117,19 +123,24 @@ export class PolicyChecking {
     const { found } = await this.#typeCheck(gateway, { id, live: text, enforcementMode: 'ACTIVE' });
     if (found.length > 0 || !engine) return { refused: found.map(written), findings: [] };
     const among = { engineArn: engine.arn, accountId: engine.accountId };
-    const { findings, notAnalysed } = await this.#analyse(gateway, { id, ...text }, among, signal);
+    const { findings, notAnalysed } = await this.#analyse(gateway, { id, ...text }, among, engine.timeoutMs);
     return {
       refused: [],
-      findings: notAnalysed === undefined ? findings : [{ description: `Not analysed: ${notAnalysed}` }],
+      findings: [
+        ...findings.map(({ type, description }) =>
+          type === 'SHADOWED' ? { description: `SHADOWED: ${description}` } : { type, description },
+        ),
+        ...(notAnalysed === undefined ? [] : [{ description: `Not analysed: ${notAnalysed}` }]),
+      ],
     };
   }
 
-  async #run({ data, signal }: JobRun<Checking>): Promise<void> {
+  async #run({ data }: JobRun<Checking>): Promise<void> {
     const found = await this.#deps.policies.store.get(data.arn);
     if (found?.data.revision !== data.revision || !found.data.wanted) return;
     const policy = policyFrom(found);
     const { wanted, validationMode } = found.data;
-    await this.#end(data, await this.check(policy, wanted, validationMode, signal));
+    await this.#end(data, await this.check(policy, wanted, validationMode));
   }
 
   /** Ends a check. A policy that is gone or wanted otherwise by now stays as it is. */
@@ -183,14 +194,16 @@ export class PolicyChecking {
     gateway: PolicyGateway,
     policy: PolicyText & { id: string },
     engine: { engineArn: string; accountId: string },
-    signal: AbortSignal,
+    timeoutMs: number,
   ): ReturnType<Analyse> {
     const { policies, sets, analyse } = this.#deps;
     const all = await policies.all({ arn: engine.engineArn, accountId: engine.accountId });
-    const others = all.flatMap(({ id, live }) =>
-      live && id !== policy.id && concerns(scopesOf(live.text), gateway.arn) ? [{ id, ...live }] : [],
+    const others = all.flatMap(({ id, live, enforcementMode }) =>
+      live && enforcementMode === 'ACTIVE' && id !== policy.id && concerns(scopesOf(live.text), gateway.arn)
+        ? [{ id, ...live }]
+        : [],
     );
-    return analyse(sets.schemaOf(gateway), policy, others, signal);
+    return analyse(sets.schemaOf(gateway), policy, others, timeoutMs);
   }
 }
 

@@ -396,6 +396,21 @@ const DOORS: Record<string, Door> = {
     method: 'GET',
     path: () => '/identities/portals/none-a1b2c3d4e5',
   },
+  'what policies have blocked': {
+    set: 'policy-decisions',
+    action: 'agentplatform:ReadPolicyDecisions',
+    takes: ['signature', 'presigned'],
+    method: 'GET',
+    path: () => '/_platform/policy-engines/none-0123456789/report',
+  },
+  'why a call was decided so': {
+    set: 'policy-decisions',
+    action: 'agentplatform:ReadPolicyDecisions',
+    takes: ['signature', 'presigned'],
+    method: 'POST',
+    path: () => '/_platform/policy-engines/none-0123456789/explain',
+    body: '{"requestId":"none"}',
+  },
   'secrets of agents': {
     set: 'secrets',
     action: 'agentplatform:ListSecrets',

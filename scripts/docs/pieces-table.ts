@@ -24,6 +24,10 @@ const PIECES: Record<string, { name: string; what: string }> = {
     name: '[Gateway](docs/guides/gateway.md)',
     what: 'APIs, MCP servers and [functions](docs/guides/gateway.md#functions) as tools behind one MCP endpoint; agents never see the credentials',
   },
+  'policy-engines': {
+    name: '[Policy](docs/guides/policy.md)',
+    what: 'rules in Cedar and Dogwood: which tools may be called, by whom, with what, and after what',
+  },
   resourcepolicy: { name: 'Resource policies', what: 'who may call one runtime, endpoint or memory' },
   tags: { name: 'Tags', what: 'tags on resources' },
 };

@@ -53,6 +53,12 @@ const ANSWERS: readonly Answer[] = [
         'ListGatewayRules',
         'DeleteGatewayRule',
       ] as const),
+      ...(['CreatePolicyEngine', 'GetPolicyEngine', 'GetPolicyEngineSummary', 'UpdatePolicyEngine'] as const),
+      ...(['ListPolicyEngines', 'ListPolicyEngineSummaries', 'DeletePolicyEngine'] as const),
+      ...(['CreatePolicy', 'GetPolicy', 'GetPolicySummary', 'UpdatePolicy', 'DeletePolicy'] as const),
+      ...(['ListPolicies', 'ListPolicySummaries', 'StartPolicyGeneration', 'GetPolicyGeneration'] as const),
+      ...(['GetPolicyGenerationSummary', 'ListPolicyGenerations', 'ListPolicyGenerationSummaries'] as const),
+      'ListPolicyGenerationAssets',
       ...(['DeleteResourcePolicy', 'GetResourcePolicy', 'PutResourcePolicy'] as const),
       ...(['ListTagsForResource', 'TagResource', 'UntagResource'] as const),
     ],
@@ -151,6 +157,10 @@ const ROUTE_ANSWERS: Readonly<Record<string, { whose: string; heldBy: readonly s
     whose:
       'the gateway’s: whoever its authorizer lets in and policies let invoke it; a session of it is its caller’s alone',
     heldBy: ['security/doors.test.ts', 'e2e/gateway-sessions.test.ts'],
+  },
+  'policy-decisions': {
+    whose: 'the policy engine’s: whoever policies let read its decisions',
+    heldBy: ['security/doors.test.ts'],
   },
   'gateway-usage': {
     whose: 'the gateway’s: whoever policies let read its usage',

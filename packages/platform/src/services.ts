@@ -10,6 +10,7 @@ import { manifest as iam } from './services/iam/manifest.ts';
 import { manifest as identity } from './services/identity/manifest.ts';
 import { manifest as memory } from './services/memory/manifest.ts';
 import { manifest as packages } from './services/packages/manifest.ts';
+import { manifest as policy } from './services/policy/manifest.ts';
 import { manifest as resourcePolicies } from './services/resource-policies/manifest.ts';
 import { manifest as runtime } from './services/runtime/manifest.ts';
 import { manifest as s3 } from './services/s3/manifest.ts';
@@ -33,6 +34,7 @@ export const services = [
   browser,
   memory,
   functions,
+  policy,
   gateway,
   bedrockRuntime,
 ] as const;

@@ -21,17 +21,24 @@ import { accessOf } from './gateway-access.ts';
 import { printDone } from './iam-request.ts';
 import { FORMATS, inferenceTarget, type ModelFlags, VENDORS } from './inference-target.ts';
 import { addLimitCommand } from './limit-add.ts';
+import { addPolicyCommand, addPolicyEngineCommand } from './policy-add.ts';
 import { addRouteCommand } from './route-add.ts';
 
-/** `agentcore add gateway`, `target`, `limit`, `route` and `function`. */
+/** `agentcore add gateway`, `target`, `limit`, `route`, `policy-engine`, `policy` and `function`. */
 export function addCommand(terminal: Terminal) {
-  return commandGroup('add', 'Add a gateway, an API behind one, a limit or a route of its requests, or a function.', [
-    gatewayCommand(terminal),
-    targetCommand(terminal),
-    addLimitCommand(terminal),
-    addRouteCommand(terminal),
-    addFunctionCommand(terminal),
-  ]);
+  return commandGroup(
+    'add',
+    'Add a gateway, an API behind one, a limit or a route of its requests, policies, or a function.',
+    [
+      gatewayCommand(terminal),
+      targetCommand(terminal),
+      addLimitCommand(terminal),
+      addRouteCommand(terminal),
+      addPolicyEngineCommand(terminal),
+      addPolicyCommand(terminal),
+      addFunctionCommand(terminal),
+    ],
+  );
 }
 
 /** The role that a gateway acts in. Throws a `CliError` when there is none to choose. */

@@ -15,6 +15,7 @@ export type {
   Model,
   ModelAnswer,
   ModelEvent,
+  ModelMessage,
   ModelRequest,
   ModelUsage,
 } from './model.ts';

@@ -19,6 +19,7 @@ import type { RequestContext, Service } from '../../kernel/service.ts';
 import type { Changes, Database } from '../../kernel/storage/index.ts';
 import type { FunctionCaller } from '../functions/index.ts';
 import type { IdentityPort } from '../identity/index.ts';
+import type { PolicyPort } from '../policy/index.ts';
 import type { SecretsPort } from '../secrets/index.ts';
 import { GatewayTools } from './gateway-tools.ts';
 import { domainsOf, mcpPath } from './gateways/gateway.ts';
@@ -40,6 +41,7 @@ import { BackendSigning } from './outbound/backend-signing.ts';
 import { ListingConsents } from './outbound/listing-consents.ts';
 import { TargetCredentials } from './outbound/target-credentials.ts';
 import { TargetGuard } from './outbound/target-guard.ts';
+import { PolicyGate, policyGateways } from './policy/index.ts';
 import {
   Connections,
   LimitedRequests,
@@ -78,6 +80,7 @@ export interface GatewayServiceDeps {
   jobs: Jobs;
   paginator: Paginator;
   identity: Pick<IdentityPort, 'link' | 'unlink' | 'arnOf' | 'credentials' | 'headersOf' | 'requireWorkload'>;
+  policy: PolicyPort;
   secrets: Pick<SecretsPort, 'read'>;
   functions: FunctionCaller;
   jwt: JwtAuthenticator;
@@ -172,14 +175,16 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
   const guardRails = new GuardRailStore(deps);
   const tools = new GatewayTools({ ...deps, gateways, targets, limits, rules, guardRails });
   const search = new ToolSearch({ ...deps, vectors });
+  const gate = new PolicyGate(deps);
+  deps.policy.serve(policyGateways(tools));
   const asked = new AskedTargets({ ...deps, kinds });
   const chain = new FallbackChain({ ...deps, breaker: new CircuitBreaker(deps.clock) });
   const interceptors = new Interceptors(deps);
   const inbound = new Inbound({ ...deps, tools });
   const limited = new LimitedRequests({ permits, connections: places });
   const servers = new McpServers({
-    ...{ ...deps, tools, asked, kinds, onSessionEnd: (id) => connections.endSession(id) },
-    calls: new ToolCalls({ ...deps, kinds, asked, search }),
+    ...{ ...deps, tools, asked, kinds, gate, onSessionEnd: (id) => connections.endSession(id) },
+    calls: new ToolCalls({ ...deps, kinds, asked, search, gate }),
     prompts: new Prompts({ ...deps, kinds, asked }),
     resources: new Resources({ ...deps, kinds, asked }),
   });
@@ -200,7 +205,7 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
     passes: [
       new GatewayRequests({ inbound, servers, interceptors, limited }),
       new TrafficRequests({
-        ...{ inbound, limited, kinds, chain, random: Math.random },
+        ...{ inbound, limited, kinds, chain, gate, random: Math.random },
         words: {
           inference: new InferenceRequests({
             ...{ ...deps, credentials, guard, chain, random: Math.random },

@@ -8,8 +8,14 @@ export function checkGateway({
   authorizerConfiguration,
   protocolConfiguration,
   interceptorConfigurations = [],
+  policyEngineConfiguration,
   customTransformConfiguration: transform,
 }: GatewayDefinition): void {
+  if (policyEngineConfiguration && authorizerType === 'NONE')
+    throw errors.invalidField(
+      'policyEngineConfiguration',
+      'must not be given where authorizerType is NONE: policies are about callers who are known',
+    );
   const rules = authorizerConfiguration?.customJWTAuthorizer;
   const judged = authorizerType === 'CUSTOM_JWT' || authorizerType === 'AUTHENTICATE_ONLY';
   if (judged && !rules)

@@ -1,7 +1,6 @@
 import type { control } from '@agentplatform/contract';
-import type { FieldTable } from '../fields.ts';
+import type { FieldTable } from '../../../kernel/served-fields.ts';
 
-const WITHOUT_POLICY = 'needs Policy, which is not built yet';
 const PRIVATE = 'is not offered here; open the private range with --allow-private-egress instead';
 
 /** Every field of CreateGateway and UpdateGateway: served, or why it is refused. */
@@ -46,7 +45,9 @@ export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | key
   'interceptorConfigurations.interceptionPoints': 'served',
   'interceptorConfigurations.inputConfiguration.passRequestHeaders': 'served',
   'interceptorConfigurations.inputConfiguration.payloadFilter.exclude.field': 'served',
-  policyEngineConfiguration: WITHOUT_POLICY,
+  policyEngineConfiguration: 'served',
+  'policyEngineConfiguration.arn': 'served',
+  'policyEngineConfiguration.mode': 'served',
   exceptionLevel: 'served',
   tags: 'served',
   domainOverride: 'served',

@@ -16,6 +16,7 @@ export type GatewayDefinition = Pick<
   | 'exceptionLevel'
   | 'interceptorConfigurations'
   | 'domainOverride'
+  | 'policyEngineConfiguration'
 > &
   Pick<control.UpdateGatewayRequest, 'customTransformConfiguration'>;
 
@@ -37,6 +38,8 @@ export interface Gateway extends GatewayData {
   /** Unique everywhere; part of its address. */
   id: string;
   name: string;
+  /** Whether its owner closes what no policy is about, by a tag. */
+  closed?: boolean | undefined;
   /** Milliseconds since the epoch. */
   createdAt: number;
   updatedAt: number;
@@ -74,6 +77,14 @@ export function originAt(gateway: Pick<Gateway, 'definition'>, host = '', platfo
 /** The versions of MCP that a gateway speaks. */
 export function versionsOf({ definition: { protocolConfiguration } }: Pick<Gateway, 'definition'>): readonly string[] {
   return protocolConfiguration?.mcp.supportedVersions ?? MCP_VERSIONS;
+}
+
+/** By this tag an owner closes prompts and resources where policies are enforced: no policy is about them. */
+export const CLOSED_TAG = 'agentplatform:prompts-and-resources';
+
+/** Whether policies are enforced, and prompts and resources, which no policy is about, are closed. */
+export function closesUnruled({ definition, closed }: Pick<Gateway, 'definition' | 'closed'>): boolean {
+  return closed === true && definition.policyEngineConfiguration?.mode === 'ENFORCE';
 }
 
 /** Whether a gateway has the tool that finds tools. */

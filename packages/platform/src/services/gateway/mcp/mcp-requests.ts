@@ -51,7 +51,7 @@ export class GatewayRequests implements PassService {
   }
 
   async #pass(
-    { req, requestId, principal, body, signal, countMore, hold }: Passing,
+    { req, requestId, principal, body, signal, span, countMore, hold }: Passing,
     open: OpenGateway,
   ): Promise<UpstreamResponse> {
     const { servers } = this.#deps;
@@ -74,7 +74,7 @@ export class GatewayRequests implements PassService {
     }
     const passedBack: Record<string, string> = {};
     const caller: ToolCaller = {
-      ...{ principal, requestId, headers: req.headers, query: url.searchParams },
+      ...{ principal, requestId, headers: req.headers, query: url.searchParams, span },
       passBack: (headers) => void Object.assign(passedBack, headers),
     };
     const asked = { req, url, signal, open, caller, text, message };

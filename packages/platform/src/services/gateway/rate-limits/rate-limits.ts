@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type control, errors } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
+import { refuseUnserved } from '../../../kernel/served-fields.ts';
 import {
   type Database,
   DuplicateResourceError,
@@ -9,7 +10,6 @@ import {
   type Page,
   ResourceStore,
 } from '../../../kernel/storage/index.ts';
-import { refuseUnserved } from '../fields.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import { holdGateway } from '../hold-gateway.ts';
 import { checkRateLimit } from './check-rate-limit.ts';

@@ -1,6 +1,7 @@
 import { type control, errors, resourceArn } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { JobQueue, Jobs } from '../../../kernel/jobs/index.ts';
+import { refuseUnserved } from '../../../kernel/served-fields.ts';
 import type { RequestContext } from '../../../kernel/service.ts';
 import {
   type Database,
@@ -10,7 +11,6 @@ import {
   type Page,
   ResourceStore,
 } from '../../../kernel/storage/index.ts';
-import { refuseUnserved } from '../fields.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import { holdGateway } from '../hold-gateway.ts';
 import { USUAL_CREDENTIALS } from '../outbound/credential-rules.ts';

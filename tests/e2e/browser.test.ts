@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process';
+import { type ChildProcess, execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { readdir, readFile, readlink, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -18,6 +19,7 @@ import {
 } from '@aws-sdk/client-bedrock-agentcore-control';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { agentcoreInside } from '../../packages/cli/test/agentcore.ts';
 import { type BrowserClient, browserSession } from '../../packages/sdk/src/browser/index.ts';
 import { python } from '../support/boto3.ts';
 import {
@@ -32,18 +34,28 @@ import {
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { newUser } from '../support/iam.ts';
 import { npmPackage } from '../support/npm-package.ts';
+import { OtherNetwork } from '../support/other-network.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 
 const run = promisify(execFile);
 const PUPPETEER = 'puppeteer-core@25.16.0';
 const puppeteer = await npmPackage(PUPPETEER);
+/** A private network that only exists on this machine, in a namespace of its own; a web server is in it. */
+const NETWORK = { name: `br${process.pid}`, host: '172.30.95.1', inside: '172.30.95.2', port: 8099 };
+const SUBNET = 'subnet-0123456789abcdef0';
 let platform: TestPlatform;
+let network: OtherNetwork;
+let web: ChildProcess;
 let clients: Clients;
 let session: BrowserSession;
 
 beforeAll(async () => {
   needChromium();
-  platform = await startTestPlatform({ env: { AGENTPLATFORM_BROWSER_WARM_SESSIONS: '0' } });
+  network = await OtherNetwork.open(NETWORK);
+  web = network.spawn('python3', '-m', 'http.server', String(NETWORK.port), '--directory', import.meta.dirname);
+  platform = await startTestPlatform({
+    env: { AGENTPLATFORM_BROWSER_WARM_SESSIONS: '0', AGENTPLATFORM_BROWSER_SUBNETS: `${SUBNET}=172.30.95.0/24` },
+  });
   clients = clientsOf(platform);
   session = await startBrowserSession(clients);
 }, 400_000);
@@ -51,6 +63,12 @@ beforeAll(async () => {
 afterAll(async () => {
   clients?.close();
   await platform?.dispose();
+  if (web?.exitCode === null) {
+    const gone = once(web, 'exit');
+    web.kill('SIGKILL');
+    await gone;
+  }
+  await network?.close();
 });
 
 const signed = (to = session) => handshakeHeaders(platform, to.automation);
@@ -195,6 +213,30 @@ describe('what no page may reach', () => {
     cdp.socket.close();
   });
 
+  it('is a private network, but for the subnets that its browser names', async () => {
+    const make = new CreateBrowserCommand({
+      name: 'in_vpc',
+      networkConfiguration: {
+        networkMode: 'VPC',
+        vpcConfig: { subnets: [SUBNET], securityGroups: ['sg-0123456789abcdef0'] },
+      },
+    });
+    const { browserId = '' } = await clients.control.send(make);
+    const inVpc = await startBrowserSession(clients, { browserIdentifier: browserId });
+    const reach = async (from: BrowserSession, address: string) => {
+      const cdp = await raw(from);
+      const { errorText = 'reached' } = await cdp.send('Page.navigate', { url: address }, await cdp.page());
+      cdp.socket.close();
+      return errorText;
+    };
+    const there = `http://${NETWORK.inside}:${NETWORK.port}/`;
+    // The control: the server answers a page where the network is open.
+    await expect.poll(() => reach(inVpc, there), { timeout: 60_000 }).toBe('reached');
+    expect(await reach(session, there)).toMatch(/^net::ERR_/);
+    expect(await reach(inVpc, `http://169.254.170.2:${new URL(platform.ready.endpoint).port}/`)).toMatch(/^net::ERR_/);
+    await clients.control.send(new DeleteBrowserCommand({ browserId }));
+  });
+
   it('is kept apart by Chromium’s own sandbox, in namespaces inside those of the session', async () => {
     const renderers = await namespacesOf('--type=renderer');
     const sessions = await namespacesOf('/opt/browser/main.mjs');
@@ -311,6 +353,40 @@ print(json.dumps(seen))
       env: { ...process.env, ...python?.env, ...platform.env },
     });
     expect(JSON.parse(stdout)).toEqual({ product: 'Chrome', closed: 4001, moved: 'SUCCESS', ended: true });
+  });
+});
+
+describe('agentcore browser', () => {
+  it('starts a session of the size and time that are asked for, lists it while it lives, and stops it', async () => {
+    const cli = async (...args: string[]) => {
+      const { code, stdout, stderr } = await agentcoreInside(['browser', ...args], {
+        cwd: import.meta.dirname,
+        env: platform.env,
+        stdin: '',
+      });
+      return { code, stdout, stderr };
+    };
+    const started = await cli('start', '--name', 'by-hand', '--timeout', '600', '--view-port', '800x600', '--json');
+    expect(started.code, started.stderr).toBe(0);
+    const { sessionId, automation } = JSON.parse(started.stdout);
+    const of = { browserIdentifier: BUILT_IN, sessionId };
+    expect(await clients.data.send(new GetBrowserSessionCommand(of))).toMatchObject({
+      name: 'by-hand',
+      sessionTimeoutSeconds: 600,
+      viewPort: { width: 800, height: 600 },
+      streams: { automationStream: { streamEndpoint: automation } },
+    });
+    expect((await cli('list')).stdout).toMatch(new RegExp(`^${sessionId} +by-hand +READY `, 'm'));
+    expect((await cli('stop', sessionId)).stdout).toBe(`Session ${sessionId} has ended.\n`);
+    expect((await cli('list')).stdout).not.toContain(sessionId);
+    expect((await cli('list', '--all')).stdout).toMatch(new RegExp(`^${sessionId} +by-hand +TERMINATED `, 'm'));
+    for (const wrong of [
+      ['--view-port', 'big'],
+      ['--timeout', '0'],
+      ['--timeout', 'an hour'],
+    ])
+      expect(await cli('start', ...wrong)).toMatchObject({ code: 2, stderr: expect.stringContaining('It must be') });
+    expect((await cli('stop', 'nobodys')).stderr).toContain('has no session nobodys of yours');
   });
 });
 

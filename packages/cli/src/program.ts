@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
 import { CliError } from './cli-error.ts';
+import { browserCommand } from './commands/browser.ts';
 import { codeCommand } from './commands/code.ts';
 import { createCommand } from './commands/create.ts';
 import { deployCommand } from './commands/deploy.ts';
@@ -57,6 +58,7 @@ export function createProgram(terminal: Terminal): Command {
   program.addCommand(policyCommand(terminal));
   program.addCommand(functionCommand(terminal));
   program.addCommand(memoryCommand(terminal));
+  program.addCommand(browserCommand(terminal));
   program.addCommand(secretCommand(terminal));
   program.addCommand(keyCommand(terminal));
   program.addCommand(identityCommand(terminal));

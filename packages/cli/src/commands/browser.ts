@@ -1,0 +1,124 @@
+import type { BrowserSessionSummary } from '@aws-sdk/client-bedrock-agentcore';
+import { InvalidArgumentError } from '@commander-js/extra-typings';
+import { commandGroup, platformCommand } from '../command.ts';
+import { dataClient } from '../platform/clients.ts';
+import { findConnection } from '../platform/connection.ts';
+import { patience } from '../terminal/progress.ts';
+import { columns, note, print, printJson, type Terminal, typed } from '../terminal/terminal.ts';
+
+const BUILT_IN = 'aws.browser.v1';
+
+/** Sessions of browsers. */
+export function browserCommand(terminal: Terminal) {
+  return commandGroup('browser', 'Start, list and stop browser sessions.', [
+    startCommand(terminal),
+    listCommand(terminal),
+    stopCommand(terminal),
+  ]);
+}
+
+function startCommand(terminal: Terminal) {
+  return platformCommand('start', {
+    summary: 'Start a browser session: a Chromium in a sandbox of its own.',
+    details:
+      'Prints the id of the session and where programs drive it (CDP). The handshake has to be signed: BrowserClient.generateWsHeaders() in ' +
+      'TypeScript and generate_ws_headers() in Python do so.',
+    examples: [
+      { does: 'of the built-in browser, for an hour', line: 'agentcore browser start' },
+      { does: 'a small page for ten minutes', line: 'agentcore browser start --view-port 800x600 --timeout 600' },
+    ],
+  })
+    .option('--browser <id>', 'browser', BUILT_IN)
+    .option('--name <name>', 'name of the session')
+    .option('--timeout <seconds>', 'when it ends by itself; at most 28800 (default: 3600)', wholeNumber)
+    .option('--view-port <size>', 'size of the page (default: 1456x819)', size)
+    .action(async (options) => {
+      const connection = await findConnection(terminal, options);
+      const { StartBrowserSessionCommand } = await import('@aws-sdk/client-bedrock-agentcore');
+      const client = await dataClient(connection);
+      const started = patience(terminal, 'starting a session (the first one of a machine makes its image)');
+      const answer = await client
+        .send(
+          new StartBrowserSessionCommand({
+            browserIdentifier: options.browser,
+            name: options.name,
+            sessionTimeoutSeconds: options.timeout,
+            viewPort: options.viewPort,
+          }),
+        )
+        .finally(started);
+      const automation = answer.streams?.automationStream?.streamEndpoint;
+      if (options.json)
+        return printJson(terminal, {
+          browserIdentifier: answer.browserIdentifier,
+          sessionId: answer.sessionId,
+          automation,
+        });
+      print(terminal, answer.sessionId ?? '');
+      note(terminal, `Programs drive it at ${automation}`);
+      note(terminal, typed(terminal, `End it with: agentcore browser stop ${answer.sessionId}`));
+    });
+}
+
+function listCommand(terminal: Terminal) {
+  return platformCommand('list', {
+    summary: 'List your sessions of a browser, the newest first.',
+    examples: [
+      { does: 'those that live', line: 'agentcore browser list' },
+      { does: 'those that have ended, too', line: 'agentcore browser list --all' },
+    ],
+  })
+    .option('--browser <id>', 'browser', BUILT_IN)
+    .option('--all', 'also those that have ended')
+    .action(async (options) => {
+      const connection = await findConnection(terminal, options);
+      const { ListBrowserSessionsCommand } = await import('@aws-sdk/client-bedrock-agentcore');
+      const client = await dataClient(connection);
+      const wanted = { browserIdentifier: options.browser, ...(options.all ? {} : { status: 'READY' as const }) };
+      const sessions: BrowserSessionSummary[] = [];
+      let nextToken: string | undefined;
+      do {
+        const page = await client.send(new ListBrowserSessionsCommand({ ...wanted, nextToken }));
+        sessions.push(...(page.items ?? []));
+        nextToken = page.nextToken;
+      } while (nextToken !== undefined);
+      if (options.json) return printJson(terminal, sessions);
+      if (sessions.length === 0)
+        return note(terminal, typed(terminal, 'There are no sessions. Start one with: agentcore browser start'));
+      const rows = sessions.map((session) => [
+        session.sessionId ?? '',
+        session.name ?? '',
+        session.status ?? '',
+        session.createdAt?.toISOString() ?? '',
+      ]);
+      for (const line of columns([['SESSION', 'NAME', 'STATUS', 'STARTED'], ...rows])) print(terminal, line);
+    });
+}
+
+function stopCommand(terminal: Terminal) {
+  return platformCommand('stop', {
+    summary: 'End a browser session. What it has on its disk is gone then.',
+    examples: [{ does: 'end one', line: 'agentcore browser stop e75c051150d44b30972d83425dcdbd17' }],
+  })
+    .argument('<session>', 'id of the session')
+    .option('--browser <id>', 'browser', BUILT_IN)
+    .action(async (sessionId, options) => {
+      const connection = await findConnection(terminal, options);
+      const { StopBrowserSessionCommand } = await import('@aws-sdk/client-bedrock-agentcore');
+      const client = await dataClient(connection);
+      await client.send(new StopBrowserSessionCommand({ browserIdentifier: options.browser, sessionId }));
+      if (options.json) return printJson(terminal, { sessionId, stopped: true });
+      print(terminal, `Session ${sessionId} has ended.`);
+    });
+}
+
+function wholeNumber(text: string): number {
+  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number of seconds.');
+}
+
+function size(text: string): { width: number; height: number } {
+  const [, width, height] = /^(\d{3,4})x(\d{3,4})$/.exec(text) ?? [];
+  if (width !== undefined && height !== undefined) return { width: Number(width), height: Number(height) };
+  throw new InvalidArgumentError('It must be WIDTHxHEIGHT, such as 1280x720.');
+}

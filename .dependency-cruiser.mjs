@@ -14,6 +14,13 @@ export default {
       to: { path: '^packages/(?!contract/)' },
     },
     {
+      name: 'policy-engine-stands-alone',
+      comment: 'The policy engine knows nobody; the server and the command line know its index.ts.',
+      severity: 'error',
+      from: { path: '^packages/policy-engine/src', pathNot: tests },
+      to: { path: '^packages/(?!policy-engine/)' },
+    },
+    {
       name: 'kernel-knows-no-service',
       comment:
         'What a service needs of the kernel is there for every service; what it needs of a service comes as a parameter.',

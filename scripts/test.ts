@@ -7,6 +7,7 @@ import { fetchAll } from '../tests/support/fetch-all.ts';
 import { endWithOwner } from './end-with-owner.ts';
 import { operationsTally, recordedLines } from './test/driven-operations.ts';
 import { gvisorForTests } from './test/gvisor.ts';
+import { longestFiles } from './test/longest-files.ts';
 import { LongestFirst } from './test/longest-first.ts';
 import { timesByPiece } from './test/pieces.ts';
 import { pythonPackages } from './test/python-packages.ts';
@@ -74,7 +75,7 @@ async function test(args: string[]): Promise<number> {
     );
   }
   if (total.passed + total.failed + total.skipped.length === 0) process.stderr.write('No test matches.\n');
-  if (all) process.stdout.write(`${timesByPiece(tallies).join('\n')}\n`);
+  if (all) process.stdout.write(`${[...longestFiles(tallies), ...timesByPiece(tallies)].join('\n')}\n`);
   process.stdout.write(`${report(total)}\n${closingLine(total)}\n`);
   return total.failed === 0 && total.passed > 0 && process.exitCode !== 1 ? 0 : 1;
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { withSection } from '../../scripts/docs/pages.ts';
 import { busyNote, type Machine, takenOn } from '../support/machine.ts';
 import { rounded } from '../support/statistics.ts';
+import type { LimitTimes } from './limits.ts';
 import { CONNECTIONS, type Measured } from './measure.ts';
 
 /** Times in milliseconds. */
@@ -15,6 +16,7 @@ export interface TrafficResults {
   /** In words, what could not be measured, and why. */
   missing: string[];
   measured: Measured[];
+  limits: LimitTimes;
 }
 
 const resultsFile = fileURLToPath(new URL('../results/gateway-traffic.json', import.meta.url));
@@ -25,10 +27,24 @@ const ms = (value: number): string => `${rounded(value, 2)} ms`;
 const rate = (value: number): string => `${Math.round(value).toLocaleString('en')}/s`;
 
 /** The results as a table in Markdown, and what is missing of them. */
-export function table({ measured, missing }: TrafficResults): string {
+export function table({ measured, missing, limits }: TrafficResults): string {
   const rows = measured.filter(({ kind }) => kind === 'gateway').flatMap((one) => rowsOf(one, measured));
-  const lines = [...HEAD, ...rows.map((row) => `| ${row.join(' | ')} |`)];
+  const lines = [...HEAD, ...[...rows, ...limitRows(limits)].map((row) => `| ${row.join(' | ')} |`)];
   return [...lines, ...missing.flatMap((one) => ['', one.replaceAll('\n', ' ')])].join('\n');
+}
+
+function limitRows({ checkP50, checkP99, drawP50, drawP99 }: LimitTimes): string[][] {
+  const us = (value: number): string => `${rounded(value, 1)} µs`;
+  return [
+    [
+      'Rate limit, from a portion, p50 (p99 of 20 together)',
+      `${us(checkP50)} (${us(checkP99)})`,
+      '',
+      '',
+      'at most 20 µs',
+    ],
+    ['Rate limit, with a draw from the embedded database, p50 (p99)', `${us(drawP50)} (${us(drawP99)})`, '', '', ''],
+  ];
 }
 
 function rowsOf(own: Measured, measured: readonly Measured[]): string[][] {

@@ -6,6 +6,7 @@ import { busyNote, type Machine, takenOn } from '../support/machine.ts';
 import { rounded } from '../support/statistics.ts';
 import type { HalfLoad } from './half-load.ts';
 import type { Listing } from './listing.ts';
+import type { Neighbours } from './neighbours.ts';
 import type { Processes } from './processes.ts';
 import type { Registration } from './registration.ts';
 import type { Searching } from './searching.ts';
@@ -21,6 +22,7 @@ export interface GatewayResults {
   missing: string[];
   measured: Measured[];
   half: HalfLoad[];
+  neighbours: Neighbours;
   listing: Listing;
   registration: Registration | undefined;
   searching: Searching;
@@ -40,6 +42,7 @@ export function table(results: GatewayResults): string {
   const rows = [
     ...callRows(results),
     ...halfRows(results),
+    neighboursRow(results.neighbours),
     listingRow(results.listing),
     ...(results.registration ? [registrationRow(results.registration)] : []),
     ...searchRows(results.searching),
@@ -83,6 +86,16 @@ function halfRows({ half, measured }: GatewayResults): string[][] {
     added(more),
     isPeer(name) ? '' : 'at most +1 ms',
   ]);
+}
+
+function neighboursRow({ rate: offered, sound, dead, hanging }: Neighbours): string[] {
+  return [
+    `A target at ${rate(offered)}, beside a dead one at ${rate(offered)} and ${hanging} calls without an answer, p99 (p50)`,
+    `${ms(dead.p99)} (${ms(dead.p50)})`,
+    `beside a sound one ${ms(sound.p99)} (${ms(sound.p50)})`,
+    `${rounded(dead.p99 / sound.p99, 2)} ×`,
+    'does not move',
+  ];
 }
 
 function listingRow({ tools, bytes, first, p50, p99 }: Listing): string[] {

@@ -5,6 +5,7 @@ import { BenchGateways } from './bench-gateways.ts';
 import { directContestant, gatewayContestants } from './contestants.ts';
 import { atHalf } from './half-load.ts';
 import { list } from './listing.ts';
+import { besideNeighbours } from './neighbours.ts';
 import { type OrdersApi, startOrdersApi } from './orders-api.ts';
 import { type OpenPeers, openPeers } from './peers.ts';
 import { measureProcesses } from './processes.ts';
@@ -13,8 +14,24 @@ import { type GatewayResults, keepResults, table } from './results.ts';
 import { search } from './searching.ts';
 import { takeTurns } from './throughput.ts';
 
-const FULL = { turns: 5, half: { seconds: 3, rounds: 3 }, lists: 300, registrations: 5, queries: 200, pairs: 5 };
-const QUICK = { turns: 2, half: { seconds: 2, rounds: 2 }, lists: 50, registrations: 1, queries: 30, pairs: 2 };
+const FULL = {
+  turns: 5,
+  half: { seconds: 3, rounds: 3 },
+  lists: 300,
+  registrations: 5,
+  queries: 200,
+  pairs: 5,
+  beside: 5,
+};
+const QUICK = {
+  turns: 2,
+  half: { seconds: 2, rounds: 2 },
+  lists: 50,
+  registrations: 1,
+  queries: 30,
+  pairs: 2,
+  beside: 2,
+};
 const LISTED = 1_000;
 const SEARCHED = 5_000;
 
@@ -22,7 +39,7 @@ const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /**
  * `npm run bench -- gateway [--quick] [--keep]`: a tool of a small API, called through a gateway by signature and by token, through ContextForge,
- * through FastMCP, and the API by itself, taking turns; then lists, a large document, search, and two servers on one database. The load comes from
+ * through FastMCP, and the API by itself, taking turns; then a target beside a dead one, lists, a large document, search, and two servers on one database. The load comes from
  * this process, on the same machine. Prints a table; `--keep` writes bench/results/gateway.json and docs/benchmarks.md.
  */
 export async function run(args: string[]): Promise<void> {
@@ -41,12 +58,14 @@ export async function run(args: string[]): Promise<void> {
 }
 
 type Calls = Pick<GatewayResults, 'missing' | 'measured' | 'half'> & Pick<OpenPeers, 'versions'>;
-type AllMeasured = Calls & Pick<GatewayResults, 'listing' | 'registration' | 'searching' | 'processes'>;
+type AllMeasured = Calls & Pick<GatewayResults, 'neighbours' | 'listing' | 'registration' | 'searching' | 'processes'>;
 
 async function measure(api: OrdersApi, size: typeof FULL): Promise<AllMeasured> {
   const gateways = await BenchGateways.start();
   try {
     const calls = await measureCalls(gateways, api, size);
+    say('A dead neighbour …');
+    const neighbours = await besideNeighbours(gateways, api, size.beside);
     const sentences = await realSentences(SEARCHED + size.queries);
     say('Lists …');
     const listing = await list(gateways, api.url, sentences.slice(0, LISTED), size.lists);
@@ -57,7 +76,14 @@ async function measure(api: OrdersApi, size: typeof FULL): Promise<AllMeasured> 
     const searched = { sentences: sentences.slice(0, SEARCHED), queries: sentences.slice(SEARCHED) };
     const searching = await search(gateways, api.url, searched);
     say('Two servers …');
-    return { ...calls, listing, registration, searching, processes: await measureProcesses(api, size.pairs) };
+    return {
+      ...calls,
+      neighbours,
+      listing,
+      registration,
+      searching,
+      processes: await measureProcesses(api, size.pairs),
+    };
   } finally {
     await gateways.end();
   }

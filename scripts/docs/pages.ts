@@ -12,6 +12,7 @@ import {
   RULE_FIELDS,
   TARGET_FIELDS,
 } from '../../packages/platform/src/services/gateway/index.ts';
+import { ENGINE_FIELDS, GENERATION_FIELDS, POLICY_FIELDS } from '../../packages/platform/src/services/policy/index.ts';
 import { services } from '../../packages/platform/src/services.ts';
 import { errorsPage } from './errors-page.ts';
 import { fieldsTable } from './fields-table.ts';
@@ -44,6 +45,15 @@ export function generatedPages(): Record<string, string> {
         { operations: 'The operations that write rate limits', fields: RATE_LIMIT_FIELDS },
         { operations: 'CreateGatewayRule and UpdateGatewayRule', fields: RULE_FIELDS },
         { operations: 'CreateGatewayTarget and UpdateGatewayTarget', fields: TARGET_FIELDS },
+      ]),
+    ),
+    'docs/guides/policy.md': withSection(
+      readFileSync(pagePath('docs/guides/policy.md'), 'utf8'),
+      'policy-fields',
+      fieldsTable([
+        { operations: 'CreatePolicyEngine and UpdatePolicyEngine', fields: ENGINE_FIELDS },
+        { operations: 'CreatePolicy and UpdatePolicy', fields: POLICY_FIELDS },
+        { operations: 'StartPolicyGeneration', fields: GENERATION_FIELDS },
       ]),
     ),
     'README.md': withSection(

@@ -11,6 +11,10 @@ const PIECES: Record<string, { name: string; what: string }> = {
     name: '[Code Interpreter](docs/guides/code-interpreter.md)',
     what: 'Python, JavaScript and TypeScript in sandboxes',
   },
+  browsers: {
+    name: '[Browser](docs/guides/browser.md)',
+    what: 'a Chromium in a sandbox of its own for each session, driven by Playwright, Puppeteer or any client of CDP',
+  },
   memories: { name: '[Memory](docs/guides/memory.md)', what: 'events, long-term records, search by meaning' },
   identities: {
     name: '[Identity](docs/guides/identity.md)',
@@ -19,6 +23,10 @@ const PIECES: Record<string, { name: string; what: string }> = {
   gateways: {
     name: '[Gateway](docs/guides/gateway.md)',
     what: 'APIs, MCP servers and [functions](docs/guides/gateway.md#functions) as tools behind one MCP endpoint; agents never see the credentials',
+  },
+  'policy-engines': {
+    name: '[Policy](docs/guides/policy.md)',
+    what: 'rules in Cedar and Dogwood: which tools may be called, by whom, with what, and after what',
   },
   resourcepolicy: { name: 'Resource policies', what: 'who may call one runtime, endpoint or memory' },
   tags: { name: 'Tags', what: 'tags on resources' },

@@ -17,6 +17,7 @@ import { type AgentOptions, deployAgent, untilReady } from '../support/deploy.ts
 import { newRole, setPolicy } from '../support/iam.ts';
 import { invokeJson, sessionId } from '../support/invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
+import { signedFetch } from '../support/signed-fetch.ts';
 
 const folder = join(import.meta.dirname, '../support/probe-agent');
 const SESSION: FilesystemConfiguration = { sessionStorage: { mountPath: '/mnt/kept' } };
@@ -142,6 +143,13 @@ export function fileSystems(sandboxes: () => string[]): void {
       await stop(arn, live);
       expect(await file(arn, live, '/mnt/kept/log')).toEqual({ text: 'before after ' });
     });
+  });
+
+  it('of kinds that cannot be shown with other owners are named by doctor: sandboxes with them share quotas', async () => {
+    const answer = await signedFetch(platform, { method: 'GET', path: '/_platform/doctor' });
+    const { providers } = (await answer.json()) as { providers: { provider: string; shared?: string[] }[] };
+    const { shared = [] } = providers.find(({ provider }) => provider === 'oci') ?? {};
+    expect(shared.flatMap((what) => /that see the shared place (\S+): /.exec(what)?.[1] ?? [])).toEqual([OBJECTS]);
   });
 
   describe('a shared place', () => {

@@ -46,6 +46,13 @@ const define = (more: Partial<CreateGatewayCommandInput>): CreateGatewayCommandI
   ...{ name: 'intercepted', roleArn: undefined, protocolType: 'MCP', authorizerType: 'AWS_IAM', ...more },
 });
 
+/** A signed request, as clients send it that know a member which the SDK does not. */
+async function postSigned(address: string, method: string, body: object): Promise<{ status: number; body: string }> {
+  const headers = { 'content-type': 'application/json' };
+  const answer = await own(address, { method, headers, body: JSON.stringify(body) });
+  return { status: answer.status, body: await answer.text() };
+}
+
 beforeAll(async () => {
   platform = await startTestPlatform({ args: ['--allow-private-egress', '127.0.0.0/8'] });
   clients = clientsOf(platform);
@@ -109,6 +116,34 @@ describe.each(['auto', 'legacy'] as const)('a function that intercepts, for a cl
     expect(backend.requests).toEqual([]);
     await client.close();
   });
+});
+
+it('a custom transformation is asked for both ways, is shown, and is not for HTTP', async () => {
+  const arn = await newFunction(lambda, platform, 'transform', { files: { 'index.mjs': SOURCE } });
+  const roleArn = await newRole(platform, 'transformed', [
+    { Effect: 'Allow', Action: 'lambda:InvokeFunction', Resource: arn },
+  ]);
+  const name = 'transformed';
+  const { gatewayId = '', gatewayUrl = '' } = await clients.control.send(
+    new CreateGatewayCommand(define({ name, roleArn })),
+  );
+  await addMcpServer(clients, gatewayId, 'backend', { endpoint: backend.url });
+  const client = await connectMcp(gatewayUrl, { fetch: own });
+  const names = async () => (await client.listTools()).tools.map((tool) => tool.name);
+  expect(await names()).toContain('backend___secret');
+  const update = (customTransformConfiguration: object) =>
+    postSigned(`${platform.ready.endpoint}/gateways/${gatewayId}/`, 'PUT', {
+      ...{ name, roleArn, protocolType: 'MCP', authorizerType: 'AWS_IAM', customTransformConfiguration },
+    });
+  expect(await update({})).toMatchObject({
+    status: 400,
+    body: expect.stringContaining('customTransformConfiguration'),
+  });
+  const lambdaOf = (lambdaArn: string) => ({ lambda: { arn: lambdaArn } });
+  expect(await update(lambdaOf(arn))).toMatchObject({ status: 202, body: expect.stringContaining(arn) });
+  expect(await names()).toEqual(['backend___broken', 'backend___open']);
+  await expect(client.callTool({ name: 'backend___secret', arguments: {} })).rejects.toMatchObject({ code: -32001 });
+  await client.close();
 });
 
 it('one message at a time is intercepted', async () => {

@@ -249,6 +249,66 @@ describe('what models took', () => {
   });
 });
 
+describe('guard rails', () => {
+  const put = async (id: string, rails: object): Promise<void> => {
+    const url = `${platform.ready.endpoint}/_platform/gateways/${id}/guard-rails`;
+    const reply = await signingFetch(platform)(url, { method: 'PUT', body: JSON.stringify(rails) });
+    expect(reply.status, await reply.text()).toBe(200);
+  };
+  const logged = () => platform.log().includes('a model behind a gateway was asked');
+
+  it('are nobody’s to change without a right to it, and are off', async () => {
+    const { id, url } = await gateway();
+    const rails = `${platform.ready.endpoint}/_platform/gateways/${id}/guard-rails`;
+    expect((await fetch(rails, { method: 'PUT', body: '{}' })).status).toBe(403);
+    expect((await signingFetch(platform)(rails, { method: 'PUT', body: '{"log":1}' })).status).toBe(400);
+    const chat = chatOf(url);
+    for (let i = 0; i < 2; i++) await chat.chat.completions.create({ model: 'small', messages });
+    expect(first.asked).toHaveLength(2);
+    expect(logged()).toBe(false);
+  });
+
+  it('give the same caller the same answer, whole ones alone, and count nothing for it', async () => {
+    const { id, url } = await gateway();
+    await put(id, { cacheSeconds: 600, budgets: [{ per: 'caller', tokens: 1_000, period: 'day' }] });
+    first.script = [{ text: 'Hello', stop: 'end', usage: { input: 500, output: 100, cacheRead: 0 } }];
+    const chat = chatOf(url);
+    const ask = (body: object = {}) =>
+      chat.chat.completions.create({ model: 'small', messages, ...body }).withResponse();
+    const [one, two] = [await ask(), await ask()];
+    expect([one, two].map(({ response }) => response.headers.get('x-agentplatform-cache'))).toEqual([null, 'hit']);
+    expect(two.data).toEqual(one.data);
+    expect(first.asked).toHaveLength(1);
+    await ask({ temperature: 0.5 });
+    expect(first.asked).toHaveLength(2);
+    // Twice six hundred are gone; what was answered before still is.
+    await expect(ask({ temperature: 0.6 })).rejects.toMatchObject({
+      ...{ status: 429, message: expect.stringContaining('budget of this caller') },
+    });
+    expect((await ask()).response.headers.get('x-agentplatform-cache')).toBe('hit');
+  });
+
+  it('write what is said to the log without what is private in it, and spare models it', async () => {
+    const { id } = await gateway();
+    const url = `${platform.ready.endpoint}/gateways/${id}/inference`;
+    const options = ['--log', '--redact-requests', '--budget', 'caller=900000/month', 'key:AKX=5/day'];
+    expect(await command('gateway', 'guard', '--gateway', id, ...options)).toMatch(
+      /each caller +900000 tokens a month\n.*key AKX +5 tokens a day/,
+    );
+    first.script = [{ text: 'Mail bob@mail.example.com', stop: 'end' }];
+    const content = 'I am ann@mail.example.com';
+    await chatOf(url).chat.completions.create({ model: 'small', messages: [{ role: 'user', content }] });
+    await expect.poll(logged).toBe(true);
+    expect(platform.log()).toContain('user: I am [email]');
+    expect(platform.log()).toContain('Mail [email]');
+    expect(platform.log()).not.toContain('@mail.example.com');
+    expect(JSON.stringify(first.asked[0]?.body)).toContain('I am [email]');
+    const off = ['--no-log', '--remove-budget', 'key:AKX/day'];
+    const now = JSON.parse(await command('gateway', 'guard', '--gateway', id, ...off, '--json'));
+    expect(now).toMatchObject({ log: false, redactRequests: true, budgets: [{ per: 'caller', tokens: 900_000 }] });
+  });
+});
+
 describe('the command line', () => {
   it('lists models, tries one, and shows what it took', async () => {
     const { id } = await gateway();

@@ -3,7 +3,12 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
-import { BedrockAgentCoreClient, CreateEventCommand, ListEventsCommand } from '@aws-sdk/client-bedrock-agentcore';
+import {
+  BedrockAgentCoreClient,
+  CreateEventCommand,
+  GetWorkloadAccessTokenCommand,
+  ListEventsCommand,
+} from '@aws-sdk/client-bedrock-agentcore';
 import {
   CreateApiKeyCredentialProviderCommand,
   CreateGatewayCommand,
@@ -11,6 +16,7 @@ import {
   CreateGatewayRuleCommand,
   CreateGatewayTargetCommand,
   type CreateGatewayTargetCommandInput,
+  CreateWorkloadIdentityCommand,
   DeleteGatewayRuleCommand,
   GetGatewayRuleCommand,
   ListGatewayRulesCommand,
@@ -20,8 +26,9 @@ import {
   UpdateGatewayRuleCommand,
   UpdateGatewayTargetCommand,
 } from '@aws-sdk/client-bedrock-agentcore-control';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
+import { startOidcServer } from '../../packages/platform/src/kernel/auth/testing/oidc-server.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { deployAgent } from '../support/deploy.ts';
 import { settledTarget, signingFetch } from '../support/gateway.ts';
@@ -392,6 +399,53 @@ describe('a runtime behind a gateway', () => {
     for (const name of ['by-role', 'by-caller'])
       statuses.push((await ask(name, '/invocations', signingFetch(platform, only))).status);
     expect(statuses).toEqual([200, 403]);
+  });
+
+  it('takes users’ tokens from the gateways that it names alone, and a gateway from the workloads that it names', async () => {
+    const provider = await startOidcServer();
+    onTestFinished(() => provider.close());
+    const rules = { discoveryUrl: provider.discoveryUrl, allowedAudience: ['urn:agents'] };
+    const jwt = (more: object) => ({
+      ...{ authorizerType: 'CUSTOM_JWT' as const },
+      authorizerConfiguration: { customJWTAuthorizer: { ...rules, ...more } },
+    });
+    const [named_, other] = [await gateway(jwt({})), await gateway(jwt({}))];
+    const { accountId, region } = platform.ready;
+    const hostingEnvironments = [{ arn: `arn:aws:bedrock-agentcore:${region}:${accountId}:gateway/${named_.id}` }];
+    const { arn } = await deployAgent(platform, clients, {
+      folder: join(import.meta.dirname, '../support/probe-agent'),
+      authorizerConfiguration: jwt({ allowedWorkloadConfiguration: { hostingEnvironments } }).authorizerConfiguration,
+    });
+    const passing = { credentialProviderConfigurations: [{ credentialProviderType: 'JWT_PASSTHROUGH' as const }] };
+    for (const { id } of [named_, other]) await target(id, 'agent', { agentcoreRuntime: { arn } }, passing);
+    const authorization = `Bearer ${await provider.token()}`;
+    const ask = (url: string, more: object = {}) =>
+      fetch(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization, ...more },
+        body: '{"do":"headers"}',
+      });
+    const throughNamed = await ask(`${named_.url}/agent/invocations`);
+    const told = await throughNamed.text();
+    expect({ status: throughNamed.status, told }).toMatchObject({ status: 200 });
+    const own = `${platform.ready.endpoint}/runtimes/${encodeURIComponent(arn)}/invocations`;
+    const statuses = [
+      await ask(`${other.url}/agent/invocations`),
+      await ask(own),
+      await ask(own, { workloadaccesstoken: 'x' }),
+    ];
+    expect(statuses.map(({ status }) => status)).toEqual([403, 403, 403]);
+
+    await clients.control.send(new CreateWorkloadIdentityCommand({ name: 'assistant' }));
+    const { workloadAccessToken = '' } = await clients.data.send(
+      new GetWorkloadAccessTokenCommand({ workloadName: 'assistant' }),
+    );
+    const inner = await gateway(jwt({ allowedWorkloadConfiguration: { workloadIdentities: ['assistant'] } }));
+    const own_ = { passthrough: { endpoint: `${backendUrl}/base/`, protocolType: 'CUSTOM' } };
+    await target(inner.id, 'api', own_);
+    expect((await ask(`${inner.url}/api/a`)).status).toBe(403);
+    expect((await ask(`${inner.url}/api/a`, { workloadaccesstoken: workloadAccessToken })).status).toBe(200);
+    expect(seen.at(-1)?.request.headers.workloadaccesstoken).toBeUndefined();
   });
 
   it('is not made without credentials, nor of another account', async () => {

@@ -15,12 +15,6 @@ import { type RoundsAccount, rudeRounds } from '../support/rude/rude-rounds.ts';
 import { describeCut, everyCut } from '../support/rude/tls-records.ts';
 import { inHttp1, inHttp2, type Piece } from '../support/rude/wire-forms.ts';
 
-/**
- * How many times each route is attacked, at least: a number and not a time, so that a slow machine attacks as much. The long form, with a
- * seed of its own each time, is `npm run bench -- faults rude-clients`.
- */
-const TIMES_EACH = 4;
-
 describe('one request without credentials', () => {
   let platform: TestPlatform;
   beforeAll(async () => {
@@ -95,6 +89,8 @@ it('a route of a new service is attacked by itself, everything below it too', as
   ]);
 });
 
+// Until an account is full and not for a time, so that a slow machine attacks as much. The long form, with a seed of its own each time, is
+// `npm run bench -- faults rude-clients`.
 it('rude clients on every route end nothing and leave nothing behind', async () => {
   const cutNowhere = (cuts: ReadonlySet<string>): string[] =>
     everyCut()
@@ -102,10 +98,13 @@ it('rude clients on every route end nothing and leave nothing behind', async () 
       .filter((cut) => !cuts.has(cut));
   const account = await beRude({
     seed: 11,
-    goOn: ({ attempts, routes, cuts }) => attempts < TIMES_EACH * routes || cutNowhere(cuts).length > 0,
+    goOn: ({ combinations, cuts }) => !combinations.everyRoute || cutNowhere(cuts).length > 0,
   });
   process.stderr.write(`rude clients: ${account.attempts} attempts on ${account.routes} routes\n`);
   expectHeld(account);
+  // Every route was cut at every kind of place, and in every rude way; each of these pairs on a quarter of the routes. The bench makes them all on each.
+  expect(account.combinations).toMatchObject({ everyRoute: true, all: account.routes * 20 });
+  expect(account.combinations.made).toBeGreaterThanOrEqual(account.routes * 5);
   // No route that was declared, no way to speak, and no place in a handshake, was left out.
   expect(account.sets.size).toBeGreaterThan(5);
   expect(Object.keys(account.ways).toSorted()).toEqual(['HTTP/1.1', 'HTTP/1.1 over TLS', 'HTTP/2', 'HTTP/2 over TLS']);

@@ -337,6 +337,14 @@ const DOORS: Record<string, Door> = {
     method: 'GET',
     path: () => `/_platform/gateways/${signedGateway.id}/usage`,
   },
+  'guard rails of a gateway': {
+    set: 'gateway-guard-rails',
+    action: 'agentplatform:PutGatewayGuardRails',
+    takes: ['signature', 'presigned'],
+    method: 'PUT',
+    path: () => `/_platform/gateways/${signedGateway.id}/guard-rails`,
+    body: '{}',
+  },
   'the password of a registry': {
     set: 'registry-credentials',
     action: 'agentplatform:PutRegistryCredentials',

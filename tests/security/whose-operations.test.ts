@@ -37,6 +37,7 @@ const ANSWERS: readonly Answer[] = [
       ...(['ListAgentRuntimeVersions', 'UpdateAgentRuntime', 'CreateAgentRuntimeEndpoint'] as const),
       ...(['DeleteAgentRuntimeEndpoint', 'GetAgentRuntimeEndpoint', 'ListAgentRuntimeEndpoints'] as const),
       ...(['UpdateAgentRuntimeEndpoint', 'CreateCodeInterpreter', 'DeleteCodeInterpreter'] as const),
+      ...(['CreateBrowser', 'DeleteBrowser', 'GetBrowser', 'ListBrowsers'] as const),
       ...(['GetCodeInterpreter', 'ListCodeInterpreters', 'CreateWorkloadIdentity', 'DeleteWorkloadIdentity'] as const),
       ...(['GetWorkloadIdentity', 'ListWorkloadIdentities', 'UpdateWorkloadIdentity'] as const),
       ...(['CreateConsentPortal', 'DeleteConsentPortal', 'GetConsentPortal', 'ListConsentPortals'] as const),
@@ -52,6 +53,12 @@ const ANSWERS: readonly Answer[] = [
         'ListGatewayRules',
         'DeleteGatewayRule',
       ] as const),
+      ...(['CreatePolicyEngine', 'GetPolicyEngine', 'GetPolicyEngineSummary', 'UpdatePolicyEngine'] as const),
+      ...(['ListPolicyEngines', 'ListPolicyEngineSummaries', 'DeletePolicyEngine'] as const),
+      ...(['CreatePolicy', 'GetPolicy', 'GetPolicySummary', 'UpdatePolicy', 'DeletePolicy'] as const),
+      ...(['ListPolicies', 'ListPolicySummaries', 'StartPolicyGeneration', 'GetPolicyGeneration'] as const),
+      ...(['GetPolicyGenerationSummary', 'ListPolicyGenerations', 'ListPolicyGenerationSummaries'] as const),
+      'ListPolicyGenerationAssets',
       ...(['DeleteResourcePolicy', 'GetResourcePolicy', 'PutResourcePolicy'] as const),
       ...(['ListTagsForResource', 'TagResource', 'UntagResource'] as const),
     ],
@@ -111,12 +118,15 @@ const ANSWERS: readonly Answer[] = [
   },
   {
     whose: 'whoever started the session',
-    heldBy: ['security/ownership.test.ts'],
+    heldBy: ['security/ownership.test.ts', 'e2e/browser.test.ts'],
     byDefault: [
       ...(['StartCodeInterpreterSession', 'GetCodeInterpreterSession', 'ListCodeInterpreterSessions'] as const),
       ...(['StopCodeInterpreterSession', 'InvokeCodeInterpreter'] as const),
     ],
-    else: [],
+    else: [
+      ...(['StartBrowserSession', 'GetBrowserSession', 'ListBrowserSessions', 'StopBrowserSession'] as const),
+      ...(['UpdateBrowserStream', 'InvokeBrowser'] as const),
+    ],
   },
   {
     whose: 'the operator’s model, without a memory: nothing of one call is there for another',
@@ -148,8 +158,16 @@ const ROUTE_ANSWERS: Readonly<Record<string, { whose: string; heldBy: readonly s
       'the gateway’s: whoever its authorizer lets in and policies let invoke it; a session of it is its caller’s alone',
     heldBy: ['security/doors.test.ts', 'e2e/gateway-sessions.test.ts'],
   },
+  'policy-decisions': {
+    whose: 'the policy engine’s: whoever policies let read its decisions',
+    heldBy: ['security/doors.test.ts'],
+  },
   'gateway-usage': {
     whose: 'the gateway’s: whoever policies let read its usage',
+    heldBy: ['security/doors.test.ts'],
+  },
+  'gateway-guard-rails': {
+    whose: 'the gateway’s: whoever policies let read or change its guard rails',
     heldBy: ['security/doors.test.ts'],
   },
   GetGatewayMetadata: { whose: 'everybody’s: where to get a token', heldBy: ['security/doors.test.ts'] },
@@ -276,6 +294,12 @@ describe('the default role', () => {
     resourceArn: `arn:aws:bedrock-agentcore:${platform.ready.region}:${platform.ready.accountId}:memory/m_x-0123456789`,
   });
 
+  /** What has to be in the query. */
+  const queries = (): Partial<Record<OperationName, Record<string, string>>> => ({
+    UntagResource: { tagKeys: 'x' },
+    GetBrowserSession: { sessionId: 'x' },
+  });
+
   /** What the answer to a request of that operation says; its body is not read where no policy allows the operation on anything. */
   const said = async (name: OperationName, as = platform.credentials): Promise<string> => {
     const { method, path, signingName: service } = operations[name];
@@ -283,7 +307,7 @@ describe('the default role', () => {
       encodeURIComponent(labels()[label] ?? `${label.toLowerCase().slice(0, 8)}-0123456789`),
     );
     const content = method === 'GET' || method === 'DELETE' ? undefined : { namespace: '/users/ada' };
-    const query: Record<string, string> = name === 'UntagResource' ? { tagKeys: 'x' } : {};
+    const query = queries()[name] ?? {};
     const answer = await signedFetch(platform, { method, path: filled, query, service, content, credentials: as });
     await answer.body?.cancel();
     return answer.headers.get('x-amzn-errortype')?.split(':')[0] ?? String(answer.status);

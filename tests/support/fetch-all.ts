@@ -42,7 +42,13 @@ async function interpreterPackages(): Promise<void> {
     cacheDir: join(PLATFORM_CACHE, 'code-interpreter'),
     sourceDir: join(ROOT, 'images/code-interpreter'),
   });
-  const making = { signal: AbortSignal.timeout(300_000), step: () => undefined };
+  const making = { signal: AbortSignal.timeout(600_000), step: () => undefined };
   const version = await trees.machinePython();
-  await Promise.all([version && trees.python('slim', version, making), trees.npm(making)]);
+  const python = async (): Promise<void> => {
+    if (!version) return;
+    await trees.python('slim', version, making);
+    // Several files stand on it: each would install it for itself.
+    await trees.python('full', version, making);
+  };
+  await Promise.all([python(), trees.npm(making)]);
 }

@@ -18,6 +18,7 @@ import { keyCommand } from './commands/key.ts';
 import { listCommand } from './commands/list.ts';
 import { logsCommand } from './commands/logs.ts';
 import { memoryCommand } from './commands/memory.ts';
+import { policyCommand } from './commands/policy.ts';
 import { secretCommand } from './commands/secret.ts';
 import { shellCommand } from './commands/shell.ts';
 import { statusCommand } from './commands/status.ts';
@@ -53,6 +54,7 @@ export function createProgram(terminal: Terminal): Command {
   for (const make of commands) program.addCommand(make(terminal));
   program.addCommand(addCommand(terminal));
   program.addCommand(gatewayCommand(terminal));
+  program.addCommand(policyCommand(terminal));
   program.addCommand(functionCommand(terminal));
   program.addCommand(memoryCommand(terminal));
   program.addCommand(secretCommand(terminal));

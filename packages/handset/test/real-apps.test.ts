@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -141,6 +141,66 @@ describe('an application made for Brunch', () => {
     });
     const { status, stdout } = await handset(root, ['test']);
     expect([status, stdout]).toEqual([0, expect.stringMatching(/counts[\s\S]*is required/)]);
+  });
+});
+
+describe('what public applications do', () => {
+  it('Jade of 2012: a page that begins with !!!, a script without a dot, a template that is handed its runtime', async () => {
+    const page = `!!! 5
+html
+  head
+    title Foo
+    // a comment
+    script(type='text/javascript')
+      function refresh() {
+        var template = require("templates/mainlist");
+        require("testCs").call(); require("testJs").call();
+        var ns = {listitems: ["one", "two"]};
+        document.getElementById("listdiv").innerHTML = template(ns, jade.attrs, jade.escape, jade.rethrow, jade.merge);
+      }
+    script(language='javascript', type='text/javascript', src='javascripts/app.js')
+    script(language='javascript', type='text/javascript',
+      src='javascripts/vendor.js')
+    script(language='javascript', type='text/javascript', src='javascripts/templates.js')
+  body
+    .ui-button(onclick="refresh();") Press this
+    #listdiv
+`;
+    const root = smallProject({
+      'app/index.jade': page,
+      'app/main.js': '',
+      'app/testCs.coffee': 'exports.call = ->\n\twindow.called = ["cs"]\n',
+      'app/testJs.js': 'exports.call = function () { window.called.push("js"); }',
+      'app/templates/mainlist.jade': 'ul\n  for it, i in listitems\n    li(id="item#{i}")= it\n',
+      'vendor/jade_runtime.js': 'jade = (function (exports) { exports.escape = String; return exports; })({});\n',
+    });
+    rmSync(path.join(root, 'app/index.pug'));
+    const { page: shown } = await preview(root);
+    await shown.tap('text=Press this');
+    await shown.locator('#item1:text-is("two")').waitFor();
+    expect(await shown.evaluate('called.join()')).toBe('cs,js');
+  });
+
+  it('a page that loads vendor.js and app.js alone: its templates are in app.js', async () => {
+    const plugin = `export const plugin = { name: 'braces', extensions: ['.hbs'], targets: ['template'],
+      compile: ({ text }) => ({ output: 'function (data) { return ' + JSON.stringify(text) + '.replace("{{name}}", data.name); }' }) };`;
+    const root = smallProject({
+      'plugins/braces.js': plugin,
+      'package.json': '{ "type": "module" }',
+      'handset.config.json':
+        '{ "plugins": ["plugins/braces.js"], "first": ["vendor/scripts/console-helper.js", "vendor/scripts/lib-*.js"] }',
+      'app/assets/index.html': `<!doctype html><html><head><script src="javascripts/vendor.js"></script><script src="javascripts/app.js"></script>
+        <script>require('initialize');</script></head><body><div id="app"></div></body></html>`,
+      'app/main.js': '',
+      'app/initialize.coffee': `{Application} = require 'application'\ndocument.addEventListener 'DOMContentLoaded', -> new Application().show()\n`,
+      'app/application.coffee': `template = require './views/templates/home'\nexports.Application = class Application\n  show: -> document.getElementById('app').innerHTML = template name: lib\n`,
+      'app/views/templates/home.hbs': 'Hello {{name}}',
+      'vendor/scripts/lib-1.0.js': 'var lib = order.join();\n',
+      'vendor/scripts/console-helper.js': 'var order = ["helper first"];\n',
+    });
+    rmSync(path.join(root, 'app/index.pug'));
+    const { page } = await preview(root);
+    await page.locator('#app:text-is("Hello helper first")').waitFor();
   });
 });
 

@@ -1,10 +1,19 @@
 import type { Sinks } from './kernel/journal/index.ts';
 import { applyUsageSamples, type UsageSample } from './kernel/sessions/index.ts';
+import { flag, number, object, text } from './kernel/stored-shape.ts';
 import type { AnyModule, AnySink } from './service-module.ts';
 
+const SAMPLE = object(
+  {
+    ...{ sandboxId: text, accountId: text, resourceArn: text, sessionId: text },
+    ...{ startedAt: number, at: number, final: flag, cpuSeconds: number, memoryHighWaterBytes: number },
+  },
+  { kind: text },
+);
+
 const usage: AnySink = {
-  // The journal gives back what this server wrote into it, before there were kinds, too.
-  parse: (sample) => ({ kind: '', ...(sample as Omit<UsageSample, 'kind'> & { kind?: string }) }),
+  // Before there were kinds, none was written.
+  parse: (sample): UsageSample => ({ kind: '', ...SAMPLE(sample, '') }),
   apply: (tx, records) =>
     applyUsageSamples(
       tx,

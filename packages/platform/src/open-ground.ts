@@ -84,7 +84,8 @@ export async function openGround(config: Config, life: Life, closing: Closing): 
 
   const reach: Ground['reach'] = {};
   const stage = new LocalStage();
-  const isolation = sandboxOptions(config, { stage, sandboxEndpoint: () => reach.sandboxPort, clock, log });
+  const sandboxEndpoint = (): number | undefined => reach.sandboxPort;
+  const isolation = sandboxOptions(config, { cacheDir: cache.path, stage, sandboxEndpoint, clock, log });
   const choose = () => createSandboxProvider({ ...isolation, provider: config.sandbox.provider });
   const { provider: chosen, report } = await choose();
   const left = new LeftSandboxes(async () => (await choose()).provider, log);

@@ -257,7 +257,7 @@ it('is refused where it needs what comes later, or serves what another serves', 
 
 it('what no module declares is left of the contract', async () => {
   const [left, withToy] = [await notImplemented(services), await notImplemented([...services, toy])];
-  expect(left).toEqual(expect.arrayContaining(['CreateGateway', 'GetGateway', 'CreateBrowser']));
+  expect(left).toEqual(expect.arrayContaining(['CreateGateway', 'GetGateway', 'CreatePaymentManager']));
   expect(left).not.toContain('CreateMemory');
   expect(left.filter((name) => !withToy.includes(name))).toEqual(['GetGateway', 'ListGateways']);
 });

@@ -1,6 +1,7 @@
 import { manifest as administration } from './services/administration/manifest.ts';
 import { manifest as audit } from './services/audit/manifest.ts';
 import { manifest as bedrockRuntime } from './services/bedrock-runtime/manifest.ts';
+import { manifest as browser } from './services/browser/manifest.ts';
 import { manifest as codeInterpreter } from './services/code-interpreter/manifest.ts';
 import { manifest as containerRegistry } from './services/container-registry/manifest.ts';
 import { manifest as functions } from './services/functions/manifest.ts';
@@ -9,6 +10,7 @@ import { manifest as iam } from './services/iam/manifest.ts';
 import { manifest as identity } from './services/identity/manifest.ts';
 import { manifest as memory } from './services/memory/manifest.ts';
 import { manifest as packages } from './services/packages/manifest.ts';
+import { manifest as policy } from './services/policy/manifest.ts';
 import { manifest as resourcePolicies } from './services/resource-policies/manifest.ts';
 import { manifest as runtime } from './services/runtime/manifest.ts';
 import { manifest as s3 } from './services/s3/manifest.ts';
@@ -29,8 +31,10 @@ export const services = [
   tags,
   runtime,
   codeInterpreter,
+  browser,
   memory,
   functions,
+  policy,
   gateway,
   bedrockRuntime,
 ] as const;

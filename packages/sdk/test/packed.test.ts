@@ -69,6 +69,7 @@ describe('the packed artefact', () => {
     expect(Object.keys(exports)).toEqual([
       '.',
       './ai-sdk',
+      './browser',
       './code-interpreter',
       './identity',
       './langchain',

@@ -79,6 +79,7 @@ export function routes(agents: readonly string[], declared: readonly DeclaredRou
 }
 
 const BODIES = ['none', 'small', 'large', 'chunked', 'aws-chunked', 'promised'] as const;
+const THERE = ['small', 'large', 'chunked', 'aws-chunked'] as const satisfies (typeof BODIES)[number][];
 type Body = (typeof BODIES)[number] | 'sound';
 const CALLERS = ['nobody', 'bearer', 'basic', 'signed', 'signed', 'signed', 'altered'] as const;
 const UPGRADING = ['nobody', 'bearer', 'signed', 'signed'] as const;
@@ -96,12 +97,13 @@ export class Messages {
     this.#sessions = sessions;
   }
 
-  async make(route: Route): Promise<Message> {
+  /** With a body of some bytes where `withBody` says so. */
+  async make(route: Route, withBody = false): Promise<Message> {
     const random = this.#random;
     const callers = route.upgrade ? UPGRADING : (route.callers ?? CALLERS);
     const caller = random.pick(callers);
-    const sound = route.bodies !== undefined && random.below(4) > 0;
-    const body: Body = route.upgrade ? 'none' : sound ? 'sound' : random.pick(BODIES);
+    const sound = route.bodies !== undefined && !withBody && random.below(4) > 0;
+    const body: Body = route.upgrade ? 'none' : sound ? 'sound' : random.pick(withBody ? THERE : BODIES);
     const content = sound ? Buffer.from(random.pick(route.bodies ?? [])) : bodyOf(body, random);
     const headers: Record<string, string> = { host: new URL(this.#target.ready.endpoint).host };
     // Without one each would begin a session of its own.

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { bytesBefore, type DueCut } from './due-cuts.ts';
 import type { Message } from './messages.ts';
 import type { Random } from './random.ts';
 import { cutOf, describeCut, sendSecurely } from './tls-records.ts';
@@ -10,6 +11,7 @@ export interface Address {
 }
 
 const ENDINGS = ['reset', 'reset', 'half-close', 'stall', 'garbage', 'close'] as const;
+export type Ending = (typeof ENDINGS)[number];
 const PLACES = ['beginning', 'first byte', 'middle', 'last byte', 'end'] as const;
 /** How long a client that waits for what the server makes of it does so, in ms. */
 const PATIENCE_MS = 300;
@@ -20,7 +22,7 @@ const MOST_STALLED = 64;
 export interface Attempt {
   message: string;
   cut: string;
-  ending: (typeof ENDINGS)[number];
+  ending: Ending;
 }
 
 /** Sends messages, each cut somewhere and ended rudely. */
@@ -35,17 +37,13 @@ export class RudeClient {
     this.#random = random;
   }
 
-  /** Rejects when the server takes no connection. */
-  async attempt(address: Address, message: Message): Promise<Attempt> {
+  /** Cut where and ended as `due` says, or as chance does. Rejects when the server takes no connection. */
+  async attempt(address: Address, message: Message, due?: DueCut): Promise<Attempt> {
     const random = this.#random;
-    const ending = random.pick(ENDINGS);
-    // Now and then all of it is said, most often of what makes sense: what is done for it is cut then.
-    const whole = random.below(message.sound ? 2 : 8) === 0;
-    const at = whole ? message.pieces.length - 1 : random.below(message.pieces.length);
-    const place = whole ? 'end' : random.pick(PLACES);
-    const attempt = { message: message.name, cut: `${place} of ${message.pieces[at]?.kind}`, ending };
+    const ending = due?.ending ?? random.pick(ENDINGS);
     // All that chance decides is decided before anything is waited for, so that a seed means the same on any machine.
-    const bytes = cutAt(message, at, place);
+    const { cut, bytes } = due ? { cut: due.phase, bytes: bytesBefore(message, due, random) } : this.#anywhere(message);
+    const attempt = { message: message.name, cut, ending };
     const parts = splitAt(bytes, random.below(3) === 0 ? random.below(bytes.length + 1) : bytes.length);
     const end = this.#ending(ending);
     const socket = await dial(address);
@@ -55,6 +53,15 @@ export class RudeClient {
     }
     await end(socket);
     return attempt;
+  }
+
+  #anywhere(message: Message): { cut: string; bytes: Buffer } {
+    const random = this.#random;
+    // Now and then all of it is said, most often of what makes sense: what is done for it is cut then.
+    const whole = random.below(message.sound ? 2 : 8) === 0;
+    const at = whole ? message.pieces.length - 1 : random.below(message.pieces.length);
+    const place = whole ? 'end' : random.pick(PLACES);
+    return { cut: `${place} of ${message.pieces[at]?.kind}`, bytes: cutAt(message, at, place) };
   }
 
   /** The same over TLS, cut in a record of the client, at whichever of them the handshake or the message has come to. */
@@ -73,7 +80,7 @@ export class RudeClient {
   }
 
   /** Decides what a rude end needs, and gives it. */
-  #ending(ending: (typeof ENDINGS)[number]): (socket: Socket) => Promise<void> {
+  #ending(ending: Ending): (socket: Socket) => Promise<void> {
     const random = this.#random;
     const pauseMs = random.pick([0, 0, 1, 5, 30]);
     const garbage = random.bytes(ending === 'garbage' ? 1 + random.below(2000) : 0);

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DueCuts } from './due-cuts.ts';
 import type { Messages, Route } from './messages.ts';
 import type { Random } from './random.ts';
 import { type Attempt, RudeClient } from './rude-client.ts';
@@ -32,6 +33,8 @@ export interface RoundsAccount {
   attempts: number;
   /** How many routes there are; each has its turn before one has another. */
   routes: number;
+  /** Every route × every place to cut × every rude ending, how many of these were made, and whether every route has had every place and every ending. */
+  combinations: Readonly<Pick<DueCuts, 'all' | 'made' | 'everyRoute'>>;
   /** After these the server answered as before. */
   held: number;
   /** How often the server ended. */
@@ -55,9 +58,10 @@ const ROUND = 64;
 export async function rudeRounds(victim: Victim, options: RoundsOptions): Promise<RoundsAccount> {
   const { random, messages, routes, goOn, onRound, renew } = options;
   const rude = new RudeClient(random);
+  const due = new DueCuts(routes);
   const ways: Record<string, number> = {};
   const account = { attempts: 0, routes: routes.length, held: 0, exits: 0, unhandled: 0, mostCpuSeconds: 0 };
-  const told: RoundsAccount = Object.assign(account, { ways, cuts: rude.cuts, suspects: [] });
+  const told: RoundsAccount = Object.assign(account, { ways, cuts: rude.cuts, suspects: [], combinations: due });
   const pace = await Pace.from(victim.pid, options.cores);
   const main = Number(new URL(victim.endpoint).port);
   while (account.exits === 0 && goOn(told)) {
@@ -65,13 +69,23 @@ export async function rudeRounds(victim: Victim, options: RoundsOptions): Promis
     await renew?.().catch(() => undefined);
     const round: Promise<Attempt>[] = [];
     for (let n = 0; n < ROUND; n += 1) {
-      const message = await messages.make(routes[(account.attempts + n) % routes.length] ?? random.pick(routes));
+      const route = routes[(account.attempts + n) % routes.length] ?? random.pick(routes);
+      const message = await messages.make(route, due.wantsBody(route));
       const port = random.below(4) === 0 ? random.pick(victim.ports) : main;
       const secure = port === victim.tlsPort && random.below(4) > 0;
       const way = `${message.protocol}${secure ? ' over TLS' : ''}`;
       ways[way] = (ways[way] ?? 0) + 1;
       const address = { host: '127.0.0.1', port };
-      round.push(secure ? rude.attemptSecurely(address, message) : rude.attempt(address, message));
+      // What makes sense is said to its end as often as it is cut by turns.
+      const byChance = secure || (message.sound && random.below(2) === 0);
+      const cut = byChance ? undefined : due.of(route, message);
+      const attempt = secure ? rude.attemptSecurely(address, message) : rude.attempt(address, message, cut);
+      round.push(
+        attempt.then((made) => {
+          if (cut) due.take(route, cut);
+          return made;
+        }),
+      );
     }
     const done = await Promise.allSettled(round);
     account.attempts += ROUND;

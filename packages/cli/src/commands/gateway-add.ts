@@ -19,18 +19,26 @@ import { harmless, note, type Terminal, typed } from '../terminal/terminal.ts';
 import { addFunctionCommand } from './function-add.ts';
 import { accessOf } from './gateway-access.ts';
 import { printDone } from './iam-request.ts';
+import { FORMATS, inferenceTarget, type ModelFlags, VENDORS } from './inference-target.ts';
 import { addLimitCommand } from './limit-add.ts';
+import { addPolicyCommand, addPolicyEngineCommand } from './policy-add.ts';
 import { addRouteCommand } from './route-add.ts';
 
-/** `agentcore add gateway`, `target`, `limit`, `route` and `function`. */
+/** `agentcore add gateway`, `target`, `limit`, `route`, `policy-engine`, `policy` and `function`. */
 export function addCommand(terminal: Terminal) {
-  return commandGroup('add', 'Add a gateway, an API behind one, a limit or a route of its requests, or a function.', [
-    gatewayCommand(terminal),
-    targetCommand(terminal),
-    addLimitCommand(terminal),
-    addRouteCommand(terminal),
-    addFunctionCommand(terminal),
-  ]);
+  return commandGroup(
+    'add',
+    'Add a gateway, an API behind one, a limit or a route of its requests, policies, or a function.',
+    [
+      gatewayCommand(terminal),
+      targetCommand(terminal),
+      addLimitCommand(terminal),
+      addRouteCommand(terminal),
+      addPolicyEngineCommand(terminal),
+      addPolicyCommand(terminal),
+      addFunctionCommand(terminal),
+    ],
+  );
 }
 
 /** The role that a gateway acts in. Throws a `CliError` when there is none to choose. */
@@ -86,12 +94,18 @@ function gatewayCommand(terminal: Terminal) {
 
 function targetCommand(terminal: Terminal) {
   return platformCommand('target', {
-    summary: 'Add an API, an MCP server or a function to a gateway. Each operation of an API becomes a tool.',
+    summary:
+      'Add an API, an MCP server, an agent, models or a function to a gateway. Each operation of an API becomes a tool.',
     details:
       'For an API that needs a credential, name its credential provider (agentcore identity add). Agents never see the credential.',
     examples: [
       { does: 'an OpenAPI document', line: 'agentcore add target orders --openapi orders.yaml' },
       { does: 'an MCP server', line: 'agentcore add target docs --mcp https://docs.example.com/mcp' },
+      { does: 'models of a vendor', line: 'agentcore add target openai --models openai --api-key openai-key' },
+      {
+        does: 'models of a server of your own',
+        line: 'agentcore add target local --models http://10.0.0.5:8000/v1 --model qwen3-8b',
+      },
       { does: 'a function', line: 'agentcore add target words --function words --tools tools.json' },
       { does: 'an A2A agent', line: 'agentcore add target helper --http https://agents.example.com --protocol a2a' },
       { does: 'an agent of this platform', line: 'agentcore add target helper --runtime helper --as-role' },
@@ -120,6 +134,19 @@ function targetCommand(terminal: Terminal) {
       'an agent of this platform (name, id or ARN), with --as-role, --as-caller, --pass-token or --oauth',
     )
     .option('--qualifier <name>', 'with --runtime: its endpoint (default: DEFAULT)')
+    .option(
+      '--models <provider>',
+      `a provider of models: ${Object.keys(VENDORS).join(', ')}, or the address of a server`,
+    )
+    .option(
+      '--model <ids...>',
+      'with --models: the models that clients may ask for; * and ? stand for any (default: all)',
+    )
+    .addOption(
+      new Option('--format <format>', 'with --models and an address: what the server speaks (default: openai)').choices(
+        FORMATS,
+      ),
+    )
     .option('--function <name>', 'name or ARN of a function, with --tools')
     .option(
       '--tools <file>',
@@ -213,7 +240,7 @@ function refuseUnfit(flags: Sources & CredentialFlags): void {
 const PROTOCOLS = ['mcp', 'a2a', 'inference', 'custom'] as const;
 const PROTOCOL_TYPES = { mcp: 'MCP', a2a: 'A2A', inference: 'INFERENCE', custom: 'CUSTOM' } as const;
 
-interface Sources {
+interface Sources extends ModelFlags {
   http?: string;
   protocol?: (typeof PROTOCOLS)[number];
   runtime?: string;
@@ -239,11 +266,14 @@ async function configurationOf(
 ): Promise<CreateGatewayTargetRequest['targetConfiguration']> {
   const connector = connectorOf(more);
   const { http, protocol, runtime, qualifier } = more;
-  const given = [restApi ?? openapi, smithy, mcp, http, runtime, name, connector].filter((one) => one !== undefined);
+  const inference = inferenceTarget(more);
+  const given = [restApi ?? openapi, smithy, mcp, http, runtime, name, connector, inference].filter(
+    (one) => one !== undefined,
+  );
   if (given.length !== 1)
     throw new CliError(
       'usage',
-      'Say what the target is: one of --openapi, --smithy, --mcp, --http, --runtime, --function, --rest-api and --connector.',
+      'Say what the target is: one of --openapi, --smithy, --mcp, --http, --runtime, --models, --function, --rest-api and --connector.',
     );
   if (mcp === undefined && dynamic) throw new CliError('usage', '--dynamic is of --mcp.');
   if (mcp === undefined && (name === undefined) !== (tools === undefined))
@@ -256,6 +286,7 @@ async function configurationOf(
     const { arn } = await resolveRuntime(terminal, connection, runtime);
     return { http: { agentcoreRuntime: { arn, ...(qualifier !== undefined && { qualifier }) } } };
   }
+  if (inference) return { inference };
   if (connector) return { mcp: { connector } };
   if (name !== undefined) return { mcp: { lambda: await functionTarget(connection, terminal, name, tools ?? '') } };
   if (restApi !== undefined) {

@@ -2,6 +2,7 @@ import { platformCommand } from '../command.ts';
 import { controlClient } from '../platform/clients.ts';
 import { findConnection } from '../platform/connection.ts';
 import { findGateway, updateGateway } from '../platform/gateways.ts';
+import { keptOf } from '../platform/policies.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { accessOf } from './gateway-access.ts';
 import { printDone } from './iam-request.ts';
@@ -35,19 +36,15 @@ export function updateCommand(terminal: Terminal) {
     .action(async (wanted, { search, explainErrors, description, role, ...flags }) => {
       const access = accessOf(flags);
       const client = await controlClient(await findConnection(terminal, flags));
-      const { name, gatewayId, protocolConfiguration, ...before } = await findGateway(client, wanted);
-      const { searchType, ...mcp } = protocolConfiguration?.mcp ?? {};
+      const before = keptOf(await findGateway(client, wanted));
+      const { searchType, ...mcp } = before.protocolConfiguration?.mcp ?? {};
       const wish = search ?? searchType !== undefined;
       const updated = await updateGateway(client, {
-        ...{ gatewayIdentifier: gatewayId, name, roleArn: role ?? before.roleArn, protocolType: before.protocolType },
-        description: description ?? before.description,
-        ...(access ?? {
-          authorizerType: before.authorizerType,
-          authorizerConfiguration: before.authorizerConfiguration,
-        }),
+        ...{ ...before, roleArn: role ?? before.roleArn, description: description ?? before.description },
+        ...(access && { authorizerConfiguration: undefined, ...access }),
         exceptionLevel: (explainErrors ?? before.exceptionLevel === 'DEBUG') ? 'DEBUG' : undefined,
         protocolConfiguration: { mcp: { ...mcp, ...(wish && { searchType: 'SEMANTIC' }) } },
       });
-      printDone(terminal, flags.json, updated, `${name} is updated.\n${updated.gatewayUrl}`);
+      printDone(terminal, flags.json, updated, `${before.name} is updated.\n${updated.gatewayUrl}`);
     });
 }

@@ -9,6 +9,7 @@ import { findGateway, listGateways, removeFromGateway, showTargets, synchronizeT
 import { listRateLimits, removeRateLimit } from '../platform/rate-limits.ts';
 import { listRoutes, removeRoute } from '../platform/routes.ts';
 import { columns, harmless, note, print, printJson, type Terminal, typed } from '../terminal/terminal.ts';
+import { guardCommand } from './gateway-guard.ts';
 import { importCommand } from './gateway-import.ts';
 import { modelsCommand, tryModelCommand, usageCommand } from './gateway-models.ts';
 import { updateCommand } from './gateway-update.ts';
@@ -30,6 +31,7 @@ export function gatewayCommand(terminal: Terminal) {
     modelsCommand(terminal),
     tryModelCommand(terminal),
     usageCommand(terminal),
+    guardCommand(terminal),
     routesCommand(terminal),
     removeCommand(terminal),
   ]);

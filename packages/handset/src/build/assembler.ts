@@ -144,14 +144,17 @@ export function createAssembler(options: AssemblerOptions): Assembler {
     const templates = byRole.template.map((name) => partOf(name, 'template'));
     const brought = orderSources(byRole.vendor, settings).map((name) => partOf(name, 'script'));
     const vendor = withClient(brought, [...own, ...templates], page, problems);
+    const header = runtimeHeader(byRole, brought, problems) + TEMPLATES_HEADER;
     const hasModules = usesModules(own, byRole.template, page);
-    const app = hasModules ? own.map(asModule) : own;
+    // Brunch puts templates into app.js: a page that was made for it loads no other script with them.
+    const bringsTemplates = hasModules && templates.length > 0 && !page.includes('/templates.js');
+    const app = hasModules ? [...(bringsTemplates ? templates : []), ...own.map(asModule)] : own;
     await checkTogether([...vendor, ...app]);
     const withoutTests = production && leavesOutTests(own.map(codeOf), [...vendor, ...templates].map(codeOf));
-    const appHeader = hasModules ? modulesHeader(byRole.template) : SCRIPT_HEADER;
+    const moduleHeader = (bringsTemplates ? header : '') + modulesHeader(byRole.template);
+    const appHeader = hasModules ? moduleHeader : SCRIPT_HEADER;
     await addBundle('javascripts/app.js', app, appHeader, add, withoutTests);
     await addBundle('javascripts/vendor.js', vendor, SCRIPT_HEADER, add);
-    const header = runtimeHeader(byRole, brought, problems) + TEMPLATES_HEADER;
     await addBundle('javascripts/templates.js', templates, header, add);
     await addBundle('js/templates.js', templates, header, add);
   };

@@ -56,7 +56,7 @@ export interface OperationHandler<K extends OperationName> {
   /** The handler itself sees to it that a repeated clientToken has one effect and one answer. */
   ownIdempotency?: true;
   /** Accepts a bearer token in place of a signature, by the resource's own authorizer; rejects with 401 or 403. Absent: signed requests only. */
-  bearer?(input: Inputs[K], token: string, signal: AbortSignal): Promise<OAuthPrincipal>;
+  bearer?(input: Inputs[K], token: string, headers: IncomingHttpHeaders): Promise<OAuthPrincipal>;
   handle(input: Inputs[K], ctx: RequestContext): Promise<Outputs[K]>;
 }
 

@@ -14,6 +14,8 @@ export interface EntryRequest {
   headersToVerify: string[];
   /** What it is about: each must be allowed by itself, and the first goes into the audit trail. Without an account: for the bearer of a token. */
   resources(accountId?: string): Resources | Promise<Resources>;
+  /** Which service its signature is for; `bedrock-agentcore` when absent. */
+  service?: string;
   /**
    * Who bears the token that stands in place of a signature, or comes without either where the resource is open; absent for a signature. Rejects
    * with 401 or 403.
@@ -65,7 +67,7 @@ export class Entry {
     const { req } = entering;
     const { principal, body, signedHeaders } = await this.#stages.authenticate(
       { method: req.method, url: req.url, rawHeaders: request.headersToVerify },
-      'bedrock-agentcore',
+      request.service ?? 'bedrock-agentcore',
     );
     if (body.kind === 'undeclared') await prove(body);
     this.#stages.know(entering, principal);

@@ -34,7 +34,7 @@ import { clientTokenKey, keptAnswer } from './client-tokens.ts';
 import { collectBody } from './collect-body.ts';
 import { lingerAfterAnswer } from './linger.ts';
 import { RequestBody } from './request-body.ts';
-import { closeSignal, HttpRequestContext } from './request-context.ts';
+import { HttpRequestContext } from './request-context.ts';
 import { respond } from './respond.ts';
 import { toOperationError } from './service-errors.ts';
 import { type Exchange, Stages, type StagesDeps } from './stages.ts';
@@ -176,7 +176,7 @@ export class Pipeline {
       body,
     });
 
-    const principal = signed?.principal ?? (await handler.bearer?.(input, token ?? '', closeSignal(exchange.res)));
+    const principal = signed?.principal ?? (await handler.bearer?.(input, token ?? '', req.headers));
     if (!principal) throw errors.missingAuthentication('The request carries neither a signature nor a bearer token.');
     if (!signed) this.#stages.know(exchange, principal, route.operation);
     const ctx = this.#context(exchange, principal, signed?.signedHeaders);

@@ -10,10 +10,12 @@ export {
 export { type ListedModel, modelEntry, modelList } from './formats/model-list.ts';
 export { meteredModel } from './metered-model.ts';
 export type {
+  Json,
   JsonSchema,
   Model,
   ModelAnswer,
   ModelEvent,
+  ModelMessage,
   ModelRequest,
   ModelUsage,
 } from './model.ts';

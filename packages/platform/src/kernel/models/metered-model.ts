@@ -1,10 +1,10 @@
 import type { Model, ModelAnswer, ModelEvent, ModelRequest, ModelUsage } from './model.ts';
-import { estimatedTokens, tokensOfRequest } from './token-estimate.ts';
+import { countedRequest, countedTokens } from './token-count.ts';
 
 /** What one call took; `estimated` where the provider could not say, because the answer ended early. */
 export type OnUsage = (usage: ModelUsage, estimated: boolean) => void;
 
-/** The same model, which tells of each call what it took, once: by the provider's own count, or by an estimate where a stream that had begun ended early. */
+/** The same model, which tells of each call what it took, once: by the provider's own count, or by a tokenizer where a stream that had begun ended early. */
 export function meteredModel(model: Model, onUsage: OnUsage): Model {
   return {
     ...model,
@@ -17,7 +17,7 @@ export function meteredModel(model: Model, onUsage: OnUsage): Model {
     async embed(request, signal) {
       const given = await model.embed(request, signal);
       const estimate = given.tokens === 0;
-      const input = estimate ? estimatedTokens(request.texts) : given.tokens;
+      const input = estimate ? await countedTokens(request.texts.join('\n')) : given.tokens;
       onUsage({ input, output: 0, cacheRead: 0, cacheWrite: 0 }, estimate);
       return given;
     },
@@ -43,10 +43,9 @@ async function* metered(
       yield event;
     }
   } finally {
-    if (begun && !told)
-      onUsage(
-        { input: tokensOfRequest(request), output: estimatedTokens([said.join('')]), cacheRead: 0, cacheWrite: 0 },
-        true,
-      );
+    if (begun && !told) {
+      const [input, output] = await Promise.all([countedRequest(request), countedTokens(said.join(''))]);
+      onUsage({ input, output, cacheRead: 0, cacheWrite: 0 }, true);
+    }
   }
 }

@@ -1,4 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4Content, SharedV4ProviderOptions } from '@ai-sdk/provider';
+import { Lru } from '../lru.ts';
 import { asOutboundError, type Outbound } from '../outbound/index.ts';
 import { AnswerEvents, countIn, signatureIn, stopReasonOf, usageOf } from './answer-events.ts';
 import type { AnswerPart, EmbeddingRequest, Embeddings, Json, Model, ModelEvent, ModelRequest } from './model.ts';
@@ -10,6 +11,8 @@ import { type ProviderModels, providerModels } from './provider-library.ts';
 
 /** A thousand times what a model says at a time. */
 const MAX_ANSWER = 8_000_000;
+/** Of one provider: the libraries take as long to make a model as to ask it. */
+const MOST_MODELS = 100;
 
 export interface ProviderModelDeps {
   /** The operator's way out: the service may be on a private address. */
@@ -22,9 +25,13 @@ export interface ProviderModelDeps {
 export function createProviderModel(config: ModelConfig, { outbound, timeoutMs }: ProviderModelDeps): Model {
   const fetch = outboundFetch(outbound, { maxBytes: MAX_ANSWER, timeoutMs });
   let library: Promise<ProviderModels> | undefined;
+  const made = new Lru<string, LanguageModelV4>(MOST_MODELS);
   const at = async (modelId = config.model): Promise<LanguageModelV4> => {
     library ??= providerModels(config, fetch);
-    return (await library).language(modelId);
+    const models = await library;
+    const model = made.get(modelId) ?? models.language(modelId);
+    made.set(modelId, model);
+    return model;
   };
   const guarded = <T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> =>
     work.catch((error: unknown) => {

@@ -17,6 +17,7 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Clock } from '../clock.ts';
 import { syncDirectory } from '../durable-file.ts';
+import { number, object, storedText, text as string } from '../stored-shape.ts';
 import { errorCode } from '../system-error.ts';
 import { Turns } from '../turns.ts';
 import { isMissing, mapFileError, ObjectError } from './errors.ts';
@@ -42,6 +43,7 @@ export interface DirectoryStoreDeps {
   limits?: ObjectLimits;
 }
 
+const BUCKET = object({ owner: string, createdAt: number });
 const UNLIMITED: ObjectLimits = {
   bytesPerBucket: Number.POSITIVE_INFINITY,
   bytesPerAccount: Number.POSITIVE_INFINITY,
@@ -71,7 +73,7 @@ export async function openDirectoryStore(deps: DirectoryStoreDeps): Promise<Obje
     if (!isBucketName(name)) return undefined;
     const text = await readFile(join(bucketPath(name), 'bucket.json'), 'utf8').catch(ignoreMissing);
     if (text === undefined) return undefined;
-    const { owner, createdAt }: { owner: string; createdAt: number } = JSON.parse(text);
+    const { owner, createdAt } = storedText(BUCKET, text);
     return { name, owner, createdAt: new Date(createdAt) };
   };
 

@@ -1,5 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
+import { number, object, record, type Shape, storedText, text, wire } from '../stored-shape.ts';
 import type { Checksum } from './checksums.ts';
 import { isMissing, ObjectError } from './errors.ts';
 import type { ObjectInfo } from './object-store.ts';
@@ -21,6 +22,11 @@ interface Description {
   metadata: Record<string, string>;
   checksum?: Checksum;
 }
+
+const DESCRIPTION: Shape<Description> = object(
+  { size: number, etag: text, lastModified: number, headers: record(text), metadata: record(text) },
+  { contentType: text, checksum: wire<Checksum>() },
+);
 
 /** Writes parts to a file and counts and hashes them. */
 export class ObjectFileWriter {
@@ -83,7 +89,7 @@ export async function readInfo(file: FileHandle, key: string): Promise<ObjectInf
     json = Buffer.alloc(length);
     await file.read(json, 0, length, size - FOOTER_BYTES - length);
   }
-  const description: Description = JSON.parse(json.toString());
+  const description = storedText(DESCRIPTION, json.toString());
   if (description.size !== size - FOOTER_BYTES - length) throw damaged(key);
   return { ...description, key, lastModified: new Date(description.lastModified) };
 }

@@ -4,6 +4,7 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'nod
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
 import { syncDirectory } from '../durable-file.ts';
+import { number, object, record, type Shape, storedText, text as string } from '../stored-shape.ts';
 import { mapFileError, ObjectError } from './errors.ts';
 import { ObjectFileWriter } from './object-file.ts';
 import type { ObjectInfo, ObjectPlace, ObjectStore, Part, PutOptions, Upload, UploadPlace } from './object-store.ts';
@@ -40,6 +41,11 @@ interface Stored {
   metadata?: Record<string, string>;
 }
 
+const UPLOAD: Shape<Stored> = object(
+  { key: string, startedAt: number },
+  { contentType: string, headers: record(string), metadata: record(string) },
+);
+
 /** S3's least size of every part but the last, in bytes. */
 const MIN_PART_BYTES = 5 * 1024 * 1024;
 const PART_NAME = /^(\d{5})-([0-9a-f]{32})$/;
@@ -54,7 +60,7 @@ export function createUploads(deps: UploadsDeps): UploadMethods {
     const text = /^[0-9a-f]{32}$/.test(uploadId)
       ? await readFile(join(path, UPLOAD_FILE), 'utf8').catch(() => undefined)
       : undefined;
-    const upload: Stored | undefined = text === undefined ? undefined : JSON.parse(text);
+    const upload = text === undefined ? undefined : storedText(UPLOAD, text);
     if (upload?.key !== key)
       throw new ObjectError('NoSuchUpload', 'The upload does not exist, was completed or aborted.');
     return { path, upload };
@@ -164,7 +170,7 @@ export function createUploads(deps: UploadsDeps): UploadMethods {
       for (const uploadId of await readdir(join(root, 'uploads'))) {
         const text = await readFile(join(root, 'uploads', uploadId, 'upload.json'), 'utf8').catch(() => undefined);
         if (text === undefined) continue;
-        const { key, startedAt }: Stored = JSON.parse(text);
+        const { key, startedAt } = storedText(UPLOAD, text);
         uploads.push({ uploadId, key, startedAt: new Date(startedAt) });
       }
       return uploads.sort((a, b) => (a.key < b.key ? -1 : 1));

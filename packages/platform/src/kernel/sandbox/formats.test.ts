@@ -175,6 +175,21 @@ describe('system-call filter', () => {
     }
     expect(() => seccompProfile('mips')).toThrow(RangeError);
   });
+
+  it('opens namespaces of users, processes and networks alone, and only to what confines its own processes', () => {
+    const flags = (options?: { namespaces: boolean }) =>
+      seccompProfile('x64', options).syscalls.flatMap(({ names, args }) =>
+        names.includes('clone') || names.includes('unshare') ? (args ?? []).map(({ value }) => value) : [],
+      );
+    const namespaces = { mount: 0x2_0000, cgroup: 0x200_0000, uts: 0x400_0000, ipc: 0x800_0000 };
+    const opened = { user: 0x1000_0000, pid: 0x2000_0000, net: 0x4000_0000 };
+    expect(flags()).toEqual([0x7e02_0000]);
+    for (const closed of flags({ namespaces: true })) {
+      for (const flag of Object.values(namespaces)) expect(closed & flag).toBe(flag);
+      for (const flag of Object.values(opened)) expect(closed & flag).toBe(0);
+    }
+    expect(flags({ namespaces: true })).toHaveLength(2);
+  });
 });
 
 describe('record of a sandbox', () => {

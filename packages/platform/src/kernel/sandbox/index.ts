@@ -5,6 +5,7 @@ export { LEAST_DISK_BYTES } from './host/disk-bytes.ts';
 export { leaseFile } from './host/lease-file.ts';
 export { LeftSandboxes } from './left-sandboxes.ts';
 export { LiveSandboxes } from './live-sandboxes.ts';
+export { NamedNetworks, subnetMap } from './network/named-networks.ts';
 export { isClosedAddress, isEndpointAddress } from './network/network-endpoint.ts';
 export { OciProvider } from './oci/oci-provider.ts';
 export { ReservedMemory } from './reserved-memory.ts';

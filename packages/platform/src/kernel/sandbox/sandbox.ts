@@ -69,6 +69,11 @@ export interface SandboxSpec {
   command?: string[];
   /** The command is the first process itself, which nothing inside can end; nobody reaps the orphans of others then. Else it is an init's child. */
   ownInit?: true;
+  /**
+   * What runs in it may confine processes of its own in namespaces of users, processes and networks, as Chromium's sandbox does. Whether it can is for
+   * the kernel to say; absent: the system-call filter says no.
+   */
+  namespaces?: true;
   env: Record<string, string>;
   /** More of it, for the first process alone: it is in no record of the sandbox, and commands that are run beside that process do not have it. */
   secretEnv?: Record<string, string>;

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { FakeClock } from '../fake-clock.ts';
+import { number, object, type Shape, StoredShapeError, stored } from '../stored-shape.ts';
 import { formatCursor, parseCursor } from './list-cursor.ts';
 import {
   DuplicateResourceError,
@@ -18,12 +19,7 @@ interface Widget {
   size: number;
 }
 
-function parseWidget(data: unknown): Widget {
-  if (typeof data === 'object' && data !== null && 'size' in data && typeof data.size === 'number') {
-    return { size: data.size };
-  }
-  throw new Error('not a widget');
-}
+const WIDGET: Shape<Widget> = object({ size: number });
 
 const ACCOUNT = '111122223333';
 
@@ -32,7 +28,7 @@ describeDatabases('resource store', storageMigrations, (database) => {
   const clock = new FakeClock();
   // Every test works on a kind of its own, so that none sees another's rows.
   const newStore = (kind = `widget-${++counter}`) =>
-    new ResourceStore<Widget>({ executor: database(), clock, kind, parse: parseWidget });
+    new ResourceStore<Widget>({ executor: database(), clock, kind, ...stored(WIDGET) });
   const widget = (name: string, more: { parent?: string; accountId?: string; tags?: Record<string, string> } = {}) => {
     const id = `${counter}-${name}`;
     return {
@@ -63,7 +59,7 @@ describeDatabases('resource store', storageMigrations, (database) => {
       executor: database(),
       clock,
       kind: `few-${++counter}`,
-      parse: parseWidget,
+      ...stored(WIDGET),
       most: 2,
     });
     const first = await store.create(widget('a'));
@@ -170,6 +166,26 @@ describeDatabases('resource store', storageMigrations, (database) => {
     });
     await expect(work).rejects.toThrow('no');
     expect(await store.get(widget('a').arn)).toBeUndefined();
+  });
+
+  test('data of an older layout becomes one of today, which is marked; of a newer one, and of no known shape, nothing is read', async () => {
+    const kind = `widget-${++counter}`;
+    const at = { executor: database(), clock, kind };
+    const first = new ResourceStore({ ...at, ...stored(object({ inches: number })) });
+    const second = new ResourceStore({
+      ...at,
+      ...stored(WIDGET, [({ inches, ...rest }) => ({ ...rest, size: Number(inches) * 2.54 })]),
+    });
+    const arn = `arn:${kind}`;
+    await first.create({ arn, accountId: ACCOUNT, id: 'x', name: 'x', data: { inches: 2 } });
+    expect((await second.get(arn))?.data).toEqual({ size: 5.08 });
+    const { data } = await second.modify(arn, ({ data }) => ({ size: data.size * 2 }));
+    expect(data).toEqual({ size: 10.16 });
+    const [row] = await database().query<{ data: unknown }>('SELECT data FROM resources WHERE arn = $1', [arn]);
+    expect(row?.data).toEqual({ size: 10.16, $layout: 2 });
+    await expect(first.get(arn)).rejects.toThrow(StoredShapeError);
+    await database().execute(`UPDATE resources SET data = '{"size":"big","$layout":2}' WHERE arn = $1`, [arn]);
+    await expect(second.get(arn)).rejects.toThrow(/: size is not a number$/);
   });
 });
 

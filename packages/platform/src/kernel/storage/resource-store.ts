@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { marked, type Stored } from '../stored-shape.ts';
 import type { Executor } from './database.ts';
 import { DatabaseError } from './errors.ts';
 import { formatCursor, parseCursor } from './list-cursor.ts';
@@ -52,13 +53,12 @@ export interface Page<Item> {
   next?: string;
 }
 
-export interface ResourceStoreOptions<Data> {
+/** `stored` says how `data` is kept. */
+export interface ResourceStoreOptions<Data> extends Stored<Data> {
   executor: Executor;
   clock: Clock;
   /** Names the kind in the table and in messages, e.g. `agent-runtime`. */
   kind: string;
-  /** Reads `data` as it was stored; throws when it is of no known shape. */
-  parse(data: unknown): Data;
   /** Resources of this kind that an account may have with one parent; many that an account could make are held in memory, with their policies. */
   most?: number;
 }
@@ -103,7 +103,7 @@ export class ResourceStore<Data> {
       const [created] = await executor.query<Row>(
         `INSERT INTO resources (arn, kind, account_id, id, parent, name, data, tags, version, created_at, updated_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, $9, $9) RETURNING ${COLUMNS}`,
-        [arn, kind, accountId, id, parent, name, JSON.stringify(data), JSON.stringify(tags), this.#now()],
+        [arn, kind, accountId, id, parent, name, this.#kept(data), JSON.stringify(tags), this.#now()],
       );
       if (!created) throw new MissingResourceError(arn);
       return this.#read(created);
@@ -142,7 +142,7 @@ export class ResourceStore<Data> {
     const [row] = await this.#options.executor.query<Row>(
       `UPDATE resources SET data = $4, version = version + 1, updated_at = $5
        WHERE arn = $1 AND kind = $2 AND version = $3 RETURNING ${COLUMNS}`,
-      [arn, this.#options.kind, version, JSON.stringify(data), this.#now()],
+      [arn, this.#options.kind, version, this.#kept(data), this.#now()],
     );
     if (row) return this.#read(row);
     throw (await this.get(arn)) ? new VersionConflictError(arn, version) : new MissingResourceError(arn);
@@ -178,6 +178,10 @@ export class ResourceStore<Data> {
     const items = rows.slice(0, limit).map((row) => this.#read(row));
     const last = rows.length > limit ? rows[limit - 1] : undefined;
     return last ? { items, next: formatCursor(last.seq) } : { items };
+  }
+
+  #kept(data: Data): string {
+    return JSON.stringify(marked(data, this.#options.layout));
   }
 
   #now(): Date {

@@ -1,6 +1,7 @@
 import type { AuditRecord } from '../../kernel/http/index.ts';
 import type { Sink } from '../../kernel/journal/index.ts';
 import type { Migration } from '../../kernel/storage/index.ts';
+import { number, object, orAbsent, type Shape, stored, text } from '../../kernel/stored-shape.ts';
 
 export { auditRetention } from './retention.ts';
 
@@ -39,10 +40,18 @@ export const auditMigrations: Migration[] = [
   },
 ];
 
+const AUDITED: Shape<AuditRecord> = object(
+  {
+    ...{ at: number, requestId: text, operation: text, accountId: orAbsent(text), principal: orAbsent(text) },
+    ...{ resource: orAbsent(text), status: number, errorCode: orAbsent(text), sourceIp: orAbsent(text) },
+    userAgent: orAbsent(text),
+  },
+  { count: number, until: number },
+);
+
 /** Takes audit records from the journal into the table `audit`. */
 export const auditSink: Sink<AuditRecord> = {
-  // The journal gives back what this server wrote into it.
-  parse: (data) => data as AuditRecord,
+  parse: stored(AUDITED).parse,
   async apply(tx, records) {
     await tx.execute(
       `INSERT INTO audit (request_id, at, operation, account_id, principal, resource, status, error_code, source_ip, user_agent,

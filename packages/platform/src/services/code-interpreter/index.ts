@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.ts';
 import type { ImagesRoom } from '../../kernel/images/index.ts';
 import type { Preparations } from '../../kernel/preparations.ts';
-import type { SandboxLimits, SandboxProvider } from '../../kernel/sandbox/index.ts';
+import type { NamedNetworks, SandboxLimits, SandboxProvider } from '../../kernel/sandbox/index.ts';
 import type { Service } from '../../kernel/service.ts';
 import { pingHealth, type SessionPlan, type SessionRow, type Sessions } from '../../kernel/sessions/index.ts';
 import type { Changes, Database } from '../../kernel/storage/index.ts';
@@ -12,12 +12,10 @@ import { INTERPRETER_KIND, interpreterIdOf } from './interpreter.ts';
 import { InterpreterImages } from './interpreter-images.ts';
 import { InterpreterSessions, type InterpreterSessionsDeps } from './interpreter-sessions.ts';
 import { Interpreters } from './interpreters.ts';
-import { type NetworkSettings, Networks } from './networks.ts';
 import { type CodeInterpreterOperation, codeInterpreterOperations } from './operations.ts';
 import type { Variant } from './package-trees.ts';
 import { SessionRecords } from './session-records.ts';
 
-export { subnetMap } from './networks.ts';
 export { codeInterpreterRetention } from './retention.ts';
 export { codeInterpreterMigrations } from './tables.ts';
 
@@ -35,7 +33,9 @@ export interface CodeInterpreterServiceDeps {
   region: string;
   limits: SandboxLimits;
   roleEnvironment: InterpreterSessionsDeps['roleEnvironment'];
-  networks: NetworkSettings;
+  networks: NamedNetworks;
+  /** Mode of the built-in interpreter. */
+  builtInNetwork: 'PUBLIC' | 'SANDBOX';
   /** Packages that were fetched; several data directories may share it. */
   cacheDir: string;
   dataDir: string;
@@ -64,8 +64,7 @@ const GRACE_MS = 20_000;
 export function createCodeInterpreterService(
   deps: CodeInterpreterServiceDeps,
 ): Service<CodeInterpreterOperation, CodeInterpreterPort> {
-  const networks = new Networks(deps.networks);
-  const interpreters = new Interpreters({ ...deps, networks });
+  const interpreters = new Interpreters(deps);
   const images = new InterpreterImages({
     ...deps,
     cacheDir: join(deps.cacheDir, 'code-interpreter'),
@@ -77,7 +76,6 @@ export function createCodeInterpreterService(
     ...deps,
     records: new SessionRecords(deps.database),
     images,
-    networks,
     warm: deps.warmSessions,
     health: pingHealth,
   });

@@ -3,12 +3,11 @@ import type { Logger } from 'pino';
 import type { SandboxRole } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { Lru } from '../../kernel/lru.ts';
-import type { SandboxLimits } from '../../kernel/sandbox/index.ts';
+import type { NamedNetworks, SandboxLimits } from '../../kernel/sandbox/index.ts';
 import type { RequestContext } from '../../kernel/service.ts';
 import type { HealthCheck, Lease, SessionKey, SessionPlan, Sessions } from '../../kernel/sessions/index.ts';
 import type { Interpreter } from './interpreter.ts';
 import { ImageUnderWay, type InterpreterImage, type InterpreterImages } from './interpreter-images.ts';
-import type { Networks } from './networks.ts';
 import { INTERPRETER_SESSIONS } from './session-kind.ts';
 import type { SessionRecord, SessionRecords } from './session-records.ts';
 
@@ -16,7 +15,7 @@ export interface InterpreterSessionsDeps {
   sessions: Sessions;
   records: Pick<SessionRecords, 'add' | 'remove' | 'get' | 'list'>;
   images: Pick<InterpreterImages, 'current' | 'prepare' | 'whatIsMissing'>;
-  networks: Pick<Networks, 'policy'>;
+  networks: Pick<NamedNetworks, 'policy'>;
   /** Asks a session's own server how it is. */
   health: HealthCheck;
   limits: SandboxLimits;

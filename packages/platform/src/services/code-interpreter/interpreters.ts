@@ -2,15 +2,18 @@ import { type control, errors } from '@agentplatform/contract';
 import { checkPassedRole } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { RequestContext } from '../../kernel/service.ts';
+import type { NamedNetworks } from '../../kernel/sandbox/index.ts';
 import type { Sessions } from '../../kernel/sessions/index.ts';
 import { type Database, fromResource, nameTaken, ResourceStore } from '../../kernel/storage/index.ts';
+import { object, orAbsent, stored, text, wire } from '../../kernel/stored-shape.ts';
 import { BUILT_IN, INTERPRETER_KIND, type Interpreter, interpreterArn } from './interpreter.ts';
-import type { Networks } from './networks.ts';
 
 export interface InterpretersDeps {
   database: Database;
   sessions: Sessions;
-  networks: Networks;
+  networks: Pick<NamedNetworks, 'check'>;
+  /** Mode of the built-in interpreter. */
+  builtInNetwork: 'PUBLIC' | 'SANDBOX';
   roleExists(roleArn: string): Promise<boolean>;
   clock: Clock;
   newIdSuffix(): string;
@@ -18,6 +21,10 @@ export interface InterpretersDeps {
 }
 
 type Kept = Pick<Interpreter, 'description' | 'executionRoleArn' | 'network'>;
+
+const KEPT = stored<Kept>(
+  object({ network: wire<Kept['network']>(), description: orAbsent(text), executionRoleArn: orAbsent(text) }),
+);
 
 /** The date that the built-in interpreter says it was made: it was always there. */
 const ALWAYS = Date.UTC(2025, 0, 1);
@@ -33,7 +40,7 @@ export class Interpreters {
       executor: deps.database,
       clock: deps.clock,
       kind: INTERPRETER_KIND,
-      parse: (data) => data as Kept,
+      ...KEPT,
     });
   }
 
@@ -82,7 +89,7 @@ export class Interpreters {
       name: BUILT_IN,
       description: 'Runs Python, JavaScript and TypeScript in an isolated session.',
       executionRoleArn: undefined,
-      network: { networkMode: this.#deps.networks.builtInMode },
+      network: { networkMode: this.#deps.builtInNetwork },
       createdAt: ALWAYS,
       updatedAt: ALWAYS,
     };

@@ -1,12 +1,10 @@
+import { NamedNetworks, subnetMap } from '../../kernel/sandbox/index.ts';
 import type { ServiceModule } from '../../service-module.ts';
-import {
-  codeInterpreterMigrations,
-  codeInterpreterRetention,
-  createCodeInterpreterService,
-  subnetMap,
-} from './index.ts';
+import { codeInterpreterMigrations, codeInterpreterRetention, createCodeInterpreterService } from './index.ts';
 import { CODE_INTERPRETER_OPERATIONS, type CodeInterpreterOperation } from './operations.ts';
 import { explainStart, INTERPRETER_SESSIONS } from './session-kind.ts';
+
+const SUBNETS = 'codeInterpreter.subnets';
 
 /** Code interpreters, in the sandboxes that the configuration describes. */
 export const module: ServiceModule<'codeInterpreter', CodeInterpreterOperation> = {
@@ -19,7 +17,8 @@ export const module: ServiceModule<'codeInterpreter', CodeInterpreterOperation> 
     const service = createCodeInterpreterService({
       ...kernel,
       limits: config.sandbox.limits,
-      networks: { builtIn: builtInNetwork, public: network, subnets: subnetMap(subnets) },
+      builtInNetwork,
+      networks: new NamedNetworks({ setting: SUBNETS, public: network, subnets: subnetMap(subnets, SUBNETS) }),
       dataDir: config.data,
       cacheDir: kernel.cache.path,
       image,

@@ -1,4 +1,5 @@
 import { errors, formatArn, parseArn } from '@agentplatform/contract';
+import { number, object, record, stored, text } from '../../kernel/stored-shape.ts';
 
 /** In the table `resources`. */
 export const FUNCTION_KIND = 'function';
@@ -40,6 +41,17 @@ export interface FunctionData extends FunctionSettings {
   /** Another with each change, also where a function of this name was deleted and made again; sandboxes are those of one revision. */
   revision: string;
 }
+
+export const storedFunction = stored<FunctionData>(
+  object({
+    ...{ description: text, runtime: text, handler: text, role: text, revision: text },
+    ...{ timeoutSeconds: number, memoryMiB: number, environment: record(text) },
+    code: object(
+      { imageDigest: text, sha256: text, bytes: number },
+      { place: object({ bucket: text, key: text }, { versionId: text }) },
+    ),
+  }),
+);
 
 /** Code that runs for each event, in sandboxes of its own (AWS Lambda API reference: FunctionConfiguration). */
 export interface PlatformFunction extends FunctionData {

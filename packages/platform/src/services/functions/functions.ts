@@ -17,6 +17,7 @@ import {
   functionArn,
   noFunction,
   type PlatformFunction,
+  storedFunction,
 } from './function.ts';
 import { codeSource, type FunctionImages } from './function-code.ts';
 import { DEFAULTS, type Members, members, readSettings, refuseFields } from './function-fields.ts';
@@ -54,8 +55,7 @@ export class Functions {
     this.#deps = deps;
     this.#store = new ResourceStore<FunctionData>({
       ...{ executor: deps.database, clock: deps.clock, kind: FUNCTION_KIND },
-      // Written by this file alone, from values of this very type.
-      parse: (data) => data as FunctionData,
+      ...storedFunction,
     });
   }
 

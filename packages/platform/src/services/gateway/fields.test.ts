@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { refuseUnserved } from './fields.ts';
+import { refuseUnserved } from '../../kernel/served-fields.ts';
+import { ENGINE_FIELDS, GENERATION_FIELDS, POLICY_FIELDS } from '../policy/policy-fields.ts';
 import { GATEWAY_FIELDS } from './gateways/gateway-fields.ts';
 import { RATE_LIMIT_FIELDS } from './rate-limits/index.ts';
 import { RULE_FIELDS } from './rules/index.ts';
@@ -48,6 +49,9 @@ function has(name: string, [member = '', ...rest]: readonly string[]): boolean {
 
 describe.each([
   { table: GATEWAY_FIELDS, requests: ['CreateGatewayRequest', 'UpdateGatewayRequest'] },
+  { table: ENGINE_FIELDS, requests: ['CreatePolicyEngineRequest', 'UpdatePolicyEngineRequest'] },
+  { table: POLICY_FIELDS, requests: ['CreatePolicyRequest', 'UpdatePolicyRequest'] },
+  { table: GENERATION_FIELDS, requests: ['StartPolicyGenerationRequest'] },
   { table: RULE_FIELDS, requests: ['CreateGatewayRuleRequest', 'UpdateGatewayRuleRequest'] },
   { table: TARGET_FIELDS, requests: ['CreateGatewayTargetRequest', 'UpdateGatewayTargetRequest'] },
   {

@@ -2,6 +2,7 @@ import type { Changes, Database } from '../../kernel/storage/index.ts';
 import { Known } from '../../kernel/storage/index.ts';
 import { GATEWAY_KIND, type Gateway } from './gateways/gateway.ts';
 import type { Gateways } from './gateways/gateways.ts';
+import { GUARD_RAILS_KIND, type GuardRailStore, type GuardRails, NO_GUARD_RAILS } from './guard-rails/index.ts';
 import { type OpenLimit, openLimit, RATE_LIMIT_KIND, type RateLimit, type RateLimits } from './rate-limits/index.ts';
 import { RULE_KIND, type Rule, type Rules } from './rules/index.ts';
 import { readOffers } from './tables.ts';
@@ -48,6 +49,7 @@ export interface OpenGateway {
   limits: readonly OpenLimit[];
   /** In the order in which they are looked at. */
   rules: readonly Rule[];
+  guardRails: GuardRails;
 }
 
 export interface GatewayToolsDeps {
@@ -57,6 +59,7 @@ export interface GatewayToolsDeps {
   targets: Pick<Targets, 'all'>;
   limits: Pick<RateLimits, 'all'>;
   rules: Pick<Rules, 'all'>;
+  guardRails: Pick<GuardRailStore, 'of'>;
 }
 
 /** Of what gateways in memory offer, as JSON; in objects it takes a few times that. */
@@ -73,7 +76,7 @@ export class GatewayTools {
 
   constructor(deps: GatewayToolsDeps) {
     this.#deps = deps;
-    const kinds = [GATEWAY_KIND, TARGET_KIND, RATE_LIMIT_KIND, RULE_KIND];
+    const kinds = [GATEWAY_KIND, TARGET_KIND, RATE_LIMIT_KIND, RULE_KIND, GUARD_RAILS_KIND];
     this.#known = new Known(kinds, deps.changes, KNOWN_BYTES, gatewayArnOf, weightOf);
   }
 
@@ -83,7 +86,7 @@ export class GatewayTools {
   }
 
   async #load(arn: string): Promise<OpenGateway | undefined> {
-    const { database, gateways, targets, limits, rules } = this.#deps;
+    const { database, gateways, targets, limits, rules, guardRails } = this.#deps;
     const gateway = await gateways.load(arn);
     if (!gateway) return undefined;
     const live = (await targets.all(gateway)).filter(isLive);
@@ -91,7 +94,13 @@ export class GatewayTools {
       database,
       live.map((target) => target.arn),
     );
-    return openGateway(gateway, live, made, { limits: await limits.all(gateway), rules: await rules.all(gateway) });
+    return openGateway(gateway, live, made, {
+      ...{
+        limits: await limits.all(gateway),
+        rules: await rules.all(gateway),
+        guardRails: await guardRails.of(gateway),
+      },
+    });
   }
 }
 
@@ -107,7 +116,11 @@ export function openGateway(
   gateway: Gateway,
   targets: readonly LiveTarget[],
   offers: ReadonlyMap<string, Partial<Offers>>,
-  { limits = [], rules = [] }: { limits?: readonly RateLimit[]; rules?: readonly Rule[] } = {},
+  {
+    limits = [],
+    rules = [],
+    guardRails = NO_GUARD_RAILS,
+  }: { limits?: readonly RateLimit[]; rules?: readonly Rule[]; guardRails?: GuardRails } = {},
 ): OpenGateway {
   const gathered = targets.map((target): [LiveTarget, Partial<Offers>] => [target, offers.get(target.arn) ?? {}]);
   const tools = gathered
@@ -131,7 +144,7 @@ export function openGateway(
     resources: firstOfEach(resources).sort(byListed),
     templates: firstOfEach(templates).sort(byListed),
     limits: limits.map(openLimit),
-    rules,
+    ...{ rules, guardRails },
   };
 }
 

@@ -19,12 +19,14 @@ import type { RequestContext, Service } from '../../kernel/service.ts';
 import type { Changes, Database } from '../../kernel/storage/index.ts';
 import type { FunctionCaller } from '../functions/index.ts';
 import type { IdentityPort } from '../identity/index.ts';
+import type { PolicyPort } from '../policy/index.ts';
 import type { SecretsPort } from '../secrets/index.ts';
 import { GatewayTools } from './gateway-tools.ts';
 import { domainsOf, mcpPath } from './gateways/gateway.ts';
 import { GATEWAY_OPERATIONS, gatewayOperations } from './gateways/gateway-operations.ts';
 import { Gateways } from './gateways/gateways.ts';
 import { Inbound } from './gateways/inbound.ts';
+import { AnswerCache, Budgets, GuardRailStore, guardRailRoutes } from './guard-rails/index.ts';
 import { InferenceRequests, inferenceKinds } from './inference/index.ts';
 import { AskedTargets } from './mcp/asked-targets.ts';
 import { Interceptors } from './mcp/interceptors.ts';
@@ -39,6 +41,7 @@ import { BackendSigning } from './outbound/backend-signing.ts';
 import { ListingConsents } from './outbound/listing-consents.ts';
 import { TargetCredentials } from './outbound/target-credentials.ts';
 import { TargetGuard } from './outbound/target-guard.ts';
+import { PolicyGate, policyGateways } from './policy/index.ts';
 import {
   Connections,
   LimitedRequests,
@@ -76,7 +79,8 @@ export interface GatewayServiceDeps {
   clock: Clock;
   jobs: Jobs;
   paginator: Paginator;
-  identity: Pick<IdentityPort, 'link' | 'unlink' | 'arnOf' | 'credentials'>;
+  identity: Pick<IdentityPort, 'link' | 'unlink' | 'arnOf' | 'credentials' | 'headersOf' | 'requireWorkload'>;
+  policy: PolicyPort;
   secrets: Pick<SecretsPort, 'read'>;
   functions: FunctionCaller;
   jwt: JwtAuthenticator;
@@ -168,16 +172,19 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
   const permits = new Permits(deps);
   const places = new Connections({ ...deps, epoch: deps.life.epoch });
   const rules: Rules = new Rules({ ...deps, targets });
-  const tools = new GatewayTools({ ...deps, gateways, targets, limits, rules });
+  const guardRails = new GuardRailStore(deps);
+  const tools = new GatewayTools({ ...deps, gateways, targets, limits, rules, guardRails });
   const search = new ToolSearch({ ...deps, vectors });
+  const gate = new PolicyGate(deps);
+  deps.policy.serve(policyGateways(tools));
   const asked = new AskedTargets({ ...deps, kinds });
   const chain = new FallbackChain({ ...deps, breaker: new CircuitBreaker(deps.clock) });
   const interceptors = new Interceptors(deps);
   const inbound = new Inbound({ ...deps, tools });
   const limited = new LimitedRequests({ permits, connections: places });
   const servers = new McpServers({
-    ...{ ...deps, tools, asked, kinds, onSessionEnd: (id) => connections.endSession(id) },
-    calls: new ToolCalls({ ...deps, kinds, asked, search }),
+    ...{ ...deps, tools, asked, kinds, gate, onSessionEnd: (id) => connections.endSession(id) },
+    calls: new ToolCalls({ ...deps, kinds, asked, search, gate }),
     prompts: new Prompts({ ...deps, kinds, asked }),
     resources: new Resources({ ...deps, kinds, asked }),
   });
@@ -198,16 +205,20 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
     passes: [
       new GatewayRequests({ inbound, servers, interceptors, limited }),
       new TrafficRequests({
-        ...{ inbound, limited, kinds, chain, random: Math.random },
+        ...{ inbound, limited, kinds, chain, gate, random: Math.random },
         words: {
           inference: new InferenceRequests({
             ...{ ...deps, credentials, guard, chain, random: Math.random },
-            onUse: deps.onModelUse,
+            ...{ onUse: deps.onModelUse, budgets: new Budgets({ permits }), cache: new AnswerCache(deps.clock) },
           }),
         },
       }),
     ],
-    routes: [resourceMetadataRoutes({ ...deps, tools }), usageRoutes({ ...deps, gateways })],
+    routes: [
+      resourceMetadataRoutes({ ...deps, tools }),
+      usageRoutes({ ...deps, gateways }),
+      guardRailRoutes({ gateways, guardRails }),
+    ],
     sockets: noSockets,
     port: undefined,
     start: () => vectors.start(),

@@ -14,18 +14,22 @@ import {
 } from './index.ts';
 
 /** Gateways, and the MCP endpoint of each. */
-export const module: ServiceModule<'gateway', GatewayServiceOperation, 'functions' | 'identity' | 'secrets'> = {
+export const module: ServiceModule<
+  'gateway',
+  GatewayServiceOperation,
+  'functions' | 'identity' | 'policy' | 'secrets'
+> = {
   operations: GATEWAY_SERVICE_OPERATIONS,
-  needs: ['functions', 'identity', 'secrets'],
+  needs: ['functions', 'identity', 'policy', 'secrets'],
   migrations: gatewayMigrations,
   retention: gatewayRetention,
   sinks: { 'gateway-usage': usageSink },
-  create(kernel, { functions, identity, secrets }) {
+  create(kernel, { functions, identity, policy, secrets }) {
     const { config, reach, outbound, clock } = kernel;
     const publicUrl = config.publicUrl?.replace(/\/$/, '');
     return createGatewayService({
       ...kernel,
-      ...{ identity, secrets, functions, outbound: outbound.apart() },
+      ...{ identity, secrets, functions, policy, outbound: outbound.apart() },
       jwt: createJwtAuthenticator({ discovery: createOidcDiscovery({ outbound: outbound.apart(), clock }), clock }),
       readObject: objectReader(kernel.objects),
       onModelUse: (use) => void kernel.journal.record('gateway-usage', use),

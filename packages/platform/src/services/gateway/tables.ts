@@ -108,6 +108,14 @@ export const gatewayMigrations: readonly Migration[] = [
       );
       CREATE INDEX gateway_usage_by_hour ON gateway_usage (hour);`,
   },
+  {
+    id: 'gateway/0007-long-windows',
+    sql: `
+      /* Windows of budgets are days and months long. Those that were drawn before this was said are of minutes at most. */
+      ALTER TABLE gateway_permits ADD COLUMN ends_at timestamptz NOT NULL DEFAULT now() + interval '1 hour';
+      DROP INDEX gateway_permits_drawn_at;
+      CREATE INDEX gateway_permits_ends_at ON gateway_permits (ends_at);`,
+  },
 ];
 
 /** Windows that ended long ago, and places of servers that are gone, count for nobody. `usageMs`: how long it is known what models took. */
@@ -121,7 +129,7 @@ export function gatewayRetention(database: Executor, { usageMs }: { usageMs: num
       ),
   });
   return [
-    rule('permits of rate limits', 'gateway_permits', 'bucket', 'drawn_at'),
+    rule('permits of rate limits', 'gateway_permits', 'bucket', 'ends_at'),
     rule('places for connections', 'gateway_connections', 'bucket, epoch', 'expires_at'),
     {
       ...{ name: 'usage of models behind gateways', keepMs: usageMs },

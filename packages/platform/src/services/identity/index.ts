@@ -18,22 +18,18 @@ import { Portals } from './consent/portals.ts';
 import { createFlows, type FlowSettings } from './flows/index.ts';
 import { providerCheckRoutes } from './flows/provider-check-routes.ts';
 import { TOKEN_OPERATIONS, tokenOperations } from './flows/token-operations.ts';
-import {
-  API_KEY_OPERATIONS,
-  type ApiKeyData,
-  apiKeyOperations,
-  parseApiKeyData,
-} from './providers/api-key-operations.ts';
+import { API_KEY_OPERATIONS, type ApiKeyData, apiKeyOperations, storedApiKey } from './providers/api-key-operations.ts';
 import { CredentialProviders, MOST_PROVIDERS } from './providers/credential-providers.ts';
-import type { Oauth2Provider, Oauth2Settings } from './providers/oauth2-provider.ts';
+import { type Oauth2Provider, type Oauth2Settings, storedOauth2 } from './providers/oauth2-provider.ts';
 import { OAUTH2_PROVIDER_OPERATIONS, oauth2ProviderOperations } from './providers/oauth2-provider-operations.ts';
 import { PAYMENT_OPERATIONS, paymentOperations } from './providers/payment-operations.ts';
-import { parsePaymentData } from './providers/payment-provider.ts';
+import { storedPayment } from './providers/payment-provider.ts';
 import { ProviderSecrets } from './providers/provider-secrets.ts';
 import { customerKeys } from './vault/customer-keys.ts';
 import { TokenVaults } from './vault/token-vaults.ts';
 import { VAULT_OPERATIONS, vaultOperations } from './vault/vault-operations.ts';
 import { type OauthCredentialRequest, WorkloadCredentials } from './workload-credentials.ts';
+import { allowedWorkloads, WORKLOAD_TOKEN_HEADER } from './workloads/allowed-workloads.ts';
 import { WorkloadIdentities, type WorkloadOwner } from './workloads/workload-identities.ts';
 import { WORKLOAD_IDENTITY_KIND, type WorkloadIdentity, workloadNameOf } from './workloads/workload-identity.ts';
 import { WORKLOAD_OPERATIONS, workloadOperations } from './workloads/workload-operations.ts';
@@ -83,6 +79,10 @@ export interface IdentityPort {
   nameOf(arn: string): string;
   /** Touches no database. Throws ValidationException when the user's names are too long. */
   issueToken(bearer: WorkloadBearer): WorkloadToken;
+  /** The headers by which a request says that a workload sends it, for no user. Touches no database. */
+  headersOf(accountId: string, workload: string): Record<string, string>;
+  /** Rejects with AccessDeniedException unless a request with these headers comes from a workload of that account that is allowed. */
+  requireWorkload: ReturnType<typeof allowedWorkloads>;
   /** Credentials of providers, for the workload of a resource and in the name of its role. */
   credentials: Pick<WorkloadCredentials, 'kindOf' | 'apiKey' | 'oauth2Token'>;
 }
@@ -117,20 +117,19 @@ export function createIdentityService(
   const apiKeys = new CredentialProviders<ApiKeyData>({
     ...deps,
     kind: 'api-key-credential-provider',
-    parse: parseApiKeyData,
+    shape: storedApiKey,
     secrets: providerSecrets,
   });
   const payments = new CredentialProviders({
     ...deps,
     kind: 'payment-credential-provider',
-    parse: parsePaymentData,
+    shape: storedPayment,
     secrets: providerSecrets,
   });
   const oauth2 = new CredentialProviders<Oauth2Settings>({
     ...deps,
     kind: 'oauth2-credential-provider',
-    // Written by `oauth2-provider-operations.ts` alone, from values of this very type.
-    parse: (data) => data as Oauth2Settings,
+    shape: storedOauth2,
     secrets: providerSecrets,
   });
   const flows = createFlows({ ...deps, vaults, providers: oauth2, identities });
@@ -178,6 +177,10 @@ export function createIdentityService(
       topic: WORKLOAD_IDENTITY_KIND,
       nameOf: workloadNameOf,
       issueToken: (bearer) => tokens.issue(bearer),
+      headersOf: (account, workload) => ({
+        [WORKLOAD_TOKEN_HEADER]: tokens.issue({ accountId: account, workload, user: undefined }).token,
+      }),
+      requireWorkload: allowedWorkloads({ tokens, find }),
       credentials: new WorkloadCredentials({ ...rights, ...flows, apiKeys, providers: oauth2 }),
     },
     async start() {

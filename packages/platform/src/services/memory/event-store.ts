@@ -1,6 +1,7 @@
 import type { data } from '@agentplatform/contract';
 import type { Executor } from '../../kernel/storage/index.ts';
-import type { SessionKey, StoredEvent } from './event.ts';
+import { storedText } from '../../kernel/stored-shape.ts';
+import { type SessionKey, type StoredEvent, storedPayload } from './event.ts';
 
 export interface EventQuery extends SessionKey {
   now: Date;
@@ -185,7 +186,7 @@ function eventOf(row: Row): StoredEvent {
     sessionId: row.session_id,
     eventId: row.event_id,
     at: row.at,
-    payload: JSON.parse(row.payload),
+    payload: storedText(storedPayload, row.payload),
     metadata: row.metadata,
     branch:
       row.branch === null ? undefined : { name: row.branch, ...(root === undefined ? {} : { rootEventId: root }) },

@@ -1,4 +1,5 @@
 import type { data } from '@agentplatform/contract';
+import { list, wire } from '../../kernel/stored-shape.ts';
 
 /** Where events live: one log per memory, actor and session. */
 export interface SessionKey {
@@ -17,6 +18,9 @@ export interface StoredEvent extends SessionKey {
   /** Values of the memory's own namespace variables. */
   variables: Record<string, string>;
 }
+
+/** The payload of an event, as JSON in the tables. */
+export const storedPayload = list(wire<data.PayloadType>());
 
 /** An event in the wire's shape; without its payload when that was not wanted. */
 export function eventView(event: StoredEvent, memoryId: string, includePayload = true): data.Event {

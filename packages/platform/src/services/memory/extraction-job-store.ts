@@ -1,5 +1,7 @@
 import type { data } from '@agentplatform/contract';
 import type { Executor } from '../../kernel/storage/index.ts';
+import { number, object, record, type Shape, storedText, wire } from '../../kernel/stored-shape.ts';
+import { storedPayload } from './event.ts';
 
 /**
  * `QUEUED`: an entry of the server's jobs has it done (line-queues.ts). `HELD`: of a self-managed strategy, waiting for a trigger
@@ -31,6 +33,12 @@ export interface InlineContent {
   payload: data.PayloadType[];
   metadata: Record<string, data.MetadataValue>;
 }
+
+const INLINE: Shape<InlineContent> = object({
+  at: number,
+  payload: storedPayload,
+  metadata: record(wire<data.MetadataValue>()),
+});
 
 export type NewJob = Omit<ExtractionJob, 'seq' | 'failureReason'>;
 
@@ -145,7 +153,7 @@ export function jobOf(row: JobRow): ExtractionJob {
     status: row.status,
     failureReason: row.failure_reason ?? undefined,
     events: row.event_ids,
-    inline: row.inline === null ? undefined : JSON.parse(row.inline),
+    inline: row.inline === null ? undefined : storedText(INLINE, row.inline),
     variables: row.variables,
     seq: row.seq,
     createdAt: row.created_at,

@@ -6,6 +6,8 @@ import { ModelError } from '../../kernel/models/index.ts';
 import { NotificationError, type Topics } from '../../kernel/notifications/index.ts';
 import type { ObjectWriter } from '../../kernel/objects/index.ts';
 import type { Database, Executor } from '../../kernel/storage/index.ts';
+import { storedText } from '../../kernel/stored-shape.ts';
+import { storedPayload } from './event.ts';
 import { eventTime } from './event-id.ts';
 import { keepSession } from './event-store.ts';
 import { type Batch, type Extractor, UnfitBatchError, type Unread } from './extraction/candidate.ts';
@@ -258,7 +260,7 @@ export class ExtractionJobs {
       [job.memoryId, job.actorId, job.sessionId, JSON.stringify(job.events.map(({ eventId }) => eventId))],
     );
     return rows.flatMap(({ event_id: eventId, at, payload, metadata }) =>
-      messagesOf({ eventId, at, payload: JSON.parse(payload), metadata }),
+      messagesOf({ eventId, at, payload: storedText(storedPayload, payload), metadata }),
     );
   }
 }

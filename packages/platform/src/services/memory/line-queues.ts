@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { JobDefinition, JobQueue, JobRun, Jobs } from '../../kernel/jobs/index.ts';
 import type { Executor } from '../../kernel/storage/index.ts';
+import { object, stored, text } from '../../kernel/stored-shape.ts';
 import type { Entry, Line } from './extraction-job-store.ts';
 
 export interface LineQueuesDeps {
@@ -61,7 +62,7 @@ export class LineQueues {
     const queue: JobQueue<Entry> = this.#deps.jobs.define(name, {
       ...this.#deps.settings,
       ...more,
-      parse: parseEntry,
+      ...stored<Entry>(object({ id: text, memoryId: text, strategyId: text, actorId: text, sessionId: text })),
       concurrency: AT_ONCE,
       run: (run) => this.#take(run, queue),
       giveUp: (run, error) => this.#deps.giveUp(run, error),
@@ -91,17 +92,4 @@ function keyOf({ memoryId, strategyId, actorId, sessionId }: Line): string {
 /** Fit for the name of a queue. */
 function shortHash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
-}
-
-function parseEntry(value: unknown): Entry {
-  const { id, memoryId, strategyId, actorId, sessionId } = value as Partial<Record<keyof Entry, unknown>>;
-  const parts = [id, memoryId, strategyId, actorId, sessionId];
-  if (!parts.every((part) => typeof part === 'string')) throw new Error('an entry of the queue names no job');
-  return {
-    id: String(id),
-    memoryId: String(memoryId),
-    strategyId: String(strategyId),
-    actorId: String(actorId),
-    sessionId: String(sessionId),
-  };
 }

@@ -2,6 +2,7 @@ import type { control } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Executor, Resource } from '../../kernel/storage/index.ts';
 import { ResourceStore } from '../../kernel/storage/index.ts';
+import { list, number, object, stored, text, wire, word } from '../../kernel/stored-shape.ts';
 
 /** One strategy as it is kept; times are epoch milliseconds. */
 export interface Strategy {
@@ -32,6 +33,28 @@ export interface MemoryData {
   indexedKeys?: control.IndexedKey[];
   namespaceKeys?: control.NamespaceKeyEntry[];
 }
+
+const STRATEGY = object(
+  {
+    ...{ id: text, name: text, type: word<control.MemoryStrategyType>(), template: text },
+    ...{ createdAt: number, updatedAt: number },
+  },
+  {
+    ...{ description: text, reflectionTemplate: text, recordExpiryDays: number },
+    configuration: wire<control.StrategyConfiguration>(),
+    schema: wire<control.MemoryRecordSchema>(),
+  },
+);
+const STORED = stored<MemoryData>(
+  object(
+    { eventExpiryDays: number, strategies: list(STRATEGY) },
+    {
+      ...{ description: text, encryptionKeyArn: text, executionRoleArn: text },
+      indexedKeys: list(wire<control.IndexedKey>()),
+      namespaceKeys: list(wire<control.NamespaceKeyEntry>()),
+    },
+  ),
+);
 
 export type Memory = Resource<MemoryData>;
 
@@ -78,12 +101,5 @@ export function topicOf(memory: Memory | undefined, strategyId: string): string 
 }
 
 export function createMemoryStore(executor: Executor, clock: Clock): ResourceStore<MemoryData> {
-  return new ResourceStore({ executor, clock, kind: MEMORY_KIND, parse: parseMemory });
-}
-
-function parseMemory(data: unknown): MemoryData {
-  const known = typeof data === 'object' && data !== null && 'strategies' in data && Array.isArray(data.strategies);
-  if (!known) throw new Error('a stored memory has no list of strategies');
-  // Written by this service only.
-  return data as MemoryData;
+  return new ResourceStore({ executor, clock, kind: MEMORY_KIND, ...STORED });
 }

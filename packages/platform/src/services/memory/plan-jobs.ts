@@ -1,6 +1,8 @@
 import type { data } from '@agentplatform/contract';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database, Executor } from '../../kernel/storage/index.ts';
+import { storedText } from '../../kernel/stored-shape.ts';
+import { storedPayload } from './event.ts';
 import { isSaid } from './extraction/message.ts';
 import { addJob, type NewJob } from './extraction-job-store.ts';
 import type { LineQueues } from './line-queues.ts';
@@ -150,7 +152,7 @@ function heldOf(events: readonly PlannedEvent[]): Held {
   const held = { messages: 0, tokens: 0 };
   for (const { payload, metadata } of events) {
     if (payload === null || !isSaid(metadata)) continue;
-    const items = JSON.parse(payload) as data.PayloadType[];
+    const items = storedText(storedPayload, payload);
     held.messages += items.length;
     for (const item of items) held.tokens += tokensOf(item.conversational?.content.text ?? JSON.stringify(item));
   }

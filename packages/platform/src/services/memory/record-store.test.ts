@@ -53,7 +53,7 @@ describeDatabases('records of a place', [...storageMigrations, ...jobMigrations,
     const statements: string[] = [];
     const executor = {
       ...{ query: database().query.bind(database()), exec: database().exec.bind(database()) },
-      execute: (sql: string, params?: readonly unknown[]) => {
+      execute: (sql: string, params?: unknown[]) => {
         statements.push(sql);
         return database().execute(sql, params);
       },

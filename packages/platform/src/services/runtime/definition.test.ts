@@ -46,7 +46,6 @@ it('authorizers that would let in more than they say are refused, with the field
   };
   expect(() => checkAll(definition([], authorizer))).not.toThrow();
   const more = {
-    allowedWorkloadConfiguration: { workloadIdentities: ['gateway-1'] },
     privateEndpoint: { selfManagedLatticeResource: { resourceConfigurationIdentifier: 'rcfg-1' } },
   };
   for (const [field, value] of Object.entries(more))

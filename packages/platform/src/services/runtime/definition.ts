@@ -91,13 +91,6 @@ export function checkDefinition(
       message: 'is not offered here; open the private range with --allow-private-egress instead',
     });
   }
-  if (authorizer?.allowedWorkloadConfiguration) {
-    problems.push({
-      name: 'authorizerConfiguration.customJWTAuthorizer.allowedWorkloadConfiguration',
-      message:
-        'is not offered here: requests carry no chain of workloads; name the callers by allowedClients or customClaims',
-    });
-  }
   const rule = authorizer && checkConfiguration(authorizer);
   if (rule) {
     const field = rule.field === 'customJWTAuthorizer' ? rule.field : `customJWTAuthorizer.${rule.field}`;

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Paginator } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import type { CertificateAuthorityDeps, OAuthPrincipal } from '../../kernel/auth/index.ts';
@@ -40,7 +41,7 @@ export interface RuntimeServiceDeps {
   readSecret: CertificateAuthorityDeps['readSecret'];
   roleExists(roleArn: string): Promise<boolean>;
   refusalOf(url: string): Promise<string | undefined>;
-  verifyToken(target: InvocationTarget, token: string, signal: AbortSignal): Promise<OAuthPrincipal>;
+  verifyToken(target: InvocationTarget, token: string, headers: IncomingHttpHeaders): Promise<OAuthPrincipal>;
   takeInvocation(endpointArn: string): void;
   paginator: Paginator;
   clock: Clock;

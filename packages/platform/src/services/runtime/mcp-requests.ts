@@ -73,9 +73,7 @@ export class McpRequests implements PassService {
       headersToVerify: req.rawHeaders,
       resources: (accountId) => namedArns(request, accountId === undefined ? { region } : { region, accountId }),
       bearer:
-        token === undefined
-          ? undefined
-          : async (resources, signal) => verifyToken(await find(resources), token, signal),
+        token === undefined ? undefined : async (resources) => verifyToken(await find(resources), token, req.headers),
       pass: async (passing) => this.#pass(passing, request, await find(passing.resources)),
     };
   }

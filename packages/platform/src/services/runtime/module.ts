@@ -50,7 +50,7 @@ export const module: ServiceModule<'runtime', RuntimeOperation, 'identity' | 'se
         roleMay: (role, action, resource) => kernel.iam.roleMay(role, action, resource),
       },
       refusalOf: (url) => refusalOf(outbound, url),
-      verifyToken: runtimeTokens(jwt),
+      verifyToken: runtimeTokens(jwt, identity),
       takeInvocation: (endpoint) => invocations.take(endpoint),
       newIdSuffix: identifiers.suffix,
       newSessionId: identifiers.session,

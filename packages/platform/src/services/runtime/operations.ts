@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { errors, type Paginator } from '@agentplatform/contract';
 import type { OAuthPrincipal } from '../../kernel/auth/index.ts';
 import type { HandlersOf, OperationHandler, RequestContext } from '../../kernel/service.ts';
@@ -27,7 +28,7 @@ export interface RuntimeOperationsDeps extends InvokeDeps {
   paginator: Paginator;
   region: string;
   /** Accepts a bearer token by the runtime's customJWTAuthorizer; rejects with 401 or 403. */
-  verifyToken(target: InvocationTarget, token: string, signal: AbortSignal): Promise<OAuthPrincipal>;
+  verifyToken(target: InvocationTarget, token: string, headers: IncomingHttpHeaders): Promise<OAuthPrincipal>;
   /** Rejects with ThrottlingException when the endpoint gets more calls than its quota. */
   takeInvocation(endpointArn: string): void;
 }
@@ -83,10 +84,10 @@ export function runtimeOperations(deps: RuntimeOperationsDeps): HandlersOf<Runti
   const bearer = async (
     input: { agentRuntimeArn: string; qualifier?: string; accountId?: string },
     token: string,
-    signal: AbortSignal,
+    headers: IncomingHttpHeaders,
   ): Promise<OAuthPrincipal> => {
     const target = await findTarget(namedRuntimeArn(input, { region: deps.region }), input.qualifier, catalogue);
-    return deps.verifyToken(target, token, signal);
+    return deps.verifyToken(target, token, headers);
   };
 
   const leaseOf = async (

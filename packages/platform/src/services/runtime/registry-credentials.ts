@@ -2,6 +2,9 @@ import { errors } from '@agentplatform/contract';
 import { type RouteSet, readMembers, SIGNED } from '../../kernel/http/index.ts';
 import { parseReference, type RegistryCredentials } from '../../kernel/images/index.ts';
 import { Secret, type Secrets } from '../../kernel/secrets/index.ts';
+import { object, type Shape, storedText, text } from '../../kernel/stored-shape.ts';
+
+const CREDENTIALS: Shape<RegistryCredentials> = object({ username: text, password: text });
 
 /** User names and passwords of private registries, kept among the secrets of the account that stored them. */
 export class RegistryCredentialsStore {
@@ -23,7 +26,7 @@ export class RegistryCredentialsStore {
   async forImage(accountId: string, uri: string): Promise<RegistryCredentials | undefined> {
     if (/^(platform\/|oci:|oci-archive:|docker-archive:)/.test(uri)) return undefined;
     const kept = await this.#secrets.get(this.#name(accountId, parseReference(uri).registry));
-    return kept && (JSON.parse(kept.reveal()) as RegistryCredentials);
+    return kept && storedText(CREDENTIALS, kept.reveal());
   }
 
   #name(accountId: string, host: string) {

@@ -3,6 +3,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { type Database, type Executor, ResourceStore, VersionConflictError } from '../../kernel/storage/index.ts';
 import { DEFAULT_ENDPOINT, endpointArn, type Runtime, type RuntimeEndpoint, type RuntimeVersion } from './runtime.ts';
 import type { RuntimeFamily, RuntimeStore } from './runtime-store.ts';
+import { storedEndpoint, storedRuntime, storedVersion } from './stored-runtime.ts';
 
 export const RUNTIME_KIND = 'agent-runtime';
 export const VERSION_KIND = 'agent-runtime-version';
@@ -24,9 +25,9 @@ export function createSqlRuntimeStore(
   },
 ): RuntimeStore {
   const on = (executor: Executor) => ({
-    runtimes: store<Runtime>(executor, clock, RUNTIME_KIND),
-    versions: store<RuntimeVersion>(executor, clock, VERSION_KIND),
-    endpoints: store<RuntimeEndpoint>(executor, clock, ENDPOINT_KIND),
+    runtimes: new ResourceStore({ executor, clock, kind: RUNTIME_KIND, ...storedRuntime }),
+    versions: new ResourceStore({ executor, clock, kind: VERSION_KIND, ...storedVersion }),
+    endpoints: new ResourceStore({ executor, clock, kind: ENDPOINT_KIND, ...storedEndpoint }),
   });
   const { runtimes, versions, endpoints } = on(database);
 
@@ -106,11 +107,6 @@ export function createSqlRuntimeStore(
       return rows.map((row) => row.id);
     },
   };
-}
-
-function store<Data>(executor: Executor, clock: Clock, kind: string): ResourceStore<Data> {
-  // The rows are written by this file alone, from values of this very type.
-  return new ResourceStore<Data>({ executor, clock, kind, parse: (data) => data as Data });
 }
 
 function identity({ arn, accountId, id }: Runtime): { arn: string; accountId: string; id: string } {

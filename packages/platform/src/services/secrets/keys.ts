@@ -13,7 +13,17 @@ import {
   type Resource,
   ResourceStore,
 } from '../../kernel/storage/index.ts';
-import { ALGORITHMS, KEY_KIND, type KeySpec, keyArn, type SigningAlgorithm, type StoredKey, unusable } from './key.ts';
+import { number, object, oneOf, stored, text } from '../../kernel/stored-shape.ts';
+import {
+  ALGORITHMS,
+  KEY_KIND,
+  KEY_SPECS,
+  type KeySpec,
+  keyArn,
+  type SigningAlgorithm,
+  type StoredKey,
+  unusable,
+} from './key.ts';
 import { newMaterial, openMaterial, signWith } from './key-material.ts';
 
 export interface KeysDeps {
@@ -32,6 +42,13 @@ interface Kept {
   disabled?: true;
   deletionAt?: number;
 }
+
+const KEPT = stored<Kept>(
+  object(
+    { spec: oneOf(...KEY_SPECS), description: text, createdBy: text },
+    { publicKey: text, disabled: oneOf(true), deletionAt: number },
+  ),
+);
 
 /** A key at hand. */
 interface OpenKey {
@@ -227,7 +244,7 @@ export class Keys {
   #store(executor: Executor = this.#deps.database): ResourceStore<Kept> {
     const { clock } = this.#deps;
     // Written by this file alone, from values of this very type.
-    return new ResourceStore({ executor, clock, kind: KEY_KIND, most: MOST_KEYS, parse: (data) => data as Kept });
+    return new ResourceStore({ executor, clock, kind: KEY_KIND, most: MOST_KEYS, ...KEPT });
   }
 }
 

@@ -11,6 +11,7 @@ import {
   type Resource,
   ResourceStore,
 } from '../../kernel/storage/index.ts';
+import { object, stored, text } from '../../kernel/stored-shape.ts';
 import { newSecretSuffix, SECRET_KIND, type SecretScope, type StoredSecret, secretArn } from './secret.ts';
 
 export interface StoredSecretsDeps {
@@ -41,6 +42,8 @@ interface Kept {
   /** Another for each value. */
   revision: string;
 }
+
+const KEPT = stored<Kept>(object({ setBy: text, revision: text }));
 
 /** Of an account, those of its runtimes included. */
 const MOST_SECRETS = 500;
@@ -203,7 +206,7 @@ export class StoredSecrets {
   #store(executor: Executor = this.#deps.database): ResourceStore<Kept> {
     const { clock } = this.#deps;
     // Written by this file alone, from values of this very type.
-    return new ResourceStore({ executor, clock, kind: SECRET_KIND, parse: (data) => data as Kept });
+    return new ResourceStore({ executor, clock, kind: SECRET_KIND, ...KEPT });
   }
 }
 

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { FakeClock } from '../../kernel/fake-clock.ts';
 import { ResourceStore, storageMigrations } from '../../kernel/storage/index.ts';
 import { describeDatabases } from '../../kernel/storage/testing/databases.ts';
+import { stored } from '../../kernel/stored-shape.ts';
 import { TagStore } from './tag-store.ts';
 
 const ACCOUNT = '111122223333';
@@ -11,7 +12,7 @@ describeDatabases('tag store', storageMigrations, (database) => {
   let counter = 0;
   const resource = async (tags: Record<string, string>): Promise<string> => {
     const id = `tagged-${++counter}`;
-    const deps = { executor: database(), clock: new FakeClock(), kind: 'tagged', parse: () => null };
+    const deps = { executor: database(), clock: new FakeClock(), kind: 'tagged', ...stored(() => null) };
     const store = new ResourceStore<null>(deps);
     return (await store.create({ arn: `arn:${id}`, accountId: ACCOUNT, id, name: id, data: null, tags })).arn;
   };

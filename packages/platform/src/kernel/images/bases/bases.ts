@@ -14,6 +14,7 @@ import { type Planned, planFile, planKey } from '../formats/planned.ts';
 import { ImageError, type ResolvedImage } from '../images.ts';
 import { type Descriptor, isObject } from '../manifest.ts';
 import type { ImageStore } from '../store/image-store.ts';
+import { findChromium, planChromium } from './base-chromium.ts';
 import { planPython } from './base-python.ts';
 import { CERTIFICATE_FILE, planSystem } from './base-system.ts';
 import { NodeBinaries } from './node-binaries.ts';
@@ -46,7 +47,7 @@ export interface BasesDeps {
 }
 
 /**
- * Images made of this machine's own programs, `node:22`, `node:24`, `python:3.11` …, for where no registry can be reached.
+ * Images made of this machine's own programs, `node:22`, `node:24`, `python:3.11`, `chromium:latest` …, for where no registry can be reached.
  * Each is a layer that all share (shell, tools, libraries, certificates) and one with the interpreter; made once per
  * version of what went in.
  */
@@ -71,6 +72,7 @@ export class Bases {
     return [
       ...this.#nodes.majors().map((major) => `node:${major}`),
       ...pythons.map((version) => `python:${version}`),
+      ...((await findChromium()) === undefined ? [] : ['chromium:latest']),
     ].sort();
   }
 
@@ -99,7 +101,7 @@ export class Bases {
   async digests(): Promise<string[]> {
     const records = await Promise.all(
       ((await orMissing(readdir(this.#dir))) ?? [])
-        .filter((file) => /^(node|python)-[\d.]+\.json$/.test(file))
+        .filter((file) => /^(node|python|chromium)-[\w.]+\.json$/.test(file))
         .map((file) => this.#read(file)),
     );
     return records.flatMap((record) => record?.digest ?? []);
@@ -113,6 +115,7 @@ export class Bases {
     let plan: Planned[] | undefined;
     if (kind === 'node') plan = await this.#planNode(name, version, paths, signal);
     if (kind === 'python') plan = await this.#planPython(version, paths);
+    if (kind === 'chromium') plan = await this.#planChromium(paths);
     if (!plan)
       throw new ImageError(
         'runtime-unavailable',
@@ -184,6 +187,15 @@ export class Bases {
       'runtime-unavailable',
       `Python ${version} is not on this machine, which has ${have}. Install it ("apt-get install -y python${version}", or ` +
         '"apt-get install -y python3" for the distribution\'s own version), or deploy a container image instead.',
+    );
+  }
+
+  async #planChromium(system: ReadonlySet<string>): Promise<Planned[]> {
+    const program = await findChromium();
+    if (program !== undefined) return planChromium(program, system);
+    throw new ImageError(
+      'runtime-unavailable',
+      'Chromium is not on this machine. Install it, e.g. apt-get install -y chromium fonts-liberation.',
     );
   }
 

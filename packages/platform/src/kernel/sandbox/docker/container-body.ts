@@ -59,7 +59,7 @@ export function containerBody(options: ContainerOptions): Record<string, unknown
       IpcMode: 'private',
       UsernsMode: 'host',
       CapDrop: ['ALL'],
-      SecurityOpt: ['no-new-privileges', `seccomp=${JSON.stringify(seccompProfile(process.arch))}`],
+      SecurityOpt: ['no-new-privileges', `seccomp=${JSON.stringify(seccompProfile(process.arch, spec))}`],
       MaskedPaths: MASKED_PATHS,
       ReadonlyPaths: READONLY_PATHS,
       Sysctls: { 'net.ipv4.ping_group_range': '1 0' },

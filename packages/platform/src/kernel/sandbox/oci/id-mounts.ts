@@ -6,9 +6,21 @@ import { syscallNumbers } from '../owner/syscall-numbers.ts';
 
 const SCRIPT = fileURLToPath(new URL('./id-mounts.pl', import.meta.url));
 
-/** Where sandboxes cannot have ids that are theirs alone, because the kernel is older than Linux 5.19 or by their file system. */
-export const SHARED_IDS =
-  'what the kernel counts by id, but for root (epoll watches, descriptors on their way, pages of pipes, keys): this kernel or the file system of the data directory cannot show files with other owners';
+/** Files of the host that sandboxes see. */
+export interface SeenFiles {
+  /** What they are called in warnings, such as `the data directory`. */
+  of: string;
+  /** Where they are; undefined for what is mounted later, from a file system that never shows files with other owners. */
+  path: string | undefined;
+  /** Every sandbox sees them, and not only those that ask for them. */
+  always: boolean;
+}
+
+/** What sandboxes share that cannot have ids of their own, because the kernel is older than Linux 5.19 or because of files that they see. */
+export function sharedIds({ of, always }: Omit<SeenFiles, 'path'>): string {
+  const who = always ? '' : `, of sandboxes that see ${of}`;
+  return `what the kernel counts by id, but for root (epoll watches, descriptors on their way, pages of pipes, keys)${who}: this kernel or the file system of ${of} cannot show files with other owners`;
+}
 
 /** There on every machine; covered in a mount namespace of the attempt's own. */
 const PLACE = '/sys';
@@ -35,13 +47,20 @@ export class IdMounts {
     return known;
   }
 
-  /** Whether everything of the host that the sandbox is to see can; what appears there later has to be seen to by whoever mounts it. */
-  async canMapAll({ image, mounts }: Pick<StagedSpec, 'image' | 'mounts'>): Promise<boolean> {
-    const able = await Promise.all([
-      this.canMap(image.rootfs),
-      ...mounts.map((mount) => (mount.propagate ? mount.onUserNamespace !== undefined : this.canMap(mount.source))),
-    ]);
-    return able.every(Boolean);
+  /**
+   * Places in the sandbox at which it is to see files of the host that cannot; none when all can. What appears there later has to be seen to by
+   * whoever mounts it.
+   */
+  async unmappable({ image, mounts }: Pick<StagedSpec, 'image' | 'mounts'>): Promise<string[]> {
+    const seen = [
+      { at: '/', able: this.canMap(image.rootfs) },
+      ...mounts.map(({ source, target, propagate, onUserNamespace }) => ({
+        at: target,
+        able: propagate ? onUserNamespace !== undefined : this.canMap(source),
+      })),
+    ];
+    const able = await Promise.all(seen.map((one) => one.able));
+    return seen.flatMap(({ at }, index) => (able[index] ? [] : [at]));
   }
 
   async #try(path: string): Promise<boolean> {

@@ -19,6 +19,7 @@ describe('mounts of a sandbox', () => {
   let image: PreparedImage;
   let provider: OciProvider;
   let serial = 0;
+  const warnings: Record<string, unknown>[] = [];
 
   const inside = async (
     mounts: HostMount[],
@@ -49,7 +50,12 @@ describe('mounts of a sandbox', () => {
       dataDir: join(dir, 'data'),
       stage: testStage,
       clock: systemClock,
-      log: pino({ level: 'silent' }),
+      log: pino({ level: 'warn' }, { write: (line) => void warnings.push(JSON.parse(line)) }),
+      seen: [
+        { of: 'what can', path: join(dir, 'shared'), always: false },
+        { of: 'what cannot', path: '/proc/sys/kernel/osrelease', always: false },
+        { of: 'an export of NFS', path: undefined, always: false },
+      ],
     });
     // As the platform does it: before any sandbox, or what stands ready for one, has the host's mounts.
     for (const kind of ['private', 'late']) {
@@ -100,9 +106,21 @@ describe('mounts of a sandbox', () => {
     const look = 'cat /mnt; cat /proc/self/uid_map; id -u';
     const out = await inside([{ source, target: '/mnt', readOnly: true }], look);
     expect(out).toMatch(/^\d[^\n]*\n\s+0\s+2\d{9}\s+1\n\s+1\s+1\s+65535\n10001\n$/);
+    const shares = 'shares with others what the kernel counts by id';
+    const told = [{ sandbox: expect.any(String), places: ['/mnt'], msg: expect.stringContaining(shares) }];
+    expect(warnings).toMatchObject(told);
     // The control: a file of the same content that can be.
     const plain = await inside([{ source: join(dir, 'shared/file'), target: '/mnt', readOnly: true }], look);
     expect(plain).toMatch(/\n\s+0\s+2\d{9}\s+65536\n10001\n$/);
+    expect(warnings).toMatchObject(told);
+  });
+
+  it('of which some cannot be shown with other owners are told by name before any sandbox is made', async () => {
+    const { shared = [] } = await provider.probe();
+    expect(shared.map((what) => /of sandboxes that see (.+?): /.exec(what)?.[1])).toEqual([
+      'what cannot',
+      'an export of NFS',
+    ]);
   });
 
   it('are never written when they are read-only', async () => {

@@ -15,7 +15,7 @@ import type { Nameserver } from '../network/nft-rules.ts';
 import { Owner } from '../owner/owner.ts';
 import { OwnerPool } from '../owner/owner-pool.ts';
 import { SandboxError } from '../sandbox.ts';
-import { IdMounts } from './id-mounts.ts';
+import { IdMounts, type SeenFiles } from './id-mounts.ts';
 import { IdRanges, RANGE_IDS } from './id-ranges.ts';
 import { RuntimeCli, type RuntimeInfo } from './runtime-cli.ts';
 import { type RuntimeTraits, runtimeTraits } from './runtime-traits.ts';
@@ -26,6 +26,8 @@ export interface OciProviderOptions {
   stage: HostStage;
   clock: Clock;
   log: Logger;
+  /** What sandboxes see of the host beside the data directory. */
+  seen?: readonly SeenFiles[];
   /** Runtime command: `runc` by default; another that shares its command line. */
   runtime?: string;
   nft?: string;

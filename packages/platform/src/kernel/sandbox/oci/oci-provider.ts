@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Logger } from 'pino';
 import { sleep } from '../../clock.ts';
 import {
   endProcess,
@@ -62,8 +63,9 @@ export class OciProvider implements SandboxProvider {
   }
 
   probe(): Promise<ProbeReport> {
-    const { runtime, nft, cniDir, disk, dataDir } = { ...OCI_DEFAULTS, ...this.#options };
-    return probeOci({ runtime, nft, cniDir, disk, run: this.#run, arch: process.arch, dataDir });
+    const { runtime, nft, cniDir, disk, dataDir, seen = [] } = { ...OCI_DEFAULTS, ...this.#options };
+    const files = [{ of: 'the data directory', path: dataDir, always: true }, ...seen];
+    return probeOci({ runtime, nft, cniDir, disk, run: this.#run, arch: process.arch, files });
   }
 
   async stage(image: SandboxImage, signal?: AbortSignal): Promise<void> {
@@ -170,7 +172,7 @@ export class OciProvider implements SandboxProvider {
     let owner: Owner | undefined;
     try {
       const [taken, user] = await Promise.allSettled([
-        takeOwner(engine, spec),
+        takeOwner(engine, spec, log),
         resolveImageUser(spec.image.rootfs, spec.image.config.user),
       ]);
       if (taken.status === 'fulfilled') owner = taken.value;
@@ -302,9 +304,15 @@ function execTarget(
 }
 
 /** A ready owner, or one made for a sandbox whose files cannot all be shown with the ids that those in the pool have. */
-async function takeOwner({ pool, idMounts, ownIds, makeOwner }: Engine, spec: StagedSpec): Promise<Owner> {
-  const own = ownIds && (await idMounts.canMapAll(spec));
-  return own === ownIds ? pool.take() : makeOwner(own);
+async function takeOwner({ pool, idMounts, ownIds, makeOwner }: Engine, spec: StagedSpec, log: Logger): Promise<Owner> {
+  // That none has them was told at the start.
+  const places = ownIds ? await idMounts.unmappable(spec) : [];
+  if (places.length === 0) return pool.take();
+  log.warn(
+    { sandbox: spec.id, places },
+    'a sandbox shares with others what the kernel counts by id: the files at these places cannot be shown with other owners',
+  );
+  return makeOwner(false);
 }
 
 type Attached = Pick<SandboxRecord, 'owner' | 'slot' | 'hostInterface' | 'network' | 'firstId'>;

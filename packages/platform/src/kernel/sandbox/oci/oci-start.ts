@@ -70,7 +70,7 @@ export async function startSandbox({
     networkNamespace: owner.networkNamespace,
     ids: owner.ids,
     repeatMappings: joinsWithMappings(engine.info),
-    seccomp: seccompProfile(process.arch),
+    seccomp: seccompProfile(process.arch, spec),
     swapLimit: engine.swapLimit,
     own: { threads: engine.traits.ownThreads(spec.limits.pids), memoryBytes: engine.traits.ownMemoryBytes },
   });

@@ -4,7 +4,7 @@ import type { RunCommand } from '../../processes/index.ts';
 import { readCgroupLayout } from '../host/cgroups.ts';
 import { ownerSupports } from '../owner/owner.ts';
 import type { ProbeReport } from '../sandbox.ts';
-import { IdMounts, SHARED_IDS } from './id-mounts.ts';
+import { IdMounts, type SeenFiles, sharedIds } from './id-mounts.ts';
 import { RuntimeCli } from './runtime-cli.ts';
 import { runtimeTraits } from './runtime-traits.ts';
 import { INIT_PROGRAM } from './sandbox-init.ts';
@@ -16,7 +16,8 @@ export interface ProbeOptions {
   disk: 'loop' | 'tmpfs';
   run: RunCommand;
   arch: NodeJS.Architecture;
-  dataDir: string;
+  /** What sandboxes would see of the host. */
+  files: readonly SeenFiles[];
 }
 
 type Missing = ProbeReport['missing'][number];
@@ -68,11 +69,23 @@ export async function probeOci(options: ProbeOptions): Promise<ProbeReport> {
   };
 }
 
-async function sharedBy({ dataDir, run, arch }: ProbeOptions): Promise<string[]> {
+/** One line for each part of the host that keeps sandboxes from having ids of their own; where the data directory does, nothing else matters. */
+async function sharedBy({ files, run, arch }: ProbeOptions): Promise<string[]> {
+  const idMounts = new IdMounts({ run, arch });
+  const shared: string[] = [];
+  for (const seen of files) {
+    if (seen.path !== undefined && (await canMap(idMounts, seen.path))) continue;
+    shared.push(sharedIds(seen));
+    if (seen.always) break;
+  }
+  return shared;
+}
+
+async function canMap(idMounts: IdMounts, path: string): Promise<boolean> {
   // It may not be there yet.
-  for (let place = resolve(dataDir); ; place = dirname(place)) {
-    const able = await new IdMounts({ run, arch }).canMap(place).catch(() => undefined);
-    if (able !== undefined || place === dirname(place)) return able ? [] : [SHARED_IDS];
+  for (let place = resolve(path); ; place = dirname(place)) {
+    const able = await idMounts.canMap(place).catch(() => undefined);
+    if (able !== undefined || place === dirname(place)) return able === true;
   }
 }
 

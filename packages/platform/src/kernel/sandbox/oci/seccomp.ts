@@ -22,6 +22,10 @@ const REFUSE = 'SCMP_ACT_ERRNO';
 
 /** Every CLONE_NEW* flag: a sandbox makes threads and processes, never namespaces. */
 const NAMESPACE_FLAGS = 0x7e020000;
+/** Those of them that a program may use where it confines its own processes: users (0x10000000), processes and networks stay open. */
+const OTHER_NAMESPACE_FLAGS = 0x0e020000;
+/** What such a program calls besides; each needs a capability, which it has in namespaces of its own alone. */
+const CONFINING = ['unshare', 'chroot'];
 /** AF_UNIX, AF_INET, AF_INET6. Left out on purpose: AF_VSOCK reaches the hypervisor, AF_PACKET the wire, AF_ALG the kernel's crypto. */
 const SOCKET_FAMILIES = [1, 2, 10];
 const AF_NETLINK = 16;
@@ -41,28 +45,39 @@ const architectures: Partial<Record<NodeJS.Architecture, string>> = {
 /**
  * The system-call filter of a sandbox on this machine's architecture. Only the native calling convention is listed, so 32-bit
  * programs do not run: half the kernel's entry points are closed, and the filter loads in a third of the time.
- * Throws a RangeError on an architecture without a filter, since running unfiltered is not an option.
+ * `namespaces`: as in `SandboxSpec`. Throws a RangeError on an architecture without a filter, since running unfiltered is not an option.
  */
-export function seccompProfile(arch: NodeJS.Architecture): SeccompProfile {
+export function seccompProfile(
+  arch: NodeJS.Architecture,
+  { namespaces = false }: { namespaces?: boolean | undefined } = {},
+): SeccompProfile {
   const native = architectures[arch];
   if (!native) throw new RangeError(`no system-call filter for the architecture ${arch}`);
   const extra: Partial<Record<string, string[]>> = profile.allowOn;
   // On s390x clone takes its flags second.
   const cloneFlags = arch === 's390x' ? 1 : 0;
+  const closedFlags = namespaces ? OTHER_NAMESPACE_FLAGS : NAMESPACE_FLAGS;
+  const without = (index: number) => [{ index, value: closedFlags, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }];
   return {
     defaultAction: REFUSE,
     defaultErrnoRet: ENOSYS,
     architectures: [native],
     syscalls: [
       { names: [...profile.allow, ...(extra[arch] ?? [])], action: ALLOW },
-      { names: profile.refuse, action: REFUSE, errnoRet: EPERM },
+      {
+        names: namespaces ? profile.refuse.filter((name) => !CONFINING.includes(name)) : profile.refuse,
+        action: REFUSE,
+        errnoRet: EPERM,
+      },
+      ...(namespaces
+        ? [
+            { names: ['unshare'], action: ALLOW, args: without(0) },
+            { names: ['chroot'], action: ALLOW },
+          ]
+        : []),
       // clone3 hides its flags behind a pointer; with ENOSYS every C library falls back to clone.
       { names: ['clone3'], action: REFUSE, errnoRet: ENOSYS },
-      {
-        names: ['clone'],
-        action: ALLOW,
-        args: [{ index: cloneFlags, value: NAMESPACE_FLAGS, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }],
-      },
+      { names: ['clone'], action: ALLOW, args: without(cloneFlags) },
       ...SOCKET_FAMILIES.map((family) => ({
         names: ['socket'],
         action: ALLOW,

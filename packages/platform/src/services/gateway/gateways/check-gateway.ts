@@ -8,7 +8,14 @@ export function checkGateway({
   authorizerConfiguration,
   protocolConfiguration,
   interceptorConfigurations = [],
+  policyEngineConfiguration,
+  customTransformConfiguration: transform,
 }: GatewayDefinition): void {
+  if (policyEngineConfiguration && authorizerType === 'NONE')
+    throw errors.invalidField(
+      'policyEngineConfiguration',
+      'must not be given where authorizerType is NONE: policies are about callers who are known',
+    );
   const rules = authorizerConfiguration?.customJWTAuthorizer;
   const judged = authorizerType === 'CUSTOM_JWT' || authorizerType === 'AUTHENTICATE_ONLY';
   if (judged && !rules)
@@ -34,4 +41,6 @@ export function checkGateway({
       'interceptorConfigurations',
       'must have one interceptor at most for REQUEST and one for RESPONSE',
     );
+  if (transform && transform.lambda?.arn === undefined)
+    throw errors.invalidField('customTransformConfiguration', 'must have the ARN of a function: lambda.arn');
 }

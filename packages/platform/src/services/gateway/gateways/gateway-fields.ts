@@ -1,7 +1,6 @@
 import type { control } from '@agentplatform/contract';
-import type { FieldTable } from '../fields.ts';
+import type { FieldTable } from '../../../kernel/served-fields.ts';
 
-const WITHOUT_POLICY = 'needs Policy, which is not built yet';
 const PRIVATE = 'is not offered here; open the private range with --allow-private-egress instead';
 
 /** Every field of CreateGateway and UpdateGateway: served, or why it is refused. */
@@ -38,21 +37,23 @@ export const GATEWAY_FIELDS: FieldTable<keyof control.CreateGatewayRequest | key
   'authorizerConfiguration.customJWTAuthorizer.certificateConfigurations.secretsManager.secretArn': 'served',
   'authorizerConfiguration.customJWTAuthorizer.privateEndpoint': PRIVATE,
   'authorizerConfiguration.customJWTAuthorizer.privateEndpointOverrides': PRIVATE,
-  'authorizerConfiguration.customJWTAuthorizer.allowedWorkloadConfiguration':
-    'is for runtimes that gateways call, as with the original; name the callers by allowedClients or customClaims',
+  'authorizerConfiguration.customJWTAuthorizer.allowedWorkloadConfiguration.hostingEnvironments.arn': 'served',
+  'authorizerConfiguration.customJWTAuthorizer.allowedWorkloadConfiguration.workloadIdentities': 'served',
   kmsKeyArn: 'is not offered: what a gateway keeps has no secrets, and those of its providers are in the token vault',
   interceptorConfigurations: 'served',
   'interceptorConfigurations.interceptor.lambda.arn': 'served',
   'interceptorConfigurations.interceptionPoints': 'served',
   'interceptorConfigurations.inputConfiguration.passRequestHeaders': 'served',
   'interceptorConfigurations.inputConfiguration.payloadFilter.exclude.field': 'served',
-  policyEngineConfiguration: WITHOUT_POLICY,
+  policyEngineConfiguration: 'served',
+  'policyEngineConfiguration.arn': 'served',
+  'policyEngineConfiguration.mode': 'served',
   exceptionLevel: 'served',
   tags: 'served',
   domainOverride: 'served',
   'domainOverride.defaultDomain': 'served',
   'domainOverride.alternateDomains': 'served',
-  customTransformConfiguration:
-    'is not offered: nothing says what its function is given; interceptorConfigurations changes requests and answers',
+  customTransformConfiguration: 'served',
+  'customTransformConfiguration.lambda.arn': 'served',
   wafConfiguration: 'is not offered here: put a web application firewall before the platform',
 };

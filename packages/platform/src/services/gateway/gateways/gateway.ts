@@ -1,4 +1,5 @@
 import type { control } from '@agentplatform/contract';
+import { object, stored, text, wire } from '../../../kernel/stored-shape.ts';
 
 /** In the table `resources`. */
 export const GATEWAY_KIND = 'gateway';
@@ -15,7 +16,9 @@ export type GatewayDefinition = Pick<
   | 'exceptionLevel'
   | 'interceptorConfigurations'
   | 'domainOverride'
->;
+  | 'policyEngineConfiguration'
+> &
+  Pick<control.UpdateGatewayRequest, 'customTransformConfiguration'>;
 
 /** What is kept of a gateway beside its names. */
 export interface GatewayData {
@@ -24,6 +27,10 @@ export interface GatewayData {
   certificateAuthority?: string | undefined;
 }
 
+export const storedGateway = stored<GatewayData>(
+  object({ definition: wire<GatewayDefinition>() }, { certificateAuthority: text }),
+);
+
 /** One MCP server made of targets (spec: Gateway). */
 export interface Gateway extends GatewayData {
   arn: string;
@@ -31,6 +38,8 @@ export interface Gateway extends GatewayData {
   /** Unique everywhere; part of its address. */
   id: string;
   name: string;
+  /** Whether its owner closes what no policy is about, by a tag. */
+  closed?: boolean | undefined;
   /** Milliseconds since the epoch. */
   createdAt: number;
   updatedAt: number;
@@ -70,6 +79,14 @@ export function versionsOf({ definition: { protocolConfiguration } }: Pick<Gatew
   return protocolConfiguration?.mcp.supportedVersions ?? MCP_VERSIONS;
 }
 
+/** By this tag an owner closes prompts and resources where policies are enforced: no policy is about them. */
+export const CLOSED_TAG = 'agentplatform:prompts-and-resources';
+
+/** Whether policies are enforced, and prompts and resources, which no policy is about, are closed. */
+export function closesUnruled({ definition, closed }: Pick<Gateway, 'definition' | 'closed'>): boolean {
+  return closed === true && definition.policyEngineConfiguration?.mode === 'ENFORCE';
+}
+
 /** Whether a gateway has the tool that finds tools. */
 export function searches({ definition: { protocolConfiguration } }: Pick<Gateway, 'definition'>): boolean {
   return protocolConfiguration?.mcp.searchType === 'SEMANTIC';
@@ -78,15 +95,31 @@ export function searches({ definition: { protocolConfiguration } }: Pick<Gateway
 /** Whether answers may be streams, on which progress is told before the result. What an interceptor is to see first is whole. */
 export function streams(gateway: Pick<Gateway, 'definition'>): boolean {
   const { streamingConfiguration } = gateway.definition.protocolConfiguration?.mcp ?? {};
-  return (streamingConfiguration?.enableResponseStreaming ?? true) && interceptorAt(gateway, 'RESPONSE') === undefined;
+  return (streamingConfiguration?.enableResponseStreaming ?? true) && interceptorsAt(gateway, 'RESPONSE').length === 0;
 }
 
-/** The interceptor of a gateway at that point: it has one at most. */
-export function interceptorAt(
-  { definition: { interceptorConfigurations = [] } }: Pick<Gateway, 'definition'>,
+/**
+ * What messages of a gateway go through at that point, in this order: its interceptor, of which it has one at most, and next to the targets the function
+ * of its custom transformation, which is asked as an interceptor of both points.
+ */
+export function interceptorsAt(
+  { definition }: Pick<Gateway, 'definition'>,
   point: control.GatewayInterceptionPoint,
-): control.GatewayInterceptorConfiguration | undefined {
-  return interceptorConfigurations.find(({ interceptionPoints }) => interceptionPoints.includes(point));
+): control.GatewayInterceptorConfiguration[] {
+  const { interceptorConfigurations = [], customTransformConfiguration: transform } = definition;
+  const found = interceptorConfigurations.filter(({ interceptionPoints }) => interceptionPoints.includes(point));
+  if (transform?.lambda)
+    found.push({ interceptor: { lambda: { arn: transform.lambda.arn ?? '' } }, interceptionPoints: [point] });
+  return point === 'REQUEST' ? found : found.reverse();
+}
+
+/** By which field a gateway has functions that see its messages; undefined where it has none. */
+export function interceptedBy({
+  interceptorConfigurations = [],
+  customTransformConfiguration,
+}: GatewayDefinition): 'interceptorConfigurations' | 'customTransformConfiguration' | undefined {
+  if (interceptorConfigurations.length > 0) return 'interceptorConfigurations';
+  return customTransformConfiguration?.lambda && 'customTransformConfiguration';
 }
 
 /** Whether clients of the older versions have sessions: where the owner has asked for them, as with the original. */

@@ -2,23 +2,33 @@ import { type control, errors, resourceArn } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import { type CertificateAuthorityDeps, certificateAuthority, checkPassedRole } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
+import { refuseUnserved } from '../../../kernel/served-fields.ts';
 import type { RequestContext } from '../../../kernel/service.ts';
 import {
   type Database,
+  type Executor,
   fromResource,
   MissingResourceError,
   nameTaken,
   type Page,
+  type Resource,
   ResourceStore,
 } from '../../../kernel/storage/index.ts';
 import type { IdentityPort } from '../../identity/index.ts';
-import { refuseUnserved } from '../fields.ts';
+import type { PolicyPort } from '../../policy/index.ts';
 import { checkNamedFunction } from '../named-function.ts';
 import { authorizerProblem } from '../outbound/authorizer-problem.ts';
 import { httpProblem } from '../targets/http/index.ts';
 import { TARGET_KIND, type TargetDefinition } from '../targets/target.ts';
 import { checkGateway } from './check-gateway.ts';
-import { GATEWAY_KIND, type Gateway, type GatewayData, type GatewayDefinition } from './gateway.ts';
+import {
+  CLOSED_TAG,
+  GATEWAY_KIND,
+  type Gateway,
+  type GatewayData,
+  type GatewayDefinition,
+  storedGateway,
+} from './gateway.ts';
 import { GATEWAY_FIELDS } from './gateway-fields.ts';
 
 export interface GatewaysDeps extends CertificateAuthorityDeps {
@@ -26,6 +36,7 @@ export interface GatewaysDeps extends CertificateAuthorityDeps {
   clock: Clock;
   region: string;
   identity: Pick<IdentityPort, 'link' | 'unlink'>;
+  policy: Pick<PolicyPort, 'check' | 'hold'>;
   roleExists(arn: string): Promise<boolean>;
   /** Why the platform will not call an address; undefined when it may. */
   refusalOf(url: string): Promise<string | undefined>;
@@ -51,8 +62,7 @@ export class Gateways {
     this.#deps = deps;
     this.#store = new ResourceStore<GatewayData>({
       ...{ executor: deps.database, clock: deps.clock, kind: GATEWAY_KIND, most: MOST_GATEWAYS },
-      // Written by this file alone, from values of this very type.
-      parse: (data) => data as GatewayData,
+      ...storedGateway,
     });
   }
 
@@ -71,9 +81,10 @@ export class Gateways {
     const arn = this.arnOf(accountId, id);
     try {
       return await database.transaction(async (tx) => {
+        await this.#holdEngine(data, tx);
         const made = await this.#store.within(tx).create({ arn, accountId, id, name, data, tags });
         await identity.link({ arn, accountId, id }, tx);
-        return fromResource(made);
+        return gatewayFrom(made);
       });
     } catch (error) {
       throw nameTaken(error, 'A gateway', 'Update it with UpdateGateway, delete it, or choose another name.');
@@ -83,7 +94,7 @@ export class Gateways {
   /** Undefined when there is none of this ARN. */
   async load(arn: string): Promise<Gateway | undefined> {
     const found = await this.#store.get(arn);
-    return found && fromResource(found);
+    return found && gatewayFrom(found);
   }
 
   /** Rejects with ResourceNotFoundException. */
@@ -102,7 +113,10 @@ export class Gateways {
     if (data.definition.protocolConfiguration?.mcp.searchType !== undefined) await this.#refuseAskedTargets(arn);
     await this.#refuseLostTargets(arn, data.definition);
     try {
-      return fromResource(await this.#store.modify(arn, () => data));
+      return await this.#deps.database.transaction(async (tx) => {
+        await this.#holdEngine(data, tx);
+        return gatewayFrom(await this.#store.within(tx).modify(arn, () => data));
+      });
     } catch (error) {
       throw error instanceof MissingResourceError ? missing(id) : error;
     }
@@ -114,7 +128,7 @@ export class Gateways {
     { limit, after }: { limit: number; after: string | undefined },
   ): Promise<Page<Gateway>> {
     const { items, ...next } = await this.#store.list({ accountId, limit, ...(after === undefined ? {} : { after }) });
-    return { items: items.map(fromResource), ...next };
+    return { items: items.map(gatewayFrom), ...next };
   }
 
   /** With its workload identity. Rejects with ResourceNotFoundException, and with ConflictException while it has targets. */
@@ -171,6 +185,8 @@ export class Gateways {
     checkGateway(definition);
     await checkPassedRole(ctx, { roleArn: definition.roleArn, field: 'roleArn' }, this.#deps);
     await this.#checkInterceptors(definition, ctx);
+    if (definition.policyEngineConfiguration)
+      await this.#deps.policy.check(definition.policyEngineConfiguration.arn, ctx);
     if (definition.authorizerType === 'NONE')
       this.#deps.log.warn(
         { gateway: input.name },
@@ -179,12 +195,20 @@ export class Gateways {
     return { definition, certificateAuthority: await this.#authority(definition, ctx) };
   }
 
-  async #checkInterceptors({ interceptorConfigurations = [] }: GatewayDefinition, ctx: RequestContext): Promise<void> {
+  async #holdEngine({ definition: { policyEngineConfiguration } }: GatewayData, tx: Executor): Promise<void> {
+    if (policyEngineConfiguration) await this.#deps.policy.hold(policyEngineConfiguration.arn, tx);
+  }
+
+  async #checkInterceptors(definition: GatewayDefinition, ctx: RequestContext): Promise<void> {
+    const { interceptorConfigurations = [], customTransformConfiguration: transform } = definition;
     const home = { region: this.#deps.region, accountId: ctx.accountId };
     for (const [i, { interceptor }] of interceptorConfigurations.entries()) {
       const field = `interceptorConfigurations[${i}].interceptor.lambda.arn`;
       await checkNamedFunction({ field, arn: interceptor.lambda?.arn ?? '' }, home, ctx);
     }
+    const arn = transform?.lambda?.arn;
+    if (arn !== undefined)
+      await checkNamedFunction({ field: 'customTransformConfiguration.lambda.arn', arn }, home, ctx);
   }
 
   async #authority({ authorizerConfiguration }: GatewayDefinition, ctx: RequestContext): Promise<string | undefined> {
@@ -216,18 +240,8 @@ function refuseLost(name: string, target: TargetDefinition, definition: GatewayD
     );
 }
 
-function definitionOf({
-  description,
-  roleArn,
-  protocolType,
-  protocolConfiguration,
-  authorizerType,
-  authorizerConfiguration,
-  exceptionLevel,
-  interceptorConfigurations,
-  domainOverride,
-}: control.CreateGatewayRequest | control.UpdateGatewayRequest): GatewayDefinition {
-  return {
+function definitionOf(input: control.CreateGatewayRequest | control.UpdateGatewayRequest): GatewayDefinition {
+  const {
     description,
     roleArn,
     protocolType,
@@ -237,7 +251,28 @@ function definitionOf({
     exceptionLevel,
     interceptorConfigurations,
     domainOverride,
+    policyEngineConfiguration,
+  } = input;
+  // The model has it for updates alone.
+  const { customTransformConfiguration } = input as Partial<control.UpdateGatewayRequest>;
+  return {
+    description,
+    roleArn,
+    protocolType,
+    protocolConfiguration,
+    authorizerType,
+    authorizerConfiguration,
+    exceptionLevel,
+    interceptorConfigurations,
+    customTransformConfiguration,
+    domainOverride,
+    policyEngineConfiguration,
   };
+}
+
+/** The gateway that a row holds. */
+function gatewayFrom(resource: Resource<GatewayData>): Gateway {
+  return { ...fromResource(resource), closed: resource.tags[CLOSED_TAG] === 'closed' };
 }
 
 function missing(id: string): Error {

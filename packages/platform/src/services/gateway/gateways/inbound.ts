@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { errors, resourceArn } from '@agentplatform/contract';
 import type { AnonymousPrincipal, JwtAuthenticator, OAuthPrincipal } from '../../../kernel/auth/index.ts';
 import { addressKey, type Passing, type PassRequest, type UpstreamResponse } from '../../../kernel/http/index.ts';
+import type { IdentityPort } from '../../identity/index.ts';
 import type { GatewayTools, OpenGateway } from '../gateway-tools.ts';
 import { advertisedScopes, metadataUrl } from '../mcp/resource-metadata.ts';
 import { type Gateway, originAt } from './gateway.ts';
@@ -10,6 +11,7 @@ import { type Gateway, originAt } from './gateway.ts';
 export interface InboundDeps {
   tools: Pick<GatewayTools, 'find'>;
   jwt: JwtAuthenticator;
+  identity: Pick<IdentityPort, 'requireWorkload'>;
   region: string;
   /** Of the owner: gateways are his. */
   accountId: string;
@@ -86,11 +88,14 @@ export class Inbound {
     const configuration = authorizerConfiguration?.customJWTAuthorizer;
     if (!configuration)
       throw errors.missingAuthentication(`The gateway ${id} takes signed requests: sign for bedrock-agentcore.`);
-    return this.#deps.jwt.authenticate(token, {
+    const principal = await this.#deps.jwt.authenticate(token, {
       ...{ accountId, resource, configuration, certificateAuthority },
       resourceMetadataUrl: metadataUrl(originAt(gateway, req.headers.host, this.#deps.originOf(req)), resourcePath),
       advertisedScopes: advertisedScopes(gateway),
     });
+    const allowed = configuration.allowedWorkloadConfiguration;
+    if (allowed) await this.#deps.identity.requireWorkload(allowed, req.headers, accountId);
+    return principal;
   }
 
   /**

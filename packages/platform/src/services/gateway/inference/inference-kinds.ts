@@ -1,5 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import type { Gateway } from '../gateways/gateway.ts';
+import { type Gateway, interceptedBy } from '../gateways/gateway.ts';
 import type { BackendSigning } from '../outbound/backend-signing.ts';
 import type { CredentialRules } from '../outbound/credential-rules.ts';
 import { NO_TOOLS } from '../targets/http/index.ts';
@@ -65,7 +65,7 @@ function checkGateway({ id, definition }: Gateway): void {
       FIELD,
       `is not for the gateway ${id}: its protocolType is ${definition.protocolType}. Make one without a protocolType`,
     );
-  if ((definition.interceptorConfigurations ?? []).length > 0)
+  if (interceptedBy(definition))
     throw errors.invalidField(
       FIELD,
       `is not for the gateway ${id}: it has interceptors, which see messages of MCP alone`,

@@ -7,6 +7,7 @@ import type { Passing } from '../../../kernel/http/index.ts';
 import { NO_SPAN } from '../../../kernel/telemetry/index.ts';
 import { openGateway } from '../gateway-tools.ts';
 import type { Gateway } from '../gateways/gateway.ts';
+import { AnswerCache, type Budgets } from '../guard-rails/index.ts';
 import type { TargetCredentials } from '../outbound/target-credentials.ts';
 import type { RateLimit } from '../rate-limits/rate-limit.ts';
 import { CircuitBreaker, FallbackChain, type Rule } from '../rules/index.ts';
@@ -47,6 +48,8 @@ const requests = new InferenceRequests({
     random: () => 0.5,
     credentials: { of },
     onUse: () => undefined,
+    budgets: { hold: async () => ({ end: () => undefined, used: () => undefined }) } satisfies Pick<Budgets, 'hold'>,
+    cache: new AnswerCache(clock),
   },
   chain: new FallbackChain({ clock, breaker: new CircuitBreaker(clock) }),
   ...({} as ProviderOutboundDeps),

@@ -16,6 +16,7 @@ import {
   modelEntry,
   modelList,
 } from '../../../kernel/models/index.ts';
+import { type AnswerCache, type Budgets, cacheKey, guardedModel } from '../guard-rails/index.ts';
 import type { TargetCredentials } from '../outbound/target-credentials.ts';
 import type { Admitted } from '../rate-limits/index.ts';
 import { type FallbackChain, type Route, routeOf } from '../rules/index.ts';
@@ -32,6 +33,8 @@ export interface InferenceRequestsDeps extends ProviderOutboundDeps {
   chain: Pick<FallbackChain, 'run'>;
   /** From 0 to 1. */
   random(): number;
+  budgets: Pick<Budgets, 'hold'>;
+  cache: Pick<AnswerCache, 'get' | 'set'>;
   /** Told of each attempt, once it is over. */
   onUse(use: ModelUse): void;
   log: Logger;
@@ -43,10 +46,21 @@ const MAX_BYTES = 25_000_000;
 const TIMEOUT_MS = 600_000;
 /** Of a model's name, in what is kept of its use. */
 const LONGEST_MODEL = 256;
+/** Says of an answer that it was given before. */
+const CACHE_HEADER = 'x-agentplatform-cache';
 const NOTHING = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
 
 /** What an attempt came to. */
 type Came = Pick<ModelUse, 'usage' | 'estimated' | 'failed'>;
+
+/** What is asked of one target. */
+interface Attempted {
+  call: ClientCall;
+  route: ModelRoute;
+  /** Under which its answer is kept; undefined for one that is not. */
+  key: string | undefined;
+  used: Admitted['used'];
+}
 
 interface Asked {
   call: ClientCall;
@@ -94,17 +108,43 @@ export class InferenceRequests implements TrafficHandler {
   async handle(request: TrafficRequest, used: Admitted['used']): Promise<UpstreamResponse> {
     const api = apiOf(request);
     try {
-      return api ? await this.#ask(request, api, used) : upstream(this.#list(request));
+      return api ? await this.#answer(request, api, used) : upstream(this.#list(request));
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       return this.refusal(request, error);
     }
   }
 
-  async #ask(request: TrafficRequest, api: ClientApi, used: Admitted['used']): Promise<UpstreamResponse> {
+  /** The answer that the same caller got to the same before, where the gateway's owner asks for that; else a new one, as far as budgets go. */
+  async #answer(request: TrafficRequest, api: ClientApi, used: Admitted['used']): Promise<UpstreamResponse> {
     const { open, passing } = request;
-    const { call, rule, first } = await this.#read(request, api);
-    const attempt = (asking: TrafficRequest, route: ModelRoute) => this.#attempt(asking, { call, route, used });
+    const asked = await this.#read(request, api);
+    const key = cacheKeyOf(request, asked.call);
+    const known = key === undefined ? undefined : this.#deps.cache.get(key);
+    if (known) return upstream({ status: 200, ...known, headers: { ...known.headers, [CACHE_HEADER]: 'hit' } });
+    const { principal } = passing;
+    const { tokens } = asked;
+    const budget = await this.#deps.budgets.hold(open.guardRails, { gatewayArn: open.gateway.arn, principal, tokens });
+    const count = (taken: number): void => {
+      used(taken);
+      budget.used(taken);
+    };
+    try {
+      const answer = await this.#ask(request, { asked, api, key, used: count });
+      answer.body.onSettled(budget.end);
+      return answer;
+    } catch (error) {
+      budget.end();
+      throw error;
+    }
+  }
+
+  async #ask(
+    request: TrafficRequest,
+    { asked: { call, rule, first }, api, ...more }: { asked: Asked; api: ClientApi } & Pick<Attempted, 'key' | 'used'>,
+  ): Promise<UpstreamResponse> {
+    const { open, passing } = request;
+    const attempt = (asking: TrafficRequest, route: ModelRoute) => this.#attempt(asking, { call, route, ...more });
     if (!rule) return attempt(request, first());
     return this.#deps.chain.run(
       rule,
@@ -116,21 +156,27 @@ export class InferenceRequests implements TrafficHandler {
   }
 
   /** Asks one target once. Rejects with the wire's errors while nothing was answered. */
-  async #attempt(
-    request: TrafficRequest,
-    { call, route, used }: { call: ClientCall; route: ModelRoute; used: Admitted['used'] },
-  ): Promise<UpstreamResponse> {
-    const { requestId, signal, span } = request.passing;
-    const { log, clock } = this.#deps;
+  async #attempt(request: TrafficRequest, { call, route, key, used }: Attempted): Promise<UpstreamResponse> {
+    const { requestId, signal, span, principal } = request.passing;
+    const { log, clock, cache } = this.#deps;
+    const { gateway, guardRails } = request.open;
     const told = this.#meter(request, route);
-    const model = meteredModel(await this.#modelOf(request, route), (usage, estimated) => {
+    const about = { requestId, gateway: gateway.id, target: route.target.name, model: route.modelId };
+    const guarded = guardedModel(await this.#modelOf(request, route), guardRails, (said) =>
+      log.info({ ...about, caller: callerOf(principal), ...said }, 'a model behind a gateway was asked'),
+    );
+    const model = meteredModel(guarded, (usage, estimated) => {
       used(usage.input + usage.output);
       told({ usage, estimated, failed: false });
     });
     // Memory for the body is held by whoever read it.
     const ctx = { requestId, signal, span, log, holdBody: () => undefined };
     try {
-      return upstream(await answerClient(call, model, ctx, clock));
+      const answer = await answerClient(call, model, ctx, clock);
+      const { headers, body } = answer;
+      if (key !== undefined && (typeof body === 'string' || body instanceof Uint8Array))
+        cache.set(key, { headers, body }, guardRails.cacheSeconds);
+      return upstream(answer);
     } catch (error) {
       // What was refused here has asked no model.
       const here = error instanceof ServiceError && !(error.cause instanceof ModelError);
@@ -201,6 +247,15 @@ export class InferenceRequests implements TrafficHandler {
     const headers = { 'content-type': 'application/json' };
     return { status: 200, headers, body: JSON.stringify(entry ? modelEntry(entry) : modelList(models)) };
   }
+}
+
+/** Of whole answers, where the owner of the gateway asks for that: nobody is given what another caller was answered. */
+function cacheKeyOf({ open, passing }: TrafficRequest, { api, path, asked, body }: ClientCall): string | undefined {
+  const { gateway, guardRails } = open;
+  if (guardRails.cacheSeconds === 0 || asked.stream === true) return undefined;
+  const { principal } = passing;
+  const issuer = principal.kind === 'oauth' ? principal.vouchedBy : '';
+  return cacheKey([gateway.arn, principal.kind, issuer, callerOf(principal), api, path, body]);
 }
 
 /** Whether any limit of its gateway counts tokens. */

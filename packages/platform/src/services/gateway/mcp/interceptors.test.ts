@@ -147,6 +147,53 @@ describe('an interceptor of answers', () => {
   });
 });
 
+describe('a custom transformation', () => {
+  const transformed = (interceptors: Configuration[]): Gateway => {
+    const { definition, ...rest } = gateway(interceptors);
+    return {
+      ...rest,
+      definition: { ...definition, customTransformConfiguration: { lambda: { arn: ARN('transform') } } },
+    };
+  };
+  const asked = (): unknown[] => invoke.mock.calls.map(([{ arn }]) => arn);
+
+  it('stands between the interceptors and the targets, both ways', async () => {
+    const [first, second] = [
+      { ...body, method: 'prompts/list' },
+      { ...body, method: 'ping' },
+    ];
+    says({ transformedGatewayRequest: { body: first, headers: { 'x-a': '1', 'x-b': '1' } } });
+    says({ transformedGatewayRequest: { body: second, headers: { 'x-b': '2' } } });
+    says({ transformedGatewayResponse: { body: { inner: true } } });
+    says({ transformedGatewayResponse: { body: { outer: true } } });
+    const answer = await around(transformed([at(['REQUEST', 'RESPONSE'])]));
+    expect(asked()).toEqual(['request-response', 'transform', 'transform', 'request-response'].map(ARN));
+    expect(invoke.mock.calls[1]?.[0].payload).toMatchObject({ mcp: { gatewayRequest: { body: first } } });
+    expect(serve).toHaveBeenCalledWith(second, { 'x-a': '1', 'x-b': '2' });
+    expect(given()).toMatchObject({ mcp: { gatewayResponse: { body: { inner: true } } } });
+    expect(await answer.json()).toEqual({ outer: true });
+  });
+
+  it('is asked without interceptors, too, and not what an interceptor has answered by itself on the way in', async () => {
+    says({});
+    says({});
+    expect(await (await around(transformed([]))).json()).toEqual(RESULT);
+    expect(asked()).toEqual([ARN('transform'), ARN('transform')]);
+    invoke.mockClear();
+    says({ transformedGatewayResponse: { body: { mine: true } } });
+    says({});
+    expect(await (await around(transformed([at(['REQUEST'])]))).json()).toEqual({ mine: true });
+    expect(asked()).toEqual([ARN('request'), ARN('transform')]);
+    expect(serve).toHaveBeenCalledTimes(1);
+  });
+
+  it('ends the request that it fails at', async () => {
+    invoke.mockResolvedValueOnce({ outcome: 'failed', errorType: 'Error', errorMessage: 'secret' });
+    expect((await around(transformed([]))).status).toBe(500);
+    expect(serve).not.toHaveBeenCalled();
+  });
+});
+
 describe.each<Configuration['interceptionPoints']>([['REQUEST'], ['RESPONSE']])(
   'what goes wrong in one at %s',
   (point) => {

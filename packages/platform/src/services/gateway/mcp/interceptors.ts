@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Iam } from '../../../kernel/auth/index.ts';
 import { isDeeperThan } from '../../../kernel/depth.ts';
 import type { FunctionCaller } from '../../functions/index.ts';
-import { type Gateway, interceptorAt } from '../gateways/gateway.ts';
+import { type Gateway, interceptorsAt } from '../gateways/gateway.ts';
 import { gatewayRole } from '../outbound/gateway-role.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
 import type { JsonObject } from '../tools/index.ts';
@@ -63,7 +63,7 @@ export class Interceptors {
       const { body, headers } = outcome;
       const answer = await serve(body, headers);
       // A stream of change notifications has no end.
-      if (!interceptorAt(gateway, 'RESPONSE') || body.method === 'subscriptions/listen') return answer;
+      if (interceptorsAt(gateway, 'RESPONSE').length === 0 || body.method === 'subscriptions/listen') return answer;
       const whole = await wholeAnswer(answer);
       const said = { status: answer.status, headers: Object.fromEntries(answer.headers), body: whole };
       return responseOf(whole === undefined ? said : await this.#response(gateway, { ...message, body }, said));
@@ -74,38 +74,36 @@ export class Interceptors {
   }
 
   async #request(gateway: Gateway, message: Intercepted): Promise<RequestOutcome> {
-    const unchanged = { body: message.body, headers: {} };
-    const interceptor = interceptorAt(gateway, 'REQUEST');
-    if (!interceptor) return unchanged;
-    const { transformedGatewayRequest: request, transformedGatewayResponse: response } = await this.#invoke(
-      gateway,
-      interceptor,
-      requestPart(interceptor, message),
-      message,
-    );
-    if (isObject(response)) return { answer: answerOf(response, undefined) };
-    if (!isObject(request)) return unchanged;
-    const { body = message.body } = request;
-    if (!isObject(body)) throw new InterceptorFailure('it gives a body that is no message');
-    return { body, headers: requestHeaders(request.headers) };
+    let { body } = message;
+    let headers: Record<string, string> = {};
+    for (const interceptor of interceptorsAt(gateway, 'REQUEST')) {
+      const event = requestPart(interceptor, { ...message, body });
+      const { transformedGatewayRequest: request, transformedGatewayResponse: response } = await this.#invoke(
+        ...([gateway, interceptor, event, message] as const),
+      );
+      if (isObject(response)) return { answer: answerOf(response, undefined) };
+      if (!isObject(request)) continue;
+      const { body: changed = body } = request;
+      if (!isObject(changed)) throw new InterceptorFailure('it gives a body that is no message');
+      body = changed;
+      headers = { ...headers, ...requestHeaders(request.headers) };
+    }
+    return { body, headers };
   }
 
   async #response(gateway: Gateway, message: Intercepted, answer: InterceptedAnswer): Promise<InterceptedAnswer> {
-    const interceptor = interceptorAt(gateway, 'RESPONSE');
-    if (!interceptor) return answer;
-    const hidden = interceptor.inputConfiguration?.payloadFilter?.exclude.some(
-      ({ field }) => field === 'RESPONSE_BODY',
-    );
-    const event = {
-      ...requestPart(interceptor, message),
-      gatewayResponse: {
-        statusCode: answer.status,
-        headers: answer.headers,
-        body: hidden ? null : (answer.body ?? null),
-      },
-    };
-    const { transformedGatewayResponse: response } = await this.#invoke(gateway, interceptor, event, message);
-    return isObject(response) ? answerOf(response, answer) : answer;
+    let said = answer;
+    for (const interceptor of interceptorsAt(gateway, 'RESPONSE')) {
+      const hidden = interceptor.inputConfiguration?.payloadFilter?.exclude.some(
+        ({ field }) => field === 'RESPONSE_BODY',
+      );
+      const { status: statusCode, headers, body = null } = said;
+      const gatewayResponse = { statusCode, headers, body: hidden ? null : body };
+      const event = { ...requestPart(interceptor, message), gatewayResponse };
+      const { transformedGatewayResponse: response } = await this.#invoke(gateway, interceptor, event, message);
+      if (isObject(response)) said = answerOf(response, said);
+    }
+    return said;
   }
 
   async #invoke(

@@ -54,6 +54,7 @@ function requestsTo(one: Gateway, targets: readonly LiveTarget[] = []): GatewayR
     inbound: new Inbound({
       ...{ tools, region: 'us-east-1', accountId: ACCOUNT, originOf: () => 'http://here', publicUrl: undefined },
       jwt: {} as unknown as JwtAuthenticator,
+      identity: { requireWorkload: async () => undefined },
     }),
     interceptors: new Interceptors({ functions: { invoke }, roleMay: () => true, log }),
     limited: { admit: async () => ({ end: () => undefined, used: () => undefined }) },

@@ -9,7 +9,7 @@ import {
   type UpstreamResponse,
 } from '../../../kernel/http/index.ts';
 import type { OpenGateway } from '../gateway-tools.ts';
-import { GATEWAYS_PATH, type Gateway, mcpPath, versionsOf } from '../gateways/gateway.ts';
+import { GATEWAYS_PATH, type Gateway, interceptedBy, mcpPath, versionsOf } from '../gateways/gateway.ts';
 import type { Inbound } from '../gateways/inbound.ts';
 import type { Admitted, LimitedRequests, Traffic } from '../rate-limits/index.ts';
 import type { ToolCaller } from '../targets/target-kind.ts';
@@ -51,7 +51,7 @@ export class GatewayRequests implements PassService {
   }
 
   async #pass(
-    { req, requestId, principal, body, signal, countMore, hold }: Passing,
+    { req, requestId, principal, body, signal, span, countMore, hold }: Passing,
     open: OpenGateway,
   ): Promise<UpstreamResponse> {
     const { servers } = this.#deps;
@@ -74,7 +74,7 @@ export class GatewayRequests implements PassService {
     }
     const passedBack: Record<string, string> = {};
     const caller: ToolCaller = {
-      ...{ principal, requestId, headers: req.headers, query: url.searchParams },
+      ...{ principal, requestId, headers: req.headers, query: url.searchParams, span },
       passBack: (headers) => void Object.assign(passedBack, headers),
     };
     const asked = { req, url, signal, open, caller, text, message };
@@ -108,7 +108,7 @@ export class GatewayRequests implements PassService {
       return servers.of(gateway).answer({ request, body: message }, by);
     };
     const headers = headersOf(req);
-    const intercepted = (gateway.definition.interceptorConfigurations ?? []).length > 0 && body !== undefined;
+    const intercepted = interceptedBy(gateway.definition) !== undefined && body !== undefined;
     if (!intercepted) return serve(headers, body, caller);
     if (!isObject(body))
       return Promise.resolve(refusal(400, 'invalidRequest', 'A gateway with interceptors takes one message at a time'));

@@ -16,7 +16,8 @@ import type { Changes } from '../../../kernel/storage/index.ts';
 import { Timers } from '../../../kernel/timers.ts';
 import { AFTER_CALL_MS } from '../call-times.ts';
 import type { GatewayTools, OpenGateway } from '../gateway-tools.ts';
-import { GATEWAY_KIND, type Gateway, hasSessions, streams, versionsOf } from '../gateways/gateway.ts';
+import { closesUnruled, GATEWAY_KIND, type Gateway, hasSessions, streams, versionsOf } from '../gateways/gateway.ts';
+import { type PolicyGate, toolDenied } from '../policy/index.ts';
 import { gatewayArnOf, TARGET_KIND } from '../targets/target.ts';
 import type { Asking, ToolCaller } from '../targets/target-kind.ts';
 import { kindOf, type TargetKinds } from '../targets/target-kinds.ts';
@@ -37,6 +38,7 @@ export interface McpServersDeps {
   prompts: Prompts;
   resources: Resources;
   asked: AskedTargets;
+  gate: Pick<PolicyGate, 'permitted'>;
   kinds: TargetKinds;
   changes: Changes;
   clock: Clock;
@@ -215,10 +217,13 @@ export class McpServers {
   }
 
   #serveTools(server: Server, find: Find, asking: Ask): void {
-    const { calls, asked } = this.#deps;
+    const { calls, asked, gate } = this.#deps;
     server.setRequestHandler('tools/list', async ({ params }, context) => {
-      const seen = await asked.seen(await find(), asking(context));
-      const page = listTools(seen.open, params?.cursor);
+      const open = await find();
+      const by = asking(context);
+      const seen = await asked.seen(open, by);
+      const tools = await gate.permitted(open, seen.open.tools, by);
+      const page = listTools({ gateway: open.gateway, tools }, params?.cursor);
       return seen.silent.length > 0 ? { ...page, _meta: { [SILENT_META_KEY]: seen.silent } } : page;
     });
     server.setRequestHandler('tools/call', async ({ params }, context) =>
@@ -228,20 +233,25 @@ export class McpServers {
 
   #servePromptsAndResources(server: Server, find: Find, asking: Ask): void {
     const { prompts, resources } = this.#deps;
-    server.setRequestHandler('prompts/list', async ({ params }, context) =>
-      prompts.list(await find(), params?.cursor, asking(context)),
-    );
+    const opened = async (): Promise<OpenGateway> => unruled(await find());
+    server.setRequestHandler('prompts/list', async ({ params }, context) => {
+      const open = await find();
+      return closesUnruled(open.gateway) ? { prompts: [] } : prompts.list(open, params?.cursor, asking(context));
+    });
     server.setRequestHandler('prompts/get', async ({ params: { name, arguments: args } }, context) =>
-      prompts.get(await find(), { name, arguments: args }, asking(context)),
+      prompts.get(await opened(), { name, arguments: args }, asking(context)),
     );
-    server.setRequestHandler('resources/list', async ({ params }, context) =>
-      resources.list(await find(), params?.cursor, asking(context)),
-    );
-    server.setRequestHandler('resources/templates/list', async ({ params }, context) =>
-      resources.listTemplates(await find(), params?.cursor, asking(context)),
-    );
+    server.setRequestHandler('resources/list', async ({ params }, context) => {
+      const open = await find();
+      return closesUnruled(open.gateway) ? { resources: [] } : resources.list(open, params?.cursor, asking(context));
+    });
+    server.setRequestHandler('resources/templates/list', async ({ params }, context) => {
+      const open = await find();
+      if (closesUnruled(open.gateway)) return { resourceTemplates: [] };
+      return resources.listTemplates(open, params?.cursor, asking(context));
+    });
     server.setRequestHandler('resources/read', async ({ params }, context) =>
-      resources.read(await find(), params.uri, asking(context)),
+      resources.read(await opened(), params.uri, asking(context)),
     );
   }
 
@@ -249,6 +259,12 @@ export class McpServers {
   #hasMore({ targets }: OpenGateway): boolean {
     return targets.some(({ live }) => kindOf(live, this.#deps.kinds).readResource !== undefined);
   }
+}
+
+/** Throws where the owner closes what no policy is about. */
+function unruled(open: OpenGateway): OpenGateway {
+  if (closesUnruled(open.gateway)) throw toolDenied(open, ['prompts and resources are closed at this gateway']);
+  return open;
 }
 
 /** In a list of tools: the targets that did not tell theirs. */

@@ -1,5 +1,5 @@
 import type { CallToolResult, ListToolsResult } from '@modelcontextprotocol/server';
-import type { OpenGateway } from '../gateway-tools.ts';
+import type { GatewayTool, OpenGateway } from '../gateway-tools.ts';
 import type { ToolSearch } from '../search/index.ts';
 import { searchedPart } from '../tools/index.ts';
 import { listedTool } from './listed-tool.ts';
@@ -28,19 +28,27 @@ export function isSearch(name: string): boolean {
   return NAMES.some((one) => one === name);
 }
 
-/** Calls it. */
+/** Calls it. Only what `permitted` lets through is found. */
 export async function callSearch(
   open: OpenGateway,
   { query }: Record<string, unknown>,
   search: Pick<ToolSearch, 'find'>,
+  permitted: (tools: readonly GatewayTool[]) => Promise<readonly GatewayTool[]>,
 ): Promise<CallToolResult> {
   if (typeof query !== 'string' || query.trim() === '')
     return {
       isError: true,
       content: [{ type: 'text', text: 'The argument "query" must say in words what you want to do.' }],
     };
-  const { found, shortcoming, unsearched } = await search.find(open, searchedPart(query), MOST_FOUND);
-  const tools = found.map(listedTool);
+  const callable = await permitted(open.tools);
+  // Of all that fit, so that what is not for this caller takes no place of what is.
+  const most = callable.length < open.tools.length ? open.tools.length : MOST_FOUND;
+  const { found, shortcoming, unsearched } = await search.find(open, searchedPart(query), most);
+  const known = new Set(callable);
+  const tools = found
+    .filter((one) => known.has(one))
+    .slice(0, MOST_FOUND)
+    .map(listedTool);
   const byWords = shortcoming && `Not every tool was compared by its meaning, only by its words: ${shortcoming}.`;
   const note = [unsearched, byWords].filter((one) => one !== undefined).join(' ') || undefined;
   return {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../../kernel/clock.ts';
+import { number, object, type Shape, text } from '../../../kernel/stored-shape.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import type { Target, TargetDefinition } from '../targets/target.ts';
 import type { TargetCredentials } from './target-credentials.ts';
@@ -19,6 +20,11 @@ export interface ListingConsent {
   /** Milliseconds since the epoch until the link counts. */
   until?: number | undefined;
 }
+
+export const storedConsent: Shape<ListingConsent> = object(
+  { userId: text },
+  { url: text, sessionUri: text, until: number },
+);
 
 /** As Identity has it for every consent. */
 const LIFE_MS = 600_000;

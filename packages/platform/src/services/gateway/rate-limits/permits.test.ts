@@ -7,7 +7,7 @@ import { allMigrations } from '../../../migrations.ts';
 import { loadServices } from '../../../open-services.ts';
 import { services } from '../../../services.ts';
 import { Connections } from './connections.ts';
-import { type Bucket, Permits } from './permits.ts';
+import { type Bucket, MONTH_MS, Permits } from './permits.ts';
 
 const log = pino({ level: 'silent' });
 const MINUTE = 60_000;
@@ -69,6 +69,32 @@ describeDatabases('permits', migrations, (database) => {
         retryAfterSeconds: expect.any(Number),
       });
     for (;;) if ((await through(bucket, [one])) === 1) break;
+  });
+
+  it.each([
+    ['day', 86_400_000],
+    ['month', MONTH_MS],
+  ])('of a %s hold for all servers, and say when the next begins', async (period, periodMs) => {
+    const [a, b] = [server(database()), server(database())];
+    const bucket = bucketOf(5, periodMs);
+    expect(await through(bucket, [a, b, a, b, a, b, a])).toBe(5);
+    const now = new Date();
+    const next =
+      period === 'day'
+        ? Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate() + 1)
+        : Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1);
+    const refusal = await a.take(bucket).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(refusal).toMatchObject({ message: expect.stringContaining(`lets 5 requests a ${period} through`) });
+    const { retryAfterSeconds } = refusal as { retryAfterSeconds: number };
+    // The clock has gone on since, by no more than a test takes.
+    expect(Math.abs(now.getTime() + retryAfterSeconds * 1000 - next)).toBeLessThan(600_000);
+    const [row] = await database().query<{ ends: Date }>(
+      'SELECT max(ends_at) AS ends FROM gateway_permits WHERE window_no = (SELECT window_no FROM gateway_permits ORDER BY drawn_at DESC LIMIT 1)',
+    );
+    expect(row?.ends.getTime()).toBe(next);
   });
 
   it('that a server does not use are the others’', async () => {

@@ -18,7 +18,7 @@ export interface Bucket {
   key: string;
   /** Permits of one window. */
   rate: number;
-  /** Of a window, in milliseconds. */
+  /** Of a window, in milliseconds; `MONTH_MS` for a month of the calendar. */
   periodMs: number;
   /** For messages: `the rate limit per-user`. */
   name: string;
@@ -42,15 +42,25 @@ interface Portion {
 
 /** Of what a window has, how much is drawn at once: so many servers find some left to the last twentieth. */
 const PORTIONS = 20;
+/** Of windows longer than a minute: what a server that is killed has drawn is lost until their end. */
+const SMALL_PORTIONS = 1_000;
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+/** Stands for a month of the calendar, in UTC. */
+export const MONTH_MS = 31 * DAY_MS;
+const PERIODS: Readonly<Record<number, string>> = {
+  ...{ 1000: 'second', [MINUTE_MS]: 'minute', [DAY_MS]: 'day', [MONTH_MS]: 'month' },
+};
 const MOST_BUCKETS = 50_000;
 /** What is left is given back once nobody has asked for so long a part of the window. */
 const IDLE_PART = 0.25;
+const LONGEST_IDLE_MS = 15_000;
 const LOOK_MS = 100;
 /** Draws in a row that came after the end of their window: the database takes longer than that. */
 const MOST_LATE = 3;
 
 /**
- * Permits of windows (a second, a minute of the database’s clock), shared by all servers: each draws some at once and gives back what it
+ * Permits of windows (a second, a minute, a day, a month of the database’s clock), shared by all servers: each draws some at once and gives back what it
  * does not use, so that all together never pass more than a window has. Without the database a server uses up what it has drawn.
  */
 export class Permits {
@@ -97,7 +107,7 @@ export class Permits {
     if (count <= 0) return;
     const portion = this.#portions.get(bucket.key) ?? {
       ...{ bucket, window: -1, endsAt: 0, left: 0, usedAt: this.#deps.clock.monotonic(), emptyUntil: 0 },
-      idleMs: bucket.periodMs * IDLE_PART,
+      idleMs: idleOf(bucket),
     };
     portion.left -= Math.ceil(count);
     this.#keep(bucket.key, portion);
@@ -113,10 +123,13 @@ export class Permits {
     const { key, rate, periodMs } = bucket;
     const asked = clock.monotonic();
     const whole = Math.floor(rate);
-    const wanted = Math.max(Math.ceil(whole / PORTIONS), count - this.#leftOf(key));
+    const wanted = Math.max(
+      Math.ceil(whole / (periodMs > MINUTE_MS ? SMALL_PORTIONS : PORTIONS)),
+      count - this.#leftOf(key),
+    );
     let row: Drawn | undefined;
     try {
-      [row] = await database.query<Drawn>(DRAW, [hashOf(key), periodMs, whole, wanted]);
+      [row] = await database.query<Drawn>(DRAW, [hashOf(key), periodMs, whole, wanted, periodMs === MONTH_MS]);
     } catch (cause) {
       throw uncounted(bucket, cause);
     }
@@ -128,7 +141,7 @@ export class Permits {
     const before = this.#portions.get(key);
     // What a request gives back of this window comes to it.
     const same = before?.window === row.window ? before : undefined;
-    const portion = same ?? { ...drawn, left: Math.min(0, before?.left ?? 0), idleMs: periodMs * IDLE_PART };
+    const portion = same ?? { ...drawn, left: Math.min(0, before?.left ?? 0), idleMs: idleOf(bucket) };
     Object.assign(portion, drawn);
     portion.left += row.granted;
     this.#keep(key, portion);
@@ -183,23 +196,34 @@ interface Drawn {
   rest: number;
 }
 
-/** A window never begins again, whoever looked at the clock first. $1 bucket, $2 milliseconds of a window, $3 permits of one, $4 permits that are asked for. */
+/** A window never begins again, whoever looked at the clock first. $1 bucket, $2 milliseconds of a window, $3 permits of one, $4 permits that are asked for, $5 whether windows are months. */
 const DRAW = `
-  WITH clock AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms)
-  INSERT INTO gateway_permits AS p (bucket, window_no, used, granted, drawn_at)
-  SELECT $1, ms / $2::bigint, least($4::bigint, $3::bigint), least($4::bigint, $3::bigint), clock_timestamp() FROM clock
+  WITH clock AS (SELECT clock_timestamp() AS at, date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') AS month),
+  span AS (
+    SELECT CASE WHEN $5::boolean THEN (extract(year FROM month) * 12 + extract(month FROM month))::bigint
+      ELSE floor(extract(epoch FROM at) * 1000)::bigint / $2::bigint END AS no FROM clock),
+  ends AS (
+    SELECT CASE WHEN $5::boolean THEN (month + interval '1 month') AT TIME ZONE 'UTC'
+      ELSE to_timestamp((no + 1) * $2::bigint / 1000.0) END AS at FROM clock, span)
+  INSERT INTO gateway_permits AS p (bucket, window_no, used, granted, drawn_at, ends_at)
+  SELECT $1, no, least($4::bigint, $3::bigint), least($4::bigint, $3::bigint), clock.at, ends.at FROM clock, span, ends
   ON CONFLICT (bucket) DO UPDATE SET
     granted = CASE WHEN p.window_no >= excluded.window_no THEN greatest(0, least($4::bigint, $3::bigint - p.used)) ELSE excluded.granted END,
     used = CASE WHEN p.window_no >= excluded.window_no THEN p.used + greatest(0, least($4::bigint, $3::bigint - p.used)) ELSE excluded.used END,
+    ends_at = CASE WHEN p.window_no > excluded.window_no THEN p.ends_at ELSE excluded.ends_at END,
     window_no = greatest(p.window_no, excluded.window_no),
     drawn_at = excluded.drawn_at
-  RETURNING window_no AS window, granted, ((window_no + 1) * $2::bigint - (SELECT ms FROM clock))::float8 AS rest`;
+  RETURNING window_no AS window, granted, (extract(epoch FROM ends_at - (SELECT at FROM clock)) * 1000)::float8 AS rest`;
 
 const GIVE_BACK =
   'UPDATE gateway_permits SET used = greatest(0, used - $3::bigint) WHERE bucket = $1 AND window_no = $2::bigint';
 
 function hashOf(key: string): string {
   return createHash('sha256').update(key).digest('base64url');
+}
+
+function idleOf({ periodMs }: Bucket): number {
+  return Math.min(periodMs * IDLE_PART, LONGEST_IDLE_MS);
 }
 
 /** A limit that cannot be counted lets nothing through. */
@@ -209,8 +233,7 @@ export function uncounted({ name }: Bucket, cause?: unknown): Error {
 
 /** `restMs`: until the window ends. */
 function refused({ name, rate, periodMs, of }: Bucket, restMs: number): Error {
-  const period = periodMs === 1000 ? 'second' : 'minute';
-  return errors.throttling(`${name} lets ${rate} ${of} a ${period} through.`, {
+  return errors.throttling(`${name} lets ${rate} ${of} a ${PERIODS[periodMs]} through.`, {
     remedy: 'Come again later, or have the gateway’s owner raise it.',
     retryAfterSeconds: restMs / 1000,
   });

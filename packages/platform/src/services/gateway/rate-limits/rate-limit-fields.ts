@@ -1,5 +1,5 @@
 import type { control } from '@agentplatform/contract';
-import type { FieldTable } from '../fields.ts';
+import type { FieldTable } from '../../../kernel/served-fields.ts';
 
 /** Every field of the operations that write rate limits: served, or why it is refused. */
 export const RATE_LIMIT_FIELDS: FieldTable<

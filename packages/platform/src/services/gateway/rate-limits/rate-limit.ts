@@ -1,5 +1,6 @@
 import type { control } from '@agentplatform/contract';
 import { fromResource, type Resource } from '../../../kernel/storage/index.ts';
+import { list, object, stored, text, wire } from '../../../kernel/stored-shape.ts';
 
 /** In the table `resources`. */
 export const RATE_LIMIT_KIND = 'gateway-rate-limit';
@@ -11,6 +12,10 @@ export interface RateLimitData {
   dimensionKeys: readonly string[];
   entries: readonly control.LimitEntry[];
 }
+
+export const storedRateLimit = stored<RateLimitData>(
+  object({ dimensionKeys: list(text), entries: list(wire<control.LimitEntry>()) }, { description: text }),
+);
 
 /** How much of a gateway’s traffic goes through, by what the requests have in common (spec: Gateway). */
 export interface RateLimit extends RateLimitData {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type control, errors } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
+import { refuseUnserved } from '../../../kernel/served-fields.ts';
 import {
   type Database,
   DuplicateResourceError,
@@ -9,11 +10,17 @@ import {
   type Page,
   ResourceStore,
 } from '../../../kernel/storage/index.ts';
-import { refuseUnserved } from '../fields.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import { holdGateway } from '../hold-gateway.ts';
 import { checkRateLimit } from './check-rate-limit.ts';
-import { RATE_LIMIT_KIND, type RateLimit, type RateLimitData, rateLimitArn, rateLimitFrom } from './rate-limit.ts';
+import {
+  RATE_LIMIT_KIND,
+  type RateLimit,
+  type RateLimitData,
+  rateLimitArn,
+  rateLimitFrom,
+  storedRateLimit,
+} from './rate-limit.ts';
 import { RATE_LIMIT_FIELDS } from './rate-limit-fields.ts';
 
 export interface RateLimitsDeps {
@@ -35,8 +42,7 @@ export class RateLimits {
     this.#database = database;
     this.#store = new ResourceStore<RateLimitData>({
       ...{ executor: database, clock, kind: RATE_LIMIT_KIND, most: MOST },
-      // Written by this folder alone, from values of this very type.
-      parse: (data) => data as RateLimitData,
+      ...storedRateLimit,
     });
   }
 

@@ -1,5 +1,5 @@
 import type { control } from '@agentplatform/contract';
-import type { FieldTable } from '../fields.ts';
+import type { FieldTable } from '../../../kernel/served-fields.ts';
 
 /** Every field of the operations that write rules: served, or why it is refused. */
 export const RULE_FIELDS: FieldTable<keyof control.CreateGatewayRuleRequest | keyof control.UpdateGatewayRuleRequest> =

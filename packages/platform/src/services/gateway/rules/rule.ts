@@ -1,5 +1,6 @@
 import type { control } from '@agentplatform/contract';
 import { fromResource, type Resource } from '../../../kernel/storage/index.ts';
+import { list, number, object, stored, text, wire } from '../../../kernel/stored-shape.ts';
 
 /** In the table `resources`; a rule's parent is its gateway. */
 export const RULE_KIND = 'gateway-rule';
@@ -13,6 +14,13 @@ export interface RuleData {
   conditions: readonly control.Condition[];
   actions: readonly control.Action[];
 }
+
+export const storedRule = stored<RuleData>(
+  object(
+    { priority: number, conditions: list(wire<control.Condition>()), actions: list(wire<control.Action>()) },
+    { description: text },
+  ),
+);
 
 /** Which target answers which requests of a gateway (spec: Gateway). */
 export interface Rule extends RuleData {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type control, errors } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
+import { refuseUnserved } from '../../../kernel/served-fields.ts';
 import {
   type Database,
   type Executor,
@@ -8,14 +9,13 @@ import {
   type Page,
   ResourceStore,
 } from '../../../kernel/storage/index.ts';
-import { refuseUnserved } from '../fields.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import { holdGateway } from '../hold-gateway.ts';
 import type { TargetDefinition } from '../targets/target.ts';
 import type { Targets } from '../targets/targets.ts';
 import { checkRule } from './check-rule.ts';
 import { lostRoute } from './lost-route.ts';
-import { RULE_KIND, type Rule, type RuleData, ruleArn, ruleFrom } from './rule.ts';
+import { RULE_KIND, type Rule, type RuleData, ruleArn, ruleFrom, storedRule } from './rule.ts';
 import { RULE_FIELDS } from './rule-fields.ts';
 
 export interface RulesDeps {
@@ -36,8 +36,7 @@ export class Rules {
     this.#deps = deps;
     this.#store = new ResourceStore<RuleData>({
       ...{ executor: deps.database, clock: deps.clock, kind: RULE_KIND, most: MOST },
-      // Written by this folder alone, from values of this very type.
-      parse: (data) => data as RuleData,
+      ...storedRule,
     });
   }
 

@@ -4,6 +4,7 @@ import type { Embedder } from '../../../kernel/embeddings/index.ts';
 import { ModelError } from '../../../kernel/models/index.ts';
 import { ResourceStore, storageMigrations } from '../../../kernel/storage/index.ts';
 import { describeDatabases, silent } from '../../../kernel/storage/testing/databases.ts';
+import { object, stored } from '../../../kernel/stored-shape.ts';
 import { type OpenGateway, openGateway } from '../gateway-tools.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import { gatewayMigrations, readOffers, writeOffers } from '../tables.ts';
@@ -62,7 +63,7 @@ const definition = (searches: boolean) => ({
 
 describeDatabases('search of tools', [...storageMigrations, ...gatewayMigrations], (database) => {
   const store = (kind: string) =>
-    new ResourceStore<object>({ executor: database(), clock: systemClock, kind, parse: (data) => data as object });
+    new ResourceStore<object>({ executor: database(), clock: systemClock, kind, ...stored(object({})) });
   let made = 0;
 
   /** A gateway with one target, as the tables hold it. */

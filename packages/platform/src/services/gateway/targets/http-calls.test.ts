@@ -11,6 +11,7 @@ import { ToolCalls, type ToolCallsDeps } from '../mcp/tool-calls.ts';
 import { compileOpenApi } from '../openapi/index.ts';
 import { type Credential, NO_CREDENTIAL } from '../outbound/credential.ts';
 import { TARGET_LIMITS, TargetGuard } from '../outbound/target-guard.ts';
+import { noPolicies } from '../policy/testing/no-policies.ts';
 import type { Tool } from '../tools/index.ts';
 import { HttpCalls } from './http-calls.ts';
 import type { LiveTarget, TargetDefinition } from './target.ts';
@@ -131,7 +132,12 @@ function callListed(by: HttpCalls): Promise<object> {
   const gateway = { id: 'g', definition: {} } as Gateway;
   const caller = { requestId: 'r', headers: {}, query: new URLSearchParams() } as unknown as ToolCaller;
   const kind = { call: (one: ToolCall) => by.call(one) };
-  const deps = { kinds: { openApiSchema: kind }, asked: { of: () => [] }, log: pino({ level: 'silent' }) };
+  const deps = {
+    kinds: { openApiSchema: kind },
+    asked: { of: () => [] },
+    gate: noPolicies(),
+    log: pino({ level: 'silent' }),
+  };
   const open = openGateway(gateway, [target], new Map([[target.arn, { tools: [tool] }]]));
   const asked = { name: `silent___${tool.name}`, arguments: {}, caller, messageId: 1 };
   return new ToolCalls(deps as unknown as ToolCallsDeps).call(open, { ...asked, signal: new AbortController().signal });

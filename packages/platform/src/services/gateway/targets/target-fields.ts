@@ -1,5 +1,5 @@
 import type { control } from '@agentplatform/contract';
-import type { FieldTable } from '../fields.ts';
+import type { FieldTable } from '../../../kernel/served-fields.ts';
 
 const SCHEMA = 'is not offered: requests go on as they come, and nothing would read it';
 const PRIVATE = 'is not offered here; open the private range with --allow-private-egress instead';

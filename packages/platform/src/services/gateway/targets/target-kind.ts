@@ -11,6 +11,7 @@ import type {
 import type { Principal } from '../../../kernel/auth/index.ts';
 import type { UpstreamResponse } from '../../../kernel/http/index.ts';
 import type { Caller } from '../../../kernel/service.ts';
+import type { Span } from '../../../kernel/telemetry/index.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import type { CredentialRules } from '../outbound/credential-rules.ts';
 import type { Problem, Tool } from '../tools/index.ts';
@@ -25,6 +26,8 @@ export interface ToolCaller {
   /** Of the request to the gateway, names in small letters. */
   headers: Readonly<Record<string, string | string[] | undefined>>;
   query: URLSearchParams;
+  /** Of the request; what is done for it becomes a part of it. */
+  span?: Span | undefined;
   /** Adds these headers of a target's answer to that of the gateway, while none of it is sent. */
   passBack?(headers: Readonly<Record<string, string>>): void;
 }

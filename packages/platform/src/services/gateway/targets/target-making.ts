@@ -9,6 +9,7 @@ import {
   MissingResourceError,
   type ResourceStore,
 } from '../../../kernel/storage/index.ts';
+import { number, object, stored, text } from '../../../kernel/stored-shape.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import type { ListingConsents } from '../outbound/listing-consents.ts';
 import { bytesOfOthers, readDocument, writeDocument, writeOffers } from '../tables.ts';
@@ -60,8 +61,7 @@ export class TargetMaking {
   constructor(deps: TargetMakingDeps) {
     this.#deps = deps;
     this.queue = deps.jobs.define<Making>('gateway-target', {
-      // Written by `targets.ts` alone, from values of this very type.
-      parse: (data) => data as Making,
+      ...stored<Making>(object({ arn: text, revision: number })),
       run: (job) => this.#run(job),
       giveUp: (job, error) => this.#end(job.data, { problems: [failure(error)] }),
       ...{ retries: 1, retryDelay: 2, concurrency: 2, timeout: TIMEOUT_SECONDS },

@@ -1,6 +1,7 @@
 import type { control } from '@agentplatform/contract';
 import { fromResource, type Resource } from '../../../kernel/storage/index.ts';
-import type { ListingConsent } from '../outbound/listing-consents.ts';
+import { list, number, object, stored, text, wire, word } from '../../../kernel/stored-shape.ts';
+import { type ListingConsent, storedConsent } from '../outbound/listing-consents.ts';
 
 /** In the table `resources`; a target's parent is its gateway. */
 export const TARGET_KIND = 'gateway-target';
@@ -32,6 +33,15 @@ export interface TargetData {
   /** Present where a person consents to the listing of its tools. */
   consent?: ListingConsent | undefined;
 }
+
+const DEFINITION = wire<TargetDefinition>();
+
+export const storedTarget = stored<TargetData>(
+  object(
+    { status: word<control.TargetStatus>(), statusReasons: list(text), revision: number },
+    { live: DEFINITION, wanted: DEFINITION, bytes: number, synchronizedAt: number, consent: storedConsent },
+  ),
+);
 
 /** One API behind a gateway, whose operations are tools (spec: Target). */
 export interface Target extends TargetData {
@@ -75,7 +85,7 @@ export function definitionOf({ live, wanted }: TargetData): TargetDefinition {
 
 /** The ARN of the gateway that the ARN of a target, a rate limit or a rule names. */
 export function gatewayArnOf(arn: string): string {
-  return arn.replace(/\/(target|rate-limit|rule)\/[^/]*$/, '');
+  return arn.replace(/\/(?:(?:target|rate-limit|rule)\/[^/]*|guard-rails)$/, '');
 }
 
 /** The target that a row holds. */

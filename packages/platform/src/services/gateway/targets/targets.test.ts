@@ -5,6 +5,7 @@ import type { JobQueue, Jobs } from '../../../kernel/jobs/index.ts';
 import type { RequestContext } from '../../../kernel/service.ts';
 import { ResourceStore, storageMigrations } from '../../../kernel/storage/index.ts';
 import { describeDatabases } from '../../../kernel/storage/testing/databases.ts';
+import { object, stored } from '../../../kernel/stored-shape.ts';
 import { GATEWAY_KIND, type Gateway } from '../gateways/gateway.ts';
 import { gatewayMigrations } from '../tables.ts';
 import { gateway as ofLab } from './mcp-server/testing/kind-lab.ts';
@@ -20,7 +21,7 @@ const context = (accountId: string) => ({ accountId, require: async () => undefi
 describeDatabases('the targets of an account', [...storageMigrations, ...gatewayMigrations], (database) => {
   let made = 0;
   const store = (kind: string) =>
-    new ResourceStore<object>({ executor: database(), clock: systemClock, kind, parse: () => ({}) });
+    new ResourceStore<object>({ executor: database(), clock: systemClock, kind, ...stored(object({})) });
 
   /** A gateway whose account has so many targets in a state. */
   async function gatewayWith(count: number, status: TargetData['status'], accountId: string): Promise<Gateway> {

@@ -1,6 +1,7 @@
 import { type control, errors, resourceArn } from '@agentplatform/contract';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { JobQueue, Jobs } from '../../../kernel/jobs/index.ts';
+import { refuseUnserved } from '../../../kernel/served-fields.ts';
 import type { RequestContext } from '../../../kernel/service.ts';
 import {
   type Database,
@@ -10,7 +11,6 @@ import {
   type Page,
   ResourceStore,
 } from '../../../kernel/storage/index.ts';
-import { refuseUnserved } from '../fields.ts';
 import type { Gateway } from '../gateways/gateway.ts';
 import { holdGateway } from '../hold-gateway.ts';
 import { USUAL_CREDENTIALS } from '../outbound/credential-rules.ts';
@@ -22,6 +22,7 @@ import { unpassable } from './propagated.ts';
 import {
   awaitsConsent,
   MAKING,
+  storedTarget,
   TARGET_KIND,
   type Target,
   type TargetData,
@@ -73,8 +74,7 @@ export class Targets {
     this.#deps = deps;
     this.#store = new ResourceStore<TargetData>({
       ...{ executor: deps.database, clock: deps.clock, kind: TARGET_KIND, most: MOST_TARGETS },
-      // Written by this folder alone, from values of this very type.
-      parse: (data) => data as TargetData,
+      ...storedTarget,
     });
     this.#queue = new TargetMaking({ ...deps, store: this.#store }).queue;
   }

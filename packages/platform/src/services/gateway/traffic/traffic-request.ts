@@ -7,6 +7,7 @@ import { jsonOf, readWhole, textOf } from '../whole-body.ts';
 
 /** Of a body that is read whole, where nobody says otherwise. */
 const MAX_BYTES = 4 * 1024 * 1024;
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 
 /** One HTTP request to a gateway beside MCP, whose caller is known and allowed. Its body is a stream until somebody reads it whole. */
 export class TrafficRequest {
@@ -45,10 +46,23 @@ export class TrafficRequest {
     return request;
   }
 
+  /** Whether anything is sent with it. */
+  hasBody(): boolean {
+    const { 'content-length': length, 'transfer-encoding': coding } = this.passing.req.headers;
+    return coding !== undefined || (length !== undefined && Number(length) !== 0);
+  }
+
+  /** What the body says, where that is JSON of no great length or was read before; whatever else it is stays a stream. Rejects as `whole`. */
+  async said(): Promise<unknown> {
+    const { 'content-type': type = '', 'content-length': length } = this.passing.req.headers;
+    const short = JSON_TYPE.test(type) && !(Number(length) > MAX_BYTES);
+    return this.hasBody() && (short || this.#whole) ? this.json(MAX_BYTES) : undefined;
+  }
+
   /** Whether the body is said to be JSON of no more than so many bytes. */
   isJson(maxBytes = MAX_BYTES): boolean {
     const { 'content-type': type = '', 'content-length': length } = this.passing.req.headers;
-    return /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(type) && Number(length) <= maxBytes;
+    return JSON_TYPE.test(type) && Number(length) <= maxBytes;
   }
 
   /** Reads the body, once. Rejects with RequestEntityTooLargeException, and where there is no memory for it. */

@@ -9,6 +9,7 @@ import { NO_SPAN } from '../../../kernel/telemetry/index.ts';
 import { openGateway } from '../gateway-tools.ts';
 import type { Gateway, GatewayDefinition } from '../gateways/gateway.ts';
 import { Inbound } from '../gateways/inbound.ts';
+import { noPolicies } from '../policy/testing/no-policies.ts';
 import type { LimitedRequests } from '../rate-limits/index.ts';
 import type { RateLimit } from '../rate-limits/rate-limit.ts';
 import { CircuitBreaker, FallbackChain, type Rule } from '../rules/index.ts';
@@ -57,6 +58,7 @@ async function send(url: string, { method = 'POST', headers = {}, body, principa
   const kind = { type: 'HTTP_PASSTHROUGH' } as unknown as TargetKind;
   const requests = new TrafficRequests({
     inbound: new Inbound({
+      identity: { requireWorkload: async () => undefined },
       ...{
         tools: {
           find: async (arn) => (arn === ARN ? openGateway(gateway, targets, new Map(), { limits, rules }) : undefined),
@@ -69,6 +71,7 @@ async function send(url: string, { method = 'POST', headers = {}, body, principa
     kinds: { lambda: kind, 'http.passthrough': { ...kind, pass } },
     words: { inference: { handle } },
     chain: new FallbackChain({ clock, breaker: new CircuitBreaker(clock) }),
+    gate: noPolicies(),
     random: () => 0.5,
   });
   const req = { url, method, headers, rawHeaders: [], socket: {} } as unknown as IncomingMessage;

@@ -1,9 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { errors, ServiceError } from '@agentplatform/contract';
+import { isSignedFor } from '../../../kernel/auth/index.ts';
 import type { Passing, PassRequest, PassService, UpstreamResponse } from '../../../kernel/http/index.ts';
 import type { OpenGateway } from '../gateway-tools.ts';
-import { GATEWAYS_PATH, gatewayPath } from '../gateways/gateway.ts';
+import { GATEWAYS_PATH, gatewayPath, interceptedBy } from '../gateways/gateway.ts';
 import type { Inbound } from '../gateways/inbound.ts';
+import type { HttpInput, PolicyGate } from '../policy/index.ts';
 import { type Admitted, isBody, type LimitedRequests, type Traffic } from '../rate-limits/index.ts';
 import { type FallbackChain, type Route, routeOf } from '../rules/index.ts';
 import type { LiveTarget } from '../targets/target.ts';
@@ -32,6 +34,7 @@ export interface TrafficRequestsDeps {
   /** Those who answer by the first word of the path; no target of HTTP is called so. */
   words: Readonly<Record<string, TrafficHandler>>;
   chain: Pick<FallbackChain, 'run'>;
+  gate: Pick<PolicyGate, 'http' | 'asks'>;
   /** From 0 to 1. */
   random(): number;
 }
@@ -53,16 +56,20 @@ export class TrafficRequests implements PassService {
   }
 
   read(req: IncomingMessage): PassRequest {
-    return this.#deps.inbound.read(req, gatewayPath, (passing, open) => this.#pass(passing, open));
+    const request = this.#deps.inbound.read(req, gatewayPath, (passing, open) => this.#pass(passing, open));
+    const { word } = partsOf(req.url ?? '');
+    // Its clients sign for it wherever they are pointed.
+    const ofBedrock = Object.hasOwn(this.#deps.words, word) && isSignedFor('bedrock', req);
+    return ofBedrock ? { ...request, service: 'bedrock' } : request;
   }
 
   async #pass(passing: Passing, open: OpenGateway): Promise<UpstreamResponse> {
-    const { req, requestId, principal } = passing;
+    const { req, requestId, principal, span } = passing;
     const { searchParams: query } = this.#deps.inbound.addressOf(req);
     const { word, path, search } = partsOf(req.url ?? '');
     refusePath(path, search);
     refuseIntercepted(open);
-    const caller = { principal, requestId, headers: req.headers, query };
+    const caller = { principal, requestId, headers: req.headers, query, span };
     const request = new TrafficRequest({ open, passing, caller, word, path });
     const { aim, handle, refusal } = this.#handlerOf(request);
     const traffic = await trafficOf(request, aim);
@@ -75,11 +82,42 @@ export class TrafficRequests implements PassService {
     }
     const { end, used } = admitted;
     try {
+      const refused = await this.#rule(request, traffic, refusal);
+      if (refused) {
+        end();
+        return refused;
+      }
       const answer = await handle(used);
       answer.body.onSettled(end);
       return answer;
     } catch (error) {
       end();
+      throw error;
+    }
+  }
+
+  /** Asks the policies. How a request of HTTP ends they do not see: what it answers is a stream. */
+  async #rule(
+    request: TrafficRequest,
+    { targetName, qualifiedModelId }: Traffic,
+    refusal: Handling['refusal'],
+  ): Promise<UpstreamResponse | undefined> {
+    const { gate } = this.#deps;
+    const { open, word, path, caller, passing } = request;
+    if (!gate.asks(open)) return undefined;
+    const said = await request.said();
+    const prompt = textsOf(caller.query, said);
+    const input: HttpInput = {
+      ...{ target: targetName ?? word, method: passing.req.method ?? '', path: `/${word}${path}` },
+      ...(qualifiedModelId !== undefined && { model: qualifiedModelId }),
+      ...(prompt !== undefined && { prompt }),
+    };
+    try {
+      const unseen = said === undefined && request.hasBody();
+      await gate.http(open, input, { caller, unseen, signal: passing.signal });
+      return undefined;
+    } catch (error) {
+      if (refusal && error instanceof ServiceError) return refusal(error);
       throw error;
     }
   }
@@ -153,13 +191,25 @@ async function trafficOf(request: TrafficRequest, aim: Aim): Promise<Traffic> {
 
 /** Throws ValidationException at a gateway with interceptors: they see messages of MCP, and a filter that could be passed by is none. */
 function refuseIntercepted({ gateway: { id, definition } }: OpenGateway): void {
-  if ((definition.interceptorConfigurations ?? []).length > 0)
+  if (interceptedBy(definition))
     throw errors.validation(
       `The gateway ${id} has interceptors, which see messages of MCP alone: it takes no others.`,
       {
         remedy: 'Put targets of HTTP behind a gateway without interceptors.',
       },
     );
+}
+
+/** All texts of a request, whatever its format: what its query and its body say. Undefined where it says nothing. */
+function textsOf(query: URLSearchParams, body: unknown): string | undefined {
+  const texts = [...query.values()];
+  const waiting: unknown[] = [body];
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    if (typeof value === 'string') texts.push(value);
+    else if (typeof value === 'object' && value !== null) waiting.push(...Object.values(value).reverse());
+  }
+  return texts.length > 0 ? texts.join('\n') : undefined;
 }
 
 /** Of `/gateways/{id}/{word}{path}{search}`, as it was written. */

@@ -1,6 +1,7 @@
 import type { Sink } from '../../../kernel/journal/index.ts';
 import type { Executor } from '../../../kernel/storage/index.ts';
-import type { ModelUse } from './model-use.ts';
+import { stored } from '../../../kernel/stored-shape.ts';
+import { type ModelUse, storedModelUse } from './model-use.ts';
 
 /** What the models of a gateway did since some time, for one caller. */
 export interface UsageRow {
@@ -23,8 +24,7 @@ const MOST_ROWS = 1_000;
 
 /** Takes attempts from the journal into `gateway_usage`, which has a row for each hour. */
 export const usageSink: Sink<ModelUse> = {
-  // The journal gives back what this server wrote into it.
-  parse: (data) => data as ModelUse,
+  parse: stored(storedModelUse).parse,
   async apply(tx, records) {
     await tx.execute(ADD, [JSON.stringify(records.map(({ data: { usage, ...rest } }) => ({ ...rest, ...usage })))]);
   },

@@ -1,4 +1,5 @@
 import type { control } from '@agentplatform/contract';
+import { list, object, stored, text, wire } from '../../../kernel/stored-shape.ts';
 
 /** In the table `resources`. */
 export const CONSENT_PORTAL_KIND = 'consent-portal';
@@ -12,6 +13,17 @@ export interface PortalData {
   idpConfig: control.ConsentPortalIdpConfig;
   sources: control.ConsentPortalSource[];
 }
+
+export const storedPortal = stored<PortalData>(
+  object(
+    {
+      executionRoleArn: text,
+      idpConfig: wire<control.ConsentPortalIdpConfig>(),
+      sources: list(wire<control.ConsentPortalSource>()),
+    },
+    { description: text },
+  ),
+);
 
 /** A page on which people sign in and see what agents use for them. */
 export interface ConsentPortal extends PortalData {

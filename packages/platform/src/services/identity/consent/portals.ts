@@ -12,7 +12,7 @@ import {
 } from '../../../kernel/storage/index.ts';
 import type { CredentialProviders } from '../providers/credential-providers.ts';
 import type { Oauth2Provider, Oauth2Settings } from '../providers/oauth2-provider.ts';
-import { CONSENT_PORTAL_KIND, type ConsentPortal, type PortalData } from './portal.ts';
+import { CONSENT_PORTAL_KIND, type ConsentPortal, type PortalData, storedPortal } from './portal.ts';
 import type { PortalSessions } from './portal-sessions.ts';
 
 export interface PortalsDeps {
@@ -37,8 +37,7 @@ export class Portals {
     this.#deps = deps;
     this.#store = new ResourceStore<PortalData>({
       ...{ executor: deps.database, clock: deps.clock, kind: CONSENT_PORTAL_KIND, most: MOST_PORTALS },
-      // Written by this file alone, from values of this very type.
-      parse: (data) => data as PortalData,
+      ...storedPortal,
     });
   }
 

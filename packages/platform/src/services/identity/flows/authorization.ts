@@ -1,3 +1,4 @@
+import { object, record, type Shape, text } from '../../../kernel/stored-shape.ts';
 import type { WorkloadBearer } from '../workloads/workload-tokens.ts';
 
 /**
@@ -36,6 +37,11 @@ export interface AuthorizationSecrets {
   verifier?: string | undefined;
   code?: string | undefined;
 }
+
+export const storedAuthorizationSecrets: Shape<AuthorizationSecrets> = object(
+  { customParameters: record(text) },
+  { customState: text, verifier: text, code: text },
+);
 
 const SESSION_URI = 'urn:ietf:params:oauth:request_uri:';
 

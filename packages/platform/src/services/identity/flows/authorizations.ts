@@ -4,9 +4,15 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { Secret } from '../../../kernel/secrets/index.ts';
 import { ofThePlatform } from '../../../kernel/service.ts';
 import type { Database, Executor } from '../../../kernel/storage/index.ts';
+import { storedText } from '../../../kernel/stored-shape.ts';
 import type { TokenVaults } from '../vault/token-vaults.ts';
 import type { WorkloadUser } from '../workloads/workload-user.ts';
-import type { Authorization, AuthorizationSecrets, AuthorizationStatus } from './authorization.ts';
+import {
+  type Authorization,
+  type AuthorizationSecrets,
+  type AuthorizationStatus,
+  storedAuthorizationSecrets,
+} from './authorization.ts';
 import type { Forgotten } from './refreshes.ts';
 import { namesOf } from './token-request.ts';
 
@@ -137,8 +143,7 @@ export class Authorizations {
     // A person's browser asks here, and nobody's policies are.
     if (!row?.sealed) return undefined;
     const opened = await vaults.open(row.sealed, contextOf(one.id), ofThePlatform(one.bearer.accountId));
-    // Written by `#seal` alone.
-    return opened && (JSON.parse(opened.reveal()) as AuthorizationSecrets);
+    return opened && storedText(storedAuthorizationSecrets, opened.reveal());
   }
 
   /** Whether it was still as it was found: of several at once one goes on. */

@@ -2,6 +2,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { Secret } from '../../../kernel/secrets/index.ts';
 import type { Caller } from '../../../kernel/service.ts';
 import { type Changes, type Database, type Executor, Known } from '../../../kernel/storage/index.ts';
+import { list, type Shape, storedText, text } from '../../../kernel/stored-shape.ts';
 import type { TokenVaults } from '../vault/token-vaults.ts';
 import type { Forgotten } from './refreshes.ts';
 import type { GivenTokens } from './token-endpoint.ts';
@@ -31,6 +32,15 @@ export interface OpenedToken {
   accessToken: string;
   refreshToken: string | undefined;
 }
+
+/** The two of them, the second `null` where there is none. */
+const TOKENS: Shape<OpenedToken> = (value, at) => {
+  const [accessToken, refreshToken] = list((item) => item)(value, at);
+  return {
+    accessToken: text(accessToken, `${at}[0]`),
+    refreshToken: refreshToken === null ? undefined : text(refreshToken, `${at}[1]`),
+  };
+};
 
 /** What a grant lets be done, without its token. */
 export interface Grant {
@@ -100,9 +110,7 @@ export class StoredTokens {
   async open({ key, sealed }: StoredToken, caller: Caller): Promise<OpenedToken | undefined> {
     const opened = await this.#deps.vaults.open(sealed, contextOf(key), caller);
     if (!opened) return undefined;
-    // Written by `seal` alone.
-    const [accessToken, refreshToken] = JSON.parse(opened.reveal()) as [string, string | null];
-    return { accessToken, refreshToken: refreshToken ?? undefined };
+    return storedText(TOKENS, opened.reveal());
   }
 
   /** Closes a token before it is written. */

@@ -1,5 +1,6 @@
 import { type control, errors, type Paginator } from '@agentplatform/contract';
 import type { HandlersOf } from '../../../kernel/service.ts';
+import { object, type Shape } from '../../../kernel/stored-shape.ts';
 import type { CredentialProvider } from './credential-provider.ts';
 import type { CredentialProviders } from './credential-providers.ts';
 import { PROVIDERS_A_PAGE, providerTimes } from './provider-list.ts';
@@ -77,7 +78,7 @@ export function apiKeyOperations(deps: ApiKeyOperationsDeps): HandlersOf<ApiKeyO
 }
 
 /** Reads nothing: there is nothing beside the key. */
-export const parseApiKeyData = (): ApiKeyData => ({});
+export const storedApiKey: Shape<ApiKeyData> = object({});
 
 function given({ apiKey, apiKeySecretConfig, apiKeySecretSource }: Call) {
   const key: GivenSecret = {

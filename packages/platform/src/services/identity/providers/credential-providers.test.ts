@@ -6,6 +6,7 @@ import { type Caller, ofThePlatform } from '../../../kernel/service.ts';
 import { storageMigrations } from '../../../kernel/storage/index.ts';
 import { describeDatabases } from '../../../kernel/storage/testing/databases.ts';
 import { ToldChanges } from '../../../kernel/storage/testing/told-changes.ts';
+import { object, text } from '../../../kernel/stored-shape.ts';
 import { CredentialProviders } from './credential-providers.ts';
 import type { GivenSecret } from './provider-secret.ts';
 import { ProviderSecrets } from './provider-secrets.ts';
@@ -42,10 +43,7 @@ describeDatabases('credential providers', [...storageMigrations, ...secretMigrat
     });
     return new CredentialProviders({
       kind: 'api-key-credential-provider',
-      parse: (data) => {
-        if (typeof data !== 'object' || data === null || !('note' in data)) throw new Error('no note');
-        return { note: String(data.note) };
-      },
+      shape: object({ note: text }),
       database: database(),
       changes,
       clock,

@@ -16,14 +16,15 @@ import {
   timesOf,
   VersionConflictError,
 } from '../../../kernel/storage/index.ts';
+import { object, record, type Shape, stored } from '../../../kernel/stored-shape.ts';
 import { type CredentialProvider, PROVIDER_WORDS, type ProviderKind, providerArn } from './credential-provider.ts';
-import type { GivenSecret, KeptSecret } from './provider-secret.ts';
+import { type GivenSecret, type KeptSecret, storedSecret } from './provider-secret.ts';
 import type { ProviderSecrets } from './provider-secrets.ts';
 
 export interface CredentialProvidersDeps<Data> {
   kind: ProviderKind;
-  /** Reads what is kept of one as it was stored; throws when it is of no known shape. */
-  parse(data: unknown): Data;
+  /** What is kept of one. */
+  shape: Shape<Data>;
   database: Database;
   changes: Changes;
   clock: Clock;
@@ -61,7 +62,7 @@ export class CredentialProviders<Data> {
   readonly #known: Known<CredentialProvider<Data>>;
 
   constructor(deps: CredentialProvidersDeps<Data>) {
-    const { database: executor, changes, clock, kind, parse } = deps;
+    const { database: executor, changes, clock, kind, shape } = deps;
     this.#deps = deps;
     this.#known = new Known(kind, changes, KNOWN_PROVIDERS);
     this.#store = new ResourceStore({
@@ -69,11 +70,7 @@ export class CredentialProviders<Data> {
       clock,
       kind,
       most: MOST_PROVIDERS,
-      parse: (kept) => {
-        // Written by this file alone; what is inside is its kind's to read.
-        const { data, secrets } = kept as { data: unknown; secrets: Record<string, KeptSecret> };
-        return { data: parse(data), secrets };
-      },
+      ...stored<Kept<Data>>(object({ data: shape, secrets: record(storedSecret) })),
     });
   }
 

@@ -1,5 +1,6 @@
 import { type control, errors } from '@agentplatform/contract';
 import { discoveryUrlOf } from '../../../kernel/auth/index.ts';
+import { list, object, oneOf, type Shape, text, wire, word } from '../../../kernel/stored-shape.ts';
 import type { CredentialProvider } from './credential-provider.ts';
 import type { GivenProvider } from './credential-providers.ts';
 import { VENDORS } from './vendors.ts';
@@ -19,6 +20,23 @@ export interface Oauth2Settings {
   /** PEM of the authority that vouches for the server's certificates, beside the usual ones. */
   certificateAuthority?: string | undefined;
 }
+
+export const storedOauth2: Shape<Oauth2Settings> = object(
+  {
+    ...{
+      id: text,
+      vendor: word<control.CredentialProviderVendorType>(),
+      oauthDiscovery: wire<control.Oauth2Discovery>(),
+    },
+    clientAuthentication: oneOf('CLIENT_SECRET_BASIC', 'CLIENT_SECRET_POST', 'PRIVATE_KEY_JWT'),
+  },
+  {
+    ...{ clientId: text, certificateAuthority: text },
+    privateKeyJwt: wire<control.PrivateKeyJwtConfig>(),
+    onBehalfOf: wire<control.OnBehalfOfTokenExchangeConfigType>(),
+    certificateConfigurations: list(wire<control.CertificateConfiguration>()),
+  },
+);
 
 export type Oauth2Provider = CredentialProvider<Oauth2Settings>;
 

@@ -1,4 +1,5 @@
 import { type control, errors } from '@agentplatform/contract';
+import { object, oneOf, type Shape, text } from '../../../kernel/stored-shape.ts';
 import type { CredentialProvider } from './credential-provider.ts';
 import type { GivenProvider } from './credential-providers.ts';
 import { type GivenSecret, shownSecret } from './provider-secret.ts';
@@ -8,18 +9,12 @@ export type PaymentData =
   | { vendor: 'CoinbaseCDP'; apiKeyId: string }
   | { vendor: 'StripePrivy'; appId: string; authorizationId: string };
 
-/** Throws for what is of no known shape. */
-export function parsePaymentData(data: unknown): PaymentData {
-  const text = (name: string): string => {
-    const value: unknown = typeof data === 'object' && data !== null ? Reflect.get(data, name) : undefined;
-    if (typeof value !== 'string') throw new Error(`a stored payment provider lacks ${name}`);
-    return value;
-  };
-  const vendor = text('vendor');
-  if (vendor === 'CoinbaseCDP') return { vendor, apiKeyId: text('apiKeyId') };
-  if (vendor === 'StripePrivy') return { vendor, appId: text('appId'), authorizationId: text('authorizationId') };
-  throw new Error(`a stored payment provider is of the unknown vendor ${vendor}`);
-}
+const VENDOR = object({ vendor: oneOf('CoinbaseCDP', 'StripePrivy') });
+const COINBASE: Shape<PaymentData> = object({ vendor: oneOf('CoinbaseCDP'), apiKeyId: text });
+const PRIVY: Shape<PaymentData> = object({ vendor: oneOf('StripePrivy'), appId: text, authorizationId: text });
+
+export const storedPayment: Shape<PaymentData> = (value, at) =>
+  (VENDOR(value, at).vendor === 'CoinbaseCDP' ? COINBASE : PRIVY)(value, at);
 
 /** Throws ValidationException unless the configuration is that of the vendor. */
 export function givenPayment(

@@ -1,6 +1,7 @@
 import { type control, errors } from '@agentplatform/contract';
 import { Secret } from '../../../kernel/secrets/index.ts';
 import type { Caller } from '../../../kernel/service.ts';
+import { flag, object, oneOf, type Shape, text } from '../../../kernel/stored-shape.ts';
 
 /** One secret as a request gives it. */
 export interface GivenSecret {
@@ -18,6 +19,13 @@ export interface GivenSecret {
 export type KeptSecret =
   | { source: 'MANAGED'; secretArn: string; set: boolean }
   | { source: 'EXTERNAL'; secretArn: string; jsonKey: string };
+
+const MANAGED: Shape<KeptSecret> = object({ source: oneOf('MANAGED'), secretArn: text, set: flag });
+const EXTERNAL: Shape<KeptSecret> = object({ source: oneOf('EXTERNAL'), secretArn: text, jsonKey: text });
+const SOURCE = object({ source: oneOf('MANAGED', 'EXTERNAL') });
+
+export const storedSecret: Shape<KeptSecret> = (value, at) =>
+  (SOURCE(value, at).source === 'MANAGED' ? MANAGED : EXTERNAL)(value, at);
 
 /** Secrets with an ARN of their own. */
 export interface ExternalSecrets {

@@ -13,6 +13,7 @@ import {
   ResourceStore,
   VersionConflictError,
 } from '../../../kernel/storage/index.ts';
+import { object, stored, text } from '../../../kernel/stored-shape.ts';
 import { ConcurrentVaultChange } from './errors.ts';
 import { DEFAULT_VAULT, TOKEN_VAULT_KIND, type TokenVault, tokenVaultArn } from './token-vault.ts';
 import type { VaultKeys } from './vault-keys.ts';
@@ -33,6 +34,9 @@ interface Kept {
   dataKeyId: string;
   customerKey?: { arn: string; wrapped: string };
 }
+
+const SHAPE = object({ dataKeyId: text }, { customerKey: object({ arn: text, wrapped: text }) });
+const KEPT = stored<Kept>(SHAPE);
 
 /** A vault whose data key is at hand. */
 interface Opened {
@@ -67,8 +71,7 @@ export class TokenVaults {
     const { database: executor, changes, clock } = deps;
     this.#deps = deps;
     this.#opened = new Known(TOKEN_VAULT_KIND, changes, KNOWN_VAULTS);
-    // Written by this file alone, from values of this very type.
-    this.#store = new ResourceStore({ executor, clock, kind: TOKEN_VAULT_KIND, parse: (data) => data as Kept });
+    this.#store = new ResourceStore({ executor, clock, kind: TOKEN_VAULT_KIND, ...KEPT });
   }
 
   arnOf(accountId: string): string {

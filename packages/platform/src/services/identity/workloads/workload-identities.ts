@@ -10,6 +10,7 @@ import {
   ResourceStore,
   timesOf,
 } from '../../../kernel/storage/index.ts';
+import { list, object, stored, text } from '../../../kernel/stored-shape.ts';
 import { WORKLOAD_IDENTITY_KIND, type WorkloadIdentity, workloadIdentityArn } from './workload-identity.ts';
 
 export interface WorkloadIdentitiesDeps {
@@ -41,8 +42,7 @@ export class WorkloadIdentities {
       executor: database,
       clock,
       kind: WORKLOAD_IDENTITY_KIND,
-      // Written by this file alone, from values of this very type.
-      parse: (data) => data as Kept,
+      ...stored<Kept>(object({ allowedResourceOauth2ReturnUrls: list(text) })),
     });
   }
 

@@ -2,6 +2,8 @@ import type { control, data } from '@agentplatform/contract';
 import type { Topics } from '../../../kernel/notifications/index.ts';
 import type { ObjectWriter } from '../../../kernel/objects/index.ts';
 import type { Executor } from '../../../kernel/storage/index.ts';
+import { storedText } from '../../../kernel/stored-shape.ts';
+import { storedPayload } from '../event.ts';
 import { UnfitBatchError } from '../extraction/candidate.ts';
 import { isSaid } from '../extraction/message.ts';
 import type { ExtractionJob } from '../extraction-job-store.ts';
@@ -104,7 +106,7 @@ async function historyBefore(
 }
 
 function itemsOf({ payload }: EventRow): ContextItem[] {
-  const items = JSON.parse(payload) as data.PayloadType[];
+  const items = storedText(storedPayload, payload);
   return items.map((item) => {
     if (item.conversational) return item.conversational;
     return item.json === undefined ? { blob: item.blob } : { json: item.json.content };

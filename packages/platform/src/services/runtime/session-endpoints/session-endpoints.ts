@@ -33,7 +33,7 @@ export class SessionEndpoints {
 
   /** Reads a request for a session, whose bearer token is `token` where it has one. Throws ResourceNotFoundException. */
   read(
-    req: Pick<IncomingMessage, 'url'>,
+    req: Pick<IncomingMessage, 'url' | 'headers'>,
     headersToVerify: string[],
     token: string | undefined,
   ): EntryRequest & { reach(entered: Entered): Promise<Reached> } {
@@ -53,10 +53,7 @@ export class SessionEndpoints {
         const { resourceArn } = await find();
         return [resourceArn, endpointArn(resourceArn, qualifier)];
       },
-      bearer:
-        token === undefined
-          ? undefined
-          : async (_resources, signal) => this.#deps.verifyToken(await target(), token, signal),
+      bearer: token === undefined ? undefined : async () => this.#deps.verifyToken(await target(), token, req.headers),
       reach: async (entered) => {
         requireToken(entered, await target());
         return { ...request, lease: await this.#lease(request, await find()) };

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { errors } from '@agentplatform/contract';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -39,7 +39,7 @@ const WITH_WEBSOCKET: ReadonlySet<string> = new Set(['HTTP', 'AGUI']);
 export interface RuntimeSocketsDeps
   extends Pick<InvokeDeps, 'sessions' | 'tokens' | 'planFor' | 'newSessionId' | 'limits'> {
   catalogue: RuntimeCatalogue;
-  verifyToken(target: InvocationTarget, token: string, signal: AbortSignal): Promise<OAuthPrincipal>;
+  verifyToken(target: InvocationTarget, token: string, headers: IncomingHttpHeaders): Promise<OAuthPrincipal>;
   takeInvocation(endpointArn: string): void;
   newRequestId(): string;
   clock: Clock;
@@ -96,7 +96,7 @@ export class RuntimeSockets implements SocketService {
       bearer:
         bearer === undefined
           ? undefined
-          : async (resources, signal) => this.#deps.verifyToken(await find(resources), bearer, signal),
+          : async (resources) => this.#deps.verifyToken(await find(resources), bearer, req.headers),
       open: async (opening) => this.#open(opening, request, await find(opening.resources)),
     };
   }

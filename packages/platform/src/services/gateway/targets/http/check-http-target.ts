@@ -1,5 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import type { Gateway, GatewayDefinition } from '../../gateways/gateway.ts';
+import { type Gateway, type GatewayDefinition, interceptedBy } from '../../gateways/gateway.ts';
 
 /** Throws ValidationException where a gateway takes no targets that are asked by HTTP. */
 export function checkHttpTarget({ id, definition }: Gateway): void {
@@ -11,12 +11,9 @@ export function checkHttpTarget({ id, definition }: Gateway): void {
 }
 
 /** Why such a gateway takes no targets that are asked by HTTP, and by which of its fields; undefined when it does. */
-export function httpProblem({
-  protocolType,
-  interceptorConfigurations = [],
-}: Pick<GatewayDefinition, 'protocolType' | 'interceptorConfigurations'>): { field: string; why: string } | undefined {
+export function httpProblem(definition: GatewayDefinition): { field: string; why: string } | undefined {
+  const { protocolType } = definition;
   if (protocolType !== undefined) return { field: 'protocolType', why: `its protocolType is ${protocolType}` };
-  if (interceptorConfigurations.length > 0)
-    return { field: 'interceptorConfigurations', why: 'it has interceptors, which see messages of MCP alone' };
-  return undefined;
+  const field = interceptedBy(definition);
+  return field && { field, why: 'it has interceptors, which see messages of MCP alone' };
 }

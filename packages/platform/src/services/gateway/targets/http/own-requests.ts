@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { UpstreamResponse } from '../../../../kernel/http/index.ts';
 import { traceHeaders } from '../../../../kernel/telemetry/index.ts';
+import type { IdentityPort } from '../../../identity/index.ts';
 import type { TargetCredentials } from '../../outbound/target-credentials.ts';
 import { answeredHeaders, type BackendRequests, sentHeaders, type TrafficRequest } from '../../traffic/index.ts';
 import { propagated } from '../propagated.ts';
@@ -10,6 +11,7 @@ import { allowedBack } from './allowed-back.ts';
 export interface OwnRequestsDeps {
   requests: Pick<BackendRequests, 'send'>;
   credentials: Pick<TargetCredentials, 'of'>;
+  identity: Pick<IdentityPort, 'headersOf'>;
   /** Where this very server is reached by itself. */
   ownEndpoint(): string;
   /** The way there. */
@@ -50,6 +52,8 @@ export class OwnRequests {
       ...credential.headers,
       // It is signed with the rest, and goes on as it comes.
       ...(credential.sign && { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' }),
+      // Whoever is asked may take tokens of users from some gateways alone.
+      ...(!credential.sign && this.#deps.identity.headersOf(open.gateway.accountId, open.gateway.id)),
     };
     const unsigned = { method: req.method ?? 'GET', url: new URL(`${this.#deps.ownEndpoint()}${path}`), headers };
     const signed = await credential.sign?.({ ...unsigned, service: 'bedrock-agentcore' });

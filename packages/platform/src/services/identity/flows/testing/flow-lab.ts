@@ -10,7 +10,7 @@ import { ChangeFeed, type Database, DatabaseUnavailableError } from '../../../..
 import { silent } from '../../../../kernel/storage/testing/databases.ts';
 import type { SecretsPort } from '../../../secrets/index.ts';
 import { CredentialProviders } from '../../providers/credential-providers.ts';
-import type { Oauth2Provider, Oauth2Settings } from '../../providers/oauth2-provider.ts';
+import { type Oauth2Provider, type Oauth2Settings, storedOauth2 } from '../../providers/oauth2-provider.ts';
 import { ProviderSecrets } from '../../providers/provider-secrets.ts';
 import { TokenVaults } from '../../vault/token-vaults.ts';
 import { WorkloadIdentities } from '../../workloads/workload-identities.ts';
@@ -86,7 +86,7 @@ export async function openFlowLab(
     const providers = new CredentialProviders<Oauth2Settings>({
       ...parts,
       kind: 'oauth2-credential-provider',
-      parse: (data) => data as Oauth2Settings,
+      shape: storedOauth2,
       secrets: new ProviderSecrets({ ...parts, externals: stored as never, newSecretSuffix: () => 'a1b2c3' }),
     });
     const identities = new WorkloadIdentities(parts);

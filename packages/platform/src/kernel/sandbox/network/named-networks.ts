@@ -1,10 +1,16 @@
-import { type control, errors } from '@agentplatform/contract';
-import { isCidr } from '../../kernel/is-cidr.ts';
-import type { NetworkPolicy } from '../../kernel/sandbox/index.ts';
+import { errors } from '@agentplatform/contract';
+import { isCidr } from '../../is-cidr.ts';
+import type { NetworkPolicy } from '../sandbox.ts';
 
-export interface NetworkSettings {
-  /** Mode of the built-in interpreter. */
-  builtIn: 'PUBLIC' | 'SANDBOX';
+/** A network as the wire names it: of a code interpreter or of a browser. */
+export interface NamedNetwork {
+  networkMode: 'PUBLIC' | 'SANDBOX' | 'VPC';
+  vpcConfig?: { subnets: readonly string[] };
+}
+
+export interface NamedNetworkSettings {
+  /** The setting of the platform that names subnets. */
+  setting: string;
   /** What PUBLIC means on this platform. */
   public: NetworkPolicy;
   /** Private ranges by subnet id, for VPC. */
@@ -13,20 +19,16 @@ export interface NetworkSettings {
 
 const SUBNET = /^subnet-[0-9a-zA-Z]{8,17}$/;
 
-/** What the network modes of a code interpreter mean for a sandbox. */
-export class Networks {
-  readonly #settings: NetworkSettings;
+/** What the network modes of the wire mean for a sandbox. */
+export class NamedNetworks {
+  readonly #settings: NamedNetworkSettings;
 
-  constructor(settings: NetworkSettings) {
+  constructor(settings: NamedNetworkSettings) {
     this.#settings = settings;
   }
 
-  get builtInMode(): 'PUBLIC' | 'SANDBOX' {
-    return this.#settings.builtIn;
-  }
-
   /** Throws ValidationException for a network that cannot be had: a session never gets another one than it was promised. */
-  check(network: control.CodeInterpreterNetworkConfiguration): void {
+  check(network: NamedNetwork): void {
     if (network.networkMode !== 'VPC') {
       if (network.vpcConfig)
         throw errors.invalidField('networkConfiguration.vpcConfig', `does not go with mode ${network.networkMode}`);
@@ -40,12 +42,12 @@ export class Networks {
       throw errors.invalidField(
         'networkConfiguration.vpcConfig.subnets',
         `names ${unknown.join(', ')}, which the platform's configuration does not; it names: ${known}`,
-        { remedy: 'The operator names subnets in codeInterpreter.subnets.' },
+        { remedy: `The operator names subnets in ${this.#settings.setting}.` },
       );
     }
   }
 
-  policy(network: control.CodeInterpreterNetworkConfiguration): NetworkPolicy {
+  policy(network: NamedNetwork): NetworkPolicy {
     const { public: open, subnets } = this.#settings;
     switch (network.networkMode) {
       case 'SANDBOX':
@@ -63,13 +65,13 @@ export class Networks {
   }
 }
 
-/** Reads `subnet-…=10.1.0.0/16,…`, several ranges of one subnet allowed. Text of another form is refused with Error. */
-export function subnetMap(text: string): ReadonlyMap<string, readonly string[]> {
+/** Reads `subnet-…=10.1.0.0/16,…`, several ranges of one subnet allowed. Text of another form is refused with Error, which names the setting. */
+export function subnetMap(text: string, setting: string): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   for (const item of text.split(',').filter((part) => part.trim() !== '')) {
     const [subnet = '', cidr = ''] = item.trim().split('=');
     if (!SUBNET.test(subnet) || !isCidr(cidr))
-      throw new Error(`codeInterpreter.subnets: "${item}" is not of the form subnet-0123456789abcdef0=10.1.0.0/16.`);
+      throw new Error(`${setting}: "${item}" is not of the form subnet-0123456789abcdef0=10.1.0.0/16.`);
     found.set(subnet, [...(found.get(subnet) ?? []), cidr]);
   }
   return found;

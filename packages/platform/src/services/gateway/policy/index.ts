@@ -1,0 +1,2 @@
+export { type HttpInput, PolicyGate, toolDenied } from './policy-gate.ts';
+export { policyGateways } from './policy-view.ts';

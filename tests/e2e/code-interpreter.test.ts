@@ -41,6 +41,32 @@ describe('Python in a session', () => {
     }
   });
 
+  it('prints what is no text with U+FFFD for it, and loses nothing beside it', async () => {
+    const printed = await session.python("print('before \\ud800 \\U0001f600')\nprint('after')");
+    expect(printed).toMatchObject({ isError: false, structuredContent: { stdout: 'before \ufffd 😀\nafter\n' } });
+    const failed = await session.python("raise ValueError('half of \\udc00')");
+    expect(failed.isError).toBe(true);
+    expect(failed.structuredContent?.stderr).toContain('ValueError: half of \ufffd');
+  });
+
+  it('gives what a thread prints after its call to the next one', async () => {
+    const code = [
+      'import os, threading, time',
+      'def work():',
+      "    while not os.path.exists('go'): time.sleep(0.02)",
+      "    print('from the thread', flush=True)",
+      "    open('gone', 'w').close()",
+      'threading.Thread(target=work).start()',
+    ].join('\n');
+    expect((await session.python(code)).structuredContent?.stdout).toBe('');
+    await session.call('executeCommand', { command: 'touch go' });
+    const gone = async () =>
+      (await session.call('executeCommand', { command: 'test -f gone' })).structuredContent?.exitCode;
+    await expect.poll(gone, { timeout: 30_000 }).toBe(0);
+    expect((await session.python('print("mine")')).structuredContent?.stdout).toBe('from the thread\nmine\n');
+    await session.call('executeCommand', { command: 'rm go gone' });
+  });
+
   it('keeps the history of inputs and outputs', async () => {
     await session.python('"first"');
     expect((await session.python('_ + In[-2]')).text).toBe('\'first"first"\'');

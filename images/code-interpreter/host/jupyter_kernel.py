@@ -12,6 +12,7 @@ from jupyter_client.connect import write_connection_file
 from . import limits, processes
 from .channels import Channels
 from .kernel import Kernel, KernelDied
+from .output import CappedStream
 from .problem import Problem
 from .rich import blocks_of
 from .streams import Streams
@@ -22,6 +23,9 @@ LATE_SECONDS = 1.0
 """After the reply, how long the kernel's last outputs may take."""
 
 ANSWER_SECONDS = 5.0
+LATE_BYTES = 64 * 1024
+"""Of what threads print between two calls, so much is kept for the next; of each stream."""
+
 QUIET_SECONDS = 0.02
 """Without a message for so long, a kernel that mixes up their order has sent them all."""
 
@@ -71,6 +75,7 @@ class JupyterKernel(Kernel):
         self._answered = None
         self._heard_at = 0.0
         self._news = None
+        self._late = {}
 
     async def start(self):
         self._directory = tempfile.TemporaryDirectory(prefix="kernel-", dir="/tmp")
@@ -114,6 +119,7 @@ class JupyterKernel(Kernel):
         streams = self._streams
         streams.sink = output.bytes
         execution = self._execution = Execution(output)
+        self._give_late(output)
         try:
             execution.id = self._channels.request(
                 "execute_request",
@@ -181,6 +187,23 @@ class JupyterKernel(Kernel):
         execution = self._execution
         if execution is not None and request_id == execution.id:
             self._take_of(execution, kind, content)
+        elif kind == "stream":
+            self._take_late(content())
+
+    def _take_late(self, said):
+        """What a thread prints once the call that began it is over goes to the call that runs, or waits for the next."""
+        name = "stderr" if said["name"] == "stderr" else "stdout"
+        if self._execution is not None:
+            return self._execution.output.text(name, said["text"])
+        stream, texts = self._late.setdefault(name, (CappedStream(LATE_BYTES), []))
+        texts.append(stream.take(said["text"]))
+
+    def _give_late(self, output):
+        late, self._late = self._late, {}
+        for name, (stream, texts) in late.items():
+            output.text(name, "".join(texts))
+            if stream.cut:
+                output.text(name, f"\n[{stream.cut} bytes that were printed between the calls were cut]\n")
 
     def _take_of(self, execution, kind, content):
         output = execution.output

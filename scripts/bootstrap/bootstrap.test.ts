@@ -57,6 +57,8 @@ function program(root: string, name: string, body: string): string {
   return `${folder}:${process.env.PATH}`;
 }
 
+type Manifest = Record<string, unknown> & { packages?: Record<string, object> };
+
 interface Ended {
   status: number | null;
   signal: NodeJS.Signals | null;
@@ -102,6 +104,28 @@ describe('bootstrap', () => {
     const changed = await bootstrap(root, ['docs-update'], { PATH });
     expect(changed.status).toBe(1);
     expect(changed.stderr).toContain('npm must not be called');
+  });
+
+  it('links a folder of the checkout that came since, as after a pull', async () => {
+    const root = checkout();
+    expect(await bootstrap(root, ['docs-update'])).toMatchObject({ status: 0 });
+    mkdirSync(join(root, 'added'));
+    writeFileSync(join(root, 'added', 'package.json'), JSON.stringify({ name: 'added', version: '1.0.0' }));
+    const change = (name: string, to: (value: Manifest) => Manifest): void =>
+      writeFileSync(join(root, name), JSON.stringify(to(JSON.parse(readFileSync(join(root, name), 'utf8')))));
+    const dependencies = { added: 'file:added' };
+    change('package.json', (project) => ({ ...project, dependencies }));
+    change('package-lock.json', (lock) => ({
+      ...lock,
+      packages: {
+        ...lock.packages,
+        '': { ...lock.packages?.[''], dependencies },
+        'node_modules/added': { resolved: 'added', link: true },
+        added: { version: '1.0.0' },
+      },
+    }));
+    expect(await bootstrap(root, ['docs-update'])).toMatchObject({ status: 0 });
+    expect(readFileSync(join(root, 'node_modules', 'added', 'package.json'), 'utf8')).toContain('added');
   });
 
   it('passes the exit code on', async () => {

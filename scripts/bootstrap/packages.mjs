@@ -69,7 +69,12 @@ function matchesLock(root) {
     const wanted = Object.entries(packages('package-lock.json')).filter(([path]) => path.includes('node_modules/'));
     // Optional packages of other machines are rightly absent; the pinned Node of this one must not be.
     return wanted.every(([path, { version, optional, peer, link }]) =>
-      installed[path] ? installed[path].version === version : (optional && path !== nodePackage) || peer || link,
+      // A folder of the checkout has no version: its link is there or not.
+      link
+        ? existsSync(join(root, path))
+        : installed[path]
+          ? installed[path].version === version
+          : (optional && path !== nodePackage) || peer,
     );
   } catch {
     return false;

@@ -10,7 +10,7 @@ import { startProxy } from '../src/proxy/proxy-server.ts';
 import { startDevServer } from '../src/server/dev-server.ts';
 import { useChromium } from './support/chromium.ts';
 import { handset } from './support/cli.ts';
-import { PACKAGE, smallProject, text } from './support/project.ts';
+import { PACKAGE, smallProject, text, write } from './support/project.ts';
 
 const { browser } = useChromium();
 const LIVESCRIPT = createRequire(import.meta.url).resolve('livescript/package.json');
@@ -220,6 +220,18 @@ describe('modules', () => {
     const root = smallProject({ ...files, 'handset.config.json': JSON.stringify({ modules }) });
     await handset(root, ['build']);
     expect(text(root, 'public/javascripts/app.js').includes('require.register("')).toBe(wrapped);
+  });
+
+  it('know a template that came while sources are watched', async () => {
+    const root = smallProject({ 'app/main.js': "require('./part');\n", 'app/part.js': 'exports.n = 1;\n' });
+    write(root, { 'vendor/pug_runtime.js': 'var pug = {};\n' });
+    const { settings, plugins } = await openProject(root);
+    const assembler = createAssembler({ root, settings, plugins, production: false });
+    await assembler.assemble();
+    write(root, { 'app/templates/late.pug': 'p late\n' });
+    const after = await assembler.reassemble(['app/templates/late.pug']);
+    const app = Buffer.from(after?.outputs?.get('javascripts/app.js')?.read() ?? '').toString();
+    expect(app).toContain('require.register("templates/late"');
   });
 
   it('tell what they do not find, and ask a `require` that was there before', async () => {

@@ -12,6 +12,7 @@ import {
   sourcePlace,
   stylePart,
   templatePart,
+  usesMwl,
 } from './bundle.ts';
 import { createCompileCache } from './compile-cache.ts';
 import { type Compiled, type CompileJob, compileSource, withFrame } from './compiler.ts';
@@ -199,7 +200,7 @@ export function createAssembler(options: AssemblerOptions): Assembler {
     page: string,
     problems: Problem[],
   ): readonly BundlePart[] => {
-    const uses = USES_MWL.test(page) || users.some(({ code }) => USES_MWL.test(code));
+    const uses = usesMwl(page) || users.some((part) => part.usesMwl);
     if (!uses || vendor.some(({ code }) => BRINGS_MWL.test(code))) return vendor;
     if (!page.includes('javascripts/vendor.js')) {
       const message = 'The page uses mwl, which handset puts into javascripts/vendor.js, and does not load that.';
@@ -233,7 +234,7 @@ export function createAssembler(options: AssemblerOptions): Assembler {
     withoutTests = false,
   ): Promise<void> => {
     const known = bundles.get(file);
-    const same = known && known.withoutTests === withoutTests && sameParts(known.key, key);
+    const same = known && known.withoutTests === withoutTests && known.header === header && sameParts(known.key, key);
     const outputs = same ? known.outputs : new Map<string, Output>();
     if (!same) {
       const base = file.slice(file.lastIndexOf('/') + 1);
@@ -247,7 +248,7 @@ export function createAssembler(options: AssemblerOptions): Assembler {
         outputs.set(file, textOutput(file, `${code}//# sourceMappingURL=${base}.map\n`));
         outputs.set(`${file}.map`, textOutput(file, map));
       }
-      bundles.set(file, { key, withoutTests, outputs });
+      bundles.set(file, { key, header, withoutTests, outputs });
     }
     for (const [name, output] of outputs) add(name, output);
   };
@@ -310,8 +311,6 @@ export function createAssembler(options: AssemblerOptions): Assembler {
 type Add = (name: string, output: Output) => void;
 
 const STYLES = 'stylesheets/app.css';
-/** The name that the makers of the first such phones gave their library of shortcuts. */
-const USES_MWL = /\bmwl\.\w+\s*\(/;
 const BRINGS_MWL = /\bmwl\s*=|handset client library/;
 
 /** Pug's runtime, where templates need it and what vendor/ brings is another one, such as Jade's. */
@@ -339,6 +338,7 @@ const TEMPLATES_HEADER = 'var templates = this.templates || {};\n';
 /** A script of public/ that was joined, and what it was made from. */
 interface Joined {
   readonly key: readonly BundlePart[];
+  readonly header: string;
   readonly withoutTests: boolean;
   readonly outputs: Map<string, Output>;
 }

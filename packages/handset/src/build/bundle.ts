@@ -12,6 +12,10 @@ export interface BundlePart {
   readonly map: string | undefined;
   /** Whether it may give a name by `let`, `const` or `class`, which no other script of the page may give again. */
   readonly declaresOnce: boolean;
+  /** The literal names that it calls `require` with. */
+  readonly requires: readonly string[];
+  /** Whether it uses the library of shortcuts by its older name. */
+  readonly usesMwl: boolean;
 }
 
 /** A word of these where a statement may begin. */
@@ -36,7 +40,27 @@ export function stylePart(source: string, output: string): BundlePart {
 }
 
 function part(source: string, code: string, map: SourceMapV3 | undefined, declaresOnce: boolean): BundlePart {
-  return { source, code, lines: countNewlines(code), map: map && JSON.stringify(map), declaresOnce };
+  return {
+    source,
+    code,
+    lines: countNewlines(code),
+    map: map && JSON.stringify(map),
+    declaresOnce,
+    requires: requiredNames(code),
+    usesMwl: usesMwl(code),
+  };
+}
+
+const REQUIRE = /(?<![\w$.])require\s*\(\s*(['"])([^'"\n]+)\1\s*\)/g;
+
+/** The literal names that a script, or a page, calls `require` with. */
+export function requiredNames(code: string): string[] {
+  return [...code.matchAll(REQUIRE)].map(([, , name = '']) => name);
+}
+
+/** Whether a text calls a function of `mwl`, the name that the makers of the first such phones gave their library of shortcuts. */
+export function usesMwl(text: string): boolean {
+  return /\bmwl\.\w+\s*\(/.test(text);
 }
 
 export interface Bundle {

@@ -1,9 +1,6 @@
 import { browserScript } from '../server/browser-script.ts';
-import type { BundlePart } from './bundle.ts';
+import { type BundlePart, requiredNames } from './bundle.ts';
 import { templateName } from './roles.ts';
-
-/** A call of `require` with a literal name, in compiled code or in the page. */
-const REQUIRE = /(?<![\w$.])require\s*\(\s*(['"])([^'"\n]+)\1\s*\)/g;
 
 /** The name under which a script or a template of app/ is required: its path below app/ without the extension. */
 export function moduleName(source: string): string {
@@ -12,16 +9,16 @@ export function moduleName(source: string): string {
 
 /** Whether a script or the page requires one of these modules, as applications made for Brunch do. */
 export function requiresModules(
-  scripts: readonly Pick<BundlePart, 'source' | 'code'>[],
+  scripts: readonly Pick<BundlePart, 'source' | 'requires'>[],
   page: string,
   modules: ReadonlySet<string>,
 ): boolean {
-  const finds = (from: string, code: string): boolean =>
-    [...code.matchAll(REQUIRE)].some(([, , name = '']) => {
+  const finds = (from: string, names: readonly string[]): boolean =>
+    names.some((name) => {
       const full = resolve(from, name);
       return modules.has(full) || modules.has(`${full}/index`);
     });
-  return finds('', page) || scripts.some(({ source, code }) => finds(moduleName(source), code));
+  return finds('', requiredNames(page)) || scripts.some(({ source, requires }) => finds(moduleName(source), requires));
 }
 
 function resolve(from: string, name: string): string {

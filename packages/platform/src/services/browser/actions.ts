@@ -1,6 +1,6 @@
 import type { data } from '@agentplatform/contract';
 import type { CdpClient } from './cdp-client.ts';
-import { type Key, keyOf, modifierBit } from './keys.ts';
+import { type Key, keyOf, modifierBit } from './key-names.ts';
 
 /** At most so many open pages are asked whether they are in front. */
 const MAX_ASKED = 50;

@@ -1,8 +1,8 @@
 import { type control, errors } from '@agentplatform/contract';
 import { checkPassedRole } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import type { RequestContext } from '../../kernel/service.ts';
 import type { NamedNetworks } from '../../kernel/sandbox/index.ts';
+import type { RequestContext } from '../../kernel/service.ts';
 import type { Sessions } from '../../kernel/sessions/index.ts';
 import { type Database, fromResource, nameTaken, ResourceStore } from '../../kernel/storage/index.ts';
 import { object, orAbsent, stored, text, wire } from '../../kernel/stored-shape.ts';

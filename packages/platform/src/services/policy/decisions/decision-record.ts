@@ -1,4 +1,5 @@
 import type { Sink } from '../../../kernel/journal/index.ts';
+import { list, number, object, oneOf, record, stored, text } from '../../../kernel/stored-shape.ts';
 import type { PolicyPrincipal } from './policy-principal.ts';
 
 /** One decision, as the journal carries it and the table `policy_decisions` keeps it. */
@@ -29,10 +30,22 @@ export interface DecisionRecord {
   durationUs: number;
 }
 
+const storedDecision = object<DecisionRecord, Pick<DecisionRecord, 'sessionId'>>(
+  {
+    ...{ id: text, requestId: text, at: number, accountId: text, gatewayArn: text, engineArn: text },
+    mode: oneOf('LOG_ONLY', 'ENFORCE'),
+    principal: object<PolicyPrincipal>({ type: oneOf('OAuthUser', 'IamEntity'), id: text, tags: record(text) }),
+    action: text,
+    phase: oneOf('request', 'response'),
+    ...{ decision: oneOf('ALLOW', 'DENY'), wouldBe: oneOf('ALLOW', 'DENY') },
+    ...{ policies: list(text), logOnly: list(text), errors: list(text), digest: text, durationUs: number },
+  },
+  { sessionId: text },
+);
+
 /** Takes decisions from the journal into the table. */
 export const decisionSink: Sink<DecisionRecord> = {
-  // The journal gives back what this server wrote into it.
-  parse: (data) => data as DecisionRecord,
+  parse: stored(storedDecision).parse,
   async apply(tx, records) {
     await tx.execute(ADD, [JSON.stringify(records.map(({ data }) => rowOf(data)))]);
   },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { keyOf, modifierBit } from './keys.ts';
+import { keyOf, modifierBit } from './key-names.ts';
 
 describe('a key', () => {
   it('has the names that people write', () => {

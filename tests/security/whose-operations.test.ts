@@ -314,7 +314,10 @@ describe('the default role', () => {
 
   /** What has to be in the body of what is asked of a memory that is there, so that it is read before the caller is refused. */
   const BODIES: Partial<Record<OperationName, object>> = {
-    CreateEvent: { actorId: 'ada', sessionId: 's', eventTimestamp: 0, payload: [] },
+    CreateEvent: {
+      ...{ actorId: 'ada', sessionId: 's', eventTimestamp: 0 },
+      payload: [{ conversational: { role: 'USER', content: { text: 'hello' } } }],
+    },
     BatchCreateMemoryRecords: {
       records: [{ requestIdentifier: 'r', namespaces: ['/users/ada'], content: { text: 'tea' }, timestamp: 0 }],
     },

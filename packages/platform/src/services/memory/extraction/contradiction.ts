@@ -98,7 +98,10 @@ const SLOTS: [RegExp, (match: RegExpExecArray) => string][] = [
     /\b(?:my|our|the) ((?:[\p{L}-]+ ){1,3}?)(is|are|meets|starts|begins|ends|takes place|weighs|costs)(?: now)? (at|on|in|every|from|\d[\d.,]* ?\p{L}*|with)\b(.+)/iu,
     (m) => `the ${m[1]?.toLowerCase().trim()} ${m[2]?.toLowerCase()} ${kindOf(m[3])}`,
   ],
-  [/^(\p{Lu}\p{L}+) (is|weighs|costs)(?: now)? (\d[\d.,]* ?\p{L}+)(|\P{L}.*)$/u, (m) => `${m[1]} ${m[2]} ${kindOf(m[3])}`],
+  [
+    /^(\p{Lu}\p{L}+) (is|weighs|costs)(?: now)? (\d[\d.,]* ?\p{L}+)(|\P{L}.*)$/u,
+    (m) => `${m[1]} ${m[2]} ${kindOf(m[3])}`,
+  ],
   [
     /\bI(?: now| also| really)? (?:like|love|prefer|enjoy|hate|dislike|can't stand|don't like|do not like|no longer like) (.+)/i,
     (m) => `liking ${contentWords(m[1] ?? '').join(' ')}`,

@@ -24,6 +24,19 @@ Examples:
   eval "$(docker exec agentplatform npx agentcore env --keys)"   # point AWS SDKs of this shell at it
 `;
 
+/**
+ * What making sandboxes takes, and no more. Not --privileged: that asks for every capability that the kernel knows, and Docker then starts no container
+ * where the machine withholds one of them, as virtual machines without SYS_RESOURCE do.
+ */
+const PRIVILEGES = [
+  // Mounts and namespaces; networks of sandboxes; processes of sandboxes, which have other ids.
+  ...['SYS_ADMIN', 'NET_ADMIN', 'SYS_PTRACE'].map((name) => `--cap-add=${name}`),
+  // The filters of Docker and of the distribution refuse those calls, and hide the parts of /proc that a sandbox's own needs.
+  ...['seccomp', 'apparmor', 'systempaths'].map((name) => `--security-opt=${name}=unconfined`),
+  // What runc allows each sandbox (/dev/net/tun), and FUSE.
+  ...['c 10:200 rwm', 'c 10:229 rwm'].map((rule) => `--device-cgroup-rule=${rule}`),
+];
+
 /** Ten minutes: the first start sets up what the container has not. */
 const START_MS = 600_000;
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -123,7 +136,7 @@ async function main(argv) {
   await remove(name);
   const published = ['--publish', `127.0.0.1:${port}:${port}`];
   const volume = ['--volume', `${name}:/opt/agentplatform/.agentplatform`];
-  await docker(['run', '--detach', '--privileged', '--name', name, ...published, ...volume, name, '--port', port], {
+  await docker(['run', '--detach', ...PRIVILEGES, '--name', name, ...published, ...volume, name, '--port', port], {
     quiet: true,
   });
   const url = `http://127.0.0.1:${port}`;

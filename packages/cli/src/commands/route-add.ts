@@ -10,9 +10,9 @@ import { printDone } from './iam-request.ts';
 /** `agentcore add route`. */
 export function addRouteCommand(terminal: Terminal) {
   return platformCommand('route', {
-    summary: 'Send requests to a gateway to other targets than those of their paths: a rule.',
+    summary: 'Add a rule that sends requests of a gateway to other targets.',
     details:
-      'The rule with the lowest priority counts whose conditions a request meets. A rule without conditions is for all.',
+      'A request follows the first rule that it matches, by priority. A rule without conditions matches every request.',
     examples: [
       { does: 'a path', line: 'agentcore add route --path shop --to shop-v2' },
       { does: 'a tenth of it', line: 'agentcore add route --path shop --to shop-v1=90 shop-v2=10' },
@@ -21,9 +21,9 @@ export function addRouteCommand(terminal: Terminal) {
   })
     .option('--gateway <name>', 'name or id of the gateway (default: the only one)')
     .requiredOption('--to <targets...>', 'a target, or two with their shares of 100: a=90 b=10')
-    .option('--path <words...>', 'only requests whose path below the gateway begins so')
+    .option('--path <words...>', 'only requests whose path below the gateway begins with this')
     .option('--caller <arns...>', 'only those of these users and roles; * and ? stand for any')
-    .option('--priority <number>', 'from 1, which counts before all, to 1000000', '1000')
+    .option('--priority <number>', '1 to 1000000; 1 is tried first', '1000')
     .option('--description <text>', 'what it is for')
     .action(async ({ gateway: wanted, to, path, caller, priority, ...options }) => {
       const client = await controlClient(await findConnection(terminal, options));
@@ -36,7 +36,7 @@ export function addRouteCommand(terminal: Terminal) {
           ...(options.description !== undefined && { description: options.description }),
         }),
       );
-      printDone(terminal, options.json, rule, `The route ${rule.ruleId} of ${name} counts.`);
+      printDone(terminal, options.json, rule, `The route ${rule.ruleId} of ${name} is in force.`);
     });
 }
 
@@ -63,5 +63,5 @@ function routeOf(targets: string[]) {
 
 function wholeNumber(text: string): number {
   if (/^\d{1,7}$/.test(text)) return Number(text);
-  throw new CliError('usage', `"${text}" is no whole number.`);
+  throw new CliError('usage', `"${text}" is not a whole number.`);
 }

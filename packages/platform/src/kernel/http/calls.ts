@@ -150,7 +150,7 @@ export class OperationCalls {
       onGone,
     );
     answer.body.onSettled(
-      onGone(() => answer.body.cancel(new Error('the request that the call was made for is over'))),
+      onGone(() => answer.body.cancel(new Error('the request that made this call has ended'))),
     );
     return decodeResponse(operation, answer);
   }

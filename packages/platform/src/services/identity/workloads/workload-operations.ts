@@ -49,7 +49,7 @@ export function workloadOperations(deps: WorkloadOperationsDeps): HandlersOf<Wor
   ): Promise<data.GetWorkloadAccessTokenResponse> => {
     const { name, owner, createdAt } = await identities.get(accountId, workloadName);
     if (owner !== undefined)
-      throw errors.validation(`The workload identity ${name} is linked to ${owner}; no caller gets its tokens.`, {
+      throw errors.validation(`The workload identity ${name} is linked to ${owner}, so callers cannot get its tokens.`, {
         remedy: 'The agent finds its token in the header WorkloadAccessToken of every request.',
       });
     const { token } = tokens.issue({ accountId, workload: name, madeAt: createdAt, ...(await of()) });

@@ -93,13 +93,13 @@ async function ready(name, url) {
   for (let told = began; Date.now() - began < START_MS; await sleep(500)) {
     if ((await statusOf(`${url}/readyz`)) === 200) return;
     if (!(await running(name)))
-      throw new Failed(`The container ended before the platform was ready. Its words: docker logs ${name}`);
+      throw new Failed(`The container ended before the platform was ready. See its log: docker logs ${name}`);
     if (Date.now() - told >= 10_000) {
       told = Date.now();
       process.stderr.write(`… Waiting for the platform, ${Math.round((told - began) / 1000)} s\n`);
     }
   }
-  throw new Failed(`The platform did not answer at ${url} within ten minutes. Its words: docker logs ${name}`);
+  throw new Failed(`The platform did not answer at ${url} within ten minutes. See its log: docker logs ${name}`);
 }
 
 /** Makes the base unless it is there. */

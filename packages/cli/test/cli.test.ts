@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { agentcore, agentcoreInside, commandLine, start, workFolder } from './agentcore.ts';
+import { agentcore, agentcoreInside, commandLine, saidOnce, start, workFolder } from './agentcore.ts';
 import { FakePlatform, fail, json } from './fake-platform.ts';
 
 let work: Awaited<ReturnType<typeof workFolder>>;
@@ -958,6 +958,12 @@ describe('the command line', () => {
       error: { reason: 'usage', message: expect.stringContaining(text), remedy: `See: ${help}`, exitStatus: 2 },
     });
     expect(stderr).not.toContain('error: ');
+  });
+
+  it('tells an error once: every test of this file would see it twice', () => {
+    const twice = { code: 1, stdout: '', stderr: 'error: It broke.\nIt broke.\n' };
+    expect(() => saidOnce(twice)).toThrow('told twice');
+    expect(saidOnce({ ...twice, stderr: 'error: It broke.\n' }).code).toBe(1);
   });
 
   it('is called in what is said next as it was started', async () => {

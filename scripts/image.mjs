@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { debootstrapBase } from './image-base.mjs';
+import { PRIVILEGES } from './image-privileges.mjs';
 
 const HELP = `Usage: npm run image -- [options]
 
@@ -23,19 +24,6 @@ Examples:
   npm run image -- --stop           # end it
   eval "$(docker exec agentplatform npx agentcore env --keys)"   # point AWS SDKs of this shell at it
 `;
-
-/**
- * What making sandboxes takes, and no more. Not --privileged: that asks for every capability that the kernel knows, and Docker then starts no container
- * where the machine withholds one of them, as virtual machines without SYS_RESOURCE do.
- */
-const PRIVILEGES = [
-  // Mounts and namespaces; networks of sandboxes; processes of sandboxes, which have other ids.
-  ...['SYS_ADMIN', 'NET_ADMIN', 'SYS_PTRACE'].map((name) => `--cap-add=${name}`),
-  // The filters of Docker and of the distribution refuse those calls, and hide the parts of /proc that a sandbox's own needs.
-  ...['seccomp', 'apparmor', 'systempaths'].map((name) => `--security-opt=${name}=unconfined`),
-  // What runc allows each sandbox (/dev/net/tun), and FUSE.
-  ...['c 10:200 rwm', 'c 10:229 rwm'].map((rule) => `--device-cgroup-rule=${rule}`),
-];
 
 /** Ten minutes: the first start sets up what the container has not. */
 const START_MS = 600_000;

@@ -77,8 +77,7 @@ export const settings = {
     expected: 'a path',
   }),
   json: onOff({
-    about:
-      'Prints one line of JSON on stdout when the platform is ready. With npm, use npm run -s platform.',
+    about: 'Prints one line of JSON on stdout when the platform is ready. With npm, use npm run -s platform.',
     default: false,
     notInFile: true,
   }),
@@ -167,8 +166,7 @@ export const settings = {
   },
   outbound: {
     allowPrivateEgress: cidrs({
-      about:
-        'Private or loopback ranges that the platform may call when a user gives it an address there.',
+      about: 'Private or loopback ranges that the platform may call when a user gives it an address there.',
       default: [],
       flag: 'allow-private-egress',
     }),
@@ -254,8 +252,7 @@ export const settings = {
   },
   objects: {
     endpoint: optionalWord({
-      about:
-        'S3-compatible store for s3:// locations. If not set, it is the embedded store in the data directory.',
+      about: 'S3-compatible store for s3:// locations. If not set, it is the embedded store in the data directory.',
       unit: 'URL',
       pattern: /^https?:\/\/[^\s/@]+\/?$/,
       expected: 'a URL such as https://s3.example.com',

@@ -28,7 +28,8 @@ export const embeddings = {
     default: 'openai',
   }),
   model: word({
-    about: 'Name of the embedding model at embeddings.url. If you change it, all vectors are made again in the background.',
+    about:
+      'Name of the embedding model at embeddings.url. If you change it, all vectors are made again in the background.',
     default: 'text-embedding-3-small',
     pattern: /^\S+$/,
     expected: 'the name of a model',

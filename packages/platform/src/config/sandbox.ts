@@ -25,8 +25,7 @@ export const sandbox = {
     expected: 'an absolute path',
   }),
   dockerRuntime: optionalWord({
-    about:
-      "Name of a runtime of that daemon, such as runsc or kata-runtime. If not set, it is the daemon's default.",
+    about: "Name of a runtime of that daemon, such as runsc or kata-runtime. If not set, it is the daemon's default.",
     pattern: /^[\w.+-]+$/,
     expected: 'the name of a runtime',
   }),
@@ -110,7 +109,7 @@ export const sandbox = {
   },
   sharedMounts: optionalWord({
     about:
-      "Places that sandboxes can share, each under the id of an access point. A place is a directory of this server, an NFS export, or a prefix of the object store. Runtimes name the access point in filesystemConfigurations.",
+      'Places that sandboxes can share, each under the id of an access point. A place is a directory of this server, an NFS export, or a prefix of the object store. Runtimes name the access point in filesystemConfigurations.',
     unit: 'fsap-ID=/DIR|nfs://HOST/EXPORT|s3://BUCKET/PREFIX[,…]',
     pattern: PLACES,
     expected: 'access points with places, such as fsap-0123456789abcdef0=/srv/shared',
@@ -130,8 +129,7 @@ export const sandbox = {
     max: 1_000_000,
   }),
   credentialsSeconds: seconds({
-    about:
-      'How long the role credentials of a sandbox are valid. The sandbox gets new ones after half of this time.',
+    about: 'How long the role credentials of a sandbox are valid. The sandbox gets new ones after half of this time.',
     default: 3600,
     min: 900,
     max: 3600,

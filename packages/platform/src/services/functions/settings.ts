@@ -2,7 +2,8 @@ import { integer, seconds } from '../../config/setting.ts';
 
 export const functions = {
   concurrency: integer({
-    about: 'Most events of one function that run at the same time, each in its own sandbox. Further events are refused.',
+    about:
+      'Most events of one function that run at the same time, each in its own sandbox. Further events are refused.',
     default: 10,
     min: 1,
     max: 1000,

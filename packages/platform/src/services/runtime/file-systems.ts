@@ -95,7 +95,9 @@ export class FileSystems {
     const id = places.find(arn);
     if (id === undefined) {
       const known = places.ids().join(', ') || 'none';
-      return [{ name, message: `names ${arn}, which is not in sandbox.sharedMounts of this server; there are: ${known}` }];
+      return [
+        { name, message: `names ${arn}, which is not in sandbox.sharedMounts of this server; there are: ${known}` },
+      ];
     }
     const unavailable = places.unavailable(id);
     if (unavailable !== undefined) return [{ name, message: `is not offered on this server: ${unavailable}` }];

@@ -14,8 +14,7 @@ export const invocation = {
     max: 28_800,
   }),
   maxEventBytes: bytes({
-    about:
-      'Largest event of an answer that streams events (text/event-stream). A larger event ends the answer.',
+    about: 'Largest event of an answer that streams events (text/event-stream). A larger event ends the answer.',
     defaultText: '10 MiB',
     default: 10 * 2 ** 20,
     min: 64 * 1024,

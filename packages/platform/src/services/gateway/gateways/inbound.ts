@@ -116,9 +116,12 @@ export class Inbound {
 /** Throws AccessDeniedException for a signature at a gateway that takes none. */
 function refuseSigned({ principal }: Passing, { id, definition: { authorizerType } }: Gateway): void {
   if (principal.kind === 'iam' && authorizerType !== 'AWS_IAM')
-    throw errors.accessDenied(`The gateway ${id} does not accept signed requests: its authorizerType is ${authorizerType}.`, {
-      remedy: 'Send a bearer token of its identity provider, or no credentials if it is open.',
-    });
+    throw errors.accessDenied(
+      `The gateway ${id} does not accept signed requests: its authorizerType is ${authorizerType}.`,
+      {
+        remedy: 'Send a bearer token of its identity provider, or no credentials if it is open.',
+      },
+    );
 }
 
 function arnOf(home: { region: string; accountId: string }, id: string): string {

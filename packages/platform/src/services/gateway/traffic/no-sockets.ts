@@ -7,7 +7,8 @@ export const noSockets: SocketService = {
   read({ url = '' }) {
     if (!url.startsWith(`${GATEWAYS_PATH}/`)) return undefined;
     throw errors.unknownOperation('Gateways do not pass on WebSockets.', {
-      remedy: 'Agents of this platform accept them at /runtimes/ARN/ws. Call other servers by HTTP, or without a gateway.',
+      remedy:
+        'Agents of this platform accept them at /runtimes/ARN/ws. Call other servers by HTTP, or without a gateway.',
     });
   },
 };

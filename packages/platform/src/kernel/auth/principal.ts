@@ -10,6 +10,8 @@ export interface IamPrincipal {
   accessKeyId: string;
   /** Tags of the role session (condition keys `aws:PrincipalTag/…`). */
   tags: Record<string, string>;
+  /** What whoever assumed the role first said that he is; it stays the same from role to role. */
+  sourceIdentity?: string | undefined;
   /** Sandbox that the credentials were issued to, or that they were assumed with; they end with it. */
   sandboxId?: string | undefined;
 }

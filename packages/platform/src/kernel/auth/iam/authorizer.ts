@@ -204,7 +204,7 @@ function lookup(request: AuthorizationRequest, deps: AuthorizerDeps): ContextLoo
   return (key) => {
     const own = principalKey(request.principal, key);
     // What follows from the principal itself cannot be overruled by a request.
-    if (own !== undefined || key.startsWith('aws:principal') || key === 'aws:username') return own;
+    if (own !== undefined || key.startsWith('aws:principal') || OF_PRINCIPAL.has(key)) return own;
     given ??= new Map(
       Object.entries(request.context ?? {}).map(([name, value]) => [
         name.toLowerCase(),
@@ -219,6 +219,9 @@ function lookup(request: AuthorizationRequest, deps: AuthorizerDeps): ContextLoo
     return undefined;
   };
 }
+
+/** Beside those that are called so. */
+const OF_PRINCIPAL: ReadonlySet<string> = new Set(['aws:username', 'aws:sourceidentity']);
 
 function principalKey(principal: AuthorizationRequest['principal'], key: string): readonly string[] | undefined {
   if (key === 'aws:principalaccount') return [principal.accountId];
@@ -240,6 +243,8 @@ function principalKey(principal: AuthorizationRequest['principal'], key: string)
     const name = /:user\/(.+)$/.exec(principal.arn)?.[1];
     return name === undefined ? undefined : [name];
   }
+  if (key === 'aws:sourceidentity')
+    return principal.sourceIdentity === undefined ? undefined : [principal.sourceIdentity];
   if (!key.startsWith('aws:principaltag/')) return undefined;
   const wanted = key.slice('aws:principaltag/'.length);
   const found = Object.entries(principal.tags).find(([name]) => name.toLowerCase() === wanted);

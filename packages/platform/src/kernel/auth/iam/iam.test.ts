@@ -448,6 +448,46 @@ describe('role sessions', () => {
     ]);
   });
 
+  it('say who is behind them where the trust policy lets them, and hand that on unchanged', async () => {
+    const trust = (...Action: string[]): string =>
+      JSON.stringify({ Statement: { Effect: 'Allow', Action, Principal: { AWS: iam.accountId } } });
+    const all = policy('sts:*', '*');
+    const ann = await user('ann', all);
+    const [named, nameless] = await Promise.all([
+      iam.admin.createRole({ roleName: 'named', trustPolicy: trust('sts:AssumeRole', 'sts:SetSourceIdentity') }),
+      iam.admin.createRole({ roleName: 'nameless', trustPolicy: trust('sts:AssumeRole') }),
+    ]);
+    for (const name of ['named', 'nameless']) await iam.admin.putPolicy({ kind: 'role', name }, 'assume', all);
+    const assume = (who: IamPrincipal, roleArn: string, sourceIdentity?: string) =>
+      iam.assumeRole(who, { ...session, roleArn, sourceIdentity });
+    const first = assume(ann, named.arn, 'ann@example.com');
+    expect(first.sourceIdentity).toBe('ann@example.com');
+    const behind = await find(first.accessKeyId, first.sessionToken);
+    if (!behind) throw new Error('no principal');
+    expect(behind.sourceIdentity).toBe('ann@example.com');
+    expect(assume(behind, named.arn).sourceIdentity).toBe('ann@example.com');
+    expect(() => assume(behind, named.arn, 'bob')).toThrow(/cannot be changed/);
+    expect(() => assume(behind, nameless.arn)).toThrow(/sts:SetSourceIdentity/);
+    expect(() => assume(ann, nameless.arn, 'ann')).toThrow(/sts:SetSourceIdentity/);
+    expect(() => assume(ann, named.arn, 'a b')).toThrow(/sourceIdentity/);
+    const forwarded = iam.issueForwarded(behind);
+    expect(await find(forwarded.accessKeyId, forwarded.sessionToken)).toMatchObject({
+      sourceIdentity: 'ann@example.com',
+    });
+    // A policy reads it of the session alone, whatever a request says.
+    const Condition = { StringEquals: { 'aws:SourceIdentity': 'ann@example.com' } };
+    const Statement = { Effect: 'Allow', Action: 'a:B', Resource: '*', Condition };
+    for (const name of ['named', 'nameless'])
+      await iam.admin.putPolicy({ kind: 'role', name }, 'only', JSON.stringify({ Statement }));
+    const other = assume(ann, nameless.arn);
+    const stranger = await find(other.accessKeyId, other.sessionToken);
+    if (!stranger) throw new Error('no principal');
+    const context = { 'aws:SourceIdentity': 'ann@example.com' };
+    const may = (principal: IamPrincipal) =>
+      iam.authorizer.authorize({ principal, action: 'a:B', resource: 'r', context }).allowed;
+    expect([behind, stranger].map(may)).toEqual([true, false]);
+  });
+
   it.each([
     [{ sessionName: 'a' }, /roleSessionName/],
     [{ sessionName: 'a/b' }, /roleSessionName/],

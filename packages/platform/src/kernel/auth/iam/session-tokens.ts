@@ -19,6 +19,7 @@ export interface RoleSessionClaims extends Session {
   roleId: string;
   sessionName: string;
   tags: Record<string, string>;
+  sourceIdentity?: string | undefined;
   /** Sandbox without which they count for nothing. */
   sandboxId?: string | undefined;
 }

@@ -75,7 +75,7 @@ export async function agentcoreInside(args: string[], { cwd, env = {}, stdin = '
 
 /** Throws where an error is told twice, but for the stack that --verbose asks for: whoever calls the tool in a test holds it to that. */
 export function saidOnce(ended: Ended): Ended {
-  const said = ended.stderr.replace(/^\w*Error: [^]*?\n {4}at [^]*/m, '');
+  const said = ended.stderr.replace(/^\w*Error: .*?\n {4}at .*/ms, '');
   const [, error] = /^error: (.+)$/m.exec(said) ?? [];
   if (error !== undefined && said.split(error).length > 2) throw new Error(`an error is told twice:\n${ended.stderr}`);
   return ended;

@@ -46,7 +46,11 @@ beforeAll(async () => {
     ['MCP', { folder: stage, entryPoint: [entryPoint] }],
     ['A2A', { folder: agents, entryPoint: ['a2a.mjs'] }],
   ] as const) {
-    const { arn } = await deployAgent(platform, clients, { ...agent, protocolConfiguration: { serverProtocol } });
+    const { arn } = await deployAgent(platform, clients, {
+      ...agent,
+      entryPoint: [...agent.entryPoint],
+      protocolConfiguration: { serverProtocol },
+    });
     addresses[serverProtocol] = `${platform.ready.endpoint}/runtimes/${encodeURIComponent(arn)}`;
   }
 });

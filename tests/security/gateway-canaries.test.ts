@@ -253,7 +253,7 @@ async function useAll(): Promise<void> {
     }),
   };
   expect(new Set(Object.values(added))).toEqual(new Set(['READY']));
-  expect(await add(signed.id, 'none', api(`https://${httpsHost}`), certificates(none))).toContain('not a certificate');
+  expect(await add(signed.id, 'none', api(`https://${httpsHost}`), certificates(none))).toContain('no certificate');
   // Where no member takes it.
   const unknown = { ...header, apiKey: canaries.plant('member that there is not') };
   await add(signed.id, 'unknown', api(`http://${host}`), place(unknown));

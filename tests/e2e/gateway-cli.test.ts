@@ -232,7 +232,9 @@ it('limits the requests to a gateway, shows the limits and takes them back', asy
   expect((await cli(['add', 'limit', 'none', ...of, '--per', 'tool'])).stderr).toContain(
     '--requests, --tokens or --connections',
   );
-  expect((await cli(['add', 'limit', 'none', ...of, '--per', 'tool', '--requests', '5'])).stderr).toContain('not a rate');
+  expect((await cli(['add', 'limit', 'none', ...of, '--per', 'tool', '--requests', '5'])).stderr).toContain(
+    'not a rate',
+  );
   await good(['add', 'limit', 'tools', ...of, '--per', 'tool', '--requests', '100/minute', '--connections', '9']);
   await good(['add', 'limit', 'tools', ...of, '--per', 'tool', '--for', 'pets___getPet', '--requests', '0/second']);
   const other = await cli(['add', 'limit', 'tools', ...of, '--per', 'target', '--requests', '1/second']);

@@ -1,5 +1,5 @@
-# The platform with all that it needs in one container, for machines without Linux (README.md). It makes sandboxes inside, so it must
-# run with --privileged. BASE may be any image of Debian 12, for instance one that was made by debootstrap (npm run image -- --base debootstrap).
+# The platform with all that it needs in one container, for machines without Linux (README.md). It makes sandboxes inside, for which it
+# needs the privileges of scripts/image-privileges.mjs. BASE may be any image of Debian 12, for instance one that was made by debootstrap (npm run image -- --base debootstrap).
 ARG BASE=debian:bookworm-slim
 FROM ${BASE}
 RUN apt-get update \

@@ -1,5 +1,5 @@
 import { text as readText } from 'node:stream/consumers';
-import type { Action, Condition, TargetConfiguration } from '@aws-sdk/client-bedrock-agentcore-control';
+import type { TargetConfiguration } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CliError } from '../cli-error.ts';
 import { commandGroup, platformCommand } from '../command.ts';
 import { controlClient } from '../platform/clients.ts';
@@ -7,7 +7,7 @@ import { findConnection } from '../platform/connection.ts';
 import { gatewayClient } from '../platform/gateway-client.ts';
 import { findGateway, listGateways, removeFromGateway, showTargets, synchronizeTargets } from '../platform/gateways.ts';
 import { listRateLimits, removeRateLimit } from '../platform/rate-limits.ts';
-import { listRoutes, removeRoute } from '../platform/routes.ts';
+import { listRoutes, type RouteCondition, type RouteStep, type RouteWish, removeRoute } from '../platform/routes.ts';
 import { columns, harmless, note, print, printJson, type Terminal, typed } from '../terminal/terminal.ts';
 import { guardCommand } from './gateway-guard.ts';
 import { importCommand } from './gateway-import.ts';
@@ -52,7 +52,7 @@ function listCommand(terminal: Terminal) {
 function showCommand(terminal: Terminal) {
   return gatewayOption(
     platformCommand('show', {
-      summary: 'Show a gateway: its address, who comes in, its targets, and what is to be said of them.',
+      summary: 'Show a gateway: its address, how callers authenticate, and its targets with their states.',
       examples: [
         { does: 'the only one', line: 'agentcore gateway show' },
         { does: 'its address in a script', line: 'agentcore gateway show --gateway shop --json | jq -r .gatewayUrl' },
@@ -93,7 +93,7 @@ function typeOf(configuration: TargetConfiguration | undefined): string {
 function synchronizeCommand(terminal: Terminal) {
   return gatewayOption(
     platformCommand('synchronize', {
-      summary: 'Ask the MCP servers of a gateway anew for their tools, prompts and resources.',
+      summary: 'Fetch the tools, prompts and resources of a gateway’s MCP servers again.',
       examples: [
         { does: 'all of them', line: 'agentcore gateway synchronize' },
         { does: 'one of them', line: 'agentcore gateway synchronize --target docs' },
@@ -111,7 +111,7 @@ function synchronizeCommand(terminal: Terminal) {
         for (const reason of statusReasons) note(terminal, harmless(`${name}: ${reason}`));
       }
       if (targets.some(({ status }) => status !== 'READY'))
-        throw new CliError('failure', 'Not every server could be asked: what it offered before stays.');
+        throw new CliError('failure', 'Some servers did not answer. What they offered before stays.');
     });
 }
 
@@ -194,7 +194,7 @@ function limitsCommand(terminal: Terminal) {
   return gatewayOption(
     platformCommand('limits', {
       summary: 'List the rate limits of a gateway.',
-      examples: [{ does: 'what goes through, and of which requests', line: 'agentcore gateway limits' }],
+      examples: [{ does: 'limits, and the requests that each counts', line: 'agentcore gateway limits' }],
     }),
   ).action(async ({ gateway: wanted, ...options }) => {
     const client = await controlClient(await findConnection(terminal, options));
@@ -221,17 +221,17 @@ function limitsCommand(terminal: Terminal) {
 function routesCommand(terminal: Terminal) {
   return gatewayOption(
     platformCommand('routes', {
-      summary: 'List the routes of a gateway, in the order in which they are looked at.',
+      summary: 'List the routes of a gateway, in the order in which they are tried.',
       examples: [{ does: 'which requests go where', line: 'agentcore gateway routes' }],
     }),
   ).action(async ({ gateway: wanted, ...options }) => {
-    const client = await controlClient(await findConnection(terminal, options));
-    const { gatewayId = '' } = await findGateway(client, wanted);
-    const routes = await listRoutes(client, gatewayId);
+    const connection = await findConnection(terminal, options);
+    const { gatewayId = '' } = await findGateway(await controlClient(connection), wanted);
+    const routes = await listRoutes(connection, gatewayId, terminal.signal);
     if (options.json) return printJson(terminal, routes);
     if (routes.length === 0)
       return note(terminal, typed(terminal, 'It has no route. Add one: agentcore add route --path WORD --to TARGET'));
-    const rows = routes.map(({ ruleId = '', priority, conditions = [], actions = [] }) =>
+    const rows = routes.map(({ ruleId, priority, conditions = [], actions = [] }) =>
       [ruleId, String(priority), conditions.map(saysOf).join(' and ') || 'all', actions.map(leadsTo).join(', ')].map(
         harmless,
       ),
@@ -241,16 +241,21 @@ function routesCommand(terminal: Terminal) {
 }
 
 /** What requests of a route have, in a few words. */
-function saysOf({ matchPaths, matchPrincipals }: Condition): string {
+function saysOf({ matchPaths, matchPrincipals, matchModels }: RouteCondition): string {
   const callers = matchPrincipals?.anyOf?.map(({ iamPrincipal }) => `caller ${iamPrincipal?.arn}`) ?? [];
-  // Conditions that are newer than the SDK have no words here.
-  return [...(matchPaths?.anyOf ?? []), ...callers].join(' or ') || 'another condition';
+  const models = matchModels?.anyOf.map(({ value }) => `model ${value}`) ?? [];
+  return [...(matchPaths?.anyOf ?? []), ...callers, ...models].join(' or ');
 }
 
-function leadsTo({ routeToTarget }: Action): string {
-  const { staticRoute, weightedRoute } = routeToTarget ?? {};
-  const split = weightedRoute?.trafficSplit?.map(({ targetName, weight }) => `${targetName}=${weight}`) ?? [];
-  return [...(staticRoute ? [staticRoute.targetName] : []), ...split].join(' ');
+function leadsTo({ routeToTarget: { staticRoute, weightedRoute } }: RouteWish['actions'][number]): string {
+  const steps = weightedRoute?.trafficSplit ?? (staticRoute ? [staticRoute] : []);
+  const named = ({ targetName, model }: Pick<RouteStep, 'targetName' | 'model'>): string =>
+    model === undefined ? targetName : `${targetName}/${model}`;
+  const words = steps.map((step) => {
+    const share = 'weight' in step ? `=${step.weight}` : '';
+    return [`${named(step)}${share}`, ...(step.fallback?.targetFallback ?? []).map(named)].join(', then ');
+  });
+  return words.join(' ');
 }
 
 function removeCommand(terminal: Terminal) {

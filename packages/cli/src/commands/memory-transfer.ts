@@ -58,14 +58,14 @@ export function importMemoryCommand(terminal: Terminal) {
   return platformCommand('import', {
     summary: 'Import events and records into a memory. Nothing is extracted from them again.',
     details:
-      'Events get new ids; their order, moments, branches and content stay. Importing a file twice adds its events once.',
+      'Events get new ids; their order, times, branches and content stay. Importing a file twice adds its events once.',
     examples: [{ does: 'from a file', line: 'agentcore memory import copy-a1B2c3D4e5 support.jsonl' }],
   })
     .argument('<memory>', 'id or ARN of the memory')
     .argument('<file>', 'a file that agentcore memory export wrote')
     .action(async (memoryId, file, options) => {
       const client = await dataClient(await findConnection(terminal, options));
-      const counts = await imported(client, memoryId, createInterface({ input: createReadStream(file) }));
+      const counts = await imported(client, memoryId, file);
       if (options.json) printJson(terminal, counts);
       else note(terminal, `${counts.events} events and ${counts.records} records are in ${memoryId}.`);
     });
@@ -122,14 +122,15 @@ async function sessionLines(
 async function imported(
   client: BedrockAgentCoreClient,
   memoryId: string,
-  lines: AsyncIterable<string>,
+  file: string,
 ): Promise<{ events: number; records: number }> {
   const { CreateEventCommand } = await import('@aws-sdk/client-bedrock-agentcore');
   const newIds = new Map<string, string>();
   const records: MemoryRecordCreateInput[] = [];
   const counts = { events: 0, records: 0 };
   let number = 0;
-  for await (const text of lines) {
+  // Not before it is read: nobody else hears that the file cannot be.
+  for await (const text of createInterface({ input: createReadStream(file) })) {
     number += 1;
     if (text.trim() === '') continue;
     const line = readLine(text, number);
@@ -201,5 +202,5 @@ function readLine(text: string, number: number): Line {
   } catch {
     // Said below.
   }
-  throw new CliError('usage', `Line ${number} is no line of an export.`);
+  throw new CliError('usage', `Line ${number} is not a line of an export.`);
 }

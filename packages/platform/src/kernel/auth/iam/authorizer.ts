@@ -176,6 +176,11 @@ const ACCEPTED = {
   anonymous: 'the resource is open to everybody',
 };
 
+/** Whether the resource is one that was given to whom the credentials were issued for, or below it. */
+function isGiven({ principal, resource }: AuthorizationRequest): boolean {
+  return principal.kind === 'iam' && (principal.given ?? []).some((arn) => belongs(resource, arn));
+}
+
 /** Whether the resource is `owner`, or below it as an endpoint is below its runtime. */
 function belongs(resource: string, owner: string | undefined): boolean {
   return owner !== undefined && (resource === owner || resource.startsWith(`${owner}/`));
@@ -202,6 +207,7 @@ function describe({ principal, action, resource }: AuthorizationRequest): string
 function lookup(request: AuthorizationRequest, deps: AuthorizerDeps): ContextLookup {
   let given: Map<string, readonly string[]> | undefined;
   return (key) => {
+    if (key === 'agentplatform:resourceisgiven') return [String(isGiven(request))];
     const own = principalKey(request.principal, key);
     // What follows from the principal itself cannot be overruled by a request.
     if (own !== undefined || key.startsWith('aws:principal') || OF_PRINCIPAL.has(key)) return own;

@@ -391,6 +391,31 @@ describe('role sessions', () => {
     await expect(find(issued.accessKeyId, issued.sessionToken, await open())).rejects.toThrow(/has ended/);
   });
 
+  it('know what was given to whom they were issued for; nobody says it of himself, and nothing of it is passed on', async () => {
+    const roleArn = iam.defaultRoleArn;
+    const memory = (id: string) => `arn:aws:bedrock-agentcore:us-east-1:${iam.accountId}:memory/${id}`;
+    const mine = memory('notes-a1B2c3D4e5');
+    await iam.admin.putPolicy({ kind: 'role', name: 'default' }, 'assume', policy('sts:AssumeRole', roleArn));
+    const list = (principal: IamPrincipal, resource: string, context = {}) =>
+      can(principal, 'bedrock-agentcore:ListEvents', resource, { context });
+    const holder = async ({ accessKeyId, sessionToken }: { accessKeyId: string; sessionToken: string }) => {
+      const principal = await find(accessKeyId, sessionToken);
+      if (!principal) throw new Error('no principal');
+      return principal;
+    };
+    const given = await holder(iam.issueRoleCredentials({ ...session, roleArn, given: [mine] }));
+    const empty = await holder(iam.issueRoleCredentials({ ...session, roleArn }));
+    expect(list(given, mine)).toBe(true);
+    for (const other of [memory('other-a1B2c3D4e5'), `${mine}x`, memory('*'), '*'])
+      expect(list(given, other)).toBe(false);
+    expect(list(empty, mine)).toBe(false);
+    expect(list(empty, mine, { 'agentplatform:ResourceIsGiven': 'true' })).toBe(false);
+    // What the platform does for him is done with it; what he makes of it by himself is not.
+    expect(list(await holder(iam.issueForwarded(given)), mine)).toBe(true);
+    const request = { ...session, roleArn, given: [mine] };
+    expect(list(await holder(iam.assumeRole(given, request)), mine)).toBe(false);
+  });
+
   it('are issued for whom the trust policy names as source', async () => {
     const sourceArn = `arn:aws:bedrock-agentcore:us-east-1:${iam.accountId}:runtime/a-0123456789`;
     const Condition = {

@@ -22,6 +22,8 @@ export interface RoleSessionRequest {
   sourceArn?: string;
   /** The credentials end with this sandbox, and so do those that are assumed with them. */
   sandboxId?: string;
+  /** What was given to `sourceArn`. It ends here: credentials that are assumed with these have none of it. */
+  given?: readonly string[];
 }
 
 export interface RoleCredentials {
@@ -83,6 +85,7 @@ export function createRoleSessions(deps: RoleSessionsDeps): RoleSessions {
     const sourceIdentity = sourceIdentityOf(caller, request);
     const role = [...deps.directory.state.roles.values()].find((one) => one.arn === request.roleArn);
     const sandboxId = caller.kind === 'iam' ? caller.sandboxId : request.sandboxId;
+    const given = caller.kind === 'service' ? request.given : undefined;
     const context: Record<string, string | string[]> = {
       'sts:RoleSessionName': sessionName,
       ...(request.externalId === undefined ? {} : { 'sts:ExternalId': request.externalId }),
@@ -132,6 +135,7 @@ export function createRoleSessions(deps: RoleSessionsDeps): RoleSessions {
       issuedAt,
       expiresAt,
       sandboxId,
+      given,
     });
     const arn = roleSessionArn(deps.accountId, roleName, sessionName);
     return { ...secret, sessionToken, expiresAt, arn, assumedRoleId: `${roleId}:${sessionName}`, sourceIdentity };
@@ -143,6 +147,7 @@ export function createRoleSessions(deps: RoleSessionsDeps): RoleSessions {
     tags,
     sourceIdentity,
     sandboxId,
+    given,
   }: IamPrincipal): SessionCredentials {
     const issuedAt = deps.clock.now();
     const expiresAt = issuedAt + FORWARDED_MS;
@@ -155,7 +160,16 @@ export function createRoleSessions(deps: RoleSessionsDeps): RoleSessions {
     const session = { ...secret, issuedAt, expiresAt };
     const sessionToken = deps.tokens.seal(
       role
-        ? { ...session, roleName: role.roleName, roleId: role.roleId, sessionName, tags, sourceIdentity, sandboxId }
+        ? {
+            ...session,
+            roleName: role.roleName,
+            roleId: role.roleId,
+            sessionName,
+            tags,
+            sourceIdentity,
+            sandboxId,
+            given,
+          }
         : { ...session, ofKey },
     );
     return { ...secret, sessionToken, expiresAt };

@@ -1,4 +1,5 @@
 import { type control, errors, resourceArn } from '@agentplatform/contract';
+import { givenMemories } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { JobQueue, Jobs } from '../../../kernel/jobs/index.ts';
 import { refuseUnserved } from '../../../kernel/served-fields.ts';
@@ -157,7 +158,7 @@ export class Targets {
     const definition = live ?? wanted;
     const kind = definition && kindOf(definition, this.#deps.kinds);
     if (!definition || kind?.type !== 'MCP_SERVER')
-      throw errors.validation(`The target ${id} is no MCP server: its tools are those of its document.`, {
+      throw errors.validation(`The target ${id} is not an MCP server: its tools are those of its document.`, {
         remedy: 'Change it with UpdateGatewayTarget.',
       });
     if (kind.isAsked?.(definition) || kind.document?.(definition))
@@ -234,7 +235,7 @@ export class Targets {
     );
     if (making.length >= MOST_MAKING)
       throw errors.throttling(
-        `${MOST_MAKING} targets of this account are being made just now or wait for a consent, which is the most.`,
+        `${MOST_MAKING} targets of this account are being made just now or wait for a consent, which is the limit.`,
         {
           remedy: 'Try again once some of them are READY.',
         },
@@ -270,7 +271,10 @@ export class Targets {
     const kind = kindOf(definition, kinds);
     await kind.check?.(definition, gateway, ctx);
     await credentials.check(definition, { gateway, caller: ctx, rules: kind.credentials ?? USUAL_CREDENTIALS });
-    return { definition, document: await documents.read(kind.document?.(definition), ctx) };
+    const [texts, field] = [kind.memories?.(definition) ?? [], 'targetConfiguration'];
+    const given = await givenMemories(ctx, { texts, region: this.#deps.region, field });
+    const document = await documents.read(kind.document?.(definition), ctx);
+    return { definition: { ...definition, ...(given.length > 0 && { given }) }, document };
   }
 }
 
@@ -281,6 +285,6 @@ function bytesOf(definition: TargetDefinition, document = ''): number {
 
 function missing(gateway: Gateway, id: string): Error {
   return errors.resourceNotFound(`The gateway ${gateway.id} has no target ${id}.`, {
-    remedy: 'ListGatewayTargets shows those that there are.',
+    remedy: 'ListGatewayTargets lists those that exist.',
   });
 }

@@ -53,6 +53,10 @@ export class HttpConnectorKind implements TargetKind {
       throw errors.invalidField(`${FIELD}.parameters`, `must have memoryId alone, and no ${other}`);
   }
 
+  memories(definition: TargetDefinition): string[] {
+    return Object.values(configurationOf(definition).parameters ?? {});
+  }
+
   async pass(request: TrafficRequest, target: LiveTarget): Promise<UpstreamResponse> {
     const { path, passing } = request;
     const { memoryId } = configurationOf(target.live).parameters ?? {};
@@ -70,6 +74,6 @@ export class HttpConnectorKind implements TargetKind {
 
 function configurationOf({ targetConfiguration }: TargetDefinition): control.HttpConnectorTargetConfiguration {
   const found = targetConfiguration.http?.connector;
-  if (!found) throw new Error('a target that is no connector of HTTP');
+  if (!found) throw new Error('a target that is not a connector of HTTP');
   return found;
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { AwsChunkedDecoder } from './aws-chunked.ts';
 import { bodyCutShort, feed, HashGate, sameHash } from './hash-gate.ts';
@@ -80,9 +81,25 @@ function streamed(stream: Readable, length: number | undefined): GatedBody {
   return { kind: 'stream', stream, length };
 }
 
-/** Reads to the end; a single part is passed on as it is. Rejects with 413 past `maxBytes`, and with what `hold` throws. */
-function collect(source: Readable, maxBytes: number, hold: Hold): Promise<Buffer> {
-  if (maxBytes === 0) return Promise.resolve(Buffer.alloc(0));
+/** Reads to the end; a single part is passed on as it is. Rejects with 413 past `length`, and with what `hold` throws. */
+async function collect(source: Readable, length: number, hold: Hold): Promise<Buffer> {
+  if (length === 0) return Buffer.alloc(0);
+  // What came with the head is there in a moment; that is most bodies, and listeners cost more than reading them.
+  await undefined;
+  const whole = wholeOf(source, length);
+  if (!whole) return collectParts(source, length, hold);
+  hold(length);
+  return whole;
+}
+
+/** All of a body that has arrived to its end and that nobody has begun to read; undefined for any other. */
+function wholeOf(source: Readable, length: number): Buffer | undefined {
+  if (!(source instanceof IncomingMessage) || !source.complete || source.readableFlowing !== null) return undefined;
+  if (source.destroyed || source.readableLength !== length) return undefined;
+  return source.read(length);
+}
+
+function collectParts(source: Readable, maxBytes: number, hold: Hold): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
     let length = 0;

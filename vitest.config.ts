@@ -15,5 +15,7 @@ export default defineConfig({
     minWorkers: 1,
     testTimeout: 180_000,
     hookTimeout: 240_000,
+    // A machine that is busy is no failure: what is waited for may take its time.
+    expect: { poll: { timeout: 60_000 } },
   },
 });

@@ -36,6 +36,7 @@ export async function run(args: string[]): Promise<void> {
   for (const { message, cut, ending } of account.suspects)
     process.stdout.write(`  ${message}: ${ending} at the ${cut}\n`);
   const { all, made } = account.combinations;
+  if (made < all) process.stdout.write(`${all - made} combinations were not made: give it more minutes\n`);
   if (account.exits + account.unhandled + account.defects + all - made > 0) process.exitCode = 1;
 }
 

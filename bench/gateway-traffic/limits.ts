@@ -1,7 +1,9 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pino from 'pino';
 import { systemClock } from '../../packages/platform/src/kernel/clock.ts';
-import { migrate } from '../../packages/platform/src/kernel/storage/index.ts';
-import { temporaryPglite } from '../../packages/platform/src/kernel/storage/testing/databases.ts';
+import { migrate, openDatabase } from '../../packages/platform/src/kernel/storage/index.ts';
 import { allMigrations } from '../../packages/platform/src/migrations.ts';
 import { loadServices } from '../../packages/platform/src/open-services.ts';
 import {
@@ -30,7 +32,8 @@ const TOGETHER = 20;
  * is all of it: values of the dimensions, entry, permit, and the end of the request.
  */
 export async function limitTimes(checks: number, draws: number): Promise<LimitTimes> {
-  const { database, dispose } = await temporaryPglite();
+  const dataDir = await mkdtemp(join(tmpdir(), 'bench-limits-'));
+  const database = await openDatabase({ log, dataDir });
   const permits = new Permits({ database, clock: systemClock, log });
   const connections = new Connections({ database, clock: systemClock, epoch: 1, log });
   try {
@@ -70,6 +73,7 @@ export async function limitTimes(checks: number, draws: number): Promise<LimitTi
   } finally {
     await permits.close();
     await connections.close();
-    await dispose();
+    await database.close();
+    await rm(dataDir, { recursive: true, force: true });
   }
 }

@@ -7,16 +7,23 @@ import { rounded } from '../support/statistics.ts';
 import type { LimitTimes } from './limits.ts';
 import { CONNECTIONS, type Measured } from './measure.ts';
 
-/** Times in milliseconds. */
-export interface TrafficResults {
+/** When, where and how carefully it was measured. */
+interface Taken {
   /** ISO 8601. */
   at: string;
   quick: boolean;
   machine: Machine;
-  /** In words, what could not be measured, and why. */
-  missing: string[];
-  measured: Measured[];
-  limits: LimitTimes;
+}
+
+/** Each half can be measured by itself. */
+export interface TrafficResults {
+  /** Times in milliseconds. */
+  streams?: Taken & {
+    /** In words, what could not be measured, and why. */
+    missing: string[];
+    measured: Measured[];
+  };
+  limits?: Taken & LimitTimes;
 }
 
 const resultsFile = fileURLToPath(new URL('../results/gateway-traffic.json', import.meta.url));
@@ -26,11 +33,25 @@ const HEAD = ['| measure | platform | others | compared | aim |', '|---|---|---|
 const ms = (value: number): string => `${rounded(value, 2)} ms`;
 const rate = (value: number): string => `${Math.round(value).toLocaleString('en')}/s`;
 
-/** The results as a table in Markdown, and what is missing of them. */
-export function table({ measured, missing, limits }: TrafficResults): string {
-  const rows = measured.filter(({ kind }) => kind === 'gateway').flatMap((one) => rowsOf(one, measured));
-  const lines = [...HEAD, ...[...rows, ...limitRows(limits)].map((row) => `| ${row.join(' | ')} |`)];
-  return [...lines, ...missing.flatMap((one) => ['', one.replaceAll('\n', ' ')])].join('\n');
+/** The results as tables in Markdown, and what is missing of them. */
+export function tables({ streams, limits }: TrafficResults): string {
+  const parts: string[] = [];
+  if (streams) {
+    const rows = streams.measured
+      .filter(({ kind }) => kind === 'gateway')
+      .flatMap((one) => rowsOf(one, streams.measured));
+    parts.push(said(streams), ...streams.missing.map((one) => one.replaceAll('\n', ' ')), tableOf(rows));
+  }
+  if (limits) parts.push(said(limits), tableOf(limitRows(limits)));
+  return parts.join('\n\n');
+}
+
+function tableOf(rows: readonly string[][]): string {
+  return [...HEAD, ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n');
+}
+
+function said({ at, machine, quick }: Taken): string {
+  return `${takenOn(at, machine)}${quick ? ', few turns' : ''}.${busyNote(machine)}`;
 }
 
 function limitRows({ checkP50, checkP99, drawP50, drawP99 }: LimitTimes): string[][] {
@@ -51,7 +72,7 @@ function rowsOf(own: Measured, measured: readonly Measured[]): string[][] {
   const others = measured.filter(({ kind }) => kind !== 'gateway');
   const peers = measured.filter(({ kind }) => kind === 'peer');
   const direct = others.find(({ kind }) => kind === 'direct');
-  const said = (shown: (one: Measured) => string): string =>
+  const words = (shown: (one: Measured) => string): string =>
     others.map((one) => `${one.name} ${shown(one)}`).join(', ');
   const added = ({ firstP50 }: Measured): number => firstP50 - (direct?.firstP50 ?? 0);
   const times = (of: (one: Measured) => number): string =>
@@ -60,27 +81,28 @@ function rowsOf(own: Measured, measured: readonly Measured[]): string[][] {
     [
       `${own.name}: first token of a stream, p50 (p99)`,
       `${ms(own.firstP50)} (${ms(own.firstP99)})`,
-      said((one) => `${ms(one.firstP50)} (${ms(one.firstP99)})`),
+      words((one) => `${ms(one.firstP50)} (${ms(one.firstP99)})`),
       [`+${ms(added(own))} to direct`, ...peers.map((one) => `${one.name} +${ms(added(one))}`)].join(', '),
       'at most +0.7 ms, and a tenth of LiteLLM’s',
     ],
     [
       `${own.name}: streams of 200 tokens, ${CONNECTIONS} connections`,
-      ...[rate(own.streamsPerSecond), said((one) => rate(one.streamsPerSecond))],
+      ...[rate(own.streamsPerSecond), words((one) => rate(one.streamsPerSecond))],
       ...[times((one) => one.streamsPerSecond), 'at least 5 × LiteLLM'],
     ],
     [
       `${own.name}: whole answers, ${CONNECTIONS} connections`,
-      ...[rate(own.wholePerSecond), said((one) => rate(one.wholePerSecond))],
+      ...[rate(own.wholePerSecond), words((one) => rate(one.wholePerSecond))],
       ...[times((one) => one.wholePerSecond), 'at least 5 × LiteLLM'],
     ],
   ];
 }
 
-/** Keeps the results in the repository and shows them in the docs. */
+/** Keeps the results in the repository and shows them in the docs; what was not measured this time stays. */
 export async function keepResults(results: TrafficResults): Promise<void> {
   await mkdir(dirname(resultsFile), { recursive: true });
-  await writeFile(resultsFile, `${JSON.stringify(results, undefined, 2)}\n`);
-  const taken = `${takenOn(results.at, results.machine)}.${busyNote(results.machine)}`;
-  await writeFile(page, withSection(await readFile(page, 'utf8'), 'gateway-traffic', `${taken}\n\n${table(results)}`));
+  const before = await readFile(resultsFile, 'utf8').catch(() => '{}');
+  const all: TrafficResults = { ...JSON.parse(before), ...results };
+  await writeFile(resultsFile, `${JSON.stringify(all, undefined, 2)}\n`);
+  await writeFile(page, withSection(await readFile(page, 'utf8'), 'gateway-traffic', tables(all)));
 }

@@ -5,37 +5,43 @@ import { limitTimes } from './limits.ts';
 import { type Peer, startLitellm } from './litellm.ts';
 import { type Measured, type Size, takeTurns } from './measure.ts';
 import { type Provider, startProvider } from './provider.ts';
-import { keepResults, table } from './results.ts';
+import { keepResults, type TrafficResults, tables } from './results.ts';
 
-const FULL: Size = { turns: 5, streams: 200, loadMs: 3_000 };
-const QUICK: Size = { turns: 1, streams: 30, loadMs: 1_000 };
+const FULL: Size = { turns: 5, streams: 100, loadMs: 2_000 };
+const QUICK: Size = { turns: 3, streams: 40, loadMs: 1_000 };
 
-const FULL_LIMITS = { checks: 100_000, draws: 1_000 };
+const FULL_LIMITS = { checks: 100_000, draws: 500 };
 const QUICK_LIMITS = { checks: 20_000, draws: 200 };
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /**
- * `npm run bench -- gateway-traffic [--quick] [--keep]`: a scripted provider in the format of OpenAI, asked by itself, through a passthrough target,
+ * `npm run bench -- gateway-traffic [--quick] [--keep] [--only streams|limits]`: a scripted provider in the format of OpenAI, asked by itself, through a passthrough target,
  * through a target of inference, and through LiteLLM's proxy, taking turns; and what a rate limit costs, by itself. The load comes from this process, on the same machine. Prints a table;
- * `--keep` writes bench/results/gateway-traffic.json and docs/benchmarks.md.
+ * `--keep` writes bench/results/gateway-traffic.json and docs/benchmarks.md. With `--only` the other half stays as it was kept.
  */
 export async function run(args: string[]): Promise<void> {
   const quick = args.includes('--quick');
-  const machine = thisMachine({});
-  say('Rate limits …');
-  const { checks, draws } = quick ? QUICK_LIMITS : FULL_LIMITS;
-  const limits = await limitTimes(checks, draws);
-  const provider = await startProvider();
-  try {
-    const { versions, ...measured } = await measure(provider, quick ? QUICK : FULL);
-    const at = new Date().toISOString();
-    const results = { at, quick, limits, machine: { ...machine, tools: versions }, ...measured };
-    process.stdout.write(`${table(results)}\n`);
-    if (args.includes('--keep')) await keepResults(results);
-  } finally {
-    await provider.end();
+  const only = args[args.indexOf('--only') + 1];
+  const results: TrafficResults = {};
+  const taken = () => ({ at: new Date().toISOString(), quick, machine: thisMachine({}) });
+  if (only !== 'streams') {
+    say('Rate limits …');
+    const { checks, draws } = quick ? QUICK_LIMITS : FULL_LIMITS;
+    results.limits = { ...taken(), ...(await limitTimes(checks, draws)) };
   }
+  if (only !== 'limits') {
+    const about = taken();
+    const provider = await startProvider();
+    try {
+      const { versions, ...measured } = await measure(provider, quick ? QUICK : FULL);
+      results.streams = { ...about, machine: { ...about.machine, tools: versions }, ...measured };
+    } finally {
+      await provider.end();
+    }
+  }
+  process.stdout.write(`${tables(results)}\n`);
+  if (args.includes('--keep')) await keepResults(results);
 }
 
 interface AllMeasured {

@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { basename, dirname, join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 
 const { AGENTPLATFORM_PORT: port = '8080', _HANDLER: handlerName = '' } = process.env;
@@ -114,12 +115,17 @@ process.on('unhandledRejection', (reason) =>
 );
 
 async function handle(request, response) {
-  const parts = [];
-  for await (const part of request) parts.push(part);
+  let body;
+  try {
+    body = await buffer(request);
+  } catch {
+    // Whoever asked has gone before all of it was there: no event, and nobody to answer.
+    return;
+  }
   const requestId = request.headers['x-function-request-id'];
   let event;
   try {
-    event = JSON.parse(Buffer.concat(parts).toString('utf8') || '{}');
+    event = JSON.parse(body.toString('utf8') || '{}');
   } catch {
     response.writeHead(400).end();
     return;
@@ -149,4 +155,9 @@ const server = createServer({ maxHeaderSize: 128 * 1024 }, (request, response) =
 });
 server.keepAliveTimeout = 0;
 server.requestTimeout = 0;
+server.on('error', (error) => {
+  // One connection that could not be taken is no end of the others.
+  console.error(error);
+  if (!server.listening) process.exit(1);
+});
 server.listen(Number(port), '0.0.0.0');

@@ -5,31 +5,34 @@ import { table } from './table.ts';
 const PIECES: Record<string, { name: string; what: string }> = {
   runtimes: {
     name: '[Runtime](docs/guides/your-agent.md)',
-    what: 'agents as code or containers, sessions, versions, streaming, WebSockets, shells, [MCP and A2A](docs/guides/mcp-and-a2a.md)',
+    what: 'runs agents from code or containers: sessions, versions, streaming, WebSockets, shells, [MCP and A2A](docs/guides/mcp-and-a2a.md)',
   },
   'code-interpreters': {
     name: '[Code Interpreter](docs/guides/code-interpreter.md)',
-    what: 'Python, JavaScript and TypeScript in sandboxes',
+    what: 'runs Python, JavaScript and TypeScript in sandboxes',
   },
   browsers: {
     name: '[Browser](docs/guides/browser.md)',
-    what: 'a Chromium in a sandbox of its own for each session, driven by Playwright, Puppeteer or any client of CDP',
+    what: 'runs Chromium in a sandbox; Playwright, Puppeteer and other CDP clients control it',
   },
-  memories: { name: '[Memory](docs/guides/memory.md)', what: 'events, long-term records, search by meaning' },
+  memories: {
+    name: '[Memory](docs/guides/memory.md)',
+    what: 'stores conversations and the facts learned from them; searches by meaning',
+  },
   identities: {
     name: '[Identity](docs/guides/identity.md)',
-    what: 'workload identities; API keys and OAuth tokens from a vault, for the agent and for users who consent; credentials of payment services',
+    what: 'gives agents API keys, OAuth tokens and payment credentials from a vault, for themselves or for a user who consented',
   },
   gateways: {
     name: '[Gateway](docs/guides/gateway.md)',
-    what: 'APIs, MCP servers and [functions](docs/guides/gateway.md#functions) as tools behind one MCP endpoint; agents never see the credentials',
+    what: 'makes APIs, MCP servers and [functions](docs/guides/gateway.md#functions) the tools of one MCP endpoint; agents never see their credentials',
   },
   'policy-engines': {
     name: '[Policy](docs/guides/policy.md)',
-    what: 'rules in Cedar and Dogwood: which tools may be called, by whom, with what, and after what',
+    what: 'decides who may call which tool of a gateway, by rules in the policy languages Cedar or Dogwood',
   },
-  resourcepolicy: { name: 'Resource policies', what: 'who may call one runtime, endpoint or memory' },
-  tags: { name: 'Tags', what: 'tags on resources' },
+  resourcepolicy: { name: 'Resource policies', what: 'say who may use one runtime, endpoint or memory' },
+  tags: { name: 'Tags', what: 'label resources' },
 };
 
 /** The pieces of the contract for `README.md`: how much of each that is begun is built, and the names of the others. */
@@ -44,5 +47,5 @@ export function piecesTable({ pieces, built, total }: Pick<CoverageReport, 'piec
   const others = Object.keys(pieces).filter((id) => pieces[id]?.built === 0);
   return `${table(['service', 'what it does', 'operations built'], rows)}
 
-${built} of ${total} operations are built. Nothing is built yet of: ${others.join(', ')}.`;
+${built} of ${total} operations are built. These services are not built yet: ${others.join(', ')}.`;
 }

@@ -283,6 +283,35 @@ it('adds a target of HTTP and routes to it', async () => {
   await good(['add', 'route', ...of, '--caller', 'arn:aws:iam::*:role/qa*', '--to', 'one']);
 });
 
+it('routes what asks for a model to another one, with others to ask when that fails', async () => {
+  const of = ['--gateway', 'brain'];
+  await good(['add', 'gateway', 'brain']);
+  for (const name of ['one', 'two', 'three'])
+    await good(['add', 'target', name, ...of, '--models', 'http://127.0.0.1:9/v1', '--model', name]);
+  const route = (...args: string[]) => ['add', 'route', ...of, '--to', 'one', ...args];
+  expect((await cli(route('--fallback-on', '429'))).stderr).toContain('are of --fallback');
+  expect((await cli(route('--fallback', 'two', '--fallback-on', '700'))).stderr).toContain('no failure of a target');
+  await good(route('--for-model', 'sm*', '--model', 'one', '--priority', '1'));
+  const failures = ['--fallback-on', '429', '5XX', 'timeout', '--first-byte-timeout', '5000'];
+  await good(route('--fallback', 'two=two', 'three', ...failures));
+  const [, { actions, conditions }] = JSON.parse((await cli(['gateway', 'routes', ...of, '--json'])).stdout);
+  expect(conditions).toEqual([]);
+  expect(actions[0].routeToTarget.staticRoute).toEqual({
+    targetName: 'one',
+    fallback: {
+      ...{
+        triggerOn: { statusCodes: ['429', '5XX'], errors: ['FIRST_BYTE_TIMEOUT'] },
+        firstByteTimeoutMilliseconds: 5000,
+      },
+      targetFallback: [{ targetName: 'two', model: 'two' }, { targetName: 'three' }],
+    },
+  });
+  expect(await good(['gateway', 'routes', ...of])).toMatch(
+    /\n[\w-]+ +1 +model sm\* +one\/one\n[\w-]+ +1000 +all +one, then two\/two, then three\n/,
+  );
+  await good(['gateway', 'remove', 'brain']);
+});
+
 it('lists routes in their order, and removes one', async () => {
   const of = ['--gateway', 'web'];
   await good(['add', 'route', ...of, '--to', 'two', '--priority', '2']);

@@ -1,3 +1,8 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { Readable } from 'node:stream';
+import { json, text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import Anthropic from '@anthropic-ai/sdk';
 import {
   CreateApiKeyCredentialProviderCommand,
@@ -210,6 +215,67 @@ describe('a gateway before two providers', () => {
     const reply = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body: JSON.stringify(body) });
     expect(reply.status).toBe(413);
     expect(openai.asked).toEqual([]);
+  });
+
+  it.each(['said', 'not said'])(
+    'refuses a prompt of 100 MB, whose length is %s, and reads no more of it than it may have',
+    async (length) => {
+      const part = Buffer.alloc(2 ** 20, 'x');
+      const most = 100;
+      let sent = 0;
+      const [before, after] = ['{"model":"small","messages":[{"role":"user","content":"', '"}]}'];
+      function* prompt() {
+        yield Buffer.from(before);
+        for (; sent < most; sent += 1) yield part;
+        yield Buffer.from(after);
+      }
+      const headers = {
+        'content-type': 'application/json',
+        ...(length === 'said' && { 'content-length': before.length + most * part.length + after.length }),
+      };
+      const call = request(`${url}/v1/chat/completions`, { method: 'POST', headers });
+      // It may stop to listen once it has answered.
+      call.on('error', () => undefined);
+      const answer = once(call, 'response') as Promise<[IncomingMessage]>;
+      pipeline(prompt, call).catch(() => undefined);
+      const [response] = await answer;
+      expect(response.statusCode).toBe(413);
+      expect(await json(response)).toMatchObject({
+        error: { message: expect.stringContaining('at most 25000000 bytes') },
+      });
+      // What the network holds is sent, but not read.
+      expect(sent).toBeLessThan(70);
+      expect(openai.asked).toEqual([]);
+      call.destroy();
+      const said = await chat.chat.completions.create({ model: 'small', messages: MESSAGES });
+      expect(said.choices[0]?.message.content).toBe('Hello there');
+    },
+  );
+
+  it('gives a client that reads slowly all of a long answer, and others theirs meanwhile', async () => {
+    const words = Array.from({ length: 15_000 }, (_, i) => `word${i} ${'x'.repeat(200)} `);
+    openai.misbehave = (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const chunk = (delta: object, finish_reason: string | null = null) =>
+        `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
+      Readable.from([...words.map((content) => chunk({ content })), chunk({}, 'stop'), 'data: [DONE]\n\n']).pipe(
+        response,
+      );
+    };
+    const body = JSON.stringify({ model: 'small', messages: MESSAGES, stream: true });
+    const headers = { 'content-type': 'application/json' };
+    const call = request(`${url}/v1/chat/completions`, { method: 'POST', headers }).end(body);
+    const [slow] = (await once(call, 'response')) as [IncomingMessage];
+    // It is read no further for now.
+    slow.pause();
+    openai.misbehave = undefined;
+    for (let i = 0; i < 5; i++) {
+      const said = await chat.chat.completions.create({ model: 'small', messages: MESSAGES });
+      expect(said.choices[0]?.message.content).toBe('Hello there');
+    }
+    const events = (await text(slow)).split('\n\n').filter((event) => event.startsWith('data: {'));
+    const texts = events.map((event) => JSON.parse(event.slice(6)).choices[0]?.delta.content ?? '');
+    expect(texts.join('')).toBe(words.join(''));
   });
 
   it('is not asked without a right to it', async () => {

@@ -7,6 +7,7 @@ import {
   type ScriptedModel,
   startScriptedModel,
 } from '../../packages/platform/src/kernel/models/testing/scripted-model.ts';
+import { OtlpReceiver } from '../../packages/platform/src/kernel/telemetry/testing/otlp-receiver.ts';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { signingFetch } from '../support/gateway.ts';
 import { modelGateway } from '../support/model-gateway.ts';
@@ -16,16 +17,21 @@ let platform: TestPlatform;
 let clients: Clients;
 let first: ScriptedModel;
 let second: ScriptedModel;
+let receiver: OtlpReceiver;
 
 beforeAll(async () => {
   [first, second] = await Promise.all([startScriptedModel('openai'), startScriptedModel('openai')]);
-  platform = await startTestPlatform({ args: ['--sandbox', 'process', '--allow-private-egress', '127.0.0.0/8'] });
+  receiver = await OtlpReceiver.start();
+  platform = await startTestPlatform({
+    args: ['--sandbox', 'process', '--allow-private-egress', '127.0.0.0/8'],
+    env: { AGENTPLATFORM_TELEMETRY_OTLP_ENDPOINT: receiver.url },
+  });
   clients = clientsOf(platform);
 }, 120_000);
 afterAll(async () => {
   clients?.close();
   await platform?.dispose();
-  await Promise.all([first?.close(), second?.close()]);
+  await Promise.all([first?.close(), second?.close(), receiver?.close()]);
 });
 beforeEach(() => {
   for (const model of [first, second]) {
@@ -143,6 +149,31 @@ describe('rules on models', () => {
     await expect(asked).rejects.toMatchObject({ status: 503, error: { type: 'error' } });
     expect([first.asked.length, second.asked.length]).toEqual([1, 1]);
   });
+});
+
+it('each attempt of a fallback is traced, with its target and how it went', async () => {
+  const chat = await ruled({
+    targetName: 'one',
+    fallback: { targetFallback: [{ targetName: 'two', model: 'large' }] },
+  });
+  first.misbehave = { status: 503, body: '{}' };
+  const traceId = '0af7651916cd43dd8448eb211c80319d';
+  const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` };
+  const stream = await chat.chat.completions.create({ model: 'small', messages, stream: true }, { headers });
+  for await (const _ of stream);
+  const named = (name: string) =>
+    receiver.spans
+      .filter((span) => span.traceId === traceId && span.name === name)
+      .toSorted((a, b) => (a.start < b.start ? -1 : 1));
+  await expect.poll(() => named('GatewayTarget').length, { timeout: 20_000 }).toBe(2);
+  const [failed, answered] = named('GatewayTarget');
+  expect(failed).toMatchObject({ status: 2, attributes: { 'gateway.target': 'one' } });
+  expect(answered).toMatchObject({ attributes: { 'gateway.target': 'two' } });
+  expect(answered?.status).not.toBe(2);
+  const [asked, next] = [named('chat small')[0], named('chat large')[0]];
+  expect([asked?.parentId, next?.parentId]).toEqual([failed?.spanId, answered?.spanId]);
+  expect(next?.attributes).toMatchObject({ 'gen_ai.request.model': 'large', 'gen_ai.usage.output_tokens': 7 });
+  expect(failed?.parentId).toBe(answered?.parentId);
 });
 
 describe('limits of tokens', () => {

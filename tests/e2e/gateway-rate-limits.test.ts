@@ -14,7 +14,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clients, clientsOf } from '../support/clients.ts';
 import { connectMcp, postMcp, settledTarget, signingFetch } from '../support/gateway.ts';
-import { newUser } from '../support/iam.ts';
+import { assumeNewRole, newUser } from '../support/iam.ts';
 import type { TestPlatform } from '../support/platform-process.ts';
 import { ServerGroup } from '../support/server-group.ts';
 
@@ -178,6 +178,44 @@ describe('a rate limit', () => {
     await client.close();
   });
 
+  it('holds with two servers and a dead one: what that had drawn is lost, and nothing is let through twice', async () => {
+    const { id, urls } = await gateway();
+    await limit(
+      id,
+      ['toolName'],
+      [
+        { dimensions: { toolName: 'api___quick' }, requests: [{ rate: 100, period: 'minute' }] },
+        { dimensions: { toolName: 'api___none' }, requests: [{ rate: 0, period: 'minute' }] },
+      ],
+    );
+    const minute = (): number => Math.floor(Date.now() / 60_000);
+    for (;;) {
+      const dead = await servers.start('dead');
+      const atDead = urls[0].replace(a.ready.endpoint, dead.ready.endpoint);
+      for (const url of [urls[1], atDead])
+        await expect.poll(async () => (await call(url, 'api___none')).status, { timeout: 30_000 }).toBe(429);
+      const before = minute();
+      const statuses: number[] = [];
+      const ask = async (url: string) => void statuses.push((await call(url, 'api___quick')).status);
+      for (const url of [urls[0], atDead, urls[1], atDead]) await ask(url);
+      await dead.end('SIGKILL');
+      for (const url of urls) {
+        let refused = 0;
+        while (refused === 0 && minute() === before) {
+          const asked = statuses.length;
+          await Promise.all(Array.from({ length: 8 }, () => ask(url)));
+          refused = statuses.slice(asked).filter((status) => status === 429).length;
+        }
+      }
+      // Another minute began in between, with permits of its own.
+      if (minute() !== before) continue;
+      // The dead one's portion was a twentieth, of which it had used two.
+      expect(statuses.filter((status) => status === 200)).toHaveLength(97);
+      expect(new Set(statuses)).toEqual(new Set([200, 429]));
+      break;
+    }
+  });
+
   it('of nothing keeps one caller out, and no other', async () => {
     const { id, urls } = await gateway();
     const statement = { Effect: 'Allow', Action: 'bedrock-agentcore:InvokeGateway', Resource: '*' };
@@ -188,6 +226,20 @@ describe('a rate limit', () => {
     await limit(id, [key], [{ dimensions: { [key]: principal }, requests: none }]);
     expect((await call(urls[1], 'api___quick', signingFetch(b, ada))).status).toBe(429);
     expect((await call(urls[1], 'api___quick', signingFetch(b, bob))).status).toBe(200);
+  });
+
+  it('counts by who is behind the session of a role', async () => {
+    const { id, urls } = await gateway();
+    const statement = { Effect: 'Allow', Action: 'bedrock-agentcore:InvokeGateway', Resource: '*' };
+    const [ada, bob] = [
+      await assumeNewRole(a, 'shared-by-ada', [statement], 'ada@example.com'),
+      await assumeNewRole(a, 'shared-by-bob', [statement], 'bob@example.com'),
+    ];
+    const key = '$.context.iam.sourceIdentity';
+    await limit(id, [key], [{ dimensions: { [key]: 'ada@example.com' }, requests: [{ rate: 0, period: 'second' }] }]);
+    expect((await call(urls[0], 'api___quick', signingFetch(a, ada))).status).toBe(429);
+    expect((await call(urls[0], 'api___quick', signingFetch(a, bob))).status).toBe(200);
+    expect((await call(urls[0], 'api___quick')).status).toBe(200);
   });
 
   it('of connections lets the next one in when one has ended', async () => {

@@ -54,7 +54,10 @@ beforeAll(async () => {
   });
   await new Promise<void>((done) => backend.listen(0, '127.0.0.1', done));
   backendUrl = `http://127.0.0.1:${(backend.address() as AddressInfo).port}`;
-  platform = await startTestPlatform({ args: ['--sandbox', 'process', '--allow-private-egress', '127.0.0.0/8'] });
+  const manyCalls = ['--quotas-requests-per-second', '0'];
+  platform = await startTestPlatform({
+    args: ['--sandbox', 'process', '--allow-private-egress', '127.0.0.0/8', ...manyCalls],
+  });
   clients = clientsOf(platform);
   signed = signingFetch(platform);
 });
@@ -618,6 +621,61 @@ describe('rules', () => {
     const first = await Promise.all(sessions.map((headers) => ask('any', headers)));
     expect(new Set(first)).toEqual(new Set(['blue', 'green']));
     expect(await Promise.all(sessions.map((headers) => ask('any', headers)))).toEqual(first);
+  });
+
+  it('split 10,000 calls by their weights', async () => {
+    const { id, url } = await gateway({ authorizerType: 'NONE' });
+    const counts = { blue: 0, green: 0 };
+    const colours = Object.keys(counts) as (keyof typeof counts)[];
+    for (const colour of colours)
+      await target(id, colour, { passthrough: { endpoint: `${backendUrl}/live/${colour}`, protocolType: 'CUSTOM' } });
+    answer = ({ url: path = '' }, response) => {
+      counts[path.includes('/green/') ? 'green' : 'blue'] += 1;
+      response.end();
+    };
+    const trafficSplit = colours.map((name) => ({ targetName: name, name, weight: name === 'green' ? 30 : 70 }));
+    const actions = [{ routeToTarget: { weightedRoute: { trafficSplit } } }];
+    await clients.control.send(new CreateGatewayRuleCommand({ gatewayIdentifier: id, priority: 1, actions }));
+    let left = 10_000;
+    const caller = async () => {
+      while (left-- > 0) {
+        const reply = await fetch(`${url}/any/x`);
+        expect(reply.status).toBe(200);
+        await reply.body?.cancel();
+      }
+    };
+    await Promise.all(Array.from({ length: 16 }, caller));
+    expect(counts.blue + counts.green).toBe(10_000);
+    // Five deviations of what chance gives.
+    expect(Math.abs(counts.green - 3_000)).toBeLessThan(230);
+  });
+
+  it('keep a session that a server began where it began', async () => {
+    const { gatewayIdentifier } = await colours();
+    const trafficSplit = ['blue', 'green'].map((name) => ({ targetName: name, name, weight: 50 }));
+    const actions = [{ routeToTarget: { weightedRoute: { trafficSplit } } }];
+    await clients.control.send(new CreateGatewayRuleCommand({ gatewayIdentifier, priority: 1, actions }));
+    const { items = [] } = await clients.control.send(new ListGatewayTargetsCommand({ gatewayIdentifier }));
+    for (const { targetId, name = '' } of items) {
+      const passthrough = { endpoint: `${backendUrl}/${name}`, protocolType: 'MCP' };
+      const targetConfiguration = { http: { passthrough } } as TargetConfiguration;
+      await clients.control.send(
+        new UpdateGatewayTargetCommand({ gatewayIdentifier, targetId, name, targetConfiguration }),
+      );
+    }
+    // As servers of MCP do: the first answer names the session.
+    let sessions = 0;
+    answer = ({ url: path = '', headers }, response) => {
+      if (headers['mcp-session-id'] === undefined) response.setHeader('mcp-session-id', `session-${++sessions}`);
+      response.end(path.split('/')[1]);
+    };
+    const url = `${platform.ready.endpoint}/gateways/${gatewayIdentifier}/any/x`;
+    for (let i = 0; i < 12; i++) {
+      const first = await signed(url);
+      const [where, session] = [await first.text(), first.headers.get('mcp-session-id') ?? ''];
+      expect(await (await signed(url, { headers: { 'mcp-session-id': session } })).text()).toBe(where);
+    }
+    expect(sessions).toBe(12);
   });
 
   it('are refused where they say what cannot be', async () => {

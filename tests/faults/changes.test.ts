@@ -46,8 +46,8 @@ import { StreamSigner } from '../support/websocket.ts';
 
 const PROBE_AGENT = join(import.meta.dirname, '../support/probe-agent');
 const LEASE_SECONDS = 8;
-/** Calls that begin so long after the answer of one server find every other told, in ms. */
-const SOON = 1000;
+/** Another server is told in milliseconds, on a machine that has time; a server that nobody tells anything answers nobody before this is over. */
+const TOLD_WITHIN_MS = 60_000;
 
 const INVOKE = { Effect: 'Allow', Action: 'bedrock-agentcore:*', Resource: '*' };
 const DENY = { ...INVOKE, Effect: 'Deny' };
@@ -90,14 +90,14 @@ const session = sessionId('changes');
 const invoke = (clients: Clients, of = arn, id = session): Promise<string> =>
   outcome(invokeText(clients, of, id, { do: 'read' }));
 
-/** Resolves when the call ends so; fails when one does not that began later than `ms` from now. */
-async function becomes(call: () => Promise<string>, expected: string, ms = SOON): Promise<void> {
+/** Resolves when the call ends so. */
+async function becomes(call: () => Promise<string>, expected: string): Promise<void> {
   const since = performance.now();
   for (;;) {
     const began = performance.now();
     const ended = await call();
     if (ended === expected) return;
-    if (began - since > ms) expect(ended).toBe(expected);
+    if (began - since > TOLD_WITHIN_MS) expect(ended).toBe(expected);
     await sleep(25);
   }
 }
@@ -355,10 +355,10 @@ describe('a server that has lost the feed', () => {
       await cut();
       await put(throughA);
       await cut();
-      await becomes(() => invoke(throughB), 'AccessDeniedException', 2 * SOON);
+      await becomes(() => invoke(throughB), 'AccessDeniedException');
       await cut();
       await remove(throughA);
-      await becomes(() => invoke(throughB), 'done', 2 * SOON);
+      await becomes(() => invoke(throughB), 'done');
     }
   });
 
@@ -431,7 +431,7 @@ describe('a server that has lost the feed', () => {
     } finally {
       await give();
     }
-    await becomes(() => invoke(throughB), 'AccessDeniedException', 30_000);
+    await becomes(() => invoke(throughB), 'AccessDeniedException');
     await remove(throughB);
     await becomes(() => invoke(throughB), 'done');
     expect(await statuses()).toEqual(before);

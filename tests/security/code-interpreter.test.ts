@@ -192,7 +192,7 @@ describe('what code can see and do inside', () => {
 
   it('it may end the server of its session: the session ends and says so, the neighbour lives', async () => {
     expect((await one.python('1')).text).toBe('1');
-    const call = one.python('import os, signal, time\nos.kill(1, signal.SIGTERM)\ntime.sleep(20)');
+    const call = one.python('import os, signal\nos.kill(1, signal.SIGTERM)\nsignal.pause()');
     await expect(call).rejects.toMatchObject({ name: 'ConflictException' });
     await expect(one.python('1')).rejects.toMatchObject({ name: 'ResourceNotFoundException' });
     expect((await two.python('1')).text).toBe('1');

@@ -16,6 +16,8 @@ type Ask = (act: object) => Promise<Record<string, unknown>>;
 interface Two {
   greedy: Ask;
   other: Ask;
+  /** Errors of the server that only its last line of defence has met. */
+  unhandled(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
@@ -34,6 +36,10 @@ async function openTwo(args: string[]): Promise<Two> {
     return {
       greedy: (act) => invokeJson(clients, arn, in1, act),
       other: (act) => invokeJson(clients, arn, in2, act),
+      unhandled: async () => {
+        const metrics = await (await fetch(`${platform.ready.endpoint}/metrics`)).text();
+        return /^agentplatform_unhandled_errors (\d+)$/m.exec(metrics)?.[1];
+      },
       close,
     };
   } catch (error) {
@@ -64,12 +70,16 @@ function attacks(title: string, provider: () => string[]): void {
       });
     });
 
-    it('one sandbox may not hold the connections of all', async () => {
-      const { greedy, other, close } = await openTwo([...provider(), '--sandbox-max-connections', '10']);
+    it('one sandbox may not hold the connections of all, and its cut requests end nothing', async () => {
+      const { greedy, other, unhandled, close } = await openTwo([...provider(), '--sandbox-max-connections', '10']);
       try {
         await greedy({ do: 'hoard', count: 2 * ALL });
         await expect.poll(async () => (await greedy({ do: 'held' })).held).toBeLessThanOrEqual(10);
         expect(await other({ do: 'ask', count: 20 })).toEqual({ 404: 20 });
+        // What ended a server in November 2026, where nobody hears a stage's errors (`faults/rude-clients.test.ts` has the control).
+        expect(await other({ do: 'cut', pauses: [0, 1, 5, 20, 100] })).toEqual({ cut: 5 });
+        expect(await other({ do: 'ask' })).toEqual({ 404: 1 });
+        expect(await unhandled()).toBe('0');
       } finally {
         await close();
       }

@@ -7,6 +7,7 @@ import { type OperationName, operations } from '../../packages/contract/src/inde
 import { actionOf } from '../../packages/platform/src/kernel/http/action-of.ts';
 import { notImplemented } from '../../packages/platform/src/not-implemented.ts';
 import { clientsOf } from '../support/clients.ts';
+import { newMemory } from '../support/memory.ts';
 import { startTestPlatform, type TestPlatform } from '../support/platform-process.ts';
 import { type DeclaredRoute, methodsOf, pathsOf, routesTold } from '../support/rude/declared-routes.ts';
 import { signedFetch } from '../support/signed-fetch.ts';
@@ -21,6 +22,8 @@ interface Answer {
   heldBy: readonly string[];
   /** Agents of the default role may ask for it. */
   byDefault: readonly OperationName[];
+  /** They may, of what was given to them. */
+  whenGiven?: readonly OperationName[];
   /** Only administrators, or who has a role that says so. */
   else: readonly OperationName[];
 }
@@ -101,9 +104,10 @@ const ANSWERS: readonly Answer[] = [
   },
   {
     whose:
-      'the memory’s, at the actor, the session, the namespace or the id that the request names, which policies see',
+      'the memory’s, at the actor, the session, the namespace or the id that the request names, which policies see; whoever deploys an agent gives it memories',
     heldBy: ['security/ownership.test.ts', 'security/memory-names.test.ts'],
-    byDefault: [
+    byDefault: [],
+    whenGiven: [
       ...(['CreateEvent', 'GetEvent', 'ListEvents', 'ListSessions', 'GetMemoryRecord', 'DeleteMemoryRecord'] as const),
       ...(['BatchCreateMemoryRecords', 'BatchUpdateMemoryRecords', 'BatchDeleteMemoryRecords'] as const),
       ...(['ListMemoryRecords', 'RetrieveMemoryRecords'] as const),
@@ -238,9 +242,10 @@ const ASKS_FOR_NOTHING = /^(\w+ \/_sessions\/\*|(DELETE|POST|PUT) \/s3|POST \/s3
 const unserved: ReadonlySet<OperationName> = new Set(await notImplemented());
 const served = Object.values(operations).filter(({ name }) => !unserved.has(name));
 const byDefault = new Set(ANSWERS.flatMap((answer) => answer.byDefault));
+const whenGiven = new Set(ANSWERS.flatMap((answer) => answer.whenGiven ?? []));
 
 it('every operation that is served has one answer, and none that is not', () => {
-  const answered = ANSWERS.flatMap((answer) => [...answer.byDefault, ...answer.else]);
+  const answered = ANSWERS.flatMap((answer) => [...answer.byDefault, ...(answer.whenGiven ?? []), ...answer.else]);
   expect(answered.toSorted()).toEqual(served.map(({ name }) => name).toSorted());
 });
 
@@ -252,11 +257,14 @@ it('every answer names tests that are there', () => {
   expect(missing).toEqual([]);
 });
 
+const RECORD = 'mem-00000000-0000-4000-8000-000000000000';
+
 describe('the default role', () => {
   let platform: TestPlatform;
   let credentials: { accessKeyId: string; secretAccessKey: string; sessionToken: string };
   let declared: DeclaredRoute[];
   let gatewayId: string;
+  let memoryId: string;
   beforeAll(async () => {
     const told = await routesTold();
     platform = await startTestPlatform({ ...told.options, args: ['--sandbox', 'process'] });
@@ -265,6 +273,7 @@ describe('the default role', () => {
     const roleArn = platform.ready.defaultRoleArn;
     const definition = { name: 'whose', roleArn, protocolType: 'MCP', authorizerType: 'AWS_IAM' } as const;
     ({ gatewayId = '' } = await clients.control.send(new CreateGatewayCommand(definition)));
+    memoryId = (await newMemory(clients)).id;
     clients.close();
     const { accountId, endpoint, region } = platform.ready;
     const sts = new STSClient({ endpoint, region, credentials: platform.credentials });
@@ -279,10 +288,18 @@ describe('the default role', () => {
   it('names each action in full, and only those that the answers give it', async () => {
     const path = '/_platform/iam/roles/default/policies/data-plane';
     const answer = await signedFetch(platform, { method: 'GET', path });
-    const { policyDocument } = (await answer.json()) as { policyDocument: { Statement: { Action: string[] }[] } };
-    const actions = policyDocument.Statement.flatMap(({ Action }) => Action);
+    interface Statement {
+      Action: string[];
+      Condition?: { Bool?: Record<string, string> };
+    }
+    const { policyDocument } = (await answer.json()) as { policyDocument: { Statement: Statement[] } };
+    const actions = (given: 'true' | undefined): string[] =>
+      policyDocument.Statement.filter(
+        ({ Condition }) => Condition?.Bool?.['agentplatform:ResourceIsGiven'] === given,
+      ).flatMap(({ Action }) => Action);
     const expected = [...byDefault].map(actionOf).concat(NO_OPERATION);
-    expect([...new Set(actions)].toSorted()).toEqual([...new Set(expected)].toSorted());
+    expect([...new Set(actions(undefined))].toSorted()).toEqual([...new Set(expected)].toSorted());
+    expect([...new Set(actions('true'))].toSorted()).toEqual([...new Set([...whenGiven].map(actionOf))].toSorted());
   });
 
   /** Parts of paths that are not just any name, so that a request without a body is sound. */
@@ -291,8 +308,20 @@ describe('the default role', () => {
     eventId: '0000000000001#0a1b2c3d',
     targetId: '0123456789',
     ruleId: '00000000-0000-4000-8000-000000000000',
+    memoryRecordId: RECORD,
     resourceArn: `arn:aws:bedrock-agentcore:${platform.ready.region}:${platform.ready.accountId}:memory/m_x-0123456789`,
   });
+
+  /** What has to be in the body of what is asked of a memory that is there, so that it is read before the caller is refused. */
+  const BODIES: Partial<Record<OperationName, object>> = {
+    CreateEvent: { actorId: 'ada', sessionId: 's', eventTimestamp: 0, payload: [] },
+    BatchCreateMemoryRecords: {
+      records: [{ requestIdentifier: 'r', namespaces: ['/users/ada'], content: { text: 'tea' }, timestamp: 0 }],
+    },
+    BatchUpdateMemoryRecords: { records: [{ memoryRecordId: RECORD, timestamp: 0 }] },
+    BatchDeleteMemoryRecords: { records: [{ memoryRecordId: RECORD }] },
+    RetrieveMemoryRecords: { namespace: '/users/ada', searchCriteria: { searchQuery: 'tea' } },
+  };
 
   /** What has to be in the query. */
   const queries = (): Partial<Record<OperationName, Record<string, string>>> => ({
@@ -303,10 +332,11 @@ describe('the default role', () => {
   /** What the answer to a request of that operation says; its body is not read where no policy allows the operation on anything. */
   const said = async (name: OperationName, as = platform.credentials): Promise<string> => {
     const { method, path, signingName: service } = operations[name];
+    const own = whenGiven.has(name) ? { ...labels(), memoryId } : labels();
     const filled = path.replace(/\{([^}]+)\}/g, (_all, label: string) =>
-      encodeURIComponent(labels()[label] ?? `${label.toLowerCase().slice(0, 8)}-0123456789`),
+      encodeURIComponent(own[label] ?? `${label.toLowerCase().slice(0, 8)}-0123456789`),
     );
-    const content = method === 'GET' || method === 'DELETE' ? undefined : { namespace: '/users/ada' };
+    const content = method === 'GET' || method === 'DELETE' ? undefined : (BODIES[name] ?? { namespace: '/users/ada' });
     const query = queries()[name] ?? {};
     const answer = await signedFetch(platform, { method, path: filled, query, service, content, credentials: as });
     await answer.body?.cancel();

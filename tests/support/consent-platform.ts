@@ -22,7 +22,7 @@ export async function connectConsentProvider(
   { control }: Clients,
   name: string,
   onBehalfOf?: OnBehalfOfTokenExchangeConfigType,
-  options: Pick<ConsentProviderOptions, 'lifeSeconds'> = {},
+  options: Pick<ConsentProviderOptions, 'lifeSeconds' | 'saysSeconds'> = {},
 ): Promise<ConsentProvider> {
   const settings = (discoveryUrl: string, clientId: string, clientSecret: string) => ({
     name,

@@ -27,7 +27,7 @@ export async function newRole(
   Statement: object[],
   Principal: object = { Service: 'bedrock-agentcore.amazonaws.com' },
 ): Promise<string> {
-  const trust = { Statement: [{ Effect: 'Allow', Principal, Action: 'sts:AssumeRole' }] };
+  const trust = { Statement: [{ Effect: 'Allow', Principal, Action: ['sts:AssumeRole', 'sts:SetSourceIdentity'] }] };
   await administer(platform, 'POST', '/roles', { roleName, trustPolicy: trust });
   await setPolicy(platform, roleName, Statement);
   return `arn:aws:iam::${platform.ready.accountId}:role/${roleName}`;
@@ -56,17 +56,19 @@ export async function newUser(
   return key as { accessKeyId: string; secretAccessKey: string };
 }
 
-/** Makes a role with one policy of these statements, assumes it, and gives its credentials. */
+/** Makes a role with one policy of these statements, assumes it, as `SourceIdentity` where that is given, and gives its credentials. */
 export async function assumeNewRole(
   platform: Pick<TestPlatform, 'ready' | 'credentials'>,
   roleName: string,
   Statement: object[],
+  SourceIdentity?: string,
 ): Promise<RoleCredentials> {
   const { accountId, endpoint, region } = platform.ready;
   const RoleArn = await newRole(platform, roleName, Statement, { AWS: `arn:aws:iam::${accountId}:root` });
   const sts = new STSClient({ endpoint, region, credentials: platform.credentials });
   try {
-    const { Credentials } = await sts.send(new AssumeRoleCommand({ RoleArn, RoleSessionName: roleName }));
+    const asked = { RoleArn, RoleSessionName: roleName, ...(SourceIdentity !== undefined && { SourceIdentity }) };
+    const { Credentials } = await sts.send(new AssumeRoleCommand(asked));
     const { AccessKeyId = '', SecretAccessKey = '', SessionToken = '' } = Credentials ?? {};
     return { accessKeyId: AccessKeyId, secretAccessKey: SecretAccessKey, sessionToken: SessionToken };
   } finally {

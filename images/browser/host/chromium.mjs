@@ -1,6 +1,5 @@
 // The browser's process: started with the session's settings, started again when it breaks down.
 import { spawn } from 'node:child_process';
-import { EventEmitter } from 'node:events';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -46,13 +45,19 @@ const FLAGS = [
   '--disable-features=AutofillServerCommunication,OptimizationHints,MediaRouter,Translate,NetworkTimeServiceQuerying,LensOverlay,AimEnabled,PreconnectToSearch,WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup',
 ];
 
-export class Chromium extends EventEmitter {
+export class Chromium {
   #process;
   #settings;
   #endpoint;
   #starts = [];
   #stopping = false;
   #turn = Promise.resolve();
+  #onLost;
+
+  /** `onLost` is told why, once it cannot be started again. */
+  constructor(onLost) {
+    this.#onLost = onLost;
+  }
 
   get ready() {
     return this.#endpoint !== undefined;
@@ -121,7 +126,8 @@ export class Chromium extends EventEmitter {
     this.#process = child;
     const said = [];
     const found = Promise.withResolvers();
-    createInterface({ input: child.stderr }).on('line', (line) => {
+    const lines = createInterface({ input: child.stderr }).on('error', () => undefined);
+    lines.on('line', (line) => {
       const listening = /^DevTools listening on ws:\/\/127\.0\.0\.1:(\d+)(\/devtools\/browser\/\S+)$/.exec(line);
       if (listening) found.resolve({ port: Number(listening[1]), path: listening[2] });
       said.push(line);
@@ -169,10 +175,10 @@ export class Chromium extends EventEmitter {
   #again(settings, why) {
     process.stderr.write(`browser host: Chromium ended (${why})\n`);
     if (this.#starts.filter((at) => at > Date.now() - 60_000).length > MAX_RESTARTS)
-      return this.emit('lost', 'Chromium breaks down again and again.');
+      return this.#onLost('Chromium breaks down again and again.');
     this.#turn = this.#turn
       .then(() => this.#begin(settings))
-      .catch((error) => this.emit('lost', `Chromium could not be started again: ${error.message}`));
+      .catch((error) => this.#onLost(`Chromium could not be started again: ${error.message}`));
   }
 }
 

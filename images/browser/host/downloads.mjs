@@ -2,6 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 
 export const DOWNLOADS = '/home/agent/downloads';
 const MOST = 1000;
@@ -17,9 +18,7 @@ export async function sendFile(name, response) {
       return json(400, { message: 'A download is named by its file name alone.' });
     const { size } = await stat(join(DOWNLOADS, name));
     response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': size });
-    createReadStream(join(DOWNLOADS, name), { end: Math.max(0, size - 1) })
-      .on('error', () => response.destroy())
-      .pipe(response);
+    await pipeline(createReadStream(join(DOWNLOADS, name), { end: Math.max(0, size - 1) }), response);
   } catch (error) {
     if (response.headersSent) response.destroy();
     else json(error.code === 'ENOENT' ? 404 : 500, { message: `There is no download ${name}.` });

@@ -9,9 +9,9 @@ import { DEFAULT_SETTINGS, readSettings } from './settings.mjs';
 const PORT = 8080;
 const MAX_SETTINGS_BYTES = 64 * 2 ** 20;
 
-const chromium = new Chromium();
-chromium.on('lost', (why) => {
-  process.stderr.write(`browser host: ${why}\n`);
+const say = (what) => process.stderr.write(`browser host: ${what}\n`);
+const chromium = new Chromium((why) => {
+  say(why);
   process.exit(1);
 });
 
@@ -47,6 +47,11 @@ server.on('upgrade', (request, socket, head) => {
   socket.on('error', () => socket.destroy());
   if (request.url === '/automation' && chromium.ready) relay(request, socket, head, chromium.endpoint);
   else socket.end('HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+});
+server.on('error', (error) => {
+  // One connection that could not be taken is no end of the others.
+  say(error.message);
+  if (!server.listening) process.exit(1);
 });
 server.listen(PORT, '0.0.0.0');
 

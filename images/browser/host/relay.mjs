@@ -6,6 +6,8 @@ const HANDSHAKE = ['upgrade', 'connection', 'sec-websocket-key', 'sec-websocket-
 
 export function relay({ headers }, socket, head, { port, path }) {
   const upstream = connect({ host: '127.0.0.1', port, noDelay: true });
+  upstream.on('error', () => socket.destroy());
+  socket.on('error', () => upstream.destroy());
   const lines = HANDSHAKE.map((name) => `${name}: ${headers[name]}`);
   upstream.write([`GET ${path} HTTP/1.1`, `Host: 127.0.0.1:${port}`, ...lines, '', ''].join('\r\n'));
   if (head.length > 0) upstream.write(head);
@@ -17,6 +19,5 @@ export function relay({ headers }, socket, head, { port, path }) {
 
 function join(from, to) {
   from.pipe(to);
-  from.on('error', () => to.destroy());
   from.on('close', () => to.destroySoon());
 }

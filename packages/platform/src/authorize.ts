@@ -11,6 +11,9 @@ const MANAGES_POLICY = /:(Put|Get|Delete)ResourcePolicy$/;
 /** What stands between the ARN of a runtime and the name of an endpoint of it. */
 const OF_ENDPOINT = '/runtime-endpoint/';
 
+const OF_MEMORY = /:memory\/[^/*]+$/;
+const BY_POLICY = 'sk for a policy that allows it: agentcore iam put-policy.';
+
 /**
  * The one gate of every door: asks the caller's policies and the resource's own. What it gives throws AccessDeniedException, and what
  * `changes.need` throws.
@@ -33,10 +36,14 @@ export function createAuthorize(
       context,
       resourcePolicies: arns.flatMap((arn) => resourcePolicies.of(arn) ?? []),
     });
-    if (!allowed)
-      throw errors.accessDenied(`${reason}.`, {
-        remedy: 'Ask for a policy that allows it: agentcore iam put-policy.',
-      });
+    if (allowed) return;
+    const inSandbox = principal.kind === 'iam' && principal.sandboxId !== undefined;
+    throw errors.accessDenied(`${reason}.`, {
+      remedy:
+        inSandbox && OF_MEMORY.test(resource)
+          ? `Name the memory in an environment variable of what runs there and deploy it again, or a${BY_POLICY}`
+          : `A${BY_POLICY}`,
+    });
   };
 }
 

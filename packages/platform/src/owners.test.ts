@@ -5,10 +5,19 @@ import { Unowned } from './testing/unowned.ts';
 
 const SOURCE = import.meta.dirname;
 const ROOT = resolve(SOURCE, '../../..');
-/** The server, what starts it again, and the CLI, whose `dev` is a server of its own. */
-const files = globSync(['packages/{platform,cli}/src/**/*.ts', 'scripts/{platform,supervise}.mjs'], {
-  cwd: ROOT,
-}).filter((path) => !/[.](test|e2e)[.]|testing\//.test(path));
+/**
+ * The server, what starts it again, the CLI, whose `dev` is a server of its own, the SDK, which is an agent's server, handset with its server and its proxy, and what
+ * runs in the sandboxes of functions, browsers and code interpreters.
+ */
+const files = globSync(
+  [
+    'packages/{platform,cli,sdk,handset,policy-engine}/src/**/*.ts',
+    'packages/handset/tools/**/*.{ts,mjs}',
+    'images/**/*.mjs',
+    'scripts/{platform,supervise}.mjs',
+  ],
+  { cwd: ROOT },
+).filter((path) => !/[.](test|e2e)[.]|testing\//.test(path));
 
 /** What no text here says is declared there. */
 const DECLARED = `
@@ -74,6 +83,10 @@ const UNOWNED: [what: string, source: string][] = [
     'a pool of the database by its own name',
     `import { Pool } from 'pg'; const pool = new Pool(); await pool.query('SELECT 1');`,
   ],
+  [
+    'lines of a stream, which tell its errors',
+    `import { createInterface } from 'node:readline'; createInterface({ input: source }).on('line', end);`,
+  ],
   ['a WebSocket', `import { WebSocket } from 'ws'; const socket = new WebSocket('ws://x'); socket.on('open', end);`],
   [
     'an entry of an archive',
@@ -111,6 +124,10 @@ const OWNED: [what: string, source: string][] = [
   [
     'one that its caller gets',
     `import { createReadStream } from 'node:fs'; export function open() { return createReadStream('/x'); }`,
+  ],
+  [
+    'lines that are read to their end',
+    `import { createInterface } from 'node:readline'; for await (const line of createInterface({ input: source })) end();`,
   ],
   ['what hashes', `import { createHash } from 'node:crypto'; const hash = createHash('sha256'); hash.update('x');`],
   [
@@ -155,8 +172,14 @@ describe('what finds streams without an owner', () => {
   });
 });
 
-it('no stream, socket, server, child, worker, watcher, pool or timer of the server, its supervisor and the CLI is without an owner', () => {
-  expect(files).toEqual(expect.arrayContaining(['scripts/supervise.mjs', 'packages/cli/src/dev/local-agent.ts']));
+it('no stream, socket, server, child, worker, watcher, pool or timer of the server, its supervisor, the CLI, the SDK, handset and what runs in sandboxes is without an owner', () => {
+  expect(files).toEqual(
+    expect.arrayContaining([
+      ...['scripts/supervise.mjs', 'packages/cli/src/dev/local-agent.ts', 'packages/sdk/src/app.ts'],
+      ...['packages/handset/src/proxy/egress.ts', 'images/functions/host.mjs', 'images/browser/host/relay.mjs'],
+      'images/code-interpreter/host/node-kernel.mjs',
+    ]),
+  );
   const found = files.flatMap((path) => unowned.in(join(ROOT, path)).map((one) => `${path}:${one}`));
   expect(found).toEqual([]);
 });

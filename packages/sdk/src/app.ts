@@ -112,6 +112,8 @@ export class AgentPlatformApp<Input = Payload> {
     if (!this.#entrypoint && !this.#websocket)
       throw new Error('No entrypoint: pass a function to new AgentPlatformApp() or to app.entrypoint().');
     const server = createServer((request, response) => void this.#route(request, response));
+    // One connection that could not be taken is no end of the others. Before it listens `run` rejects.
+    server.on('error', (error) => server.listening && this.#report('a connection could not be taken:', error));
     // The platform pings a copy before anybody else reaches it.
     server.prependListener('request', reseedIfCopied);
     const onClose = this.#websocket ? await serveWebSockets(server, this.#websocket, this.#report) : undefined;

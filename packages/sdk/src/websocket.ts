@@ -56,7 +56,8 @@ export async function serveWebSockets(
   return () => {
     for (const socket of sockets.clients) {
       socket.close(1001);
-      setTimeout(() => socket.terminate(), 1000).unref();
+      const late = setTimeout(() => socket.terminate(), 1000).unref();
+      socket.once('close', () => clearTimeout(late));
     }
   };
 }

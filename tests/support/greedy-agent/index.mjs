@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer, get } from 'node:http';
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 const DOOR = { host: '169.254.170.2', port: 80 };
 /** Connections that stay open as long as the sandbox. */
@@ -21,6 +22,25 @@ const acts = {
     return { held: held.size };
   },
   held: () => ({ held: held.size }),
+  /** A request that is cut within its body and reset, so long after it was sent; how many were. */
+  async cut({ pauses }) {
+    const head = [
+      'POST /runtimes/zz/invocations HTTP/1.1',
+      'host: x',
+      'authorization: Bearer x',
+      'content-length: 70000',
+    ];
+    let cut = 0;
+    for (const pause of pauses) {
+      const socket = connect(DOOR).on('error', () => undefined);
+      await once(socket, 'connect');
+      await new Promise((resolve) => socket.write(`${head.join('\r\n')}\r\n\r\na`, resolve));
+      await sleep(pause);
+      socket.resetAndDestroy();
+      cut += 1;
+    }
+    return { cut };
+  },
   /** Requests one after the other on one connection each; how often each status came. */
   async ask({ count = 1, path = '/' }) {
     const statuses = {};

@@ -2,13 +2,21 @@
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 import {
+  BatchCreateMemoryRecordsCommand,
+  BatchDeleteMemoryRecordsCommand,
+  BatchUpdateMemoryRecordsCommand,
   BedrockAgentCoreClient,
   CreateEventCommand,
+  DeleteMemoryRecordCommand,
   GetCodeInterpreterSessionCommand,
+  GetEventCommand,
+  GetMemoryRecordCommand,
   InvokeCodeInterpreterCommand,
   ListActorsCommand,
   ListCodeInterpreterSessionsCommand,
+  ListEventsCommand,
   ListMemoryRecordsCommand,
+  ListSessionsCommand,
   RetrieveMemoryRecordsCommand,
   StartCodeInterpreterSessionCommand,
   StopCodeInterpreterSessionCommand,
@@ -20,11 +28,20 @@ const client = new BedrockAgentCoreClient({ maxAttempts: 1 });
 const s3 = new S3Client({ maxAttempts: 1 });
 
 const commands = {
+  BatchCreateMemoryRecordsCommand,
+  BatchDeleteMemoryRecordsCommand,
+  BatchUpdateMemoryRecordsCommand,
+  CreateEventCommand,
+  DeleteMemoryRecordCommand,
   GetCodeInterpreterSessionCommand,
+  GetEventCommand,
+  GetMemoryRecordCommand,
   InvokeCodeInterpreterCommand,
   ListActorsCommand,
   ListCodeInterpreterSessionsCommand,
+  ListEventsCommand,
   ListMemoryRecordsCommand,
+  ListSessionsCommand,
   RetrieveMemoryRecordsCommand,
   StartCodeInterpreterSessionCommand,
   StopCodeInterpreterSessionCommand,
@@ -43,7 +60,10 @@ const acts = {
   },
   /** One operation of the data plane, by the name of its command; an event stream is read to its end. */
   async call({ command, input }) {
-    const { $metadata, stream, ...answer } = await client.send(new commands[command](input));
+    const dated = JSON.parse(JSON.stringify(input), (name, value) =>
+      name.toLowerCase().endsWith('timestamp') ? new Date(value) : value,
+    );
+    const { $metadata, stream, ...answer } = await client.send(new commands[command](dated));
     if (!stream) return answer;
     const events = [];
     for await (const event of stream) events.push(event);

@@ -8,6 +8,7 @@ import { deployAgent } from '../deploy.ts';
 import { invokeText, sessionId } from '../invoke.ts';
 import { startTestPlatform, type TestPlatform } from '../platform-process.ts';
 import { openAttacked } from './attacked.ts';
+import { openStores } from './attacked-stores.ts';
 import { routesTold } from './declared-routes.ts';
 import { Messages, routes } from './messages.ts';
 import { Random } from './random.ts';
@@ -36,7 +37,7 @@ export interface RudeAccount extends RoundsAccount {
 }
 
 /**
- * A platform with an agent, gateways, a function, a consent that waits and a receiver of its spans, and rude clients on each of its listeners: its
+ * A platform with an agent, gateways, a function, a consent that waits, a memory, a bucket and a receiver of its spans, and rude clients on each of its listeners: its
  * own, that of sandboxes, and TLS. After each round the platform must answer, and at the end hold no more files and connections than before.
  */
 export async function beRude({
@@ -74,6 +75,7 @@ export async function beRude({
     const start = await stateOf(platform.pid);
     await answers();
     const attacked = await openAttacked(platform, clients);
+    const stores = await openStores(clients, arn);
     const random = new Random(seed);
     const messages = new Messages(platform, random, sessions);
     const agents = [arn, 'zz', 'arn:aws:bedrock-agentcore:us-east-1:000000000000:runtime/none-0123456789'];
@@ -82,7 +84,7 @@ export async function beRude({
     const victim = { endpoint: ready.endpoint, pid, ports: await listeningPorts(pid), tlsPort: ready.tls?.port };
     const rounds = await rudeRounds(victim, {
       ...{ random, messages, renew: attacked.renew },
-      ...{ routes: [...routes(agents, declared), ...attacked.routes], ...options },
+      ...{ routes: [...routes(agents, declared), ...attacked.routes, ...stores], ...options },
     });
     if (rounds.exits > 0) process.stderr.write(platform.log().slice(-4000));
     else await answers();

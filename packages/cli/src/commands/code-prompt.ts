@@ -31,6 +31,8 @@ export async function codePrompt(terminal: Terminal, runner: CodeRunner, languag
     input.setPrompt(tty ? (lines.length > 0 ? '... ' : '>>> ') : '');
     input.prompt();
   };
+  // What reads the lines is told of it.
+  input.once('error', () => undefined);
   try {
     ask();
     for await (const line of input) {

@@ -1,5 +1,5 @@
 import { text as readText } from 'node:stream/consumers';
-import type { Action, Condition, TargetConfiguration } from '@aws-sdk/client-bedrock-agentcore-control';
+import type { TargetConfiguration } from '@aws-sdk/client-bedrock-agentcore-control';
 import { CliError } from '../cli-error.ts';
 import { commandGroup, platformCommand } from '../command.ts';
 import { controlClient } from '../platform/clients.ts';
@@ -7,7 +7,7 @@ import { findConnection } from '../platform/connection.ts';
 import { gatewayClient } from '../platform/gateway-client.ts';
 import { findGateway, listGateways, removeFromGateway, showTargets, synchronizeTargets } from '../platform/gateways.ts';
 import { listRateLimits, removeRateLimit } from '../platform/rate-limits.ts';
-import { listRoutes, removeRoute } from '../platform/routes.ts';
+import { listRoutes, type RouteCondition, type RouteStep, type RouteWish, removeRoute } from '../platform/routes.ts';
 import { columns, harmless, note, print, printJson, type Terminal, typed } from '../terminal/terminal.ts';
 import { guardCommand } from './gateway-guard.ts';
 import { importCommand } from './gateway-import.ts';
@@ -225,13 +225,13 @@ function routesCommand(terminal: Terminal) {
       examples: [{ does: 'which requests go where', line: 'agentcore gateway routes' }],
     }),
   ).action(async ({ gateway: wanted, ...options }) => {
-    const client = await controlClient(await findConnection(terminal, options));
-    const { gatewayId = '' } = await findGateway(client, wanted);
-    const routes = await listRoutes(client, gatewayId);
+    const connection = await findConnection(terminal, options);
+    const { gatewayId = '' } = await findGateway(await controlClient(connection), wanted);
+    const routes = await listRoutes(connection, gatewayId, terminal.signal);
     if (options.json) return printJson(terminal, routes);
     if (routes.length === 0)
       return note(terminal, typed(terminal, 'It has no route. Add one: agentcore add route --path WORD --to TARGET'));
-    const rows = routes.map(({ ruleId = '', priority, conditions = [], actions = [] }) =>
+    const rows = routes.map(({ ruleId, priority, conditions = [], actions = [] }) =>
       [ruleId, String(priority), conditions.map(saysOf).join(' and ') || 'all', actions.map(leadsTo).join(', ')].map(
         harmless,
       ),
@@ -241,16 +241,21 @@ function routesCommand(terminal: Terminal) {
 }
 
 /** What requests of a route have, in a few words. */
-function saysOf({ matchPaths, matchPrincipals }: Condition): string {
+function saysOf({ matchPaths, matchPrincipals, matchModels }: RouteCondition): string {
   const callers = matchPrincipals?.anyOf?.map(({ iamPrincipal }) => `caller ${iamPrincipal?.arn}`) ?? [];
-  // Conditions that are newer than the SDK have no words here.
-  return [...(matchPaths?.anyOf ?? []), ...callers].join(' or ') || 'another condition';
+  const models = matchModels?.anyOf.map(({ value }) => `model ${value}`) ?? [];
+  return [...(matchPaths?.anyOf ?? []), ...callers, ...models].join(' or ');
 }
 
-function leadsTo({ routeToTarget }: Action): string {
-  const { staticRoute, weightedRoute } = routeToTarget ?? {};
-  const split = weightedRoute?.trafficSplit?.map(({ targetName, weight }) => `${targetName}=${weight}`) ?? [];
-  return [...(staticRoute ? [staticRoute.targetName] : []), ...split].join(' ');
+function leadsTo({ routeToTarget: { staticRoute, weightedRoute } }: RouteWish['actions'][number]): string {
+  const steps = weightedRoute?.trafficSplit ?? (staticRoute ? [staticRoute] : []);
+  const named = ({ targetName, model }: Pick<RouteStep, 'targetName' | 'model'>): string =>
+    model === undefined ? targetName : `${targetName}/${model}`;
+  const words = steps.map((step) => {
+    const share = 'weight' in step ? `=${step.weight}` : '';
+    return [`${named(step)}${share}`, ...(step.fallback?.targetFallback ?? []).map(named)].join(', then ');
+  });
+  return words.join(' ');
 }
 
 function removeCommand(terminal: Terminal) {

@@ -15,6 +15,7 @@ const DIMENSIONS: Readonly<Record<string, string>> = {
   model: 'qualifiedModelId',
   caller: '$.context.iam.principal',
   user: '$.context.jwt.sub',
+  'source-identity': '$.context.iam.sourceIdentity',
 };
 
 /** `agentcore add limit`. */

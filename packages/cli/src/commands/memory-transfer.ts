@@ -65,7 +65,7 @@ export function importMemoryCommand(terminal: Terminal) {
     .argument('<file>', 'a file that agentcore memory export wrote')
     .action(async (memoryId, file, options) => {
       const client = await dataClient(await findConnection(terminal, options));
-      const counts = await imported(client, memoryId, createInterface({ input: createReadStream(file) }));
+      const counts = await imported(client, memoryId, file);
       if (options.json) printJson(terminal, counts);
       else note(terminal, `${counts.events} events and ${counts.records} records are in ${memoryId}.`);
     });
@@ -122,14 +122,15 @@ async function sessionLines(
 async function imported(
   client: BedrockAgentCoreClient,
   memoryId: string,
-  lines: AsyncIterable<string>,
+  file: string,
 ): Promise<{ events: number; records: number }> {
   const { CreateEventCommand } = await import('@aws-sdk/client-bedrock-agentcore');
   const newIds = new Map<string, string>();
   const records: MemoryRecordCreateInput[] = [];
   const counts = { events: 0, records: 0 };
   let number = 0;
-  for await (const text of lines) {
+  // Not before it is read: nobody else hears that the file cannot be.
+  for await (const text of createInterface({ input: createReadStream(file) })) {
     number += 1;
     if (text.trim() === '') continue;
     const line = readLine(text, number);

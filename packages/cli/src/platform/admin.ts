@@ -9,6 +9,8 @@ export interface AdminRequest {
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below `/_platform`, such as `/doctor`. */
   path: string;
+  /** The path is one of the vendor's API: for what its SDK lacks as yet. */
+  wire?: boolean;
   query?: Record<string, string>;
   body?: unknown;
   signal?: AbortSignal;
@@ -23,12 +25,13 @@ export function segment(name: string): string {
 }
 
 /**
- * Calls one of the platform's own routes, `/_platform/…`, which are no part of the vendor's API. Resolves with the answer if
+ * Calls one of the platform's own routes, `/_platform/…`, which no SDK of the vendor has. Resolves with the answer if
  * it is a success; rejects with a `CliError`, or with what `fetch` throws when nobody answers.
  */
 export async function adminFetch(connection: Connection, request: AdminRequest): Promise<Response> {
   const method = request.method ?? 'GET';
-  const url = new URL(`${connection.endpoint}/_platform${request.path}`);
+  const path = request.wire ? request.path : `/_platform${request.path}`;
+  const url = new URL(`${connection.endpoint}${path}`);
   for (const [name, value] of Object.entries(request.query ?? {})) url.searchParams.set(name, value);
   const body = request.body === undefined ? undefined : JSON.stringify(request.body);
   const headers: Record<string, string> = { host: url.host, accept: 'application/json' };
@@ -36,7 +39,7 @@ export async function adminFetch(connection: Connection, request: AdminRequest):
   const signed = request.anonymous ? headers : await sign(connection, { method, url, headers, body });
   const response = await fetch(url, { method, headers: signed, body: body ?? null, signal: request.signal ?? null });
   if (response.ok) return response;
-  throw await refusal(response, request.path);
+  throw await refusal(response, path);
 }
 
 /** The JSON that such a route answers; undefined when it answers without a body. */
@@ -47,10 +50,7 @@ export async function adminJson(connection: Connection, request: AdminRequest): 
   try {
     return JSON.parse(text);
   } catch {
-    throw new CliError(
-      'failure',
-      `${connection.endpoint} answers /_platform${request.path} with something that is no JSON.`,
-    );
+    throw new CliError('failure', `${connection.endpoint} answers ${request.path} with something that is no JSON.`);
   }
 }
 

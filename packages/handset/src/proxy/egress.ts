@@ -54,6 +54,7 @@ export async function startEgress({ allows, onRefused, resolve = systemResolve }
     if (!way || client.destroyed) return void client.end('HTTP/1.1 403 Forbidden\r\n\r\n');
     const far = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), lookup: way });
     join(client, far);
+    far.on('error', () => client.destroy());
     far.setTimeout(TUNNEL_SILENCE_MS, () => far.destroy());
     far.once('connect', () => {
       client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
@@ -90,6 +91,8 @@ export async function startEgress({ allows, onRefused, resolve = systemResolve }
   const server = createServer((incoming, response) => {
     forward(incoming, response).catch(() => response.destroy());
   });
+  // A connection that could not be taken; `listen` tells of others.
+  server.on('error', () => undefined);
   server.maxConnections = MAX_CONNECTIONS;
   const tunnels = new Set<Duplex>();
   server.on('connect', ({ url = '' }, client, head) => {
@@ -143,8 +146,6 @@ function join(one: Duplex, other: Duplex): void {
   for (const [near, far] of [
     [one, other],
     [other, one],
-  ] as const) {
-    near.on('error', () => far.destroy());
+  ] as const)
     near.on('close', () => far.destroy());
-  }
 }

@@ -12,8 +12,9 @@ export interface Served extends Bound {
  * is no IPv6, 127.0.0.1 alone. Throws as `listen` does.
  */
 export async function serve(handler: RequestListener, host: string, port: number): Promise<Served> {
-  const server = createServer(handler);
-  const second = createServer(handler);
+  // Until they listen `listen` hears their errors, too; afterwards it is a connection that could not be taken, and the next one can.
+  const server = createServer(handler).on('error', () => undefined);
+  const second = createServer(handler).on('error', () => undefined);
   // This one first: as long as nothing of ours has the port, whoever is named as its owner is somebody else.
   const other = host === 'localhost' ? await listen(second, '::1', port).catch(unlessInUse) : undefined;
   const close = async (): Promise<void> => {

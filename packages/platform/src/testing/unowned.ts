@@ -7,9 +7,11 @@ const TAKERS = new Set(['pipeline', 'finished', 'once', 'text', 'buffer', 'feed'
 const CALLING_BACK = new Set(['execFile', 'exec', 'pipeline']);
 /**
  * Emitters that never emit `error` where they are used as here: pools of connections, whose requests tell it, what is hashed and sealed by
- * `update`, which throws, and loggers.
+ * `update`, which throws, loggers, and the console of jsdom, which hears itself.
  */
-const SILENT = new Set(['Agent', 'Dispatcher', 'Interface', 'Hash', 'Hmac', 'Cipheriv', 'Decipheriv', 'LoggerExtras']);
+const SILENT = new Set([
+  ...['Agent', 'Dispatcher', 'Hash', 'Hmac', 'Cipheriv', 'Decipheriv', 'LoggerExtras', 'VirtualConsole'],
+]);
 
 /**
  * Streams, sockets, servers, children, workers, watchers and pools in source of which nobody in sight hears `error`, and timers that nobody can call

@@ -3,6 +3,7 @@ export { AwsChunkedDecoder } from './aws-chunked.ts';
 export { type GatedBody, gateBody, type Hold } from './body-gate.ts';
 export { type CertificateAuthorityDeps, certificateAuthority } from './certificate-authority.ts';
 export { discoveryUrlOf, issuerOf } from './discovery-url.ts';
+export { givenMemories, namedMemories } from './given-memories.ts';
 export { createAuthorizer } from './iam/authorizer.ts';
 export { PROFILE, writeCredentialsFile } from './iam/credentials-file.ts';
 export { type Iam, openIam } from './iam/iam.ts';

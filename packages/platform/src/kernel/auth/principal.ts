@@ -10,8 +10,12 @@ export interface IamPrincipal {
   accessKeyId: string;
   /** Tags of the role session (condition keys `aws:PrincipalTag/…`). */
   tags: Record<string, string>;
+  /** What whoever assumed the role first said that he is; it stays the same from role to role. */
+  sourceIdentity?: string | undefined;
   /** Sandbox that the credentials were issued to, or that they were assumed with; they end with it. */
   sandboxId?: string | undefined;
+  /** ARNs of what was given to the agent, function or target that the credentials were issued for, by whoever deployed it (`agentplatform:ResourceIsGiven`). */
+  given?: readonly string[] | undefined;
 }
 
 /** A bearer token that a resource's own JWT authorizer accepted. */

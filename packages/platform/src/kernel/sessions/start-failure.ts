@@ -35,11 +35,11 @@ const LOG_LOOK_MS = 100;
 /** The time that a provider needs to notice an exit. */
 const NOTICE_MS = 500;
 
-/** Whether a sandbox has exited, or is seen to have within a moment. */
-export async function exitedSoon(sandbox: Pick<Sandbox, 'exited'>): Promise<boolean> {
+/** Whether a sandbox has exited, or is seen to have within a moment, or the time that is given. */
+export async function exitedSoon(sandbox: Pick<Sandbox, 'exited'>, withinMs = NOTICE_MS): Promise<boolean> {
   return Promise.race([
     sandbox.exited.then(() => true),
-    new Promise<boolean>((resolve) => setTimeout(() => resolve(false), NOTICE_MS).unref()),
+    new Promise<boolean>((resolve) => setTimeout(() => resolve(false), withinMs).unref()),
   ]);
 }
 

@@ -185,7 +185,7 @@ export class InterpreterSessions {
   #roleEnvironment({ arn, executionRoleArn }: Interpreter, sandboxId: string): Record<string, string> {
     if (executionRoleArn === undefined) return {};
     const { region, roleEnvironment } = this.#deps;
-    const role = roleEnvironment({ sandboxId, roleArn: executionRoleArn, sourceArn: arn });
+    const role = roleEnvironment({ sandboxId, roleArn: executionRoleArn, sourceArn: arn, given: [] });
     return { AWS_REGION: region, AWS_DEFAULT_REGION: region, ...role };
   }
 

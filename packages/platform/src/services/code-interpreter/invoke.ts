@@ -129,6 +129,9 @@ async function* guarded(
   }
 }
 
+/** What runs in a session is the platform's own, and breaks a call off only by its end, which a busy machine sees late. */
+const END_SEEN_WITHIN_MS = 10_000;
+
 /** What went wrong between platform and session, as an error of the wire. */
 async function explain(error: unknown, lease: Lease, bound: AbortSignal): Promise<unknown> {
   if (error instanceof ServiceError) return error;
@@ -137,7 +140,7 @@ async function explain(error: unknown, lease: Lease, bound: AbortSignal): Promis
     if (error.kind === 'not-found') return errors.resourceNotFound(error.message);
     if (error.kind === 'busy') return errors.throttling(error.message, { retryAfterSeconds: 1 });
   }
-  const ended = await exitedSoon(lease.sandbox);
+  const ended = await exitedSoon(lease.sandbox, bound.aborted ? undefined : END_SEEN_WITHIN_MS);
   if (ended || lease.session.state !== 'active') {
     const how = ended ? (await describeExit(lease.sandbox)).replace('The agent', 'The session') : '';
     return errors.conflict(

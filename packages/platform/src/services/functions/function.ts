@@ -1,5 +1,5 @@
 import { errors, formatArn, parseArn } from '@agentplatform/contract';
-import { number, object, record, stored, text } from '../../kernel/stored-shape.ts';
+import { list, number, object, record, stored, text } from '../../kernel/stored-shape.ts';
 
 /** In the table `resources`. */
 export const FUNCTION_KIND = 'function';
@@ -38,19 +38,25 @@ export interface CodePlace {
 /** What is kept of a function beside its name. */
 export interface FunctionData extends FunctionSettings {
   code: FunctionCode;
+  /** ARNs of the memories that whoever set its environment gave it (`kernel/auth/given-memories.ts`); absent in one of before November 2026. */
+  given?: readonly string[];
   /** Another with each change, also where a function of this name was deleted and made again; sandboxes are those of one revision. */
   revision: string;
 }
 
+const storedCode = object(
+  { imageDigest: text, sha256: text, bytes: number },
+  { place: object({ bucket: text, key: text }, { versionId: text }) },
+);
+
 export const storedFunction = stored<FunctionData>(
-  object({
-    ...{ description: text, runtime: text, handler: text, role: text, revision: text },
-    ...{ timeoutSeconds: number, memoryMiB: number, environment: record(text) },
-    code: object(
-      { imageDigest: text, sha256: text, bytes: number },
-      { place: object({ bucket: text, key: text }, { versionId: text }) },
-    ),
-  }),
+  object<Omit<FunctionData, 'given'>, Pick<FunctionData, 'given'>>(
+    {
+      ...{ description: text, runtime: text, handler: text, role: text, revision: text },
+      ...{ timeoutSeconds: number, memoryMiB: number, environment: record(text), code: storedCode },
+    },
+    { given: list(text) },
+  ),
 );
 
 /** Code that runs for each event, in sandboxes of its own (AWS Lambda API reference: FunctionConfiguration). */

@@ -1,5 +1,5 @@
 import { errors } from '@agentplatform/contract';
-import { checkPassedRole } from '../../kernel/auth/index.ts';
+import { checkPassedRole, givenMemories } from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Caller } from '../../kernel/service.ts';
 import {
@@ -69,12 +69,13 @@ export class Functions {
     refuseFields(given, CODE, 'Code.');
     const settings = this.#whole({ role: defaultRoleArn, ...readSettings(call, this.#deps.mostMemoryMiB) });
     await checkPassedRole(caller, { roleArn: settings.role, field: 'Role' }, this.#deps);
+    const memories = await this.#given(settings.environment, caller);
     const source = await codeSource(given, 'Code.', caller);
     const arn = functionArn({ region, accountId }, name);
     if (await this.#store.get(arn)) throw taken(name);
     const code = await images.make(source, settings.runtime, caller);
     try {
-      const data: FunctionData = { ...settings, code, revision: this.#deps.newIdSuffix() };
+      const data: FunctionData = { ...settings, code, given: memories, revision: this.#deps.newIdSuffix() };
       return fromResource(await this.#store.create({ arn, accountId, id: name, name, data }));
     } catch (error) {
       throw error instanceof DuplicateResourceError ? taken(name, error) : error;
@@ -121,7 +122,8 @@ export class Functions {
         remedy: 'Delete the function and create it again.',
       });
     if (changed.role !== undefined) await checkPassedRole(caller, { roleArn: changed.role, field: 'Role' }, this.#deps);
-    return this.#change(before, call, (data) => ({ ...data, ...changed }));
+    const given = changed.environment && (await this.#given(changed.environment, caller));
+    return this.#change(before, call, (data) => ({ ...data, ...changed, ...(given && { given }) }));
   }
 
   /** Rejects with ResourceNotFoundException. */
@@ -153,6 +155,11 @@ export class Functions {
     } catch (error) {
       throw error instanceof MissingResourceError ? noFunction(name) : error;
     }
+  }
+
+  #given(environment: Record<string, string>, caller: Caller): Promise<string[]> {
+    const { region } = this.#deps;
+    return givenMemories(caller, { texts: Object.values(environment), region, field: 'Environment' });
   }
 
   #whole({ runtime, handler, role = '', ...more }: Partial<FunctionSettings>): FunctionSettings {

@@ -50,7 +50,15 @@ import {
   RateLimits,
   rateLimitOperations,
 } from './rate-limits/index.ts';
-import { CircuitBreaker, FallbackChain, RULE_OPERATIONS, Rules, ruleOperations } from './rules/index.ts';
+import {
+  CircuitBreaker,
+  FallbackChain,
+  Routing,
+  RULE_OPERATIONS,
+  Rules,
+  ruleOperations,
+  StickySessions,
+} from './rules/index.ts';
 import { ToolSearch, ToolVectors } from './search/index.ts';
 import { ConnectorKind } from './targets/connectors/index.ts';
 import { documentKinds } from './targets/document-kinds.ts';
@@ -178,6 +186,7 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
   const gate = new PolicyGate(deps);
   deps.policy.serve(policyGateways(tools));
   const asked = new AskedTargets({ ...deps, kinds });
+  const routing = new Routing({ sticky: new StickySessions(deps), random: Math.random });
   const chain = new FallbackChain({ ...deps, breaker: new CircuitBreaker(deps.clock) });
   const interceptors = new Interceptors(deps);
   const inbound = new Inbound({ ...deps, tools });
@@ -205,10 +214,10 @@ export function createGatewayService(deps: GatewayServiceDeps): Service<GatewayS
     passes: [
       new GatewayRequests({ inbound, servers, interceptors, limited }),
       new TrafficRequests({
-        ...{ inbound, limited, kinds, chain, gate, random: Math.random },
+        ...{ inbound, limited, kinds, chain, gate, routing },
         words: {
           inference: new InferenceRequests({
-            ...{ ...deps, credentials, guard, chain, random: Math.random },
+            ...{ ...deps, credentials, guard, chain, routing },
             ...{ onUse: deps.onModelUse, budgets: new Budgets({ permits }), cache: new AnswerCache(deps.clock) },
           }),
         },

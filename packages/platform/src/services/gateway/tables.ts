@@ -116,12 +116,26 @@ export const gatewayMigrations: readonly Migration[] = [
       DROP INDEX gateway_permits_drawn_at;
       CREATE INDEX gateway_permits_ends_at ON gateway_permits (ends_at);`,
   },
+  {
+    id: 'gateway/0008-sticky-sessions',
+    sql: `
+      /* Which entry of a weighted rule a session was given: ADR 37. */
+      CREATE TABLE gateway_sticky_sessions (
+        session text PRIMARY KEY,
+        name text NOT NULL,
+        seen_at timestamptz NOT NULL
+      );
+      CREATE INDEX gateway_sticky_sessions_seen_at ON gateway_sticky_sessions (seen_at);`,
+  },
 ];
+
+/** Longer than any session may be idle. */
+const LONGEST_SESSION_MS = 30 * 3_600_000;
 
 /** Windows that ended long ago, and places of servers that are gone, count for nobody. `usageMs`: how long it is known what models took. */
 export function gatewayRetention(database: Executor, { usageMs }: { usageMs: number }): RetentionRule[] {
-  const rule = (name: string, table: string, key: string, time: string): RetentionRule => ({
-    ...{ name, keepMs: 600_000 },
+  const rule = (name: string, table: string, key: string, time: string, keepMs = 600_000): RetentionRule => ({
+    ...{ name, keepMs },
     forget: (before, limit) =>
       database.execute(
         `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${time} < $1 ORDER BY ${time} LIMIT $2) AND ${time} < $1`,
@@ -131,6 +145,7 @@ export function gatewayRetention(database: Executor, { usageMs }: { usageMs: num
   return [
     rule('permits of rate limits', 'gateway_permits', 'bucket', 'ends_at'),
     rule('places for connections', 'gateway_connections', 'bucket, epoch', 'expires_at'),
+    rule('sessions of weighted rules', 'gateway_sticky_sessions', 'session', 'seen_at', LONGEST_SESSION_MS),
     {
       ...{ name: 'usage of models behind gateways', keepMs: usageMs },
       forget: (before, limit) => forgetUsage(database, new Date(before), limit),

@@ -16,15 +16,7 @@ const CODES: Readonly<Record<string, string>> = {
 };
 
 /** What can change who a session is, or what it may do, is refused rather than left out. */
-const REFUSED = [
-  'Policy',
-  'PolicyArns',
-  'SourceIdentity',
-  'SerialNumber',
-  'TokenCode',
-  'TransitiveTagKeys',
-  'ProvidedContexts',
-];
+const REFUSED = ['Policy', 'PolicyArns', 'SerialNumber', 'TokenCode', 'TransitiveTagKeys', 'ProvidedContexts'];
 
 /** The STS Query API as far as it is needed: `POST /` with Action AssumeRole or GetCallerIdentity, answers in XML. */
 export function stsRoutes(iam: Iam): RouteSet {
@@ -94,11 +86,13 @@ function run(iam: Iam, principal: IamPrincipal, action: string, form: URLSearchP
     roleArn: required('RoleArn'),
     sessionName: required('RoleSessionName'),
     externalId: form.get('ExternalId') ?? undefined,
+    sourceIdentity: form.get('SourceIdentity') ?? undefined,
     ttlSeconds: duration === null ? undefined : /^\d{1,6}$/.test(duration) ? Number(duration) : Number.NaN,
     tags: tagsOf(form),
   });
   return {
     AssumedRoleUser: { Arn: issued.arn, AssumedRoleId: issued.assumedRoleId },
+    ...(issued.sourceIdentity !== undefined && { SourceIdentity: issued.sourceIdentity }),
     Credentials: {
       AccessKeyId: issued.accessKeyId,
       SecretAccessKey: issued.secretAccessKey,

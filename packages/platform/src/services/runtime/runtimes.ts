@@ -1,6 +1,11 @@
 import { type control, errors, type WantedPage } from '@agentplatform/contract';
 import type { Logger } from 'pino';
-import { type CertificateAuthorityDeps, certificateAuthority, checkPassedRole } from '../../kernel/auth/index.ts';
+import {
+  type CertificateAuthorityDeps,
+  certificateAuthority,
+  checkPassedRole,
+  givenMemories,
+} from '../../kernel/auth/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { ImageError, imageProblem, type ResolvedImage } from '../../kernel/images/index.ts';
 import type { SandboxLimits, SandboxProvider } from '../../kernel/sandbox/index.ts';
@@ -57,6 +62,12 @@ export interface RuntimesDeps extends CertificateAuthorityDeps {
 /** How long create and update wait for the image before they answer CREATING and go on alone. */
 const PREPARE_WAIT_MS = 20_000;
 
+/** The PEM of the authority that a definition names, and the memories that it is given. */
+interface Checked {
+  certificateAuthority: string | undefined;
+  given: readonly string[];
+}
+
 /** Agent runtimes and their versions: made, changed, listed, removed. */
 export class Runtimes {
   readonly #deps: RuntimesDeps;
@@ -74,7 +85,7 @@ export class Runtimes {
   ): Promise<RuntimeVersion & { runtime: Runtime }> {
     const { clock, region, newIdSuffix, store } = this.#deps;
     const definition = definitionOf(call);
-    const authority = await this.#check(definition, ctx);
+    const checked = await this.#check(definition, ctx);
     const id = `${call.agentRuntimeName}-${newIdSuffix()}`;
     const now = clock.now();
     const runtime: Runtime = {
@@ -87,7 +98,7 @@ export class Runtimes {
       updatedAt: now,
       deleting: false,
     };
-    const planned = this.#version(runtime, 1, definition, authority, 'CREATING');
+    const planned = this.#version(runtime, 1, definition, checked, 'CREATING');
     const preparing = this.#prepare(runtime, planned);
     const digest = await this.#settled(preparing);
     const version: RuntimeVersion = { ...planned, ...(digest ? { status: 'READY', imageDigest: digest } : {}) };
@@ -132,13 +143,13 @@ export class Runtimes {
       });
     }
     const definition = definitionOf(call);
-    const authority = await this.#check(definition, ctx);
+    const checked = await this.#check(definition, ctx);
     const runtime: Runtime = {
       ...family.runtime,
       latestVersion: family.runtime.latestVersion + 1,
       updatedAt: clock.now(),
     };
-    const version = this.#version(runtime, runtime.latestVersion, definition, authority, 'UPDATING');
+    const version = this.#version(runtime, runtime.latestVersion, definition, checked, 'UPDATING');
     const preparing = this.#prepare(runtime, version);
     const digest = await this.#settled(preparing);
     await store.addVersion(runtime, version);
@@ -236,8 +247,8 @@ export class Runtimes {
     await Promise.allSettled(this.#background);
   }
 
-  /** Rejects with what is wrong with a definition; gives the PEM of the authority that it names. */
-  async #check(definition: RuntimeDefinition, ctx: RequestContext): Promise<string | undefined> {
+  /** Rejects with what is wrong with a definition; gives what it comes to beside what it says. */
+  async #check(definition: RuntimeDefinition, ctx: RequestContext): Promise<Checked> {
     const { defaults, quotas, sandbox, agentSecrets } = this.#deps;
     const limits = { ...quotas, sandboxMemoryBytes: sandbox.limits.memoryBytes };
     checkDefinition(definition, defaults, limits, agentSecrets.nameProblem);
@@ -257,7 +268,11 @@ export class Runtimes {
     }
     const named = definition.authorizerConfiguration?.customJWTAuthorizer?.certificateConfigurations;
     const field = 'authorizerConfiguration.customJWTAuthorizer.certificateConfigurations';
-    return certificateAuthority(named, field, ctx, this.#deps);
+    const texts = Object.values(environmentOf(definition).plain);
+    return {
+      certificateAuthority: await certificateAuthority(named, field, ctx, this.#deps),
+      given: await givenMemories(ctx, { texts, region: this.#deps.region, field: 'environmentVariables' }),
+    };
   }
 
   /** Whoever deploys an agent could read what it is given, and reach what it reaches: for both there are rights of their own. */
@@ -319,7 +334,7 @@ export class Runtimes {
     runtime: Runtime,
     number: number,
     definition: RuntimeDefinition,
-    certificateAuthority: string | undefined,
+    { certificateAuthority, given }: Checked,
     status: 'CREATING' | 'UPDATING',
   ): RuntimeVersion {
     return {
@@ -333,6 +348,7 @@ export class Runtimes {
       lifecycle: lifecycleOf(definition, this.#deps.defaults),
       protocol: protocolOf(definition),
       ...(certificateAuthority === undefined ? {} : { certificateAuthority }),
+      given,
       definition,
     };
   }

@@ -1,4 +1,4 @@
-import { flag, number, object, oneOf, orAbsent, stored, text, wire, word } from '../../kernel/stored-shape.ts';
+import { flag, list, number, object, oneOf, orAbsent, stored, text, wire, word } from '../../kernel/stored-shape.ts';
 import type { ResourceStatus, Runtime, RuntimeDefinition, RuntimeEndpoint, RuntimeVersion } from './runtime.ts';
 
 const TIMES = { createdAt: number, updatedAt: number };
@@ -17,7 +17,7 @@ export const storedVersion = stored<RuntimeVersion>(
       protocol: oneOf('HTTP', 'MCP', 'A2A', 'AGUI'),
       definition: wire<RuntimeDefinition>(),
     },
-    { certificateAuthority: text },
+    { certificateAuthority: text, given: list(text) },
   ),
 );
 

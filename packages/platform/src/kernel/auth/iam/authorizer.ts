@@ -176,6 +176,11 @@ const ACCEPTED = {
   anonymous: 'the resource is open to everybody',
 };
 
+/** Whether the resource is one that was given to whom the credentials were issued for, or below it. */
+function isGiven({ principal, resource }: AuthorizationRequest): boolean {
+  return principal.kind === 'iam' && (principal.given ?? []).some((arn) => belongs(resource, arn));
+}
+
 /** Whether the resource is `owner`, or below it as an endpoint is below its runtime. */
 function belongs(resource: string, owner: string | undefined): boolean {
   return owner !== undefined && (resource === owner || resource.startsWith(`${owner}/`));
@@ -202,9 +207,10 @@ function describe({ principal, action, resource }: AuthorizationRequest): string
 function lookup(request: AuthorizationRequest, deps: AuthorizerDeps): ContextLookup {
   let given: Map<string, readonly string[]> | undefined;
   return (key) => {
+    if (key === 'agentplatform:resourceisgiven') return [String(isGiven(request))];
     const own = principalKey(request.principal, key);
     // What follows from the principal itself cannot be overruled by a request.
-    if (own !== undefined || key.startsWith('aws:principal') || key === 'aws:username') return own;
+    if (own !== undefined || key.startsWith('aws:principal') || OF_PRINCIPAL.has(key)) return own;
     given ??= new Map(
       Object.entries(request.context ?? {}).map(([name, value]) => [
         name.toLowerCase(),
@@ -219,6 +225,9 @@ function lookup(request: AuthorizationRequest, deps: AuthorizerDeps): ContextLoo
     return undefined;
   };
 }
+
+/** Beside those that are called so. */
+const OF_PRINCIPAL: ReadonlySet<string> = new Set(['aws:username', 'aws:sourceidentity']);
 
 function principalKey(principal: AuthorizationRequest['principal'], key: string): readonly string[] | undefined {
   if (key === 'aws:principalaccount') return [principal.accountId];
@@ -240,6 +249,8 @@ function principalKey(principal: AuthorizationRequest['principal'], key: string)
     const name = /:user\/(.+)$/.exec(principal.arn)?.[1];
     return name === undefined ? undefined : [name];
   }
+  if (key === 'aws:sourceidentity')
+    return principal.sourceIdentity === undefined ? undefined : [principal.sourceIdentity];
   if (!key.startsWith('aws:principaltag/')) return undefined;
   const wanted = key.slice('aws:principaltag/'.length);
   const found = Object.entries(principal.tags).find(([name]) => name.toLowerCase() === wanted);

@@ -75,9 +75,9 @@ export function createCredentialStore(deps: CredentialStoreDeps): AccessKeyStore
   function asRole(claims: RoleSessionClaims, token: string): Credential | undefined {
     let credential = sessions.get(token)?.credential;
     if (!credential) {
-      const { accessKeyId, secretAccessKey, roleName, sessionName, tags, sandboxId } = claims;
+      const { accessKeyId, secretAccessKey, roleName, sessionName, tags, sourceIdentity, sandboxId, given } = claims;
       const arn = roleSessionArn(accountId, roleName, sessionName);
-      const principal = { kind: 'iam', accountId, arn, accessKeyId, tags, sandboxId } as const;
+      const principal = { kind: 'iam', accountId, arn, accessKeyId, tags, sourceIdentity, sandboxId, given } as const;
       credential = { secretAccessKey, principal };
       sessions.set(token, { claims, credential });
     }

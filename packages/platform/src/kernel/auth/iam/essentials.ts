@@ -30,6 +30,7 @@ const FORMER: ReadonlySet<string> = new Set([
   '608f7b234a9d2ebb15925b0bce7e5ca407467203fb02aec24d4dbe956108fff9',
   'bdaf6087152b6b0c236cda8a01ad19fac9c62331732bd0c1237c0f72c0cca3d5',
   'c3b455ce0f76049f100831c77324ae3a9bd83a94093d75fd1b9afa9c91efd821',
+  '39d8ad9a19c90efa4331d15e93770545fc06a0cfa35046f30f0a920f941ab3b4',
 ]);
 
 function digestOf(text = ''): string {
@@ -118,6 +119,8 @@ function makeDefaultRole(accountId: string, { clock, random }: EssentialsDeps): 
 }
 
 const NAMESPACE = 'bedrock-agentcore:namespace';
+/** Holds for what the agent's own deployer has given it, and for nothing else of the account. */
+const GIVEN = { Bool: { 'agentplatform:ResourceIsGiven': 'true' } };
 
 /**
  * What an agent needs at work: use things, not make, change or delete them, nor manage access. Each action stands here in full, so that no operation of
@@ -130,16 +133,6 @@ const DATA_PLANE = JSON.stringify({
       Sid: 'UseDataPlane',
       Effect: 'Allow',
       Action: [
-        'bedrock-agentcore:CreateEvent',
-        'bedrock-agentcore:GetEvent',
-        'bedrock-agentcore:ListEvents',
-        'bedrock-agentcore:ListSessions',
-        // Records whose ids it knows; for those of a place see below.
-        'bedrock-agentcore:GetMemoryRecord',
-        'bedrock-agentcore:DeleteMemoryRecord',
-        'bedrock-agentcore:BatchCreateMemoryRecords',
-        'bedrock-agentcore:BatchUpdateMemoryRecords',
-        'bedrock-agentcore:BatchDeleteMemoryRecords',
         // For whom its workload access token speaks, of every provider; nothing that pays.
         'bedrock-agentcore:GetResourceApiKey',
         'bedrock-agentcore:GetResourceOauth2Token',
@@ -161,13 +154,31 @@ const DATA_PLANE = JSON.stringify({
       ],
       Resource: '*',
     },
+    {
+      Sid: 'UseGivenMemories',
+      Effect: 'Allow',
+      Action: [
+        'bedrock-agentcore:CreateEvent',
+        'bedrock-agentcore:GetEvent',
+        'bedrock-agentcore:ListEvents',
+        'bedrock-agentcore:ListSessions',
+        // Records whose ids it knows; for those of a place see below.
+        'bedrock-agentcore:GetMemoryRecord',
+        'bedrock-agentcore:DeleteMemoryRecord',
+        'bedrock-agentcore:BatchCreateMemoryRecords',
+        'bedrock-agentcore:BatchUpdateMemoryRecords',
+        'bedrock-agentcore:BatchDeleteMemoryRecords',
+      ],
+      Resource: '*',
+      Condition: GIVEN,
+    },
     // Not who else is remembered: an agent knows whom it serves, and names the place. A path of one name is everybody's.
     ...Object.entries({ Null: { [NAMESPACE]: 'false' }, StringLike: { [`${NAMESPACE}Path`]: '/?*/?*' } }).map(
       ([operator, keys]) => ({
         Effect: 'Allow',
         Action: ['bedrock-agentcore:RetrieveMemoryRecords', 'bedrock-agentcore:ListMemoryRecords'],
         Resource: '*',
-        Condition: { [operator]: keys },
+        Condition: { ...GIVEN, [operator]: keys },
       }),
     ),
   ],

@@ -391,6 +391,31 @@ describe('role sessions', () => {
     await expect(find(issued.accessKeyId, issued.sessionToken, await open())).rejects.toThrow(/has ended/);
   });
 
+  it('know what was given to whom they were issued for; nobody says it of himself, and nothing of it is passed on', async () => {
+    const roleArn = iam.defaultRoleArn;
+    const memory = (id: string) => `arn:aws:bedrock-agentcore:us-east-1:${iam.accountId}:memory/${id}`;
+    const mine = memory('notes-a1B2c3D4e5');
+    await iam.admin.putPolicy({ kind: 'role', name: 'default' }, 'assume', policy('sts:AssumeRole', roleArn));
+    const list = (principal: IamPrincipal, resource: string, context = {}) =>
+      can(principal, 'bedrock-agentcore:ListEvents', resource, { context });
+    const holder = async ({ accessKeyId, sessionToken }: { accessKeyId: string; sessionToken: string }) => {
+      const principal = await find(accessKeyId, sessionToken);
+      if (!principal) throw new Error('no principal');
+      return principal;
+    };
+    const given = await holder(iam.issueRoleCredentials({ ...session, roleArn, given: [mine] }));
+    const empty = await holder(iam.issueRoleCredentials({ ...session, roleArn }));
+    expect(list(given, mine)).toBe(true);
+    for (const other of [memory('other-a1B2c3D4e5'), `${mine}x`, memory('*'), '*'])
+      expect(list(given, other)).toBe(false);
+    expect(list(empty, mine)).toBe(false);
+    expect(list(empty, mine, { 'agentplatform:ResourceIsGiven': 'true' })).toBe(false);
+    // What the platform does for him is done with it; what he makes of it by himself is not.
+    expect(list(await holder(iam.issueForwarded(given)), mine)).toBe(true);
+    const request = { ...session, roleArn, given: [mine] };
+    expect(list(await holder(iam.assumeRole(given, request)), mine)).toBe(false);
+  });
+
   it('are issued for whom the trust policy names as source', async () => {
     const sourceArn = `arn:aws:bedrock-agentcore:us-east-1:${iam.accountId}:runtime/a-0123456789`;
     const Condition = {
@@ -446,6 +471,46 @@ describe('role sessions', () => {
       'Acc',
       'arn',
     ]);
+  });
+
+  it('say who is behind them where the trust policy lets them, and hand that on unchanged', async () => {
+    const trust = (...Action: string[]): string =>
+      JSON.stringify({ Statement: { Effect: 'Allow', Action, Principal: { AWS: iam.accountId } } });
+    const all = policy('sts:*', '*');
+    const ann = await user('ann', all);
+    const [named, nameless] = await Promise.all([
+      iam.admin.createRole({ roleName: 'named', trustPolicy: trust('sts:AssumeRole', 'sts:SetSourceIdentity') }),
+      iam.admin.createRole({ roleName: 'nameless', trustPolicy: trust('sts:AssumeRole') }),
+    ]);
+    for (const name of ['named', 'nameless']) await iam.admin.putPolicy({ kind: 'role', name }, 'assume', all);
+    const assume = (who: IamPrincipal, roleArn: string, sourceIdentity?: string) =>
+      iam.assumeRole(who, { ...session, roleArn, sourceIdentity });
+    const first = assume(ann, named.arn, 'ann@example.com');
+    expect(first.sourceIdentity).toBe('ann@example.com');
+    const behind = await find(first.accessKeyId, first.sessionToken);
+    if (!behind) throw new Error('no principal');
+    expect(behind.sourceIdentity).toBe('ann@example.com');
+    expect(assume(behind, named.arn).sourceIdentity).toBe('ann@example.com');
+    expect(() => assume(behind, named.arn, 'bob')).toThrow(/cannot be changed/);
+    expect(() => assume(behind, nameless.arn)).toThrow(/sts:SetSourceIdentity/);
+    expect(() => assume(ann, nameless.arn, 'ann')).toThrow(/sts:SetSourceIdentity/);
+    expect(() => assume(ann, named.arn, 'a b')).toThrow(/sourceIdentity/);
+    const forwarded = iam.issueForwarded(behind);
+    expect(await find(forwarded.accessKeyId, forwarded.sessionToken)).toMatchObject({
+      sourceIdentity: 'ann@example.com',
+    });
+    // A policy reads it of the session alone, whatever a request says.
+    const Condition = { StringEquals: { 'aws:SourceIdentity': 'ann@example.com' } };
+    const Statement = { Effect: 'Allow', Action: 'a:B', Resource: '*', Condition };
+    for (const name of ['named', 'nameless'])
+      await iam.admin.putPolicy({ kind: 'role', name }, 'only', JSON.stringify({ Statement }));
+    const other = assume(ann, nameless.arn);
+    const stranger = await find(other.accessKeyId, other.sessionToken);
+    if (!stranger) throw new Error('no principal');
+    const context = { 'aws:SourceIdentity': 'ann@example.com' };
+    const may = (principal: IamPrincipal) =>
+      iam.authorizer.authorize({ principal, action: 'a:B', resource: 'r', context }).allowed;
+    expect([behind, stranger].map(may)).toEqual([true, false]);
   });
 
   it.each([

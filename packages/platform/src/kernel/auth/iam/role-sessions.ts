@@ -13,6 +13,8 @@ export interface RoleSessionRequest {
   /** 2 to 64 of `A-Za-z0-9_+=,.@-` */
   sessionName: string;
   tags?: Record<string, string>;
+  /** Who is behind the session: 2 to 64 of `A-Za-z0-9_+=,.@-`. A session that has one hands it on, and can give no other. */
+  sourceIdentity?: string | undefined;
   /** 900 seconds to the role's maximum; 3600 when not given. */
   ttlSeconds?: number;
   externalId?: string;
@@ -20,6 +22,8 @@ export interface RoleSessionRequest {
   sourceArn?: string;
   /** The credentials end with this sandbox, and so do those that are assumed with them. */
   sandboxId?: string;
+  /** What was given to `sourceArn`. It ends here: credentials that are assumed with these have none of it. */
+  given?: readonly string[];
 }
 
 export interface RoleCredentials {
@@ -32,6 +36,7 @@ export interface RoleCredentials {
   arn: string;
   /** `AROA…:SESSION` */
   assumedRoleId: string;
+  sourceIdentity?: string | undefined;
 }
 
 export interface RoleSessions {
@@ -66,6 +71,7 @@ export interface RoleSessionsDeps {
 
 /** The service that roles of agents trust. */
 export const PLATFORM_SERVICE = 'bedrock-agentcore.amazonaws.com';
+const NAME = /^[A-Za-z0-9_+=,.@-]{2,64}$/;
 /** Together, in characters; they travel in the token of every request. */
 const MAX_TAG_CHARS = 2_048;
 
@@ -74,22 +80,25 @@ export function createRoleSessions(deps: RoleSessionsDeps): RoleSessions {
 
   function issue(caller: IamPrincipal | ServicePrincipal, request: RoleSessionRequest): RoleCredentials {
     const { sessionName, ttlSeconds = 3_600, tags = {} } = request;
-    if (!/^[A-Za-z0-9_+=,.@-]{2,64}$/.test(sessionName)) {
-      throw errors.invalidField('roleSessionName', 'must be 2 to 64 of the characters A-Z a-z 0-9 _ + = , . @ -');
-    }
+    assertName(sessionName, 'roleSessionName');
     assertTags(tags);
+    const sourceIdentity = sourceIdentityOf(caller, request);
     const role = [...deps.directory.state.roles.values()].find((one) => one.arn === request.roleArn);
     const sandboxId = caller.kind === 'iam' ? caller.sandboxId : request.sandboxId;
+    const given = caller.kind === 'service' ? request.given : undefined;
     const context: Record<string, string | string[]> = {
       'sts:RoleSessionName': sessionName,
       ...(request.externalId === undefined ? {} : { 'sts:ExternalId': request.externalId }),
+      ...(sourceIdentity === undefined ? {} : { 'sts:SourceIdentity': sourceIdentity }),
       ...(caller.kind === 'service' && request.sourceArn !== undefined
         ? { 'aws:SourceArn': request.sourceArn, 'aws:SourceAccount': deps.accountId }
         : {}),
       ...Object.fromEntries(Object.entries(tags).map(([key, value]) => [`aws:RequestTag/${key}`, value])),
       'aws:TagKeys': Object.keys(tags),
     };
-    const needed = Object.keys(tags).length > 0 ? ['sts:AssumeRole', 'sts:TagSession'] : ['sts:AssumeRole'];
+    const needed = ['sts:AssumeRole'];
+    if (Object.keys(tags).length > 0) needed.push('sts:TagSession');
+    if (sourceIdentity !== undefined) needed.push('sts:SetSourceIdentity');
     for (const action of needed) {
       // A role that does not exist is denied like one that does not trust, so names cannot be probed.
       const resource = role?.arn ?? request.roleArn.slice(0, 200);
@@ -122,15 +131,24 @@ export function createRoleSessions(deps: RoleSessionsDeps): RoleSessions {
       roleId,
       sessionName,
       tags: all,
+      sourceIdentity,
       issuedAt,
       expiresAt,
       sandboxId,
+      given,
     });
     const arn = roleSessionArn(deps.accountId, roleName, sessionName);
-    return { ...secret, sessionToken, expiresAt, arn, assumedRoleId: `${roleId}:${sessionName}` };
+    return { ...secret, sessionToken, expiresAt, arn, assumedRoleId: `${roleId}:${sessionName}`, sourceIdentity };
   }
 
-  function issueForwarded({ arn, accessKeyId: ofKey, tags, sandboxId }: IamPrincipal): SessionCredentials {
+  function issueForwarded({
+    arn,
+    accessKeyId: ofKey,
+    tags,
+    sourceIdentity,
+    sandboxId,
+    given,
+  }: IamPrincipal): SessionCredentials {
     const issuedAt = deps.clock.now();
     const expiresAt = issuedAt + FORWARDED_MS;
     const secret = { accessKeyId: newId('ASIA', deps.random), secretAccessKey: newSecret(deps.random) };
@@ -142,7 +160,16 @@ export function createRoleSessions(deps: RoleSessionsDeps): RoleSessions {
     const session = { ...secret, issuedAt, expiresAt };
     const sessionToken = deps.tokens.seal(
       role
-        ? { ...session, roleName: role.roleName, roleId: role.roleId, sessionName, tags, sandboxId }
+        ? {
+            ...session,
+            roleName: role.roleName,
+            roleId: role.roleId,
+            sessionName,
+            tags,
+            sourceIdentity,
+            sandboxId,
+            given,
+          }
         : { ...session, ofKey },
     );
     return { ...secret, sessionToken, expiresAt };
@@ -155,12 +182,30 @@ export function createRoleSessions(deps: RoleSessionsDeps): RoleSessions {
   };
 }
 
+function assertName(name: string, field: string): void {
+  if (!NAME.test(name)) throw errors.invalidField(field, 'must be 2 to 64 of the characters A-Z a-z 0-9 _ + = , . @ -');
+}
+
+/** That of the caller's session, where it has one. Throws ValidationException, and AccessDeniedException for another one. */
+function sourceIdentityOf(
+  caller: IamPrincipal | ServicePrincipal,
+  { sourceIdentity }: RoleSessionRequest,
+): string | undefined {
+  if (sourceIdentity !== undefined) assertName(sourceIdentity, 'sourceIdentity');
+  const own = caller.kind === 'iam' ? caller.sourceIdentity : undefined;
+  if (own !== undefined && sourceIdentity !== undefined && sourceIdentity !== own)
+    throw errors.accessDenied('The source identity of a session cannot be changed.', {
+      remedy: `Leave sourceIdentity out, or give ${own}.`,
+    });
+  return own ?? sourceIdentity;
+}
+
 /** Trusted by the platform and, for those whom their own policies allow it, by the principals of the account. */
 export function defaultTrustPolicy(accountId: string): string {
   const statement = (Principal: object): object => ({
     Effect: 'Allow',
     Principal,
-    Action: ['sts:AssumeRole', 'sts:TagSession'],
+    Action: ['sts:AssumeRole', 'sts:TagSession', 'sts:SetSourceIdentity'],
   });
   return JSON.stringify({
     Version: '2012-10-17',

@@ -47,7 +47,7 @@ beforeEach(async () => {
 });
 
 const tokenOf = (sandboxId: string): string =>
-  credentials.token({ sandboxId, roleArn: iam.defaultRoleArn, sourceArn: SOURCE });
+  credentials.token({ sandboxId, roleArn: iam.defaultRoleArn, sourceArn: SOURCE, given: [] });
 
 describe('credentials of a sandbox', () => {
   it('are those of its role, named after it, and count while it lives', async () => {
@@ -65,6 +65,14 @@ describe('credentials of a sandbox', () => {
     expect((await credentials.issue(tokenOf('one'), '10.224.0.2')).arn).toMatch(/one$/);
   });
 
+  it('know what was given to whom runs there', async () => {
+    const given = ['arn:aws:bedrock-agentcore:us-east-1:111122223333:memory/notes-a1B2c3D4e5'];
+    const roleArn = iam.defaultRoleArn;
+    const token = credentials.token({ sandboxId: 'one', roleArn, sourceArn: SOURCE, given });
+    const { accessKeyId, sessionToken } = await credentials.issue(token, '10.224.0.2');
+    expect((await iam.keys.find(accessKeyId, sessionToken))?.principal).toMatchObject({ given });
+  });
+
   it('stay the same until half their time is over, so that each asker has new ones long before the end', async () => {
     const first = await credentials.issue(tokenOf('one'), '10.224.0.2');
     await clock.advance(1_799_999);
@@ -80,7 +88,7 @@ describe('credentials of a sandbox', () => {
   it('are not issued for a role that trusts the platform no more, or that is gone', async () => {
     const trustPolicy = iam.admin.getRole('default').trustPolicy;
     const role = await iam.admin.createRole({ roleName: 'other', trustPolicy });
-    const token = credentials.token({ sandboxId: 'one', roleArn: role.arn, sourceArn: SOURCE });
+    const token = credentials.token({ sandboxId: 'one', roleArn: role.arn, sourceArn: SOURCE, given: [] });
     await iam.admin.deleteRole('other');
     await expect(credentials.issue(token, '10.224.0.2')).rejects.toThrow(/not authorized/);
   });

@@ -11,6 +11,8 @@ export interface SandboxRole {
   roleArn: string;
   /** ARN of the resource whose role that is. */
   sourceArn: string;
+  /** ARNs of what was given to that resource. */
+  given: readonly string[];
 }
 
 export interface SandboxCredentialsDeps {
@@ -66,8 +68,8 @@ export class SandboxCredentials {
   }
 
   /** The sandbox's own token: who it is, and a proof that this platform said so. */
-  token({ sandboxId, roleArn, sourceArn }: SandboxRole): string {
-    const claims = Buffer.from(JSON.stringify([sandboxId, roleArn, sourceArn])).toString('base64url');
+  token({ sandboxId, roleArn, sourceArn, given }: SandboxRole): string {
+    const claims = Buffer.from(JSON.stringify([sandboxId, roleArn, sourceArn, ...given])).toString('base64url');
     return `${claims}.${this.#proof(claims).toString('base64url')}`;
   }
 
@@ -81,25 +83,27 @@ export class SandboxCredentials {
       });
     }
     const { roles, ttlSeconds, clock } = this.#deps;
-    const { sandboxId, roleArn, sourceArn } = role;
+    const { sandboxId, ...of } = role;
     const known = this.#issued.get(token);
-    if (known && known.expiresAt - clock.now() > (ttlSeconds * 1000) / 2) return { ...known, roleArn };
-    const issued = roles.issueRoleCredentials({ roleArn, sourceArn, sandboxId, sessionName: sandboxId, ttlSeconds });
+    if (known && known.expiresAt - clock.now() > (ttlSeconds * 1000) / 2) return { ...known, roleArn: of.roleArn };
+    const issued = roles.issueRoleCredentials({ ...of, sandboxId, sessionName: sandboxId, ttlSeconds });
     this.#issued.set(token, issued);
     this.#given.set(sandboxId, true);
-    return { ...issued, roleArn };
+    return { ...issued, roleArn: of.roleArn };
   }
 
   #read(token: string): SandboxRole | undefined {
     const [claims, proof, ...rest] = token.length > MAX_TOKEN_CHARS ? [] : token.split('.');
     if (claims === undefined || proof === undefined || rest.length > 0) return undefined;
     const expected = this.#proof(claims);
-    const given = Buffer.from(proof, 'base64url');
-    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
+    const shown = Buffer.from(proof, 'base64url');
+    if (shown.length !== expected.length || !timingSafeEqual(shown, expected)) return undefined;
     // Proven: nobody but `token` has written it.
-    const [sandboxId, roleArn, sourceArn] = JSON.parse(Buffer.from(claims, 'base64url').toString('utf8')) as string[];
+    const [sandboxId, roleArn, sourceArn, ...given] = JSON.parse(
+      Buffer.from(claims, 'base64url').toString('utf8'),
+    ) as string[];
     return sandboxId !== undefined && roleArn !== undefined && sourceArn !== undefined
-      ? { sandboxId, roleArn, sourceArn }
+      ? { sandboxId, roleArn, sourceArn, given }
       : undefined;
   }
 

@@ -19,8 +19,11 @@ export interface RoleSessionClaims extends Session {
   roleId: string;
   sessionName: string;
   tags: Record<string, string>;
+  sourceIdentity?: string | undefined;
   /** Sandbox without which they count for nothing. */
   sandboxId?: string | undefined;
+  /** ARNs of what was given to whom it was issued for. */
+  given?: readonly string[] | undefined;
 }
 
 /** Acts as whoever has a long-lived key, for as long as that counts. */

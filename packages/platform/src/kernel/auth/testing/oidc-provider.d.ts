@@ -5,6 +5,9 @@ declare module 'oidc-provider' {
   export default class Provider {
     constructor(issuer: string, configuration: Record<string, unknown>);
     callback(): RequestListener;
+    use(
+      middleware: (ctx: { path: string; body: Record<string, unknown> }, next: () => Promise<void>) => Promise<void>,
+    ): void;
     registerGrantType(
       name: string,
       handler: (...given: never[]) => Promise<void>,

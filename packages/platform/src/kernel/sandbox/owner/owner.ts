@@ -248,6 +248,7 @@ class LineReader {
     this.#interface = createInterface({ input: child.stdout });
     this.#ended = new Promise((resolve) => {
       child.once('error', (error) => resolve(`it could not be started: ${error.message}`));
+      this.#interface.once('error', (error) => resolve(`it could not be heard: ${error.message}`));
       this.#interface.once('close', () => resolve('it ended without a word'));
     });
   }

@@ -10,7 +10,8 @@ import type { Gateway } from '../gateways/gateway.ts';
 import { AnswerCache, type Budgets } from '../guard-rails/index.ts';
 import type { TargetCredentials } from '../outbound/target-credentials.ts';
 import type { RateLimit } from '../rate-limits/rate-limit.ts';
-import { CircuitBreaker, FallbackChain, type Rule } from '../rules/index.ts';
+import { CircuitBreaker, FallbackChain, Routing, type Rule } from '../rules/index.ts';
+import { noSessions } from '../rules/testing/no-sessions.ts';
 import type { LiveTarget, TargetDefinition } from '../targets/target.ts';
 import { TrafficRequest } from '../traffic/index.ts';
 import { InferenceRequests } from './inference-requests.ts';
@@ -45,13 +46,13 @@ const requests = new InferenceRequests({
     clock,
     region: 'us-east-1',
     log: pino({ level: 'silent' }),
-    random: () => 0.5,
     credentials: { of },
     onUse: () => undefined,
     budgets: { hold: async () => ({ end: () => undefined, used: () => undefined }) } satisfies Pick<Budgets, 'hold'>,
     cache: new AnswerCache(clock),
   },
   chain: new FallbackChain({ clock, breaker: new CircuitBreaker(clock) }),
+  routing: new Routing({ sticky: noSessions, random: () => 0.5 }),
   ...({} as ProviderOutboundDeps),
 });
 

@@ -16,10 +16,11 @@ import {
   modelEntry,
   modelList,
 } from '../../../kernel/models/index.ts';
+import { errorCodeOf } from '../../../kernel/telemetry/index.ts';
 import { type AnswerCache, type Budgets, cacheKey, guardedModel } from '../guard-rails/index.ts';
 import type { TargetCredentials } from '../outbound/target-credentials.ts';
 import type { Admitted } from '../rate-limits/index.ts';
-import { type FallbackChain, type Route, routeOf } from '../rules/index.ts';
+import type { FallbackChain, Route, Routing } from '../rules/index.ts';
 import type { Aimed, TrafficHandler, TrafficRequest } from '../traffic/index.ts';
 import { callerOf, type ModelUse } from '../usage/index.ts';
 import { type ModelRoute, ModelRoutes } from './model-routes.ts';
@@ -31,8 +32,7 @@ export interface InferenceRequestsDeps extends ProviderOutboundDeps {
   clock: Clock;
   region: string;
   chain: Pick<FallbackChain, 'run'>;
-  /** From 0 to 1. */
-  random(): number;
+  routing: Pick<Routing, 'find'>;
   budgets: Pick<Budgets, 'hold'>;
   cache: Pick<AnswerCache, 'get' | 'set'>;
   /** Told of each attempt, once it is over. */
@@ -148,7 +148,7 @@ export class InferenceRequests implements TrafficHandler {
     if (!rule) return attempt(request, first());
     return this.#deps.chain.run(
       rule,
-      open.gateway.arn,
+      { scope: open.gateway.arn, model: call.model },
       async ({ targetName, model = call.model }, signal) =>
         attempt(request.until(signal), this.#routes.at(open, targetName, model, api)),
       passing.signal,
@@ -157,27 +157,33 @@ export class InferenceRequests implements TrafficHandler {
 
   /** Asks one target once. Rejects with the wire's errors while nothing was answered. */
   async #attempt(request: TrafficRequest, { call, route, key, used }: Attempted): Promise<UpstreamResponse> {
-    const { requestId, signal, span, principal } = request.passing;
+    const { requestId, signal, principal } = request.passing;
     const { log, clock, cache } = this.#deps;
+    const span = request.passing.span.child('GatewayTarget', 'client');
+    span.set('gateway.target', route.target.name);
     const { gateway, guardRails } = request.open;
     const told = this.#meter(request, route);
     const about = { requestId, gateway: gateway.id, target: route.target.name, model: route.modelId };
-    const guarded = guardedModel(await this.#modelOf(request, route), guardRails, (said) =>
-      log.info({ ...about, caller: callerOf(principal), ...said }, 'a model behind a gateway was asked'),
-    );
-    const model = meteredModel(guarded, (usage, estimated) => {
-      used(usage.input + usage.output);
-      told({ usage, estimated, failed: false });
-    });
     // Memory for the body is held by whoever read it.
     const ctx = { requestId, signal, span, log, holdBody: () => undefined };
     try {
+      const guarded = guardedModel(await this.#modelOf(request, route), guardRails, (said) =>
+        log.info({ ...about, caller: callerOf(principal), ...said }, 'a model behind a gateway was asked'),
+      );
+      const model = meteredModel(guarded, (usage, estimated) => {
+        used(usage.input + usage.output);
+        told({ usage, estimated, failed: false });
+      });
       const answer = await answerClient(call, model, ctx, clock);
       const { headers, body } = answer;
       if (key !== undefined && (typeof body === 'string' || body instanceof Uint8Array))
         cache.set(key, { headers, body }, guardRails.cacheSeconds);
-      return upstream(answer);
+      const response = upstream(answer);
+      response.body.onSettled(() => span.end());
+      return response;
     } catch (error) {
+      span.fail(errorCodeOf(error));
+      span.end();
       // What was refused here has asked no model.
       const here = error instanceof ServiceError && !(error.cause instanceof ModelError);
       if (!here) told({ usage: NOTHING, estimated: false, failed: true });
@@ -211,7 +217,8 @@ export class InferenceRequests implements TrafficHandler {
     const { headers, principal } = request.caller;
     const said = await request.json(MAX_BYTES);
     const call = clientCall(api, { path, headers, body }, said);
-    const rule = routeOf(open, { word, principal, headers, model: call.model }, this.#deps.random);
+    const ruled = this.#deps.routing.find(open, { word, principal, headers, model: call.model });
+    const rule = ruled && (ruled.route ?? (await ruled.choose()).route);
     let route: ModelRoute | undefined;
     const first = (): ModelRoute => {
       route ??= rule

@@ -67,17 +67,17 @@ export class BackendSigning {
     }
   }
 
-  /** In the name of the gateway's role. Rejects with AccessDeniedException for a role that does not trust the platform. */
-  async asRole(gateway: Gateway, scope: Scope = {}): Promise<Credential> {
+  /** In the name of the gateway's role, for a target that was `given` these memories. Rejects with AccessDeniedException for a role that does not trust the platform. */
+  async asRole(gateway: Gateway, scope: Scope = {}, given: readonly string[] = []): Promise<Credential> {
     const { arn, definition } = gateway;
     const { roleArn } = definition;
-    const { now: session, before } = this.#session(`${roleArn} ${arn}`, () =>
-      gatewaySession(gateway, this.#deps.roles),
+    const { now: session, before } = this.#session([roleArn, arn, ...given].join(' '), () =>
+      gatewaySession(gateway, this.#deps.roles, given),
     );
     // What is wrong with the file is no matter of requests to this platform.
     const [read] = await Promise.allSettled([this.#keysOf(roleArn)]);
     const keys = read.status === 'fulfilled' ? read.value : undefined;
-    const identity = ['role', roleArn, arn, scope, keys];
+    const identity = ['role', roleArn, arn, given, scope, keys];
     return this.#credential(scope, { identity, all: [session, before, keys] }, (url) => {
       if (this.ownPath(url.href) !== undefined) return session;
       if (read.status === 'rejected') throw read.reason;
@@ -88,8 +88,8 @@ export class BackendSigning {
 
   /** In the name of who calls, at this platform alone. Rejects with AccessDeniedException for one who is gone. */
   asCaller(principal: IamPrincipal, scope: Scope = {}): Credential {
-    const { arn, accessKeyId, sandboxId, tags } = principal;
-    const who = [arn, accessKeyId, sandboxId, tags];
+    const { arn, accessKeyId, sandboxId, tags, given } = principal;
+    const who = [arn, accessKeyId, sandboxId, tags, given];
     const { now: session, before } = this.#session(JSON.stringify(who), () =>
       this.#deps.roles.issueForwarded(principal),
     );

@@ -83,7 +83,7 @@ export class TargetCredentials {
    */
   async of(
     target: Pick<LiveTarget, 'name' | 'consent'>,
-    { credentialProviderConfigurations: [configuration] }: TargetDefinition,
+    { credentialProviderConfigurations: [configuration], given: memories }: TargetDefinition,
     gateway: Gateway,
     { principal, signal }: { principal: Principal | undefined; signal: AbortSignal },
   ): Promise<Credential> {
@@ -94,7 +94,7 @@ export class TargetCredentials {
       oauthCredentialProvider: oauth,
       iamCredentialProvider: iam,
     } = credentialProvider ?? {};
-    if (type === 'GATEWAY_IAM_ROLE') return this.#deps.signing.asRole(gateway, iam);
+    if (type === 'GATEWAY_IAM_ROLE') return this.#deps.signing.asRole(gateway, iam, memories);
     if (type === 'CALLER_IAM_CREDENTIALS') {
       if (principal?.kind !== 'iam')
         throw errors.unauthorized('The target is called as its caller, who signed nothing.');

@@ -3,11 +3,6 @@ import { keyOf, LimitEntries, wildcardsLast } from './limit-entries.ts';
 import type { RateLimitData } from './rate-limit.ts';
 import { isHeader, isOwnWord, saysWho } from './traffic.ts';
 
-/** Dimensions of the model that no request has here, and why. */
-const NOT_HERE: Readonly<Record<string, string>> = {
-  '$.context.iam.sourceIdentity': 'is not known here: sessions of roles keep no source identity',
-};
-
 /** Throws ValidationException for what the model’s constraints do not say; `at` is the path of the limit in the call. */
 export function checkRateLimit({ dimensionKeys, entries }: RateLimitData, at = ''): void {
   checkKeys(dimensionKeys, `${at}dimensionKeys`);
@@ -41,14 +36,10 @@ function checkKeys(keys: readonly string[], path: string): void {
   // Names of headers are the same in capitals.
   if (new Set(keys.map((key) => (isHeader(key) ? key.toLowerCase() : key))).size < keys.length)
     throw errors.invalidField(path, 'must not name a dimension twice');
-  for (const key of keys) {
-    const why = NOT_HERE[key];
-    if (why !== undefined) throw errors.invalidField(path, `must not have ${key}, which ${why}`);
-  }
   const own = keys.find(isOwnWord);
   if (own !== undefined && !keys.some(saysWho))
     throw errors.invalidField(
       path,
-      `must have a dimension of the caller’s credentials beside ${own}, which each caller can choose ($.context.iam.principal or $.context.jwt.…)`,
+      `must have a dimension of the caller’s credentials beside ${own}, which each caller can choose ($.context.iam.… or $.context.jwt.…)`,
     );
 }

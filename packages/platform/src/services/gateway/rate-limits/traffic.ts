@@ -51,6 +51,7 @@ export function saysWho(key: string): boolean {
 export function valueAt(key: string, traffic: Traffic): string | undefined {
   if (key === 'targetName' || key === 'toolName' || key === 'qualifiedModelId') return textOf(traffic[key]);
   if (key === '$.context.iam.principal') return roleOrUser(traffic.principal);
+  if (key === '$.context.iam.sourceIdentity') return sourceIdentityOf(traffic.principal);
   if (key.startsWith(JWT)) return textOf(claimOf(traffic.principal, key.slice(JWT.length)));
   if (key.startsWith(HEADER)) return textOf(headerOf(traffic, key.slice(HEADER.length).toLowerCase()));
   if (key.startsWith(BODY)) return textOf(atPath(traffic.body, key.slice(BODY.length).split('.')));
@@ -65,6 +66,10 @@ function headerOf({ headers }: Traffic, name: string): string | undefined {
 export function roleOrUser(principal: Principal): string | undefined {
   if (principal.kind !== 'iam') return undefined;
   return principal.arn.replace(/^arn:([^:]*):sts::(\d+):assumed-role\/([^/]+)\/.*$/, 'arn:$1:iam::$2:role/$3');
+}
+
+function sourceIdentityOf(principal: Principal): string | undefined {
+  return principal.kind === 'iam' ? principal.sourceIdentity : undefined;
 }
 
 function claimOf(principal: Principal, name: string): unknown {

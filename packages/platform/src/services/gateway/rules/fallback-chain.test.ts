@@ -28,13 +28,13 @@ const run = (fallback: Partial<control.Fallback> = {}) => {
     model: 'm',
     fallback: { targetFallback: [{ targetName: 'b' }, { targetName: 'c' }], ...fallback },
   };
-  return chain.run(route, 'gateway', attempt, client.signal);
+  return chain.run(route, { scope: 'gateway' }, attempt, client.signal);
 };
 const asked = () => attempt.mock.calls.map(([{ targetName }]) => targetName).join('');
 
 it('a route without a fallback is asked once, whatever it answers', async () => {
   attempt.mockResolvedValue(answer(500));
-  expect((await chain.run({ targetName: 'a' }, 'gateway', attempt, client.signal)).status).toBe(500);
+  expect((await chain.run({ targetName: 'a' }, { scope: 'gateway' }, attempt, client.signal)).status).toBe(500);
   expect(asked()).toBe('a');
 });
 
@@ -129,6 +129,21 @@ it('one that fails again and again is passed over for a while, the last never', 
   await run();
   await run();
   expect(asked()).toBe('aa');
+});
+
+it('a target is passed over for the model that fails there, and for no other', async () => {
+  attempt.mockImplementation(async () => answer(500));
+  const of = (model: string) =>
+    chain.run(
+      { targetName: 'a', fallback: { targetFallback: [{ targetName: 'b' }] } },
+      { scope: 'gateway', model },
+      ...([attempt, client.signal] as const),
+    );
+  for (let i = 0; i < 5; i++) await of('bad');
+  attempt.mockClear();
+  await of('bad');
+  await of('good');
+  expect(asked()).toBe('bab');
 });
 
 it('nobody is passed over where the breaker is off', async () => {

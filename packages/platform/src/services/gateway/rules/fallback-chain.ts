@@ -34,10 +34,10 @@ export class FallbackChain {
     this.#deps = deps;
   }
 
-  /** The last answer where all fail. Rejects as the last attempt. `scope`: whose failures are counted together. */
+  /** The last answer where all fail. Rejects as the last attempt. `scope`: whose failures are counted together; `model`: what targets are asked for that the route gives none. */
   async run(
     { fallback, ...first }: Route,
-    scope: string,
+    { scope, model }: { scope: string; model?: string },
     attempt: Attempt,
     signal: AbortSignal,
   ): Promise<UpstreamResponse> {
@@ -53,7 +53,7 @@ export class FallbackChain {
     const { breaker } = this.#deps;
     for (const [i, step] of steps.entries()) {
       const last = i === steps.length - 1;
-      const key = JSON.stringify([scope, step.targetName, step.model]);
+      const key = JSON.stringify([scope, step.targetName, step.model ?? model]);
       if (guarded && !last && breaker.isOpen(key)) continue;
       const outcome = await this.#try(step, attempt, signal);
       const failure = failureOf(outcome);

@@ -82,7 +82,7 @@ export function targetOperations({
 
 function view(target: Target): control.GetGatewayTargetResponse {
   const { gatewayArn, id: targetId, name, status, statusReasons, synchronizedAt, createdAt, updatedAt } = target;
-  const { credentialProviderConfigurations, certificateAuthority: _, ...definition } = definitionOf(target);
+  const { credentialProviderConfigurations, certificateAuthority: _, given: __, ...definition } = definitionOf(target);
   return {
     ...{ gatewayArn, targetId, name, status, ...definition, credentialProviderConfigurations },
     protocolType: definition.targetConfiguration.mcp ? 'MCP' : 'HTTP',

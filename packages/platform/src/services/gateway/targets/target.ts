@@ -14,6 +14,8 @@ export type TargetDefinition = Pick<
   credentialProviderConfigurations: control.CredentialProviderConfiguration[];
   /** PEM of the authority of the target's certificates, as it was when it was named; no part of the wire. */
   certificateAuthority?: string | undefined;
+  /** ARNs of the memories that whoever defined the target gave it for the gateway's role; no part of the wire. */
+  given?: readonly string[] | undefined;
 };
 
 /** What is kept of a target beside its names. */

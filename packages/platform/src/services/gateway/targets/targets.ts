@@ -1,4 +1,5 @@
 import { type control, errors, resourceArn } from '@agentplatform/contract';
+import { givenMemories } from '../../../kernel/auth/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { JobQueue, Jobs } from '../../../kernel/jobs/index.ts';
 import { refuseUnserved } from '../../../kernel/served-fields.ts';
@@ -270,7 +271,10 @@ export class Targets {
     const kind = kindOf(definition, kinds);
     await kind.check?.(definition, gateway, ctx);
     await credentials.check(definition, { gateway, caller: ctx, rules: kind.credentials ?? USUAL_CREDENTIALS });
-    return { definition, document: await documents.read(kind.document?.(definition), ctx) };
+    const [texts, field] = [kind.memories?.(definition) ?? [], 'targetConfiguration'];
+    const given = await givenMemories(ctx, { texts, region: this.#deps.region, field });
+    const document = await documents.read(kind.document?.(definition), ctx);
+    return { definition: { ...definition, ...(given.length > 0 && { given }) }, document };
   }
 }
 

@@ -12,7 +12,8 @@ import { Inbound } from '../gateways/inbound.ts';
 import { noPolicies } from '../policy/testing/no-policies.ts';
 import type { LimitedRequests } from '../rate-limits/index.ts';
 import type { RateLimit } from '../rate-limits/rate-limit.ts';
-import { CircuitBreaker, FallbackChain, type Rule } from '../rules/index.ts';
+import { CircuitBreaker, FallbackChain, Routing, type Rule } from '../rules/index.ts';
+import { noSessions } from '../rules/testing/no-sessions.ts';
 import type { LiveTarget, TargetDefinition } from '../targets/target.ts';
 import type { TargetKind } from '../targets/target-kind.ts';
 import { type TrafficHandler, TrafficRequests } from './traffic-requests.ts';
@@ -72,7 +73,7 @@ async function send(url: string, { method = 'POST', headers = {}, body, principa
     words: { inference: { handle } },
     chain: new FallbackChain({ clock, breaker: new CircuitBreaker(clock) }),
     gate: noPolicies(),
-    random: () => 0.5,
+    routing: new Routing({ sticky: noSessions, random: () => 0.5 }),
   });
   const req = { url, method, headers, rawHeaders: [], socket: {} } as unknown as IncomingMessage;
   const signal = new AbortController().signal;

@@ -7,7 +7,7 @@ import { GATEWAYS_PATH, gatewayPath, interceptedBy } from '../gateways/gateway.t
 import type { Inbound } from '../gateways/inbound.ts';
 import type { HttpInput, PolicyGate } from '../policy/index.ts';
 import { type Admitted, isBody, type LimitedRequests, type Traffic } from '../rate-limits/index.ts';
-import { type FallbackChain, type Route, routeOf } from '../rules/index.ts';
+import type { FallbackChain, Route, Routing, Ruled } from '../rules/index.ts';
 import type { LiveTarget } from '../targets/target.ts';
 import type { TargetKind } from '../targets/target-kind.ts';
 import { kindOf, type TargetKinds } from '../targets/target-kinds.ts';
@@ -35,8 +35,7 @@ export interface TrafficRequestsDeps {
   words: Readonly<Record<string, TrafficHandler>>;
   chain: Pick<FallbackChain, 'run'>;
   gate: Pick<PolicyGate, 'http' | 'asks'>;
-  /** From 0 to 1. */
-  random(): number;
+  routing: Pick<Routing, 'find'>;
 }
 
 /**
@@ -133,10 +132,18 @@ export class TrafficRequests implements PassService {
         ...(handler.refusal && { refusal: handler.refusal.bind(handler, request) }),
       };
     const asked = { word, principal: caller.principal, headers: caller.headers };
-    const route = routeOf(open, asked, this.#deps.random) ?? { targetName: word };
+    const ruled = this.#deps.routing.find(open, asked) ?? { route: { targetName: word } };
     // Before anything is counted.
-    if (!route.fallback) this.#targetOf(request, route.targetName);
-    return { aim: () => ({ targetName: word }), handle: () => this.#ask(request, route) };
+    if (ruled.route && !ruled.route.fallback) this.#targetOf(request, ruled.route.targetName);
+    return { aim: () => ({ targetName: word }), handle: () => this.#follow(request, ruled) };
+  }
+
+  async #follow(request: TrafficRequest, ruled: Ruled): Promise<UpstreamResponse> {
+    if (ruled.route) return this.#ask(request, ruled.route);
+    const { route, answered } = await ruled.choose();
+    const answer = await this.#ask(request, route);
+    await answered?.(answer.headers);
+    return answer;
   }
 
   async #ask(request: TrafficRequest, route: Route): Promise<UpstreamResponse> {
@@ -145,7 +152,7 @@ export class TrafficRequests implements PassService {
     const { gateway } = request.open;
     return this.#deps.chain.run(
       route,
-      gateway.arn,
+      { scope: gateway.arn },
       async ({ targetName, model }, signal) => {
         const { kind, target } = this.#targetOf(request, targetName);
         return kind.pass(request.until(signal), target, model);

@@ -91,14 +91,17 @@ const SLOTS: [RegExp, (match: RegExpExecArray) => string][] = [
   [/\bI(?:'m| am) (?:now |currently |a |an )*(vegan|vegetarian|pescatarian|omnivore)\b/i, () => 'diet'],
   [/\bI (?:now |currently )*(drive|ride|weigh|earn)\b (.+)/i, (m) => `I ${m[1]?.toLowerCase()}`],
   [
-    /\b(?:my|our) (?:new )?((?:[\p{L}-]+ ){0,2}?(?:favou?rite [\p{L} ]+?|name|email|e-mail|phone(?: number)?|number|address|job|age|birthday|wife|husband|partner|boss|manager|landlord|budget|weight|height|salary|[\p{L}]+'s name)) (?:is|are)(?: now)? (.+)/iu,
+    /\b(?:my|our) (?:new )?((?:[\p{L}-]+ ){0,2}?(?:favou?rite [\p{L} ]{1,60}?|name|email|e-mail|phone(?: number)?|number|address|job|age|birthday|wife|husband|partner|boss|manager|landlord|budget|weight|height|salary|[\p{L}]+'s name)) (?:is|are)(?: now)? (.+)/iu,
     (m) => `my ${m[1]?.toLowerCase().replace('favour', 'favor')}`,
   ],
   [
     /\b(?:my|our|the) ((?:[\p{L}-]+ ){1,3}?)(is|are|meets|starts|begins|ends|takes place|weighs|costs)(?: now)? (at|on|in|every|from|\d[\d.,]* ?\p{L}*|with)\b(.+)/iu,
     (m) => `the ${m[1]?.toLowerCase().trim()} ${m[2]?.toLowerCase()} ${kindOf(m[3])}`,
   ],
-  [/^(\p{Lu}\p{L}+) (is|weighs|costs)(?: now)? (\d[\d.,]* ?\p{L}+)(.*)/u, (m) => `${m[1]} ${m[2]} ${kindOf(m[3])}`],
+  [
+    /^(\p{Lu}\p{L}+) (is|weighs|costs)(?: now)? (\d[\d.,]* ?\p{L}+)(|\P{L}.*)$/u,
+    (m) => `${m[1]} ${m[2]} ${kindOf(m[3])}`,
+  ],
   [
     /\bI(?: now| also| really)? (?:like|love|prefer|enjoy|hate|dislike|can't stand|don't like|do not like|no longer like) (.+)/i,
     (m) => `liking ${contentWords(m[1] ?? '').join(' ')}`,

@@ -54,6 +54,12 @@ export class ConnectorKind implements TargetKind {
     }
   }
 
+  memories(definition: TargetDefinition): string[] {
+    const { configurations = [] } = configurationOf(definition);
+    const named = configurations.map((one) => valuesOf(one).memoryId);
+    return named.filter((one) => typeof one === 'string');
+  }
+
   async makeTools({ target, definition }: ToolSource): Promise<MadeTools> {
     const connector = connectorOf(definition);
     const tools = enabledOf(definition, connector).map(([name, tool]) =>
@@ -70,7 +76,7 @@ export class ConnectorKind implements TargetKind {
     const args = call.arguments as JsonObject;
     checkArguments(tool, args);
     const { settings, values } = fixedOf(connector, configurationFor(target.live, tool.name));
-    const principal = await this.#principalOf(gateway);
+    const principal = await this.#principalOf(gateway, target.live);
     const request = { requestId: caller.requestId, headers: {}, origin: '', sourceIp: undefined, signal };
     return this.#deps.guard.run(target, () =>
       own.run({
@@ -81,8 +87,8 @@ export class ConnectorKind implements TargetKind {
   }
 
   /** No credential leaves the platform. Rejects with AccessDeniedException for a role that does not trust it. */
-  async #principalOf(gateway: Gateway): Promise<Principal> {
-    const issued = gatewaySession(gateway, this.#deps.roles);
+  async #principalOf(gateway: Gateway, { given }: TargetDefinition): Promise<Principal> {
+    const issued = gatewaySession(gateway, this.#deps.roles, given);
     const found = await this.#deps.keys.find(issued.accessKeyId, issued.sessionToken);
     if (!found) throw errors.accessDenied(`The role of the gateway, ${gateway.definition.roleArn}, is no more.`);
     return found.principal;

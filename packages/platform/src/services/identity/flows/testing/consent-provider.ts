@@ -32,6 +32,8 @@ export interface ConsentProviderOptions {
   redirectUris?: string[];
   /** Seconds that an access token counts. */
   lifeSeconds?: number;
+  /** Seconds that it says that one does, where that is something else. */
+  saysSeconds?: number;
   /** A public key, for a client that signs (`private_key_jwt`). */
   clientKey?: JWK;
 }
@@ -39,7 +41,7 @@ export interface ConsentProviderOptions {
 const CLIENT = { id: 'the-agents', secret: 'a-client-secret-4711' };
 
 export async function startConsentProvider(options: ConsentProviderOptions = {}): Promise<ConsentProvider> {
-  const { lifeSeconds = 600, clientKey } = options;
+  const { lifeSeconds = 600, saysSeconds, clientKey } = options;
   let listener: RequestListener = (_req, res) => res.writeHead(503).end();
   let loginAs = 'ada';
   let instead: RequestListener | undefined;
@@ -151,6 +153,11 @@ export async function startConsentProvider(options: ConsentProviderOptions = {})
   provider.registerGrantType(EXCHANGE, handler, ['subject_token', ...beside]);
   provider.registerGrantType(JWT_BEARER, handler, ['assertion', ...beside]);
 
+  provider.use(async (ctx, next) => {
+    await next();
+    if (saysSeconds !== undefined && ctx.path === '/token' && ctx.body.expires_in !== undefined)
+      ctx.body = { ...ctx.body, expires_in: saysSeconds };
+  });
   const call = provider.callback();
   const interact = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const { params } = await provider.interactionDetails(req, res);

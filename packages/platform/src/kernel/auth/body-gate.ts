@@ -84,19 +84,13 @@ function streamed(stream: Readable, length: number | undefined): GatedBody {
 /** Reads to the end; a single part is passed on as it is. Rejects with 413 past `length`, and with what `hold` throws. */
 async function collect(source: Readable, length: number, hold: Hold): Promise<Buffer> {
   if (length === 0) return Buffer.alloc(0);
+  if (!(source instanceof IncomingMessage)) return collectParts(source, length, hold);
   // What came with the head is there in a moment; that is most bodies, and listeners cost more than reading them.
   await undefined;
-  const whole = wholeOf(source, length);
-  if (!whole) return collectParts(source, length, hold);
+  const isWhole = source.complete && source.readableFlowing === null && source.readableLength === length;
+  if (!isWhole || source.destroyed) return collectParts(source, length, hold);
   hold(length);
-  return whole;
-}
-
-/** All of a body that has arrived to its end and that nobody has begun to read; undefined for any other. */
-function wholeOf(source: Readable, length: number): Buffer | undefined {
-  if (!(source instanceof IncomingMessage) || !source.complete || source.readableFlowing !== null) return undefined;
-  if (source.destroyed || source.readableLength !== length) return undefined;
-  return source.read(length);
+  return source.read();
 }
 
 function collectParts(source: Readable, maxBytes: number, hold: Hold): Promise<Buffer> {
